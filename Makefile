@@ -1,0 +1,35 @@
+# `make demo` and `make test` set everything up in .venv; nothing outside this folder is touched.
+
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+
+.PHONY: demo test lint types clean
+
+demo: $(VENV)/.installed
+	@for audio in examples/audio/*.wav; do \
+		echo; echo "== $$audio"; \
+		$(BIN)/python -m pipeline.live $$audio --config demo || exit $$?; \
+	done
+
+test: $(VENV)/.installed-dev lint types
+	$(BIN)/python -m pytest
+
+lint: $(VENV)/.installed-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/.installed-dev
+	$(BIN)/mypy
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache
+
+$(VENV)/.installed: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	@touch $@
+
+$(VENV)/.installed-dev: $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev]"
+	@touch $@

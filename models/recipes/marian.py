@@ -1,0 +1,286 @@
+"""What the Marian recipes share: vocabulary, model, training loop, ONNX export."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import random
+import shutil
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # one thread a worker; more threads fight for the cores
+
+import onnx
+import sentencepiece
+import torch
+import torch.distributed as dist
+import torch.nn.functional as F
+from onnx import TensorProto, helper, numpy_helper
+from transformers import GenerationConfig, MarianConfig, MarianMTModel, MarianTokenizer
+
+Pair = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class Size:
+    """The shape of a Marian model."""
+
+    source_pieces: int
+    target_pieces: int
+    d_model: int
+    heads: int
+    ffn: int
+    encoder_layers: int
+    decoder_layers: int
+
+
+# --- vocabulary -----------------------------------------------------------------------------------------------------
+
+
+def make_vocabulary(folder: Path, pairs: list[Pair], size: Size, languages: tuple[str, str]) -> MarianTokenizer:
+    """Train both SentencePiece models and write the joint vocab.json, laid out as opus-mt does it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    pieces: dict[str, None] = {}
+    # The target keeps its characters as they are: the default rule would turn "？" into "?".
+    sides = (("source", 0, size.source_pieces, "nmt_nfkc"), ("target", 1, size.target_pieces, "identity"))
+    for side, index, count, rule in sides:
+        sentencepiece.SentencePieceTrainer.train(
+            sentence_iterator=iter([pair[index] for pair in pairs]),
+            model_prefix=str(folder / side),
+            vocab_size=count,
+            model_type="unigram",
+            character_coverage=1.0 if index == 0 else 0.9995,
+            normalization_rule_name=rule,
+            bos_id=-1,
+            eos_id=0,
+            unk_id=1,
+            num_threads=2,
+            minloglevel=2,
+        )
+        (folder / f"{side}.model").rename(folder / f"{side}.spm")
+        (folder / f"{side}.vocab").unlink()
+        spm = sentencepiece.SentencePieceProcessor(model_file=str(folder / f"{side}.spm"))
+        pieces.update((spm.id_to_piece(i), None) for i in range(2, spm.get_piece_size()))
+    vocabulary = {"</s>": 0, "<unk>": 1}
+    for piece in pieces:
+        vocabulary[piece] = len(vocabulary)
+    vocabulary["<pad>"] = len(vocabulary)
+    (folder / "vocab.json").write_text(json.dumps(vocabulary, ensure_ascii=False, indent=0), "utf-8")
+    tokenizer = MarianTokenizer(
+        source_spm=str(folder / "source.spm"),
+        target_spm=str(folder / "target.spm"),
+        vocab=str(folder / "vocab.json"),
+        source_lang=languages[0],
+        target_lang=languages[1],
+        model_max_length=256,
+    )
+    tokenizer.save_pretrained(folder)
+    return tokenizer
+
+
+# --- model ----------------------------------------------------------------------------------------------------------
+
+
+def make_model(vocabulary: int, size: Size, dropout: float) -> MarianMTModel:
+    pad = vocabulary - 1
+    config = MarianConfig(
+        vocab_size=vocabulary,
+        d_model=size.d_model,
+        encoder_layers=size.encoder_layers,
+        decoder_layers=size.decoder_layers,
+        encoder_attention_heads=size.heads,
+        decoder_attention_heads=size.heads,
+        encoder_ffn_dim=size.ffn,
+        decoder_ffn_dim=size.ffn,
+        activation_function="swish",
+        dropout=dropout,
+        max_position_embeddings=256,
+        scale_embedding=True,
+        pad_token_id=pad,
+        eos_token_id=0,
+        bos_token_id=0,
+        decoder_start_token_id=pad,
+        forced_eos_token_id=0,
+        init_std=size.d_model**-0.5,
+    )
+    model = MarianMTModel(config)
+    model.generation_config = GenerationConfig(
+        num_beams=4,
+        max_length=256,
+        pad_token_id=pad,
+        eos_token_id=0,
+        decoder_start_token_id=pad,
+        forced_eos_token_id=0,
+        bad_words_ids=[[pad]],
+    )
+    return model
+
+
+def spoken(text: str) -> str:
+    """A sentence as a recogniser without casing and punctuation would write it."""
+    return text.lower().rstrip(".!?").replace(",", "")
+
+
+def batches(
+    pairs: list[Pair], tokenizer: MarianTokenizer, seed: int, budget: int
+) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+    """Endless (source, target) id batches of about ``budget`` padded tokens, 15 % of them in spoken style."""
+    rng = random.Random(seed)
+    pad = tokenizer.pad_token_id
+    encoded = []
+    for source, target in pairs:
+        plain, said = (tokenizer(text).input_ids for text in (source, spoken(source)))
+        encoded.append((plain, said, tokenizer(text_target=target).input_ids))
+    while True:
+        order = list(range(len(encoded)))
+        rng.shuffle(order)
+        for start in range(0, len(order), 4000):
+            window = sorted(order[start : start + 4000], key=lambda i: len(encoded[i][2]))
+            groups, rows, width = [], [], 0
+            for i in window:
+                width = max(width, len(encoded[i][0]), len(encoded[i][2]))
+                if rows and width * (len(rows) + 1) > budget:
+                    groups.append(rows)
+                    rows, width = [], max(len(encoded[i][0]), len(encoded[i][2]))
+                rows.append(i)
+            groups.append(rows)
+            rng.shuffle(groups)
+            for rows in groups:
+                sources = [encoded[i][1 if rng.random() < 0.15 else 0] for i in rows]
+                targets = [encoded[i][2] for i in rows]
+                yield tuple(
+                    torch.tensor([row + [pad] * (max(map(len, side)) - len(row)) for row in side])
+                    for side in (sources, targets)
+                )
+
+
+def _train_worker(rank: int, work: Path, size: Size, pairs: list[Pair], options: argparse.Namespace) -> None:
+    torch.set_num_threads(1)
+    if options.workers > 1:
+        dist.init_process_group(
+            "gloo", init_method=f"file://{work / 'rendezvous'}", rank=rank, world_size=options.workers
+        )
+    torch.manual_seed(options.seed)
+    tokenizer = MarianTokenizer.from_pretrained(work / "vocabulary")
+    vocabulary = len(tokenizer.encoder)
+    model = make_model(vocabulary, size, options.dropout).train()
+    optimiser = torch.optim.AdamW(model.parameters(), lr=1e-3, betas=(0.9, 0.98), weight_decay=0.01)
+    average = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+    step, checkpoint = 0, work / "checkpoint.pt"
+    if checkpoint.exists():
+        saved = torch.load(checkpoint, weights_only=True)
+        model.load_state_dict(saved["model"])
+        optimiser.load_state_dict(saved["optimiser"])
+        average, step = saved["average"], saved["step"]
+    torch.manual_seed(options.seed + 100 * rank + step)
+    feed = batches(pairs, tokenizer, options.seed + 1000 * rank + 7 * step, options.batch)
+    pad = tokenizer.pad_token_id
+    began, last_saved, shown = time.time(), time.time(), 0.0
+    log = (work / "train.log").open("a")
+    while step < options.steps:
+        peak = options.peak * min(1.0, (step + 1) / 400)
+        for group in optimiser.param_groups:
+            group["lr"] = peak * (0.02 + 0.98 * 0.5 * (1 + math.cos(math.pi * step / options.steps)))
+        source, target = next(feed)
+        start = torch.full((len(target), 1), pad)
+        with torch.autocast("cpu", torch.bfloat16, enabled=options.bf16):
+            logits = model(
+                input_ids=source,
+                attention_mask=(source != pad).long(),
+                decoder_input_ids=torch.cat([start, target[:, :-1]], 1),
+            ).logits
+        loss = F.cross_entropy(logits.float().flatten(0, 1), target.flatten(), ignore_index=pad, label_smoothing=0.1)
+        loss.backward()
+        if options.workers > 1:
+            present = [p for p in model.parameters() if p.grad is not None]
+            flat = torch.cat([p.grad.flatten() for p in present])
+            dist.all_reduce(flat)
+            flat /= options.workers
+            for p, piece in zip(present, flat.split([p.numel() for p in present]), strict=True):
+                p.grad.copy_(piece.view_as(p))
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimiser.step()
+        optimiser.zero_grad(set_to_none=True)
+        step += 1
+        shown = 0.98 * shown + 0.02 * float(loss)
+        if rank == 0:
+            decay = min(0.998, (1 + step) / (10 + step))
+            with torch.no_grad():
+                for name, tensor in model.state_dict().items():
+                    average[name].lerp_(tensor, 1 - decay)
+            if step % 50 == 0:
+                print(f"step {step} loss {shown:.3f} {time.time() - began:.0f} s", file=log, flush=True)
+            if time.time() - last_saved > 120 or step == options.steps:
+                state = {
+                    "model": model.state_dict(),
+                    "average": average,
+                    "optimiser": optimiser.state_dict(),
+                    "step": step,
+                }
+                torch.save(state, checkpoint.with_suffix(".partial"))
+                checkpoint.with_suffix(".partial").rename(checkpoint)
+                last_saved = time.time()
+    if options.workers > 1:
+        dist.barrier()
+        dist.destroy_process_group()
+
+
+def train(work: Path, size: Size, pairs: list[Pair], options: argparse.Namespace) -> None:
+    """Train to ``options.steps``; go on from ``work/checkpoint.pt`` if it is there."""
+    (work / "rendezvous").unlink(missing_ok=True)
+    if options.workers == 1:
+        _train_worker(0, work, size, pairs, options)
+    else:
+        torch.multiprocessing.spawn(_train_worker, (work, size, pairs, options), nprocs=options.workers)
+
+
+def averaged(work: Path, size: Size) -> MarianMTModel:
+    """The trained model: averaged weights, rounded to half precision so that half-precision files hold them exactly."""
+    tokenizer = MarianTokenizer.from_pretrained(work / "vocabulary")
+    model = make_model(len(tokenizer.encoder), size, 0.0).eval()
+    saved = torch.load(work / "checkpoint.pt", weights_only=True)
+    model.load_state_dict({name: tensor.half().float() for name, tensor in saved["average"].items()})
+    model.tie_weights()
+    return model
+
+
+# --- export ---------------------------------------------------------------------------------------------------------
+
+
+def store_half(source: Path, destination: Path) -> None:
+    """Rewrite an ONNX file with its large fp32 weights stored as fp16 and cast back on load.
+
+    ONNX Runtime folds the casts when it opens the file: the computation stays fp32, the file halves.
+    """
+    model = onnx.load(source)
+    graph = model.graph
+    casts = []
+    for index, tensor in enumerate(graph.initializer):
+        if tensor.data_type != TensorProto.FLOAT or math.prod(tensor.dims) < 256:
+            continue
+        name = tensor.name
+        half = numpy_helper.from_array(numpy_helper.to_array(tensor).astype("float16"), name + "_fp16")
+        graph.initializer[index].CopyFrom(half)
+        casts.append(helper.make_node("Cast", [name + "_fp16"], [name], name=name + "_cast", to=TensorProto.FLOAT))
+    for cast in reversed(casts):
+        graph.node.insert(0, cast)
+    onnx.save(model, destination)
+
+
+def export(model: MarianMTModel, tokenizer_dir: Path, work: Path) -> Path:
+    """Export with optimum; the folder then has the merged, the split and the encoder graph in fp32."""
+    from optimum.exporters.onnx import main_export
+
+    checkpoint, exported = work / "hf", work / "onnx"
+    shutil.rmtree(checkpoint, ignore_errors=True)
+    shutil.rmtree(exported, ignore_errors=True)
+    model.save_pretrained(checkpoint)
+    for path in tokenizer_dir.iterdir():
+        shutil.copy(path, checkpoint / path.name)
+    main_export(str(checkpoint), output=str(exported), task="text2text-generation-with-past", do_validation=False)
+    return exported

@@ -1,0 +1,61 @@
+"""Streaming speech translation: what an embedding app imports.
+
+``SpeechTranslator`` is the whole chain, ``NmtStage`` with a ``MarianModel`` the translation alone. The names load their
+modules on first use, so that an app that translates text does not load a speech recogniser.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pipeline.config import PipelineConfig, load_config
+    from pipeline.errors import PipelineError, StageError
+    from pipeline.events import Delta, EndOfInput, PipelineEvent, Transcript
+    from pipeline.nmt.model import MarianModel
+    from pipeline.nmt.stage import NmtStage
+    from pipeline.stats import PipelineStats
+    from pipeline.translator import Models, SpeechTranslator, load_models, load_translation_model
+
+_HOMES = {
+    "PipelineConfig": "config",
+    "load_config": "config",
+    "PipelineError": "errors",
+    "StageError": "errors",
+    "Delta": "events",
+    "EndOfInput": "events",
+    "PipelineEvent": "events",
+    "Transcript": "events",
+    "MarianModel": "nmt.model",
+    "NmtStage": "nmt.stage",
+    "PipelineStats": "stats",
+    "Models": "translator",
+    "SpeechTranslator": "translator",
+    "load_models": "translator",
+    "load_translation_model": "translator",
+}
+
+__all__ = [
+    "Delta",
+    "EndOfInput",
+    "MarianModel",
+    "Models",
+    "NmtStage",
+    "PipelineConfig",
+    "PipelineError",
+    "PipelineEvent",
+    "PipelineStats",
+    "SpeechTranslator",
+    "StageError",
+    "Transcript",
+    "load_config",
+    "load_models",
+    "load_translation_model",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"pipeline.{_HOMES[name]}"), name)

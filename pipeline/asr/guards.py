@@ -1,0 +1,50 @@
+"""Which transcripts are not to be believed: pure rules over what Whisper says of its own doubt."""
+
+from __future__ import annotations
+
+import re
+import zlib
+
+from pipeline.config import AsrConfig
+
+# A phrase said so many times in a row is a decoder's loop, not speech.
+_LOOP_REPEATS = 4
+
+
+def compression_ratio(text: str) -> float:
+    """UTF-8 length over zlib-compressed length, as openai/whisper defines it (decoding.py)."""
+    data = text.encode()
+    return len(data) / len(zlib.compress(data)) if data else 1.0
+
+
+def rejection(text: str, no_speech: float, log_probability: float, ratio: float, config: AsrConfig) -> str | None:
+    """Why a transcript must not be translated, or None.
+
+    Args:
+        no_speech: probability that the window holds no speech.
+        log_probability: mean natural-log probability of the tokens.
+        ratio: compression ratio of the text.
+    """
+    if not any(character.isalnum() for character in text):
+        return "empty"
+    if no_speech > config.no_speech_threshold and log_probability < config.log_probability_threshold:
+        return "silence"
+    if ratio > config.compression_ratio_threshold or loops(text):
+        return "repetition"
+    if log_probability < config.log_probability_threshold:
+        return "uncertain"
+    return None
+
+
+def loops(text: str) -> bool:
+    """True where a phrase of up to eight words, or up to eight characters of unspaced text, repeats four times in a row."""
+    words = re.findall(r"\w+", text.lower())
+    units = list("".join(words)) if len(words) * 8 < len("".join(words)) else words
+    for size in range(1, 9):
+        run = 0
+        for i in range(size, len(units)):
+            run = run + 1 if units[i] == units[i - size] else 0
+            # Digits and single letters are dictated in runs: "nine nine nine nine".
+            if run >= size * (_LOOP_REPEATS - 1) and (size > 1 or len(units[i]) > 4):
+                return True
+    return False

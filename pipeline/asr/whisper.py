@@ -1,0 +1,101 @@
+"""The faster-whisper adapter: a speech segment in, a transcript with Whisper's doubts out."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+import numpy as np
+from faster_whisper import WhisperModel, available_models, download_model
+
+from pipeline.asr.guards import compression_ratio, rejection
+from pipeline.config import AsrConfig
+from pipeline.errors import DownloadError, ModelError, UsageError
+from pipeline.events import SpeechSegment, Transcript
+from pipeline.hub import resolve_model
+
+log = logging.getLogger(__name__)
+
+_FILES = ("config.json", "model.bin", "tokenizer.json", "vocabulary.*")
+
+
+class WhisperRecognizer:
+    """A loaded Whisper model and the language that it listens for."""
+
+    def __init__(self, config: AsrConfig, language: str) -> None:
+        """Load the model; a size or hub id is fetched first.
+
+        Raises:
+            ModelError: the directory is incomplete or damaged.
+            DownloadError: not in the cache, and it cannot be fetched.
+            UsageError: the model does not know the language.
+        """
+        self.config, self.language = config, language
+        directory = _directory(config)
+        if missing := [name for name in _FILES if not any(directory.glob(name))]:
+            raise ModelError(
+                f"{directory} lacks {', '.join(missing)}: not a whole CTranslate2 Whisper model; "
+                "convert one with ct2-transformers-converter (with --copy_files tokenizer.json preprocessor_config.json)"
+            )
+        try:
+            self._model = WhisperModel(
+                str(directory), device="cpu", compute_type=config.compute_type, cpu_threads=config.threads
+            )
+        except Exception as error:  # CTranslate2 raises RuntimeError, ValueError and others for damaged files
+            raise ModelError(f"faster-whisper cannot load {directory}: {error}; fetch or convert it again") from error
+        if language not in self._model.supported_languages:
+            known = ", ".join(sorted(self._model.supported_languages))
+            raise UsageError(
+                f"the speech model {config.model} does not know the language {language!r}; it knows {known}"
+            )
+
+    def transcribe(self, segment: SpeechSegment) -> Transcript:
+        """Recognise one segment; the transcript's ``rejected`` says if it must not be translated."""
+        segments, _ = self._model.transcribe(
+            segment.samples.astype(np.float32) / 32768.0,
+            language=self.language,
+            beam_size=self.config.beam_size,
+            # The endpointer did this already; text of the segment before must not leak into this one.
+            vad_filter=False,
+            condition_on_previous_text=False,
+            without_timestamps=True,
+            # One attempt: retrying at higher temperatures multiplies the delay, and what is doubtful is flagged.
+            temperature=0.0,
+            # These rules are applied below, where what they drop is still seen and counted.
+            no_speech_threshold=None,
+            log_prob_threshold=None,
+            compression_ratio_threshold=None,
+        )
+        parts = list(segments)
+        text = "".join(part.text for part in parts).strip()
+        length = sum(len(part.tokens) for part in parts)
+        log_probability = sum(part.avg_logprob * len(part.tokens) for part in parts) / length if length else 0.0
+        no_speech = min((part.no_speech_prob for part in parts), default=1.0)
+        ratio = compression_ratio(text)
+        return Transcript(
+            segment_id=segment.id,
+            start_s=segment.start_s,
+            end_s=segment.end_s,
+            text=text,
+            language=self.language,
+            no_speech_probability=no_speech,
+            mean_log_probability=log_probability,
+            compression_ratio=ratio,
+            rejected=rejection(text, no_speech, log_probability, ratio, self.config),
+        )
+
+
+def _directory(config: AsrConfig) -> Path:
+    if config.model not in available_models() or Path(config.model).is_dir():
+        return resolve_model(config.model, config.revision, _FILES)
+    try:
+        return Path(download_model(config.model, local_files_only=True, revision=config.revision))
+    except Exception:
+        log.info("fetching the Whisper model %s", config.model)
+    try:
+        return Path(download_model(config.model, revision=config.revision))
+    except Exception as error:  # the hub client's errors share no base
+        raise DownloadError(
+            f"the Whisper model {config.model!r} is not in the cache and could not be fetched ({error}). "
+            "Connect and run this again, or use --config demo, which works offline"
+        ) from error

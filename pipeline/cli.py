@@ -1,0 +1,42 @@
+"""What all commands share: errors as one line, exit statuses, a clean end when interrupted."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import sys
+from collections.abc import Callable
+from typing import NoReturn
+
+from pipeline.errors import PipelineError
+
+
+def main_program(run: Callable[[list[str]], int]) -> NoReturn:
+    """Run a command and end the process: 0, 1 for a failure, 2 for wrong usage, 130 when interrupted."""
+    logging.basicConfig(format="%(levelname)s: %(message)s", level=logging.WARNING)
+    for stream in (sys.stdout, sys.stderr):
+        # A terminal or pipe in an ASCII locale must not end the run at the first Chinese character.
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(encoding="utf-8", errors="replace")
+    try:
+        status = run(sys.argv[1:])
+    except PipelineError as error:
+        report(error)
+        status = error.exit_status
+    except KeyboardInterrupt:
+        status = 130
+    except BrokenPipeError:
+        status = 1  # the reader went away (head, a closed terminal): nothing can be said to it
+    except SystemExit as end:  # argparse, and rich when the reader went away
+        status = end.code if isinstance(end.code, int) else 1
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError):
+            stream.flush()
+    # Worker threads may be inside a model call that cannot be interrupted: do not wait for them.
+    os._exit(status)
+
+
+def report(error: BaseException) -> None:
+    """Print an error as one line."""
+    print("error: " + " ".join(str(error).split()), file=sys.stderr, flush=True)

@@ -1,0 +1,202 @@
+"""A TOML file → frozen dataclasses. Every mistake is named with its key and what is allowed there."""
+
+from __future__ import annotations
+
+import dataclasses
+import tomllib
+import types
+import typing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pipeline.errors import ConfigError
+from pipeline.resources import CONFIGS, named_configs
+from pipeline.vad.endpointing import EndpointingOptions
+
+
+@dataclass(frozen=True)
+class LanguageConfig:
+    source: str = "en"
+    target: str = "zh"
+
+
+@dataclass(frozen=True)
+class VadConfig(EndpointingOptions):
+    # webrtcvad's aggressiveness: 0 keeps the most, 3 filters the most.
+    mode: int = 2
+
+
+@dataclass(frozen=True)
+class AsrConfig:
+    # A directory, a Whisper size ("small") or a hub id of a CTranslate2 model.
+    model: str = "Systran/faster-whisper-small"
+    # Commit of the hub repository; None takes the newest.
+    revision: str | None = None
+    beam_size: int = 1
+    compute_type: str = "int8"
+    threads: int = 0  # 0: as many as the machine has cores
+    # Whisper's own rules (openai/whisper, transcribe.py): silence if both of the first two fire, a loop above the third.
+    no_speech_threshold: float = 0.6
+    log_probability_threshold: float = -1.0
+    compression_ratio_threshold: float = 2.4
+
+
+@dataclass(frozen=True)
+class NmtConfig:
+    # A directory or a hub id.
+    model: str = "Xenova/opus-mt-en-zh"
+    revision: str | None = None
+    # Which of a hub repository's precisions to take: "" (fp32), "_quantized", "_fp16", "_q4" …
+    file_suffix: str = ""
+    # Target tokens a sentence at most; a sentence that reaches it is marked as truncated.
+    max_tokens: int = 256
+    threads: int = 1
+
+
+@dataclass(frozen=True)
+class QueueConfig:
+    """Capacity of the bounded queues between stages."""
+
+    audio_chunks: int = 50
+    segments: int = 8
+    transcripts: int = 8
+    events: int = 256
+
+
+@dataclass(frozen=True)
+class PipelineConfig:
+    languages: LanguageConfig = field(default_factory=LanguageConfig)
+    vad: VadConfig = field(default_factory=VadConfig)
+    asr: AsrConfig = field(default_factory=AsrConfig)
+    nmt: NmtConfig = field(default_factory=NmtConfig)
+    queues: QueueConfig = field(default_factory=QueueConfig)
+
+
+# What the types alone cannot say: (section, key) → (smallest, largest).
+_RANGES: dict[tuple[str, str], tuple[float, float]] = {
+    ("vad", "mode"): (0, 3),
+    ("vad", "pre_roll_ms"): (0, 2_000),
+    ("vad", "trigger_ms"): (20, 1_000),
+    ("vad", "hangover_ms"): (20, 10_000),
+    ("vad", "min_speech_ms"): (0, 5_000),
+    ("vad", "max_segment_ms"): (1_000, 30_000),
+    ("vad", "cut_search_ms"): (0, 30_000),
+    ("asr", "beam_size"): (1, 20),
+    ("asr", "threads"): (0, 256),
+    ("asr", "no_speech_threshold"): (0, 1),
+    ("asr", "log_probability_threshold"): (-100, 0),
+    ("asr", "compression_ratio_threshold"): (1, 100),
+    ("nmt", "max_tokens"): (1, 100_000),
+    ("nmt", "threads"): (0, 256),
+    ("queues", "audio_chunks"): (1, 100_000),
+    ("queues", "segments"): (1, 10_000),
+    ("queues", "transcripts"): (1, 10_000),
+    ("queues", "events"): (1, 100_000),
+}
+_CHOICES: dict[tuple[str, str], tuple[object, ...]] = {
+    ("vad", "frame_ms"): (10, 20, 30),
+    ("asr", "compute_type"): ("default", "auto", "int8", "int8_float32", "int8_float16", "float16", "float32"),
+}
+
+
+def load_config(name_or_path: str | Path = "en-zh") -> PipelineConfig:
+    """The configuration named ("demo", "en-zh", "zh-en") or in the file at the path given.
+
+    A model that is an existing directory relative to the file is taken from there.
+
+    Raises:
+        ConfigError: no such file, not TOML, an unknown key, or a value that is not allowed.
+    """
+    path = Path(name_or_path)
+    if path.suffix != ".toml" and len(path.parts) == 1:
+        path = CONFIGS / f"{name_or_path}.toml"
+        if not path.is_file():
+            allowed = ", ".join(named_configs())
+            raise ConfigError(
+                f"no configuration is called {str(name_or_path)!r}; there are {allowed}, or a path to a .toml file"
+            )
+    try:
+        table = tomllib.loads(path.read_text("utf-8"))
+    except FileNotFoundError:
+        raise ConfigError(
+            f"no such configuration file: {path}; give its path, or one of {', '.join(named_configs())}"
+        ) from None
+    except OSError as error:
+        raise ConfigError(f"cannot read the configuration {path}: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path} is not a TOML file: {error}") from None
+    return parse_config(table, path)
+
+
+def parse_config(table: dict[str, Any], path: Path) -> PipelineConfig:
+    """Check a parsed TOML table; ``path`` is named in errors and is what relative model directories are relative to."""
+    sections: dict[str, type[Any]] = typing.get_type_hints(PipelineConfig)
+    _known_only(table, sections, path, "section")
+    built: dict[str, Any] = {}
+    for section, kind in sections.items():
+        values = table.get(section, {})
+        if not isinstance(values, dict):
+            raise ConfigError(f"{path}: {section} must be a section, written as [{section}]")
+        hints = typing.get_type_hints(kind)
+        _known_only(values, hints, path, f"key in [{section}]")
+        for key, value in values.items():
+            _check_value(section, key, value, hints[key], path)
+        # TOML has one number type too few for Python: 1 is fine where 1.0 is meant.
+        values = {key: float(value) if hints[key] is float else value for key, value in values.items()}
+        if section in ("asr", "nmt") and (path.parent / values.get("model", "")).is_dir() and "model" in values:
+            values["model"] = str((path.parent / values["model"]).resolve())
+        built[section] = kind(**values)
+    config = PipelineConfig(**built)
+    _check_timings(config.vad, path)
+    return config
+
+
+def with_overrides(
+    config: PipelineConfig,
+    *,
+    source: str | None = None,
+    target: str | None = None,
+    asr: str | None = None,
+    nmt: str | None = None,
+) -> PipelineConfig:
+    """``config`` with what the command line names put in; a model named there has no pinned revision."""
+    languages = dataclasses.replace(
+        config.languages, source=source or config.languages.source, target=target or config.languages.target
+    )
+    asr_config = dataclasses.replace(config.asr, model=asr, revision=None) if asr else config.asr
+    nmt_config = dataclasses.replace(config.nmt, model=nmt, revision=None) if nmt else config.nmt
+    return dataclasses.replace(config, languages=languages, asr=asr_config, nmt=nmt_config)
+
+
+def _known_only(table: dict[str, Any], allowed: dict[str, Any], path: Path, what: str) -> None:
+    for key in table:
+        if key not in allowed:
+            raise ConfigError(f"{path}: unknown {what}: {key!r}; allowed are {', '.join(allowed)}")
+
+
+def _check_value(section: str, key: str, value: object, hint: object, path: Path) -> None:
+    kinds = typing.get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
+    accepted = (*kinds, int) if float in kinds else kinds
+    if isinstance(value, bool) or not isinstance(value, tuple(k for k in accepted if isinstance(k, type))):
+        names = " or ".join(k.__name__ for k in kinds if isinstance(k, type) and k is not type(None))
+        raise ConfigError(f"{path}: {section}.{key} is {value!r}; expected {names}")
+    if (section, key) in _CHOICES and value not in _CHOICES[section, key]:
+        allowed = ", ".join(str(choice) for choice in _CHOICES[section, key])
+        raise ConfigError(f"{path}: {section}.{key} is {value!r}; allowed are {allowed}")
+    low, high = _RANGES.get((section, key), (float("-inf"), float("inf")))
+    if isinstance(value, int | float) and not low <= value <= high:
+        raise ConfigError(f"{path}: {section}.{key} is {value}; allowed is {low:g} to {high:g}")
+    if isinstance(value, str) and not value and key != "file_suffix":
+        raise ConfigError(f"{path}: {section}.{key} is empty; give a value or leave the key out")
+
+
+def _check_timings(vad: VadConfig, path: Path) -> None:
+    if vad.cut_search_ms >= vad.max_segment_ms:
+        raise ConfigError(
+            f"{path}: vad.cut_search_ms ({vad.cut_search_ms}) must be less than vad.max_segment_ms ({vad.max_segment_ms})"
+        )
+    if vad.pre_roll_ms + vad.trigger_ms + vad.min_speech_ms >= vad.max_segment_ms:
+        raise ConfigError(
+            f"{path}: vad.max_segment_ms ({vad.max_segment_ms}) leaves no room after pre-roll and trigger"
+        )

@@ -1,0 +1,48 @@
+"""The exceptions this package raises on purpose. Each message says what was found, what was expected, what to do."""
+
+from __future__ import annotations
+
+
+class PipelineError(Exception):
+    """Base of all errors of this package; ``exit_status`` is what the command line ends with."""
+
+    exit_status = 1
+
+
+class UsageError(PipelineError):
+    """What was asked for cannot be meant: a wrong option, a missing input file, a wrong configuration."""
+
+    exit_status = 2
+
+
+class ConfigError(UsageError):
+    """A configuration file has a wrong key or value."""
+
+
+class AudioError(PipelineError):
+    """An input could not be read as audio, or has none."""
+
+
+class DeviceError(PipelineError):
+    """No audio system, no such device, or a device that stopped."""
+
+
+class ModelError(PipelineError):
+    """A model directory is incomplete, damaged or of a kind that cannot run."""
+
+
+class DownloadError(PipelineError):
+    """A model is not in the cache and could not be fetched."""
+
+
+class SinkError(PipelineError):
+    """A subtitle file could not be opened or written."""
+
+
+class StageError(PipelineError):
+    """A stage failed while running; ``stage`` names it and ``__cause__`` is the reason."""
+
+    def __init__(self, stage: str, cause: BaseException) -> None:
+        super().__init__(f"the {stage} stage failed: {cause}")
+        self.stage = stage
+        self.__cause__ = cause

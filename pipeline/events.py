@@ -1,0 +1,89 @@
+"""The values that cross a stage boundary. All are frozen; all times are seconds in the audio from its first sample."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+SAMPLE_RATE = 16_000
+"""Samples a second of all audio inside the pipeline (mono, int16)."""
+
+Samples = NDArray[np.int16]
+"""Mono PCM, int16, [n] at SAMPLE_RATE."""
+
+
+@dataclass(frozen=True, eq=False)
+class SpeechSegment:
+    """A stretch of audio that holds speech, as the endpointer cut it."""
+
+    id: int
+    start_sample: int
+    samples: Samples = field(repr=False)
+    forced_cut: bool = False
+    """True where the maximum length cut it and speech goes on in the next segment."""
+
+    @property
+    def start_s(self) -> float:
+        return self.start_sample / SAMPLE_RATE
+
+    @property
+    def end_s(self) -> float:
+        return (self.start_sample + len(self.samples)) / SAMPLE_RATE
+
+
+@dataclass(frozen=True)
+class Transcript:
+    """What was said in one segment, and how sure the recogniser is of it."""
+
+    segment_id: int
+    start_s: float
+    end_s: float
+    text: str
+    language: str
+    no_speech_probability: float = 0.0
+    """Whisper's probability that the window holds no speech, 0 to 1."""
+    mean_log_probability: float = 0.0
+    """Mean natural-log probability of the tokens."""
+    compression_ratio: float = 1.0
+    """UTF-8 length over zlib-compressed length; loops are above 2.4 (openai/whisper's threshold)."""
+    rejected: str | None = None
+    """Why this transcript is not translated ("silence", "repetition", "uncertain", "empty"), or None."""
+
+
+@dataclass(frozen=True)
+class Delta:
+    """A change of the translation: one target token's text, appended."""
+
+    segment_id: int
+    sentence: int
+    """Index of the sentence within its segment, from 0."""
+    start_s: float
+    end_s: float
+    text: str
+    """Appended text; may be empty (a token that completes no character, the end of a sentence)."""
+    log_probability: float
+    """Natural-log probability of the token."""
+    token: int
+    """The token's id in the model's vocabulary."""
+    source: str
+    """The sentence being translated."""
+    end_of_sentence: bool = False
+    final: bool = False
+    """True on the segment's last delta: its text is complete."""
+    withdrawn: int = 0
+    """Characters withdrawn before ``text`` is appended. Always 0 while output is append-only."""
+    truncated: bool = False
+    """True on a sentence's last delta when the token limit ended it, not the model."""
+
+
+@dataclass(frozen=True)
+class EndOfInput:
+    """The input is over: travels in order through every stage and drains what came before it."""
+
+    duration_s: float = 0.0
+
+
+PipelineEvent = Transcript | Delta | EndOfInput
+"""What a sink or an embedding app receives."""

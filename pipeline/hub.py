@@ -1,0 +1,61 @@
+"""Models by name: a directory is taken as it is, anything else is fetched from the hub into the hub's own cache."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from pipeline.errors import DownloadError, ModelError
+
+
+def resolve_model(model: str, revision: str | None, patterns: Sequence[str]) -> Path:
+    """The directory of a model: ``model`` itself if it is one, else a snapshot of the hub repository of that id.
+
+    ``patterns`` are the files needed, as globs; one that matches nothing in a cached snapshot makes it incomplete.
+    Fetching shows progress on standard error. What is cached is used without a connection.
+
+    Raises:
+        ModelError: a path that is no directory, or not a hub id.
+        DownloadError: not in the cache, and it cannot be fetched.
+    """
+    path = Path(model)
+    if path.is_dir():
+        return path
+    if path.exists():
+        raise ModelError(f"{model} is a file; give the directory that holds the model")
+    if model.count("/") != 1 or model.startswith((".", "/", "~")):
+        raise ModelError(
+            f"no such model directory: {model}; give an existing directory, or a hub id such as owner/name"
+        )
+    # Imported here: only real models need it, and it takes a while.
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
+
+    try:
+        cached = Path(snapshot_download(model, revision=revision, allow_patterns=list(patterns), local_files_only=True))
+        # A download that was cut off leaves a snapshot with files missing.
+        if all(any(cached.glob(pattern)) for pattern in patterns):
+            return cached
+    except LocalEntryNotFoundError:
+        pass  # not an error: it is fetched below
+    except HFValidationError as error:
+        raise ModelError(f"{model} is neither a directory nor a hub id: {error}") from None
+    command = f"hf download {model}" + (f" --revision {revision}" if revision else "")
+    try:
+        found = Path(snapshot_download(model, revision=revision, allow_patterns=list(patterns)))
+    except LocalEntryNotFoundError as error:
+        raise DownloadError(
+            f"{model} is not in the cache and the hub cannot be reached. Connect and run this again (or: {command}), "
+            "or use --config demo, which works offline"
+        ) from error
+    except HfHubHTTPError as error:
+        raise DownloadError(
+            f"the hub refused {model}: {str(error).splitlines()[0]}; check the name and the revision"
+        ) from error
+    except Exception as error:  # the HTTP client's and the disk's errors share no base
+        raise DownloadError(
+            f"fetching {model} failed: {error}. Run it again, it goes on from there (or: {command})"
+        ) from error
+    if missing := [pattern for pattern in patterns if not any(found.glob(pattern))]:
+        raise ModelError(f"the hub repository {model} has no {', '.join(missing)}; choose another model or file_suffix")
+    return found

@@ -1,0 +1,136 @@
+"""python -m pipeline.live: a microphone, or a recording at its own pace, becomes live subtitles."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import signal
+import sys
+import time
+from collections.abc import Sequence
+from contextlib import aclosing
+from functools import partial
+from pathlib import Path
+
+from rich.console import Console
+
+from pipeline.audio.microphone import Microphone, list_devices
+from pipeline.audio.pcm import PcmStream
+from pipeline.audio.recording import Recording
+from pipeline.audio.source import AudioSource
+from pipeline.cli import main_program
+from pipeline.config import PipelineConfig, load_config, with_overrides
+from pipeline.errors import UsageError
+from pipeline.subtitles.files import open_sinks
+from pipeline.subtitles.sink import Sink, write_all
+from pipeline.subtitles.terminal import TerminalSink
+from pipeline.worker import Worker
+
+
+def arguments() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m pipeline.live", description=__doc__)
+    parser.add_argument(
+        "audio", nargs="?", metavar="AUDIO", help="a recording, or - for raw 16 kHz mono 16-bit PCM on standard input"
+    )
+    parser.add_argument("--mic", action="store_true", help="listen to a microphone")
+    parser.add_argument("--device", metavar="ID|NAME", help="which input device; implies --mic")
+    parser.add_argument("--list-devices", action="store_true", help="show the input devices and end")
+    add_model_arguments(parser)
+    parser.add_argument("--fast", action="store_true", help="do not hold a recording back to its own pace")
+    for kind in ("srt", "vtt", "jsonl"):
+        parser.add_argument(f"--{kind}", type=Path, metavar="FILE", help=f"also write {kind.upper()}")
+    return parser
+
+
+def add_model_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options that choose configuration, languages and models."""
+    parser.add_argument(
+        "--config", default="en-zh", metavar="NAME|FILE", help="demo, en-zh (default), zh-en, or a TOML file"
+    )
+    parser.add_argument("--source", metavar="L", help="language spoken, such as en")
+    parser.add_argument("--target", metavar="L", help="language of the subtitles, such as zh")
+    parser.add_argument("--asr", metavar="M", help="speech model: a directory, a Whisper size, or a hub id")
+    parser.add_argument("--nmt", metavar="M", help="translation model: a directory or a hub id")
+
+
+def configured(options: argparse.Namespace) -> PipelineConfig:
+    """The configuration that the options of ``add_model_arguments`` ask for."""
+    config = load_config(options.config)
+    return with_overrides(config, source=options.source, target=options.target, asr=options.asr, nmt=options.nmt)
+
+
+def open_source(options: argparse.Namespace) -> AudioSource:
+    """The audio source that the options name; exactly one must be named."""
+    microphone = options.mic or options.device is not None
+    if microphone and options.audio is not None:
+        raise UsageError(f"both a microphone and {options.audio} were given; choose one")
+    if microphone:
+        return Microphone(options.device)
+    if options.audio is None:
+        raise UsageError("no input: give a recording, - for raw PCM on standard input, or --mic")
+    return PcmStream(sys.stdin.buffer) if options.audio == "-" else Recording(Path(options.audio))
+
+
+async def live(source: AudioSource, config: PipelineConfig, sinks: Sequence[Sink], paced: bool) -> str:
+    """Translate ``source`` into ``sinks``; returns the run's summary.
+
+    The first interrupt ends the input and drains what was said; the second cancels.
+    """
+    # Imported here so that a wrong option is told before the recogniser's libraries load.
+    from pipeline.translator import SpeechTranslator
+
+    writer = Worker("subtitles")
+    loop = asyncio.get_running_loop()
+    task = asyncio.current_task()
+    assert task is not None
+    translator = SpeechTranslator(config)
+    interrupts = 0
+
+    def interrupted() -> None:
+        nonlocal interrupts
+        interrupts += 1
+        if interrupts == 1 and translator.running:
+            print("\nfinishing what was said; interrupt again to stop at once", file=sys.stderr)
+            source.close()
+            ending.append(asyncio.ensure_future(translator.end()))
+        else:
+            task.cancel()
+
+    ending: list[asyncio.Future[None]] = []
+    loop.add_signal_handler(signal.SIGINT, interrupted)
+    loop.add_signal_handler(signal.SIGTERM, interrupted)
+    try:
+        async with translator, aclosing(translator.run(source, paced=paced)) as events:
+            async for event in events:
+                # Files come first: what is seen on the screen is on the disk already.
+                await writer.run(partial(write_all, sinks, event))
+    finally:
+        writer.close()
+    return translator.stats.summary()
+
+
+def run(argv: list[str]) -> int:
+    options = arguments().parse_args(argv)
+    if options.list_devices:
+        print("\n".join(list_devices()) or "no input devices")
+        return 0
+    began = time.perf_counter()
+    config = configured(options)
+    source = open_source(options)
+    console = Console(highlight=False)
+    paths = {kind: path for kind in ("srt", "vtt", "jsonl") if (path := getattr(options, kind)) is not None}
+    sinks: list[Sink] = [*open_sinks(paths), TerminalSink(console)]
+    recording = isinstance(source, Recording)
+    try:
+        summary = asyncio.run(live(source, config, sinks, paced=recording and not options.fast))
+    except asyncio.CancelledError:
+        raise KeyboardInterrupt from None
+    finally:
+        for sink in reversed(sinks):
+            sink.close()
+    print(f"{summary}\n{time.perf_counter() - began:.1f} s in all", file=sys.stderr)
+    return 0
+
+
+if __name__ == "__main__":
+    main_program(run)

@@ -1,0 +1,62 @@
+"""python -m pipeline.nmt: lines of text on standard input, translations on standard output."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+from pipeline.cli import main_program
+from pipeline.events import Transcript
+from pipeline.nmt.model import MarianModel
+
+
+def arguments() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m pipeline.nmt", description=__doc__)
+    parser.add_argument("--model", type=Path, required=True, metavar="DIR", help="a Marian model exported to ONNX")
+    parser.add_argument(
+        "--file-suffix", default="", help='precision among a hub repository\'s files, such as "_quantized"'
+    )
+    parser.add_argument("--source", metavar="L", help="language of the text (default: the model's)")
+    parser.add_argument("--target", metavar="L", help="language to translate into (default: the model's)")
+    parser.add_argument("--max-tokens", type=int, default=256, help="target tokens a sentence at most")
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument(
+        "--jsonl", action="store_true", help="one JSON object a token: id, text, log_probability, final"
+    )
+    return parser
+
+
+def run(argv: list[str]) -> int:
+    options = arguments().parse_args(argv)
+    model = MarianModel.load(
+        options.model,
+        suffix=options.file_suffix,
+        max_tokens=max(1, options.max_tokens),
+        threads=max(0, options.threads),
+    )
+    source, target = options.source or model.languages[0] or "en", options.target or model.languages[1] or "zh"
+    model.check_languages(source, target)
+    for number, raw in enumerate(sys.stdin.buffer):
+        # Bytes that are no UTF-8 are shown as such rather than ending the run.
+        line = raw.decode("utf-8", "replace").rstrip("\r\n")
+        for delta in model.stream(Transcript(number, 0.0, 0.0, line, source), target):
+            if options.jsonl:
+                record = {
+                    "id": number,
+                    "sentence": delta.sentence,
+                    "text": delta.text,
+                    "log_probability": round(delta.log_probability, 6),
+                    "final": delta.final,
+                }
+                print(json.dumps(record, ensure_ascii=False), flush=True)
+            else:
+                print(delta.text, end="", flush=True)
+        if not options.jsonl:
+            print(flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    main_program(run)

@@ -1,0 +1,137 @@
+"""What an ONNX file says of itself — inputs, outputs, versions — read without loading its weights.
+
+ONNX Runtime tells the same only after it has loaded the whole model. The reader walks the protobuf wire format
+(https://protobuf.dev/programming-guides/encoding) with the field numbers of onnx.proto, and skips what it does not need.
+"""
+
+from __future__ import annotations
+
+import mmap
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from pipeline.errors import ModelError
+
+# onnx.proto, TensorProto.DataType: the types that Marian graphs have at their borders.
+_TYPES = {1: "float32", 6: "int32", 7: "int64", 9: "bool", 10: "float16"}
+
+
+@dataclass(frozen=True)
+class Port:
+    """An input or output: its element type and its shape, a name where a dimension is free."""
+
+    name: str
+    dtype: str
+    shape: tuple[int | str, ...]
+
+
+@dataclass(frozen=True)
+class OnnxHeader:
+    path: Path
+    ir_version: int
+    opset: int
+    inputs: dict[str, Port]
+    outputs: dict[str, Port]
+
+
+def read_header(path: Path) -> OnnxHeader:
+    """Read the borders of an ONNX graph.
+
+    Raises:
+        ModelError: the file is not there, empty, truncated, or not an ONNX model.
+    """
+    try:
+        with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+            return _model(path, data)
+    except FileNotFoundError:
+        raise ModelError(f"no such file: {path}") from None
+    except (OSError, ValueError, IndexError, UnicodeDecodeError) as error:
+        # mmap refuses empty files with a ValueError.
+        raise ModelError(f"{path} is not a readable ONNX model ({error}); fetch or export it again") from None
+
+
+def _model(path: Path, data: mmap.mmap) -> OnnxHeader:
+    ir_version = opset = 0
+    inputs: dict[str, Port] = {}
+    outputs: dict[str, Port] = {}
+    for number, value in _fields(data, 0, len(data)):
+        if number == 1 and isinstance(value, int):
+            ir_version = value
+        elif number == 8 and isinstance(value, tuple):
+            domain, version = b"", 0
+            for inner, content in _fields(data, *value):
+                if inner == 1 and isinstance(content, tuple):
+                    domain = data[content[0] : content[1]]
+                elif inner == 2 and isinstance(content, int):
+                    version = content
+            if domain in (b"", b"ai.onnx"):
+                opset = version
+        elif number == 7 and isinstance(value, tuple):
+            for inner, content in _fields(data, *value):
+                if inner in (11, 12) and isinstance(content, tuple):
+                    port = _port(data, *content)
+                    (inputs if inner == 11 else outputs)[port.name] = port
+    if not outputs:
+        raise ValueError("it declares no outputs")
+    return OnnxHeader(path, ir_version, opset, inputs, outputs)
+
+
+def _port(data: mmap.mmap, start: int, end: int) -> Port:
+    name, dtype = "", "unknown"
+    shape: list[int | str] = []
+    for number, value in _fields(data, start, end):
+        if number == 1 and isinstance(value, tuple):
+            name = data[value[0] : value[1]].decode()
+        elif number == 2 and isinstance(value, tuple):
+            for kind, tensor in _fields(data, *value):
+                if kind != 1 or not isinstance(tensor, tuple):
+                    continue
+                for inner, content in _fields(data, *tensor):
+                    if inner == 1 and isinstance(content, int):
+                        dtype = _TYPES.get(content, f"type {content}")
+                    elif inner == 2 and isinstance(content, tuple):
+                        shape = [_dimension(data, *dim) for n, dim in _fields(data, *content) if isinstance(dim, tuple)]
+    return Port(name, dtype, tuple(shape))
+
+
+def _dimension(data: mmap.mmap, start: int, end: int) -> int | str:
+    for number, value in _fields(data, start, end):
+        if number == 1 and isinstance(value, int):
+            return value
+        if number == 2 and isinstance(value, tuple):
+            return data[value[0] : value[1]].decode()
+    return "?"
+
+
+def _fields(data: mmap.mmap, start: int, end: int) -> Iterator[tuple[int, int | tuple[int, int]]]:
+    """(field number, integer or (start, end) of the bytes) of a message; nothing is copied."""
+    at = start
+    while at < end:
+        key, at = _varint(data, at)
+        number, kind = key >> 3, key & 7
+        if kind == 0:
+            value, at = _varint(data, at)
+            yield number, value
+        elif kind == 2:
+            length, at = _varint(data, at)
+            if at + length > end:
+                raise ValueError(f"it is truncated: byte {at + length} of {end} is missing")
+            yield number, (at, at + length)
+            at += length
+        elif kind in (1, 5):
+            at += 8 if kind == 1 else 4
+        else:
+            raise ValueError("it is not a protobuf message")
+
+
+def _varint(data: mmap.mmap, at: int) -> tuple[int, int]:
+    value = shift = 0
+    while shift < 70:
+        byte = data[at]
+        at += 1
+        value |= (byte & 0x7F) << shift
+        if not byte & 0x80:
+            return value, at
+        shift += 7
+    raise ValueError("it is not a protobuf message")

@@ -1,0 +1,37 @@
+"""Transcripts → sentences, which is what Marian models were trained on. Nothing is lost: the parts joined are the text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from sentencex import segment
+
+# Where a sentence that is too long may be cut, the best first: after clause marks, after spaces.
+_CLAUSE = re.compile(r"(?<=[,;:，；：、—])")
+_SPACE = re.compile(r"(?<=\s)")
+
+
+def split_sentences(text: str, language: str) -> list[str]:
+    """The sentences of ``text``; whitespace between them stays with the one before. Blank text has none."""
+    sentences: list[str] = []
+    for part in segment(language, text):
+        if part.strip():
+            sentences.append(part)
+        elif sentences:
+            sentences[-1] += part
+    return sentences
+
+
+def fit(sentence: str, fits: Callable[[str], bool]) -> list[str]:
+    """Cut a sentence into parts that fit the model: at clauses, else at spaces, else in half."""
+    if fits(sentence) or len(sentence) < 2:
+        return [sentence]
+    for boundary in (_CLAUSE, _SPACE):
+        pieces = [piece for piece in boundary.split(sentence) if piece]
+        if len(pieces) > 1:
+            # The two halves nearest in length, so that no part is a lone word.
+            cut = min(range(1, len(pieces)), key=lambda i: abs(len("".join(pieces[:i])) * 2 - len(sentence)))
+            return fit("".join(pieces[:cut]), fits) + fit("".join(pieces[cut:]), fits)
+    middle = len(sentence) // 2
+    return fit(sentence[:middle], fits) + fit(sentence[middle:], fits)

@@ -1,0 +1,67 @@
+"""The NMT stage: transcripts in, the transcripts themselves and one delta a target token out."""
+
+from __future__ import annotations
+
+import asyncio
+
+from pipeline.events import Delta, EndOfInput, PipelineEvent, Transcript
+from pipeline.nmt.decoder import DecoderState
+from pipeline.nmt.model import MarianModel
+from pipeline.stats import PipelineStats
+from pipeline.worker import Worker
+
+
+class NmtStage:
+    """Translates transcripts in order.
+
+    Puts on ``outbox`` each transcript, then its deltas (none for a rejected or blank one), and at last the end of input.
+    A full ``outbox`` holds the translation back. Cancelling ``run`` stops the decode in flight within one step and
+    leaves ``model`` usable.
+    """
+
+    name = "NMT"
+
+    def __init__(
+        self,
+        model: MarianModel,
+        inbox: asyncio.Queue[Transcript | EndOfInput],
+        outbox: asyncio.Queue[PipelineEvent],
+        *,
+        target: str = "zh",
+        stats: PipelineStats | None = None,
+    ) -> None:
+        self.model, self.inbox, self.outbox, self.target = model, inbox, outbox, target
+        self.stats = stats or PipelineStats()
+
+    async def run(self) -> None:
+        """Work until the end of input has been passed on."""
+        worker = Worker(self.name)
+        try:
+            while not isinstance(item := await self.inbox.get(), EndOfInput):
+                await self.outbox.put(item)
+                if item.rejected is None:
+                    await self._translate(item, worker)
+            await self.outbox.put(item)
+        finally:
+            worker.close()
+
+    async def _translate(self, transcript: Transcript, worker: Worker) -> None:
+        running: list[DecoderState] = []
+
+        def started(state: DecoderState) -> None:
+            running[:] = [state]
+
+        deltas = self.model.stream(transcript, self.target, started)
+
+        def step() -> Delta | None:
+            with self.stats.busy("nmt"):
+                return next(deltas, None)
+
+        try:
+            while (delta := await worker.run(step)) is not None:
+                self.stats.token(delta.segment_id)
+                self.stats.sentences += delta.end_of_sentence
+                await self.outbox.put(delta)
+        finally:
+            for state in running:
+                state.terminate()

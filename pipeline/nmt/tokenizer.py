@@ -1,0 +1,124 @@
+"""Marian's tokenizer: SentencePiece pieces mapped through vocab.json, and text put together as tokens arrive."""
+
+from __future__ import annotations
+
+import codecs
+import json
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import sentencepiece
+
+from pipeline.errors import ModelError
+
+_BYTE = re.compile(r"<0x([0-9A-F]{2})>")
+_TARGET_CODE = re.compile(r">>([^<>]+)<<")
+_SPACE = "\N{LOWER ONE EIGHTH BLOCK}"  # SentencePiece's mark of a space
+
+
+class MarianTokenizer:
+    """Source text → ids, target ids → text.
+
+    SentencePiece's own ids are never used: a piece is looked up in ``vocab.json`` (or ``target_vocab.json``).
+    """
+
+    def __init__(
+        self, source: Path, target: Path, vocabulary: dict[str, int], target_vocabulary: dict[str, int]
+    ) -> None:
+        self._source = _load_spm(source)
+        self._vocabulary = vocabulary
+        self._pieces = {index: piece for piece, index in target_vocabulary.items()}
+        self.end_token = vocabulary["</s>"]
+        self.unknown_token = vocabulary["<unk>"]
+        self.pad_token = vocabulary["<pad>"]
+        self.size = len(vocabulary)
+        self.target_codes = sorted(match.group(1) for token in vocabulary if (match := _TARGET_CODE.fullmatch(token)))
+        """Target languages that a multilingual model wants named before the source, such as cmn_Hans."""
+        _load_spm(target)  # not needed to join pieces, but its absence or damage is a broken model
+
+    @classmethod
+    def load(cls, directory: Path) -> MarianTokenizer:
+        """Read source.spm, target.spm, vocab.json and, where there is one, target_vocab.json.
+
+        Raises:
+            ModelError: a file is missing or damaged.
+        """
+        names = ("source.spm", "target.spm", "vocab.json")
+        if missing := [name for name in names if not (directory / name).is_file()]:
+            raise ModelError(
+                f"{directory} lacks {', '.join(missing)}; copy them from the checkpoint the model was exported from"
+            )
+        vocabulary = _load_vocabulary(directory / "vocab.json", ("</s>", "<unk>", "<pad>"))
+        separate = directory / "target_vocab.json"
+        target_vocabulary = _load_vocabulary(separate, ("</s>",)) if separate.is_file() else vocabulary
+        return cls(directory / "source.spm", directory / "target.spm", vocabulary, target_vocabulary)
+
+    def encode(self, text: str, target_code: str | None = None) -> list[int]:
+        """Ids of ``text`` with the end token, after ``>>target_code<<`` if one is given."""
+        prefix = [self._vocabulary[f">>{target_code}<<"]] if target_code else []
+        pieces = self._source.encode(text, out_type=str)
+        return [*prefix, *(self._vocabulary.get(piece, self.unknown_token) for piece in pieces), self.end_token]
+
+    def detokenizer(self) -> IncrementalDetokenizer:
+        return IncrementalDetokenizer(self._pieces, {self.end_token, self.unknown_token, self.pad_token})
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """The text of whole target ids, special tokens left out."""
+        detokenizer = self.detokenizer()
+        return "".join([detokenizer.push(index) for index in ids] + [detokenizer.flush()])
+
+
+class IncrementalDetokenizer:
+    """Target ids in, text out: the deltas joined are the detokenised whole, and no delta ends within a character."""
+
+    def __init__(self, pieces: dict[int, str], special: set[int]) -> None:
+        self._pieces, self._special = pieces, special
+        self._bytes = codecs.getincrementaldecoder("utf-8")("replace")
+        self._spaces = ""  # withheld: the text neither begins nor ends with a space
+        self._begun = False
+
+    def push(self, index: int) -> str:
+        """The text that this token completes; empty for special tokens and for part of a character."""
+        if index in self._special:
+            return ""
+        piece = self._pieces.get(index, "")
+        if match := _BYTE.fullmatch(piece):
+            text = self._bytes.decode(bytes([int(match.group(1), 16)]))
+        else:
+            text = self._bytes.decode(b"", final=True) + piece.replace(_SPACE, " ")
+            self._bytes.reset()
+        return self._emit(text)
+
+    def flush(self) -> str:
+        """What was withheld at the end: the rest of a broken byte sequence."""
+        return self._emit(self._bytes.decode(b"", final=True))
+
+    def _emit(self, text: str) -> str:
+        if not self._begun:
+            text = text.lstrip(" ")
+            self._begun = bool(text)
+        text, self._spaces = self._spaces + text, ""
+        kept = text.rstrip(" ")
+        self._spaces = text[len(kept) :]
+        return kept
+
+
+def _load_spm(path: Path) -> Any:
+    try:
+        return sentencepiece.SentencePieceProcessor(model_file=str(path))
+    except (OSError, RuntimeError) as error:
+        raise ModelError(f"{path} is not a SentencePiece model ({str(error).strip()[:80]}); fetch it again") from None
+
+
+def _load_vocabulary(path: Path, needed: tuple[str, ...]) -> dict[str, int]:
+    try:
+        table = json.loads(path.read_text("utf-8"))
+    except (ValueError, OSError, RecursionError) as error:
+        raise ModelError(f"{path} is not readable JSON ({error}); fetch it again") from None
+    if not isinstance(table, dict) or not all(type(index) is int for index in table.values()):
+        raise ModelError(f"{path} must map pieces to integer ids; fetch it again")
+    if missing := [token for token in needed if token not in table]:
+        raise ModelError(f"{path} has no {', '.join(missing)}: not a Marian vocabulary")
+    return table

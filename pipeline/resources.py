@@ -1,0 +1,16 @@
+"""Where the configurations and demo models are: inside an installed package, or beside it in a checkout."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+_PACKAGE = Path(__file__).resolve().parent
+_BUNDLED = _PACKAGE / "_bundled"
+_ROOT = _BUNDLED if _BUNDLED.is_dir() else _PACKAGE.parent
+
+CONFIGS = _ROOT / "configs"
+
+
+def named_configs() -> list[str]:
+    """The names that ``--config`` takes, besides a path."""
+    return sorted(path.stem for path in CONFIGS.glob("*.toml"))

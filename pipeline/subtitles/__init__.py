@@ -1,0 +1,1 @@
+"""Subtitles: cues from deltas, line breaking, and one file per sink."""

@@ -1,0 +1,99 @@
+"""What a sink is, and the file that most of them write to."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Protocol
+
+from pipeline.errors import SinkError, UsageError
+from pipeline.events import PipelineEvent
+
+
+class Sink(Protocol):
+    """Receives every event of a run in order."""
+
+    def write(self, event: PipelineEvent) -> None:
+        """Take one event.
+
+        Raises:
+            SinkError: it could not be written.
+        """
+
+    def close(self) -> None:
+        """Finish. What was written stays valid whether this is called or not."""
+
+
+def write_all(sinks: Sequence[Sink], event: PipelineEvent) -> None:
+    """Hand one event to every sink, in order."""
+    for sink in sinks:
+        sink.write(event)
+
+
+class BlockFile:
+    """A text file that grows by whole blocks: after each, the file is valid, and a killed process loses none.
+
+    A file that is already there keeps its content until ``begin``: a run that fails before its first result, for want
+    of a model, destroys nothing.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Open the file for writing, or create it.
+
+        Raises:
+            UsageError: that is not possible.
+        """
+        self.path = path
+        self._existed = path.exists()
+        try:
+            self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT, 0o666)
+        except OSError as error:
+            raise UsageError(
+                f"cannot write {path} ({error.strerror}); choose a file in an existing, writable folder"
+            ) from error
+        self._length = 0
+        self._begun = self._closed = False
+
+    def begin(self, header: str = "") -> None:
+        """Empty the file and write its header. Later calls do nothing."""
+        if not self._begun:
+            self._begun = True
+            self._cut()
+            if header:
+                self.append(header)
+
+    def append(self, block: str) -> None:
+        """Write one block; on failure the file keeps the blocks before it.
+
+        Raises:
+            SinkError: the disk is full, or gone.
+        """
+        self.begin()
+        data = block.encode("utf-8", "replace")
+        try:
+            written = os.write(self._descriptor, data)
+            while written < len(data):
+                written += os.write(self._descriptor, data[written:])
+        except OSError as error:
+            self._cut()
+            raise SinkError(
+                f"cannot write {self.path} ({error.strerror}); it is valid and complete up to the last subtitle written"
+            ) from error
+        self._length += len(data)
+
+    def _cut(self) -> None:
+        """Shorten the file to the whole blocks written. A pipe or device has no length and is left alone."""
+        if stat.S_ISREG(os.fstat(self._descriptor).st_mode):
+            os.ftruncate(self._descriptor, self._length)
+            os.lseek(self._descriptor, self._length, os.SEEK_SET)
+
+    def close(self) -> None:
+        """Close the file; one that this object created and never began is removed. Idempotent."""
+        if self._closed:
+            return
+        self._closed = True
+        os.close(self._descriptor)
+        if not self._begun and not self._existed:
+            self.path.unlink(missing_ok=True)

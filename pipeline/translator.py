@@ -1,0 +1,250 @@
+"""The whole chain: start, feed, drain, cancel, failure. The only module that knows all stages."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from types import TracebackType
+
+import numpy as np
+
+from pipeline.asr.stage import AsrStage
+from pipeline.asr.whisper import WhisperRecognizer
+from pipeline.audio.source import CHUNK_SAMPLES, AudioSource
+from pipeline.config import PipelineConfig
+from pipeline.errors import PipelineError, StageError
+from pipeline.events import SAMPLE_RATE, EndOfInput, PipelineEvent, Samples, SpeechSegment, Transcript
+from pipeline.hub import resolve_model
+from pipeline.nmt.model import MarianModel
+from pipeline.nmt.stage import NmtStage
+from pipeline.stats import PipelineStats
+from pipeline.vad.stage import VadStage
+from pipeline.worker import Worker
+
+
+@dataclass(frozen=True)
+class Models:
+    """Loaded models. Several translators may share them."""
+
+    recognizer: WhisperRecognizer
+    translation: MarianModel
+
+
+def load_models(config: PipelineConfig) -> Models:
+    """Load both models at the same time; blocks.
+
+    Raises:
+        ModelError, DownloadError, UsageError: see the adapters.
+    """
+    with ThreadPoolExecutor(2) as pool:
+        recognizer = pool.submit(WhisperRecognizer, config.asr, config.languages.source)
+        translation = pool.submit(load_translation_model, config)
+        return Models(recognizer.result(), translation.result())
+
+
+def load_translation_model(config: PipelineConfig) -> MarianModel:
+    """Load the translation model alone, and check that it does the configured languages."""
+    nmt = config.nmt
+    files = ["source.spm", "target.spm", "vocab.json", "config.json", "generation_config.json", "tokenizer_config.json"]
+    graphs = [f"onnx/encoder_model{nmt.file_suffix}.onnx", f"onnx/decoder_model_merged{nmt.file_suffix}.onnx"]
+    directory = resolve_model(nmt.model, nmt.revision, files + graphs)
+    model = MarianModel.load(directory, suffix=nmt.file_suffix, max_tokens=nmt.max_tokens, threads=nmt.threads)
+    model.check_languages(config.languages.source, config.languages.target)
+    return model
+
+
+@dataclass(frozen=True)
+class _Stopped:
+    """The last thing in the outbox when the stages ended early."""
+
+    error: PipelineError | None
+
+
+class SpeechTranslator:
+    """Speech in, transcripts and translation deltas out.
+
+        async with SpeechTranslator(load_config("demo")) as translator:
+            await translator.feed(pcm)        # from one task, as audio arrives
+            await translator.end()
+            async for event in translator.events():   # in another
+                ...
+
+    Every queue is bounded: ``feed`` waits while the stages are behind, and the stages wait while nobody reads
+    ``events``, so read and feed from different tasks. One translator serves one stream.
+    """
+
+    def __init__(self, config: PipelineConfig, models: Models | None = None) -> None:
+        """``models`` given are used instead of loading those that ``config`` names."""
+        self.config = config
+        self.stats = PipelineStats()
+        """Counters and timings, readable at any time."""
+        self._models = models
+        self._inbox: asyncio.Queue[Samples | EndOfInput] = asyncio.Queue(config.queues.audio_chunks)
+        self._outbox: asyncio.Queue[PipelineEvent | _Stopped] = asyncio.Queue(config.queues.events)
+        self._stages: asyncio.Task[PipelineError | None] | None = None
+        self._reporter: asyncio.Task[None] | None = None
+        self._ended = False
+
+    async def __aenter__(self) -> SpeechTranslator:
+        """Load the models (off the event loop) and start the stages."""
+        began = time.perf_counter()
+        if self._models is None:
+            worker = Worker("model loading")
+            try:
+                self._models = await worker.run(lambda: load_models(self.config))
+            finally:
+                worker.close()
+        self.stats.load_s = time.perf_counter() - began
+        self.stats.started = time.perf_counter()
+        self._stages = asyncio.create_task(self._run_stages(self._models))
+        self._reporter = asyncio.create_task(self._report_failure(self._stages))
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.cancel()
+
+    @property
+    def running(self) -> bool:
+        """True from when the models are loaded until the stages have ended."""
+        return self._stages is not None and not self._stages.done()
+
+    async def feed(self, audio: bytes | Samples) -> None:
+        """Take the next audio: int16 samples [n], or bytes of the same (little-endian), 16 kHz mono, any length.
+
+        Waits while the stages are behind. Audio fed after ``end`` is an error of the caller's.
+
+        Raises:
+            StageError: a stage has failed.
+            ValueError: after ``end``, or not int16 mono.
+        """
+        if self._ended:
+            raise ValueError("audio was fed after end()")
+        samples = np.frombuffer(audio, "<i2") if isinstance(audio, bytes | bytearray | memoryview) else audio
+        if samples.dtype != np.int16 or samples.ndim != 1:
+            raise ValueError(f"expected mono int16 samples [n]; got {samples.dtype} {list(samples.shape)}")
+        for start in range(0, len(samples), CHUNK_SAMPLES):
+            # A copy: the caller may reuse its buffer.
+            await self._put(samples[start : start + CHUNK_SAMPLES].copy())
+
+    async def end(self) -> None:
+        """The input is over: everything fed is still translated, then ``events`` ends. Idempotent."""
+        if not self._ended:
+            self._ended = True
+            await self._put(EndOfInput())
+
+    async def events(self) -> AsyncGenerator[PipelineEvent, None]:
+        """Everything the chain produces, in order; ends with ``EndOfInput``, or at once when cancelled.
+
+        Raises:
+            StageError: a stage failed; what was produced before it has been yielded.
+        """
+        while True:
+            item = await self._outbox.get()
+            if isinstance(item, _Stopped):
+                if item.error is not None:
+                    raise item.error
+                return
+            yield item
+            if isinstance(item, EndOfInput):
+                return
+
+    async def run(self, source: AudioSource, *, paced: bool = False) -> AsyncGenerator[PipelineEvent, None]:
+        """Translate a whole source; ``paced`` holds a recording back to the speed at which it was spoken.
+
+        Raises:
+            StageError: a stage failed.
+            AudioError, DeviceError: the source broke; what came before has been translated and yielded.
+        """
+        pump = asyncio.create_task(self._pump(source, paced))
+        try:
+            async for event in self.events():
+                yield event
+            if pump.done():
+                pump.result()
+        finally:
+            source.close()
+            pump.cancel()
+
+    async def cancel(self) -> None:
+        """Stop at once: work in flight is abandoned, a waiting ``events`` ends. Idempotent."""
+        tasks = [task for task in (self._stages, self._reporter) if task is not None]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        if tasks and not self._outbox.full():
+            self._outbox.put_nowait(_Stopped(None))
+
+    async def _pump(self, source: AudioSource, paced: bool) -> None:
+        worker = Worker("audio")
+        began, consumed = time.monotonic(), 0
+        try:
+            while (chunk := await worker.run(source.read)) is not None and not self._ended:
+                consumed += len(chunk)
+                if paced:
+                    await asyncio.sleep(began + consumed / SAMPLE_RATE - time.monotonic())
+                if not self._ended:
+                    await self.feed(chunk)
+            await self.end()
+        except PipelineError:
+            # What was heard before the source broke is still worth reading; run() raises the error after it.
+            await self.end()
+            raise
+        finally:
+            worker.close()
+
+    async def _put(self, item: Samples | EndOfInput) -> None:
+        if self._stages is None:
+            raise ValueError("the translator is not running; use it as an async context manager")
+        if self._stages.done() and (error := _outcome(self._stages)) is not None:
+            raise error
+        if not self._inbox.full():
+            self._inbox.put_nowait(item)
+            return
+        putting = asyncio.ensure_future(self._inbox.put(item))
+        try:
+            await asyncio.wait({putting, self._stages}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            if not putting.done():
+                putting.cancel()
+        if self._stages.done() and (error := _outcome(self._stages)) is not None:
+            raise error
+
+    async def _run_stages(self, models: Models) -> PipelineError | None:
+        """Run all stages to their ends; returns the failure that ended them early, if one did."""
+        queues = self.config.queues
+        segments: asyncio.Queue[SpeechSegment | EndOfInput] = asyncio.Queue(queues.segments)
+        transcripts: asyncio.Queue[Transcript | EndOfInput] = asyncio.Queue(queues.transcripts)
+        target = self.config.languages.target
+        stages = (
+            VadStage(self.config.vad, self._inbox, segments, self.stats),
+            AsrStage(models.recognizer, segments, transcripts, self.stats),
+            NmtStage(models.translation, transcripts, self._outbox, target=target, stats=self.stats),  # type: ignore[arg-type]
+        )
+        try:
+            async with asyncio.TaskGroup() as group:
+                for stage in stages:
+                    group.create_task(_guarded(stage))
+        except BaseExceptionGroup as failures:
+            first = failures.exceptions[0]
+            return first if isinstance(first, StageError) else StageError("pipeline", first)
+        return None
+
+    async def _report_failure(self, stages: asyncio.Task[PipelineError | None]) -> None:
+        if (error := await stages) is not None:
+            await self._outbox.put(_Stopped(error))
+
+
+async def _guarded(stage: VadStage | AsrStage | NmtStage) -> None:
+    try:
+        await stage.run()
+    except Exception as error:
+        raise StageError(stage.name, error) from error
+
+
+def _outcome(stages: asyncio.Task[PipelineError | None]) -> PipelineError | None:
+    return None if stages.cancelled() else stages.result()

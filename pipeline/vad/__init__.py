@@ -1,0 +1,1 @@
+"""Voice activity detection: frame decisions, and apart from them the endpointing rules."""
