@@ -13,10 +13,11 @@ if TYPE_CHECKING:
     from pipeline.config import PipelineConfig, load_config
     from pipeline.errors import PipelineError, StageError
     from pipeline.events import Delta, EndOfInput, PipelineEvent, Transcript
+    from pipeline.nmt.load import load_translation_model
     from pipeline.nmt.model import MarianModel
     from pipeline.nmt.stage import NmtStage
     from pipeline.stats import PipelineStats
-    from pipeline.translator import Models, SpeechTranslator, load_models, load_translation_model
+    from pipeline.translator import Models, SpeechTranslator, load_models
 
 _HOMES = {
     "PipelineConfig": "config",
@@ -33,7 +34,7 @@ _HOMES = {
     "Models": "translator",
     "SpeechTranslator": "translator",
     "load_models": "translator",
-    "load_translation_model": "translator",
+    "load_translation_model": "nmt.load",
 }
 
 __all__ = [

@@ -9,14 +9,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from pipeline.events import SpeechSegment
+from pipeline.events import SAMPLE_RATE, SpeechSegment
 
 
 @dataclass
 class PipelineStats:
     """All times in seconds. What grows with the run is bounded: latencies keep the newest 1,000."""
 
-    audio_s: float = 0.0
+    audio_samples: int = 0
     """Audio consumed."""
     segments: int = 0
     rejected: int = 0
@@ -30,6 +30,10 @@ class PipelineStats:
     first_token_s: deque[float] = field(default_factory=lambda: deque(maxlen=1000))
     """For each segment, from its end being known to its first target token."""
     _closed: dict[int, float] = field(default_factory=dict)
+
+    @property
+    def audio_s(self) -> float:
+        return self.audio_samples / SAMPLE_RATE
 
     @contextmanager
     def busy(self, stage: str) -> Iterator[None]:

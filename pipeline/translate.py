@@ -67,7 +67,7 @@ async def translate_all(
     models = await asyncio.to_thread(load_models, config)
     failed: list[Path] = []
     for path, outputs in plan:
-        task = progress.add_task(path.name, total=None, speed="")
+        task = progress.add_task(path.name, total=None, done="")
         try:
             await _translate_one(path, outputs, config, models, progress, task)
         except PipelineError as error:
@@ -92,7 +92,9 @@ async def _translate_one(
                 if isinstance(event, Transcript | EndOfInput):
                     done = event.end_s if isinstance(event, Transcript) else event.duration_s
                     speed = done / max(1e-9, time.perf_counter() - translator.stats.started)
-                    progress.update(task, completed=done, speed=f"{speed:.1f} times real time")
+                    length = f"{source.duration_s:.0f} s" if source.duration_s else "?"
+                    shown = f"{done:.0f} s of {length}, {speed:.1f} times real time"
+                    progress.update(task, completed=done, done=shown)
         progress.update(task, total=done, completed=done)
     finally:
         for sink in sinks:
@@ -112,8 +114,7 @@ def run(argv: list[str]) -> int:
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
-        TextColumn("{task.completed:.0f} s of {task.total:.0f} s"),
-        TextColumn("{task.fields[speed]}"),
+        TextColumn("{task.fields[done]}"),
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=Console(stderr=True)) as progress:

@@ -17,7 +17,7 @@ from pipeline.audio.source import CHUNK_SAMPLES, AudioSource
 from pipeline.config import PipelineConfig
 from pipeline.errors import PipelineError, StageError
 from pipeline.events import SAMPLE_RATE, EndOfInput, PipelineEvent, Samples, SpeechSegment, Transcript
-from pipeline.hub import resolve_model
+from pipeline.nmt.load import load_translation_model
 from pipeline.nmt.model import MarianModel
 from pipeline.nmt.stage import NmtStage
 from pipeline.stats import PipelineStats
@@ -43,17 +43,6 @@ def load_models(config: PipelineConfig) -> Models:
         recognizer = pool.submit(WhisperRecognizer, config.asr, config.languages.source)
         translation = pool.submit(load_translation_model, config)
         return Models(recognizer.result(), translation.result())
-
-
-def load_translation_model(config: PipelineConfig) -> MarianModel:
-    """Load the translation model alone, and check that it does the configured languages."""
-    nmt = config.nmt
-    files = ["source.spm", "target.spm", "vocab.json", "config.json", "generation_config.json", "tokenizer_config.json"]
-    graphs = [f"onnx/encoder_model{nmt.file_suffix}.onnx", f"onnx/decoder_model_merged{nmt.file_suffix}.onnx"]
-    directory = resolve_model(nmt.model, nmt.revision, files + graphs)
-    model = MarianModel.load(directory, suffix=nmt.file_suffix, max_tokens=nmt.max_tokens, threads=nmt.threads)
-    model.check_languages(config.languages.source, config.languages.target)
-    return model
 
 
 @dataclass(frozen=True)

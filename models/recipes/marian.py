@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import io
 import json
 import math
 import os
@@ -49,9 +50,10 @@ def make_vocabulary(folder: Path, pairs: list[Pair], size: Size, languages: tupl
     # The target keeps its characters as they are: the default rule would turn "？" into "?".
     sides = (("source", 0, size.source_pieces, "nmt_nfkc"), ("target", 1, size.target_pieces, "identity"))
     for side, index, count, rule in sides:
+        model = io.BytesIO()  # rather than a path, which the file would carry
         sentencepiece.SentencePieceTrainer.train(
             sentence_iterator=iter([pair[index] for pair in pairs]),
-            model_prefix=str(folder / side),
+            model_writer=model,
             vocab_size=count,
             model_type="unigram",
             character_coverage=1.0 if index == 0 else 0.9995,
@@ -61,9 +63,9 @@ def make_vocabulary(folder: Path, pairs: list[Pair], size: Size, languages: tupl
             unk_id=1,
             num_threads=2,
             minloglevel=2,
+            hard_vocab_limit=False,
         )
-        (folder / f"{side}.model").rename(folder / f"{side}.spm")
-        (folder / f"{side}.vocab").unlink()
+        (folder / f"{side}.spm").write_bytes(model.getvalue())
         spm = sentencepiece.SentencePieceProcessor(model_file=str(folder / f"{side}.spm"))
         pieces.update((spm.id_to_piece(i), None) for i in range(2, spm.get_piece_size()))
     vocabulary = {"</s>": 0, "<unk>": 1}

@@ -26,6 +26,12 @@ from pipeline.nmt.layout import PAST, Layout
 Logits = NDArray[np.float32]
 
 
+def _quiet_options() -> ort.RunOptions:
+    options = ort.RunOptions()
+    options.log_severity_level = 4  # errors arrive as exceptions; on the terminal they would tear the subtitles
+    return options
+
+
 @dataclass
 class DecoderState:
     """One sentence in translation. Made by ``encode``, changed by ``step`` alone."""
@@ -37,7 +43,7 @@ class DecoderState:
     decoder_kv: Mapping[str, ort.OrtValue] = field(default_factory=dict)
     """Past input name → self-attention key or value [1, heads, steps, head_dim]."""
     steps: int = 0
-    options: ort.RunOptions = field(default_factory=ort.RunOptions)
+    options: ort.RunOptions = field(default_factory=_quiet_options)
 
     def terminate(self) -> None:
         """Stop a step that is running on another thread; that step raises, and this state is of no more use."""
@@ -148,7 +154,7 @@ def _session(path: Path, threads: int) -> ort.InferenceSession:
     options = ort.SessionOptions()
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
-    options.log_severity_level = 3
+    options.log_severity_level = 4
     # Idle threads that spin take the cores from the recogniser.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     try:

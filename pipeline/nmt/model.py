@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -41,6 +42,7 @@ _TWO_LETTERS = {
 }
 # Target codes of multilingual models, the preferred first.
 _PREFERRED_CODES = {"zh": ("cmn_Hans", "zho_Hans", "cmn", "zho", "zh")}
+_SURROGATE = re.compile("[\ud800-\udfff]")
 # Scripts without spaces between sentences.
 _UNSPACED = {"zh", "ja", "th", "lo", "km", "my"}
 
@@ -129,7 +131,9 @@ class MarianModel:
         def fits(text: str) -> bool:
             return len(self.tokenizer.encode(text, code)) <= self.max_source_tokens
 
-        sentences = [part for text in split_sentences(transcript.text, transcript.language) for part in fit(text, fits)]
+        # A lone surrogate is no character and cannot be encoded.
+        text = _SURROGATE.sub("\N{REPLACEMENT CHARACTER}", transcript.text)
+        sentences = [part for whole in split_sentences(text, transcript.language) for part in fit(whole, fits)]
         total = max(1, sum(map(len, sentences)))
         at = 0
         for index, sentence in enumerate(sentences):
@@ -172,11 +176,12 @@ def _generation(
     pad = _integer(settings, "pad_token_id", tokenizer.pad_token, directory)
     length = _integer(settings, "max_length", 512, directory)
     forced = settings.get("forced_eos_token_id")
-    bad = settings.get("bad_words_ids") or []
+    found = settings.get("bad_words_ids") or []
+    bad: list[Any] = found if isinstance(found, list) else [found]
     words = [
         word for word in bad if isinstance(word, list) and all(type(i) is int and 0 <= i < tokenizer.size for i in word)
     ]
-    if not isinstance(bad, list) or len(words) != len(bad):
+    if len(words) != len(bad):
         raise ModelError(
             f"{directory}/generation_config.json: bad_words_ids must be lists of ids below {tokenizer.size}"
         )

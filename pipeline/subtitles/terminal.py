@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from rich.console import Console
 from rich.live import Live
+from rich.table import Table
 from rich.text import Text
 
 from pipeline.events import Delta, EndOfInput, PipelineEvent, Transcript
@@ -40,28 +41,41 @@ class TerminalSink:
         if self._live:
             self._live.stop()
 
-    def _rendered(self, growing: bool) -> Text:
-        transcript = self._transcript
-        assert transcript is not None
-        text = Text(f"{_clock(transcript.start_s)}–{_clock(transcript.end_s)}  ", style="cyan")
-        text.append(transcript.text or "…", style="dim")
-        if transcript.rejected:
-            return text.append(f"  (not translated: {transcript.rejected})", style="yellow")
-        text.append("\n               " + self._translation, style="bold")
-        return text.append(" ▌" if growing else "", style="bold cyan")
-
     def _draw(self) -> None:
         if self._live and self._transcript:
-            self._live.update(self._rendered(growing=True), refresh=True)
+            self._live.update(drawn(self._transcript, self._translation, growing=True), refresh=True)
 
     def _finish(self) -> None:
         """The current segment is complete: leave it standing and go on below it."""
         if self._transcript is None:
             return
         if self._live:
-            self._live.update(Text(""))
-        self._console.print(self._rendered(growing=False), soft_wrap=not self._console.is_terminal)
+            self._live.update(Text(""), refresh=True)
+        if self._console.is_terminal:
+            self._console.print(drawn(self._transcript, self._translation, growing=False))
+        else:
+            self._console.out(plain(self._transcript, self._translation), highlight=False)
         self._transcript, self._translation = None, ""
+
+
+def drawn(transcript: Transcript, translation: str, growing: bool) -> Table:
+    """A segment as a terminal shows it: its times, its source, and below it the translation, a cursor while it grows."""
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(no_wrap=True, style="cyan")
+    grid.add_column()
+    times = f"{_clock(transcript.start_s)}–{_clock(transcript.end_s)}"
+    grid.add_row(times, Text(transcript.text or "…", style="bright_black"))
+    if transcript.rejected:
+        grid.add_row("", Text(f"(not translated: {transcript.rejected})", style="yellow"))
+    else:
+        grid.add_row("", Text(translation, style="bold") + Text(" ▌" if growing else "", style="cyan"))
+    return grid
+
+
+def plain(transcript: Transcript, translation: str) -> str:
+    """The same as two lines of text, for pipes and files."""
+    below = f"(not translated: {transcript.rejected})" if transcript.rejected else translation
+    return f"{_clock(transcript.start_s)}–{_clock(transcript.end_s)}  {transcript.text or '…'}\n{' ' * 17}{below}"
 
 
 def _clock(seconds: float) -> str:

@@ -7,7 +7,7 @@ import asyncio
 import numpy as np
 
 from pipeline.config import VadConfig
-from pipeline.events import SAMPLE_RATE, EndOfInput, Samples, SpeechSegment
+from pipeline.events import EndOfInput, Samples, SpeechSegment
 from pipeline.stats import PipelineStats
 from pipeline.vad.endpointing import Endpointer
 from pipeline.vad.webrtc import WebRtcVad
@@ -50,7 +50,7 @@ class VadStage:
         await self.outbox.put(segment)
 
     def _push(self, chunk: Samples) -> list[SpeechSegment]:
-        self.stats.audio_s += len(chunk) / SAMPLE_RATE
+        self.stats.audio_samples += len(chunk)
         pending = np.concatenate([self._rest, chunk])
         size = self._vad.frame_samples
         whole = len(pending) // size * size

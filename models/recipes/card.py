@@ -1,0 +1,25 @@
+"""Model cards, written from measurements."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+
+def write_card(folder: Path, title: str, sections: dict[str, str]) -> None:
+    """Write ``folder/README.md``: the sections, then every file with its size and hash."""
+    lines = [f"# {title}", ""]
+    for heading, text in sections.items():
+        lines += [f"## {heading}", "", text.strip(), ""]
+    lines += ["## Files", "", "| file | bytes | SHA-256 |", "|---|---:|---|"]
+    for path in sorted(folder.iterdir()):
+        if path.name != "README.md":
+            data = path.read_bytes()
+            lines.append(f"| {path.name} | {len(data):,} | `{hashlib.sha256(data).hexdigest()}` |")
+    (folder / "README.md").write_text("\n".join(lines) + "\n", "utf-8")
+
+
+def table(header: tuple[str, ...], rows: list[tuple[object, ...]]) -> str:
+    """A Markdown table."""
+    lines = ["| " + " | ".join(header) + " |", "|" + "---|" * len(header)]
+    return "\n".join(lines + ["| " + " | ".join(map(str, row)) + " |" for row in rows])

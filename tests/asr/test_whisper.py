@@ -1,0 +1,67 @@
+"""faster-whisper with the demo model, on real audio."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pipeline import Models, PipelineConfig
+from pipeline.asr.whisper import WhisperRecognizer
+from pipeline.errors import ModelError, UsageError
+from pipeline.events import SpeechSegment
+from tests.conftest import PHRASES, edits, read_wav, spoken_texts, words
+from tests.vad.test_stage import cut
+
+
+def test_unseen_sentences_come_through_mostly_right(demo_models: Models) -> None:
+    wrong = total = 0
+    for segment, said in zip(cut(read_wav(PHRASES), 1600), spoken_texts()["phrases"], strict=True):
+        transcript = demo_models.recognizer.transcribe(segment)
+        print(f"{said} => {transcript.text} ({transcript.mean_log_probability:.2f})")
+        assert transcript.rejected is None
+        assert (transcript.start_s, transcript.end_s) == (segment.start_s, segment.end_s)
+        wrong += edits(words(said), words(transcript.text))
+        total += len(words(said))
+    assert wrong / total <= 0.2
+
+
+@pytest.mark.parametrize("kind", ["silence", "noise", "tone"])
+def test_no_speech_gives_nothing_to_translate(demo_models: Models, kind: str) -> None:
+    t = np.arange(16_000 * 3) / 16_000
+    signal = {
+        "silence": np.zeros(len(t)),
+        "noise": np.random.default_rng(1).standard_normal(len(t)) * 0.02,
+        "tone": np.sin(2 * np.pi * 440 * t) * 0.1,
+    }[kind]
+    transcript = demo_models.recognizer.transcribe(SpeechSegment(0, 0, (signal * 32767).astype(np.int16)))
+    assert transcript.rejected is not None, transcript
+
+
+def test_doubt_travels_with_the_transcript(demo_models: Models) -> None:
+    transcript = demo_models.recognizer.transcribe(cut(read_wav(PHRASES), 1600)[0])
+    assert -1 < transcript.mean_log_probability < 0
+    assert 0 <= transcript.no_speech_probability < 0.5
+    assert 0.5 < transcript.compression_ratio < 2
+
+
+def test_a_missing_file_is_named(demo_config: PipelineConfig, tmp_path: Path) -> None:
+    for path in Path(demo_config.asr.model).iterdir():
+        if path.name != "tokenizer.json":
+            (tmp_path / path.name).symlink_to(path)
+    with pytest.raises(ModelError, match=r"lacks tokenizer\.json"):
+        WhisperRecognizer(dataclasses.replace(demo_config.asr, model=str(tmp_path)), "en")
+
+
+def test_a_damaged_model_is_one_clear_error(demo_config: PipelineConfig, tmp_path: Path) -> None:
+    for path in Path(demo_config.asr.model).iterdir():
+        (tmp_path / path.name).write_bytes(path.read_bytes()[:1000] if path.name == "model.bin" else path.read_bytes())
+    with pytest.raises(ModelError, match="cannot load"):
+        WhisperRecognizer(dataclasses.replace(demo_config.asr, model=str(tmp_path)), "en")
+
+
+def test_a_language_that_the_model_lacks_is_refused(demo_config: PipelineConfig) -> None:
+    with pytest.raises(UsageError, match="does not know the language 'zh'; it knows en"):
+        WhisperRecognizer(demo_config.asr, "zh")

@@ -1,0 +1,82 @@
+"""What tests share: the demo models, the tiny Marian in its layouts, real speech."""
+
+from __future__ import annotations
+
+import json
+import wave
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pipeline import Models, PipelineConfig, load_config, load_models
+from pipeline.events import Samples
+
+ROOT = Path(__file__).resolve().parents[1]
+EXAMPLES = ROOT / "examples" / "audio"
+PHRASES = ROOT / "tests" / "audio" / "phrases.wav"
+FIXTURES = ROOT / "tests" / "fixtures"
+TINY = FIXTURES / "tiny-marian"
+SETTINGS = ("source.spm", "target.spm", "vocab.json", "config.json", "generation_config.json", "tokenizer_config.json")
+LAYOUTS = {
+    "merged": ("encoder_model.onnx", "decoder_model_merged.onnx"),
+    "split": ("encoder_model.onnx", "decoder_model.onnx", "decoder_with_past_model.onnx"),
+}
+
+
+def read_wav(path: Path) -> Samples:
+    """Samples of a 16 kHz mono WAV."""
+    with wave.open(str(path)) as file:
+        assert (file.getframerate(), file.getnchannels()) == (16_000, 1)
+        return np.frombuffer(file.readframes(file.getnframes()), np.int16)
+
+
+def spoken_texts() -> dict[str, list[str]]:
+    """What each recording says: file stem → sentences."""
+    texts: dict[str, list[str]] = json.loads((ROOT / "tests" / "audio" / "texts.json").read_text())
+    return texts
+
+
+def golden(name: str) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = json.loads((FIXTURES / f"golden-{name}.json").read_text("utf-8"))
+    return rows
+
+
+def words(text: str) -> list[str]:
+    return "".join(c if c.isalnum() or c == "'" else " " for c in text.lower()).split()
+
+
+def edits(reference: list[str], hypothesis: list[str]) -> int:
+    """Levenshtein distance in words."""
+    row = list(range(len(hypothesis) + 1))
+    for i, wanted in enumerate(reference, 1):
+        diagonal, row[0] = row[0], i
+        for j, found in enumerate(hypothesis, 1):
+            diagonal, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, diagonal + (wanted != found))
+    return row[-1]
+
+
+def make_model_dir(folder: Path, layout: str, leave_out: str = "") -> Path:
+    """A directory with the tiny model's files for one layout."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in (*LAYOUTS[layout], *SETTINGS):
+        if name != leave_out:
+            (folder / name).symlink_to(TINY / name)
+    return folder
+
+
+@pytest.fixture(params=sorted(LAYOUTS))
+def model_dir(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    """The tiny model, once in each layout."""
+    return make_model_dir(tmp_path / request.param, request.param)
+
+
+@pytest.fixture(scope="session")
+def demo_config() -> PipelineConfig:
+    return load_config("demo")
+
+
+@pytest.fixture(scope="session")
+def demo_models(demo_config: PipelineConfig) -> Models:
+    return load_models(demo_config)

@@ -1,0 +1,105 @@
+"""Layouts are told from graph inputs and outputs, and what cannot run is refused with the reason."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import onnxruntime
+import pytest
+
+from pipeline.errors import ModelError
+from pipeline.nmt.layout import Role, classify, find_layout
+from pipeline.nmt.onnx_header import read_header
+from tests.conftest import LAYOUTS, TINY, make_model_dir
+
+ROLES = {
+    "encoder_model.onnx": Role.ENCODER,
+    "decoder_model.onnx": Role.FIRST_STEP,
+    "decoder_with_past_model.onnx": Role.WITH_PAST,
+    "decoder_model_merged.onnx": Role.MERGED,
+}
+
+
+@pytest.mark.parametrize("name", ROLES)
+def test_the_header_says_what_onnxruntime_says(name: str) -> None:
+    header = read_header(TINY / name)
+    session = onnxruntime.InferenceSession(str(TINY / name), providers=["CPUExecutionProvider"])
+    for ports, nodes in ((header.inputs, session.get_inputs()), (header.outputs, session.get_outputs())):
+        assert list(ports) == [node.name for node in nodes]
+        assert [list(port.shape) for port in ports.values()] == [node.shape for node in nodes]
+        kinds = {"float32": "tensor(float)", "int64": "tensor(int64)", "bool": "tensor(bool)"}
+        assert [kinds[port.dtype] for port in ports.values()] == [node.type for node in nodes]
+    assert header.opset >= 12
+    assert header.ir_version >= 7
+
+
+@pytest.mark.parametrize("name", ROLES)
+def test_a_graph_is_known_by_its_ports_whatever_the_file_is_called(name: str, tmp_path: Path) -> None:
+    shutil.copy(TINY / name, tmp_path / "a.onnx")
+    assert classify(read_header(tmp_path / "a.onnx")) is ROLES[name]
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_sizes_come_from_the_graph(layout: str, tmp_path: Path) -> None:
+    found = find_layout(make_model_dir(tmp_path, layout))
+    assert (found.name, found.layers, found.heads, found.head_dim) == (layout, 2, 4, 12)
+
+
+def test_merged_is_preferred_where_both_are_there() -> None:
+    assert find_layout(TINY).name == "merged"
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_a_missing_graph_is_named_with_what_was_found(layout: str, tmp_path: Path) -> None:
+    for missing in LAYOUTS[layout]:
+        folder = make_model_dir(tmp_path / missing, layout, leave_out=missing)
+        with pytest.raises(ModelError) as caught:
+            find_layout(folder)
+        message = str(caught.value)
+        assert "lacks" in message
+        assert "optimum-cli export onnx" in message
+        assert all(name in message for name in LAYOUTS[layout] if name != missing)
+
+
+def test_swapped_files_are_refused(tmp_path: Path) -> None:
+    shutil.copy(TINY / "encoder_model.onnx", tmp_path / "decoder_model_merged.onnx")
+    shutil.copy(TINY / "encoder_model.onnx", tmp_path / "encoder_model.onnx")
+    with pytest.raises(ModelError, match="both a encoder|lacks a merged decoder"):
+        find_layout(tmp_path)
+
+
+def test_no_model_directory_and_no_onnx_files(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match="no such model directory"):
+        find_layout(tmp_path / "nowhere")
+    with pytest.raises(ModelError, match=r"has no \.onnx files"):
+        find_layout(tmp_path)
+
+
+def test_another_precision_is_asked_for_by_suffix(tmp_path: Path) -> None:
+    (tmp_path / "onnx").mkdir()
+    for name in LAYOUTS["merged"]:
+        shutil.copy(TINY / name, tmp_path / "onnx" / name.replace(".onnx", "_quantized.onnx"))
+    assert find_layout(tmp_path, "_quantized").encoder.path.name == "encoder_model_quantized.onnx"
+    with pytest.raises(ModelError, match="there are files with the suffixes _quantized"):
+        find_layout(tmp_path)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.001, 0.5, 0.99])
+def test_a_truncated_file_is_refused(share: float, tmp_path: Path) -> None:
+    data = (TINY / "decoder_model_merged.onnx").read_bytes()
+    (tmp_path / "cut.onnx").write_bytes(data[: int(len(data) * share)])
+    with pytest.raises(ModelError, match="not a readable ONNX model"):
+        read_header(tmp_path / "cut.onnx")
+
+
+def test_a_file_of_something_else_is_refused(tmp_path: Path) -> None:
+    for content in (
+        b"<html>404</html>" * 50,
+        b"\xff" * 1000,
+        bytes(1000),
+        b"version https://git-lfs.github.com/spec/v1",
+    ):
+        (tmp_path / "other.onnx").write_bytes(content)
+        with pytest.raises(ModelError, match="not a readable ONNX model"):
+            read_header(tmp_path / "other.onnx")

@@ -1,0 +1,136 @@
+"""Each rule of the decoder, broken on purpose, changes what the tests of equality see: none of them is idle.
+
+Every mutant is a decoder with one rule broken; the golden sentences must tell it from the right one, or it must crash.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import onnxruntime as ort
+import pytest
+
+from pipeline.nmt.decoder import DecoderState, MergedDecoder, SplitDecoder, StepOutput
+from pipeline.nmt.model import MarianModel
+from pipeline.nmt.search import greedy
+from tests.conftest import golden, make_model_dir
+
+
+def zeros(like: ort.OrtValue, length: int | None = None) -> ort.OrtValue:
+    batch, heads, positions, size = like.shape()
+    return ort.OrtValue.ortvalue_from_numpy(np.zeros((batch, heads, length or positions, size), np.float32))
+
+
+class PhantomPosition(SplitDecoder):
+    """A first step on the graph with past, its placeholder one zero position long."""
+
+    def step(self, state: DecoderState, token: int) -> StepOutput:
+        if state.steps:
+            return super().step(state, token)
+        super().step(state, token)
+        state.decoder_kv = {name: zeros(value, 1) for name, value in state.decoder_kv.items()}
+        return super().step(state, token)
+
+
+class ZeroEncoderKv(SplitDecoder):
+    """Zeros stand in for encoder KV on cached steps."""
+
+    def step(self, state: DecoderState, token: int) -> StepOutput:
+        if state.steps == 1:
+            state.encoder_kv = {name: zeros(value) for name, value in state.encoder_kv.items()}
+        return super().step(state, token)
+
+
+class FedBackEncoderKv(MergedDecoder):
+    """What a cached step returns as encoder KV is fed to the next."""
+
+    def step(self, state: DecoderState, token: int) -> StepOutput:
+        if state.steps > 1:
+            state.encoder_kv = {
+                name: ort.OrtValue.ortvalue_from_numpy(np.zeros((0, 4, 1, 12), np.float32)) for name in state.encoder_kv
+            }
+        return super().step(state, token)
+
+
+class ForgottenPast(SplitDecoder):
+    """The decoder KV is not carried on: each step sees only its own token."""
+
+    def step(self, state: DecoderState, token: int) -> StepOutput:
+        kept = state.decoder_kv
+        output = super().step(state, token)
+        if state.steps > 1:
+            state.decoder_kv = kept
+        return output
+
+
+class NoMandatoryPast(MergedDecoder):
+    """The first step leaves its past inputs out."""
+
+    def step(self, state: DecoderState, token: int) -> StepOutput:
+        self._no_past = {}
+        return super().step(state, token)
+
+
+MUTANTS: list[tuple[str, Callable[..., MergedDecoder | SplitDecoder]]] = [
+    ("split", PhantomPosition),
+    ("split", ZeroEncoderKv),
+    ("merged", FedBackEncoderKv),
+    ("split", ForgottenPast),
+    ("merged", NoMandatoryPast),
+]
+
+
+@pytest.mark.parametrize(("layout", "mutant"), MUTANTS, ids=lambda value: getattr(value, "__name__", value))
+def test_a_broken_rule_is_noticed(layout: str, mutant: Callable[..., MergedDecoder], tmp_path: Path) -> None:
+    model = MarianModel.load(make_model_dir(tmp_path, layout), max_tokens=60)
+    broken = mutant(model.decoder.layout, 1)
+    noticed = 0
+    rows = golden("tiny-marian")
+    for row in rows:
+        try:
+            ids = [token.id for token in greedy(broken, row["source_ids"], model.generation)]
+        except Exception:  # ONNX Runtime's refusal is a way of noticing
+            ids = []
+        noticed += ids != row["target_ids"]
+    print(f"{mutant} changes {noticed} of {len(rows)} golden sentences")
+    assert noticed >= 1
+
+
+def test_an_unmasked_pad_token_is_noticed(tmp_path: Path) -> None:
+    model = MarianModel.load(make_model_dir(tmp_path, "merged"))
+    pad, vocabulary = model.generation.pad_token, model.decoder.layout.vocabulary
+
+    class PadWins:
+        """Scores as a model gives them whose real tokens all score below zero: the pad row's zero is the highest."""
+
+        def encode(self, source: list[int], on_start: object = None) -> DecoderState:
+            return DecoderState(fixed={})
+
+        def step(self, state: DecoderState, token: int) -> StepOutput:
+            logits = np.full(vocabulary, -5.0, np.float32)
+            logits[pad], logits[0] = 0.0, -1.0
+            return StepOutput(logits)
+
+    assert [t.id for t in greedy(PadWins(), [5, 0], model.generation)] == [0]  # type: ignore[arg-type]
+
+
+def test_forced_and_bad_words_are_honoured(tmp_path: Path) -> None:
+    model = MarianModel.load(make_model_dir(tmp_path, "merged"))
+    row = next(row for row in golden("tiny-marian") if len(row["target_ids"]) > 6)
+    first, second, third = row["target_ids"][:3]
+
+    def ids(**changes: object) -> list[int]:
+        options = dataclasses.replace(model.generation, **changes)  # type: ignore[arg-type]
+        return [token.id for token in greedy(model.decoder, row["source_ids"], options)]
+
+    assert ids(bad_words=((first,),))[0] != first
+    without = ids(bad_words=((first, second),))
+    assert without[0] == first
+    assert without[1] != second
+    assert ids(bad_words=((second, first),))[:3] == [first, second, third]
+    cut = list(greedy(model.decoder, row["source_ids"], dataclasses.replace(model.generation, max_tokens=3)))
+    assert [token.id for token in cut] == [first, second, 0]
+    assert [token.truncated for token in cut] == [False, False, True]

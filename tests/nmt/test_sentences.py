@@ -1,0 +1,52 @@
+"""Sentence splitting loses nothing and keeps what is no sentence end together."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pipeline.nmt.sentences import fit, split_sentences
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "expected"),
+    [
+        ("en", "Yes.", ["Yes."]),
+        ("zh", "好。", ["好。"]),
+        ("en", "Mr. Smith paid 3.5 dollars. Thank you.", ["Mr. Smith paid 3.5 dollars. ", "Thank you."]),
+        ("zh", "好。你好吗？我很好！", ["好。", "你好吗？", "我很好！"]),
+        ("en", "no final mark", ["no final mark"]),
+        ("xx", "A language it does not know. Still two.", ["A language it does not know. ", "Still two."]),
+    ],
+)
+def test_sentences(language: str, text: str, expected: list[str]) -> None:
+    assert split_sentences(text, language) == expected
+
+
+@pytest.mark.parametrize("blank", ["", "   ", "\n\t "])
+def test_blank_text_has_no_sentence(blank: str) -> None:
+    assert split_sentences(blank, "en") == []
+
+
+@settings(max_examples=300, deadline=None)
+@given(text=st.text(max_size=80), language=st.sampled_from(["en", "zh", "de"]))
+def test_nothing_but_space_is_lost(text: str, language: str) -> None:
+    joined = "".join(split_sentences(text, language))
+    assert "".join(joined.split()) == "".join(text.split())
+
+
+@settings(max_examples=200, deadline=None)
+@given(text=st.text(min_size=1, max_size=200), limit=st.integers(1, 40))
+def test_parts_fit_and_joined_are_the_sentence(text: str, limit: int) -> None:
+    parts = fit(text, lambda part: len(part) <= limit)
+    assert "".join(parts) == text
+    assert all(len(part) <= limit for part in parts)
+
+
+def test_a_long_sentence_is_cut_at_clauses() -> None:
+    text = "I went to the market, bought some fruit, and then I went home."
+    assert fit(text, lambda part: len(part) < 45) == [
+        "I went to the market, bought some fruit,",
+        " and then I went home.",
+    ]

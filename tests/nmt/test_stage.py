@@ -1,0 +1,161 @@
+"""The NMT stage: transcripts from a queue, one delta a token to a queue."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from pipeline import Delta, EndOfInput, MarianModel, NmtStage, PipelineEvent, Transcript
+from pipeline.errors import ModelError, UsageError
+from tests.conftest import golden, make_model_dir
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> MarianModel:
+    return MarianModel.load(make_model_dir(tmp_path / "model", "merged"))
+
+
+def transcript(text: str, number: int = 0, rejected: str | None = None) -> Transcript:
+    return Transcript(number, start_s=10.0, end_s=14.0, text=text, language="en", rejected=rejected)
+
+
+def run(model: MarianModel, transcripts: list[Transcript]) -> list[PipelineEvent]:
+    async def work() -> list[PipelineEvent]:
+        inbox: asyncio.Queue[Transcript | EndOfInput] = asyncio.Queue()
+        outbox: asyncio.Queue[PipelineEvent] = asyncio.Queue()
+        for item in transcripts:
+            inbox.put_nowait(item)
+        inbox.put_nowait(EndOfInput(20.0))
+        await NmtStage(model, inbox, outbox).run()
+        return [outbox.get_nowait() for _ in range(outbox.qsize())]
+
+    return asyncio.run(work())
+
+
+def test_one_delta_a_token_and_joined_they_are_the_translation(model: MarianModel) -> None:
+    row = golden("tiny-marian")[0]
+    first, *deltas, last = run(model, [transcript(row["source"])])
+    assert first == transcript(row["source"])
+    assert last == EndOfInput(20.0)
+    assert all(isinstance(delta, Delta) for delta in deltas)
+    assert [delta.token for delta in deltas] == row["target_ids"]
+    assert "".join(delta.text for delta in deltas) == row["text"]
+    assert [delta.final for delta in deltas] == [False] * (len(deltas) - 1) + [True]
+    assert all(delta.log_probability <= 0 for delta in deltas)
+
+
+def test_a_segment_of_two_sentences_is_translated_sentence_by_sentence(model: MarianModel) -> None:
+    rows = [row for row in golden("tiny-marian") if row["source"].endswith("?")][:2]
+    deltas = [e for e in run(model, [transcript(" ".join(row["source"] for row in rows))]) if isinstance(e, Delta)]
+    for index, row in enumerate(rows):
+        of_sentence = [delta for delta in deltas if delta.sentence == index]
+        assert "".join(delta.text for delta in of_sentence) == row["text"]
+        assert of_sentence[-1].end_of_sentence
+        assert {delta.source for delta in of_sentence} == {row["source"]}
+    assert deltas[0].start_s == 10.0
+    assert deltas[-1].end_s == pytest.approx(14.0)
+    assert deltas[0].end_s == deltas[-1].start_s
+    assert [delta.final for delta in deltas].count(True) == 1
+
+
+def test_rejected_and_blank_transcripts_pass_untranslated(model: MarianModel) -> None:
+    items = [transcript("Thank you.", 0, rejected="silence"), transcript("  ", 1), transcript("Thank you.", 2)]
+    events = run(model, items)
+    assert {event.segment_id for event in events if isinstance(event, Delta)} == {2}
+    assert [event for event in events if isinstance(event, Transcript)] == items
+
+
+def test_a_long_text_is_translated_whole(model: MarianModel) -> None:
+    sentence = "The train to London leaves at nine o'clock and "
+    deltas = [event for event in run(model, [transcript(sentence * 60)]) if isinstance(event, Delta)]
+    assert deltas[-1].sentence >= 2
+    assert "".join(dict.fromkeys(delta.source for delta in deltas)).replace(" ", "")
+    assert " ".join({delta.sentence: delta.source for delta in deltas}.values()) == (sentence * 60).strip()
+
+
+@pytest.mark.parametrize("text", ["\ud800", "\x00\x01", "😀😀😀", "。。。", "a", "x" * 5000, "ＡＢＣ １２３", "\u200b"])
+def test_odd_text_ends(model: MarianModel, text: str) -> None:
+    events = run(model, [transcript(text), transcript("Where is the bank?", 1)])
+    assert isinstance(events[-1], EndOfInput)
+    assert any(isinstance(event, Delta) and event.segment_id == 1 and event.final for event in events)
+
+
+def test_a_full_outbox_holds_the_translation_back(model: MarianModel) -> None:
+    async def work() -> None:
+        inbox: asyncio.Queue[Transcript | EndOfInput] = asyncio.Queue()
+        outbox: asyncio.Queue[PipelineEvent] = asyncio.Queue(1)
+        inbox.put_nowait(transcript(golden("tiny-marian")[0]["source"]))
+        inbox.put_nowait(EndOfInput())
+        stage = NmtStage(model, inbox, outbox)
+        task = asyncio.create_task(stage.run())
+        events = [await outbox.get()]
+        while not outbox.full():
+            await asyncio.sleep(0)
+        assert stage.stats.tokens <= 2
+        while not isinstance(events[-1], EndOfInput):
+            events.append(await outbox.get())
+        await task
+        assert len(events) == len(golden("tiny-marian")[0]["target_ids"]) + 2
+
+    asyncio.run(work())
+
+
+def test_cancelling_stops_and_leaves_the_model_usable(model: MarianModel) -> None:
+    row = golden("tiny-marian")[0]
+
+    async def work() -> None:
+        inbox: asyncio.Queue[Transcript | EndOfInput] = asyncio.Queue()
+        outbox: asyncio.Queue[PipelineEvent] = asyncio.Queue()
+        inbox.put_nowait(transcript(row["source"]))
+        stage = NmtStage(model, inbox, outbox)
+        task = asyncio.create_task(stage.run())
+        await outbox.get()
+        await outbox.get()  # its first token
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        assert task.cancelled()
+        assert stage.stats.tokens < len(row["target_ids"])
+
+    asyncio.run(work())
+    assert model.translate(row["source"]) == row["text"]
+
+
+def test_the_model_says_which_languages_it_does(model: MarianModel) -> None:
+    model.check_languages("en", "zh")
+    with pytest.raises(UsageError, match="from en into zh, not into de"):
+        model.check_languages("en", "de")
+    with pytest.raises(UsageError, match="not from fr"):
+        model.check_languages("fr", "zh")
+
+
+def test_a_sentence_that_reaches_the_limit_is_marked(tmp_path: Path) -> None:
+    model = MarianModel.load(make_model_dir(tmp_path / "model", "merged"), max_tokens=3)
+    deltas = [e for e in run(model, [transcript(golden("tiny-marian")[0]["source"])]) if isinstance(e, Delta)]
+    assert [delta.truncated for delta in deltas] == [False, False, True]
+
+
+def test_a_vocabulary_of_another_model_is_refused(tmp_path: Path) -> None:
+    folder = make_model_dir(tmp_path / "model", "merged", leave_out="vocab.json")
+    (folder / "vocab.json").write_text('{"</s>": 0, "<unk>": 1, "<pad>": 2}')
+    with pytest.raises(ModelError, match="vocab.json has 3 entries, the decoder scores"):
+        MarianModel.load(folder)
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("config.json", "{"),
+        ("config.json", "[]"),
+        ("config.json", '{"max_position_embeddings": "many"}'),
+        ("generation_config.json", '{"bad_words_ids": [["a"]]}'),
+        ("generation_config.json", '{"bad_words_ids": 7}'),
+        ("generation_config.json", '{"pad_token_id": -3}'),
+    ],
+)
+def test_damaged_settings_are_named(name: str, content: str, tmp_path: Path) -> None:
+    folder = make_model_dir(tmp_path / "model", "merged", leave_out=name)
+    (folder / name).write_text(content)
+    with pytest.raises(ModelError, match=r"config\.json|max_position_embeddings|pad_token_id"):
+        MarianModel.load(folder)

@@ -1,0 +1,117 @@
+"""Pieces through vocab.json, and text put together as tokens arrive."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+import sentencepiece
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pipeline.errors import ModelError
+from pipeline.nmt.tokenizer import IncrementalDetokenizer, MarianTokenizer
+from tests.conftest import SETTINGS, TINY, golden
+
+
+@pytest.fixture(scope="module")
+def tokenizer() -> MarianTokenizer:
+    return MarianTokenizer.load(TINY)
+
+
+def test_ids_equal_those_of_transformers(tokenizer: MarianTokenizer) -> None:
+    for row in golden("tiny-marian"):
+        assert tokenizer.encode(row["source"]) == row["source_ids"]
+
+
+def test_unknown_pieces_are_unk(tokenizer: MarianTokenizer) -> None:
+    assert tokenizer.unknown_token in tokenizer.encode("龘")
+
+
+@settings(max_examples=300, deadline=None)
+@given(data=st.data())
+def test_joined_deltas_equal_the_whole(tokenizer: MarianTokenizer, data: st.DataObject) -> None:
+    ids = data.draw(st.lists(st.integers(0, tokenizer.size - 1), max_size=30))
+    special = {tokenizer.end_token, tokenizer.unknown_token, tokenizer.pad_token}
+    spm = sentencepiece.SentencePieceProcessor(model_file=str(TINY / "target.spm"))
+    vocabulary = {index: piece for piece, index in json.loads((TINY / "vocab.json").read_text("utf-8")).items()}
+    whole = spm.decode_pieces([vocabulary[index] for index in ids if index not in special])
+    detokenizer = tokenizer.detokenizer()
+    deltas = [detokenizer.push(index) for index in ids] + [detokenizer.flush()]
+    assert "".join(deltas) == whole.replace("▁", " ").strip()
+
+
+@settings(max_examples=300, deadline=None)
+@given(text=st.text(max_size=12).filter(lambda t: t == t.strip(" ")))
+def test_byte_pieces_never_show_half_a_character(text: str) -> None:
+    try:
+        data = text.encode()
+    except UnicodeEncodeError:
+        return  # a lone surrogate is no text
+    pieces = {i: f"<0x{i:02X}>" for i in range(256)}
+    detokenizer = IncrementalDetokenizer(pieces, set())
+    deltas = [detokenizer.push(byte) for byte in data]
+    assert all("\N{REPLACEMENT CHARACTER}" not in delta or "\N{REPLACEMENT CHARACTER}" in text for delta in deltas)
+    assert "".join(deltas) + detokenizer.flush() == text
+
+
+def test_a_broken_byte_sequence_is_shown_not_swallowed() -> None:
+    pieces = {0xE4: "<0xE4>", 0xBD: "<0xBD>", 300: "▁word"}
+    detokenizer = IncrementalDetokenizer(pieces, set())
+    assert [detokenizer.push(i) for i in (0xE4, 0xBD, 300)] == ["", "", "\N{REPLACEMENT CHARACTER} word"]
+
+
+def test_spaces_stand_between_words_only() -> None:
+    detokenizer = IncrementalDetokenizer({1: "▁He", 2: "llo", 3: "▁", 4: "▁you"}, {0})
+    assert [detokenizer.push(i) for i in (1, 2, 3, 4, 3, 0)] == ["He", "llo", "", "  you", "", ""]
+    assert detokenizer.flush() == ""
+
+
+def copied(folder: Path) -> Path:
+    for name in SETTINGS:
+        shutil.copy(TINY / name, folder / name)
+    return folder
+
+
+@pytest.mark.parametrize("name", ["source.spm", "target.spm", "vocab.json"])
+def test_a_missing_file_is_named(name: str, tmp_path: Path) -> None:
+    (copied(tmp_path) / name).unlink()
+    with pytest.raises(ModelError, match=f"lacks {name}"):
+        MarianTokenizer.load(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("source.spm", b"not a model"),
+        ("target.spm", b""),
+        ("vocab.json", b"{"),
+        ("vocab.json", b"[1, 2]"),
+        ("vocab.json", b'{"</s>": "0"}'),
+        ("vocab.json", b'{"a": 1}'),
+        ("vocab.json", b"[" * 100_000),
+        ("vocab.json", b"\xff\xfe"),
+    ],
+)
+def test_a_damaged_file_is_named(name: str, content: bytes, tmp_path: Path) -> None:
+    (copied(tmp_path) / name).write_bytes(content)
+    with pytest.raises(ModelError, match=name.replace(".", r"\.")):
+        MarianTokenizer.load(tmp_path)
+
+
+def multilingual(folder: Path) -> MarianTokenizer:
+    copied(folder)
+    vocabulary = json.loads((folder / "vocab.json").read_text("utf-8"))
+    for code in (">>cmn_Hans<<", ">>cmn_Hant<<", ">>deu<<"):
+        vocabulary[code] = len(vocabulary)
+    (folder / "vocab.json").write_text(json.dumps(vocabulary))
+    return MarianTokenizer.load(folder)
+
+
+def test_a_target_code_stands_before_the_source(tmp_path: Path) -> None:
+    tokenizer = multilingual(tmp_path)
+    assert tokenizer.target_codes == ["cmn_Hans", "cmn_Hant", "deu"]
+    plain = tokenizer.encode("Good morning.")
+    assert tokenizer.encode("Good morning.", "deu") == [tokenizer.size - 1, *plain]

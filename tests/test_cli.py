@@ -1,0 +1,283 @@
+"""The commands as a user runs them: results, errors of one line, exit statuses, interrupts, kills."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import srt
+import webvtt
+
+from tests.conftest import EXAMPLES, PHRASES, SETTINGS, TINY, golden, make_model_dir, read_wav, spoken_texts
+
+TRAVEL = str(EXAMPLES / "travel.wav")
+
+
+def command(module: str, *arguments: str | Path) -> list[str]:
+    return [sys.executable, "-m", f"pipeline.{module}", *map(str, arguments)]
+
+
+def run(
+    module: str, *arguments: str | Path, stdin: bytes = b"", **environment: str
+) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(
+        command(module, *arguments),
+        input=stdin,
+        capture_output=True,
+        env=os.environ | environment,
+        timeout=300,
+        check=False,
+    )
+
+
+def flat(text: str) -> str:
+    return "".join(text.split())
+
+
+def test_live_writes_three_files_that_agree(tmp_path: Path) -> None:
+    paths = {kind: tmp_path / f"out.{kind}" for kind in ("srt", "vtt", "jsonl")}
+    done = run(
+        "live", TRAVEL, "--config", "demo", "--fast", *(x for kind, path in paths.items() for x in (f"--{kind}", path))
+    )
+    assert done.returncode == 0, done.stderr.decode()
+    duration = len(read_wav(EXAMPLES / "travel.wav")) / 16_000
+    cues = list(srt.parse(paths["srt"].read_text("utf-8")))
+    vtt = webvtt.read(str(paths["vtt"])).captions
+    records = [json.loads(line) for line in paths["jsonl"].read_text("utf-8").splitlines()]
+    assert len(cues) == len(vtt) == len(spoken_texts()["travel"])
+    texts: dict[tuple[int, int], str] = {}
+    for record in records:
+        if record["type"] == "delta":
+            key = record["segment_id"], record["sentence"]
+            texts[key] = texts.get(key, "") + record["text"]
+    assert (
+        [flat(cue.content) for cue in cues]
+        == [flat(cue.text) for cue in vtt]
+        == [flat(text) for text in texts.values()]
+    )
+    previous = 0.0
+    for cue, other in zip(cues, vtt, strict=True):
+        start, end = cue.start.total_seconds(), cue.end.total_seconds()
+        assert previous <= start < end <= duration
+        assert other.start_in_seconds == int(start)
+        previous = end
+    shown = done.stdout.decode()
+    assert all(flat(cue.content) in flat(shown) for cue in cues)
+    report = done.stderr.decode()
+    assert all(words in report for words in ("times real time", "asr", "nmt", "first token after a segment's end"))
+
+
+def test_raw_pcm_on_standard_input(tmp_path: Path) -> None:
+    done = run("live", "-", "--config", "demo", "--srt", tmp_path / "out.srt", stdin=read_wav(PHRASES).tobytes())
+    assert done.returncode == 0, done.stderr.decode()
+    assert len(list(srt.parse((tmp_path / "out.srt").read_text("utf-8")))) == len(spoken_texts()["phrases"])
+
+
+def test_translate_many_recordings(tmp_path: Path) -> None:
+    broken = tmp_path / "broken.wav"
+    broken.write_text("no audio")
+    recordings = [EXAMPLES / "travel.wav", broken, EXAMPLES / "meeting.wav"]
+    done = run(
+        "translate", *recordings, "--output-dir", tmp_path / "out", "--format", "srt,vtt,jsonl,txt", "--config", "demo"
+    )
+    assert done.returncode == 1
+    assert "broken.wav is not audio" in done.stderr.decode()
+    assert "broken.wav: failed" in done.stdout.decode()
+    for stem in ("travel", "meeting"):
+        cues = list(srt.parse((tmp_path / "out" / f"{stem}.srt").read_text("utf-8")))
+        assert len(cues) == len(spoken_texts()[stem])
+        assert len((tmp_path / "out" / f"{stem}.txt").read_text("utf-8").splitlines()) == len(cues)
+        assert (tmp_path / "out" / f"{stem}.jsonl").is_file()
+        assert (tmp_path / "out" / f"{stem}.vtt").is_file()
+    assert not (tmp_path / "out" / "broken.srt").exists()
+
+
+def test_nmt_translates_lines() -> None:
+    rows = golden("tiny-marian")[:5]
+    text = "".join(row["source"] + "\n" for row in rows[:3]) + "\n" + "".join(row["source"] + "\n" for row in rows[3:])
+    done = run("nmt", "--model", TINY, stdin=text.encode())
+    assert done.returncode == 0, done.stderr.decode()
+    lines = done.stdout.decode().splitlines()
+    assert lines == [row["text"] for row in rows[:3]] + [""] + [row["text"] for row in rows[3:]]
+
+
+def test_nmt_jsonl_has_an_object_a_token() -> None:
+    row = golden("tiny-marian")[0]
+    done = run("nmt", "--model", TINY, "--jsonl", stdin=b"\n" + row["source"].encode() + b"\n\xff\xfe\n")
+    records = [json.loads(line) for line in done.stdout.decode().splitlines()]
+    of_line = [record for record in records if record["id"] == 1]
+    assert "".join(record["text"] for record in of_line) == row["text"]
+    assert len(of_line) == len(row["target_ids"])
+    assert [record["final"] for record in of_line] == [False] * (len(of_line) - 1) + [True]
+    assert all(record["log_probability"] <= 0 for record in of_line)
+    assert {record["id"] for record in records} == {1, 2}
+
+
+WRONG = [
+    (2, ["live", "--config", "demo"], "no input: give a recording"),
+    (2, ["live", "nowhere.wav", "--config", "demo"], "no such file: nowhere.wav"),
+    (2, ["live", TRAVEL, "--mic", "--config", "demo"], "both a microphone and"),
+    (2, ["live", TRAVEL, "--config", "dmeo"], "no configuration is called 'dmeo'"),
+    (2, ["live", TRAVEL, "--config", "demo", "--source", "fr", "--target", "de"], "'fr'"),
+    (2, ["live", TRAVEL, "--config", "demo", "--target", "de"], "from en into zh, not into de"),
+    (2, ["live", TRAVEL, "--config", "demo", "--srt", "/nowhere/out.srt"], "cannot write /nowhere/out.srt"),
+    (2, ["live", TRAVEL, "--config", "demo", "--fats"], "unrecognized arguments: --fats"),
+    (1, ["live", __file__, "--config", "demo"], "is not audio that can be read"),
+    (1, ["live", "-", "--config", "demo"], "standard input held no audio"),
+    (1, ["live", TRAVEL, "--config", "demo", "--nmt", str(EXAMPLES)], "has no .onnx files"),
+    (1, ["live", TRAVEL, "--config", "demo", "--asr", str(EXAMPLES)], "not a whole CTranslate2 Whisper model"),
+    (1, ["live", TRAVEL, "--config", "demo", "--asr", "./nowhere"], "no such model directory: ./nowhere"),
+    (2, ["translate", TRAVEL, "--output-dir", "out", "--format", "doc", "--config", "demo"], "unknown format 'doc'"),
+    (2, ["translate", TRAVEL, TRAVEL, "--output-dir", "out", "--config", "demo"], "would both write travel.srt"),
+    (2, ["translate", TRAVEL, "--output-dir", __file__, "--config", "demo"], "cannot make the folder"),
+    (1, ["nmt", "--model", "nowhere"], "no such model directory: nowhere"),
+    (2, ["nmt", "--model", str(TINY), "--target", "de"], "from en into zh, not into de"),
+]
+
+
+@pytest.mark.parametrize(
+    ("status", "arguments", "message"), WRONG, ids=lambda value: value if isinstance(value, str) else None
+)
+def test_a_mistake_is_one_line_and_a_status(status: int, arguments: list[str], message: str, tmp_path: Path) -> None:
+    done = subprocess.run(
+        command(*arguments), stdin=subprocess.DEVNULL, capture_output=True, cwd=tmp_path, timeout=120, check=False
+    )
+    error = done.stderr.decode()
+    assert done.returncode == status, error
+    assert message in error
+    assert "Traceback" not in error
+    assert len([line for line in error.splitlines() if "error:" in line]) == 1
+
+
+@pytest.mark.parametrize("missing", [*SETTINGS[:4], "encoder_model.onnx", "decoder_model_merged.onnx"])
+def test_a_missing_model_file_is_named(missing: str, tmp_path: Path) -> None:
+    done = run("nmt", "--model", make_model_dir(tmp_path / "model", "merged", leave_out=missing), stdin=b"Yes.\n")
+    assert done.returncode == 1
+    expected = missing if missing in SETTINGS else ("an encoder" if "encoder_m" in missing else "a merged decoder")
+    assert expected in done.stderr.decode()
+    assert "Traceback" not in done.stderr.decode()
+    assert done.stdout == b""
+
+
+def test_no_network_for_a_model_that_is_not_cached(tmp_path: Path) -> None:
+    # Nothing listens on port 9 of this machine: the hub cannot be reached.
+    done = run("live", TRAVEL, "--config", "en-zh", HF_HOME=str(tmp_path), HF_ENDPOINT="http://127.0.0.1:9")
+    error = done.stderr.decode()
+    assert done.returncode == 1, error
+    assert "is not in the cache and the hub cannot be reached" in error
+    assert "--config demo" in error
+    assert "Traceback" not in error
+
+
+def test_an_old_subtitle_file_survives_a_run_that_fails_early(tmp_path: Path) -> None:
+    (tmp_path / "out.srt").write_text("precious")
+    done = run("live", TRAVEL, "--config", "demo", "--nmt", EXAMPLES, "--srt", tmp_path / "out.srt")
+    assert done.returncode == 1
+    assert (tmp_path / "out.srt").read_text() == "precious"
+
+
+def started(tmp_path: Path, *arguments: str) -> subprocess.Popen[bytes]:
+    """A live run at the recording's own pace that has shown its first translation."""
+    process = subprocess.Popen(
+        command(
+            "live",
+            PHRASES,
+            "--config",
+            "demo",
+            "--srt",
+            tmp_path / "out.srt",
+            "--jsonl",
+            tmp_path / "out.jsonl",
+            *arguments,
+        ),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=os.environ | {"PYTHONUNBUFFERED": "1"},
+    )
+    assert process.stdout is not None
+    shown = process.stdout.readline() + process.stdout.readline()
+    assert shown, process.stderr.read() if process.stderr else b""
+    return process
+
+
+def test_kill_9_loses_nothing_that_was_shown(tmp_path: Path) -> None:
+    process = started(tmp_path)
+    process.kill()
+    rest = process.communicate()[0].decode()
+    assert process.returncode == -signal.SIGKILL
+    cues = list(srt.parse((tmp_path / "out.srt").read_text("utf-8")))
+    assert 1 <= len(cues) < len(spoken_texts()["phrases"])
+    assert len(cues) >= 1 + rest.count("  ") // 4
+    for line in (tmp_path / "out.jsonl").read_text("utf-8").splitlines():
+        json.loads(line)
+
+
+def test_an_interrupt_drains_what_was_said(tmp_path: Path) -> None:
+    process = started(tmp_path)
+    process.send_signal(signal.SIGINT)
+    _, error = process.communicate(timeout=60)
+    assert process.returncode == 0, error.decode()
+    records = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text("utf-8").splitlines()]
+    assert records[-1]["type"] == "end"
+    assert "Traceback" not in error.decode()
+    transcripts = [r["segment_id"] for r in records if r["type"] == "transcript"]
+    finished = [r["segment_id"] for r in records if r["type"] == "delta" and r["final"]]
+    assert transcripts == finished
+    assert len(finished) < len(spoken_texts()["phrases"])
+
+
+def test_an_interrupt_before_the_end_of_standard_input_drains_too(tmp_path: Path) -> None:
+    process = subprocess.Popen(
+        command("live", "-", "--config", "demo", "--srt", tmp_path / "out.srt"),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=os.environ | {"PYTHONUNBUFFERED": "1"},
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write(read_wav(PHRASES)[: 16_000 * 9].tobytes())
+    process.stdin.flush()
+    process.stdout.readline()
+    process.send_signal(signal.SIGINT)
+    process.wait(timeout=60)
+    assert process.returncode == 0
+    assert len(list(srt.parse((tmp_path / "out.srt").read_text("utf-8")))) >= 1
+
+
+def test_a_second_interrupt_stops_at_once(tmp_path: Path) -> None:
+    process = started(tmp_path)
+    process.send_signal(signal.SIGINT)
+    assert process.stderr is not None
+    while b"finishing" not in process.stderr.readline():
+        assert process.poll() is None
+    process.send_signal(signal.SIGINT)
+    _, error = process.communicate(timeout=60)
+    assert process.returncode in (0, 130)  # 0 where the drain was quicker than the second signal
+    assert b"Traceback" not in error
+    list(srt.parse((tmp_path / "out.srt").read_text("utf-8")))
+
+
+def test_a_closed_reader_ends_the_run_without_a_traceback(tmp_path: Path) -> None:
+    process = started(tmp_path)
+    assert process.stdout is not None
+    process.stdout.close()
+    assert process.stderr is not None
+    error = process.stderr.read().decode()
+    assert process.wait(timeout=60) == 1
+    assert "Traceback" not in error
+    list(srt.parse((tmp_path / "out.srt").read_text("utf-8")))
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
+def test_a_full_disk_is_said_and_ends_the_run(tmp_path: Path) -> None:
+    done = run("live", TRAVEL, "--config", "demo", "--fast", "--vtt", tmp_path / "ok.vtt", "--srt", "/dev/full")
+    assert done.returncode == 1
+    assert "cannot write /dev/full (No space left on device)" in done.stderr.decode()
+    assert "Traceback" not in done.stderr.decode()
+    webvtt.read(str(tmp_path / "ok.vtt"))

@@ -1,0 +1,87 @@
+"""Configuration: every mistake is named with its key and what is allowed."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from pipeline.config import PipelineConfig, load_config, with_overrides
+from pipeline.errors import ConfigError
+from pipeline.resources import named_configs
+
+
+def load(tmp_path: Path, text: str) -> PipelineConfig:
+    path = tmp_path / "my.toml"
+    path.write_text(text)
+    return load_config(path)
+
+
+@pytest.mark.parametrize("name", ["demo", "en-zh", "zh-en"])
+def test_the_named_configurations_load(name: str) -> None:
+    config = load_config(name)
+    assert name in named_configs()
+    assert (config.languages.source, config.languages.target) == (("zh", "en") if name == "zh-en" else ("en", "zh"))
+
+
+def test_the_demo_uses_only_what_ships() -> None:
+    config = load_config("demo")
+    assert Path(config.asr.model).is_dir()
+    assert Path(config.nmt.model).is_dir()
+
+
+def test_an_empty_file_gives_the_defaults(tmp_path: Path) -> None:
+    assert load(tmp_path, "") == PipelineConfig()
+
+
+def test_values_are_taken(tmp_path: Path) -> None:
+    config = load(tmp_path, "[vad]\nhangover_ms = 700\n[asr]\nlog_probability_threshold = -2\n")
+    assert config.vad.hangover_ms == 700
+    assert config.asr.log_probability_threshold == -2.0
+    assert isinstance(config.asr.log_probability_threshold, float)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[vda]\n", r"unknown section: 'vda'; allowed are languages, vad, asr, nmt, queues"),
+        ("[vad]\nhangover = 3\n", r"unknown key in \[vad\]: 'hangover'; allowed are .*hangover_ms"),
+        ("vad = 3\n", r"vad must be a section"),
+        ("[vad]\nmode = 4\n", r"vad\.mode is 4; allowed is 0 to 3"),
+        ("[vad]\nmode = '2'\n", r"vad\.mode is '2'; expected int"),
+        ("[vad]\nmode = true\n", r"vad\.mode is True; expected int"),
+        ("[vad]\nframe_ms = 25\n", r"vad\.frame_ms is 25; allowed are 10, 20, 30"),
+        ("[asr]\ncompute_type = 'int9'\n", r"asr\.compute_type is 'int9'; allowed are default"),
+        ("[asr]\nmodel = ''\n", r"asr\.model is empty"),
+        ("[nmt]\nmax_tokens = 0\n", r"nmt\.max_tokens is 0; allowed is 1 to"),
+        ("[vad]\nmax_segment_ms = 2000\n", r"cut_search_ms \(3000\) must be less than vad\.max_segment_ms \(2000\)"),
+        ("[vad", r"is not a TOML file"),
+    ],
+)
+def test_a_mistake_is_named(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=message) as caught:
+        load(tmp_path, text)
+    assert "my.toml" in str(caught.value)
+
+
+def test_an_unknown_name_or_path_says_what_there_is(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="no configuration is called 'dmeo'; there are demo, en-zh, zh-en"):
+        load_config("dmeo")
+    with pytest.raises(ConfigError, match="no such configuration file"):
+        load_config(tmp_path / "none.toml")
+
+
+def test_every_number_has_a_range() -> None:
+    from pipeline.config import _CHOICES, _RANGES
+
+    for section in dataclasses.fields(PipelineConfig):
+        for key in dataclasses.fields(getattr(PipelineConfig(), section.name)):
+            if isinstance(getattr(getattr(PipelineConfig(), section.name), key.name), int | float):
+                assert (section.name, key.name) in {**_RANGES, **_CHOICES}
+
+
+def test_a_model_named_on_the_command_line_is_not_pinned() -> None:
+    config = with_overrides(load_config("en-zh"), asr="small", target="de")
+    assert (config.asr.model, config.asr.revision, config.languages.target) == ("small", None, "de")
+    assert config.nmt == load_config("en-zh").nmt

@@ -1,0 +1,35 @@
+"""The embedding examples run and print what their host app would show."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+from tests.conftest import EXAMPLES, ROOT, spoken_texts
+
+
+def run(*arguments: str) -> str:
+    done = subprocess.run([sys.executable, *arguments], cwd=ROOT, capture_output=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr.decode()
+    return done.stdout.decode()
+
+
+def test_the_whole_chain_fed_by_a_host_app() -> None:
+    shown = run("examples/embed_chain.py", str(EXAMPLES / "meeting.wav"))
+    assert f"{len(spoken_texts()['meeting'])} segments" in shown
+    assert any("\u4e00" <= character <= "\u9fff" for character in shown)
+
+
+def test_the_translation_alone_fed_with_text() -> None:
+    shown = run("examples/embed_translation.py", "Where is the hotel?")
+    assert "酒店" in shown.replace("'", "").replace("\n", "")
+    assert "log-probability" in shown
+
+
+def test_translating_text_loads_no_recogniser() -> None:
+    shown = run(
+        "-c",
+        "import sys; from pipeline import NmtStage, load_config, load_translation_model; "
+        "load_translation_model(load_config('demo')); print('faster_whisper' in sys.modules)",
+    )
+    assert shown.strip() == "False"

@@ -1,0 +1,66 @@
+"""Every command in the README is run here, by CI, or named below with the reason why it cannot be."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import ROOT
+
+README = (ROOT / "README.md").read_text("utf-8")
+COMMANDS = [
+    line.split("  #")[0].strip()
+    for block in re.findall(r"```sh\n(.*?)```", README, re.DOTALL)
+    for line in block.splitlines()
+]
+# What .ci/run runs itself, as a user would.
+BY_CI = {"make demo", "make test", "pip install .", "python -m pipeline.live --mic --config demo"}
+NEEDS_A_NETWORK = {
+    "python -m pipeline.live --mic",
+    "optimum-cli export onnx --model Helsinki-NLP/opus-mt-en-de --task text2text-generation-with-past opus-mt-en-de",
+}
+NEEDS_PORTAUDIO = {"python -m pipeline.live --list-devices"}
+HERE = [c for c in COMMANDS if c not in BY_CI | NEEDS_A_NETWORK | NEEDS_PORTAUDIO]
+
+
+def test_commands_were_found() -> None:
+    assert len(HERE) >= 6
+    assert set(COMMANDS) >= BY_CI | NEEDS_A_NETWORK | NEEDS_PORTAUDIO
+
+
+@pytest.mark.parametrize("command", HERE)
+def test_a_command_of_the_readme_runs(command: str, tmp_path: Path) -> None:
+    for name in ("examples", "models"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    done = subprocess.run(
+        ["bash", "-o", "pipefail", "-c", re.sub(r"\bpython\b", sys.executable, command)],
+        cwd=tmp_path, capture_output=True, timeout=300, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr.decode()
+    assert any("\u4e00" <= character <= "\u9fff" for character in done.stdout.decode()) or list(
+        (tmp_path / "subtitles").iterdir()
+    )
+
+
+@pytest.mark.microphone
+@pytest.mark.parametrize("command", sorted(NEEDS_PORTAUDIO))
+def test_a_command_that_needs_portaudio_runs(command: str) -> None:
+    done = subprocess.run([sys.executable, *command.split()[1:]], capture_output=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr.decode()
+    assert "pulse" in done.stdout.decode()
+
+
+def test_every_configuration_key_is_listed() -> None:
+    import dataclasses
+
+    from pipeline.config import PipelineConfig
+
+    table = README.split("## Configuration")[1].split("##")[0]
+    for section in dataclasses.fields(PipelineConfig):
+        row = next(line for line in table.splitlines() if f"`[{section.name}]`" in line)
+        keys = {key.name for key in dataclasses.fields(getattr(PipelineConfig(), section.name))}
+        assert set(re.findall(r"`(\w+)`", row)) - {"_quantized", "_fp16"} == keys

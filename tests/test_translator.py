@@ -1,0 +1,206 @@
+"""The whole chain on real speech: order, drain, cancel, failure, back-pressure."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pipeline import Delta, EndOfInput, Models, PipelineConfig, PipelineEvent, SpeechTranslator, StageError, Transcript
+from pipeline.audio.recording import Recording
+from pipeline.errors import AudioError, PipelineError
+from pipeline.events import Samples, SpeechSegment
+from tests.conftest import EXAMPLES, PHRASES, read_wav, spoken_texts
+
+
+async def collect(events: AsyncGenerator[PipelineEvent, None]) -> list[PipelineEvent]:
+    return [event async for event in events]
+
+
+def translate(config: PipelineConfig, models: Models, path: Path) -> list[PipelineEvent]:
+    async def work() -> list[PipelineEvent]:
+        async with SpeechTranslator(config, models) as translator:
+            return await collect(translator.run(Recording(path)))
+
+    return asyncio.run(work())
+
+
+def test_every_utterance_becomes_chinese_in_order(demo_config: PipelineConfig, demo_models: Models) -> None:
+    events = translate(demo_config, demo_models, EXAMPLES / "travel.wav")
+    duration = len(read_wav(EXAMPLES / "travel.wav")) / 16_000
+    transcripts = [event for event in events if isinstance(event, Transcript)]
+    assert len(transcripts) == len(spoken_texts()["travel"])
+    assert isinstance(events[-1], EndOfInput)
+    assert events[-1].duration_s == pytest.approx(duration)
+    for transcript in transcripts:
+        deltas = [event for event in events if isinstance(event, Delta) and event.segment_id == transcript.segment_id]
+        text = "".join(delta.text for delta in deltas)
+        assert any("\u4e00" <= character <= "\u9fff" for character in text)
+        assert deltas[-1].final
+        assert 0 <= transcript.start_s <= deltas[0].start_s <= deltas[-1].end_s <= transcript.end_s <= duration
+    ids = [event.segment_id for event in events if not isinstance(event, EndOfInput)]
+    assert ids == sorted(ids)
+
+
+def test_audio_fed_in_chunks_gives_what_the_recording_gives(demo_config: PipelineConfig, demo_models: Models) -> None:
+    async def work(chunk: int) -> list[PipelineEvent]:
+        async with SpeechTranslator(demo_config, demo_models) as translator:
+            reading = asyncio.create_task(collect(translator.events()))
+            samples = read_wav(PHRASES)
+            for start in range(0, len(samples), chunk):
+                await translator.feed(samples[start : start + chunk].tobytes())
+            await translator.end()
+            await translator.end()
+            return await reading
+
+    expected = translate(demo_config, demo_models, PHRASES)
+    assert asyncio.run(work(333)) == expected
+    assert asyncio.run(work(10_000_000)) == expected
+
+
+def test_silence_ends_without_a_subtitle(demo_config: PipelineConfig, demo_models: Models) -> None:
+    async def work() -> list[PipelineEvent]:
+        async with SpeechTranslator(demo_config, demo_models) as translator:
+            reading = asyncio.create_task(collect(translator.events()))
+            await translator.feed(np.zeros(16_000 * 60, np.int16))
+            await translator.end()
+            return await reading
+
+    assert asyncio.run(work()) == [EndOfInput(60.0)]
+
+
+def test_feeding_waits_while_nobody_reads(demo_config: PipelineConfig, demo_models: Models) -> None:
+    async def work() -> None:
+        async with SpeechTranslator(demo_config, demo_models) as translator:
+            samples = np.tile(read_wav(PHRASES), 60)
+            feeding = asyncio.create_task(translator.feed(samples))
+            # The stages fill their queues and then all wait for the reader.
+            while translator._inbox.qsize() < demo_config.queues.audio_chunks or not translator._outbox.full():
+                await asyncio.sleep(0.01)
+            assert not feeding.done()
+            assert translator.stats.audio_s < len(samples) / 16_000
+            feeding.cancel()
+
+    asyncio.run(work())
+
+
+def test_cancelling_ends_a_waiting_reader(demo_config: PipelineConfig, demo_models: Models) -> None:
+    async def work() -> list[PipelineEvent]:
+        async with SpeechTranslator(demo_config, demo_models) as translator:
+            reading = asyncio.create_task(collect(translator.events()))
+            await translator.feed(read_wav(PHRASES)[:16_000])
+            await translator.cancel()
+            assert not translator.running
+            return await reading
+
+    assert not any(isinstance(event, EndOfInput) for event in asyncio.run(work()))
+
+
+class FailingRecognizer:
+    """Stands for a recogniser that breaks at its second segment."""
+
+    def __init__(self, models: Models) -> None:
+        self.recognizer, self.calls = models.recognizer, 0
+
+    def transcribe(self, segment: SpeechSegment) -> Transcript:
+        self.calls += 1
+        if self.calls == 2:
+            raise RuntimeError("out of memory")
+        return self.recognizer.transcribe(segment)
+
+
+def test_a_failing_stage_reaches_the_caller_with_its_cause(demo_config: PipelineConfig, demo_models: Models) -> None:
+    models = Models(FailingRecognizer(demo_models), demo_models.translation)  # type: ignore[arg-type]
+    seen: list[PipelineEvent] = []
+
+    async def work() -> None:
+        async with SpeechTranslator(demo_config, models) as translator:
+            async for event in translator.run(Recording(PHRASES)):
+                seen.append(event)
+
+    with pytest.raises(StageError, match="the ASR stage failed: out of memory") as caught:
+        asyncio.run(work())
+    assert caught.value.stage == "ASR"
+    assert isinstance(caught.value.__cause__, RuntimeError)
+    assert any(isinstance(event, Transcript) and event.segment_id == 0 for event in seen)
+
+
+def test_feeding_a_failed_chain_raises_instead_of_hanging(demo_config: PipelineConfig, demo_models: Models) -> None:
+    models = Models(FailingRecognizer(demo_models), demo_models.translation)  # type: ignore[arg-type]
+
+    async def work() -> None:
+        async with SpeechTranslator(demo_config, models) as translator:
+            reading = asyncio.create_task(collect(translator.events()))
+            try:
+                while True:
+                    await translator.feed(read_wav(PHRASES))
+            finally:
+                await asyncio.gather(reading, return_exceptions=True)
+
+    with pytest.raises(StageError, match="out of memory"):
+        asyncio.run(work())
+
+
+class BreakingSource:
+    """Stands for a device that is pulled out after some seconds."""
+
+    duration_s = None
+
+    def __init__(self, samples: Samples) -> None:
+        self.chunks = [samples[i : i + 1600] for i in range(0, len(samples), 1600)]
+
+    def read(self) -> Samples | None:
+        if not self.chunks:
+            raise AudioError("the device is gone")
+        return self.chunks.pop(0)
+
+    def close(self) -> None:
+        self.chunks = []
+
+
+def test_what_was_heard_before_the_source_broke_is_translated(demo_config: PipelineConfig, demo_models: Models) -> None:
+    seen: list[PipelineEvent] = []
+
+    async def work() -> None:
+        async with SpeechTranslator(demo_config, demo_models) as translator:
+            async for event in translator.run(BreakingSource(read_wav(PHRASES)[: 16_000 * 5])):
+                seen.append(event)
+
+    with pytest.raises(AudioError, match="the device is gone"):
+        asyncio.run(work())
+    assert any(isinstance(event, Delta) and event.final for event in seen)
+    assert isinstance(seen[-1], EndOfInput)
+
+
+def test_misuse_is_said(demo_config: PipelineConfig, demo_models: Models) -> None:
+    async def work() -> None:
+        translator = SpeechTranslator(demo_config, demo_models)
+        with pytest.raises(ValueError, match="not running"):
+            await translator.feed(b"\0\0")
+        async with translator:
+            with pytest.raises(ValueError, match="expected mono int16"):
+                await translator.feed(np.zeros(10, np.float32))  # type: ignore[arg-type]
+            await translator.end()
+            with pytest.raises(ValueError, match="after end"):
+                await translator.feed(b"\0\0")
+
+    asyncio.run(work())
+
+
+def test_asyncio_timeout_cancels_cleanly(demo_config: PipelineConfig, demo_models: Models) -> None:
+    async def work() -> None:
+        async with asyncio.timeout(0.5), SpeechTranslator(demo_config, demo_models) as translator:
+            async for _ in translator.run(Recording(PHRASES), paced=True):
+                pass
+
+    with pytest.raises(TimeoutError):
+        asyncio.run(work())
+    # The models are as usable as before.
+    assert len(translate(demo_config, demo_models, PHRASES)) > 10
+
+
+def test_errors_share_one_base() -> None:
+    assert issubclass(StageError, PipelineError)

@@ -1,0 +1,125 @@
+"""The endpointing rules, on made-up decisions: no model, no clock."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pipeline.events import SpeechSegment
+from pipeline.vad.endpointing import Endpointer, EndpointingOptions
+
+FRAME = 320  # 20 ms
+
+
+def run(
+    decisions: list[bool], options: EndpointingOptions | None = None, loud: dict[int, int] | None = None
+) -> list[SpeechSegment]:
+    """Frame i holds the samples i*320 … i*320+319 (modulo 2¹⁵), so that a segment shows where it was cut."""
+    endpointer = Endpointer(options or EndpointingOptions())
+    segments: list[SpeechSegment] = []
+    for i, speech in enumerate(decisions):
+        segments += endpointer.push(frame(i) if loud is None else np.full(FRAME, loud.get(i, 1000), np.int16), speech)
+    return segments + endpointer.flush()
+
+
+def frame(i: int) -> np.ndarray:
+    return ((np.arange(FRAME) + i * FRAME) % 2**15).astype(np.int16)
+
+
+def test_a_segment_has_its_pre_roll_and_its_hangover() -> None:
+    (segment,) = run([False] * 50 + [True] * 50 + [False] * 100)
+    # Pre-roll 15 frames before the trigger window, whose first frame is not speech; hangover 25 frames after the last.
+    assert (segment.start_sample, len(segment.samples)) == ((50 - 16) * FRAME, (16 + 50 + 25) * FRAME)
+    assert segment.start_s == 0.68
+    assert not segment.forced_cut
+
+
+def test_samples_are_those_of_the_input() -> None:
+    (segment,) = run([False] * 50 + [True] * 50 + [False] * 100)
+    expected = (np.arange(len(segment.samples)) + segment.start_sample) % 2**15
+    assert np.array_equal(segment.samples, expected)
+
+
+def test_the_end_of_the_input_delivers_the_segment_in_progress() -> None:
+    (segment,) = run([False] * 10 + [True] * 30)
+    assert segment.start_sample + len(segment.samples) == 40 * FRAME
+
+
+def test_a_word_that_ends_with_the_input_is_not_lost() -> None:
+    assert len(run([False] * 10 + [True, False] * 8)) == 1
+
+
+def test_silence_and_an_empty_input_give_nothing() -> None:
+    assert run([False] * 500) == []
+    assert run([]) == []
+
+
+def test_a_click_is_not_a_segment() -> None:
+    assert run([False] * 50 + [True] * 2 + [False] * 100) == []
+
+
+def test_a_noise_burst_shorter_than_speech_is_dropped_and_what_follows_is_not() -> None:
+    (segment,) = run([False] * 50 + [True] * 5 + [False] * 60 + [True] * 40 + [False] * 60)
+    assert segment.start_sample == (115 - 16) * FRAME
+
+
+def test_a_pause_shorter_than_the_hangover_does_not_split() -> None:
+    assert len(run([True] * 40 + [False] * 20 + [True] * 40 + [False] * 60)) == 1
+    assert len(run([True] * 40 + [False] * 30 + [True] * 40 + [False] * 60)) == 2
+
+
+def test_a_maximum_length_cut_falls_on_the_quietest_frame_near_the_limit() -> None:
+    options = EndpointingOptions(max_segment_ms=4000, cut_search_ms=1000)
+    quiet = {170: 10, 40: 0}  # frame 40 is quieter, but too far from the limit at frame 200
+    first, second = run([True] * 300, options, loud=quiet)
+    assert first.forced_cut
+    assert len(first.samples) == 171 * FRAME
+    assert second.start_sample == 171 * FRAME
+    assert not second.forced_cut
+
+
+def test_a_cut_on_the_newest_frame_loses_nothing() -> None:
+    options = EndpointingOptions(max_segment_ms=4000, cut_search_ms=1000)
+    first, second = run([True] * 300, options, loud={199: 0})
+    assert (len(first.samples), second.start_sample, len(second.samples)) == (200 * FRAME, 200 * FRAME, 100 * FRAME)
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    runs=st.lists(st.tuples(st.booleans(), st.integers(1, 120)), max_size=20),
+    maximum=st.integers(1000, 3000),
+    search=st.integers(0, 900),
+    hangover=st.integers(20, 800),
+    pre_roll=st.integers(0, 500),
+)
+def test_no_sample_of_speech_is_lost_or_doubled(
+    runs: list[tuple[bool, int]], maximum: int, search: int, hangover: int, pre_roll: int
+) -> None:
+    options = EndpointingOptions(
+        max_segment_ms=maximum, cut_search_ms=search, hangover_ms=hangover, pre_roll_ms=pre_roll, min_speech_ms=140
+    )
+    decisions = [speech for speech, count in runs for _ in range(count)]
+    segments = run(decisions, options)
+    covered = np.zeros(len(decisions) * FRAME, int)
+    for segment in segments:
+        span = slice(segment.start_sample, segment.start_sample + len(segment.samples))
+        covered[span] += 1
+        assert np.array_equal(segment.samples, (np.arange(span.start, span.stop) % 2**15))
+        assert len(segment.samples) <= max(options.max_segment_ms, 1000) // 20 * FRAME
+    assert covered.max(initial=0) <= 1
+    assert [s.start_sample for s in segments] == sorted(s.start_sample for s in segments)
+    # A stretch of at least trigger and minimum length is in a segment from its first sample to its last.
+    start = 0
+    for speech, count in runs:
+        if speech and count >= 8:
+            assert covered[start * FRAME : (start + count) * FRAME].all()
+        start += count
+
+
+def test_a_day_of_silence_holds_no_more_than_a_minute() -> None:
+    endpointer = Endpointer(EndpointingOptions())
+    for i in range(20_000):
+        endpointer.push(frame(i), False)
+    assert len(endpointer._waiting) == 20
+    assert not endpointer.in_speech

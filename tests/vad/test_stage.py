@@ -1,0 +1,52 @@
+"""The VAD stage on real speech."""
+
+from __future__ import annotations
+
+import asyncio
+
+import numpy as np
+import pytest
+
+from pipeline.config import VadConfig
+from pipeline.events import EndOfInput, Samples, SpeechSegment
+from pipeline.vad.stage import VadStage
+from tests.conftest import PHRASES, read_wav, spoken_texts
+
+
+def cut(samples: Samples, chunk: int) -> list[SpeechSegment]:
+    async def run() -> list[SpeechSegment]:
+        inbox: asyncio.Queue[Samples | EndOfInput] = asyncio.Queue()
+        outbox: asyncio.Queue[SpeechSegment | EndOfInput] = asyncio.Queue()
+        for start in range(0, len(samples), chunk):
+            inbox.put_nowait(samples[start : start + chunk])
+        inbox.put_nowait(EndOfInput())
+        await VadStage(VadConfig(), inbox, outbox).run()
+        items = [outbox.get_nowait() for _ in range(outbox.qsize())]
+        assert isinstance(items[-1], EndOfInput)
+        assert items[-1].duration_s == pytest.approx(len(samples) / 16_000)
+        return [item for item in items if isinstance(item, SpeechSegment)]
+
+    return asyncio.run(run())
+
+
+def test_each_spoken_sentence_is_one_segment() -> None:
+    segments = cut(read_wav(PHRASES), 1600)
+    assert len(segments) == len(spoken_texts()["phrases"])
+    assert all(1.0 < segment.end_s - segment.start_s < 6.0 for segment in segments)
+
+
+@pytest.mark.parametrize("chunk", [1, 319, 320, 50_000])
+def test_segments_do_not_depend_on_how_the_audio_was_chunked(chunk: int) -> None:
+    samples = read_wav(PHRASES)[: 16_000 * 5]
+    expected = cut(samples, 1600)
+    found = cut(samples, chunk)
+    assert [(s.start_sample, len(s.samples)) for s in found] == [(s.start_sample, len(s.samples)) for s in expected]
+    assert all(np.array_equal(a.samples, b.samples) for a, b in zip(found, expected, strict=True))
+
+
+def test_the_last_word_is_delivered_when_the_input_ends_in_it() -> None:
+    samples = read_wav(PHRASES)
+    first = cut(samples, 1600)[0]
+    end = first.start_sample + len(first.samples) - 16_000  # inside the last words
+    (segment,) = cut(samples[: end + 7], 1600)
+    assert segment.start_sample + len(segment.samples) == end + 7
