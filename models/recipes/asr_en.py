@@ -14,6 +14,8 @@ import math
 import os
 import random
 import shutil
+import signal
+import sys
 import time
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
@@ -377,7 +379,9 @@ def train(work: Path, options: argparse.Namespace) -> None:
     (work / "rendezvous").unlink(missing_ok=True)
     _, texts, _ = load_speech(work, "train")
     make_tokenizer(work, texts)
-    torch.multiprocessing.spawn(train_worker, (work, options), nprocs=options.workers)
+    # A run that is told to stop takes its workers along.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    torch.multiprocessing.spawn(train_worker, (work, options), nprocs=options.workers, daemon=True)
 
 
 # --- conversion -----------------------------------------------------------------------------------------------------

@@ -9,6 +9,8 @@ import math
 import os
 import random
 import shutil
+import signal
+import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -238,7 +240,9 @@ def train(work: Path, size: Size, pairs: list[Pair], options: argparse.Namespace
     if options.workers == 1:
         _train_worker(0, work, size, pairs, options)
     else:
-        torch.multiprocessing.spawn(_train_worker, (work, size, pairs, options), nprocs=options.workers)
+        # A run that is told to stop takes its workers along.
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+        torch.multiprocessing.spawn(_train_worker, (work, size, pairs, options), nprocs=options.workers, daemon=True)
 
 
 def averaged(work: Path, size: Size) -> MarianMTModel:
