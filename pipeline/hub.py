@@ -44,14 +44,15 @@ def resolve_model(model: str, revision: str | None, patterns: Sequence[str]) -> 
     try:
         found = Path(snapshot_download(model, revision=revision, allow_patterns=list(patterns)))
     except LocalEntryNotFoundError as error:
+        # Raised for any fault on the way to the file list; an answer of the hub's is behind some of them.
+        if isinstance(error.__cause__, HfHubHTTPError) and not isinstance(error.__cause__, LocalEntryNotFoundError):
+            raise _refused(model, error.__cause__) from error
         raise DownloadError(
             f"{model} is not in the cache and the hub cannot be reached. Connect and run this again (or: {command}), "
             "or use --config demo, which works offline"
         ) from error
     except HfHubHTTPError as error:
-        raise DownloadError(
-            f"the hub refused {model}: {str(error).splitlines()[0]}; check the name and the revision"
-        ) from error
+        raise _refused(model, error) from error
     except Exception as error:  # the HTTP client's and the disk's errors share no base
         raise DownloadError(
             f"fetching {model} failed: {error}. Run it again, it goes on from there (or: {command})"
@@ -59,3 +60,8 @@ def resolve_model(model: str, revision: str | None, patterns: Sequence[str]) -> 
     if missing := [pattern for pattern in patterns if not any(found.glob(pattern))]:
         raise ModelError(f"the hub repository {model} has no {', '.join(missing)}; choose another model or file_suffix")
     return found
+
+
+def _refused(model: str, error: Exception) -> DownloadError:
+    reason = str(error).splitlines()[0]
+    return DownloadError(f"the hub refused {model} ({reason}); check the name and the revision")

@@ -12,12 +12,12 @@ from types import TracebackType
 import numpy as np
 
 from pipeline.asr.stage import AsrStage
-from pipeline.asr.whisper import WhisperRecognizer
+from pipeline.asr.whisper import WhisperRecognizer, find_recognizer
 from pipeline.audio.source import CHUNK_SAMPLES, AudioSource
 from pipeline.config import PipelineConfig
 from pipeline.errors import PipelineError, StageError
 from pipeline.events import SAMPLE_RATE, EndOfInput, PipelineEvent, Samples, SpeechSegment, Transcript
-from pipeline.nmt.load import load_translation_model
+from pipeline.nmt.load import find_translation_model, load_translation_model
 from pipeline.nmt.model import MarianModel
 from pipeline.nmt.stage import NmtStage
 from pipeline.stats import PipelineStats
@@ -34,11 +34,13 @@ class Models:
 
 
 def load_models(config: PipelineConfig) -> Models:
-    """Load both models at the same time; blocks.
+    """Fetch what is not in the cache, one model after the other, then load both at the same time; blocks.
 
     Raises:
         ModelError, DownloadError, UsageError: see the adapters.
     """
+    find_recognizer(config.asr)
+    find_translation_model(config.nmt)
     with ThreadPoolExecutor(2) as pool:
         recognizer = pool.submit(WhisperRecognizer, config.asr, config.languages.source)
         translation = pool.submit(load_translation_model, config)

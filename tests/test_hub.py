@@ -1,13 +1,20 @@
-"""Models by name, with no hub to be reached."""
+"""Models by name: from directories, from the cache, and from a local server that speaks the hub's protocol."""
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from pipeline import load_config
 from pipeline.errors import ModelError
 from pipeline.hub import resolve_model
+from tests.conftest import EXAMPLES, spoken_texts
+from tests.hub_server import HubServer
 
 
 def test_a_directory_is_taken_as_it_is(tmp_path: Path) -> None:
@@ -45,3 +52,60 @@ def test_what_is_cached_needs_no_connection(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(tmp_path))
     snapshot = cache(tmp_path, ["config.json", "model.bin"])
     assert resolve_model("owner/name", None, ["config.json", "model.*"]) == snapshot
+
+
+@pytest.fixture
+def hub() -> Iterator[HubServer]:
+    """A hub that has the demo models under the names of the real ones."""
+    demo, real = load_config("demo"), load_config("en-zh")
+    translation = {}
+    for path in Path(demo.nmt.model).iterdir():
+        onnx = path.suffix == ".onnx"
+        translation[f"onnx/{path.stem}{real.nmt.file_suffix}.onnx" if onnx else path.name] = path
+    server = HubServer(
+        {real.asr.model: {path.name: path for path in Path(demo.asr.model).iterdir()}, real.nmt.model: translation}
+    )
+    yield server
+    server.close()
+
+
+def live(folder: Path, url: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    environment = os.environ | {"HF_HOME": str(folder), "HF_ENDPOINT": url, "HF_HUB_DISABLE_XET": "1"}
+    return subprocess.run(
+        [sys.executable, "-m", "pipeline.live", str(EXAMPLES / "meeting.wav"), "--fast", *arguments],
+        env=environment, capture_output=True, text=True, encoding="utf-8", timeout=120, check=False,
+    )  # fmt: skip
+
+
+def test_the_real_configuration_fetches_once_and_then_works_offline(hub: HubServer, tmp_path: Path) -> None:
+    first = live(tmp_path, hub.url)
+    assert first.returncode == 0, first.stderr
+    assert f"{len(spoken_texts()['meeting'])} segments" in first.stderr
+    real = load_config("en-zh")
+    assert any(f"/{real.nmt.revision}" in request for request in hub.requests)
+    assert any(f"/{real.asr.revision}" in request for request in hub.requests)
+    assert not any(request.endswith("README.md") for request in hub.requests)  # only what is needed
+    hub.requests.clear()
+    again = live(tmp_path, hub.url)
+    assert again.stdout == first.stdout
+    assert hub.requests == []
+    offline = live(tmp_path, "http://127.0.0.1:9")
+    assert offline.stdout == first.stdout
+
+
+def test_a_download_that_was_cut_off_goes_on(hub: HubServer, tmp_path: Path) -> None:
+    hub.cut_after = 1_000_000
+    first = live(tmp_path, hub.url)
+    if first.returncode != 0:  # the hub's client may also have tried again by itself
+        assert "Traceback" not in first.stderr
+        assert "error: " in first.stderr
+    again = live(tmp_path, hub.url)
+    assert again.returncode == 0, again.stderr
+    assert hub.cut_after is None
+
+
+def test_a_name_that_the_hub_does_not_know_is_said(hub: HubServer, tmp_path: Path) -> None:
+    done = live(tmp_path, hub.url, "--nmt", "nobody/nothing")
+    assert done.returncode == 1
+    assert "the hub refused nobody/nothing" in done.stderr
+    assert "Traceback" not in done.stderr

@@ -31,7 +31,7 @@ class WhisperRecognizer:
             UsageError: the model does not know the language.
         """
         self.config, self.language = config, language
-        directory = _directory(config)
+        directory = find_recognizer(config)
         if missing := [name for name in _FILES if not any(directory.glob(name))]:
             raise ModelError(
                 f"{directory} lacks {', '.join(missing)}: not a whole CTranslate2 Whisper model; "
@@ -85,7 +85,12 @@ class WhisperRecognizer:
         )
 
 
-def _directory(config: AsrConfig) -> Path:
+def find_recognizer(config: AsrConfig) -> Path:
+    """The directory of the configured Whisper model, fetched if it is not in the cache.
+
+    Raises:
+        ModelError, DownloadError: see ``resolve_model``.
+    """
     if config.model not in available_models() or Path(config.model).is_dir():
         return resolve_model(config.model, config.revision, _FILES)
     try:

@@ -11,7 +11,8 @@ import sentencepiece
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.errors import ModelError
+from pipeline.errors import ModelError, UsageError
+from pipeline.nmt.model import MarianModel
 from pipeline.nmt.tokenizer import IncrementalDetokenizer, MarianTokenizer
 from tests.conftest import SETTINGS, TINY, golden
 
@@ -115,3 +116,14 @@ def test_a_target_code_stands_before_the_source(tmp_path: Path) -> None:
     assert tokenizer.target_codes == ["cmn_Hans", "cmn_Hant", "deu"]
     plain = tokenizer.encode("Good morning.")
     assert tokenizer.encode("Good morning.", "deu") == [tokenizer.size - 1, *plain]
+
+
+def test_the_code_is_chosen_by_the_target_language(tmp_path: Path) -> None:
+    bilingual = MarianModel.load(TINY)
+    model = MarianModel(multilingual(tmp_path), bilingual.decoder, bilingual.generation, (None, None), 256)
+    assert bilingual.target_code("zh") is None
+    assert model.target_code("zh") == "cmn_Hans"
+    assert model.target_code("de") == "deu"
+    assert model.target_code("cmn_Hant") == "cmn_Hant"
+    with pytest.raises(UsageError, match="does not translate into 'fr'; its targets are cmn_Hans, cmn_Hant, deu"):
+        model.check_languages("en", "fr")
