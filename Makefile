@@ -2,6 +2,8 @@
 
 PYTHON ?= python3
 VENV ?= .venv
+# Which tests: all that need no microphone. .ci/run has one, and runs the slow ones too.
+TESTS ?= not microphone and not slow
 BIN := $(VENV)/bin
 
 .PHONY: demo test lint types clean
@@ -13,7 +15,7 @@ demo: $(VENV)/.installed
 	done
 
 test: $(VENV)/.installed-dev lint types
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -m "$(TESTS)"
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .

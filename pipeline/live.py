@@ -92,15 +92,16 @@ async def live(source: AudioSource, config: PipelineConfig, sinks: Sequence[Sink
         if interrupts == 1 and translator.running:
             print("\nfinishing what was said; interrupt again to stop at once", file=sys.stderr)
             source.close()
-            ending.append(asyncio.ensure_future(translator.end()))
         else:
             task.cancel()
 
-    ending: list[asyncio.Future[None]] = []
     loop.add_signal_handler(signal.SIGINT, interrupted)
     loop.add_signal_handler(signal.SIGTERM, interrupted)
     try:
         async with translator, aclosing(translator.run(source, paced=paced)) as events:
+            if isinstance(source, Microphone):
+                await writer.run(source.start)
+                print(f"listening to {source.name}; Ctrl-C ends", file=sys.stderr)
             async for event in events:
                 # Files come first: what is seen on the screen is on the disk already.
                 await writer.run(partial(write_all, sinks, event))

@@ -181,44 +181,39 @@ def test_an_old_subtitle_file_survives_a_run_that_fails_early(tmp_path: Path) ->
     assert (tmp_path / "out.srt").read_text() == "precious"
 
 
-def started(tmp_path: Path, *arguments: str) -> subprocess.Popen[bytes]:
-    """A live run at the recording's own pace that has shown its first translation."""
+def started(tmp_path: Path) -> tuple[subprocess.Popen[bytes], bytes]:
+    """A live run at the recording's own pace that has shown its first translation, and what it has shown."""
+    outputs = ("--srt", tmp_path / "out.srt", "--jsonl", tmp_path / "out.jsonl")
     process = subprocess.Popen(
-        command(
-            "live",
-            PHRASES,
-            "--config",
-            "demo",
-            "--srt",
-            tmp_path / "out.srt",
-            "--jsonl",
-            tmp_path / "out.jsonl",
-            *arguments,
-        ),
+        command("live", PHRASES, "--config", "demo", *outputs),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env=os.environ | {"PYTHONUNBUFFERED": "1"},
     )
     assert process.stdout is not None
+    assert process.stderr is not None
     shown = process.stdout.readline() + process.stdout.readline()
-    assert shown, process.stderr.read() if process.stderr else b""
-    return process
+    assert shown, process.stderr.read()
+    return process, shown
 
 
 def test_kill_9_loses_nothing_that_was_shown(tmp_path: Path) -> None:
-    process = started(tmp_path)
+    process, shown = started(tmp_path)
+    assert process.stdout is not None
+    shown += process.stdout.readline()  # in the middle of the second segment
     process.kill()
-    rest = process.communicate()[0].decode()
+    shown += process.communicate()[0]
     assert process.returncode == -signal.SIGKILL
-    cues = list(srt.parse((tmp_path / "out.srt").read_text("utf-8")))
-    assert 1 <= len(cues) < len(spoken_texts()["phrases"])
-    assert len(cues) >= 1 + rest.count("  ") // 4
+    translations = [line.strip() for line in shown.decode().splitlines() if line.startswith(" " * 17)]
+    cues = [flat(cue.content) for cue in srt.parse((tmp_path / "out.srt").read_text("utf-8"))]
+    assert 1 <= len(translations) < len(spoken_texts()["phrases"])
+    assert cues[: len(translations)] == [flat(text) for text in translations]
     for line in (tmp_path / "out.jsonl").read_text("utf-8").splitlines():
         json.loads(line)
 
 
 def test_an_interrupt_drains_what_was_said(tmp_path: Path) -> None:
-    process = started(tmp_path)
+    process, _ = started(tmp_path)
     process.send_signal(signal.SIGINT)
     _, error = process.communicate(timeout=60)
     assert process.returncode == 0, error.decode()
@@ -251,7 +246,7 @@ def test_an_interrupt_before_the_end_of_standard_input_drains_too(tmp_path: Path
 
 
 def test_a_second_interrupt_stops_at_once(tmp_path: Path) -> None:
-    process = started(tmp_path)
+    process, _ = started(tmp_path)
     process.send_signal(signal.SIGINT)
     assert process.stderr is not None
     while b"finishing" not in process.stderr.readline():
@@ -264,7 +259,7 @@ def test_a_second_interrupt_stops_at_once(tmp_path: Path) -> None:
 
 
 def test_a_closed_reader_ends_the_run_without_a_traceback(tmp_path: Path) -> None:
-    process = started(tmp_path)
+    process, _ = started(tmp_path)
     assert process.stdout is not None
     process.stdout.close()
     assert process.stderr is not None

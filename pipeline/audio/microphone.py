@@ -54,11 +54,11 @@ class Microphone:
     duration_s: float | None = None
 
     def __init__(self, device: str | None = None) -> None:
-        """Open the device and start to listen.
+        """Find the device; ``start``, or the first ``read``, begins to listen.
 
         Raises:
             UsageError: no input device fits ``device``.
-            DeviceError: no PortAudio, no input device at all, or the device does not open.
+            DeviceError: no PortAudio, or no input device at all.
         """
         sounddevice = _sounddevice()
         chosen: int | str | None = int(device) if device is not None and device.isdigit() else device
@@ -83,15 +83,33 @@ class Microphone:
         except (ValueError, sounddevice.PortAudioError):
             rate = int(info["default_samplerate"])
         self._rate = rate
+        self._device = chosen
         self._resampler = AudioResampler(format="s16", layout="mono", rate=SAMPLE_RATE) if rate != SAMPLE_RATE else None
+        self._stream: Any = None
+        self.name = str(info["name"])
+
+    def start(self) -> None:
+        """Begin to listen. Later calls do nothing.
+
+        Raises:
+            DeviceError: the device does not open.
+        """
+        if self._stream is not None:
+            return
+        sounddevice = _sounddevice()
         try:
             self._stream = sounddevice.RawInputStream(
-                samplerate=rate, blocksize=rate // 50, device=chosen, channels=1, dtype="int16", callback=self._received
+                samplerate=self._rate,
+                blocksize=self._rate // 50,
+                device=self._device,
+                channels=1,
+                dtype="int16",
+                callback=self._received,
             )
             self._stream.start()
         except (ValueError, sounddevice.PortAudioError) as error:
             raise DeviceError(
-                f"the input device {info['name']!r} does not open ({error}); choose another with --device"
+                f"the input device {self.name!r} does not open ({error}); choose another with --device"
             ) from error
 
     def _received(self, data: Any, frames: int, time: Any, status: Any) -> None:
@@ -108,6 +126,7 @@ class Microphone:
         Raises:
             DeviceError: the device stopped delivering.
         """
+        self.start()
         while True:
             try:
                 block = None if self._ended else self._blocks.get(timeout=_STALLED_S)

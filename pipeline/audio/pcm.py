@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import os
+import select
 from typing import BinaryIO
 
 import numpy as np
@@ -13,6 +15,9 @@ from pipeline.events import Samples
 
 log = logging.getLogger(__name__)
 
+# How soon a read that waits for a silent writer notices ``close``.
+_POLL_S = 0.1
+
 
 class PcmStream:
     """Reads whatever has arrived, as it arrives."""
@@ -20,6 +25,7 @@ class PcmStream:
     duration_s: float | None = None
 
     def __init__(self, stream: BinaryIO) -> None:
+        """Read from the descriptor of ``stream``, past any buffer that it has."""
         self._stream = stream
         self._odd = b""
         self._seen = self._closed = False
@@ -30,13 +36,14 @@ class PcmStream:
         Raises:
             AudioError: the stream ended before its first sample.
         """
+        data = self._odd
+        while len(data) < 2:
+            received = self._receive(2 * CHUNK_SAMPLES - len(data))
+            if not received:
+                break
+            data += received
         if self._closed:
             return None
-        # read1 returns what a pipe holds instead of waiting until the chunk is full.
-        read = getattr(self._stream, "read1", self._stream.read)
-        data = self._odd + read(2 * CHUNK_SAMPLES - len(self._odd))
-        while len(data) == 1 and (more := read(1)):
-            data += more
         if len(data) < 2:
             if data:
                 log.warning("the PCM stream ended within a sample; its last byte is ignored")
@@ -48,5 +55,13 @@ class PcmStream:
         self._odd = data[even:]
         return np.frombuffer(data[:even], "<i2").astype(np.int16)
 
+    def _receive(self, count: int) -> bytes:
+        """Wait for up to ``count`` bytes; none at the end of the stream, or once closed."""
+        while not self._closed:
+            if select.select([self._stream], [], [], _POLL_S)[0]:
+                return os.read(self._stream.fileno(), count)
+        return b""
+
     def close(self) -> None:
+        """End the reading; a read in progress returns None."""
         self._closed = True

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-import io
+import itertools
+import os
+import threading
+from collections.abc import Iterable
 from pathlib import Path
+from typing import BinaryIO
 
 import av
 import numpy as np
@@ -117,38 +121,51 @@ def test_a_truncated_recording_gives_what_it_has(tmp_path: Path) -> None:
     assert len(found) == pytest.approx(len(read_wav(PHRASES)) / 2, rel=0.1)
 
 
+def piped(data: bytes, sizes: Iterable[int] = ()) -> BinaryIO:
+    """The reading end of a pipe into which a thread writes ``data``, in pieces of ``sizes`` first."""
+    reading, writing = os.pipe()
+
+    def write() -> None:
+        rest = data
+        with os.fdopen(writing, "wb", buffering=0) as stream:
+            for size in sizes:
+                stream.write(rest[:size])
+                rest = rest[size:]
+            while rest:
+                rest = rest[stream.write(rest) :]
+
+    threading.Thread(target=write, daemon=True).start()
+    return os.fdopen(reading, "rb")
+
+
 def test_raw_pcm_is_read_as_it_is() -> None:
     samples = read_wav(PHRASES)
-    assert np.array_equal(read_all(PcmStream(io.BytesIO(samples.tobytes()))), samples)
+    assert np.array_equal(read_all(PcmStream(piped(samples.tobytes()))), samples)
 
 
 def test_raw_pcm_that_ends_within_a_sample_gives_the_rest(caplog: pytest.LogCaptureFixture) -> None:
     samples = read_wav(PHRASES)[:5000]
-    assert np.array_equal(read_all(PcmStream(io.BytesIO(samples.tobytes() + b"\x01"))), samples)
+    assert np.array_equal(read_all(PcmStream(piped(samples.tobytes() + b"\x01"))), samples)
     assert "ended within a sample" in caplog.text
 
 
 def test_an_empty_pcm_stream_is_said() -> None:
     with pytest.raises(AudioError, match="held no audio"):
-        PcmStream(io.BytesIO(b"")).read()
-
-
-class Trickle(io.RawIOBase):
-    """A pipe that delivers odd numbers of bytes."""
-
-    def __init__(self, data: bytes) -> None:
-        self.data, self.size = data, 1
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
-        self.size = self.size % 7 + 2
-        part, self.data = self.data[: min(self.size, len(buffer))], self.data[min(self.size, len(buffer)) :]
-        buffer[: len(part)] = part
-        return len(part)
+        PcmStream(piped(b"")).read()
 
 
 def test_raw_pcm_arriving_in_odd_pieces_is_put_together() -> None:
     samples = read_wav(PHRASES)[:2000]
-    assert np.array_equal(read_all(PcmStream(io.BufferedReader(Trickle(samples.tobytes())))), samples)
+    assert np.array_equal(read_all(PcmStream(piped(samples.tobytes(), itertools.repeat(3, 1000)))), samples)
+
+
+def test_a_read_that_waits_for_a_silent_writer_ends_when_closed() -> None:
+    reading, writing = os.pipe()
+    source = PcmStream(os.fdopen(reading, "rb"))
+    found: list[Samples | None] = []
+    thread = threading.Thread(target=lambda: found.append(source.read()), daemon=True)
+    thread.start()
+    source.close()
+    thread.join(timeout=10)
+    assert found == [None]
+    os.close(writing)
