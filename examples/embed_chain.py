@@ -21,14 +21,14 @@ async def host_audio(translator: SpeechTranslator, path: str) -> None:
 
 
 async def main(path: str) -> None:
-    async with SpeechTranslator(load_config("demo")) as translator:
-        feeding = asyncio.create_task(host_audio(translator, path))
+    # A task group ends both directions when one of them fails.
+    async with SpeechTranslator(load_config("demo")) as translator, asyncio.TaskGroup() as group:
+        group.create_task(host_audio(translator, path))
         async for event in translator.events():
             if isinstance(event, Transcript):
                 print(f"\n[{event.start_s:6.2f} s] {event.text}\n           ", end="")
             elif isinstance(event, Delta):
                 print(event.text, end="", flush=True)
-        await feeding
     print(f"\n\n{translator.stats.segments} segments, {translator.stats.tokens} tokens")
 
 

@@ -6,10 +6,25 @@ import contextlib
 import logging
 import os
 import sys
+import time
 from collections.abc import Callable
-from typing import NoReturn
+from typing import BinaryIO, NoReturn
 
-from pipeline.errors import PipelineError
+from pipeline.errors import PipelineError, UsageError
+
+STARTED = time.perf_counter()
+"""When the program began to import, near enough."""
+
+
+def standard_input() -> BinaryIO:
+    """Standard input as bytes.
+
+    Raises:
+        UsageError: it is closed.
+    """
+    if sys.stdin is None:
+        raise UsageError("standard input is closed; pipe something in")
+    return sys.stdin.buffer
 
 
 def main_program(run: Callable[[list[str]], int]) -> NoReturn:
@@ -32,7 +47,8 @@ def main_program(run: Callable[[list[str]], int]) -> NoReturn:
         status = end.code if isinstance(end.code, int) else 1
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError):
-            stream.flush()
+            if stream is not None:  # closed by whoever started us
+                stream.flush()
     # Worker threads may be inside a model call that cannot be interrupted: do not wait for them.
     os._exit(status)
 

@@ -49,8 +49,16 @@ class NmtConfig:
     revision: str | None = None
     # Which of a hub repository's precisions to take: "" (fp32), "_quantized", "_fp16", "_q4" …
     file_suffix: str = ""
+    # Hypotheses that the search keeps; 1 is greedy, the fastest.
+    beam_size: int = 1
     # Target tokens a sentence at most; a sentence that reaches it is marked as truncated.
     max_tokens: int = 256
+    # No sequence of so many target tokens comes twice in a sentence; 0 allows it.
+    no_repeat_ngram: int = 0
+    # Seconds a sentence at most; 0 sets no limit.
+    time_limit_s: float = 0.0
+    # Translations kept for sentences that come again.
+    cached_sentences: int = 256
     threads: int = 1
 
 
@@ -87,7 +95,11 @@ _RANGES: dict[tuple[str, str], tuple[float, float]] = {
     ("asr", "no_speech_threshold"): (0, 1),
     ("asr", "log_probability_threshold"): (-100, 0),
     ("asr", "compression_ratio_threshold"): (1, 100),
+    ("nmt", "beam_size"): (1, 100),
     ("nmt", "max_tokens"): (1, 100_000),
+    ("nmt", "no_repeat_ngram"): (0, 100),
+    ("nmt", "time_limit_s"): (0, 86_400),
+    ("nmt", "cached_sentences"): (0, 1_000_000),
     ("nmt", "threads"): (0, 256),
     ("queues", "audio_chunks"): (1, 100_000),
     ("queues", "segments"): (1, 10_000),
@@ -160,12 +172,13 @@ def with_overrides(
     asr: str | None = None,
     nmt: str | None = None,
 ) -> PipelineConfig:
-    """``config`` with what the command line names put in; a model named there has no pinned revision."""
+    """``config`` with what the command line names put in; a model named there has no pinned revision and no
+    file suffix."""
     languages = dataclasses.replace(
         config.languages, source=source or config.languages.source, target=target or config.languages.target
     )
     asr_config = dataclasses.replace(config.asr, model=asr, revision=None) if asr else config.asr
-    nmt_config = dataclasses.replace(config.nmt, model=nmt, revision=None) if nmt else config.nmt
+    nmt_config = dataclasses.replace(config.nmt, model=nmt, revision=None, file_suffix="") if nmt else config.nmt
     return dataclasses.replace(config, languages=languages, asr=asr_config, nmt=nmt_config)
 
 

@@ -39,6 +39,10 @@ class SinkError(PipelineError):
     """A subtitle file could not be opened or written."""
 
 
+class DecodingStoppedError(PipelineError):
+    """A translation was terminated from another thread, or ran out of time."""
+
+
 class StageError(PipelineError):
     """A stage failed while running; ``stage`` names it and ``__cause__`` is the reason."""
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -53,6 +55,26 @@ class Transcript:
 
 
 @dataclass(frozen=True)
+class Confidence:
+    """How sure the translation model was of a stretch of tokens."""
+
+    mean_log_probability: float
+    """Natural logarithm, over all tokens, end tokens included."""
+    minimum_log_probability: float
+    """Of the least likely token."""
+
+    @property
+    def perplexity(self) -> float:
+        """exp(-mean log-probability): 1 is certain."""
+        return math.exp(-self.mean_log_probability)
+
+    @classmethod
+    def of(cls, log_probabilities: Sequence[float]) -> Confidence:
+        """Of at least one token."""
+        return cls(sum(log_probabilities) / len(log_probabilities), min(log_probabilities))
+
+
+@dataclass(frozen=True)
 class Delta:
     """A change of the translation: one target token's text, appended."""
 
@@ -75,7 +97,13 @@ class Delta:
     withdrawn: int = 0
     """Characters withdrawn before ``text`` is appended. Always 0 while output is append-only."""
     truncated: bool = False
-    """True on a sentence's last delta when the token limit ended it, not the model."""
+    """True on a sentence's last delta when the token or time limit ended it, not the model."""
+    guarded: bool = False
+    """True where a guard (bad word, repetition) kept a likelier token out."""
+    sentence_confidence: Confidence | None = None
+    """On a sentence's last delta."""
+    segment_confidence: Confidence | None = None
+    """On the final delta."""
 
 
 @dataclass(frozen=True)

@@ -8,11 +8,11 @@ from pathlib import Path
 from pipeline.errors import DownloadError, ModelError
 
 
-def resolve_model(model: str, revision: str | None, patterns: Sequence[str]) -> Path:
+def resolve_model(model: str, revision: str | None, patterns: Sequence[str], optional: Sequence[str] = ()) -> Path:
     """The directory of a model: ``model`` itself if it is one, else a snapshot of the hub repository of that id.
 
     ``patterns`` are the files needed, as globs; one that matches nothing in a cached snapshot makes it incomplete.
-    Fetching shows progress on standard error. What is cached is used without a connection.
+    Files that match ``optional`` are fetched too where the repository has them. Fetching shows progress on standard error. What is cached is used without a connection.
 
     Raises:
         ModelError: a path that is no directory, or not a hub id.
@@ -32,7 +32,9 @@ def resolve_model(model: str, revision: str | None, patterns: Sequence[str]) -> 
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
 
     try:
-        cached = Path(snapshot_download(model, revision=revision, allow_patterns=list(patterns), local_files_only=True))
+        cached = Path(
+            snapshot_download(model, revision=revision, allow_patterns=[*patterns, *optional], local_files_only=True)
+        )
         # A download that was cut off leaves a snapshot with files missing.
         if all(any(cached.glob(pattern)) for pattern in patterns):
             return cached
@@ -42,7 +44,7 @@ def resolve_model(model: str, revision: str | None, patterns: Sequence[str]) -> 
         raise ModelError(f"{model} is neither a directory nor a hub id: {error}") from None
     command = f"hf download {model}" + (f" --revision {revision}" if revision else "")
     try:
-        found = Path(snapshot_download(model, revision=revision, allow_patterns=list(patterns)))
+        found = Path(snapshot_download(model, revision=revision, allow_patterns=[*patterns, *optional]))
     except LocalEntryNotFoundError as error:
         # Raised for any fault on the way to the file list; an answer of the hub's is behind some of them.
         if isinstance(error.__cause__, HfHubHTTPError) and not isinstance(error.__cause__, LocalEntryNotFoundError):
@@ -58,7 +60,11 @@ def resolve_model(model: str, revision: str | None, patterns: Sequence[str]) -> 
             f"fetching {model} failed: {error}. Run it again, it goes on from there (or: {command})"
         ) from error
     if missing := [pattern for pattern in patterns if not any(found.glob(pattern))]:
-        raise ModelError(f"the hub repository {model} has no {', '.join(missing)}; choose another model or file_suffix")
+        # Without a connection the hub's client hands back what an interrupted download left.
+        raise ModelError(
+            f"{model} has no {', '.join(missing)}: an interrupted download that could not go on for want of a connection "
+            f"(then: {command}), or a repository of another kind (then choose another model or file_suffix)"
+        )
     return found
 
 

@@ -6,7 +6,6 @@ import argparse
 import asyncio
 import signal
 import sys
-import time
 from collections.abc import Sequence
 from contextlib import aclosing
 from functools import partial
@@ -18,7 +17,7 @@ from pipeline.audio.microphone import Microphone, list_devices
 from pipeline.audio.pcm import PcmStream
 from pipeline.audio.recording import Recording
 from pipeline.audio.source import AudioSource
-from pipeline.cli import main_program
+from pipeline.cli import STARTED, main_program, standard_input
 from pipeline.config import PipelineConfig, load_config, with_overrides
 from pipeline.errors import UsageError
 from pipeline.subtitles.files import open_sinks
@@ -68,7 +67,7 @@ def open_source(options: argparse.Namespace) -> AudioSource:
         return Microphone(options.device)
     if options.audio is None:
         raise UsageError("no input: give a recording, - for raw PCM on standard input, or --mic")
-    return PcmStream(sys.stdin.buffer) if options.audio == "-" else Recording(Path(options.audio))
+    return PcmStream(standard_input()) if options.audio == "-" else Recording(Path(options.audio))
 
 
 async def live(source: AudioSource, config: PipelineConfig, sinks: Sequence[Sink], paced: bool) -> str:
@@ -107,7 +106,8 @@ async def live(source: AudioSource, config: PipelineConfig, sinks: Sequence[Sink
                 await writer.run(partial(write_all, sinks, event))
     finally:
         writer.close()
-    return translator.stats.summary()
+    ready_s = translator.stats.started - STARTED
+    return f"{translator.stats.summary()}\nready {ready_s:.2f} s after the start, imports and models loaded"
 
 
 def run(argv: list[str]) -> int:
@@ -115,12 +115,14 @@ def run(argv: list[str]) -> int:
     if options.list_devices:
         print("\n".join(list_devices()) or "no input devices")
         return 0
-    began = time.perf_counter()
     config = configured(options)
     source = open_source(options)
     console = Console(highlight=False)
     paths = {kind: path for kind in ("srt", "vtt", "jsonl") if (path := getattr(options, kind)) is not None}
-    sinks: list[Sink] = [*open_sinks(paths), TerminalSink(console)]
+    sinks: list[Sink] = [
+        *open_sinks(paths, source.path if isinstance(source, Recording) else None),
+        TerminalSink(console),
+    ]
     recording = isinstance(source, Recording)
     try:
         summary = asyncio.run(live(source, config, sinks, paced=recording and not options.fast))
@@ -129,7 +131,7 @@ def run(argv: list[str]) -> int:
     finally:
         for sink in reversed(sinks):
             sink.close()
-    print(f"{summary}\n{time.perf_counter() - began:.1f} s in all", file=sys.stderr)
+    print(summary, file=sys.stderr)
     return 0
 
 

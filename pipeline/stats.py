@@ -19,6 +19,8 @@ class PipelineStats:
     audio_samples: int = 0
     """Audio consumed."""
     segments: int = 0
+    overflows: int = 0
+    """Times that the audio source lost audio because it was not read in time."""
     rejected: int = 0
     """Transcripts flagged and not translated."""
     sentences: int = 0
@@ -67,6 +69,8 @@ class PipelineStats:
             f"{self.segments} segments, {self.rejected} not translated, {self.sentences} sentences, {self.tokens} tokens; "
             f"time in stages: {stages or 'none'}",
         ]
+        if self.overflows:
+            lines.append(f"audio was lost {self.overflows} times: this machine does not keep up")
         if self.first_token_s:
             lines.append(
                 f"first token after a segment's end: median {statistics.median(self.first_token_s):.2f} s, "

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import os
 import time
 from contextlib import aclosing
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,6 +22,7 @@ from pipeline.events import EndOfInput, Transcript
 from pipeline.live import add_model_arguments, configured
 from pipeline.subtitles.files import FORMATS, open_sinks
 from pipeline.subtitles.sink import write_all
+from pipeline.worker import Worker
 
 if TYPE_CHECKING:
     from pipeline.translator import Models
@@ -48,7 +51,7 @@ def planned(options: argparse.Namespace) -> list[tuple[Path, dict[str, Path]]]:
             raise UsageError(f"unknown format {kind!r}; allowed are {', '.join(FORMATS)}")
     plan: dict[str, Path] = {}
     for path in options.audio:
-        if not path.is_file():
+        if not os.path.isfile(path):  # Path.is_file raises for a name that is too long
             raise UsageError(f"no such file: {path}; give the paths of recordings")
         if path.stem in plan:
             raise UsageError(
@@ -58,21 +61,23 @@ def planned(options: argparse.Namespace) -> list[tuple[Path, dict[str, Path]]]:
     return [(path, {kind: options.output_dir / f"{stem}.{kind}" for kind in kinds}) for stem, path in plan.items()]
 
 
-async def translate_all(
-    plan: list[tuple[Path, dict[str, Path]]], config: PipelineConfig, progress: Progress
-) -> list[Path]:
+async def translate_all(plan: list[tuple[Path, dict[str, Path]]], config: PipelineConfig) -> list[Path]:
     """Translate every recording; returns those that failed. A failure ends its recording, not the others."""
     from pipeline.translator import load_models
 
-    models = await asyncio.to_thread(load_models, config)
+    loader = Worker("model loading")
+    models = await loader.run(partial(load_models, config))
+    loader.close()
     failed: list[Path] = []
-    for path, outputs in plan:
-        task = progress.add_task(path.name, total=None, done="")
-        try:
-            await _translate_one(path, outputs, config, models, progress, task)
-        except PipelineError as error:
-            failed.append(path)
-            report(error)
+    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[done]}"), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True)) as progress:
+        for path, outputs in plan:
+            task = progress.add_task(path.name, total=None, done="")
+            try:
+                await _translate_one(path, outputs, config, models, progress, task)
+            except PipelineError as error:
+                failed.append(path)
+                report(error)
     return failed
 
 
@@ -83,7 +88,7 @@ async def _translate_one(
 
     source = Recording(path)
     progress.update(task, total=source.duration_s)
-    sinks = open_sinks(outputs)
+    sinks = open_sinks(outputs, path)
     done = 0.0
     try:
         async with SpeechTranslator(config, models) as translator, aclosing(translator.run(source)) as events:
@@ -96,6 +101,7 @@ async def _translate_one(
                     shown = f"{done:.0f} s of {length}, {speed:.1f} times real time"
                     progress.update(task, completed=done, done=shown)
         progress.update(task, total=done, completed=done)
+        progress.console.print(f"{path.name}: {translator.stats.summary()}", highlight=False)
     finally:
         for sink in sinks:
             sink.close()
@@ -111,14 +117,7 @@ def run(argv: list[str]) -> int:
         raise UsageError(
             f"cannot make the folder {options.output_dir} ({error.strerror}); choose another with --output-dir"
         ) from error
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.fields[done]}"),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=Console(stderr=True)) as progress:
-        failed = asyncio.run(translate_all(plan, config, progress))
+    failed = asyncio.run(translate_all(plan, config))
     for path, outputs in plan:
         print(f"{path}: {'failed' if path in failed else ', '.join(map(str, outputs.values()))}")
     return 1 if failed else 0

@@ -39,11 +39,10 @@ def load_models(config: PipelineConfig) -> Models:
     Raises:
         ModelError, DownloadError, UsageError: see the adapters.
     """
-    find_recognizer(config.asr)
-    find_translation_model(config.nmt)
+    speech, text = find_recognizer(config.asr), find_translation_model(config.nmt)
     with ThreadPoolExecutor(2) as pool:
-        recognizer = pool.submit(WhisperRecognizer, config.asr, config.languages.source)
-        translation = pool.submit(load_translation_model, config)
+        recognizer = pool.submit(WhisperRecognizer, config.asr, config.languages.source, speech)
+        translation = pool.submit(load_translation_model, config, text)
         return Models(recognizer.result(), translation.result())
 
 
@@ -78,6 +77,7 @@ class SpeechTranslator:
         self._stages: asyncio.Task[PipelineError | None] | None = None
         self._reporter: asyncio.Task[None] | None = None
         self._ended = False
+        self._feeding = asyncio.Lock()
 
     async def __aenter__(self) -> SpeechTranslator:
         """Load the models (off the event loop) and start the stages."""
@@ -88,6 +88,8 @@ class SpeechTranslator:
                 self._models = await worker.run(lambda: load_models(self.config))
             finally:
                 worker.close()
+        if self._ended:
+            raise ValueError("the translator was cancelled before it ran")
         self.stats.load_s = time.perf_counter() - began
         self.stats.started = time.perf_counter()
         self._stages = asyncio.create_task(self._run_stages(self._models))
@@ -111,22 +113,26 @@ class SpeechTranslator:
 
         Raises:
             StageError: a stage has failed.
-            ValueError: after ``end``, or not int16 mono.
+            ValueError: after ``end`` or ``cancel``, or not int16 mono.
         """
-        if self._ended:
-            raise ValueError("audio was fed after end()")
+        if isinstance(audio, bytes | bytearray | memoryview) and len(audio) % 2:
+            raise ValueError(f"expected 16-bit samples; got {len(audio)} bytes, an odd number")
         samples = np.frombuffer(audio, "<i2") if isinstance(audio, bytes | bytearray | memoryview) else audio
         if samples.dtype != np.int16 or samples.ndim != 1:
             raise ValueError(f"expected mono int16 samples [n]; got {samples.dtype} {list(samples.shape)}")
-        for start in range(0, len(samples), CHUNK_SAMPLES):
-            # A copy: the caller may reuse its buffer.
-            await self._put(samples[start : start + CHUNK_SAMPLES].copy())
+        async with self._feeding:
+            for start in range(0, len(samples), CHUNK_SAMPLES):
+                if self._ended:
+                    raise ValueError("audio was fed after end() or cancel()")
+                # A copy: the caller may reuse its buffer.
+                await self._put(samples[start : start + CHUNK_SAMPLES].copy())
 
     async def end(self) -> None:
         """The input is over: everything fed is still translated, then ``events`` ends. Idempotent."""
-        if not self._ended:
-            self._ended = True
-            await self._put(EndOfInput())
+        async with self._feeding:  # after what is being fed, not in the middle of it
+            if not self._ended:
+                self._ended = True
+                await self._put(EndOfInput())
 
     async def events(self) -> AsyncGenerator[PipelineEvent, None]:
         """Everything the chain produces, in order; ends with ``EndOfInput``, or at once when cancelled.
@@ -167,8 +173,10 @@ class SpeechTranslator:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        if tasks and not self._outbox.full():
-            self._outbox.put_nowait(_Stopped(None))
+        self._ended = True
+        while not self._outbox.empty():
+            self._outbox.get_nowait()
+        self._outbox.put_nowait(_Stopped(None))
 
     async def _pump(self, source: AudioSource, paced: bool) -> None:
         worker = Worker("audio")
@@ -176,15 +184,16 @@ class SpeechTranslator:
         try:
             while (chunk := await worker.run(source.read)) is not None and not self._ended:
                 consumed += len(chunk)
+                self.stats.overflows = source.overflows
                 if paced:
                     await asyncio.sleep(began + consumed / SAMPLE_RATE - time.monotonic())
                 if not self._ended:
                     await self.feed(chunk)
             await self.end()
-        except PipelineError:
+        except Exception as error:
             # What was heard before the source broke is still worth reading; run() raises the error after it.
             await self.end()
-            raise
+            raise error if isinstance(error, PipelineError) else StageError("audio", error) from error
         finally:
             worker.close()
 
@@ -211,18 +220,20 @@ class SpeechTranslator:
         segments: asyncio.Queue[SpeechSegment | EndOfInput] = asyncio.Queue(queues.segments)
         transcripts: asyncio.Queue[Transcript | EndOfInput] = asyncio.Queue(queues.transcripts)
         target = self.config.languages.target
-        stages = (
-            VadStage(self.config.vad, self._inbox, segments, self.stats),
-            AsrStage(models.recognizer, segments, transcripts, self.stats),
-            NmtStage(models.translation, transcripts, self._outbox, target=target, stats=self.stats),  # type: ignore[arg-type]
-        )
         try:
+            stages = (
+                VadStage(self.config.vad, self._inbox, segments, self.stats),
+                AsrStage(models.recognizer, segments, transcripts, self.stats),
+                NmtStage(models.translation, transcripts, self._outbox, target=target, stats=self.stats),  # type: ignore[arg-type]
+            )
             async with asyncio.TaskGroup() as group:
                 for stage in stages:
                     group.create_task(_guarded(stage))
         except BaseExceptionGroup as failures:
             first = failures.exceptions[0]
             return first if isinstance(first, StageError) else StageError("pipeline", first)
+        except Exception as error:  # a configuration made in code is not checked before it gets here
+            return StageError("pipeline", error)
         return None
 
     async def _report_failure(self, stages: asyncio.Task[PipelineError | None]) -> None:

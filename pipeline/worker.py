@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import queue
 import threading
-import time
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -17,11 +16,9 @@ class Worker:
     """Runs calls one after another on its own thread.
 
     The thread is a daemon: a process that is told to stop does not wait for a model call that cannot be interrupted.
-    ``busy_s`` is the time spent inside calls so far.
     """
 
     def __init__(self, name: str) -> None:
-        self.busy_s = 0.0
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._work, name=name, daemon=True)
         self._thread.start()
@@ -44,14 +41,12 @@ class Worker:
                 future.set_exception(error)
 
         def job() -> None:
-            began = time.perf_counter()
             result: T | None = None
             error: BaseException | None = None
             try:
                 result = function()
             except BaseException as problem:  # handed to the awaiting stage, whatever it is
                 error = problem
-            self.busy_s += time.perf_counter() - began
             try:
                 loop.call_soon_threadsafe(deliver, result, error)
             except RuntimeError:

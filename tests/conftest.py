@@ -19,10 +19,20 @@ PHRASES = ROOT / "tests" / "audio" / "phrases.wav"
 FIXTURES = ROOT / "tests" / "fixtures"
 TINY = FIXTURES / "tiny-marian"
 SETTINGS = ("source.spm", "target.spm", "vocab.json", "config.json", "generation_config.json", "tokenizer_config.json")
+ENCODER = "encoder_model.onnx"
+# Layout → the files that make it up, under TINY.
 LAYOUTS = {
-    "merged": ("encoder_model.onnx", "decoder_model_merged.onnx"),
-    "split": ("encoder_model.onnx", "decoder_model.onnx", "decoder_with_past_model.onnx"),
+    "merged": (ENCODER, "decoder_model_merged.onnx"),
+    "split": (ENCODER, "decoder_model.onnx", "decoder_with_past_model.onnx"),
+    "old-split": (ENCODER, "old-split/decoder_model.onnx", "old-split/decoder_with_past_model.onnx"),
+    "own-past-15": (ENCODER, "own-past-15/decoder.onnx"),
+    "own-past-16": (ENCODER, "own-past-16/decoder.onnx"),
+    "no-past": (ENCODER, "no-past/decoder_model.onnx"),
+    "first-step": (ENCODER, "decoder_model.onnx"),
+    "one-file": ("one-file/model.onnx",),
 }
+CACHED = ("merged", "split", "old-split")
+"""Layouts that keep encoder KV."""
 
 
 def read_wav(path: Path) -> Samples:
@@ -62,13 +72,19 @@ def make_model_dir(folder: Path, layout: str, leave_out: str = "") -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     for name in (*LAYOUTS[layout], *SETTINGS):
         if name != leave_out:
-            (folder / name).symlink_to(TINY / name)
+            (folder / Path(name).name).symlink_to(TINY / name)
     return folder
 
 
 @pytest.fixture(params=sorted(LAYOUTS))
 def model_dir(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     """The tiny model, once in each layout."""
+    return make_model_dir(tmp_path / request.param, request.param)
+
+
+@pytest.fixture(params=CACHED)
+def cached_model_dir(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    """The tiny model, once in each layout that keeps encoder KV."""
     return make_model_dir(tmp_path / request.param, request.param)
 
 

@@ -13,6 +13,8 @@ import pytest
 import srt
 import webvtt
 
+from pipeline import MarianModel, load_config
+from pipeline.config import with_overrides
 from tests.conftest import EXAMPLES, PHRASES, SETTINGS, TINY, golden, make_model_dir, read_wav, spoken_texts
 
 TRAVEL = str(EXAMPLES / "travel.wav")
@@ -126,6 +128,9 @@ WRONG = [
     (2, ["live", TRAVEL, "--config", "demo", "--source", "fr", "--target", "de"], "'fr'"),
     (2, ["live", TRAVEL, "--config", "demo", "--target", "de"], "from en into zh, not into de"),
     (2, ["live", TRAVEL, "--config", "demo", "--srt", "/nowhere/out.srt"], "cannot write /nowhere/out.srt"),
+    (2, ["live", TRAVEL, "--config", "demo", "--srt", "out", "--vtt", "out"], "out is the file for srt too"),
+    (2, ["live", TRAVEL, "--config", "demo", "--srt", "x" * 300], "File name too long"),
+    (2, ["nmt", "--model", str(TINY), "--beams", "0"], "'0' is no whole number of at least 1"),
     (2, ["live", TRAVEL, "--config", "demo", "--fats"], "unrecognized arguments: --fats"),
     (1, ["live", __file__, "--config", "demo"], "is not audio that can be read"),
     (1, ["live", "-", "--config", "demo"], "standard input held no audio"),
@@ -154,11 +159,25 @@ def test_a_mistake_is_one_line_and_a_status(status: int, arguments: list[str], m
     assert len([line for line in error.splitlines() if "error:" in line]) == 1
 
 
+def test_an_exported_model_takes_the_place_of_the_configured_one() -> None:
+    """The default configuration wants a precision by suffix; a directory named on the command line has none."""
+    config = with_overrides(load_config("en-zh"), nmt=str(TINY), asr=load_config("demo").asr.model)
+    assert MarianModel.load(Path(config.nmt.model), suffix=config.nmt.file_suffix).translate("Where is the bank?")
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-"])
+def test_closed_standard_streams_are_no_traceback(closed: str) -> None:
+    shell = " ".join(command("live", "-" if closed == "<&-" else TRAVEL, "--config", "demo", "--fast")) + " " + closed
+    done = subprocess.run(["bash", "-c", shell], capture_output=True, timeout=120, check=False)
+    assert done.returncode in (0, 1, 2)
+    assert b"Traceback" not in done.stderr
+
+
 @pytest.mark.parametrize("missing", [*SETTINGS[:4], "encoder_model.onnx", "decoder_model_merged.onnx"])
 def test_a_missing_model_file_is_named(missing: str, tmp_path: Path) -> None:
     done = run("nmt", "--model", make_model_dir(tmp_path / "model", "merged", leave_out=missing), stdin=b"Yes.\n")
     assert done.returncode == 1
-    expected = missing if missing in SETTINGS else ("an encoder" if "encoder_m" in missing else "a merged decoder")
+    expected = missing if missing in SETTINGS else ("an encoder" if "encoder_m" in missing else "a decoder")
     assert expected in done.stderr.decode()
     assert "Traceback" not in done.stderr.decode()
     assert done.stdout == b""
@@ -245,7 +264,7 @@ def test_an_interrupt_before_the_end_of_standard_input_drains_too(tmp_path: Path
     assert len(list(srt.parse((tmp_path / "out.srt").read_text("utf-8")))) >= 1
 
 
-def test_a_second_interrupt_stops_at_once(tmp_path: Path) -> None:
+def test_a_second_interrupt_is_never_a_traceback(tmp_path: Path) -> None:
     process, _ = started(tmp_path)
     process.send_signal(signal.SIGINT)
     assert process.stderr is not None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 from collections.abc import AsyncGenerator
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 
 from pipeline import Delta, EndOfInput, Models, PipelineConfig, PipelineEvent, SpeechTranslator, StageError, Transcript
 from pipeline.audio.recording import Recording
+from pipeline.config import VadConfig
 from pipeline.errors import AudioError, PipelineError
 from pipeline.events import Samples, SpeechSegment
 from tests.conftest import EXAMPLES, PHRASES, read_wav, spoken_texts
@@ -148,31 +150,82 @@ class BreakingSource:
     """Stands for a device that is pulled out after some seconds."""
 
     duration_s = None
+    overflows = 0
 
-    def __init__(self, samples: Samples) -> None:
+    def __init__(self, samples: Samples, error: Exception) -> None:
         self.chunks = [samples[i : i + 1600] for i in range(0, len(samples), 1600)]
+        self.error = error
 
     def read(self) -> Samples | None:
         if not self.chunks:
-            raise AudioError("the device is gone")
+            raise self.error
         return self.chunks.pop(0)
 
     def close(self) -> None:
         self.chunks = []
 
 
-def test_what_was_heard_before_the_source_broke_is_translated(demo_config: PipelineConfig, demo_models: Models) -> None:
+@pytest.mark.parametrize("error", [AudioError("the device is gone"), OSError("the device is gone")])
+def test_what_was_heard_before_the_source_broke_is_translated(
+    demo_config: PipelineConfig, demo_models: Models, error: Exception
+) -> None:
     seen: list[PipelineEvent] = []
 
     async def work() -> None:
         async with SpeechTranslator(demo_config, demo_models) as translator:
-            async for event in translator.run(BreakingSource(read_wav(PHRASES)[: 16_000 * 5])):
+            async for event in translator.run(BreakingSource(read_wav(PHRASES)[: 16_000 * 5], error)):
                 seen.append(event)
 
-    with pytest.raises(AudioError, match="the device is gone"):
+    with pytest.raises(PipelineError, match="the device is gone"):
         asyncio.run(work())
     assert any(isinstance(event, Delta) and event.final for event in seen)
     assert isinstance(seen[-1], EndOfInput)
+
+
+def test_cancelling_with_a_full_outbox_ends_the_reader_too(demo_config: PipelineConfig, demo_models: Models) -> None:
+    config = dataclasses.replace(demo_config, queues=dataclasses.replace(demo_config.queues, events=1))
+
+    async def work() -> list[PipelineEvent]:
+        async with SpeechTranslator(config, demo_models) as translator:
+            feeding = asyncio.create_task(translator.feed(read_wav(PHRASES)))
+            while not translator._outbox.full():
+                await asyncio.sleep(0.01)
+            await translator.cancel()
+            with pytest.raises(ValueError, match="after end"):
+                await asyncio.gather(feeding)
+                await translator.feed(b"\0\0")
+            return await collect(translator.events())
+
+    assert asyncio.run(work()) == []
+
+
+def test_a_stage_that_cannot_be_set_up_is_said(demo_config: PipelineConfig, demo_models: Models) -> None:
+    config = dataclasses.replace(demo_config, vad=VadConfig(mode=7))
+
+    async def work() -> None:
+        async with SpeechTranslator(config, demo_models) as translator:
+            await collect(translator.run(Recording(PHRASES)))
+
+    with pytest.raises(StageError):
+        asyncio.run(work())
+
+
+def test_the_end_does_not_overtake_what_is_being_fed(demo_config: PipelineConfig, demo_models: Models) -> None:
+    config = dataclasses.replace(demo_config, queues=dataclasses.replace(demo_config.queues, audio_chunks=1))
+    samples = read_wav(PHRASES)
+
+    async def work() -> EndOfInput:
+        async with SpeechTranslator(config, demo_models) as translator:
+            reading = asyncio.create_task(collect(translator.events()))
+            feeding = asyncio.create_task(translator.feed(samples))
+            await asyncio.sleep(0)
+            await translator.end()
+            await feeding
+            last = (await reading)[-1]
+            assert isinstance(last, EndOfInput)
+            return last
+
+    assert asyncio.run(work()).duration_s == len(samples) / 16_000
 
 
 def test_misuse_is_said(demo_config: PipelineConfig, demo_models: Models) -> None:

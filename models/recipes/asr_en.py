@@ -1,6 +1,6 @@
 """Train the demo's English recogniser: a Whisper-architecture model small enough to ship, for faster-whisper.
 
-    python models/recipes/asr_en.py --work /tmp/asr-en [--workers 2] [--steps 14000]
+    python models/recipes/asr_en.py --work /tmp/asr-en [--workers 2] [--steps 8000]
 
 Every stage saves what it made under --work and is skipped when it is found there, so a stopped run goes on from where
 it was: speech (synthesised), tokenizer, training (a checkpoint every few minutes), conversion, evaluation, card.
@@ -494,6 +494,8 @@ def describe(destination: Path, figures: dict[str, Any], options: argparse.Names
     """Write the model card from what was measured."""
     names = {"test-seen": "voices of the training", "test-unseen": "voices never heard in training"}
     rows = [(names[n], f["sentences"], f"{f['wer_percent']} %", f["real_time_factor"]) for n, f in figures.items()]
+    steps = torch.load(options.work / "checkpoint.pt", weights_only=True)["step"]
+    spoken = len(load_speech(options.work, "train")[1])
     write_card(
         destination,
         "Demo speech recogniser, English",
@@ -502,10 +504,10 @@ def describe(destination: Path, figures: dict[str, Any], options: argparse.Names
             "from scratch and converted to CTranslate2 int8 for faster-whisper. It makes the demo work without a "
             "download; it knows the phrasebook of `models/recipes/phrasebook.py` (travel, times, prices, meetings: about "
             "400 words) and no other English.",
-            "Trained on": f"{options.sentences:,} sentences of that phrasebook, spoken by synthetic voices: flite (slt, rms, "
+            "Trained on": f"{spoken:,} sentences of that phrasebook, spoken by synthetic voices: flite (slt, rms, "
             "awb, kal16; BSD-style licence) and espeak-ng (English accents and variants; the program is GPL-3, what it "
             "speaks is free to use), with level, noise and room drawn at random. No human speech. "
-            f"{options.steps:,} steps on {options.workers} CPU cores, seed {options.seed}: `models/recipes/asr_en.py`.",
+            f"{steps:,} steps on a CPU: `models/recipes/asr_en.py`.",
             "Measured": "Through faster-whisper, greedy, the shipped int8 files, unseen sentences:\n\n"
             + table(("voices", "sentences", "word error rate", "real-time factor"), rows),
             "Limits": "Human speech, other voices than synthetic ones and words outside the phrasebook are out of its domain: "
@@ -520,7 +522,7 @@ def main() -> None:
     parser.add_argument("--work", type=Path, required=True, help="where intermediate files live")
     parser.add_argument("--out", type=Path, default=SHIPPED, help="where the finished model goes")
     parser.add_argument("--sentences", type=int, default=14_000)
-    parser.add_argument("--steps", type=int, default=12_000)
+    parser.add_argument("--steps", type=int, default=8_000)
     parser.add_argument("--batch", type=int, default=10, help="utterances a worker a step")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--seed", type=int, default=1)

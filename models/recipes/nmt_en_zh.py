@@ -101,6 +101,7 @@ def describe(destination: Path, figures: dict[str, Any], options: argparse.Names
     """Write the model card from what was measured."""
     names = [name for name in figures if name != "signatures"]
     rows = [(name, *(figures[name][key] for key in ("sentences", "bleu", "chrf"))) for name in names]
+    steps = torch.load(options.work / "checkpoint.pt", weights_only=True)["step"]
     write_card(
         destination,
         "Demo translator, English → Chinese",
@@ -112,8 +113,8 @@ def describe(destination: Path, figures: dict[str, Any], options: argparse.Names
             "Trained on": f"{pairs:,} English–Chinese sentence pairs of the Tatoeba Project (tatoeba.org; the selection of "
             "manythings.org/anki; CC BY 2.0 FR; © their contributors, named a pair in that selection), converted to "
             f"simplified script with OpenCC, and {PHRASES:,} pairs of `models/recipes/phrasebook.py` (travel, times, prices, "
-            f"meetings). 15 % of the sources in lower case without marks. {options.steps:,} steps of about {options.batch} "
-            f"padded tokens on {options.workers} CPU core(s), seed {options.seed}: `models/recipes/nmt_en_zh.py`.",
+            f"meetings). 15 % of the sources in lower case without marks. {steps:,} steps on a "
+            "CPU: `models/recipes/nmt_en_zh.py`.",
             "Measured": "Greedy decoding; no test sentence, whatever its case and marks, is in training. The phrasebook's "
             "test sentences are unseen combinations of seen phrases, which is why they score so high.\n\n"
             + table(("test set", "sentences", "BLEU", "chrF"), rows)

@@ -7,6 +7,9 @@ import zlib
 
 from pipeline.config import AsrConfig
 
+# Whisper calls a window silent only if both its signs agree (openai/whisper, transcribe.py). Made to say something in
+# silence, it can be half sure of a phrase; where it is this sure that nobody speaks, half is not enough.
+_SURELY_SILENT = 0.9
 # A phrase said so many times in a row is a decoder's loop, not speech.
 _LOOP_REPEATS = 4
 
@@ -27,11 +30,13 @@ def rejection(text: str, no_speech: float, log_probability: float, ratio: float,
     """
     if not any(character.isalnum() for character in text):
         return "empty"
-    if no_speech > config.no_speech_threshold and log_probability < config.log_probability_threshold:
+    unsure = log_probability < config.log_probability_threshold
+    hesitant = log_probability < config.log_probability_threshold / 2
+    if (no_speech > config.no_speech_threshold and unsure) or (no_speech > _SURELY_SILENT and hesitant):
         return "silence"
     if ratio > config.compression_ratio_threshold or loops(text):
         return "repetition"
-    if log_probability < config.log_probability_threshold:
+    if unsure:
         return "uncertain"
     return None
 

@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
-import logging
 from pathlib import Path
 
 import numpy as np
-from faster_whisper import WhisperModel, available_models, download_model
+from faster_whisper import WhisperModel
+
+# Whisper size → hub id. faster-whisper's own way to fetch by size shows no progress and keeps broken downloads.
+from faster_whisper.utils import _MODELS as _SIZES
 
 from pipeline.asr.guards import compression_ratio, rejection
 from pipeline.config import AsrConfig
-from pipeline.errors import DownloadError, ModelError, UsageError
+from pipeline.errors import ModelError, UsageError
 from pipeline.events import SpeechSegment, Transcript
 from pipeline.hub import resolve_model
 
-log = logging.getLogger(__name__)
-
 _FILES = ("config.json", "model.bin", "tokenizer.json", "vocabulary.*")
+# Says how many mel bands a model takes; those of Whisper before large-v3 may lack it.
+_OPTIONAL_FILES = ("preprocessor_config.json",)
 
 
 class WhisperRecognizer:
     """A loaded Whisper model and the language that it listens for."""
 
-    def __init__(self, config: AsrConfig, language: str) -> None:
-        """Load the model; a size or hub id is fetched first.
+    def __init__(self, config: AsrConfig, language: str, directory: Path | None = None) -> None:
+        """Load the model from ``directory``, or find it first by ``find_recognizer``.
 
         Raises:
             ModelError: the directory is incomplete or damaged.
@@ -31,7 +33,7 @@ class WhisperRecognizer:
             UsageError: the model does not know the language.
         """
         self.config, self.language = config, language
-        directory = find_recognizer(config)
+        directory = directory or find_recognizer(config)
         if missing := [name for name in _FILES if not any(directory.glob(name))]:
             raise ModelError(
                 f"{directory} lacks {', '.join(missing)}: not a whole CTranslate2 Whisper model; "
@@ -91,16 +93,5 @@ def find_recognizer(config: AsrConfig) -> Path:
     Raises:
         ModelError, DownloadError: see ``resolve_model``.
     """
-    if config.model not in available_models() or Path(config.model).is_dir():
-        return resolve_model(config.model, config.revision, _FILES)
-    try:
-        return Path(download_model(config.model, local_files_only=True, revision=config.revision))
-    except Exception:
-        log.info("fetching the Whisper model %s", config.model)
-    try:
-        return Path(download_model(config.model, revision=config.revision))
-    except Exception as error:  # the hub client's errors share no base
-        raise DownloadError(
-            f"the Whisper model {config.model!r} is not in the cache and could not be fetched ({error}). "
-            "Connect and run this again, or use --config demo, which works offline"
-        ) from error
+    model = config.model if Path(config.model).is_dir() else _SIZES.get(config.model, config.model)
+    return resolve_model(model, config.revision, _FILES, _OPTIONAL_FILES)

@@ -24,7 +24,7 @@ _BACKLOG_BLOCKS = 3_000
 def _sounddevice() -> Any:
     try:
         import sounddevice
-    except OSError as error:
+    except Exception as error:  # OSError without the library; its own PortAudioError where it cannot start
         raise DeviceError(
             f"the audio library PortAudio could not be loaded ({error}); install it (Debian, Ubuntu: apt-get install "
             "libportaudio2; Fedora: dnf install portaudio), or give a recording instead of --mic"
@@ -61,7 +61,7 @@ class Microphone:
             DeviceError: no PortAudio, or no input device at all.
         """
         sounddevice = _sounddevice()
-        chosen: int | str | None = int(device) if device is not None and device.isdigit() else device
+        chosen: int | str | None = int(device) if device is not None and device.isdecimal() else device
         try:
             info = sounddevice.query_devices(chosen, "input")
         except (ValueError, sounddevice.PortAudioError) as error:
@@ -70,21 +70,21 @@ class Microphone:
                 raise DeviceError(
                     "no audio input device was found; connect a microphone, or give a recording instead of --mic"
                 ) from error
-            raise UsageError(
-                f"no input device fits {device!r}; --list-devices shows these: {'; '.join(known)}"
-            ) from error
+            asked = "no input device is the default one" if device is None else f"no input device fits {device!r}"
+            raise UsageError(f"{asked}; --list-devices shows these: {'; '.join(known)}") from error
         self._blocks: queue.Queue[bytes | None] = queue.Queue()
         self._ended = False
         self.overflows = 0
         """Times that the device or this program lost audio because reading fell behind."""
-        rate = SAMPLE_RATE
-        try:
-            sounddevice.check_input_settings(chosen, channels=1, dtype="int16", samplerate=rate)
-        except (ValueError, sounddevice.PortAudioError):
-            rate = int(info["default_samplerate"])
-        self._rate = rate
         self._device = chosen
-        self._resampler = AudioResampler(format="s16", layout="mono", rate=SAMPLE_RATE) if rate != SAMPLE_RATE else None
+        # What we wish for, else what the device has.
+        self._channels, self._rate = 1, SAMPLE_RATE
+        try:
+            sounddevice.check_input_settings(chosen, channels=1, dtype="int16", samplerate=SAMPLE_RATE)
+        except (ValueError, sounddevice.PortAudioError):
+            self._channels, self._rate = min(2, info["max_input_channels"]), int(info["default_samplerate"])
+        plain = (self._channels, self._rate) == (1, SAMPLE_RATE)
+        self._resampler = None if plain else AudioResampler(format="s16", layout="mono", rate=SAMPLE_RATE)
         self._stream: Any = None
         self.name = str(info["name"])
 
@@ -102,7 +102,7 @@ class Microphone:
                 samplerate=self._rate,
                 blocksize=self._rate // 50,
                 device=self._device,
-                channels=1,
+                channels=self._channels,
                 dtype="int16",
                 callback=self._received,
             )
@@ -135,13 +135,12 @@ class Microphone:
                     f"the microphone has delivered nothing for {_STALLED_S:.0f} s; check that it is connected, or choose another with --device"
                 ) from None
             if block is None:
-                if not self._ended:
-                    self._ended = True
-                    self._stream.close(ignore_errors=True)
+                self._ended = True
                 return None
             samples: Samples = np.frombuffer(block, np.int16)
             if self._resampler is not None:
-                frame = AudioFrame.from_ndarray(samples[None], format="s16", layout="mono")
+                layout = "mono" if self._channels == 1 else "stereo"
+                frame = AudioFrame.from_ndarray(samples[None], format="s16", layout=layout)
                 frame.sample_rate = self._rate
                 samples = np.concatenate(
                     [part.to_ndarray()[0] for part in self._resampler.resample(frame)] or [samples[:0]]
@@ -150,5 +149,7 @@ class Microphone:
                 return samples
 
     def close(self) -> None:
-        """Stop listening: reads deliver what was heard until now, then None."""
+        """Stop listening and release the device: reads deliver what was heard until now, then None. Idempotent."""
+        if self._stream is not None:
+            self._stream.close(ignore_errors=True)
         self._blocks.put(None)

@@ -29,6 +29,7 @@ class PcmStream:
         self._stream = stream
         self._odd = b""
         self._seen = self._closed = False
+        self.overflows = 0
 
     def read(self) -> Samples | None:
         """Up to 100 ms; None when the stream ends.

@@ -29,12 +29,16 @@ class Recording:
             AudioError: not audio, or without an audio stream.
         """
         self.path = path
-        if not path.exists():
-            raise UsageError(f"no such file: {path}; give the path of a recording, - for raw PCM, or --mic")
-        if path.is_dir():
-            raise UsageError(f"{path} is a folder; give the path of a recording")
         try:
+            with path.open("rb"):
+                pass
             self._container = av.open(str(path), metadata_errors="replace")
+        except FileNotFoundError:
+            raise UsageError(f"no such file: {path}; give the path of a recording, - for raw PCM, or --mic") from None
+        except IsADirectoryError:
+            raise UsageError(f"{path} is a folder; give the path of a recording") from None
+        except PermissionError:
+            raise UsageError(f"{path} may not be read; check its permissions") from None
         except (av.error.FFmpegError, OSError) as error:
             raise AudioError(
                 f"{path} is not audio that can be read ({_reason(error)}); give a recording such as wav, mp3, m4a"
@@ -47,6 +51,7 @@ class Recording:
         self.duration_s = length / av.time_base if length and length > 0 else None
         self._chunks = self._decode()
         self._closed = False
+        self.overflows = 0
 
     def read(self) -> Samples | None:
         """The next up to 100 ms; None at the end."""
@@ -57,12 +62,22 @@ class Recording:
         self._closed = True
 
     def _decode(self) -> Iterator[Samples]:
-        resampler = AudioResampler(format="s16", layout="mono", rate=SAMPLE_RATE)
+        resampler, resampled = None, None
         rest: Samples = np.zeros(0, np.int16)
         total = 0
         with self._container:
             for frame in self._frames():
-                for part in resampler.resample(frame):
+                kind = frame and (frame.format.name, frame.layout.name, frame.sample_rate)
+                parts: list[AudioFrame] = []
+                if kind != resampled and resampler is not None:
+                    # The end, or a recording put together from others: another rate, another number of channels.
+                    parts += resampler.resample(None)
+                    resampler = None
+                if frame is not None:
+                    resampler = resampler or AudioResampler(format="s16", layout="mono", rate=SAMPLE_RATE)
+                    parts += resampler.resample(frame)
+                resampled = kind
+                for part in parts:
                     rest = np.concatenate([rest, part.to_ndarray().reshape(-1)])
                     total += part.samples
                 whole = len(rest) // CHUNK_SAMPLES * CHUNK_SAMPLES

@@ -15,6 +15,8 @@ class AudioSource(Protocol):
 
     duration_s: float | None
     """Length of the recording, where it is known."""
+    overflows: int
+    """Times that audio was lost because it was not read in time; 0 where none can be."""
 
     def read(self) -> Samples | None:
         """Wait for the next chunk, [1..CHUNK_SAMPLES] samples; None at the end of the input.
@@ -24,4 +26,4 @@ class AudioSource(Protocol):
         """
 
     def close(self) -> None:
-        """Release the input; a read in progress ends."""
+        """End the input and release its device: reads deliver at most what was received before, then None."""

@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
+from collections.abc import Callable
 from pathlib import Path
 
-from pipeline.cli import main_program
+from pipeline.cli import main_program, standard_input
 from pipeline.events import Transcript
 from pipeline.nmt.model import MarianModel
+
+
+def _whole(smallest: int) -> Callable[[str], int]:
+    def parse(text: str) -> int:
+        if not text.isdecimal() or int(text) < smallest:
+            raise argparse.ArgumentTypeError(f"{text!r} is no whole number of at least {smallest}")
+        return int(text)
+
+    return parse
 
 
 def arguments() -> argparse.ArgumentParser:
@@ -20,8 +29,13 @@ def arguments() -> argparse.ArgumentParser:
     )
     parser.add_argument("--source", metavar="L", help="language of the text (default: the model's)")
     parser.add_argument("--target", metavar="L", help="language to translate into (default: the model's)")
-    parser.add_argument("--max-tokens", type=int, default=256, help="target tokens a sentence at most")
-    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument(
+        "--beams", type=_whole(1), default=1, metavar="N", help="hypotheses kept; 1 (default) is greedy"
+    )
+    parser.add_argument(
+        "--max-tokens", type=_whole(1), default=256, metavar="N", help="target tokens a sentence at most"
+    )
+    parser.add_argument("--threads", type=_whole(0), default=1, metavar="N", help="0: as many as the machine has cores")
     parser.add_argument(
         "--jsonl", action="store_true", help="one JSON object a token: id, text, log_probability, final"
     )
@@ -33,12 +47,13 @@ def run(argv: list[str]) -> int:
     model = MarianModel.load(
         options.model,
         suffix=options.file_suffix,
-        max_tokens=max(1, options.max_tokens),
-        threads=max(0, options.threads),
+        beams=options.beams,
+        max_tokens=options.max_tokens,
+        threads=options.threads,
     )
     source, target = options.source or model.languages[0] or "en", options.target or model.languages[1] or "zh"
     model.check_languages(source, target)
-    for number, raw in enumerate(sys.stdin.buffer):
+    for number, raw in enumerate(standard_input()):
         # Bytes that are no UTF-8 are shown as such rather than ending the run.
         line = raw.decode("utf-8", "replace").rstrip("\r\n")
         for delta in model.stream(Transcript(number, 0.0, 0.0, line, source), target):

@@ -11,6 +11,8 @@ What must hold (why: without it translations are silently wrong, or the third st
 
 from __future__ import annotations
 
+import dataclasses
+import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,10 +22,14 @@ import numpy as np
 import onnxruntime as ort
 from numpy.typing import NDArray
 
-from pipeline.errors import ModelError
-from pipeline.nmt.layout import PAST, Layout
+from pipeline.errors import DecodingStoppedError, ModelError
+from pipeline.nmt.layout import PAST, Kind, Layout
+from pipeline.nmt.onnx_header import OnnxHeader
 
 Logits = NDArray[np.float32]
+_DTYPES = {"float32": np.float32, "float16": np.float16}
+# Step-by-step and several-at-once scores differ by rounding alone where a graph is causal: 5e-6 was measured.
+_CAUSAL_TOLERANCE = 1e-2
 
 
 def _quiet_options() -> ort.RunOptions:
@@ -34,19 +40,28 @@ def _quiet_options() -> ort.RunOptions:
 
 @dataclass
 class DecoderState:
-    """One sentence in translation. Made by ``encode``, changed by ``step`` alone."""
+    """One sentence in translation. Made by ``encode`` or ``fork``, changed by ``step`` and ``force`` alone."""
 
     fixed: Mapping[str, ort.OrtValue]
-    """What the encoder computed: attention mask [1, S], hidden states [1, S, d_model]."""
+    """What the encoder computed, by input name: attention mask [1, S], hidden states [1, S, d_model]."""
     encoder_kv: Mapping[str, ort.OrtValue] = field(default_factory=dict)
     """Past input name → cross-attention key or value [1, heads, S, head_dim]. Written once, by the first step."""
     decoder_kv: Mapping[str, ort.OrtValue] = field(default_factory=dict)
     """Past input name → self-attention key or value [1, heads, steps, head_dim]."""
-    steps: int = 0
+    tokens: tuple[int, ...] = ()
+    """What has been fed so far, the start token first."""
     options: ort.RunOptions = field(default_factory=_quiet_options)
 
+    @property
+    def steps(self) -> int:
+        return len(self.tokens)
+
+    def fork(self) -> DecoderState:
+        """A state that goes on from here on its own. What is static is shared, and KV is not copied."""
+        return dataclasses.replace(self)
+
     def terminate(self) -> None:
-        """Stop a step that is running on another thread; that step raises, and this state is of no more use."""
+        """Stop a run on another thread, of this state or its forks; it raises, and they are of no more use."""
         self.options.terminate = True
 
 
@@ -57,21 +72,33 @@ class StepOutput:
     logits: Logits
     """[vocabulary], as the model gave them: nothing masked."""
 
+    @property
+    def token(self) -> int:
+        """The id with the highest score. What must not be chosen is the search's business."""
+        return int(np.argmax(self.logits))
+
+    @property
+    def log_probability(self) -> float:
+        """Natural-log probability of ``token``."""
+        return float(self.log_probabilities()[self.token])
+
+    def log_probabilities(self) -> NDArray[np.float32]:
+        """[vocabulary] natural-log probabilities."""
+        shifted = self.logits - self.logits.max()
+        result: NDArray[np.float32] = shifted - np.log(np.exp(shifted).sum(dtype=np.float32))
+        return result
+
 
 class Decoder(ABC):
     """A model's encoder and decoder sessions, for one layout. States are independent; threads may share a decoder."""
 
     def __init__(self, layout: Layout, threads: int) -> None:
         self.layout = layout
-        self._encoder = _session(layout.encoder.path, threads)
-        kv = [
-            (f"past_key_values.{i}.{side}.{kind}", f"present.{i}.{side}.{kind}")
-            for i in range(layout.layers)
-            for side in ("decoder", "encoder")
-            for kind in ("key", "value")
-        ]
-        self._decoder_kv = {past: present for past, present in kv if ".decoder." in past}
-        self._encoder_kv = {past: present for past, present in kv if ".encoder." in past}
+        self._encoder = _session(layout.encoder.path, threads) if layout.encoder else None
+        self._first = _session(layout.first.path, threads)
+        self._later = self._first if layout.later is layout.first else _session(layout.later.path, threads)
+        self._lock = threading.Lock()
+        self._causal: bool | None = None
 
     def encode(self, source: Sequence[int], on_start: Callable[[DecoderState], None] | None = None) -> DecoderState:
         """Run the encoder over ``source`` ids (with the end-of-sentence id).
@@ -79,75 +106,217 @@ class Decoder(ABC):
         ``on_start`` receives the state before the run, so that another thread can terminate it.
         """
         ids = np.array([source], np.int64)
-        mask = ort.OrtValue.ortvalue_from_numpy(np.ones_like(ids))
+        source_ids, mask = ort.OrtValue.ortvalue_from_numpy(ids), ort.OrtValue.ortvalue_from_numpy(np.ones_like(ids))
         state = DecoderState(fixed={})
         if on_start:
             on_start(state)
-        feed = {"input_ids": ort.OrtValue.ortvalue_from_numpy(ids), "attention_mask": mask}
-        (hidden,) = self._encoder.run_with_ort_values(["last_hidden_state"], feed, state.options)
-        state.fixed = {"encoder_attention_mask": mask, "encoder_hidden_states": hidden}
+        if self._encoder is None:
+            state.fixed = {"input_ids": source_ids, "attention_mask": mask}
+            return state
+        feed = {"input_ids": source_ids, "attention_mask": mask}
+        assert self.layout.encoder is not None
+        (hidden,) = _guarded(self._encoder, self.layout.encoder.path, ["last_hidden_state"], feed, state)
+        # Exporters name the decoder's mask either way.
+        state.fixed = {"encoder_attention_mask": mask, "attention_mask": mask, "encoder_hidden_states": hidden}
         return state
 
-    @abstractmethod
+    def check(self, start_token: int, end_token: int) -> int:
+        """Translate two tokens of nothing, so that a model that cannot run says so before its first sentence.
+
+        Returns the number of scores that the decoder gives.
+
+        Raises:
+            ModelError: a run failed, or the scores are not numbers.
+        """
+        state = self.encode([end_token])
+        for token in (start_token, end_token):
+            logits = self.step(state, token).logits
+            if logits.ndim != 1 or not np.isfinite(logits).all():
+                raise ModelError(
+                    f"{self.layout.first.path}: the scores are not all finite numbers; export the model again"
+                )
+        return len(logits)
+
     def step(self, state: DecoderState, token: int) -> StepOutput:
         """Feed ``token`` (the decoder start token first) and return the scores of the one that follows."""
+        return self._feed(state, (token,))
+
+    def force(self, state: DecoderState, tokens: Sequence[int]) -> StepOutput:
+        """Feed several tokens that are given, and return the scores of the one that follows the last.
+
+        In one run where the graph attends causally to several new tokens, which is tried once; else one by one.
+        """
+        if not tokens:
+            raise ValueError("no tokens to force")
+        rest = list(tokens)
+        output = None
+        if not state.steps:
+            output = self._feed(state, (rest.pop(0),))
+        if len(rest) > 1 and self.causal:
+            return self._feed(state, tuple(rest))
+        for token in rest:
+            output = self._feed(state, (token,))
+        assert output is not None
+        return output
+
+    @property
+    def causal(self) -> bool:
+        """True where several new tokens with a past give what one by one gives."""
+        with self._lock:
+            if self._causal is None:
+                self._causal = self._probe()
+            return self._causal
+
+    def _probe(self) -> bool:
+        one_by_one = self.encode([2, 3, 4, 0])
+        for token in (2, 3, 4):
+            single = self._feed(one_by_one, (token,))
+        together = self.encode([2, 3, 4, 0])
+        self._feed(together, (2,))
+        try:
+            several = self._feed(together, (3, 4))
+        except ModelError:  # an older export, its mask made for one token
+            return False
+        return bool(np.abs(several.logits - single.logits).max() < _CAUSAL_TOLERANCE)
+
+    @abstractmethod
+    def _feed(self, state: DecoderState, tokens: tuple[int, ...]) -> StepOutput:
+        """Run one graph over ``tokens`` after those that ``state`` has seen."""
 
     def _run(
-        self, session: ort.InferenceSession, state: DecoderState, token: int, feed: dict[str, ort.OrtValue], first: bool
-    ) -> StepOutput:
-        feed["input_ids"] = ort.OrtValue.ortvalue_from_numpy(np.array([[token]], np.int64))
-        # Encoder KV is asked for once: a cached step returns an empty tensor in its place.
-        wanted = {**self._decoder_kv, **self._encoder_kv} if first else self._decoder_kv
-        logits, *presents = session.run_with_ort_values(["logits", *wanted.values()], feed, state.options)
-        kv = dict(zip(wanted, presents, strict=True))
-        if first:
-            state.encoder_kv = {name: kv[name] for name in self._encoder_kv}
-        state.decoder_kv = {name: kv[name] for name in self._decoder_kv}
-        state.steps += 1
-        scores: Logits = logits.numpy()[0, -1]
-        return StepOutput(scores)
+        self,
+        session: ort.InferenceSession,
+        header: OnnxHeader,
+        state: DecoderState,
+        tokens: tuple[int, ...],
+        feed: Mapping[str, ort.OrtValue],
+        kept: Mapping[str, str],
+    ) -> tuple[StepOutput, dict[str, ort.OrtValue]]:
+        """Bind by name what the graph has of ``feed``, run, and return the scores and, of ``kept`` (past input →
+        output), the values by past input."""
+        name = "decoder_input_ids" if "decoder_input_ids" in header.inputs else "input_ids"
+        ids = np.array([tokens], np.int64)
+        bound = {**feed, name: ort.OrtValue.ortvalue_from_numpy(ids)}
+        if "decoder_attention_mask" in header.inputs:
+            bound["decoder_attention_mask"] = ort.OrtValue.ortvalue_from_numpy(np.ones_like(ids))
+        bound = {name: value for name, value in bound.items() if name in header.inputs}
+        logits, *values = _guarded(session, header.path, ["logits", *kept.values()], bound, state)
+        scores: Logits = logits.numpy()[0, -1].astype(np.float32, copy=False)
+        return StepOutput(scores), dict(zip(kept, values, strict=True))
+
+    def _kv_names(self, side: str) -> dict[str, str]:
+        """Past input → output of one side's KV."""
+        return {
+            f"past_key_values.{layer}.{side}.{kind}": f"present.{layer}.{side}.{kind}"
+            for layer in range(self.layout.layers)
+            for kind in ("key", "value")
+        }
+
+    def _no_past(self) -> dict[str, ort.OrtValue]:
+        """The placeholder of every past input: zero positions long.
+
+        One position of zeros would be attended to wherever a graph does not ignore its past.
+        """
+        shape = (1, self.layout.heads, 0, self.layout.head_dim)
+        return {
+            name: ort.OrtValue.ortvalue_from_numpy(np.zeros(shape, _DTYPES.get(port.dtype, np.float32)))
+            for name, port in self.layout.first.inputs.items()
+            if PAST.fullmatch(name)
+        }
 
 
-class MergedDecoder(Decoder):
-    """One graph with ``use_cache_branch``: 4 past inputs a layer, mandatory at every step."""
+class CachedDecoder(Decoder):
+    """A first step that computes all KV, later steps that take it; in two graphs, or merged into one with a switch."""
 
     def __init__(self, layout: Layout, threads: int) -> None:
         super().__init__(layout, threads)
-        assert layout.merged is not None
-        self._session = _session(layout.merged.path, threads)
-        self._flags = {flag: ort.OrtValue.ortvalue_from_numpy(np.array([flag])) for flag in (False, True)}
-        # Zero positions. One zero position would be attended to wherever a graph does not ignore its past.
-        empty = ort.OrtValue.ortvalue_from_numpy(np.zeros((1, layout.heads, 0, layout.head_dim), np.float32))
-        self._no_past = {name: empty for name in layout.merged.inputs if PAST.fullmatch(name)}
+        self._decoder_kv, self._encoder_kv = self._kv_names("decoder"), self._kv_names("encoder")
+        self._switch = {flag: ort.OrtValue.ortvalue_from_numpy(np.array([flag])) for flag in (False, True)}
+        self._placeholders = self._no_past()
 
-    def step(self, state: DecoderState, token: int) -> StepOutput:
-        first = state.steps == 0
-        past = self._no_past if first else {**state.decoder_kv, **state.encoder_kv}
-        feed = {**state.fixed, **past, "use_cache_branch": self._flags[not first]}
-        return self._run(self._session, state, token, feed, first)
+    def _feed(self, state: DecoderState, tokens: tuple[int, ...]) -> StepOutput:
+        layout = self.layout
+        if not state.steps:
+            feed = {**state.fixed, **self._placeholders, "use_cache_branch": self._switch[False]}
+            kept = {**self._decoder_kv, **self._encoder_kv}
+            output, kv = self._run(self._first, layout.first, state, tokens, feed, kept)
+            state.encoder_kv = {name: kv.pop(name) for name in self._encoder_kv}
+        else:
+            feed = {**state.fixed, **state.decoder_kv, **state.encoder_kv, "use_cache_branch": self._switch[True]}
+            # Encoder KV is not asked for: a cached step returns an empty tensor in its place.
+            output, kv = self._run(self._later, layout.later, state, tokens, feed, self._decoder_kv)
+        state.decoder_kv = kv
+        state.tokens += tokens
+        return output
 
 
-class SplitDecoder(Decoder):
-    """Two graphs: the first step computes all KV, later steps take it."""
+class OwnPastDecoder(Decoder):
+    """A graph that takes its own past and computes cross-attention anew at every step: 15 inputs for 6 layers, or 16
+    with a switch."""
 
     def __init__(self, layout: Layout, threads: int) -> None:
         super().__init__(layout, threads)
-        assert layout.first_step is not None
-        assert layout.with_past is not None
-        self._first = _session(layout.first_step.path, threads)
-        self._later = _session(layout.with_past.path, threads)
-        self._later_inputs = set(layout.with_past.inputs)
+        self._decoder_kv = self._kv_names("decoder")
+        self._switch = {flag: ort.OrtValue.ortvalue_from_numpy(np.array([flag])) for flag in (False, True)}
+        self._placeholders = self._no_past()
 
-    def step(self, state: DecoderState, token: int) -> StepOutput:
-        if state.steps == 0:
-            return self._run(self._first, state, token, dict(state.fixed), True)
-        feed = {name: value for name, value in state.fixed.items() if name in self._later_inputs}
-        return self._run(self._later, state, token, {**feed, **state.decoder_kv, **state.encoder_kv}, False)
+    def _feed(self, state: DecoderState, tokens: tuple[int, ...]) -> StepOutput:
+        past = state.decoder_kv if state.steps else self._placeholders
+        feed = {**state.fixed, **past, "use_cache_branch": self._switch[state.steps > 0]}
+        output, kv = self._run(self._first, self.layout.first, state, tokens, feed, self._decoder_kv)
+        state.decoder_kv = kv
+        state.tokens += tokens
+        return output
 
 
-def load_decoder(layout: Layout, threads: int = 1) -> Decoder:
-    """The decoder class for a layout, with its sessions open. ``threads`` 0 leaves the number to ONNX Runtime."""
-    return MergedDecoder(layout, threads) if layout.merged else SplitDecoder(layout, threads)
+class PrefixDecoder(Decoder):
+    """No decoder KV: the whole prefix is fed at every step. Runs on the first-step graph of every layout."""
+
+    def __init__(self, layout: Layout, threads: int) -> None:
+        super().__init__(dataclasses.replace(layout, later=layout.first), threads)
+        self._rest = {**self._no_past(), "use_cache_branch": ort.OrtValue.ortvalue_from_numpy(np.array([False]))}
+
+    def _feed(self, state: DecoderState, tokens: tuple[int, ...]) -> StepOutput:
+        prefix = state.tokens + tokens
+        feed = {**state.fixed, **self._rest}
+        output, _ = self._run(self._first, self.layout.first, state, prefix, feed, {})
+        state.tokens = prefix
+        return output
+
+
+def load_decoder(layout: Layout, threads: int = 1, *, use_cache: bool = True) -> Decoder:
+    """The decoder for a layout, with its sessions open.
+
+    Args:
+        threads: of one run; 0 leaves the number to ONNX Runtime.
+        use_cache: False feeds the whole prefix at every step instead of keeping decoder KV, to compare.
+
+    Raises:
+        ModelError: ONNX Runtime cannot load a file.
+    """
+    if not use_cache or layout.kind in (Kind.NO_PAST, Kind.ONE_FILE):
+        return PrefixDecoder(layout, threads)
+    return (OwnPastDecoder if layout.kind is Kind.OWN_PAST else CachedDecoder)(layout, threads)
+
+
+def _guarded(
+    session: ort.InferenceSession,
+    path: Path,
+    outputs: list[str],
+    feed: Mapping[str, ort.OrtValue],
+    state: DecoderState,
+) -> list[ort.OrtValue]:
+    """Run, with ONNX Runtime's exceptions, which share no base of their own, told as ours."""
+    try:
+        found: list[ort.OrtValue] = session.run_with_ort_values(outputs, feed, state.options)
+    except Exception as error:
+        if state.options.terminate:
+            raise DecodingStoppedError("the translation was stopped") from error
+        reason = str(error).splitlines()[0]
+        raise ModelError(
+            f"{path} failed at step {state.steps}: {reason}; inspect the model, or export it again"
+        ) from error
+    return found
 
 
 def _session(path: Path, threads: int) -> ort.InferenceSession:

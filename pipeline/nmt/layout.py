@@ -12,61 +12,119 @@ from pipeline.nmt.onnx_header import OnnxHeader, read_header
 
 PAST = re.compile(r"past_key_values\.(\d+)\.(decoder|encoder)\.(key|value)")
 EXPORT_HINT = "export it with: optimum-cli export onnx --model MODEL --task text2text-generation-with-past DIRECTORY"
+_SUFFIX = re.compile(r"_(fp16|int8|uint8|quantized|q4|q4f16|bnb4)$")
+# Every input that a Marian graph has been seen to have, besides its past.
+_KNOWN_INPUTS = {
+    "input_ids",
+    "attention_mask",
+    "decoder_input_ids",
+    "decoder_attention_mask",
+    "encoder_hidden_states",
+    "encoder_attention_mask",
+    "use_cache_branch",
+}
 
 
 class Role(Enum):
-    """What one ONNX file does."""
+    """What one ONNX file does. The value completes the sentence "FILE is …"."""
 
-    ENCODER = "encoder"
-    MERGED = "merged decoder"
-    """First and later steps in one graph, chosen by use_cache_branch."""
-    FIRST_STEP = "first-step decoder"
-    """No past; returns decoder and encoder KV."""
-    WITH_PAST = "decoder with past"
+    ENCODER = "an encoder"
+    MERGED = "a merged decoder"
+    """First and later steps in one graph, chosen by use_cache_branch; takes decoder and encoder KV."""
+    FIRST_STEP = "a first-step decoder"
+    """No past among its inputs; returns decoder and encoder KV."""
+    WITH_PAST = "a decoder with past"
     """Takes decoder and encoder KV."""
+    OWN_PAST = "a decoder with its own past only"
+    """Takes decoder KV and computes cross-attention anew from the encoder's hidden states (15 or 16 inputs)."""
+    NO_PAST = "a decoder without past"
+    """Takes the whole prefix at every step."""
+    ONE_FILE = "an encoder and decoder in one file"
+    """Takes source and prefix at every step."""
+
+
+class Kind(Enum):
+    """How a model's files work together. The best that a directory allows is taken, in this order."""
+
+    MERGED = "merged"
+    SPLIT = "split"
+    OWN_PAST = "own-past"
+    NO_PAST = "no-past"
+    ONE_FILE = "one-file"
 
 
 @dataclass(frozen=True)
 class Layout:
     """The files to run and the sizes that their graphs have."""
 
-    encoder: OnnxHeader
-    merged: OnnxHeader | None
-    first_step: OnnxHeader | None
-    with_past: OnnxHeader | None
+    kind: Kind
+    encoder: OnnxHeader | None
+    """None where one file does all."""
+    first: OnnxHeader
+    """The graph of the first step."""
+    later: OnnxHeader
+    """The graph of all later steps; the same as ``first`` but for split models."""
     layers: int
+    """Decoder layers; 0 where no KV is passed, as are the next two."""
     heads: int
     head_dim: int
-    vocabulary: int
+    vocabulary: int | None
+    """Scores that the decoder gives for a token; None where the graph does not say."""
 
     @property
-    def name(self) -> str:
-        return "merged" if self.merged else "split"
+    def headers(self) -> list[OnnxHeader]:
+        """The files to run, each once."""
+        found = [header for header in (self.encoder, self.first, self.later) if header is not None]
+        return [header for index, header in enumerate(found) if header not in found[:index]]
 
 
 def classify(header: OnnxHeader) -> Role | str:
-    """The role of a graph, or, as a sentence, why it has none that can be used here."""
+    """The role of a graph, or, completing the sentence "FILE is …", why it has none that can be used."""
     inputs, outputs = set(header.inputs), set(header.outputs)
     past = {match.group(2) for name in inputs if (match := PAST.fullmatch(name))}
-    if "last_hidden_state" in outputs and "logits" not in outputs:
-        missing = {"input_ids", "attention_mask"} - inputs
-        return f"an encoder without {_listed(missing)}" if missing else Role.ENCODER
+    if unknown := {name for name in inputs if name not in _KNOWN_INPUTS and not PAST.fullmatch(name)}:
+        return f"no Marian graph: it wants {_listed(unknown)}, which Marian models do not have"
     if "logits" not in outputs:
-        return f"no logits among its outputs ({_listed(outputs)})"
-    if missing := {"input_ids", "encoder_attention_mask"} - inputs:
-        return f"a decoder without {_listed(missing)}"
-    presents = {name for name in outputs if name.startswith("present.")}
-    if "use_cache_branch" in inputs:
-        if past != {"decoder", "encoder"} or "encoder_hidden_states" not in inputs:
-            return "a merged decoder without encoder KV or encoder_hidden_states among its inputs"
-        return Role.MERGED
+        if "last_hidden_state" not in outputs:
+            return f"no encoder and no decoder: its outputs are {_listed(outputs)}"
+        missing = {"input_ids", "attention_mask"} - inputs
+        return f"an encoder that lacks the inputs {_listed(missing)}" if missing else Role.ENCODER
+    if not inputs & {"input_ids", "decoder_input_ids"}:
+        return "a decoder that lacks the input input_ids"
+    returned = {name for name in outputs if name.startswith("present.")}
+    if "use_cache_branch" in inputs and past == {"decoder", "encoder"}:
+        return Role.MERGED if "encoder_hidden_states" in inputs else "a merged decoder that lacks encoder_hidden_states"
     if past == {"decoder", "encoder"}:
         return Role.WITH_PAST
+    if past == {"encoder"}:
+        return "a decoder that takes encoder KV but lacks the inputs past_key_values.*.decoder.*"
+    if "encoder_hidden_states" not in inputs:
+        return (
+            Role.ONE_FILE
+            if {"input_ids", "decoder_input_ids"} <= inputs
+            else "a decoder that lacks encoder_hidden_states"
+        )
     if past == {"decoder"}:
-        return "a decoder without encoder KV among its inputs (15- and 16-input exports)"
-    if "encoder_hidden_states" in inputs and any(".encoder." in name for name in presents):
-        return Role.FIRST_STEP
-    return "a decoder without KV among its outputs"
+        return Role.OWN_PAST
+    return Role.FIRST_STEP if any(".encoder." in name for name in returned) else Role.NO_PAST
+
+
+def find_files(directory: Path, suffix: str) -> list[Path]:
+    """The .onnx files of one precision in a model directory or its ``onnx`` folder.
+
+    Raises:
+        ModelError: not a directory, or no such file; the message lists the precisions found.
+    """
+    if not directory.is_dir():
+        raise ModelError(f"no such model directory: {directory}; give the folder that holds the .onnx files")
+    found = [path for folder in (directory, directory / "onnx") for path in sorted(folder.glob("*.onnx"))]
+    paths = [path for path in found if _suffix(path) == suffix]
+    if not paths and found:
+        others = ", ".join(sorted({repr(_suffix(path)) for path in found}))
+        raise ModelError(f"{directory} has no .onnx files with the suffix {suffix!r}; there are files with {others}")
+    if not paths:
+        raise ModelError(f"{directory} has no .onnx files; {EXPORT_HINT}")
+    return paths
 
 
 def find_layout(directory: Path, suffix: str = "") -> Layout:
@@ -77,73 +135,89 @@ def find_layout(directory: Path, suffix: str = "") -> Layout:
     Raises:
         ModelError: not a directory, or no complete set of graphs; the message lists what was found.
     """
-    if not directory.is_dir():
-        raise ModelError(f"no such model directory: {directory}; give the folder that holds the .onnx files")
-    folders = [directory, directory / "onnx"]
-    paths = [path for folder in folders for path in sorted(folder.glob("*.onnx")) if _suffix(path) == suffix]
-    if not paths:
-        others = sorted({_suffix(path) or "(none)" for folder in folders for path in folder.glob("*.onnx")})
-        hint = f"; there are files with the suffixes {', '.join(others)}" if others else f"; {EXPORT_HINT}"
-        raise ModelError(f"{directory} has no .onnx files" + (f" with the suffix {suffix!r}" if others else "") + hint)
     roles: dict[Role, OnnxHeader] = {}
-    refused: list[str] = []
-    for path in paths:
+    found: list[str] = []
+    for path in find_files(directory, suffix):
         header = read_header(path)
         role = classify(header)
         if isinstance(role, str):
-            refused.append(f"{path.name} is {role}")
+            found.append(f"{path.name} is {role}")
         elif role in roles:
-            refused.append(f"{path.name} and {roles[role].path.name} are both a {role.value}")
+            found.append(f"{path.name} is {role.value}, as {roles[role].path.name} is")
         else:
             roles[role] = header
+            found.append(f"{path.name} is {role.value}")
     encoder = roles.get(Role.ENCODER)
-    merged, first, later = (roles.get(role) for role in (Role.MERGED, Role.FIRST_STEP, Role.WITH_PAST))
-    if encoder is None or not (merged or (first and later)):
-        needed = [] if encoder else ["an encoder"]
-        if not merged and not (first and later):
-            needed.append("a merged decoder, or a first-step decoder with a decoder with past")
-        found = [f"{header.path.name} is a {role.value}" for role, header in roles.items()] + refused
-        raise ModelError(f"{directory} lacks {' and '.join(needed)}. Found: {'; '.join(found)}. {EXPORT_HINT}")
-    cached = merged or later
-    assert cached is not None
-    layers, heads, head_dim = _sizes(cached)
-    vocabulary = cached.outputs["logits"].shape[-1]
-    if not isinstance(vocabulary, int):
-        raise ModelError(f"{cached.path}: the logits have no fixed vocabulary size; {EXPORT_HINT}")
-    return Layout(
-        encoder, merged, None if merged else first, None if merged else later, layers, heads, head_dim, vocabulary
-    )
+    for kind, first, later in _candidates(roles):
+        if encoder is not None or kind is Kind.ONE_FILE:
+            return _layout(kind, None if kind is Kind.ONE_FILE else encoder, first, later)
+    needed = [] if encoder else ["an encoder"]
+    if not any(True for _ in _candidates(roles)):
+        needed.append("a decoder that can take the first step")
+    raise ModelError(f"{directory} lacks {' and '.join(needed)}. Found: {'; '.join(found)}. {EXPORT_HINT}")
+
+
+def _candidates(roles: dict[Role, OnnxHeader]) -> list[tuple[Kind, OnnxHeader, OnnxHeader]]:
+    """(kind, first step, later steps) of what the decoders allow, the best first."""
+    found: list[tuple[Kind, OnnxHeader, OnnxHeader]] = []
+    for role, kind in ((Role.MERGED, Kind.MERGED), (Role.OWN_PAST, Kind.OWN_PAST), (Role.NO_PAST, Kind.NO_PAST)):
+        if role in roles:
+            found.append((kind, roles[role], roles[role]))
+    if Role.FIRST_STEP in roles:
+        first = roles[Role.FIRST_STEP]
+        if Role.WITH_PAST in roles:
+            found.append((Kind.SPLIT, first, roles[Role.WITH_PAST]))
+        found.append((Kind.NO_PAST, first, first))
+    if Role.ONE_FILE in roles:
+        found.append((Kind.ONE_FILE, roles[Role.ONE_FILE], roles[Role.ONE_FILE]))
+    order = list(Kind)
+    return sorted(found, key=lambda candidate: order.index(candidate[0]))
+
+
+def _layout(kind: Kind, encoder: OnnxHeader | None, first: OnnxHeader, later: OnnxHeader) -> Layout:
+    layers = heads = head_dim = 0
+    if any(PAST.fullmatch(name) for name in later.inputs):
+        layers, heads, head_dim = _sizes(later)
+    shape = first.outputs["logits"].shape
+    vocabulary = shape[-1] if shape and isinstance(shape[-1], int) else None
+    return Layout(kind, encoder, first, later, layers, heads, head_dim, vocabulary)
 
 
 def _suffix(path: Path) -> str:
-    match = re.search(r"_(fp16|int8|uint8|quantized|q4|q4f16|bnb4)$", path.stem)
+    match = _SUFFIX.search(path.stem)
     return match.group(0) if match else ""
 
 
 def _sizes(header: OnnxHeader) -> tuple[int, int, int]:
-    """(layers, heads, head size) from the past inputs [batch, heads, length, head size]."""
-    names = [match for name in header.inputs if (match := PAST.fullmatch(name))]
-    layers = 1 + max(int(match.group(1)) for match in names)
+    """(layers, heads, head size) from the past inputs [batch, heads, length, head size]; each layer must be whole."""
+    ports = {name: port for name, port in header.inputs.items() if PAST.fullmatch(name)}
+    matches = [match for name in ports if (match := PAST.fullmatch(name))]
+    sides = {match.group(2) for match in matches}
+    layers = 1 + max(int(match.group(1)) for match in matches)
+    if layers > len(ports):
+        raise ModelError(f"{header.path}: past inputs are missing: {len(ports)} for {layers} layers; {EXPORT_HINT}")
     expected = {
-        f"past_key_values.{i}.{side}.{kind}"
-        for i in range(layers)
-        for side in ("decoder", "encoder")
+        f"past_key_values.{layer}.{side}.{kind}"
+        for layer in range(layers)
+        for side in sides
         for kind in ("key", "value")
     }
-    if missing := expected - set(header.inputs):
+    if missing := expected - set(ports):
         raise ModelError(f"{header.path}: inputs are missing: {_listed(missing)}; {EXPORT_HINT}")
-    shapes = {
-        (port.shape[1], port.shape[3])
-        for name, port in header.inputs.items()
-        if PAST.fullmatch(name) and len(port.shape) == 4
-    }
-    if len(shapes) != 1:
+    returned = {name.replace("past_key_values", "present") for name in expected if ".decoder." in name}
+    if missing := returned - set(header.outputs):
+        raise ModelError(f"{header.path}: outputs are missing: {_listed(missing)}; {EXPORT_HINT}")
+    shapes = {(port.shape[1], port.shape[3]) for port in ports.values() if len(port.shape) == 4}
+    if len(shapes) != 1 or any(len(port.shape) != 4 for port in ports.values()):
         raise ModelError(
             f"{header.path}: the past inputs do not share one [batch, heads, length, size] shape; {EXPORT_HINT}"
         )
     heads, head_dim = shapes.pop()
-    if not isinstance(heads, int) or not isinstance(head_dim, int):
-        raise ModelError(f"{header.path}: the past inputs have no fixed number of heads and head size; {EXPORT_HINT}")
+    if not (isinstance(heads, int) and isinstance(head_dim, int) and 0 < heads < 10_000 and 0 < head_dim < 100_000):
+        raise ModelError(
+            f"{header.path}: the past inputs have the shape [batch, {heads}, length, {head_dim}]; "
+            f"expected a number of heads and a head size; {EXPORT_HINT}"
+        )
     return layers, heads, head_dim
 
 

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import logging
+import math
 import re
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from pipeline.errors import ModelError, UsageError
-from pipeline.events import Delta, Transcript
-from pipeline.nmt.decoder import Decoder, DecoderState, load_decoder
+from pipeline.events import Confidence, Delta, Transcript
+from pipeline.nmt.cache import SentenceCache
+from pipeline.nmt.decoder import Decoder, load_decoder
 from pipeline.nmt.layout import find_layout
-from pipeline.nmt.search import GenerationOptions, greedy
+from pipeline.nmt.search import GenerationOptions, OnStart, Token, generate
 from pipeline.nmt.sentences import fit, split_sentences
 from pipeline.nmt.tokenizer import MarianTokenizer
 
@@ -57,15 +61,42 @@ class MarianModel:
         generation: GenerationOptions,
         languages: tuple[str | None, str | None],
         max_source_tokens: int,
+        *,
+        time_limit_s: float = 0.0,
+        cached_sentences: int = 0,
     ) -> None:
         self.tokenizer, self.decoder, self.generation = tokenizer, decoder, generation
         self.languages = languages
         """(source, target) as the model's files name them in two letters; None where they do not."""
         self.max_source_tokens = max_source_tokens
+        self.time_limit_s = time_limit_s
+        self.cache = SentenceCache(cached_sentences)
 
     @classmethod
-    def load(cls, directory: Path, *, suffix: str = "", max_tokens: int = 256, threads: int = 1) -> MarianModel:
-        """Open the model in ``directory``; see ``find_layout`` for ``suffix``.
+    def load(
+        cls,
+        directory: Path,
+        *,
+        suffix: str = "",
+        beams: int = 1,
+        max_tokens: int = 256,
+        no_repeat_ngram: int = 0,
+        time_limit_s: float = 0.0,
+        cached_sentences: int = 256,
+        threads: int = 1,
+        use_cache: bool = True,
+    ) -> MarianModel:
+        """Open the model in ``directory``.
+
+        Args:
+            suffix: which precision of a hub repository's files; see ``find_layout``.
+            beams: hypotheses kept by the search; 1 is greedy.
+            max_tokens: target tokens a sentence at most.
+            no_repeat_ngram: no sequence of so many tokens comes twice in a sentence; 0 allows it.
+            time_limit_s: seconds a sentence at most; 0 sets no limit.
+            cached_sentences: translations kept for sentences that come again.
+            threads: of one run; 0 leaves the number to ONNX Runtime.
+            use_cache: False feeds the whole prefix at every step, to compare.
 
         Raises:
             ModelError: a file is missing, damaged, or does not fit the others.
@@ -74,16 +105,27 @@ class MarianModel:
         tokenizer = MarianTokenizer.load(directory)
         config = _read_json(directory / "config.json", required=True)
         generation_config = _read_json(directory / "generation_config.json", required=False)
-        if tokenizer.size != layout.vocabulary:
-            raise ModelError(
-                f"{directory}: vocab.json has {tokenizer.size} entries, the decoder scores {layout.vocabulary}; "
-                "the files are of different models: copy them from one checkpoint"
-            )
-        positions = _integer(config, "max_position_embeddings", 512, directory)
-        generation = _generation({**config, **generation_config}, tokenizer, min(max_tokens, positions), directory)
         names = _read_json(directory / "tokenizer_config.json", required=False)
+        _check_vocabulary(layout.vocabulary, tokenizer, directory)
+        positions = max(2, _integer(config, "max_position_embeddings", 512, directory))
+        settings = {**config, **{key: value for key, value in generation_config.items() if value is not None}}
+        generation = dataclasses.replace(
+            _generation(settings, tokenizer, min(max_tokens, positions), directory),
+            beams=beams,
+            no_repeat_ngram=no_repeat_ngram or _integer(settings, "no_repeat_ngram_size", 0, directory),
+        )
+        decoder = load_decoder(layout, threads, use_cache=use_cache)
+        _check_vocabulary(decoder.check(generation.start_token, generation.end_token), tokenizer, directory)
         languages = _two_letters(names.get("source_lang")), _two_letters(names.get("target_lang"))
-        return cls(tokenizer, load_decoder(layout, threads), generation, languages, positions)
+        return cls(
+            tokenizer,
+            decoder,
+            generation,
+            languages,
+            positions,
+            time_limit_s=time_limit_s,
+            cached_sentences=cached_sentences,
+        )
 
     def target_code(self, target: str) -> str | None:
         """The code that a multilingual model wants before the source for ``target``; None for a bilingual model.
@@ -119,9 +161,11 @@ class MarianModel:
         self,
         transcript: Transcript,
         target: str,
-        on_start: Callable[[DecoderState], None] | None = None,
+        on_start: OnStart | None = None,
     ) -> Iterator[Delta]:
         """Translate a transcript sentence by sentence, yielding one delta a target token.
+
+        ``on_start`` receives the state of each sentence before its first run, so that another thread can terminate it.
 
         The deltas' texts, joined, are the translation. The last delta of a sentence is its end token's; the last of all
         is ``final``. A blank transcript yields nothing.
@@ -136,6 +180,7 @@ class MarianModel:
         sentences = [part for whole in split_sentences(text, transcript.language) for part in fit(whole, fits)]
         total = max(1, sum(map(len, sentences)))
         at = 0
+        of_segment: list[float] = []
         for index, sentence in enumerate(sentences):
             # Without word times, a sentence's share of the segment's time is its share of the letters.
             duration = transcript.end_s - transcript.start_s
@@ -144,12 +189,16 @@ class MarianModel:
             end_s = transcript.start_s + duration * at / total
             detokenizer = self.tokenizer.detokenizer()
             separator = " " if index and target not in _UNSPACED else ""
-            for token in greedy(self.decoder, self.tokenizer.encode(sentence.strip(), code), self.generation, on_start):
+            of_sentence: list[float] = []
+            for token in self._tokens(tuple(self.tokenizer.encode(sentence.strip(), code)), on_start):
                 text = detokenizer.push(token.id)
                 if token.last:
                     text += detokenizer.flush()
                 if text:
                     text, separator = separator + text, ""
+                of_sentence.append(token.log_probability)
+                of_segment.append(token.log_probability)
+                final = token.last and index == len(sentences) - 1
                 yield Delta(
                     segment_id=transcript.segment_id,
                     sentence=index,
@@ -160,9 +209,28 @@ class MarianModel:
                     token=token.id,
                     source=sentence.strip(),
                     end_of_sentence=token.last,
-                    final=token.last and index == len(sentences) - 1,
+                    final=final,
                     truncated=token.truncated,
+                    guarded=token.guarded,
+                    sentence_confidence=Confidence.of(of_sentence) if token.last else None,
+                    segment_confidence=Confidence.of(of_segment) if final else None,
                 )
+
+    def _tokens(self, source: tuple[int, ...], on_start: OnStart | None) -> Iterator[Token]:
+        """The tokens of one sentence: from the cache, or generated within the time limit."""
+        if (known := self.cache.get(source)) is not None:
+            yield from known
+            return
+        deadline = time.monotonic() + self.time_limit_s if self.time_limit_s else math.inf
+        found: list[Token] = []
+        for token in generate(self.decoder, source, self.generation, on_start):
+            if time.monotonic() > deadline and not token.last:
+                yield dataclasses.replace(token, last=True, truncated=True)
+                return
+            found.append(token)
+            if token.last:
+                self.cache.put(source, tuple(found))
+            yield token
 
     def translate(self, text: str, *, source: str = "en", target: str = "zh") -> str:
         """The whole translation of ``text`` at once."""
@@ -170,29 +238,43 @@ class MarianModel:
         return "".join(delta.text for delta in self.stream(transcript, target))
 
 
+def _check_vocabulary(scores: int | None, tokenizer: MarianTokenizer, directory: Path) -> None:
+    if scores is not None and scores != tokenizer.target_size:
+        raise ModelError(
+            f"{directory}: the vocabulary has {tokenizer.target_size} entries, the decoder scores {scores}; "
+            "the files are of different models: copy them from one checkpoint"
+        )
+
+
 def _generation(
     settings: dict[str, Any], tokenizer: MarianTokenizer, max_tokens: int, directory: Path
 ) -> GenerationOptions:
-    pad = _integer(settings, "pad_token_id", tokenizer.pad_token, directory)
+    size = tokenizer.target_size
+    pad = _token(settings, "pad_token_id", tokenizer.pad_token, size, directory)
     length = _integer(settings, "max_length", 512, directory)
-    forced = settings.get("forced_eos_token_id")
     found = settings.get("bad_words_ids") or []
     bad: list[Any] = found if isinstance(found, list) else [found]
-    words = [
-        word for word in bad if isinstance(word, list) and all(type(i) is int and 0 <= i < tokenizer.size for i in word)
-    ]
+    words = [word for word in bad if isinstance(word, list) and all(type(i) is int and 0 <= i < size for i in word)]
     if len(words) != len(bad):
+        raise ModelError(f"{directory}/generation_config.json: bad_words_ids must be lists of ids below {size}")
+    penalty = settings.get("length_penalty", 1.0)
+    early = settings.get("early_stopping", False)
+    if not isinstance(penalty, int | float) or not abs(penalty) < 100 or early not in (True, False, "never"):
         raise ModelError(
-            f"{directory}/generation_config.json: bad_words_ids must be lists of ids below {tokenizer.size}"
+            f"{directory}/generation_config.json: length_penalty is {penalty!r} and early_stopping {early!r}; "
+            'expected a number, and true, false or "never"'
         )
     return GenerationOptions(
-        start_token=_integer(settings, "decoder_start_token_id", pad, directory),
-        end_token=_integer(settings, "eos_token_id", tokenizer.end_token, directory),
+        start_token=_token(settings, "decoder_start_token_id", pad, size, directory),
+        end_token=_token(settings, "eos_token_id", tokenizer.end_token, size, directory),
         pad_token=pad,
         bad_words=tuple(tuple(word) for word in words if word),
-        forced_end_token=forced if type(forced) is int else None,
+        forced_end_token=_optional_token(settings, "forced_eos_token_id", size, directory),
+        forced_begin_token=_optional_token(settings, "forced_bos_token_id", size, directory),
         # transformers' max_length counts the start token, which is not generated.
         max_tokens=max(1, min(max_tokens, length - 1)),
+        length_penalty=float(penalty),
+        early_stopping=early,
     )
 
 
@@ -217,6 +299,17 @@ def _integer(settings: dict[str, Any], key: str, default: int, directory: Path) 
     if type(value) is not int or value < 0:
         raise ModelError(f"{directory}: {key} is {value!r}; expected a whole number; fetch the settings again")
     return value
+
+
+def _token(settings: dict[str, Any], key: str, default: int, size: int, directory: Path) -> int:
+    value = _integer(settings, key, default, directory)
+    if value >= size:
+        raise ModelError(f"{directory}: {key} is {value}, the vocabulary has {size} entries; fetch the settings again")
+    return value
+
+
+def _optional_token(settings: dict[str, Any], key: str, size: int, directory: Path) -> int | None:
+    return None if settings.get(key) is None else _token(settings, key, 0, size, directory)
 
 
 def _two_letters(code: object) -> str | None:

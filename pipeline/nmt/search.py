@@ -1,4 +1,7 @@
-"""How the next token is chosen. Knows decoders by their two calls, and nothing of ONNX."""
+"""How tokens are chosen: greedy and beam search over any decoder, knowing decoders by their calls and nothing of ONNX.
+
+Both equal transformers' ``generate`` token for token, and both stream: a token is yielded when nothing can change it.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +9,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pipeline.nmt.decoder import Decoder, DecoderState
+
+OnStart = Callable[[DecoderState], None]
+# Stands for minus infinity where scores are added up, as in transformers (generation/utils.py).
+_NEVER = -1e9
 
 
 @dataclass(frozen=True)
@@ -21,8 +29,19 @@ class GenerationOptions:
     bad_words: tuple[tuple[int, ...], ...] = ()
     # Ends the sequence when the maximum length is reached (transformers' forced_eos_token_id).
     forced_end_token: int | None = None
+    # Generated first (transformers' forced_bos_token_id).
+    forced_begin_token: int | None = None
+    # No sequence of so many tokens is generated twice; 0 allows all.
+    no_repeat_ngram: int = 0
     # Tokens generated at most, the end token included.
     max_tokens: int = 511
+    # 1 is greedy.
+    beams: int = 1
+    # Scores are divided by length to this power.
+    length_penalty: float = 1.0
+    # transformers' early_stopping: True stops at ``beams`` finished hypotheses, False by a heuristic, "never" when
+    # nothing better can come.
+    early_stopping: bool | str = False
 
 
 @dataclass(frozen=True)
@@ -31,45 +50,191 @@ class Token:
 
     id: int
     log_probability: float
-    """Natural logarithm, over what is allowed at this step."""
+    """Natural logarithm of the model's probability for it."""
     last: bool
     truncated: bool = False
     """The limit ended the sentence, not the model."""
+    guarded: bool = False
+    """A guard (bad word, repetition) kept a likelier token out."""
+
+
+def generate(
+    decoder: Decoder, source: Sequence[int], options: GenerationOptions, on_start: OnStart | None = None
+) -> Iterator[Token]:
+    """Yield the translation of ``source`` token by token, the end token as the last."""
+    return (greedy if options.beams == 1 else beam_search)(decoder, source, options, on_start)
 
 
 def greedy(
-    decoder: Decoder,
-    source: Sequence[int],
-    options: GenerationOptions,
-    on_start: Callable[[DecoderState], None] | None = None,
+    decoder: Decoder, source: Sequence[int], options: GenerationOptions, on_start: OnStart | None = None
 ) -> Iterator[Token]:
-    """Yield the most probable token of each step until the end token or ``options.max_tokens``.
-
-    Equal to transformers' greedy ``generate`` token for token; the end token is yielded too, as the last.
-    """
+    """Yield the most probable token of each step until the end token or ``options.max_tokens``."""
     state = decoder.encode(source, on_start)
-    token = options.start_token
-    history = [token]
+    history = [options.start_token]
     for count in range(1, options.max_tokens + 1):
-        logits = decoder.step(state, token).logits.astype(np.float64)
-        logits[_banned(history, options)] = -np.inf
+        scores = decoder.step(state, history[-1]).logits.astype(np.float64)
+        # The pad row's score is exactly 0: unmasked, it wins whenever all real tokens score below it.
+        scores[options.pad_token] = -np.inf
+        log_probabilities = _log_softmax(scores)
+        likeliest = int(np.argmax(scores))
+        _mask(scores, history, options)
+        allowed = int(np.argmax(scores))
+        token = _forced(count, options, allowed)
         at_limit = count == options.max_tokens
-        token = int(np.argmax(logits))
-        ended_itself = token == options.end_token
-        if at_limit and options.forced_end_token is not None:
-            token = options.forced_end_token
-        top = float(np.max(logits))
-        log_probability = float(logits[token] - top - np.log(np.exp(logits - top).sum()))
         last = at_limit or token == options.end_token
         history.append(token)
-        yield Token(token, log_probability, last, truncated=at_limit and not ended_itself)
+        yield Token(
+            token,
+            float(log_probabilities[token]),
+            last,
+            truncated=at_limit and allowed != options.end_token,
+            guarded=allowed != likeliest,
+        )
         if last:
             return
 
 
-def _banned(history: list[int], options: GenerationOptions) -> list[int]:
-    """Tokens that may not follow ``history``: pad, and the last token of each bad word whose beginning stands there."""
-    # An unmasked pad row scores exactly 0, which wins whenever all real tokens score below it.
-    return [options.pad_token] + [
-        word[-1] for word in options.bad_words if len(word) == 1 or tuple(history[1 - len(word) :]) == word[:-1]
-    ]
+@dataclass(frozen=True)
+class _Hypothesis:
+    """A sequence under way or finished; ``score`` is the sum of log-probabilities, penalised once finished."""
+
+    tokens: tuple[int, ...]
+    log_probabilities: tuple[float, ...]
+    score: float
+    finished: bool = False
+
+
+def beam_search(
+    decoder: Decoder, source: Sequence[int], options: GenerationOptions, on_start: OnStart | None = None
+) -> Iterator[Token]:
+    """Yield the best hypothesis of a beam search, each token as soon as all hypotheses that may still win share it."""
+    size = options.beams
+    root = decoder.encode(source, on_start)
+    running = [_Hypothesis((options.start_token,), (), 0.0)]
+    states = [root]
+    finished: list[_Hypothesis] = []  # at most ``size``, the best first
+    emitted = 1  # tokens of the shared prefix that were yielded; the start token never is
+    improvable = True
+    count = 0
+    while True:
+        count += 1
+        candidates = _expand(decoder, running, states, options, count)
+        at_limit = count == options.max_tokens
+        ended = [at_limit or hypothesis.tokens[-1] == options.end_token for hypothesis, _ in candidates]
+        full = len(finished) == size and options.early_stopping is True
+        if improvable and not full:
+            finished += [
+                _Hypothesis(h.tokens, h.log_probabilities, h.score / count**options.length_penalty, True)
+                for (h, _), over in zip(candidates[:size], ended, strict=False)
+                if over
+            ]
+            finished = sorted(finished, key=lambda h: -h.score)[:size]
+        alive = [pair for pair, over in zip(candidates, ended, strict=True) if not over][:size]
+        if alive:
+            running = [hypothesis for hypothesis, _ in alive]
+            states = _carry_on(states, [parent for _, parent in alive])
+            improvable = improvable and _may_improve(running[0].score, finished, count, options)
+        if not alive or not improvable or (len(finished) == size and options.early_stopping is True):
+            break
+        for token in _shared(running + finished[:1], emitted, options):
+            emitted += 1
+            yield token
+    best = finished[0] if finished else running[0]
+    limit = len(best.tokens) - 1 == options.max_tokens
+    for at in range(emitted, len(best.tokens)):
+        last = at == len(best.tokens) - 1
+        # With a forced end token the limit shows as an end token of length max_tokens.
+        yield Token(best.tokens[at], best.log_probabilities[at - 1], last, truncated=last and limit)
+
+
+def _expand(
+    decoder: Decoder,
+    running: list[_Hypothesis],
+    states: list[DecoderState],
+    options: GenerationOptions,
+    count: int,
+) -> list[tuple[_Hypothesis, int]]:
+    """The 2·beams best continuations of all running hypotheses, each with the index of the one it continues."""
+    rows: list[NDArray[np.float64]] = []
+    plain: list[NDArray[np.float64]] = []
+    for hypothesis, state in zip(running, states, strict=True):
+        scores = decoder.step(state, hypothesis.tokens[-1]).logits.astype(np.float64)
+        # Bad words and forced tokens act on log-probabilities that count them, as in transformers' beam search.
+        log_probabilities = _log_softmax(scores)
+        plain.append(log_probabilities)
+        masked = log_probabilities.copy()
+        masked[options.pad_token] = -np.inf
+        _mask(masked, list(hypothesis.tokens), options)
+        forced = _forced(count, options, -1)
+        if forced >= 0:
+            masked[:] = -np.inf
+            masked[forced] = 0.0
+        rows.append(masked + hypothesis.score)
+    flat = np.concatenate(rows)
+    width = min(2 * options.beams, len(flat))
+    best = np.argpartition(-flat, width - 1)[:width]
+    best = best[np.argsort(-flat[best], kind="stable")]
+    vocabulary = len(rows[0])
+    found: list[tuple[_Hypothesis, int]] = []
+    for index in best:
+        parent, token = divmod(int(index), vocabulary)
+        base = running[parent]
+        history = (*base.log_probabilities, float(plain[parent][token]))
+        found.append((_Hypothesis((*base.tokens, token), history, float(flat[index])), parent))
+    return found
+
+
+def _carry_on(states: list[DecoderState], parents: list[int]) -> list[DecoderState]:
+    """The state of each surviving hypothesis; one that several go on from is forked."""
+    taken: set[int] = set()
+    found: list[DecoderState] = []
+    for parent in parents:
+        found.append(states[parent].fork() if parent in taken else states[parent])
+        taken.add(parent)
+    return found
+
+
+def _may_improve(running: float, finished: list[_Hypothesis], count: int, options: GenerationOptions) -> bool:
+    """False once no running hypothesis can beat the worst finished one, by transformers' heuristic."""
+    length = options.max_tokens if options.early_stopping == "never" and options.length_penalty > 0 else count
+    worst = finished[-1].score if len(finished) == options.beams else _NEVER
+    best_possible: float = running / length**options.length_penalty
+    return best_possible > worst
+
+
+def _shared(hypotheses: list[_Hypothesis], emitted: int, options: GenerationOptions) -> Iterator[Token]:
+    """Tokens after the first ``emitted`` that all hypotheses share; none that ends the sentence."""
+    shortest = min(len(hypothesis.tokens) for hypothesis in hypotheses)
+    for at in range(emitted, shortest):
+        ids = {hypothesis.tokens[at] for hypothesis in hypotheses}
+        if len(ids) > 1 or options.end_token in ids:
+            return
+        yield Token(hypotheses[0].tokens[at], hypotheses[0].log_probabilities[at - 1], last=False)
+
+
+def _mask(scores: NDArray[np.float64], history: list[int], options: GenerationOptions) -> None:
+    """Rule out what may not follow ``history``: the last token of each bad word and n-gram that begins there."""
+    for word in options.bad_words:
+        if len(word) == 1 or tuple(history[1 - len(word) :]) == word[:-1]:
+            scores[word[-1]] = -np.inf
+    size = options.no_repeat_ngram
+    if size and len(history) >= size:
+        beginning = history[len(history) - size + 1 :]
+        for at in range(len(history) - size + 1):
+            if history[at : at + size - 1] == beginning:
+                scores[history[at + size - 1]] = -np.inf
+
+
+def _forced(count: int, options: GenerationOptions, otherwise: int) -> int:
+    """The token that the settings force at step ``count``, else ``otherwise``."""
+    if count == options.max_tokens and options.forced_end_token is not None:
+        return options.forced_end_token
+    if count == 1 and options.forced_begin_token is not None:
+        return options.forced_begin_token
+    return otherwise
+
+
+def _log_softmax(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    top = scores.max()
+    result: NDArray[np.float64] = scores - top - np.log(np.exp(scores - top).sum())
+    return result

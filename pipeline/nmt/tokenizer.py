@@ -34,6 +34,7 @@ class MarianTokenizer:
         self.unknown_token = vocabulary["<unk>"]
         self.pad_token = vocabulary["<pad>"]
         self.size = len(vocabulary)
+        self.target_size = len(target_vocabulary)
         self.target_codes = sorted(match.group(1) for token in vocabulary if (match := _TARGET_CODE.fullmatch(token)))
         """Target languages that a multilingual model wants named before the source, such as cmn_Hans."""
         _load_spm(target)  # not needed to join pieces, but its absence or damage is a broken model

@@ -7,7 +7,9 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+from pipeline.errors import UsageError
 from pipeline.events import Delta, PipelineEvent, Transcript
 from pipeline.subtitles.cues import Cue, CueBuilder
 from pipeline.subtitles.lines import break_lines
@@ -20,7 +22,7 @@ class CueSink(ABC):
     header = ""
 
     def __init__(self, path: Path) -> None:
-        self._file = BlockFile(path)
+        self._file = BlockFile(path, self.header)
         self._cues = CueBuilder()
 
     @abstractmethod
@@ -28,7 +30,7 @@ class CueSink(ABC):
         """The text of one cue, with what separates it from the next."""
 
     def write(self, event: PipelineEvent) -> None:
-        self._file.begin(self.header)
+        self._file.begin()
         cue = self._cues.push(event)
         if cue is not None:
             self._file.append(self.block(cue))
@@ -70,29 +72,37 @@ class JsonlSink:
 
     def write(self, event: PipelineEvent) -> None:
         kind = "transcript" if isinstance(event, Transcript) else "delta" if isinstance(event, Delta) else "end"
-        fields = {
-            key: round(value, 4) if isinstance(value, float) else value
-            for key, value in dataclasses.asdict(event).items()
-        }
-        self._file.append(json.dumps({"type": kind, **fields}, ensure_ascii=False) + "\n")
+        self._file.append(json.dumps({"type": kind, **_rounded(dataclasses.asdict(event))}, ensure_ascii=False) + "\n")
 
     def close(self) -> None:
         self._file.close()
 
 
+def _rounded(value: Any) -> Any:
+    """Four decimals are a tenth of a millisecond, and enough of a probability."""
+    if isinstance(value, dict):
+        return {key: _rounded(inner) for key, inner in value.items() if inner is not None}
+    return round(value, 4) if isinstance(value, float) else value
+
+
 FORMATS: dict[str, Callable[[Path], Sink]] = {"srt": SrtSink, "vtt": VttSink, "jsonl": JsonlSink, "txt": TextSink}
 
 
-def open_sinks(paths: dict[str, Path]) -> list[Sink]:
+def open_sinks(paths: dict[str, Path], source: Path | None = None) -> list[Sink]:
     """One sink for each format → path; if one cannot be opened, those before it are closed.
 
     Raises:
-        UsageError: a file cannot be created.
+        UsageError: a file cannot be created, or it is ``source``, the recording, or another sink's.
     """
+    taken = {source.resolve(): "the recording"} if source else {}
     sinks: list[Sink] = []
     try:
         for kind, path in paths.items():
+            if (other := taken.get(path.resolve())) is not None:
+                raise UsageError(f"{path} is {other} too; give --{kind} a file of its own")
             sinks.append(FORMATS[kind](path))
+            if path.is_file():  # a device may take several
+                taken[path.resolve()] = f"the file for {kind}"
     except BaseException:
         for sink in sinks:
             sink.close()

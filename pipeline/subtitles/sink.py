@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
 from collections.abc import Sequence
@@ -39,30 +40,36 @@ class BlockFile:
     of a model, destroys nothing.
     """
 
-    def __init__(self, path: Path) -> None:
-        """Open the file for writing, or create it.
+    def __init__(self, path: Path, header: str = "") -> None:
+        """Open the file for writing, or create it with its header.
 
         Raises:
             UsageError: that is not possible.
         """
-        self.path = path
-        self._existed = path.exists()
+        self.path, self._header = path, header
         try:
-            self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT, 0o666)
+            try:
+                self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+                self._created = True
+            except FileExistsError:
+                self._descriptor = os.open(path, os.O_WRONLY)
+                self._created = False
         except OSError as error:
             raise UsageError(
                 f"cannot write {path} ({error.strerror}); choose a file in an existing, writable folder"
             ) from error
         self._length = 0
         self._begun = self._closed = False
+        if self._created:
+            self._write(header)
 
-    def begin(self, header: str = "") -> None:
-        """Empty the file and write its header. Later calls do nothing."""
+    def begin(self) -> None:
+        """Empty a file that was there before, and write the header. Later calls do nothing."""
         if not self._begun:
             self._begun = True
-            self._cut()
-            if header:
-                self.append(header)
+            if not self._created:
+                self._cut()
+                self._write(self._header)
 
     def append(self, block: str) -> None:
         """Write one block; on failure the file keeps the blocks before it.
@@ -71,13 +78,17 @@ class BlockFile:
             SinkError: the disk is full, or gone.
         """
         self.begin()
+        self._write(block)
+
+    def _write(self, block: str) -> None:
         data = block.encode("utf-8", "replace")
+        written = 0
         try:
-            written = os.write(self._descriptor, data)
             while written < len(data):
                 written += os.write(self._descriptor, data[written:])
         except OSError as error:
-            self._cut()
+            with contextlib.suppress(OSError):  # the disk is gone: there is nothing to shorten
+                self._cut()
             raise SinkError(
                 f"cannot write {self.path} ({error.strerror}); it is valid and complete up to the last subtitle written"
             ) from error
@@ -95,5 +106,5 @@ class BlockFile:
             return
         self._closed = True
         os.close(self._descriptor)
-        if not self._begun and not self._existed:
+        if self._created and not self._begun:
             self.path.unlink(missing_ok=True)

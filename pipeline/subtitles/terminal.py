@@ -17,11 +17,13 @@ class TerminalSink:
         self._console = console
         self._transcript: Transcript | None = None
         self._translation = ""
-        self._live = Live(console=console, auto_refresh=False, transient=True) if console.is_terminal else None
-        if self._live:
-            self._live.start()
+        self._live: Live | None = None
 
     def write(self, event: PipelineEvent) -> None:
+        if self._live is None and self._console.is_terminal:
+            # Not before the first event: progress bars of downloads draw on the same terminal.
+            self._live = Live(console=self._console, auto_refresh=False, transient=True)
+            self._live.start()
         if isinstance(event, Transcript):
             self._finish()
             self._transcript = event

@@ -26,7 +26,9 @@ def test_a_transcript_without_a_letter_is_empty(text: str) -> None:
 
 def test_silence_needs_both_signs() -> None:
     assert reason("Thank you.", no_speech=0.9, log_probability=-1.5) == "silence"
-    assert reason("Thank you.", no_speech=0.9, log_probability=-0.2) is None
+    assert reason("Thank you.", no_speech=0.97, log_probability=-0.8) == "silence"
+    assert reason("Thank you.", no_speech=0.7, log_probability=-0.8) is None
+    assert reason("Thank you.", no_speech=0.97, log_probability=-0.2) is None
 
 
 def test_what_the_recogniser_doubts_is_flagged() -> None:

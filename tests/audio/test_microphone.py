@@ -34,6 +34,11 @@ def test_without_portaudio_the_error_says_how_to_install_it(monkeypatch: pytest.
         Microphone()
 
 
+needs_microphone = pytest.mark.skipif(
+    "VIRTUAL_MICROPHONE" not in os.environ, reason="no virtual microphone; .ci/run sets one up"
+)
+
+
 class NoDevices:
     """Stands for PortAudio on a machine without any input device."""
 
@@ -57,12 +62,14 @@ def test_without_an_input_device_that_is_said(monkeypatch: pytest.MonkeyPatch) -
 
 
 @pytest.mark.microphone
+@needs_microphone
 def test_an_unknown_device_is_said_with_those_there_are() -> None:
     with pytest.raises(UsageError, match=r"no input device fits 'kazoo'; --list-devices shows these: .*pulse"):
         Microphone("kazoo")
 
 
 @pytest.mark.microphone
+@needs_microphone
 def test_speech_into_the_microphone_becomes_subtitles(tmp_path: Path) -> None:
     """Plays the phrases into the virtual microphone that .ci/run has set up, and interrupts the run at their end."""
     process = subprocess.Popen(

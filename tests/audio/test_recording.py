@@ -75,6 +75,14 @@ def test_other_formats_are_resampled(name: str, codec: str, rate: int, layout: s
     assert likeness > (0.85 if rate == 8_000 else 0.95)
 
 
+def test_a_recording_joined_from_others_of_another_kind_is_read_whole(tmp_path: Path) -> None:
+    parts = [("a.mp3", 44_100, "stereo"), ("b.mp3", 22_050, "mono")]
+    data = b"".join(encode(tmp_path / name, "libmp3lame", rate, layout).read_bytes() for name, rate, layout in parts)
+    (tmp_path / "joined.mp3").write_bytes(data)
+    found = read_all(Recording(tmp_path / "joined.mp3"))
+    assert len(found) == pytest.approx(2 * len(read_wav(PHRASES)), rel=0.02)
+
+
 def test_reading_stops_when_closed() -> None:
     source = Recording(PHRASES)
     assert source.read() is not None
@@ -87,6 +95,8 @@ def test_what_is_no_recording_is_said(tmp_path: Path) -> None:
         Recording(tmp_path / "none.wav")
     with pytest.raises(UsageError, match="is a folder"):
         Recording(tmp_path)
+    with pytest.raises(AudioError, match="name too long"):
+        Recording(tmp_path / ("x" * 300 + ".wav"))
     (tmp_path / "text.wav").write_text("this is not audio" * 100)
     with pytest.raises(AudioError, match="not audio that can be read"):
         Recording(tmp_path / "text.wav")

@@ -5,6 +5,7 @@ Which test fails when which rule is broken is shown by tests/nmt/test_mutations.
 
 from __future__ import annotations
 
+import dataclasses
 import threading
 from pathlib import Path
 
@@ -13,11 +14,12 @@ import onnxruntime as ort
 import pytest
 
 from pipeline import Models
+from pipeline.errors import DecodingStoppedError, ModelError
 from pipeline.nmt.decoder import Decoder, load_decoder
 from pipeline.nmt.layout import find_layout
 from pipeline.nmt.model import MarianModel
-from pipeline.nmt.search import greedy
-from tests.conftest import golden, make_model_dir
+from pipeline.nmt.search import beam_search, generate, greedy
+from tests.conftest import TINY, golden, make_model_dir
 
 
 def spied(decoder: Decoder) -> list[tuple[str, dict[str, ort.OrtValue], list[str]]]:
@@ -49,8 +51,40 @@ def test_greedy_ids_equal_those_of_transformers(model_dir: Path) -> None:
         assert model.tokenizer.decode(tokens) == row["text"]
 
 
+def test_beam_search_ids_equal_those_of_transformers(model_dir: Path) -> None:
+    model = MarianModel.load(model_dir, beams=4, max_tokens=512)
+    for row in golden("tiny-marian"):
+        tokens = list(beam_search(model.decoder, row["source_ids"], model.generation))
+        assert [token.id for token in tokens] == row["beam_4_ids"], row["source"]
+        assert [token.last for token in tokens] == [False] * (len(tokens) - 1) + [True]
+
+
+def test_without_decoder_kv_the_ids_are_the_same(model_dir: Path) -> None:
+    model = MarianModel.load(model_dir, max_tokens=512, use_cache=False)
+    for row in golden("tiny-marian")[::5]:
+        assert [t.id for t in greedy(model.decoder, row["source_ids"], model.generation)] == row["target_ids"]
+
+
+@pytest.mark.parametrize(("name", "least"), [("fp16", 0.98), ("int8", 0.8), ("q4", 0.6)])
+def test_quantised_files_run_and_mostly_agree(name: str, least: float, tmp_path: Path) -> None:
+    folder = make_model_dir(tmp_path / "model", "merged")
+    for path in (TINY / name).iterdir():
+        (folder / path.name).symlink_to(path)
+    model = MarianModel.load(folder, suffix=f"_{name}", max_tokens=512)
+    rows = golden("tiny-marian")
+    same = tokens = equal = 0
+    for row in rows:
+        ids = [token.id for token in greedy(model.decoder, row["source_ids"], model.generation)]
+        same += ids == row["target_ids"]
+        tokens += len(row["target_ids"])
+        equal += sum(a == b for a, b in zip(ids, row["target_ids"], strict=False))
+    print(f"{name}: {same} of {len(rows)} sentences and {100 * equal / tokens:.1f} % of tokens as in fp32")
+    assert equal / tokens >= least
+
+
 def test_the_shipped_model_equals_transformers(demo_models: Models) -> None:
     model = demo_models.translation
+    beams = dataclasses.replace(model.generation, beams=4)
     rows = golden("demo")
     assert len(rows) >= 50
     for row in rows:
@@ -58,6 +92,8 @@ def test_the_shipped_model_equals_transformers(demo_models: Models) -> None:
         tokens = [token.id for token in greedy(model.decoder, row["source_ids"], model.generation)]
         assert tokens == row["target_ids"], row["source"]
         assert model.tokenizer.decode(tokens) == row["text"]
+        tokens = [token.id for token in beam_search(model.decoder, row["source_ids"], beams)]
+        assert tokens == row["beam_4_ids"], row["source"]
 
 
 def test_all_inputs_are_fed_and_nothing_else(model_dir: Path) -> None:
@@ -67,12 +103,7 @@ def test_all_inputs_are_fed_and_nothing_else(model_dir: Path) -> None:
     for token in (decoder.layout.vocabulary - 1, 9, 10):
         decoder.step(state, token)
     layout = decoder.layout
-    headers = {
-        "_encoder": layout.encoder,
-        "_session": layout.merged,
-        "_first": layout.first_step,
-        "_later": layout.with_past,
-    }
+    headers = {"_encoder": layout.encoder, "_first": layout.first, "_later": layout.later}
     for name, feed, _ in runs:
         header = headers[name]
         assert header is not None
@@ -88,8 +119,8 @@ def test_the_first_step_is_fed_a_past_of_length_zero(tmp_path: Path) -> None:
     assert set(map(tuple, past.values())) == {(1, 4, 0, 12)}
 
 
-def test_the_encoder_runs_once_and_its_kv_is_the_same_object_at_every_step(model_dir: Path) -> None:
-    decoder = load_decoder(find_layout(model_dir))
+def test_the_encoder_runs_once_and_its_kv_is_the_same_object_at_every_step(cached_model_dir: Path) -> None:
+    decoder = load_decoder(find_layout(cached_model_dir))
     runs = spied(decoder)
     state = decoder.encode([5, 6, 7, 8, 0])
     decoder.step(state, 9)
@@ -103,8 +134,8 @@ def test_the_encoder_runs_once_and_its_kv_is_the_same_object_at_every_step(model
         assert all(feed[name] is value for name, value in kept.items())
 
 
-def test_a_cached_step_is_not_asked_for_encoder_kv(model_dir: Path) -> None:
-    decoder = load_decoder(find_layout(model_dir))
+def test_a_cached_step_is_not_asked_for_encoder_kv(cached_model_dir: Path) -> None:
+    decoder = load_decoder(find_layout(cached_model_dir))
     runs = spied(decoder)
     state = decoder.encode([5, 6, 7, 0])
     for token in (9, 10, 11):
@@ -114,8 +145,8 @@ def test_a_cached_step_is_not_asked_for_encoder_kv(model_dir: Path) -> None:
         assert len(outputs) == 1 + 4
 
 
-def test_kv_never_becomes_an_array(model_dir: Path) -> None:
-    decoder = load_decoder(find_layout(model_dir))
+def test_kv_never_becomes_an_array(cached_model_dir: Path) -> None:
+    decoder = load_decoder(find_layout(cached_model_dir))
     state = decoder.encode([5, 6, 7, 0])
     decoder.step(state, 9)
     for kv in (state.encoder_kv, state.decoder_kv):
@@ -159,6 +190,86 @@ def test_terminating_one_state_stops_it_and_leaves_the_model_usable(model_dir: P
     decoder.step(state, 9)
     other = decoder.encode([5, 6, 7, 0])
     state.terminate()
-    with pytest.raises(Exception, match="(?i)terminate"):
+    with pytest.raises(DecodingStoppedError, match="was stopped"):
         decoder.step(state, 10)
     assert decoder.step(other, 9).logits.shape == (decoder.layout.vocabulary,)
+
+
+def test_a_fork_goes_on_by_itself_and_shares_what_is_static(model_dir: Path) -> None:
+    decoder = load_decoder(find_layout(model_dir))
+    state = decoder.encode([5, 6, 7, 0])
+    decoder.step(state, 9)
+    other = state.fork()
+    expected = decoder.step(state, 10).logits
+    decoder.step(state, 11)
+    assert other.tokens == (9,)
+    assert np.array_equal(decoder.step(other, 10).logits, expected)
+    assert other.fixed is state.fixed
+    assert all(other.encoder_kv[name] is value for name, value in state.encoder_kv.items())
+
+
+def test_forced_tokens_give_what_steps_give(model_dir: Path) -> None:
+    decoder = load_decoder(find_layout(model_dir))
+    tokens = [9, 10, 11, 12]
+    one_by_one = decoder.encode([5, 6, 7, 0])
+    expected = [decoder.step(one_by_one, token) for token in tokens][-1]
+    together = decoder.encode([5, 6, 7, 0])
+    output = decoder.force(together, tokens[:2])
+    output = decoder.force(together, tokens[2:])
+    assert together.tokens == one_by_one.tokens
+    assert np.abs(output.logits - expected.logits).max() < 1e-4
+    assert output.token == expected.token
+    assert output.log_probability == pytest.approx(expected.log_probability, abs=1e-4)
+    assert decoder.step(together, 13).token == decoder.step(one_by_one, 13).token
+
+
+def test_a_graph_that_is_not_causal_is_forced_one_by_one(tmp_path: Path) -> None:
+    decoder = load_decoder(find_layout(make_model_dir(tmp_path, "merged")))
+    decoder._causal = False
+    runs = spied(decoder)
+    decoder.force(decoder.encode([5, 6, 7, 0]), [9, 10, 11])
+    assert len(runs) == 1 + 3
+    assert decoder.causal is False
+
+
+def test_a_failing_run_is_our_error(tmp_path: Path) -> None:
+    decoder = load_decoder(find_layout(make_model_dir(tmp_path, "merged")))
+    with pytest.raises(ModelError, match="failed at step 0"):
+        decoder.encode([10**6, 0])
+
+
+def test_maximum_length_in_beam_search_is_flagged(tmp_path: Path) -> None:
+    model = MarianModel.load(make_model_dir(tmp_path, "merged"), beams=4, max_tokens=3)
+    row = next(row for row in golden("tiny-marian") if len(row["beam_4_ids"]) > 6)
+    tokens = list(beam_search(model.decoder, row["source_ids"], model.generation))
+    assert len(tokens) == 3
+    assert tokens[-1].id == model.generation.end_token
+    assert [token.truncated for token in tokens] == [False, False, True]
+
+
+def test_beam_search_streams_before_its_end(tmp_path: Path) -> None:
+    model = MarianModel.load(make_model_dir(tmp_path, "merged"), beams=4)
+    runs = spied(model.decoder)
+    early = 0
+    for row in golden("tiny-marian")[:30]:
+        steps_before = len(runs)
+        search = beam_search(model.decoder, row["source_ids"], model.generation)
+        next(search)
+        at_first = len(runs) - steps_before
+        rest = len(list(search))
+        early += at_first < len(runs) - steps_before and rest > 0
+    assert early >= 20
+
+
+def test_repeated_ngrams_are_kept_out_and_flagged(tmp_path: Path) -> None:
+    folder = make_model_dir(tmp_path, "merged")
+    source = "the the the the the the"
+    free = MarianModel.load(folder)
+    plain = [token.id for token in greedy(free.decoder, free.tokenizer.encode(source), free.generation)]
+    for beams in (1, 3):
+        model = MarianModel.load(folder, no_repeat_ngram=1, beams=beams)
+        tokens = list(generate(model.decoder, model.tokenizer.encode(source), model.generation))
+        ids = [token.id for token in tokens]
+        assert len(set(ids)) == len(ids)
+        if beams == 1 and len(set(plain)) < len(plain):
+            assert any(token.guarded for token in tokens)

@@ -9,9 +9,9 @@ import onnxruntime
 import pytest
 
 from pipeline.errors import ModelError
-from pipeline.nmt.layout import Role, classify, find_layout
+from pipeline.nmt.layout import Kind, Role, classify, find_layout
 from pipeline.nmt.onnx_header import read_header
-from tests.conftest import LAYOUTS, TINY, make_model_dir
+from tests.conftest import ENCODER, LAYOUTS, TINY, make_model_dir
 
 ROLES = {
     "encoder_model.onnx": Role.ENCODER,
@@ -40,32 +40,59 @@ def test_a_graph_is_known_by_its_ports_whatever_the_file_is_called(name: str, tm
     assert classify(read_header(tmp_path / "a.onnx")) is ROLES[name]
 
 
+KINDS = {
+    "merged": Kind.MERGED,
+    "split": Kind.SPLIT,
+    "old-split": Kind.SPLIT,
+    "own-past-15": Kind.OWN_PAST,
+    "own-past-16": Kind.OWN_PAST,
+    "no-past": Kind.NO_PAST,
+    "first-step": Kind.NO_PAST,
+    "one-file": Kind.ONE_FILE,
+}
+
+
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_sizes_come_from_the_graph(layout: str, tmp_path: Path) -> None:
+def test_kind_and_sizes_come_from_the_graph(layout: str, tmp_path: Path) -> None:
     found = find_layout(make_model_dir(tmp_path, layout))
-    assert (found.name, found.layers, found.heads, found.head_dim) == (layout, 2, 4, 12)
+    assert found.kind is KINDS[layout]
+    keeps_kv = found.kind in (Kind.MERGED, Kind.SPLIT, Kind.OWN_PAST)
+    assert (found.layers, found.heads, found.head_dim) == ((2, 4, 12) if keeps_kv else (0, 0, 0))
+
+
+def test_the_oldest_fixture_is_as_old_as_reports_mention(tmp_path: Path) -> None:
+    header = find_layout(make_model_dir(tmp_path, "own-past-15")).first
+    assert (header.ir_version, header.opset) == (7, 12)
+    assert len(header.inputs) == 3 + 2 * 2  # 15 for a model of 6 layers
 
 
 def test_merged_is_preferred_where_both_are_there() -> None:
-    assert find_layout(TINY).name == "merged"
+    assert find_layout(TINY).kind is Kind.MERGED
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_a_missing_graph_is_named_with_what_was_found(layout: str, tmp_path: Path) -> None:
-    for missing in LAYOUTS[layout]:
-        folder = make_model_dir(tmp_path / missing, layout, leave_out=missing)
-        with pytest.raises(ModelError) as caught:
-            find_layout(folder)
-        message = str(caught.value)
-        assert "lacks" in message
-        assert "optimum-cli export onnx" in message
-        assert all(name in message for name in LAYOUTS[layout] if name != missing)
+@pytest.mark.parametrize(
+    ("layout", "missing", "lacks"),
+    [
+        ("merged", ENCODER, "an encoder"),
+        ("merged", "decoder_model_merged.onnx", "a decoder that can take the first step"),
+        ("split", ENCODER, "an encoder"),
+        ("split", "decoder_model.onnx", "a decoder that can take the first step"),
+        ("own-past-15", ENCODER, "an encoder"),
+    ],
+)
+def test_a_missing_graph_is_named_with_what_was_found(layout: str, missing: str, lacks: str, tmp_path: Path) -> None:
+    with pytest.raises(ModelError) as caught:
+        find_layout(make_model_dir(tmp_path, layout, leave_out=missing))
+    message = str(caught.value)
+    assert f"lacks {lacks}" in message
+    assert "optimum-cli export onnx" in message
+    assert all(Path(name).name in message for name in LAYOUTS[layout] if name != missing)
 
 
 def test_swapped_files_are_refused(tmp_path: Path) -> None:
     shutil.copy(TINY / "encoder_model.onnx", tmp_path / "decoder_model_merged.onnx")
     shutil.copy(TINY / "encoder_model.onnx", tmp_path / "encoder_model.onnx")
-    with pytest.raises(ModelError, match="both a encoder|lacks a merged decoder"):
+    with pytest.raises(ModelError, match="decoder_model_merged.onnx is an encoder"):
         find_layout(tmp_path)
 
 
@@ -81,7 +108,7 @@ def test_another_precision_is_asked_for_by_suffix(tmp_path: Path) -> None:
     for name in LAYOUTS["merged"]:
         shutil.copy(TINY / name, tmp_path / "onnx" / name.replace(".onnx", "_quantized.onnx"))
     assert find_layout(tmp_path, "_quantized").encoder.path.name == "encoder_model_quantized.onnx"
-    with pytest.raises(ModelError, match="there are files with the suffixes _quantized"):
+    with pytest.raises(ModelError, match="there are files with '_quantized'"):
         find_layout(tmp_path)
 
 

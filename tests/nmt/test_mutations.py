@@ -13,7 +13,7 @@ import numpy as np
 import onnxruntime as ort
 import pytest
 
-from pipeline.nmt.decoder import DecoderState, MergedDecoder, SplitDecoder, StepOutput
+from pipeline.nmt.decoder import CachedDecoder, Decoder, DecoderState, OwnPastDecoder, StepOutput
 from pipeline.nmt.model import MarianModel
 from pipeline.nmt.search import greedy
 from tests.conftest import golden, make_model_dir
@@ -24,58 +24,52 @@ def zeros(like: ort.OrtValue, length: int | None = None) -> ort.OrtValue:
     return ort.OrtValue.ortvalue_from_numpy(np.zeros((batch, heads, length or positions, size), np.float32))
 
 
-class PhantomPosition(SplitDecoder):
-    """A first step on the graph with past, its placeholder one zero position long."""
+class PhantomPosition(OwnPastDecoder):
+    """The first step's placeholders are one zero position long."""
 
-    def step(self, state: DecoderState, token: int) -> StepOutput:
-        if state.steps:
-            return super().step(state, token)
-        super().step(state, token)
-        state.decoder_kv = {name: zeros(value, 1) for name, value in state.decoder_kv.items()}
-        return super().step(state, token)
+    def _no_past(self) -> dict[str, ort.OrtValue]:
+        return {name: zeros(value, 1) for name, value in super()._no_past().items()}
 
 
-class ZeroEncoderKv(SplitDecoder):
+class ZeroEncoderKv(CachedDecoder):
     """Zeros stand in for encoder KV on cached steps."""
 
-    def step(self, state: DecoderState, token: int) -> StepOutput:
+    def _feed(self, state: DecoderState, tokens: tuple[int, ...]) -> StepOutput:
         if state.steps == 1:
             state.encoder_kv = {name: zeros(value) for name, value in state.encoder_kv.items()}
-        return super().step(state, token)
+        return super()._feed(state, tokens)
 
 
-class FedBackEncoderKv(MergedDecoder):
+class FedBackEncoderKv(CachedDecoder):
     """What a cached step returns as encoder KV is fed to the next."""
 
-    def step(self, state: DecoderState, token: int) -> StepOutput:
+    def _feed(self, state: DecoderState, tokens: tuple[int, ...]) -> StepOutput:
         if state.steps > 1:
-            state.encoder_kv = {
-                name: ort.OrtValue.ortvalue_from_numpy(np.zeros((0, 4, 1, 12), np.float32)) for name in state.encoder_kv
-            }
-        return super().step(state, token)
+            empty = ort.OrtValue.ortvalue_from_numpy(np.zeros((0, 4, 1, 12), np.float32))
+            state.encoder_kv = dict.fromkeys(state.encoder_kv, empty)
+        return super()._feed(state, tokens)
 
 
-class ForgottenPast(SplitDecoder):
+class ForgottenPast(CachedDecoder):
     """The decoder KV is not carried on: each step sees only its own token."""
 
-    def step(self, state: DecoderState, token: int) -> StepOutput:
+    def _feed(self, state: DecoderState, tokens: tuple[int, ...]) -> StepOutput:
         kept = state.decoder_kv
-        output = super().step(state, token)
+        output = super()._feed(state, tokens)
         if state.steps > 1:
             state.decoder_kv = kept
         return output
 
 
-class NoMandatoryPast(MergedDecoder):
+class NoMandatoryPast(CachedDecoder):
     """The first step leaves its past inputs out."""
 
-    def step(self, state: DecoderState, token: int) -> StepOutput:
-        self._no_past = {}
-        return super().step(state, token)
+    def _no_past(self) -> dict[str, ort.OrtValue]:
+        return {}
 
 
-MUTANTS: list[tuple[str, Callable[..., MergedDecoder | SplitDecoder]]] = [
-    ("split", PhantomPosition),
+MUTANTS: list[tuple[str, Callable[..., Decoder]]] = [
+    ("own-past-15", PhantomPosition),
     ("split", ZeroEncoderKv),
     ("merged", FedBackEncoderKv),
     ("split", ForgottenPast),
@@ -84,7 +78,7 @@ MUTANTS: list[tuple[str, Callable[..., MergedDecoder | SplitDecoder]]] = [
 
 
 @pytest.mark.parametrize(("layout", "mutant"), MUTANTS, ids=lambda value: getattr(value, "__name__", value))
-def test_a_broken_rule_is_noticed(layout: str, mutant: Callable[..., MergedDecoder], tmp_path: Path) -> None:
+def test_a_broken_rule_is_noticed(layout: str, mutant: Callable[..., Decoder], tmp_path: Path) -> None:
     model = MarianModel.load(make_model_dir(tmp_path, layout), max_tokens=60)
     broken = mutant(model.decoder.layout, 1)
     noticed = 0

@@ -126,3 +126,18 @@ def test_timestamps_round_to_the_millisecond() -> None:
     assert timestamp(3599.9996, ",") == "01:00:00,000"
     assert timestamp(59.9994, ".") == "00:00:59.999"
     assert timestamp(36000.5, ",") == "10:00:00,500"
+
+
+def test_a_new_file_is_valid_from_the_start(tmp_path: Path) -> None:
+    open_sinks({"vtt": tmp_path / "out.vtt"})
+    assert webvtt.read(str(tmp_path / "out.vtt")).captions == []
+
+
+def test_no_file_is_written_twice_and_never_the_recording(tmp_path: Path) -> None:
+    (tmp_path / "talk.wav").write_bytes(b"sound")
+    with pytest.raises(UsageError, match=r"talk\.wav is the recording too; give --srt a file of its own"):
+        open_sinks({"srt": tmp_path / "sub" / ".." / "talk.wav"}, tmp_path / "talk.wav")
+    with pytest.raises(UsageError, match="is the file for srt too; give --vtt"):
+        open_sinks({"srt": tmp_path / "out", "vtt": tmp_path / "out"})
+    assert (tmp_path / "talk.wav").read_bytes() == b"sound"
+    assert not (tmp_path / "out").exists()

@@ -1,0 +1,66 @@
+"""What the terminal shows, on a screen of its own."""
+
+from __future__ import annotations
+
+import io
+import re
+
+from rich.console import Console
+
+from pipeline.events import Delta, EndOfInput, PipelineEvent, Transcript
+from pipeline.subtitles.terminal import TerminalSink
+
+EVENTS: list[PipelineEvent] = [
+    Transcript(0, 0.5, 3.4, "Good morning.", "en"),
+    Delta(0, 0, 0.5, 3.4, "早上", -0.1, 5, "Good morning."),
+    Delta(0, 0, 0.5, 3.4, "好。", -0.1, 6, "Good morning."),
+    Delta(0, 0, 0.5, 3.4, "", -0.1, 0, "Good morning.", end_of_sentence=True, final=True),
+    Transcript(1, 4.0, 5.0, "", "en", rejected="silence"),
+    Transcript(2, 63.0, 65.0, "Thank you.", "en"),
+    Delta(2, 0, 63.0, 65.0, "谢谢。", -0.1, 0, "Thank you.", end_of_sentence=True, final=True),
+    EndOfInput(66.0),
+]
+
+
+def shown(terminal: bool) -> list[str]:
+    """What has been written after each event."""
+    file = io.StringIO()
+    sink = TerminalSink(Console(file=file, force_terminal=terminal, width=60, highlight=False, legacy_windows=False))
+    found = []
+    for event in EVENTS:
+        sink.write(event)
+        found.append(file.getvalue())
+    sink.close()
+    return [*found, file.getvalue()]
+
+
+def visible(text: str) -> str:
+    return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", text)
+
+
+def test_the_translation_grows_token_by_token() -> None:
+    steps = [visible(text) for text in shown(terminal=True)]
+    assert "Good morning." in steps[0]
+    assert "早上" not in steps[0]
+    assert "早上 ▌" in steps[1]
+    assert "早上好。 ▌" in steps[2]
+    # The finished line stands once more, without a cursor, and nothing is drawn over it.
+    assert steps[3].rstrip().endswith("早上好。")
+
+
+def test_a_pipe_gets_whole_lines() -> None:
+    assert shown(terminal=False)[-1].splitlines() == [
+        "00:00.5–00:03.4  Good morning.",
+        " " * 17 + "早上好。",
+        "00:04.0–00:05.0  …",
+        " " * 17 + "(not translated: silence)",
+        "01:03.0–01:05.0  Thank you.",
+        " " * 17 + "谢谢。",
+    ]
+
+
+def test_nothing_is_drawn_before_the_first_event() -> None:
+    file = io.StringIO()
+    sink = TerminalSink(Console(file=file, force_terminal=True))
+    sink.close()
+    assert file.getvalue() == ""
