@@ -7,6 +7,7 @@ ONNX Runtime tells the same only after it has loaded the whole model. The reader
 from __future__ import annotations
 
 import mmap
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +15,7 @@ from pathlib import Path
 from pipeline.errors import ModelError
 
 # onnx.proto, TensorProto.DataType: the types that Marian graphs have at their borders.
-_TYPES = {1: "float32", 6: "int32", 7: "int64", 9: "bool", 10: "float16"}
+_TYPES = {1: "float32", 2: "uint8", 3: "int8", 6: "int32", 7: "int64", 9: "bool", 10: "float16"}
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,60 @@ def read_header(path: Path) -> OnnxHeader:
     except (OSError, ValueError, IndexError, UnicodeDecodeError) as error:
         # mmap refuses empty files with a ValueError.
         raise ModelError(f"{path} is not a readable ONNX model ({error}); fetch or export it again") from None
+
+
+def read_precision(path: Path) -> str:
+    """What a graph's weights are stored as (float32, float16, int8, uint8, 4-bit), the most first, with their shares.
+
+    Raises:
+        ModelError: as ``read_header``.
+    """
+    sizes: Counter[str] = Counter()
+    try:
+        with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+            for number, value in _fields(data, 0, len(data)):
+                if number == 7 and isinstance(value, tuple):
+                    _count_weights(data, value, sizes)
+    except (OSError, ValueError, IndexError, UnicodeDecodeError) as error:
+        raise ModelError(f"{path} is not a readable ONNX model ({error}); fetch or export it again") from None
+    total = sum(sizes.values())
+    shares = [f"{kind} {100 * count / total:.0f} %" for kind, count in sizes.most_common() if count > total / 100]
+    return ", ".join(shares) or "no weights of its own"
+
+
+def _count_weights(data: mmap.mmap, graph: tuple[int, int], sizes: Counter[str]) -> None:
+    """Add up the elements of a graph's initializers by type; blocks of MatMulNBits count as 4-bit."""
+    packed: set[bytes] = set()
+    tensors: list[tuple[bytes, int, int]] = []
+    for number, value in _fields(data, *graph):
+        if not isinstance(value, tuple):
+            continue
+        if number == 1:
+            node = [(n, data[v[0] : v[1]]) for n, v in _fields(data, *value) if isinstance(v, tuple) and n in (1, 4)]
+            if (4, b"MatMulNBits") in node:
+                packed.update(name for n, name in node if n == 1)
+        elif number == 5:
+            count, kind, name = 1, 0, b""
+            for n, v in _fields(data, *value):
+                if n == 1:
+                    for size in [v] if isinstance(v, int) else _varints(data, *v):
+                        count *= size
+                elif n == 2 and isinstance(v, int):
+                    kind = v
+                elif n == 8 and isinstance(v, tuple):
+                    name = data[v[0] : v[1]]
+            tensors.append((name, kind, count))
+    for name, kind, count in tensors:
+        if name in packed and kind in (2, 3):
+            sizes["4-bit"] += 2 * count
+        else:
+            sizes[_TYPES.get(kind, f"type {kind}")] += count
+
+
+def _varints(data: mmap.mmap, start: int, end: int) -> Iterator[int]:
+    while start < end:
+        value, start = _varint(data, start)
+        yield value
 
 
 def _model(path: Path, data: mmap.mmap) -> OnnxHeader:

@@ -11,10 +11,11 @@ import sentencepiece
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pipeline import load_config
 from pipeline.errors import ModelError, UsageError
 from pipeline.nmt.model import MarianModel
 from pipeline.nmt.tokenizer import IncrementalDetokenizer, MarianTokenizer
-from tests.conftest import SETTINGS, TINY, golden
+from tests.conftest import FIXTURES, SETTINGS, TINY, golden
 
 
 @pytest.fixture(scope="module")
@@ -25,6 +26,21 @@ def tokenizer() -> MarianTokenizer:
 def test_ids_equal_those_of_transformers(tokenizer: MarianTokenizer) -> None:
     for row in golden("tiny-marian"):
         assert tokenizer.encode(row["source"]) == row["source_ids"]
+
+
+@pytest.mark.parametrize("name", ["tiny-marian", "demo"])
+def test_a_thousand_varied_lines_give_the_ids_of_transformers(name: str) -> None:
+    lines = json.loads((FIXTURES / f"tokens-{name}.json").read_text())
+    assert len(lines) >= 1000
+    tokenizer = MarianTokenizer.load(TINY if name == "tiny-marian" else Path(load_config("demo").nmt.model))
+    wrong = [(line, tokenizer.encode(line), ids) for line, ids in lines if tokenizer.encode(line) != ids]
+    assert wrong == []
+
+
+def test_special_tokens_in_the_text_are_text(tokenizer: MarianTokenizer) -> None:
+    ids = tokenizer.encode("one </s> two <pad> three <unk> >>deu<<")
+    assert ids.count(tokenizer.end_token) == 1
+    assert tokenizer.pad_token not in ids
 
 
 def test_unknown_pieces_are_unk(tokenizer: MarianTokenizer) -> None:

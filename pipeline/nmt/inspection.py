@@ -1,0 +1,126 @@
+"""What a model directory holds and whether it will run: everything that a report of a broken export should say."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import onnxruntime as ort
+
+from pipeline.errors import ModelError
+from pipeline.nmt.layout import Role, classify, find_files, find_layout
+from pipeline.nmt.model import MarianModel
+from pipeline.nmt.onnx_header import OnnxHeader, Port, read_header, read_precision
+
+_TOKENIZER_FILES = ("source.spm", "target.spm", "vocab.json")
+_OPTIONAL_FILES = ("target_vocab.json", "tokenizer_config.json", "generation_config.json")
+
+
+@dataclass(frozen=True)
+class GraphReport:
+    """One ONNX file."""
+
+    file: str
+    role: str
+    """What it does, or why it cannot be used."""
+    precision: str
+    ir_version: int
+    opset: int
+    inputs: tuple[Port, ...]
+    outputs: tuple[Port, ...]
+
+
+@dataclass(frozen=True)
+class ModelReport:
+    """One model directory."""
+
+    directory: str
+    runs: bool
+    problem: str | None
+    """Why it does not run and what to do, or None."""
+    layout: str | None = None
+    layers: int = 0
+    heads: int = 0
+    head_dim: int = 0
+    vocabulary: int | None = None
+    graphs: tuple[GraphReport, ...] = ()
+    files: dict[str, bool] = dataclasses.field(default_factory=dict)
+    """Tokenizer and settings files, and whether they are there."""
+    source: str | None = None
+    target: str | None = None
+    target_codes: tuple[str, ...] = ()
+    generation: dict[str, Any] = dataclasses.field(default_factory=dict)
+    onnxruntime: str = ort.__version__
+
+
+def inspect_model(directory: Path, suffix: str = "") -> ModelReport:
+    """Read a model directory, and load it and translate two tokens to see whether it runs. Never raises for a bad model."""
+    found: dict[str, Any] = {"directory": str(directory)}
+    try:
+        paths = find_files(directory, suffix)
+        names = (*_TOKENIZER_FILES, "config.json", *_OPTIONAL_FILES)
+        found["files"] = {name: (directory / name).is_file() for name in names}
+        headers, unreadable = _headers(paths)
+        found["graphs"] = tuple(_graph(header) for header in headers)
+        if unreadable:
+            raise unreadable[0]
+        layout = find_layout(directory, suffix)
+        found |= {"layout": layout.kind.value, "layers": layout.layers, "heads": layout.heads}
+        found |= {"head_dim": layout.head_dim, "vocabulary": layout.vocabulary}
+        model = MarianModel.load(directory, suffix=suffix)
+    except ModelError as error:
+        return ModelReport(runs=False, problem=str(error), **found)
+    found |= {"source": model.languages[0], "target": model.languages[1]}
+    found["target_codes"] = tuple(model.tokenizer.target_codes)
+    found["generation"] = dataclasses.asdict(model.generation)
+    return ModelReport(runs=True, problem=None, **found)
+
+
+def _headers(paths: list[Path]) -> tuple[list[OnnxHeader], list[ModelError]]:
+    headers: list[OnnxHeader] = []
+    errors: list[ModelError] = []
+    for path in paths:
+        try:
+            headers.append(read_header(path))
+        except ModelError as error:
+            errors.append(error)
+    return headers, errors
+
+
+def _graph(header: OnnxHeader) -> GraphReport:
+    role = classify(header)
+    return GraphReport(
+        file=header.path.name,
+        role=role.value if isinstance(role, Role) else f"not usable: {role}",
+        precision=read_precision(header.path),
+        ir_version=header.ir_version,
+        opset=header.opset,
+        inputs=tuple(header.inputs.values()),
+        outputs=tuple(header.outputs.values()),
+    )
+
+
+def as_text(report: ModelReport) -> str:
+    """The report for a person."""
+    lines = [report.directory]
+    if report.layout:
+        sizes = f"{report.layers} layers, {report.heads} heads of {report.head_dim}, " if report.layers else ""
+        lines.append(f"layout: {report.layout} ({sizes}{report.vocabulary or 'unnamed number of'} target pieces)")
+    for graph in report.graphs:
+        lines.append(f"{graph.file}: {graph.role}; {graph.precision}, opset {graph.opset}, IR {graph.ir_version}")
+        for title, ports in (("inputs", graph.inputs), ("outputs", graph.outputs)):
+            lines.append(f"  {len(ports)} {title}")
+            lines += [f"    {port.name}: {port.dtype} [{', '.join(map(str, port.shape))}]" for port in ports]
+    if report.files:
+        there = [name for name, exists in report.files.items() if exists]
+        missing = [name for name, exists in report.files.items() if not exists and name not in _OPTIONAL_FILES]
+        lines.append("files: " + ", ".join(there) + (f"; missing: {', '.join(missing)}" if missing else ""))
+    if report.runs:
+        lines.append(f"languages: {report.source or 'unnamed'} → {report.target or 'unnamed'}")
+        if report.target_codes:
+            lines.append(f"target codes: {', '.join(report.target_codes)}")
+        lines.append("generation: " + ", ".join(f"{key} {value}" for key, value in report.generation.items()))
+    verdict = "it runs" if report.runs else f"it does not run: {report.problem}"
+    return "\n".join([*lines, f"with ONNX Runtime {report.onnxruntime}, {verdict}"])

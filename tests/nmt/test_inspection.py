@@ -1,0 +1,72 @@
+"""python -m pipeline.models inspect: what is there, whether it runs, and if not, why."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pipeline.nmt.inspection import as_text, inspect_model
+from pipeline.nmt.onnx_header import read_precision
+from tests.conftest import LAYOUTS, TINY, make_model_dir
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_every_layout_is_reported_as_running(layout: str, tmp_path: Path) -> None:
+    report = inspect_model(make_model_dir(tmp_path, layout))
+    assert report.runs
+    assert report.problem is None
+    assert len(report.graphs) == len(LAYOUTS[layout])
+    assert (report.source, report.target) == ("en", "zh")
+    assert report.generation["end_token"] == 0
+    text = as_text(report)
+    assert "it runs" in text
+    assert all(port.name in text for graph in report.graphs for port in (*graph.inputs, *graph.outputs))
+
+
+def test_precision_is_told_from_the_weights() -> None:
+    assert read_precision(TINY / "decoder_model_merged.onnx").startswith("float32 ")
+    assert read_precision(TINY / "fp16" / "decoder_model_merged_fp16.onnx").startswith("float16 ")
+    assert read_precision(TINY / "int8" / "decoder_model_merged_int8.onnx").startswith("int8 ")
+    assert "4-bit" in read_precision(TINY / "q4" / "encoder_model_q4.onnx")
+
+
+def inspect(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "pipeline.models", "inspect", *arguments],
+        capture_output=True, text=True, encoding="utf-8", timeout=60, check=False,
+    )  # fmt: skip
+
+
+def test_a_running_model_exits_0_and_json_is_the_whole_report(tmp_path: Path) -> None:
+    done = inspect(str(make_model_dir(tmp_path, "split")), "--json")
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout)
+    assert report["runs"] is True
+    assert report["layout"] == "split"
+    assert {graph["role"] for graph in report["graphs"]} == {
+        "an encoder",
+        "a first-step decoder",
+        "a decoder with past",
+    }
+    assert report["graphs"][0]["inputs"][0].keys() == {"name", "dtype", "shape"}
+
+
+def test_a_refused_model_exits_1_and_says_what_is_missing(tmp_path: Path) -> None:
+    folder = make_model_dir(tmp_path / "a", "split", leave_out="decoder_model.onnx")
+    done = inspect(str(folder))
+    assert done.returncode == 1
+    assert "decoder_with_past_model.onnx: a decoder with past" in done.stdout
+    assert "it does not run" in done.stdout
+    assert "lacks a decoder that can take the first step" in done.stdout
+    assert "optimum-cli export onnx" in done.stdout
+    done = inspect(str(make_model_dir(tmp_path / "b", "merged", leave_out="vocab.json")))
+    assert done.returncode == 1
+    assert "missing: vocab.json" in done.stdout
+    done = inspect(str(tmp_path / "nowhere"))
+    assert done.returncode == 1
+    assert "no such model directory" in done.stdout
+    assert "Traceback" not in done.stderr
