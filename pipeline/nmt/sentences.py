@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from itertools import accumulate
 
 from sentencex import segment
 
@@ -30,8 +31,9 @@ def fit(sentence: str, fits: Callable[[str], bool]) -> list[str]:
     for boundary in (_CLAUSE, _SPACE):
         pieces = [piece for piece in boundary.split(sentence) if piece]
         if len(pieces) > 1:
-            # The two halves nearest in length, so that no part is a lone word.
-            cut = min(range(1, len(pieces)), key=lambda i: abs(len("".join(pieces[:i])) * 2 - len(sentence)))
-            return fit("".join(pieces[:cut]), fits) + fit("".join(pieces[cut:]), fits)
+            # At the boundary nearest the middle, so that no part is a lone word.
+            ends = list(accumulate(map(len, pieces)))[:-1]
+            cut = min(ends, key=lambda end: abs(2 * end - len(sentence)))
+            return fit(sentence[:cut], fits) + fit(sentence[cut:], fits)
     middle = len(sentence) // 2
     return fit(sentence[:middle], fits) + fit(sentence[middle:], fits)

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import onnxruntime as ort
 import pytest
+from sacrebleu.metrics import CHRF
 
 from pipeline import Models
 from pipeline.errors import DecodingStoppedError, ModelError
@@ -73,12 +74,16 @@ def test_quantised_files_run_and_mostly_agree(name: str, least: float, tmp_path:
     model = MarianModel.load(folder, suffix=f"_{name}", max_tokens=512)
     rows = golden("tiny-marian")
     same = tokens = equal = 0
+    texts: list[str] = []
     for row in rows:
         ids = [token.id for token in greedy(model.decoder, row["source_ids"], model.generation)]
         same += ids == row["target_ids"]
         tokens += len(row["target_ids"])
         equal += sum(a == b for a, b in zip(ids, row["target_ids"], strict=False))
-    print(f"{name}: {same} of {len(rows)} sentences and {100 * equal / tokens:.1f} % of tokens as in fp32")
+        texts.append(model.tokenizer.decode(ids))
+    chrf = CHRF().corpus_score(texts, [[row["text"] for row in rows]]).score
+    agreement = f"{same} of {len(rows)} sentences and {100 * equal / tokens:.1f} % of tokens as in fp32"
+    print(f"{name}: {agreement}, chrF {chrf:.1f} against the fp32 translations")
     assert equal / tokens >= least
 
 

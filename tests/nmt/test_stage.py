@@ -83,6 +83,14 @@ def test_odd_text_ends(model: MarianModel, text: str) -> None:
     assert any(isinstance(event, Delta) and event.segment_id == 1 and event.final for event in events)
 
 
+@pytest.mark.parametrize("text", ["x" * 100_000, "很" * 100_000, "on and on, " * 9_000, "one two " * 12_500])
+def test_a_hundred_thousand_characters_are_all_translated(text: str, tmp_path: Path) -> None:
+    model = MarianModel.load(make_model_dir(tmp_path / "model", "merged"), max_tokens=2)
+    sources = {d.sentence: d.source for d in run(model, [transcript(text)]) if isinstance(d, Delta)}
+    assert "".join("".join(sources.values()).split()) == "".join(text.split())
+    assert all(len(model.tokenizer.encode(source)) <= model.max_source_tokens for source in sources.values())
+
+
 def test_a_full_outbox_holds_the_translation_back(model: MarianModel) -> None:
     async def work() -> None:
         inbox: asyncio.Queue[Transcript | EndOfInput] = asyncio.Queue()
