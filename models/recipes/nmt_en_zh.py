@@ -1,6 +1,6 @@
 """Train the demo's English→Chinese translator, a small Marian, and export it to ONNX.
 
-    python models/recipes/nmt_en_zh.py --pairs cmn.txt --work /tmp/nmt-en-zh [--workers 2] [--steps 6000]
+    python models/recipes/nmt_en_zh.py --pairs cmn.txt --work /tmp/nmt-en-zh [--workers 2] [--steps 8500]
 
 ``cmn.txt`` is the English–Mandarin selection of Tatoeba (manythings.org/anki, CC BY 2.0 FR): English, Chinese and
 attribution separated by tabs. Every stage saves under --work and is skipped when found there.
@@ -20,13 +20,13 @@ import torch
 from card import table, write_card
 from heldout import SENTENCES
 from marian import Pair, Size, averaged, export, make_vocabulary, spoken, store_half, train
-from phrasebook import corpus
+from phrasebook import corpus, draws
 from transformers import MarianMTModel, MarianTokenizer
 
 HERE = Path(__file__).resolve().parent
 SHIPPED = HERE.parent / "demo" / "nmt-en-zh"
 SIZE = Size(source_pieces=3000, target_pieces=4500, d_model=192, heads=6, ffn=768, encoder_layers=3, decoder_layers=2)
-PHRASES = 16_000
+PHRASES = 20_000
 TEST = 500
 
 
@@ -132,7 +132,7 @@ def main() -> None:
     parser.add_argument("--pairs", type=Path, required=True)
     parser.add_argument("--work", type=Path, required=True)
     parser.add_argument("--out", type=Path, default=SHIPPED)
-    parser.add_argument("--steps", type=int, default=6000)
+    parser.add_argument("--steps", type=int, default=8500)
     parser.add_argument("--batch", type=int, default=1400, help="padded tokens a worker a step")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--seed", type=int, default=1)
@@ -143,8 +143,8 @@ def main() -> None:
     options = parser.parse_args()
     options.work.mkdir(parents=True, exist_ok=True)
     training, test = split(read_pairs(options.pairs), options.seed)
-    phrases = corpus(PHRASES + 300, options.seed + 1, exclude=SENTENCES)
-    test_phrases, phrases = phrases[-300:], phrases[:-300]
+    test_phrases = corpus(300, options.seed + 2, exclude=SENTENCES)
+    phrases = draws(PHRASES, options.seed + 1, exclude=SENTENCES | {english for english, _ in test_phrases})
     everything = training + phrases
     vocabulary = options.work / "vocabulary"
     if not (vocabulary / "tokenizer_config.json").exists():

@@ -418,8 +418,8 @@ def _sentence_case(text: str) -> str:
 
 def generate(rng: random.Random) -> Pair:
     """One random sentence as an (English, Chinese) pair."""
-    # Templates without slots would fill the corpus with a few fixed phrases: they come a tenth as often.
-    weights = [1.0 if "{" in english else 0.12 for english, _ in TEMPLATES]
+    # Templates without slots would fill the corpus with a few fixed phrases: they come less often.
+    weights = [1.0 if "{" in english else 0.3 for english, _ in TEMPLATES]
     english, chinese = rng.choices(TEMPLATES, weights)[0]
     used: set[str] = set()
     for name in _names(english):
@@ -434,6 +434,17 @@ def generate(rng: random.Random) -> Pair:
 
 def _names(template: str) -> list[str]:
     return [piece.split("}")[0] for piece in template.split("{")[1:]]
+
+
+def draws(count: int, seed: int, exclude: frozenset[str] = frozenset()) -> list[Pair]:
+    """``count`` sentences drawn at random, so that templates with few combinations come as often as those with many."""
+    rng = random.Random(seed)
+    found: list[Pair] = []
+    while len(found) < count:
+        pair = generate(rng)
+        if pair[0] not in exclude:
+            found.append(pair)
+    return found
 
 
 def corpus(count: int, seed: int, exclude: frozenset[str] = frozenset()) -> list[Pair]:
