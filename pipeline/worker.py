@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import atexit
 import queue
 import threading
+import weakref
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -12,16 +14,32 @@ T = TypeVar("T")
 _Job = Callable[[], None]
 
 
+# A model call that is still running when the interpreter is taken down crashes the process.
+_EXIT_WAIT_S = 30.0
+_alive: weakref.WeakSet[Worker] = weakref.WeakSet()
+
+
+@atexit.register
+def _finish() -> None:
+    """At the interpreter's exit, let every thread end the call that it is in."""
+    workers = list(_alive)
+    for worker in workers:
+        worker.close()
+    for worker in workers:
+        worker.join(_EXIT_WAIT_S)
+
+
 class Worker:
     """Runs calls one after another on its own thread.
 
-    The thread is a daemon: a process that is told to stop does not wait for a model call that cannot be interrupted.
+    Nobody waits for a call that cannot be interrupted until the interpreter exits.
     """
 
     def __init__(self, name: str) -> None:
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._work, name=name, daemon=True)
         self._thread.start()
+        _alive.add(self)
 
     def _work(self) -> None:
         while (job := self._jobs.get()) is not None:
@@ -55,6 +73,10 @@ class Worker:
 
         self._jobs.put(job)
         return await future
+
+    def join(self, timeout_s: float) -> None:
+        """Wait for the thread to end."""
+        self._thread.join(timeout_s)
 
     def close(self) -> None:
         """Let the thread end after the call in progress. Idempotent."""

@@ -11,7 +11,7 @@ RECORDINGS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
             ("rms", "The train to Berlin leaves at half past nine."),
             ("slt", "I would like three tickets to Berlin, please."),
             ("rms", "A ticket to Berlin costs forty-five euros."),
-            ("slt", "Is there a restaurant near here?"),
+            ("slt", "The restaurant opens at six o'clock in the evening."),
             ("rms", "It takes ten minutes to walk to the restaurant."),
         ),
     ),

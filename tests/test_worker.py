@@ -1,0 +1,65 @@
+"""The thread of a stage: results, errors, and a clean end of the process."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from pipeline.worker import Worker
+from tests.conftest import ROOT
+
+
+def test_calls_run_in_order_off_the_event_loop() -> None:
+    async def work() -> list[tuple[int, bool]]:
+        worker = Worker("test")
+        main = threading.get_ident()
+        found = await asyncio.gather(*(worker.run(lambda i=i: (i, threading.get_ident() != main)) for i in range(5)))
+        worker.close()
+        return found
+
+    assert asyncio.run(work()) == [(i, True) for i in range(5)]
+
+
+def test_an_error_reaches_whoever_waits_and_the_thread_goes_on() -> None:
+    def broken() -> None:
+        raise OSError("broken")
+
+    async def work() -> int:
+        worker = Worker("test")
+        with pytest.raises(OSError, match="broken"):
+            await worker.run(broken)
+        found = await worker.run(lambda: 7)
+        worker.close()
+        return found
+
+    assert asyncio.run(work()) == 7
+
+
+def test_a_process_that_exits_lets_a_running_call_end() -> None:
+    """Taken down in the middle of a model call, the interpreter crashes; a long sum stands for the call."""
+    program = """
+import asyncio
+from pipeline.worker import Worker
+
+def call():
+    started.set()
+    sum(range(20_000_000))
+    print("the call ended", flush=True)
+
+async def main():
+    global started
+    import threading
+    started = threading.Event()
+    waiting = asyncio.ensure_future(Worker("test").run(call))
+    await asyncio.sleep(0)
+    started.wait()
+    waiting.cancel()
+
+asyncio.run(main())
+"""
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout) == (0, b"the call ended\n"), done.stderr.decode()
