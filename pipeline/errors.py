@@ -40,7 +40,7 @@ class SinkError(PipelineError):
 
 
 class DecodingStoppedError(PipelineError):
-    """A translation was terminated from another thread, or ran out of time."""
+    """A translation was terminated from another thread, before its end."""
 
 
 class StageError(PipelineError):

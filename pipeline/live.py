@@ -106,6 +106,7 @@ async def live(source: AudioSource, config: PipelineConfig, sinks: Sequence[Sink
                 await writer.run(partial(write_all, sinks, event))
     finally:
         writer.close()
+        writer.join(1.0)  # no sink is closed while it is written to
     ready_s = translator.stats.started - STARTED
     return f"{translator.stats.summary()}\nready {ready_s:.2f} s after the start, imports and models loaded"
 

@@ -130,7 +130,7 @@ WRONG = [
     (2, ["live", TRAVEL, "--config", "demo", "--srt", "/nowhere/out.srt"], "cannot write /nowhere/out.srt"),
     (2, ["live", TRAVEL, "--config", "demo", "--srt", "out", "--vtt", "out"], "out is the file for srt too"),
     (2, ["live", TRAVEL, "--config", "demo", "--srt", "x" * 300], "File name too long"),
-    (2, ["nmt", "--model", str(TINY), "--beams", "0"], "'0' is no whole number of at least 1"),
+    (2, ["nmt", "--model", str(TINY), "--beams", "0"], "'0' is no whole number from 1 to 100"),
     (2, ["live", TRAVEL, "--config", "demo", "--fats"], "unrecognized arguments: --fats"),
     (1, ["live", __file__, "--config", "demo"], "is not audio that can be read"),
     (1, ["live", "-", "--config", "demo"], "standard input held no audio"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import numpy as np
@@ -93,5 +94,5 @@ def find_recognizer(config: AsrConfig) -> Path:
     Raises:
         ModelError, DownloadError: see ``resolve_model``.
     """
-    model = config.model if Path(config.model).is_dir() else _SIZES.get(config.model, config.model)
+    model = config.model if os.path.isdir(config.model) else _SIZES.get(config.model, config.model)
     return resolve_model(model, config.revision, _FILES, _OPTIONAL_FILES)

@@ -135,8 +135,12 @@ class Microphone:
                     f"the microphone has delivered nothing for {_STALLED_S:.0f} s; check that it is connected, or choose another with --device"
                 ) from None
             if block is None:
+                if self._ended or self._resampler is None:
+                    self._ended = True
+                    return None
                 self._ended = True
-                return None
+                tail = [part.to_ndarray()[0] for part in self._resampler.resample(None)]
+                return np.concatenate(tail) if sum(map(len, tail)) else None
             samples: Samples = np.frombuffer(block, np.int16)
             if self._resampler is not None:
                 layout = "mono" if self._channels == 1 else "stereo"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass
 from enum import Enum
@@ -10,7 +11,7 @@ from pathlib import Path
 from pipeline.errors import ModelError
 from pipeline.nmt.onnx_header import OnnxHeader, read_header
 
-PAST = re.compile(r"past_key_values\.(\d+)\.(decoder|encoder)\.(key|value)")
+PAST = re.compile(r"past_key_values\.(\d{1,4})\.(decoder|encoder)\.(key|value)")
 EXPORT_HINT = "export it with: optimum-cli export onnx --model MODEL --task text2text-generation-with-past DIRECTORY"
 _SUFFIX = re.compile(r"_(fp16|int8|uint8|quantized|q4|q4f16|bnb4)$")
 # Every input that a Marian graph has been seen to have, besides its past.
@@ -91,6 +92,8 @@ def classify(header: OnnxHeader) -> Role | str:
         return f"an encoder that lacks the inputs {_listed(missing)}" if missing else Role.ENCODER
     if not inputs & {"input_ids", "decoder_input_ids"}:
         return "a decoder that lacks the input input_ids"
+    if past and "decoder_attention_mask" in inputs:
+        return "a decoder with past that wants decoder_attention_mask, which no Marian export is known to do"
     returned = {name for name in outputs if name.startswith("present.")}
     if "use_cache_branch" in inputs and past == {"decoder", "encoder"}:
         return Role.MERGED if "encoder_hidden_states" in inputs else "a merged decoder that lacks encoder_hidden_states"
@@ -115,7 +118,7 @@ def find_files(directory: Path, suffix: str) -> list[Path]:
     Raises:
         ModelError: not a directory, or no such file; the message lists the precisions found.
     """
-    if not directory.is_dir():
+    if not os.path.isdir(directory):  # Path.is_dir raises for a name that is too long
         raise ModelError(f"no such model directory: {directory}; give the folder that holds the .onnx files")
     found = [path for folder in (directory, directory / "onnx") for path in sorted(folder.glob("*.onnx"))]
     paths = [path for path in found if _suffix(path) == suffix]

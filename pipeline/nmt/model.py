@@ -47,6 +47,18 @@ _TWO_LETTERS = {
 # Target codes of multilingual models, the preferred first.
 _PREFERRED_CODES = {"zh": ("cmn_Hans", "zho_Hans", "cmn", "zho", "zh")}
 _SURROGATE = re.compile("[\ud800-\udfff]")
+# Settings of transformers' generation that change its output and that this search does not have → the value that does not.
+_UNSUPPORTED: dict[str, Any] = {
+    "repetition_penalty": 1.0,
+    "min_length": 0,
+    "min_new_tokens": None,
+    "suppress_tokens": None,
+    "begin_suppress_tokens": None,
+    "encoder_no_repeat_ngram_size": 0,
+    "num_beam_groups": 1,
+    "diversity_penalty": 0.0,
+    "do_sample": False,
+}
 # Scripts without spaces between sentences.
 _UNSPACED = {"zh", "ja", "th", "lo", "km", "my"}
 
@@ -108,7 +120,9 @@ class MarianModel:
         names = _read_json(directory / "tokenizer_config.json", required=False)
         _check_vocabulary(layout.vocabulary, tokenizer, directory)
         positions = max(2, _integer(config, "max_position_embeddings", 512, directory))
-        settings = {**config, **{key: value for key, value in generation_config.items() if value is not None}}
+        settings = {
+            key: value for part in (config, generation_config) for key, value in part.items() if value is not None
+        }
         generation = dataclasses.replace(
             _generation(settings, tokenizer, min(max_tokens, positions), directory),
             beams=beams,
@@ -188,7 +202,7 @@ class MarianModel:
             at += len(sentence)
             end_s = transcript.start_s + duration * at / total
             detokenizer = self.tokenizer.detokenizer()
-            separator = " " if index and target not in _UNSPACED else ""
+            separator = " " if index and (_two_letters(target) or target) not in _UNSPACED else ""
             of_sentence: list[float] = []
             for token in self._tokens(tuple(self.tokenizer.encode(sentence.strip(), code)), on_start):
                 text = detokenizer.push(token.id)
@@ -221,14 +235,16 @@ class MarianModel:
         if (known := self.cache.get(source)) is not None:
             yield from known
             return
-        deadline = time.monotonic() + self.time_limit_s if self.time_limit_s else math.inf
+        stopwatch = _Stopwatch(self.time_limit_s or math.inf)
+        tokens = generate(self.decoder, source, self.generation, on_start, stopwatch.expired)
         found: list[Token] = []
-        for token in generate(self.decoder, source, self.generation, on_start):
-            if time.monotonic() > deadline and not token.last:
-                yield dataclasses.replace(token, last=True, truncated=True)
+        while True:
+            with stopwatch:  # the reader's time between two tokens is not the sentence's
+                token = next(tokens, None)
+            if token is None:
                 return
             found.append(token)
-            if token.last:
+            if token.last and not stopwatch.expired():
                 self.cache.put(source, tuple(found))
             yield token
 
@@ -236,6 +252,27 @@ class MarianModel:
         """The whole translation of ``text`` at once."""
         transcript = Transcript(0, 0.0, 0.0, text, source)
         return "".join(delta.text for delta in self.stream(transcript, target))
+
+
+class _Stopwatch:
+    """Adds up the time spent inside its ``with`` blocks."""
+
+    def __init__(self, limit_s: float) -> None:
+        self._limit_s = limit_s
+        self._spent_s = 0.0
+        self._began: float | None = None
+
+    def __enter__(self) -> None:
+        self._began = time.monotonic()
+
+    def __exit__(self, *error: object) -> None:
+        self._spent_s, self._began = self._total_s(), None
+
+    def _total_s(self) -> float:
+        return self._spent_s + (time.monotonic() - self._began if self._began is not None else 0.0)
+
+    def expired(self) -> bool:
+        return self._total_s() > self._limit_s
 
 
 def _check_vocabulary(scores: int | None, tokenizer: MarianTokenizer, directory: Path) -> None:
@@ -264,11 +301,16 @@ def _generation(
             f"{directory}/generation_config.json: length_penalty is {penalty!r} and early_stopping {early!r}; "
             'expected a number, and true, false or "never"'
         )
+    if ignored := [key for key, neutral in _UNSUPPORTED.items() if settings.get(key, neutral) not in (neutral, [])]:
+        log.warning("%s: these generation settings are not supported and ignored: %s", directory, ", ".join(ignored))
+    end = _token(settings, "eos_token_id", tokenizer.end_token, size, directory)
     return GenerationOptions(
         start_token=_token(settings, "decoder_start_token_id", pad, size, directory),
-        end_token=_token(settings, "eos_token_id", tokenizer.end_token, size, directory),
+        end_token=end,
         pad_token=pad,
-        bad_words=tuple(tuple(word) for word in words if word),
+        # transformers leaves the end token alone: a sentence must be able to end.
+        bad_words=tuple(tuple(word) for word in words if word and word != [end]),
+        renormalize=settings.get("renormalize_logits") is True,
         forced_end_token=_optional_token(settings, "forced_eos_token_id", size, directory),
         forced_begin_token=_optional_token(settings, "forced_bos_token_id", size, directory),
         # transformers' max_length counts the start token, which is not generated.

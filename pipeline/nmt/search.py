@@ -6,7 +6,7 @@ Both equal transformers' ``generate`` token for token, and both stream: a token 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +39,8 @@ class GenerationOptions:
     beams: int = 1
     # Scores are divided by length to this power.
     length_penalty: float = 1.0
+    # Probabilities are made to sum to 1 again after masking (transformers' renormalize_logits); for beam search.
+    renormalize: bool = False
     # transformers' early_stopping: True stops at ``beams`` finished hypotheses, False by a heuristic, "never" when
     # nothing better can come.
     early_stopping: bool | str = False
@@ -53,20 +55,35 @@ class Token:
     """Natural logarithm of the model's probability for it."""
     last: bool
     truncated: bool = False
-    """The limit ended the sentence, not the model."""
+    """A limit ended the sentence, not the model."""
     guarded: bool = False
     """A guard (bad word, repetition) kept a likelier token out."""
 
 
+def _never() -> bool:
+    return False
+
+
 def generate(
-    decoder: Decoder, source: Sequence[int], options: GenerationOptions, on_start: OnStart | None = None
+    decoder: Decoder,
+    source: Sequence[int],
+    options: GenerationOptions,
+    on_start: OnStart | None = None,
+    expired: Callable[[], bool] = _never,
 ) -> Iterator[Token]:
-    """Yield the translation of ``source`` token by token, the end token as the last."""
-    return (greedy if options.beams == 1 else beam_search)(decoder, source, options, on_start)
+    """Yield the translation of ``source`` token by token, the end token as the last.
+
+    ``expired`` is asked after every step; once true, the sentence ends with what there is, marked as truncated.
+    """
+    return (greedy if options.beams == 1 else beam_search)(decoder, source, options, on_start, expired)
 
 
 def greedy(
-    decoder: Decoder, source: Sequence[int], options: GenerationOptions, on_start: OnStart | None = None
+    decoder: Decoder,
+    source: Sequence[int],
+    options: GenerationOptions,
+    on_start: OnStart | None = None,
+    expired: Callable[[], bool] = _never,
 ) -> Iterator[Token]:
     """Yield the most probable token of each step until the end token or ``options.max_tokens``."""
     state = decoder.encode(source, on_start)
@@ -80,7 +97,7 @@ def greedy(
         _mask(scores, history, options)
         allowed = int(np.argmax(scores))
         token = _forced(count, options, allowed)
-        at_limit = count == options.max_tokens
+        at_limit = count == options.max_tokens or expired()
         last = at_limit or token == options.end_token
         history.append(token)
         yield Token(
@@ -101,11 +118,17 @@ class _Hypothesis:
     tokens: tuple[int, ...]
     log_probabilities: tuple[float, ...]
     score: float
-    finished: bool = False
+    guarded: tuple[bool, ...] = ()
+    cut: bool = False
+    """A limit ended it."""
 
 
 def beam_search(
-    decoder: Decoder, source: Sequence[int], options: GenerationOptions, on_start: OnStart | None = None
+    decoder: Decoder,
+    source: Sequence[int],
+    options: GenerationOptions,
+    on_start: OnStart | None = None,
+    expired: Callable[[], bool] = _never,
 ) -> Iterator[Token]:
     """Yield the best hypothesis of a beam search, each token as soon as all hypotheses that may still win share it."""
     size = options.beams
@@ -124,7 +147,7 @@ def beam_search(
         full = len(finished) == size and options.early_stopping is True
         if improvable and not full:
             finished += [
-                _Hypothesis(h.tokens, h.log_probabilities, h.score / count**options.length_penalty, True)
+                replace(h, score=h.score / count**options.length_penalty)
                 for (h, _), over in zip(candidates[:size], ended, strict=False)
                 if over
             ]
@@ -136,15 +159,19 @@ def beam_search(
             improvable = improvable and _may_improve(running[0].score, finished, count, options)
         if not alive or not improvable or (len(finished) == size and options.early_stopping is True):
             break
+        if expired():
+            # The best that agrees with what was yielded: every running hypothesis does.
+            finished = finished or [replace(running[0], cut=True)]
+            break
         for token in _shared(running + finished[:1], emitted, options):
             emitted += 1
             yield token
     best = finished[0] if finished else running[0]
-    limit = len(best.tokens) - 1 == options.max_tokens
+    if emitted == len(best.tokens):  # all of it was yielded before the time ran out
+        yield Token(options.end_token, 0.0, last=True, truncated=True)
     for at in range(emitted, len(best.tokens)):
         last = at == len(best.tokens) - 1
-        # With a forced end token the limit shows as an end token of length max_tokens.
-        yield Token(best.tokens[at], best.log_probabilities[at - 1], last, truncated=last and limit)
+        yield _token(best, at, last)
 
 
 def _expand(
@@ -156,6 +183,8 @@ def _expand(
 ) -> list[tuple[_Hypothesis, int]]:
     """The 2·beams best continuations of all running hypotheses, each with the index of the one it continues."""
     rows: list[NDArray[np.float64]] = []
+    guarded: list[bool] = []
+    likeliest: list[int] = []
     plain: list[NDArray[np.float64]] = []
     for hypothesis, state in zip(running, states, strict=True):
         scores = decoder.step(state, hypothesis.tokens[-1]).logits.astype(np.float64)
@@ -164,11 +193,15 @@ def _expand(
         plain.append(log_probabilities)
         masked = log_probabilities.copy()
         masked[options.pad_token] = -np.inf
+        likeliest.append(int(np.argmax(masked)))
         _mask(masked, list(hypothesis.tokens), options)
+        guarded.append(bool(masked[likeliest[-1]] == -np.inf))
         forced = _forced(count, options, -1)
         if forced >= 0:
             masked[:] = -np.inf
             masked[forced] = 0.0
+        if options.renormalize:
+            masked = _log_softmax(masked)
         rows.append(masked + hypothesis.score)
     flat = np.concatenate(rows)
     width = min(2 * options.beams, len(flat))
@@ -177,10 +210,14 @@ def _expand(
     vocabulary = len(rows[0])
     found: list[tuple[_Hypothesis, int]] = []
     for index in best:
+        if flat[index] == -np.inf:
+            break  # what is ruled out is no hypothesis
         parent, token = divmod(int(index), vocabulary)
         base = running[parent]
         history = (*base.log_probabilities, float(plain[parent][token]))
-        found.append((_Hypothesis((*base.tokens, token), history, float(flat[index])), parent))
+        cut = count == options.max_tokens and likeliest[parent] != options.end_token
+        guards = (*base.guarded, guarded[parent])
+        found.append((_Hypothesis((*base.tokens, token), history, float(flat[index]), guards, cut), parent))
     return found
 
 
@@ -209,7 +246,18 @@ def _shared(hypotheses: list[_Hypothesis], emitted: int, options: GenerationOpti
         ids = {hypothesis.tokens[at] for hypothesis in hypotheses}
         if len(ids) > 1 or options.end_token in ids:
             return
-        yield Token(hypotheses[0].tokens[at], hypotheses[0].log_probabilities[at - 1], last=False)
+        yield _token(hypotheses[0], at, last=False)
+
+
+def _token(hypothesis: _Hypothesis, at: int, last: bool) -> Token:
+    """The token at ``at``; the start token, at 0, has no probability."""
+    return Token(
+        hypothesis.tokens[at],
+        hypothesis.log_probabilities[at - 1],
+        last,
+        truncated=last and hypothesis.cut,
+        guarded=hypothesis.guarded[at - 1],
+    )
 
 
 def _mask(scores: NDArray[np.float64], history: list[int], options: GenerationOptions) -> None:

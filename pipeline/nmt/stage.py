@@ -47,9 +47,12 @@ class NmtStage:
 
     async def _translate(self, transcript: Transcript, worker: Worker) -> None:
         running: list[DecoderState] = []
+        stopped = False
 
         def started(state: DecoderState) -> None:
             running[:] = [state]
+            if stopped:  # cancelled between two sentences, or before the first
+                state.terminate()
 
         deltas = self.model.stream(transcript, self.target, started)
 
@@ -63,5 +66,6 @@ class NmtStage:
                 self.stats.sentences += delta.end_of_sentence
                 await self.outbox.put(delta)
         finally:
+            stopped = True
             for state in running:
                 state.terminate()

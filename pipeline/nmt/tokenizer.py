@@ -13,6 +13,7 @@ import sentencepiece
 
 from pipeline.errors import ModelError
 
+_SPECIAL = ("</s>", "<unk>", "<pad>")
 _BYTE = re.compile(r"<0x([0-9A-F]{2})>")
 _TARGET_CODE = re.compile(r">>([^<>]+)<<")
 _SPACE = "\N{LOWER ONE EIGHTH BLOCK}"  # SentencePiece's mark of a space
@@ -30,6 +31,7 @@ class MarianTokenizer:
         self._source = _load_spm(source)
         self._vocabulary = vocabulary
         self._pieces = {index: piece for piece, index in target_vocabulary.items()}
+        self._special = {target_vocabulary[token] for token in _SPECIAL if token in target_vocabulary}
         self.end_token = vocabulary["</s>"]
         self.unknown_token = vocabulary["<unk>"]
         self.pad_token = vocabulary["<pad>"]
@@ -51,7 +53,7 @@ class MarianTokenizer:
             raise ModelError(
                 f"{directory} lacks {', '.join(missing)}; copy them from the checkpoint the model was exported from"
             )
-        vocabulary = _load_vocabulary(directory / "vocab.json", ("</s>", "<unk>", "<pad>"))
+        vocabulary = _load_vocabulary(directory / "vocab.json", _SPECIAL)
         separate = directory / "target_vocab.json"
         target_vocabulary = _load_vocabulary(separate, ("</s>",)) if separate.is_file() else vocabulary
         return cls(directory / "source.spm", directory / "target.spm", vocabulary, target_vocabulary)
@@ -63,7 +65,7 @@ class MarianTokenizer:
         return [*prefix, *(self._vocabulary.get(piece, self.unknown_token) for piece in pieces), self.end_token]
 
     def detokenizer(self) -> IncrementalDetokenizer:
-        return IncrementalDetokenizer(self._pieces, {self.end_token, self.unknown_token, self.pad_token})
+        return IncrementalDetokenizer(self._pieces, self._special)
 
     def decode(self, ids: Sequence[int]) -> str:
         """The text of whole target ids, special tokens left out."""
@@ -120,6 +122,10 @@ def _load_vocabulary(path: Path, needed: tuple[str, ...]) -> dict[str, int]:
         raise ModelError(f"{path} is not readable JSON ({error}); fetch it again") from None
     if not isinstance(table, dict) or not all(type(index) is int for index in table.values()):
         raise ModelError(f"{path} must map pieces to integer ids; fetch it again")
+    if sorted(table.values()) != list(range(len(table))):
+        raise ModelError(
+            f"{path} must give its {len(table)} pieces the ids 0 to {len(table) - 1}, each once; fetch it again"
+        )
     if missing := [token for token in needed if token not in table]:
         raise ModelError(f"{path} has no {', '.join(missing)}: not a Marian vocabulary")
     return table

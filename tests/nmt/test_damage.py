@@ -155,6 +155,16 @@ def damages() -> Iterator[tuple[str, Damage]]:
     for name in ("vocab.json", "config.json", "generation_config.json", "tokenizer_config.json"):
         for content in hostile:
             yield f"{name} {content[:12]!r}", replace(name, content)
+    for what, changed in {
+        "negative ids": lambda table: {**table, "</s>": -1},
+        "an id too large": lambda table: {**table, "</s>": 10**6},
+        "an id twice": lambda table: {**table, "</s>": 5},
+        "ids of another kind": lambda table: {**table, "</s>": 0.0},
+    }.items():
+        yield (
+            f"vocab.json with {what}",
+            replace("vocab.json", lambda old, c=changed: json.dumps(c(json.loads(old))).encode()),
+        )
     for key in ("pad_token_id", "eos_token_id", "decoder_start_token_id", "forced_eos_token_id", "max_length"):
         for value in (-1, 10**30, 878, "0", [0], {"a": 1}, 1.5, True):
             if (key, value) != ("max_length", 878) and (key, value) != ("max_length", 10**30):
@@ -201,6 +211,9 @@ def damages() -> Iterator[tuple[str, Damage]]:
         "an unknown operator": graph([node("Marian", ["input_ids"], ["logits"])], merged(), presents()),
         "an opset of the future": graph(logits, merged(), presents(), opset=999),
         "an IR of the future": graph(logits, merged(), presents(), ir=999),
+        "a layer of 5000 digits": graph(
+            logits, [*merged(), port(f"past_key_values.{'9' * 5000}.decoder.key", FLOAT, ())], presents()
+        ),
         "no outputs": graph(logits, merged(), []),
         "an unknown input": graph(logits, [*merged(), port("position_ids", INT64, ("b", "t"))], presents()),
     }

@@ -1,13 +1,26 @@
 """What must hold in every layout, and equality with transformers token for token.
 
-Which test fails when which rule is broken is shown by tests/nmt/test_mutations.py.
+The rules of DESIGN's list, and the tests that fail when one is broken (tests/nmt/test_mutations.py breaks them):
+
+1. a past of length zero at the first step: test_the_first_step_is_fed_a_past_of_length_zero, PhantomPosition,
+   NoMandatoryPast;
+2. the encoder once, its KV the same objects, nothing fed back:
+   test_the_encoder_runs_once_and_its_kv_is_the_same_object_at_every_step,
+   test_a_cached_step_is_not_asked_for_encoder_kv, FedBackEncoderKv;
+3. no zeros for encoder KV: ZeroEncoderKv;
+4. bound by name, only what the graph has: test_all_inputs_are_fed_and_nothing_else, UnknownInput;
+5. pad masked, forced and bad words honoured: test_an_unmasked_pad_token_is_noticed,
+   test_forced_and_bad_words_are_honoured, test_other_settings_give_the_ids_of_transformers;
+6. equal to transformers: test_greedy_ids_equal_those_of_transformers, test_beam_search_ids_equal_those_of_transformers.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import json
 import threading
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnxruntime as ort
@@ -16,11 +29,11 @@ from sacrebleu.metrics import CHRF
 
 from pipeline import Models
 from pipeline.errors import DecodingStoppedError, ModelError
-from pipeline.nmt.decoder import Decoder, load_decoder
+from pipeline.nmt.decoder import Decoder, DecoderState, StepOutput, load_decoder
 from pipeline.nmt.layout import find_layout
 from pipeline.nmt.model import MarianModel
-from pipeline.nmt.search import beam_search, generate, greedy
-from tests.conftest import TINY, golden, make_model_dir
+from pipeline.nmt.search import GenerationOptions, beam_search, generate, greedy
+from tests.conftest import FIXTURES, TINY, golden, make_model_dir
 
 
 def spied(decoder: Decoder) -> list[tuple[str, dict[str, ort.OrtValue], list[str]]]:
@@ -41,15 +54,18 @@ class _Spy:
         return self.session.run_with_ort_values(outputs, feed, options)
 
 
-def test_greedy_ids_equal_those_of_transformers(model_dir: Path) -> None:
-    model = MarianModel.load(model_dir, max_tokens=512)
-    rows = golden("tiny-marian")
+def assert_equals_transformers(model: MarianModel, rows: list[dict[str, Any]]) -> None:
+    """Source ids, greedy ids and text of at least fifty sentences."""
     assert len(rows) >= 50
     for row in rows:
         assert model.tokenizer.encode(row["source"]) == row["source_ids"]
         tokens = [token.id for token in greedy(model.decoder, row["source_ids"], model.generation)]
         assert tokens == row["target_ids"], row["source"]
         assert model.tokenizer.decode(tokens) == row["text"]
+
+
+def test_greedy_ids_equal_those_of_transformers(model_dir: Path) -> None:
+    assert_equals_transformers(MarianModel.load(model_dir, max_tokens=512), golden("tiny-marian"))
 
 
 def test_beam_search_ids_equal_those_of_transformers(model_dir: Path) -> None:
@@ -89,14 +105,9 @@ def test_quantised_files_run_and_mostly_agree(name: str, least: float, tmp_path:
 
 def test_the_shipped_model_equals_transformers(demo_models: Models) -> None:
     model = demo_models.translation
+    assert_equals_transformers(model, golden("demo"))
     beams = dataclasses.replace(model.generation, beams=4)
-    rows = golden("demo")
-    assert len(rows) >= 50
-    for row in rows:
-        assert model.tokenizer.encode(row["source"]) == row["source_ids"]
-        tokens = [token.id for token in greedy(model.decoder, row["source_ids"], model.generation)]
-        assert tokens == row["target_ids"], row["source"]
-        assert model.tokenizer.decode(tokens) == row["text"]
+    for row in golden("demo"):
         tokens = [token.id for token in beam_search(model.decoder, row["source_ids"], beams)]
         assert tokens == row["beam_4_ids"], row["source"]
 
@@ -266,15 +277,58 @@ def test_beam_search_streams_before_its_end(tmp_path: Path) -> None:
     assert early >= 20
 
 
-def test_repeated_ngrams_are_kept_out_and_flagged(tmp_path: Path) -> None:
-    folder = make_model_dir(tmp_path, "merged")
-    source = "the the the the the the"
-    free = MarianModel.load(folder)
-    plain = [token.id for token in greedy(free.decoder, free.tokenizer.encode(source), free.generation)]
-    for beams in (1, 3):
-        model = MarianModel.load(folder, no_repeat_ngram=1, beams=beams)
-        tokens = list(generate(model.decoder, model.tokenizer.encode(source), model.generation))
-        ids = [token.id for token in tokens]
-        assert len(set(ids)) == len(ids)
-        if beams == 1 and len(set(plain)) < len(plain):
-            assert any(token.guarded for token in tokens)
+VARIANTS = json.loads((FIXTURES / "golden-variants.json").read_text("utf-8"))
+
+
+@pytest.mark.parametrize("variant", VARIANTS, ids=lambda variant: str(variant["settings"]))
+def test_other_settings_give_the_ids_of_transformers(variant: dict[str, Any], tmp_path: Path) -> None:
+    folder = make_model_dir(tmp_path, "merged", leave_out="generation_config.json")
+    given = dict(variant["settings"])
+    beams = given.pop("num_beams")
+    settings = json.loads((TINY / "generation_config.json").read_text())
+    (folder / "generation_config.json").write_text(json.dumps(settings | given))
+    model = MarianModel.load(folder, beams=beams, max_tokens=512)
+    for row in variant["rows"]:
+        tokens = list(generate(model.decoder, model.tokenizer.encode(row["source"]), model.generation))
+        assert [token.id for token in tokens] == row["ids"], row["source"]
+
+
+class Stubborn:
+    """Scores as a decoder gives them that prefers 5, then 6, then the end, whatever was said before."""
+
+    steps = 0
+
+    def encode(self, source: list[int], on_start: object = None) -> DecoderState:
+        return DecoderState(fixed={})
+
+    def step(self, state: DecoderState, token: int) -> StepOutput:
+        self.steps += 1
+        state.tokens += (token,)
+        logits = np.full(8, -50.0, np.float32)
+        logits[[5, 6, 0]] = 3.0, 2.0, 1.0
+        return StepOutput(logits)
+
+
+@pytest.mark.parametrize("beams", [1, 3])
+def test_a_guard_that_fires_is_flagged(beams: int) -> None:
+    options = GenerationOptions(7, 0, 7, beams=beams, max_tokens=20, no_repeat_ngram=1, length_penalty=0.0)
+    tokens = list(generate(Stubborn(), [0], options))  # type: ignore[arg-type]
+    ids = [token.id for token in tokens]
+    assert len(set(ids)) == len(ids)
+    if beams == 1:
+        assert ids == [5, 6, 0]
+        assert [token.guarded for token in tokens] == [False, True, True]
+    free = dataclasses.replace(options, no_repeat_ngram=0, bad_words=((5,),), max_tokens=3)
+    tokens = list(generate(Stubborn(), [0], free))  # type: ignore[arg-type]
+    assert 5 not in [token.id for token in tokens]
+    assert tokens[0].guarded
+
+
+@pytest.mark.parametrize("beams", [1, 4])
+def test_time_that_runs_out_ends_the_search_at_that_step(beams: int) -> None:
+    decoder = Stubborn()
+    options = GenerationOptions(7, 0, 7, beams=beams, max_tokens=100)
+    tokens = list(generate(decoder, [0], options, expired=lambda: decoder.steps >= 1))  # type: ignore[arg-type]
+    assert decoder.steps == 1
+    assert tokens[-1].last
+    assert tokens[-1].truncated or tokens[-1].id == 0

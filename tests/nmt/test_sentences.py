@@ -44,6 +44,16 @@ def test_parts_fit_and_joined_are_the_sentence(text: str, limit: int) -> None:
     assert all(len(part) <= limit for part in parts)
 
 
+def test_numbers_and_times_are_not_cut() -> None:
+    text = "about the offer of 12,500 dollars that was made at 10:30 in the morning"
+    assert not [part for part in fit(text, lambda part: len(part) < 25) if part.rstrip().endswith(("12,", "10:"))]
+
+
+def test_a_clause_mark_at_the_very_edge_is_no_place_to_cut() -> None:
+    text = "Well, the train to London leaves at half past nine and arrives at ten"
+    assert fit(text, lambda part: len(part) < 60)[0] == "Well, the train to London leaves "
+
+
 def test_a_long_sentence_is_cut_at_clauses() -> None:
     text = "I went to the market, bought some fruit, and then I went home."
     assert fit(text, lambda part: len(part) < 45) == [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import time
 from pathlib import Path
 
 import pytest
@@ -213,3 +214,37 @@ def test_a_time_limit_ends_a_sentence_and_marks_it(tmp_path: Path) -> None:
             (row["target_ids"][0], True, True, True)
         ]
     assert len(MarianModel.load(folder, time_limit_s=3600).translate(row["source"])) == len(row["text"])
+
+
+def test_a_reader_that_is_slow_does_not_use_up_the_time_limit(tmp_path: Path) -> None:
+    model = MarianModel.load(make_model_dir(tmp_path / "model", "merged"), time_limit_s=0.5)
+    row = golden("tiny-marian")[0]
+    deltas = model.stream(transcript(row["source"]), "zh")
+    first = next(deltas)
+    time.sleep(0.7)  # what the reader does meanwhile
+    assert first.text + "".join(delta.text for delta in deltas) == row["text"]
+
+
+def test_a_cancel_before_the_first_run_stops_it(model: MarianModel) -> None:
+    """Cancelled while the worker has not yet made the sentence's state, the state is stopped as soon as it is made."""
+
+    async def work() -> None:
+        inbox: asyncio.Queue[Transcript | EndOfInput] = asyncio.Queue()
+        outbox: asyncio.Queue[PipelineEvent] = asyncio.Queue()
+        inbox.put_nowait(transcript(golden("tiny-marian")[0]["source"]))
+        task = asyncio.create_task(NmtStage(model, inbox, outbox).run())
+        await outbox.get()  # the transcript: its translation is asked for next
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        assert outbox.empty()
+
+    asyncio.run(work())
+    assert model.translate("Where is the bank?")
+
+
+def test_a_model_code_as_target_joins_as_its_language(tmp_path: Path, model: MarianModel) -> None:
+    model.tokenizer.target_codes = ["cmn_Hans"]
+    model.tokenizer._vocabulary[">>cmn_Hans<<"] = 5
+    assert " " not in "".join(
+        d.text for d in model.stream(transcript("Where is the bank? Where is the park?"), "cmn_Hans")
+    )

@@ -143,3 +143,11 @@ def test_the_code_is_chosen_by_the_target_language(tmp_path: Path) -> None:
     assert model.target_code("cmn_Hant") == "cmn_Hant"
     with pytest.raises(UsageError, match="does not translate into 'fr'; its targets are cmn_Hans, cmn_Hant, deu"):
         model.check_languages("en", "fr")
+
+
+def test_separate_vocabularies_have_special_tokens_of_their_own(tmp_path: Path) -> None:
+    pieces = ["<pad>", "▁hello", "</s>", "<unk>", "."]
+    (copied(tmp_path) / "target_vocab.json").write_text(json.dumps({piece: i for i, piece in enumerate(pieces)}))
+    tokenizer = MarianTokenizer.load(tmp_path)
+    assert tokenizer.decode([1, 3, 4, 2, 0]) == "hello."
+    assert (tokenizer.target_size, tokenizer.encode("x")[-1]) == (5, 0)
