@@ -33,3 +33,20 @@ def test_translating_text_loads_no_recogniser() -> None:
         "load_translation_model(load_config('demo')); print('faster_whisper' in sys.modules)",
     )
     assert shown.strip() == "False"
+
+
+def test_the_decoder_is_driven_as_the_readme_says() -> None:
+    program = """
+from pipeline import load_config, load_translation_model
+model = load_translation_model(load_config("demo"))
+state = model.decoder.encode(model.tokenizer.encode("Where is the hotel?"))
+output = model.decoder.step(state, model.generation.start_token)
+other = state.fork()
+ids = []
+while output.token != model.generation.end_token:
+    ids.append(output.token)
+    output = model.decoder.step(state, output.token)
+assert model.decoder.force(other, ids).token == model.generation.end_token
+print(model.tokenizer.decode(ids))
+"""
+    assert "酒店" in run("-c", program)
