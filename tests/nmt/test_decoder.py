@@ -1,6 +1,6 @@
 """What must hold in every layout, and equality with transformers token for token.
 
-The rules of DESIGN's list, and the tests that fail when one is broken (tests/nmt/test_mutations.py breaks them):
+The decoder's rules, and the tests that fail when one is broken (tests/nmt/test_mutations.py breaks them):
 
 1. a past of length zero at the first step: test_the_first_step_is_fed_a_past_of_length_zero, PhantomPosition,
    NoMandatoryPast;
