@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-import json
-import logging
 import math
 import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from pipeline.errors import ModelError, UsageError
 from pipeline.events import Confidence, Delta, Transcript
@@ -19,9 +16,8 @@ from pipeline.nmt.decoder import Decoder, load_decoder
 from pipeline.nmt.layout import find_layout
 from pipeline.nmt.search import GenerationOptions, OnStart, Token, generate
 from pipeline.nmt.sentences import fit, split_sentences
+from pipeline.nmt.settings import generation_options, integer, read_json
 from pipeline.nmt.tokenizer import MarianTokenizer
-
-log = logging.getLogger(__name__)
 
 # ISO 639-3 codes that opus-mt's files use, and the two-letter codes that Whisper uses.
 _TWO_LETTERS = {
@@ -47,18 +43,6 @@ _TWO_LETTERS = {
 # Target codes of multilingual models, the preferred first.
 _PREFERRED_CODES = {"zh": ("cmn_Hans", "zho_Hans", "cmn", "zho", "zh")}
 _SURROGATE = re.compile("[\ud800-\udfff]")
-# Settings of transformers' generation that change its output and that this search does not have → the value that does not.
-_UNSUPPORTED: dict[str, Any] = {
-    "repetition_penalty": 1.0,
-    "min_length": 0,
-    "min_new_tokens": None,
-    "suppress_tokens": None,
-    "begin_suppress_tokens": None,
-    "encoder_no_repeat_ngram_size": 0,
-    "num_beam_groups": 1,
-    "diversity_penalty": 0.0,
-    "do_sample": False,
-}
 # Scripts without spaces between sentences.
 _UNSPACED = {"zh", "ja", "th", "lo", "km", "my"}
 
@@ -115,18 +99,18 @@ class MarianModel:
         """
         layout = find_layout(directory, suffix)
         tokenizer = MarianTokenizer.load(directory)
-        config = _read_json(directory / "config.json", required=True)
-        generation_config = _read_json(directory / "generation_config.json", required=False)
-        names = _read_json(directory / "tokenizer_config.json", required=False)
+        config = read_json(directory / "config.json", required=True)
+        generation_config = read_json(directory / "generation_config.json", required=False)
+        names = read_json(directory / "tokenizer_config.json", required=False)
         _check_vocabulary(layout.vocabulary, tokenizer, directory)
-        positions = max(2, _integer(config, "max_position_embeddings", 512, directory))
+        positions = max(2, integer(config, "max_position_embeddings", 512, directory))
         settings = {
             key: value for part in (config, generation_config) for key, value in part.items() if value is not None
         }
         generation = dataclasses.replace(
-            _generation(settings, tokenizer, min(max_tokens, positions), directory),
+            generation_options(settings, tokenizer, min(max_tokens, positions), directory),
             beams=beams,
-            no_repeat_ngram=no_repeat_ngram or _integer(settings, "no_repeat_ngram_size", 0, directory),
+            no_repeat_ngram=no_repeat_ngram or integer(settings, "no_repeat_ngram_size", 0, directory),
         )
         decoder = load_decoder(layout, threads, use_cache=use_cache)
         _check_vocabulary(decoder.check(generation.start_token, generation.end_token), tokenizer, directory)
@@ -281,77 +265,6 @@ def _check_vocabulary(scores: int | None, tokenizer: MarianTokenizer, directory:
             f"{directory}: the vocabulary has {tokenizer.target_size} entries, the decoder scores {scores}; "
             "the files are of different models: copy them from one checkpoint"
         )
-
-
-def _generation(
-    settings: dict[str, Any], tokenizer: MarianTokenizer, max_tokens: int, directory: Path
-) -> GenerationOptions:
-    size = tokenizer.target_size
-    pad = _token(settings, "pad_token_id", tokenizer.pad_token, size, directory)
-    length = _integer(settings, "max_length", 512, directory)
-    found = settings.get("bad_words_ids") or []
-    bad: list[Any] = found if isinstance(found, list) else [found]
-    words = [word for word in bad if isinstance(word, list) and all(type(i) is int and 0 <= i < size for i in word)]
-    if len(words) != len(bad):
-        raise ModelError(f"{directory}/generation_config.json: bad_words_ids must be lists of ids below {size}")
-    penalty = settings.get("length_penalty", 1.0)
-    early = settings.get("early_stopping", False)
-    if not isinstance(penalty, int | float) or not abs(penalty) < 100 or early not in (True, False, "never"):
-        raise ModelError(
-            f"{directory}/generation_config.json: length_penalty is {penalty!r} and early_stopping {early!r}; "
-            'expected a number, and true, false or "never"'
-        )
-    if ignored := [key for key, neutral in _UNSUPPORTED.items() if settings.get(key, neutral) not in (neutral, [])]:
-        log.warning("%s: these generation settings are not supported and ignored: %s", directory, ", ".join(ignored))
-    end = _token(settings, "eos_token_id", tokenizer.end_token, size, directory)
-    return GenerationOptions(
-        start_token=_token(settings, "decoder_start_token_id", pad, size, directory),
-        end_token=end,
-        pad_token=pad,
-        # transformers leaves the end token alone: a sentence must be able to end.
-        bad_words=tuple(tuple(word) for word in words if word and word != [end]),
-        renormalize=settings.get("renormalize_logits") is True,
-        forced_end_token=_optional_token(settings, "forced_eos_token_id", size, directory),
-        forced_begin_token=_optional_token(settings, "forced_bos_token_id", size, directory),
-        # transformers' max_length counts the start token, which is not generated.
-        max_tokens=max(1, min(max_tokens, length - 1)),
-        length_penalty=float(penalty),
-        early_stopping=early,
-    )
-
-
-def _read_json(path: Path, *, required: bool) -> dict[str, Any]:
-    if not path.is_file() and not required:
-        return {}
-    try:
-        value = json.loads(path.read_text("utf-8"))
-    except FileNotFoundError:
-        raise ModelError(
-            f"{path.parent} lacks {path.name}; copy it from the checkpoint the model was exported from"
-        ) from None
-    except (ValueError, OSError, RecursionError) as error:
-        raise ModelError(f"{path} is not readable JSON ({error}); fetch it again") from None
-    if not isinstance(value, dict):
-        raise ModelError(f"{path} must hold a JSON object; fetch it again")
-    return value
-
-
-def _integer(settings: dict[str, Any], key: str, default: int, directory: Path) -> int:
-    value = settings.get(key, default)
-    if type(value) is not int or value < 0:
-        raise ModelError(f"{directory}: {key} is {value!r}; expected a whole number; fetch the settings again")
-    return value
-
-
-def _token(settings: dict[str, Any], key: str, default: int, size: int, directory: Path) -> int:
-    value = _integer(settings, key, default, directory)
-    if value >= size:
-        raise ModelError(f"{directory}: {key} is {value}, the vocabulary has {size} entries; fetch the settings again")
-    return value
-
-
-def _optional_token(settings: dict[str, Any], key: str, size: int, directory: Path) -> int | None:
-    return None if settings.get(key) is None else _token(settings, key, 0, size, directory)
 
 
 def _two_letters(code: object) -> str | None:

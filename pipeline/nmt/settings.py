@@ -1,0 +1,113 @@
+"""The JSON files of a model directory, checked: what they say of decoding, or the key that is wrong."""
+
+from __future__ import annotations
+
+import json
+import logging
+from pathlib import Path
+from typing import Any
+
+from pipeline.errors import ModelError
+from pipeline.nmt.search import GenerationOptions
+from pipeline.nmt.tokenizer import MarianTokenizer
+
+log = logging.getLogger(__name__)
+
+# Settings of transformers' generation that change its output and that this search does not have → the value that does not.
+_UNSUPPORTED: dict[str, Any] = {
+    "repetition_penalty": 1.0,
+    "min_length": 0,
+    "min_new_tokens": None,
+    "suppress_tokens": None,
+    "begin_suppress_tokens": None,
+    "encoder_no_repeat_ngram_size": 0,
+    "num_beam_groups": 1,
+    "diversity_penalty": 0.0,
+    "do_sample": False,
+}
+
+
+def generation_options(
+    settings: dict[str, Any], tokenizer: MarianTokenizer, max_tokens: int, directory: Path
+) -> GenerationOptions:
+    """What ``settings`` (generation_config.json over config.json) say of decoding.
+
+    Raises:
+        ModelError: a value is not of its kind, or an id is outside the vocabulary.
+    """
+    size = tokenizer.target_size
+    pad = _token(settings, "pad_token_id", tokenizer.pad_token, size, directory)
+    length = integer(settings, "max_length", 512, directory)
+    found = settings.get("bad_words_ids") or []
+    bad: list[Any] = found if isinstance(found, list) else [found]
+    words = [word for word in bad if isinstance(word, list) and all(type(i) is int and 0 <= i < size for i in word)]
+    if len(words) != len(bad):
+        raise ModelError(f"{directory}/generation_config.json: bad_words_ids must be lists of ids below {size}")
+    penalty = settings.get("length_penalty", 1.0)
+    early = settings.get("early_stopping", False)
+    if not isinstance(penalty, int | float) or not abs(penalty) < 100 or early not in (True, False, "never"):
+        raise ModelError(
+            f"{directory}/generation_config.json: length_penalty is {penalty!r} and early_stopping {early!r}; "
+            'expected a number, and true, false or "never"'
+        )
+    if ignored := [key for key, neutral in _UNSUPPORTED.items() if settings.get(key, neutral) not in (neutral, [])]:
+        log.warning("%s: these generation settings are not supported and ignored: %s", directory, ", ".join(ignored))
+    end = _token(settings, "eos_token_id", tokenizer.end_token, size, directory)
+    return GenerationOptions(
+        start_token=_token(settings, "decoder_start_token_id", pad, size, directory),
+        end_token=end,
+        pad_token=pad,
+        # transformers leaves the end token alone: a sentence must be able to end.
+        bad_words=tuple(tuple(word) for word in words if word and word != [end]),
+        renormalize=settings.get("renormalize_logits") is True,
+        forced_end_token=_optional_token(settings, "forced_eos_token_id", size, directory),
+        forced_begin_token=_optional_token(settings, "forced_bos_token_id", size, directory),
+        # transformers' max_length counts the start token, which is not generated.
+        max_tokens=max(1, min(max_tokens, length - 1)),
+        length_penalty=float(penalty),
+        early_stopping=early,
+    )
+
+
+def read_json(path: Path, *, required: bool) -> dict[str, Any]:
+    """The object in a JSON file; empty where there is none and none is required.
+
+    Raises:
+        ModelError: missing though required, not JSON, or not an object.
+    """
+    if not path.is_file() and not required:
+        return {}
+    try:
+        value = json.loads(path.read_text("utf-8"))
+    except FileNotFoundError:
+        raise ModelError(
+            f"{path.parent} lacks {path.name}; copy it from the checkpoint the model was exported from"
+        ) from None
+    except (ValueError, OSError, RecursionError) as error:
+        raise ModelError(f"{path} is not readable JSON ({error}); fetch it again") from None
+    if not isinstance(value, dict):
+        raise ModelError(f"{path} must hold a JSON object; fetch it again")
+    return value
+
+
+def integer(settings: dict[str, Any], key: str, default: int, directory: Path) -> int:
+    """A whole number from 0, or ``default`` where the key is not there.
+
+    Raises:
+        ModelError: something else.
+    """
+    value = settings.get(key, default)
+    if type(value) is not int or value < 0:
+        raise ModelError(f"{directory}: {key} is {value!r}; expected a whole number; fetch the settings again")
+    return value
+
+
+def _token(settings: dict[str, Any], key: str, default: int, size: int, directory: Path) -> int:
+    value = integer(settings, key, default, directory)
+    if value >= size:
+        raise ModelError(f"{directory}: {key} is {value}, the vocabulary has {size} entries; fetch the settings again")
+    return value
+
+
+def _optional_token(settings: dict[str, Any], key: str, size: int, directory: Path) -> int | None:
+    return None if settings.get(key) is None else _token(settings, key, 0, size, directory)
