@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import tomllib
 import types
 import typing
@@ -156,8 +157,9 @@ def parse_config(table: dict[str, Any], path: Path) -> PipelineConfig:
             _check_value(section, key, value, hints[key], path)
         # TOML has one number type too few for Python: 1 is fine where 1.0 is meant.
         values = {key: float(value) if hints[key] is float else value for key, value in values.items()}
-        if section in ("asr", "nmt") and (path.parent / values.get("model", "")).is_dir() and "model" in values:
-            values["model"] = str((path.parent / values["model"]).resolve())
+        model = values.get("model")
+        if model is not None and os.path.isdir(path.parent / model):  # Path.is_dir raises for a name that is too long
+            values["model"] = str((path.parent / model).resolve())
         built[section] = kind(**values)
     config = PipelineConfig(**built)
     _check_timings(config.vad, path)

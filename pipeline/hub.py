@@ -13,7 +13,8 @@ def resolve_model(model: str, revision: str | None, patterns: Sequence[str], opt
     """The directory of a model: ``model`` itself if it is one, else a snapshot of the hub repository of that id.
 
     ``patterns`` are the files needed, as globs; one that matches nothing in a cached snapshot makes it incomplete.
-    Files that match ``optional`` are fetched too where the repository has them. Fetching shows progress on standard error. What is cached is used without a connection.
+    Files that match ``optional`` are fetched too where the repository has them. Fetching shows progress on standard
+    error. What is cached is used without a connection.
 
     Raises:
         ModelError: a path that is no directory, or not a hub id.

@@ -120,13 +120,10 @@ def run(argv: list[str]) -> int:
     source = open_source(options)
     console = Console(highlight=False)
     paths = {kind: path for kind in ("srt", "vtt", "jsonl") if (path := getattr(options, kind)) is not None}
-    sinks: list[Sink] = [
-        *open_sinks(paths, source.path if isinstance(source, Recording) else None),
-        TerminalSink(console),
-    ]
-    recording = isinstance(source, Recording)
+    recording = source.path if isinstance(source, Recording) else None
+    sinks: list[Sink] = [*open_sinks(paths, recording), TerminalSink(console)]
     try:
-        summary = asyncio.run(live(source, config, sinks, paced=recording and not options.fast))
+        summary = asyncio.run(live(source, config, sinks, paced=recording is not None and not options.fast))
     except asyncio.CancelledError:
         raise KeyboardInterrupt from None
     finally:

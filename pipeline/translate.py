@@ -89,11 +89,12 @@ async def _translate_one(
     source = Recording(path)
     progress.update(task, total=source.duration_s)
     sinks = open_sinks(outputs, path)
+    writer = Worker("subtitles")
     done = 0.0
     try:
         async with SpeechTranslator(config, models) as translator, aclosing(translator.run(source)) as events:
             async for event in events:
-                write_all(sinks, event)
+                await writer.run(partial(write_all, sinks, event))
                 if isinstance(event, Transcript | EndOfInput):
                     done = event.end_s if isinstance(event, Transcript) else event.duration_s
                     speed = done / max(1e-9, time.perf_counter() - translator.stats.started)
@@ -103,6 +104,8 @@ async def _translate_one(
         progress.update(task, total=done, completed=done)
         progress.console.print(f"{path.name}: {translator.stats.summary()}", highlight=False)
     finally:
+        writer.close()
+        writer.join(1.0)  # no sink is closed while it is written to
         for sink in sinks:
             sink.close()
 
