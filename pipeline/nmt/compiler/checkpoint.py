@@ -1,0 +1,81 @@
+"""What the compiler needs of a Marian checkpoint, whatever file it came from: sizes, fp32 weights, settings, tokenizer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Architecture:
+    """The sizes and options that the graphs are built from. Layers normalise after the residual (post-norm), as all
+    Marian models that transformers can hold do; positions are sinusoidal."""
+
+    d_model: int
+    encoder_layers: int
+    decoder_layers: int
+    encoder_heads: int
+    decoder_heads: int
+    encoder_ffn: int
+    decoder_ffn: int
+    activation: str
+    """"swish", "relu" or "gelu"."""
+    embedding_scale: float
+    """Embeddings are multiplied by this: sqrt(d_model), or 1 where the checkpoint says so."""
+    max_positions: int
+    source_vocabulary: int
+    """Rows of the encoder's embedding."""
+    target_vocabulary: int
+    """Rows of the decoder's embedding and of the output projection."""
+
+
+@dataclass(frozen=True, eq=False)
+class Checkpoint:
+    """A Marian model, read whole and checked."""
+
+    architecture: Architecture
+    weights: Mapping[str, Array]
+    """By transformers' names without the leading ``model.``; matrices are [out, in]. Always there, tied or not (tied
+    ones are the same array object): ``encoder.embed_tokens.weight`` [source_vocabulary, d_model],
+    ``decoder.embed_tokens.weight`` [target_vocabulary, d_model], ``lm_head.weight`` [target_vocabulary, d_model],
+    ``final_logits_bias`` [target_vocabulary]; for each encoder layer ``encoder.layers.{i}.`` + ``self_attn.{q,k,v,out}_proj``,
+    ``self_attn_layer_norm``, ``fc1``, ``fc2``, ``final_layer_norm``, each ``.weight`` and ``.bias``; for each decoder
+    layer those and ``encoder_attn.{q,k,v,out}_proj``, ``encoder_attn_layer_norm``. Positions are computed, not stored."""
+    config: Mapping[str, Any]
+    """What config.json holds in transformers' form; made where the source has none."""
+    files: Mapping[str, bytes]
+    """The other files of a model directory by name: source.spm, target.spm, vocab.json and, where there are such,
+    target_vocab.json, generation_config.json, tokenizer_config.json."""
+    origin: str
+    """What was read, for the report: "safetensors", "PyTorch", "ONNX (merged)", "ONNX (split)", "Marian npz"."""
+
+
+def expected_shapes(architecture: Architecture) -> dict[str, tuple[int, ...]]:
+    """Name → shape of every weight that a checkpoint of these sizes must have."""
+    a = architecture
+    d = a.d_model
+    shapes: dict[str, tuple[int, ...]] = {
+        "encoder.embed_tokens.weight": (a.source_vocabulary, d),
+        "decoder.embed_tokens.weight": (a.target_vocabulary, d),
+        "lm_head.weight": (a.target_vocabulary, d),
+        "final_logits_bias": (a.target_vocabulary,),
+    }
+    sides = (("encoder", a.encoder_layers, a.encoder_ffn), ("decoder", a.decoder_layers, a.decoder_ffn))
+    for side, layers, ffn in sides:
+        blocks = ("self_attn",) if side == "encoder" else ("self_attn", "encoder_attn")
+        linear = {f"{block}.{name}_proj": (d, d) for block in blocks for name in "qkv"}
+        linear |= {f"{block}.out_proj": (d, d) for block in blocks} | {"fc1": (ffn, d), "fc2": (d, ffn)}
+        norms = [*(f"{block}_layer_norm" for block in blocks), "final_layer_norm"]
+        for layer in range(layers):
+            prefix = f"{side}.layers.{layer}"
+            for name, (rows, columns) in linear.items():
+                shapes |= {f"{prefix}.{name}.weight": (rows, columns), f"{prefix}.{name}.bias": (rows,)}
+            for name in norms:
+                shapes |= {f"{prefix}.{name}.weight": (d,), f"{prefix}.{name}.bias": (d,)}
+    return shapes
