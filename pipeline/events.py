@@ -25,6 +25,10 @@ class SpeechSegment:
     samples: Samples = field(repr=False)
     forced_cut: bool = False
     """True where the maximum length cut it and speech goes on in the next segment."""
+    speech_end_sample: int | None = None
+    """After the last frame that was speech; the hangover follows. None where nobody looked."""
+    heard_sample: int | None = None
+    """Audio that had been heard when the segment was cut. None where nobody counted: then no more than the segment."""
 
     @property
     def start_s(self) -> float:
@@ -33,6 +37,14 @@ class SpeechSegment:
     @property
     def end_s(self) -> float:
         return (self.start_sample + len(self.samples)) / SAMPLE_RATE
+
+    @property
+    def speech_end_s(self) -> float:
+        return self.end_s if self.speech_end_sample is None else self.speech_end_sample / SAMPLE_RATE
+
+    @property
+    def heard_s(self) -> float:
+        return self.end_s if self.heard_sample is None else self.heard_sample / SAMPLE_RATE
 
 
 @dataclass(frozen=True)
@@ -52,6 +64,8 @@ class Transcript:
     """UTF-8 length over zlib-compressed length; loops are above 2.4 (openai/whisper's threshold)."""
     rejected: str | None = None
     """Why this transcript is not translated ("silence", "repetition", "uncertain", "empty"), or None."""
+    heard_s: float = 0.0
+    """Audio that had been heard when the segment was cut."""
 
 
 @dataclass(frozen=True)
@@ -104,6 +118,9 @@ class Delta:
     """On a sentence's last delta."""
     segment_confidence: Confidence | None = None
     """On the final delta."""
+    heard_s: float = 0.0
+    """Audio that had been heard when the segment was cut: no later sound has a part in this text. What the field's
+    latency measures call the delay; it does not depend on how fast this machine computes."""
 
 
 @dataclass(frozen=True)

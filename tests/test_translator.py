@@ -43,6 +43,8 @@ def test_every_utterance_becomes_chinese_in_order(demo_config: PipelineConfig, d
         assert any("\u4e00" <= character <= "\u9fff" for character in text)
         assert deltas[-1].final
         assert 0 <= transcript.start_s <= deltas[0].start_s <= deltas[-1].end_s <= transcript.end_s <= duration
+        assert {transcript.heard_s} == {delta.heard_s for delta in deltas}
+        assert transcript.end_s <= transcript.heard_s <= duration
     ids = [event.segment_id for event in events if not isinstance(event, EndOfInput)]
     assert ids == sorted(ids)
 

@@ -85,6 +85,7 @@ class WhisperRecognizer:
             mean_log_probability=log_probability,
             compression_ratio=ratio,
             rejected=rejection(text, no_speech, log_probability, ratio, self.config),
+            heard_s=segment.heard_s,
         )
 
 

@@ -212,6 +212,7 @@ class MarianModel:
                     guarded=token.guarded,
                     sentence_confidence=Confidence.of(of_sentence) if token.last else None,
                     segment_confidence=Confidence.of(of_segment) if final else None,
+                    heard_s=transcript.heard_s,
                 )
 
     def _tokens(self, source: tuple[int, ...], on_start: OnStart | None) -> Iterator[Token]:

@@ -119,7 +119,15 @@ class Endpointer:
 
     def _segment(self, frames: list[tuple[Samples, bool]], forced: bool) -> SpeechSegment:
         samples = np.concatenate([frame for frame, _ in frames])
-        segment = SpeechSegment(self._next_id, self._open_start, samples, forced_cut=forced)
+        last = max((i for i, (_, speech) in enumerate(frames) if speech), default=-1)
+        segment = SpeechSegment(
+            self._next_id,
+            self._open_start,
+            samples,
+            forced_cut=forced,
+            speech_end_sample=self._open_start + sum(len(frame) for frame, _ in frames[: last + 1]),
+            heard_sample=self._position,
+        )
         self._next_id += 1
         return segment
 

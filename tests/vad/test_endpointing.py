@@ -33,6 +33,7 @@ def test_a_segment_has_its_pre_roll_and_its_hangover() -> None:
     assert (segment.start_sample, len(segment.samples)) == ((50 - 16) * FRAME, (16 + 50 + 25) * FRAME)
     assert segment.start_s == 0.68
     assert not segment.forced_cut
+    assert (segment.speech_end_s, segment.heard_s) == (2.0, 2.5)
 
 
 def test_samples_are_those_of_the_input() -> None:
@@ -74,6 +75,7 @@ def test_a_maximum_length_cut_falls_on_the_quietest_frame_near_the_limit() -> No
     quiet = {170: 10, 40: 0}  # frame 40 is quieter, but too far from the limit at frame 200
     first, second = run([True] * 300, options, loud=quiet)
     assert first.forced_cut
+    assert first.heard_s == 4.0 > first.end_s == first.speech_end_s
     assert len(first.samples) == 171 * FRAME
     assert second.start_sample == 171 * FRAME
     assert not second.forced_cut
