@@ -1,0 +1,48 @@
+"""python -m pipeline.bench: measure on this machine."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from importlib import import_module
+from typing import NamedTuple, cast
+
+from pipeline.cli import main_program
+
+
+class _Command(NamedTuple):
+    """What a module of this package offers as a subcommand of its name; its first docstring line is the help."""
+
+    help: str
+    add_arguments: Callable[[argparse.ArgumentParser], None]
+    run: Callable[[argparse.Namespace], int]
+
+
+COMMANDS: tuple[str, ...] = ()
+"""Modules of this package. They import what is slow to load, or not installed with the product, when they run."""
+
+
+def _command(name: str) -> _Command:
+    module = import_module(f"pipeline.bench.{name}")
+    return _Command(cast(str, module.__doc__).splitlines()[0], module.add_arguments, module.run)
+
+
+def arguments() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m pipeline.bench", description=__doc__)
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    for name in COMMANDS:
+        command = _command(name)
+        of_command = commands.add_parser(name, help=command.help, description=command.help)
+        command.add_arguments(of_command)
+        of_command.set_defaults(run=command.run)
+    return parser
+
+
+def run(argv: list[str]) -> int:
+    options = arguments().parse_args(argv)
+    status: int = options.run(options)
+    return status
+
+
+if __name__ == "__main__":
+    main_program(run)
