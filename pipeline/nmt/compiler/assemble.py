@@ -1,0 +1,216 @@
+"""From the arrays and the config that a reader found to a checked Checkpoint: nothing missing, unknown or contradictory."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipeline.errors import ModelError
+from pipeline.nmt.compiler.checkpoint import Architecture, Array, Checkpoint, expected_shapes
+
+ENCODER, DECODER, HEAD = "encoder.embed_tokens.weight", "decoder.embed_tokens.weight", "lm_head.weight"
+SHARED = "shared.weight"
+"""How transformers names an embedding that encoder and decoder share."""
+BIAS = "final_logits_bias"
+POSITIONS = ("encoder.embed_positions.weight", "decoder.embed_positions.weight")
+
+# silu is transformers' other name for swish. Its gelu is the exact one, by the error function.
+_ACTIVATIONS = {"swish": "swish", "silu": "swish", "relu": "relu", "gelu": "gelu"}
+# Options of the BART family whose other value is another computation → the only value that Marian's graphs have.
+_FIXED: dict[str, Any] = {
+    "normalize_before": False,
+    "normalize_embedding": False,
+    "layernorm_embedding": False,
+    "add_final_layer_norm": False,
+    "static_position_embeddings": True,
+    "tie_encoder_decoder": False,
+    "is_encoder_decoder": True,
+}
+_LIMIT = 10_000_000
+# Rounding a sine to bfloat16 moves it by up to 2^-9; another formula, or trained positions, by far more.
+_POSITION_TOLERANCE = 2**-8
+
+
+def assemble(
+    weights: Mapping[str, NDArray[Any]],
+    config: Mapping[str, Any],
+    files: Mapping[str, bytes],
+    origin: str,
+    place: Path,
+) -> Checkpoint:
+    """Check what was read from ``place`` and put it together.
+
+    ``weights`` go by transformers' names without the leading ``model.``, in any floating-point type; a tied matrix may be
+    there under one of its names or under several.
+
+    Raises:
+        ModelError: another architecture, an option that the graphs do not have, or weights that are missing, unknown, of
+            the wrong shape or type, not finite, or different where the config says that they are tied.
+    """
+    architecture = read_architecture(config, place)
+    expected = expected_shapes(architecture)
+    share = _flag(config, "share_encoder_decoder_embeddings", True, place)
+    tied = _flag(config, "tie_word_embeddings", True, place)
+    known = {*expected, *POSITIONS} | ({SHARED} if share else set())
+    if unknown := weights.keys() - known:
+        raise ModelError(
+            f"{place} holds weights that a Marian model of this config does not have: {_some(unknown)}; "
+            "only models that transformers calls Marian can be compiled"
+        )
+    found = {name: _float32(name, value, place) for name, value in weights.items()}
+    for name in POSITIONS:
+        if name in found:
+            _check_positions(name, found.pop(name), architecture, place)
+    if found.get(BIAS, np.empty(0)).ndim == 2 and len(found[BIAS]) == 1:
+        found[BIAS] = found[BIAS][0]
+    _tie(found, share, tied, place)
+    if missing := expected.keys() - found.keys():
+        raise ModelError(f"{place} is not whole, it lacks the weights {_some(missing)}; fetch the checkpoint again")
+    for name, shape in expected.items():
+        if found[name].shape != shape:
+            raise ModelError(
+                f"{place}: {name} has the shape {list(found[name].shape)}, its config wants {list(shape)}; "
+                "weights and config.json must be of one model"
+            )
+    _check_vocabulary(files, architecture, place)
+    return Checkpoint(architecture, {name: found[name] for name in expected}, dict(config), dict(files), origin)
+
+
+def read_architecture(config: Mapping[str, Any], place: Path) -> Architecture:
+    """Sizes and options from a config in transformers' form.
+
+    Raises:
+        ModelError: not Marian, an option that the graphs do not have, or a size that is missing or impossible.
+    """
+    if (kind := config.get("model_type")) != "marian":
+        raise ModelError(
+            f"{place} holds a model of the type {kind!r}; only Marian models (model_type marian, such as opus-mt) "
+            "can be compiled"
+        )
+    for key, only in _FIXED.items():
+        if config.get(key, only) not in (only, None):
+            raise ModelError(
+                f"{place}: the config says {key} {config[key]!r}; Marian models are built with {only!r} only"
+            )
+    for key in ("quantization_config", "pruned_heads"):
+        if config.get(key):
+            raise ModelError(f"{place}: the config has {key}; give the unquantised, whole checkpoint")
+    activation = config.get("activation_function", "gelu")
+    if activation not in _ACTIVATIONS:
+        raise ModelError(
+            f"{place}: the activation function is {activation!r}; the graphs have {', '.join(sorted(_ACTIVATIONS))}"
+        )
+    width = _size(config, "d_model", place)
+    vocabulary = _size(config, "vocab_size", place)
+    architecture = Architecture(
+        d_model=width,
+        encoder_layers=_size(config, "encoder_layers", place, 1000),
+        decoder_layers=_size(config, "decoder_layers", place, 1000),
+        encoder_heads=_size(config, "encoder_attention_heads", place),
+        decoder_heads=_size(config, "decoder_attention_heads", place),
+        encoder_ffn=_size(config, "encoder_ffn_dim", place),
+        decoder_ffn=_size(config, "decoder_ffn_dim", place),
+        activation=_ACTIVATIONS[activation],
+        embedding_scale=math.sqrt(width) if _flag(config, "scale_embedding", False, place) else 1.0,
+        max_positions=_size(config, "max_position_embeddings", place),
+        source_vocabulary=vocabulary,
+        target_vocabulary=_size(config, "decoder_vocab_size", place)
+        if config.get("decoder_vocab_size")
+        else vocabulary,
+    )
+    for key in ("encoder_attention_heads", "decoder_attention_heads"):
+        if width % config[key]:
+            raise ModelError(
+                f"{place}: d_model {width} does not divide by {key} {config[key]}; fetch config.json again"
+            )
+    return architecture
+
+
+def sinusoids(positions: int, d_model: int) -> Array:
+    """Marian's positions as transformers computes them, [positions, d_model]: sines first, then cosines."""
+    column = np.arange(d_model)
+    angle = np.arange(positions)[:, None] / np.power(10_000, 2 * (column // 2) / d_model)
+    return np.concatenate([np.sin(angle[:, 0::2]), np.cos(angle[:, 1::2])], axis=1).astype(np.float32)
+
+
+def _float32(name: str, value: NDArray[Any], place: Path) -> Array:
+    if value.dtype.name not in ("float64", "float32", "float16", "bfloat16"):
+        raise ModelError(f"{place}: {name} is stored as {value.dtype}: quantised; give the checkpoint in fp32 or fp16")
+    array: Array = np.ascontiguousarray(value, dtype=np.float32)
+    # The extremes tell, without an array of flags as long as the weights.
+    if not (array.size and np.isfinite(array.min()) and np.isfinite(array.max())):
+        raise ModelError(f"{place}: {name} is empty or holds values that are not finite; fetch the checkpoint again")
+    return array
+
+
+def _check_positions(name: str, stored: Array, architecture: Architecture, place: Path) -> None:
+    computed = sinusoids(architecture.max_positions, architecture.d_model)
+    if stored.shape != computed.shape:
+        raise ModelError(
+            f"{place}: {name} has the shape {list(stored.shape)}, its config wants {list(computed.shape)}; "
+            "weights and config.json must be of one model"
+        )
+    if np.abs(stored - computed).max() > _POSITION_TOLERANCE:
+        raise ModelError(
+            f"{place}: {name} does not hold sinusoids; models with other or trained positions can't be compiled"
+        )
+
+
+def _tie(found: dict[str, Array], share: bool, tied: bool, place: Path) -> None:
+    """Give every name of a tied matrix the one array that was stored; stored copies must be equal."""
+    head = (HEAD,) if tied else ()
+    for group in ((SHARED, ENCODER, DECODER, *head),) if share else ((DECODER, *head),):
+        stored = [name for name in group if name in found]
+        for name in stored[1:]:
+            if not np.array_equal(found[name], found[stored[0]]):
+                raise ModelError(
+                    f"{place}: {stored[0]} and {name} differ, but the config ties them (share_encoder_decoder_embeddings "
+                    f"{share}, tie_word_embeddings {tied}); weights and config.json must be of one model"
+                )
+        if stored:
+            found |= dict.fromkeys(group, found[stored[0]])
+    found.pop(SHARED, None)
+
+
+def _check_vocabulary(files: Mapping[str, bytes], architecture: Architecture, place: Path) -> None:
+    target = "target_vocab.json" if "target_vocab.json" in files else "vocab.json"
+    for name, rows in (("vocab.json", architecture.source_vocabulary), (target, architecture.target_vocabulary)):
+        if name not in files:
+            continue
+        try:
+            entries = len(json.loads(files[name]))
+        except (ValueError, TypeError, RecursionError) as error:
+            raise ModelError(f"{place}: {name} is not readable JSON ({error}); fetch it again") from None
+        if entries > rows:
+            raise ModelError(
+                f"{place}: {name} has {entries} entries, the embedding {rows} rows; they must be of one model"
+            )
+
+
+def _size(config: Mapping[str, Any], key: str, place: Path, most: int = _LIMIT) -> int:
+    value = config.get(key)
+    if type(value) is not int or not 0 < value <= most:
+        raise ModelError(
+            f"{place}: the config says {key} {value!r}; expected a number from 1 to {most}; fetch it again"
+        )
+    return value
+
+
+def _flag(config: Mapping[str, Any], key: str, default: bool, place: Path) -> bool:
+    value = config.get(key, default)
+    if type(value) is not bool:
+        raise ModelError(f"{place}: the config says {key} {value!r}; expected true or false; fetch it again")
+    return value
+
+
+def _some(names: Iterable[str]) -> str:
+    """Three names, and how many more there are."""
+    ordered = sorted(names)
+    more = f" and {len(ordered) - 3} more" if len(ordered) > 3 else ""
+    return ", ".join(ordered[:3]) + more

@@ -1,0 +1,120 @@
+"""The weights of a directory as transformers writes it: safetensors, or PyTorch's own file where PyTorch is installed."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+from numpy.typing import NDArray
+from safetensors import SafetensorError, safe_open
+
+from pipeline.errors import ModelError
+from pipeline.nmt.settings import read_json
+
+Weights = dict[str, NDArray[Any]]
+
+_SAFETENSORS, _PYTORCH = "model.safetensors", "pytorch_model.bin"
+# ml_dtypes teaches numpy bfloat16, which safetensors asks it for by name.
+_FLOATS = {"F64": np.float64, "F32": np.float32, "F16": np.float16, "BF16": ml_dtypes.bfloat16}
+
+
+def has_safetensors(directory: Path) -> bool:
+    return _has(directory, _SAFETENSORS)
+
+
+def has_pytorch(directory: Path) -> bool:
+    return _has(directory, _PYTORCH)
+
+
+def can_read_pytorch() -> bool:
+    return importlib.util.find_spec("torch") is not None
+
+
+def read_safetensors(directory: Path) -> Weights:
+    """model.safetensors, or the files that model.safetensors.index.json lists; names without the leading ``model.``.
+
+    Raises:
+        ModelError: a file is missing, damaged or quantised, or a name is in two files.
+    """
+    return _read(directory, _SAFETENSORS, _read_safetensors)
+
+
+def read_pytorch(directory: Path) -> Weights:
+    """pytorch_model.bin, or the files that its index lists; nothing but tensors is unpickled.
+
+    Raises:
+        ModelError: PyTorch is not installed, or as ``read_safetensors``.
+    """
+    if not can_read_pytorch():
+        raise ModelError(
+            f"{directory} has its weights in {_PYTORCH} only, which PyTorch must read; install the extra: "
+            "pip install 'streaming-speech-translation[train]', or give the model as safetensors or as an fp32 ONNX export"
+        )
+    return _read(directory, _PYTORCH, _read_pytorch)
+
+
+def _has(directory: Path, name: str) -> bool:
+    return (directory / name).is_file() or (directory / f"{name}.index.json").is_file()
+
+
+def _read(directory: Path, name: str, read: Callable[[Path], Weights]) -> Weights:
+    if (directory / name).is_file():
+        return _shortened(read(directory / name), directory)
+    index = directory / f"{name}.index.json"
+    places = read_json(index, required=True).get("weight_map")
+    if not isinstance(places, dict) or not all(isinstance(file, str) for file in places.values()):
+        raise ModelError(f"{index} has no weight_map from weights to files; fetch it again")
+    weights: Weights = {}
+    for file in sorted(set(places.values())):
+        if Path(file).name != file:
+            raise ModelError(f"{index} names {file!r}, which is not a file of this directory; fetch it again")
+        shard = read(directory / file)
+        if wrong := [tensor for tensor in shard if places.get(tensor) != file]:
+            raise ModelError(f"{index} does not say that {wrong[0]} is in {file}; fetch both again")
+        weights |= shard
+    if missing := places.keys() - weights.keys():
+        raise ModelError(f"{index} promises {min(missing)}, {places[min(missing)]} lacks it; fetch both again")
+    return _shortened(weights, directory)
+
+
+def _shortened(weights: Weights, directory: Path) -> Weights:
+    short = {name.removeprefix("model."): array for name, array in weights.items()}
+    if len(short) != len(weights):
+        raise ModelError(f"{directory} holds a weight twice, with and without the prefix model.; fetch the model again")
+    return short
+
+
+def _read_safetensors(path: Path) -> Weights:
+    try:
+        with safe_open(path, framework="numpy") as file:
+            names = list(file.keys())
+            for name in names:
+                if (stored := file.get_slice(name).get_dtype()) not in _FLOATS:
+                    raise ModelError(
+                        f"{path}: {name} is stored as {stored}: quantised; give the checkpoint in fp32 or fp16"
+                    )
+            return {name: file.get_tensor(name) for name in names}
+    except (SafetensorError, OSError, ValueError) as error:
+        raise ModelError(f"{path} is not a readable safetensors file ({error}); fetch it again") from None
+
+
+def _read_pytorch(path: Path) -> Weights:
+    torch: Any = importlib.import_module("torch")
+    try:
+        tensors = torch.load(path, map_location="cpu", weights_only=True)
+    except (OSError, RuntimeError, ValueError, EOFError, KeyError, pickle.UnpicklingError) as error:
+        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        raise ModelError(f"{path} is not a readable file of PyTorch tensors ({reason}); fetch it again") from None
+    if not isinstance(tensors, dict) or not all(isinstance(value, torch.Tensor) for value in tensors.values()):
+        raise ModelError(f"{path} does not map names to tensors; expected what transformers saves")
+    if quantised := [name for name, value in tensors.items() if not value.is_floating_point()]:
+        raise ModelError(
+            f"{path}: {quantised[0]} is not floating point: quantised; give the checkpoint in fp32 or fp16"
+        )
+    return {name: value.float().numpy() for name, value in tensors.items()}

@@ -1,0 +1,70 @@
+"""What a directory with a Marian model is — transformers', ONNX's or Marian's own — and the checkpoint in it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from pipeline.errors import ModelError
+from pipeline.nmt.compiler.assemble import assemble, read_architecture
+from pipeline.nmt.compiler.checkpoint import Checkpoint
+from pipeline.nmt.compiler.huggingface import (
+    Weights,
+    has_pytorch,
+    has_safetensors,
+    read_pytorch,
+    read_safetensors,
+)
+from pipeline.nmt.settings import read_json
+
+_REQUIRED = ("source.spm", "target.spm", "vocab.json")
+_OPTIONAL = ("target_vocab.json", "generation_config.json", "tokenizer_config.json")
+
+
+def read_checkpoint(directory: Path, *, tokenizer: bool = True) -> Checkpoint:
+    """Read the Marian model in ``directory`` whole, and check it.
+
+    Where a directory holds a model in several forms, safetensors come first, then PyTorch's file if PyTorch is
+    installed. Without ``tokenizer``, the files of the tokenizer may be missing.
+
+    Raises:
+        ModelError: no such directory, nothing that can be read, or a model that is damaged, incomplete or not Marian.
+    """
+    if not os.path.isdir(directory):  # Path.is_dir raises for a name that is too long
+        raise ModelError(f"no such model directory: {directory}; give the folder that holds the checkpoint")
+    if has_safetensors(directory):
+        return _from_transformers(directory, read_safetensors, "safetensors", tokenizer)
+    if has_pytorch(directory):
+        return _from_transformers(directory, read_pytorch, "PyTorch", tokenizer)
+    raise ModelError(
+        f"{directory} holds no checkpoint; expected model.safetensors, pytorch_model.bin, an fp32 ONNX export, or an "
+        f"OPUS-MT archive's .npz; found {_listing(directory)}"
+    )
+
+
+def _from_transformers(directory: Path, read: Callable[[Path], Weights], origin: str, tokenizer: bool) -> Checkpoint:
+    config = read_json(directory / "config.json", required=True)
+    read_architecture(config, directory)  # another architecture is refused before its weights are read
+    return assemble(read(directory), config, _files(directory, tokenizer), origin, directory)
+
+
+def _files(directory: Path, required: bool) -> dict[str, bytes]:
+    """The tokenizer's and the search's files, byte for byte."""
+    missing = [name for name in _REQUIRED if not (directory / name).is_file()]
+    if required and missing:
+        raise ModelError(
+            f"{directory} lacks {', '.join(missing)}; copy them from the checkpoint that the model comes from"
+        )
+    try:
+        return {
+            name: (directory / name).read_bytes() for name in (*_REQUIRED, *_OPTIONAL) if (directory / name).is_file()
+        }
+    except OSError as error:
+        raise ModelError(f"a file of {directory} can't be read: {error}") from None
+
+
+def _listing(directory: Path) -> str:
+    names = sorted(path.name for path in directory.iterdir())
+    more = f" and {len(names) - 8} more" if len(names) > 8 else ""
+    return (", ".join(names[:8]) + more) or "nothing"
