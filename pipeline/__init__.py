@@ -12,7 +12,19 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pipeline.config import PipelineConfig, load_config
     from pipeline.errors import PipelineError, StageError
-    from pipeline.events import Delta, EndOfInput, PipelineEvent, Transcript
+    from pipeline.events import (
+        AudioLost,
+        Delta,
+        DeviceBack,
+        DeviceLost,
+        EndOfInput,
+        LoadChanged,
+        Notice,
+        Paused,
+        PipelineEvent,
+        Resumed,
+        Transcript,
+    )
     from pipeline.nmt.load import load_translation_model
     from pipeline.nmt.model import MarianModel
     from pipeline.nmt.stage import NmtStage
@@ -24,9 +36,16 @@ _HOMES = {
     "load_config": "config",
     "PipelineError": "errors",
     "StageError": "errors",
+    "AudioLost": "events",
     "Delta": "events",
+    "DeviceBack": "events",
+    "DeviceLost": "events",
     "EndOfInput": "events",
+    "LoadChanged": "events",
+    "Notice": "events",
+    "Paused": "events",
     "PipelineEvent": "events",
+    "Resumed": "events",
     "Transcript": "events",
     "MarianModel": "nmt.model",
     "NmtStage": "nmt.stage",
@@ -38,15 +57,22 @@ _HOMES = {
 }
 
 __all__ = [
+    "AudioLost",
     "Delta",
+    "DeviceBack",
+    "DeviceLost",
     "EndOfInput",
+    "LoadChanged",
     "MarianModel",
     "Models",
     "NmtStage",
+    "Notice",
+    "Paused",
     "PipelineConfig",
     "PipelineError",
     "PipelineEvent",
     "PipelineStats",
+    "Resumed",
     "SpeechTranslator",
     "StageError",
     "Transcript",

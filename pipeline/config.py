@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.errors import ConfigError
+from pipeline.overload import OverloadOptions
 from pipeline.resources import CONFIGS, named_configs
 from pipeline.vad.endpointing import EndpointingOptions
 
@@ -80,6 +81,7 @@ class PipelineConfig:
     asr: AsrConfig = field(default_factory=AsrConfig)
     nmt: NmtConfig = field(default_factory=NmtConfig)
     queues: QueueConfig = field(default_factory=QueueConfig)
+    overload: OverloadOptions = field(default_factory=OverloadOptions)
 
 
 # What the types alone cannot say: (section, key) → (smallest, largest).
@@ -106,6 +108,12 @@ _RANGES: dict[tuple[str, str], tuple[float, float]] = {
     ("queues", "segments"): (1, 10_000),
     ("queues", "transcripts"): (1, 10_000),
     ("queues", "events"): (1, 100_000),
+    ("overload", "behind_s"): (0.5, 3_600),
+    ("overload", "caught_up_s"): (0, 3_600),
+    ("overload", "max_segment_ms"): (1_000, 30_000),
+    ("overload", "beam_size"): (1, 20),
+    ("overload", "join_ms"): (0, 30_000),
+    ("overload", "backlog_s"): (1, 86_400),
 }
 _CHOICES: dict[tuple[str, str], tuple[object, ...]] = {
     ("vad", "frame_ms"): (10, 20, 30),
@@ -162,7 +170,7 @@ def parse_config(table: dict[str, Any], path: Path) -> PipelineConfig:
             values["model"] = str((path.parent / model).resolve())
         built[section] = kind(**values)
     config = PipelineConfig(**built)
-    _check_timings(config.vad, path)
+    _check_timings(config, path)
     return config
 
 
@@ -206,7 +214,8 @@ def _check_value(section: str, key: str, value: object, hint: object, path: Path
         raise ConfigError(f"{path}: {section}.{key} is empty; give a value or leave the key out")
 
 
-def _check_timings(vad: VadConfig, path: Path) -> None:
+def _check_timings(config: PipelineConfig, path: Path) -> None:
+    vad, overload = config.vad, config.overload
     if vad.cut_search_ms >= vad.max_segment_ms:
         raise ConfigError(
             f"{path}: vad.cut_search_ms ({vad.cut_search_ms}) must be less than vad.max_segment_ms ({vad.max_segment_ms})"
@@ -214,4 +223,12 @@ def _check_timings(vad: VadConfig, path: Path) -> None:
     if vad.pre_roll_ms + vad.trigger_ms + vad.min_speech_ms >= vad.max_segment_ms:
         raise ConfigError(
             f"{path}: vad.max_segment_ms ({vad.max_segment_ms}) leaves no room after pre-roll and trigger"
+        )
+    if overload.caught_up_s >= overload.behind_s:
+        raise ConfigError(
+            f"{path}: overload.caught_up_s ({overload.caught_up_s:g}) must be less than overload.behind_s ({overload.behind_s:g})"
+        )
+    if vad.pre_roll_ms + vad.trigger_ms + vad.min_speech_ms >= overload.max_segment_ms:
+        raise ConfigError(
+            f"{path}: overload.max_segment_ms ({overload.max_segment_ms}) leaves no room after pre-roll and trigger"
         )

@@ -130,5 +130,60 @@ class EndOfInput:
     duration_s: float = 0.0
 
 
-PipelineEvent = Transcript | Delta | EndOfInput
+@dataclass(frozen=True)
+class LoadChanged:
+    """The stages fell behind a live source, or caught up; see ``pipeline.overload`` for what they do about it."""
+
+    level: int
+    """0: all is as configured, 1: segments are shorter and searches narrower, 2: catching up."""
+    lag_s: float
+
+
+@dataclass(frozen=True)
+class AudioLost:
+    """Audio was lost: the device was not read in time, or the backlog is full."""
+
+    at_s: float
+    lost_s: float
+    """How much; 0 where the device does not say."""
+    reason: str
+
+
+@dataclass(frozen=True)
+class DeviceLost:
+    """The microphone delivers nothing more; until it is back, silence takes the place of what it would hear."""
+
+    at_s: float
+    device: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class DeviceBack:
+    """The microphone, or one of the same name, is heard again."""
+
+    at_s: float
+    device: str
+    away_s: float
+
+
+@dataclass(frozen=True)
+class Paused:
+    """Listening is paused; until ``Resumed``, silence takes the place of what would be heard."""
+
+    at_s: float
+
+
+@dataclass(frozen=True)
+class Resumed:
+    at_s: float
+
+
+SourceNotice = AudioLost | DeviceLost | DeviceBack | Paused | Resumed
+"""What happened to a live source. Reaches the reader at once, ahead of what is still being translated."""
+
+Notice = SourceNotice | LoadChanged
+"""About the run, not of its text: a sink that has no place for one ignores it."""
+
+PipelineEvent = Transcript | Delta | Notice | EndOfInput
 """What a sink or an embedding app receives."""

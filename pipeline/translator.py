@@ -3,26 +3,45 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
-from collections.abc import AsyncGenerator
+from collections import deque
+from collections.abc import AsyncGenerator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from types import TracebackType
+from typing import cast
 
 import numpy as np
 
 from pipeline.asr.stage import AsrStage
 from pipeline.asr.whisper import WhisperRecognizer, find_recognizer
-from pipeline.audio.source import CHUNK_SAMPLES, AudioSource
+from pipeline.audio.source import CHUNK_SAMPLES, AudioSource, LiveSource
 from pipeline.config import PipelineConfig
 from pipeline.errors import PipelineError, StageError
-from pipeline.events import SAMPLE_RATE, EndOfInput, PipelineEvent, Samples, SpeechSegment, Transcript
+from pipeline.events import (
+    SAMPLE_RATE,
+    AudioLost,
+    DeviceBack,
+    EndOfInput,
+    LoadChanged,
+    Notice,
+    PipelineEvent,
+    Samples,
+    SourceNotice,
+    SpeechSegment,
+    Transcript,
+)
 from pipeline.nmt.load import find_translation_model, load_translation_model
 from pipeline.nmt.model import MarianModel
 from pipeline.nmt.stage import NmtStage
+from pipeline.overload import LoadControl
 from pipeline.stats import PipelineStats
 from pipeline.vad.stage import VadStage
 from pipeline.worker import Worker
+
+# Notices that wait for a reader who has stopped reading; the newest are kept, and the counters have them all.
+_NOTICES = 256
 
 
 @dataclass(frozen=True)
@@ -66,9 +85,13 @@ class SpeechTranslator:
     ``events``, so read and feed from different tasks. One translator serves one stream.
     """
 
-    def __init__(self, config: PipelineConfig, models: Models | None = None) -> None:
-        """``models`` given are used instead of loading those that ``config`` names."""
-        self.config = config
+    def __init__(self, config: PipelineConfig, models: Models | None = None, *, live: bool = False) -> None:
+        """``models`` given are used instead of loading those that ``config`` names.
+
+        ``live`` says that the audio is fed as it is spoken: where the stages fall behind it, they do what
+        ``config.overload`` says to catch up (``pipeline.overload``).
+        """
+        self.config, self.live = config, live
         self.stats = PipelineStats()
         """Counters and timings, readable at any time."""
         self._models = models
@@ -76,6 +99,8 @@ class SpeechTranslator:
         self._outbox: asyncio.Queue[PipelineEvent | _Stopped] = asyncio.Queue(config.queues.events)
         self._stages: asyncio.Task[PipelineError | None] | None = None
         self._reporter: asyncio.Task[None] | None = None
+        self._load = LoadControl(config.overload)
+        self._notices: deque[Notice] = deque(maxlen=_NOTICES)
         self._ended = False
         self._feeding = asyncio.Lock()
 
@@ -125,7 +150,10 @@ class SpeechTranslator:
                 if self._ended:
                     raise ValueError("audio was fed after end() or cancel()")
                 # A copy: the caller may reuse its buffer.
-                await self._put(samples[start : start + CHUNK_SAMPLES].copy())
+                chunk = samples[start : start + CHUNK_SAMPLES].copy()
+                self.stats.received(len(chunk))
+                self._observe()
+                await self._put(chunk)
 
     async def end(self) -> None:
         """The input is over: everything fed is still translated, then ``events`` ends. Idempotent."""
@@ -147,8 +175,12 @@ class SpeechTranslator:
                     raise item.error
                 return
             yield item
+            self.stats.delivered(item)
+            self._observe()
             if isinstance(item, EndOfInput):
                 return
+            while self._notices:
+                yield self._notices.popleft()
 
     async def run(self, source: AudioSource, *, paced: bool = False) -> AsyncGenerator[PipelineEvent, None]:
         """Translate a whole source; ``paced`` holds a recording back to the speed at which it was spoken.
@@ -157,6 +189,11 @@ class SpeechTranslator:
             StageError: a stage failed.
             AudioError, DeviceError: the source broke; what came before has been translated and yielded.
         """
+        self.live = paced or isinstance(source, LiveSource)
+        if isinstance(source, LiveSource):
+            loop = asyncio.get_running_loop()
+            source.listen(lambda notice: _call_soon(loop, self._source_noticed, notice))
+            self.stats.backlog_s = lambda: source.backlog_s
         pump = asyncio.create_task(self._pump(source, paced))
         try:
             async for event in self.events():
@@ -166,6 +203,7 @@ class SpeechTranslator:
         finally:
             source.close()
             pump.cancel()
+            await asyncio.gather(pump, return_exceptions=True)
 
     async def cancel(self) -> None:
         """Stop at once: work in flight is abandoned, a waiting ``events`` ends. Idempotent."""
@@ -176,6 +214,7 @@ class SpeechTranslator:
         self._ended = True
         while not self._outbox.empty():
             self._outbox.get_nowait()
+        self._notices.clear()
         self._outbox.put_nowait(_Stopped(None))
 
     async def _pump(self, source: AudioSource, paced: bool) -> None:
@@ -196,6 +235,28 @@ class SpeechTranslator:
             raise error if isinstance(error, PipelineError) else StageError("audio", error) from error
         finally:
             worker.close()
+
+    def _observe(self) -> None:
+        """Look at the lag, and in a live run act on it."""
+        stats = self.stats
+        lag_s = stats.lag_s
+        stats.longest_lag_s = max(stats.longest_lag_s, lag_s)
+        if self.live and self._load.observe(lag_s):
+            stats.load_level = self._load.level
+            self._notify(LoadChanged(self._load.level, lag_s))
+
+    def _source_noticed(self, notice: SourceNotice) -> None:
+        if isinstance(notice, AudioLost):
+            self.stats.lost_s += notice.lost_s
+        self.stats.reconnections += isinstance(notice, DeviceBack)
+        self._notify(notice)
+
+    def _notify(self, notice: Notice) -> None:
+        """Hand a notice to the reader without waiting."""
+        if self._outbox.full():
+            self._notices.append(notice)
+        else:
+            self._outbox.put_nowait(notice)
 
     async def _put(self, item: Samples | EndOfInput) -> None:
         if self._stages is None:
@@ -220,11 +281,12 @@ class SpeechTranslator:
         segments: asyncio.Queue[SpeechSegment | EndOfInput] = asyncio.Queue(queues.segments)
         transcripts: asyncio.Queue[Transcript | EndOfInput] = asyncio.Queue(queues.transcripts)
         target = self.config.languages.target
+        outbox = cast("asyncio.Queue[PipelineEvent]", self._outbox)  # which the reader's end of it widens
         try:
             stages = (
-                VadStage(self.config.vad, self._inbox, segments, self.stats),
-                AsrStage(models.recognizer, segments, transcripts, self.stats),
-                NmtStage(models.translation, transcripts, self._outbox, target=target, stats=self.stats),  # type: ignore[arg-type]
+                VadStage(self.config.vad, self._inbox, segments, self.stats, self._load),
+                AsrStage(models.recognizer, segments, transcripts, self.stats, self._load),
+                NmtStage(models.translation, transcripts, outbox, target=target, stats=self.stats, load=self._load),
             )
             async with asyncio.TaskGroup() as group:
                 for stage in stages:
@@ -250,3 +312,9 @@ async def _guarded(stage: VadStage | AsrStage | NmtStage) -> None:
 
 def _outcome(stages: asyncio.Task[PipelineError | None]) -> PipelineError | None:
     return None if stages.cancelled() else stages.result()
+
+
+def _call_soon(loop: asyncio.AbstractEventLoop, function: Callable[[SourceNotice], None], notice: SourceNotice) -> None:
+    """Call on the loop, from any thread; not at all once the loop is closed."""
+    with contextlib.suppress(RuntimeError):
+        loop.call_soon_threadsafe(function, notice)

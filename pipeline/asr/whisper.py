@@ -52,12 +52,15 @@ class WhisperRecognizer:
                 f"the speech model {config.model} does not know the language {language!r}; it knows {known}"
             )
 
-    def transcribe(self, segment: SpeechSegment) -> Transcript:
-        """Recognise one segment; the transcript's ``rejected`` says if it must not be translated."""
+    def transcribe(self, segment: SpeechSegment, beam_size: int | None = None) -> Transcript:
+        """Recognise one segment; the transcript's ``rejected`` says if it must not be translated.
+
+        ``beam_size`` takes the place of the configured one.
+        """
         segments, _ = self._model.transcribe(
             segment.samples.astype(np.float32) / 32768.0,
             language=self.language,
-            beam_size=self.config.beam_size,
+            beam_size=beam_size or self.config.beam_size,
             # The endpointer did this already; text of the segment before must not leak into this one.
             vad_filter=False,
             condition_on_previous_text=False,

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Callable
+from typing import Protocol, runtime_checkable
 
-from pipeline.events import Samples
+from pipeline.events import Samples, SourceNotice
 
 CHUNK_SAMPLES = 1_600
 """Samples in a chunk at most: 100 ms, so that a recording at its own pace arrives as a microphone does."""
@@ -27,3 +28,15 @@ class AudioSource(Protocol):
 
     def close(self) -> None:
         """End the input and release its device: reads deliver at most what was received before, then None."""
+
+
+@runtime_checkable
+class LiveSource(AudioSource, Protocol):
+    """A source that does not wait for its reader, such as a microphone."""
+
+    @property
+    def backlog_s(self) -> float:
+        """Audio, in seconds, that was heard and not yet read."""
+
+    def listen(self, notify: Callable[[SourceNotice], None]) -> None:
+        """Have ``notify`` called, from any thread, with what happens to the source."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import re
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -160,10 +161,12 @@ class MarianModel:
         transcript: Transcript,
         target: str,
         on_start: OnStart | None = None,
+        beams: int | None = None,
     ) -> Iterator[Delta]:
         """Translate a transcript sentence by sentence, yielding one delta a target token.
 
         ``on_start`` receives the state of each sentence before its first run, so that another thread can terminate it.
+        ``beams`` keeps fewer hypotheses than the model was loaded with.
 
         The deltas' texts, joined, are the translation. The last delta of a sentence is its end token's; the last of all
         is ``final``. A blank transcript yields nothing.
@@ -188,7 +191,7 @@ class MarianModel:
             detokenizer = self.tokenizer.detokenizer()
             separator = " " if index and (_two_letters(target) or target) not in _UNSPACED else ""
             of_sentence: list[float] = []
-            for token in self._tokens(tuple(self.tokenizer.encode(sentence.strip(), code)), on_start):
+            for token in self._tokens(tuple(self.tokenizer.encode(sentence.strip(), code)), on_start, beams):
                 text = detokenizer.push(token.id)
                 if token.last:
                     text += detokenizer.flush()
@@ -215,13 +218,14 @@ class MarianModel:
                     heard_s=transcript.heard_s,
                 )
 
-    def _tokens(self, source: tuple[int, ...], on_start: OnStart | None) -> Iterator[Token]:
+    def _tokens(self, source: tuple[int, ...], on_start: OnStart | None, beams: int | None) -> Iterator[Token]:
         """The tokens of one sentence: from the cache, or generated within the time limit."""
         if (known := self.cache.get(source)) is not None:
             yield from known
             return
         stopwatch = _Stopwatch(self.time_limit_s or math.inf)
-        tokens = generate(self.decoder, source, self.generation, on_start, stopwatch.expired)
+        options = dataclasses.replace(self.generation, beams=min(beams or sys.maxsize, self.generation.beams))
+        tokens = generate(self.decoder, source, options, on_start, stopwatch.expired)
         found: list[Token] = []
         while True:
             with stopwatch:  # the reader's time between two tokens is not the sentence's
@@ -229,7 +233,7 @@ class MarianModel:
             if token is None:
                 return
             found.append(token)
-            if token.last and not stopwatch.expired():
+            if token.last and options == self.generation and not stopwatch.expired():
                 self.cache.put(source, tuple(found))
             yield token
 

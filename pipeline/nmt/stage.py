@@ -7,6 +7,7 @@ import asyncio
 from pipeline.events import Delta, EndOfInput, PipelineEvent, Transcript
 from pipeline.nmt.decoder import DecoderState
 from pipeline.nmt.model import MarianModel
+from pipeline.overload import LoadControl
 from pipeline.stats import PipelineStats
 from pipeline.worker import Worker
 
@@ -29,9 +30,11 @@ class NmtStage:
         *,
         target: str = "zh",
         stats: PipelineStats | None = None,
+        load: LoadControl | None = None,
     ) -> None:
         self.model, self.inbox, self.outbox, self.target = model, inbox, outbox, target
         self.stats = stats or PipelineStats()
+        self._load = load
 
     async def run(self) -> None:
         """Work until the end of input has been passed on."""
@@ -54,7 +57,8 @@ class NmtStage:
             if stopped:  # cancelled between two sentences, or before the first
                 state.terminate()
 
-        deltas = self.model.stream(transcript, self.target, started)
+        beams = self._load.measures.beam_size if self._load is not None else None
+        deltas = self.model.stream(transcript, self.target, started, beams)
 
         def step() -> Delta | None:
             with self.stats.busy("nmt"):

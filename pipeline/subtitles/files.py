@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from pipeline.errors import UsageError
-from pipeline.events import Delta, PipelineEvent, Transcript
+from pipeline.events import EndOfInput, PipelineEvent
 from pipeline.subtitles.cues import Cue, CueBuilder
 from pipeline.subtitles.lines import break_lines
 from pipeline.subtitles.sink import BlockFile, Sink
+
+_CAPITAL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
 class CueSink(ABC):
@@ -65,13 +68,13 @@ class TextSink(CueSink):
 
 
 class JsonlSink:
-    """Every event as it happens, one JSON object a line: ``type`` is transcript, delta or end."""
+    """Every event as it happens, one JSON object a line: ``type`` is transcript, delta, end or a notice's name."""
 
     def __init__(self, path: Path) -> None:
         self._file = BlockFile(path)
 
     def write(self, event: PipelineEvent) -> None:
-        kind = "transcript" if isinstance(event, Transcript) else "delta" if isinstance(event, Delta) else "end"
+        kind = "end" if isinstance(event, EndOfInput) else _CAPITAL.sub("_", type(event).__name__).lower()
         self._file.append(json.dumps({"type": kind, **_rounded(dataclasses.asdict(event))}, ensure_ascii=False) + "\n")
 
     def close(self) -> None:

@@ -46,8 +46,7 @@ class Endpointer:
         self._trigger = max(1, options.trigger_ms // frame)
         self._hangover = max(1, options.hangover_ms // frame)
         self._min_speech = max(1, options.min_speech_ms // frame)
-        self._max = options.max_segment_ms // frame
-        self._search = min(options.cut_search_ms // frame, self._max - 1)
+        self.limit(None)
         # Not in speech: the newest frames, enough for the trigger window and the pre-roll before it.
         self._waiting: deque[tuple[Samples, bool]] = deque(maxlen=self._trigger + self._pre_roll)
         self._open: list[tuple[Samples, bool]] = []
@@ -61,6 +60,12 @@ class Endpointer:
     @property
     def in_speech(self) -> bool:
         return self._in_speech
+
+    def limit(self, max_segment_ms: int | None) -> None:
+        """Cut at this length, where it is less than the configured one, until told otherwise; None ends that."""
+        options = self.options
+        self._max = min(options.max_segment_ms, max_segment_ms or options.max_segment_ms) // options.frame_ms
+        self._search = min(options.cut_search_ms // options.frame_ms, self._max - 1)
 
     def push(self, frame: Samples, is_speech: bool) -> list[SpeechSegment]:
         """One more frame; returns the segments that it completes (none, or one)."""
@@ -108,7 +113,8 @@ class Endpointer:
 
     def _cut(self) -> SpeechSegment:
         """Cut the open segment at the quietest frame near its limit; the rest stays open."""
-        first = len(self._open) - self._search
+        # Beyond the limit, where the limit has become shorter than what is open, any frame will do.
+        first = max(0, min(len(self._open), self._max) - self._search)
         energies = [_energy(frame) for frame, _ in self._open[first:]]
         at = first + int(np.argmin(energies)) + 1 if energies else len(self._open)
         segment = self._segment(self._open[:at], forced=True)

@@ -8,6 +8,7 @@ import numpy as np
 
 from pipeline.config import VadConfig
 from pipeline.events import EndOfInput, Samples, SpeechSegment
+from pipeline.overload import LoadControl
 from pipeline.stats import PipelineStats
 from pipeline.vad.endpointing import Endpointer
 from pipeline.vad.webrtc import WebRtcVad
@@ -27,9 +28,11 @@ class VadStage:
         inbox: asyncio.Queue[Samples | EndOfInput],
         outbox: asyncio.Queue[SpeechSegment | EndOfInput],
         stats: PipelineStats | None = None,
+        load: LoadControl | None = None,
     ) -> None:
         self.inbox, self.outbox = inbox, outbox
         self.stats = stats or PipelineStats()
+        self._load = load
         self._vad = WebRtcVad(config.mode, config.frame_ms)
         self._endpointer = Endpointer(config)
         self._rest: Samples = np.zeros(0, np.int16)
@@ -37,6 +40,8 @@ class VadStage:
     async def run(self) -> None:
         """Work until the end of input has been passed on."""
         while not isinstance(item := await self.inbox.get(), EndOfInput):
+            if self._load is not None:
+                self._endpointer.limit(self._load.measures.max_segment_ms)
             with self.stats.busy("vad"):
                 segments = self._push(item)
             for segment in segments:
@@ -47,6 +52,8 @@ class VadStage:
 
     async def _deliver(self, segment: SpeechSegment) -> None:
         self.stats.segment_closed(segment)
+        if segment.forced_cut and self._load is not None and self._load.measures.max_segment_ms is not None:
+            self.stats.shortened += 1
         await self.outbox.put(segment)
 
     def _push(self, chunk: Samples) -> list[SpeechSegment]:

@@ -1,0 +1,96 @@
+"""What the stages do when they fall behind a source that does not wait. Pure: lag in, measures out.
+
+    lag                     level   measure
+    up to behind_s            0     none
+    above behind_s            1     segments are cut sooner, so that text comes sooner; searches keep fewer hypotheses
+    above twice behind_s      2     as well: segments that wait and follow each other are recognised together
+
+A level ends when the lag has fallen to ``caught_up_s`` and, from the second to the first, to ``behind_s``. Audio is
+kept all the while, and what has been translated is never taken back.
+
+The second measure is what catches up: Whisper computes on a window of 30 s however short the segment (measured with the
+demo's recogniser: 0.20 s for one, two or three phrases in a call), so that joining n segments saves n - 1 windows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pipeline.events import SpeechSegment
+
+# Segments further apart than this belong to different thoughts, and joining them would recognise silence.
+_JOIN_GAP_S = 2.0
+
+
+@dataclass(frozen=True)
+class OverloadOptions:
+    """When a live run counts as behind, and what it does about it."""
+
+    # Lag, in seconds, above which the first measures are taken; the second at twice that.
+    behind_s: float = 5.0
+    # Lag at which all is as before again.
+    caught_up_s: float = 2.0
+    # While behind, a segment is cut here at the latest.
+    max_segment_ms: int = 8_000
+    # While behind, hypotheses that recognition and translation keep at most; 1 is greedy.
+    beam_size: int = 1
+    # Speech recognised in one call while catching up; 0 joins nothing. Whisper's window is 30 s.
+    join_ms: int = 28_000
+    # Audio of a microphone kept while it waits, in seconds: a minute in memory, the rest in a temporary file.
+    backlog_s: float = 3_600.0
+
+
+@dataclass(frozen=True)
+class Measures:
+    """What applies at one level; None and 0 change nothing."""
+
+    max_segment_ms: int | None = None
+    beam_size: int | None = None
+    join_ms: int = 0
+
+
+def next_level(level: int, lag_s: float, options: OverloadOptions) -> int:
+    """The level after one more observation of the lag. Rises at once, falls with hysteresis."""
+    starts = (options.behind_s, 2 * options.behind_s)
+    ends = (options.caught_up_s, options.behind_s)
+    risen = sum(lag_s > start for start in starts)
+    while level > risen and lag_s <= ends[level - 1]:
+        level -= 1
+    return max(level, risen)
+
+
+def measures(level: int, options: OverloadOptions) -> Measures:
+    """What the stages do at ``level``."""
+    if level == 0:
+        return Measures()
+    return Measures(options.max_segment_ms, options.beam_size, options.join_ms if level > 1 else 0)
+
+
+def joins(first: SpeechSegment, second: SpeechSegment, limit_ms: int) -> bool:
+    """True where two segments that follow each other may be recognised in one call of ``limit_ms``."""
+    return second.start_s - first.end_s <= _JOIN_GAP_S and (second.end_s - first.start_s) * 1000 <= limit_ms
+
+
+def joined(first: SpeechSegment, second: SpeechSegment) -> SpeechSegment:
+    """Both as one segment with the first one's id; between them is silence of the length that was there."""
+    gap = np.zeros(second.start_sample - first.start_sample - len(first.samples), np.int16)
+    samples = np.concatenate([first.samples, gap, second.samples])
+    return SpeechSegment(first.id, first.start_sample, samples, second.forced_cut)
+
+
+class LoadControl:
+    """The level that the stages work at; they read ``measures`` before each piece of work."""
+
+    def __init__(self, options: OverloadOptions) -> None:
+        self.options = options
+        self.level = 0
+        self.measures = Measures()
+
+    def observe(self, lag_s: float) -> bool:
+        """Take one observation of the lag; True where the level changed."""
+        level = next_level(self.level, lag_s, self.options)
+        changed = level != self.level
+        self.level, self.measures = level, measures(level, self.options)
+        return changed
