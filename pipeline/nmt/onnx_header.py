@@ -61,7 +61,7 @@ def read_precision(path: Path) -> str:
     sizes: Counter[str] = Counter()
     try:
         with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-            for number, value in _fields(data, 0, len(data)):
+            for number, value in fields(data, 0, len(data)):
                 if number == 7 and isinstance(value, tuple):
                     _count_weights(data, value, sizes)
     except (OSError, ValueError, IndexError, UnicodeDecodeError) as error:
@@ -75,16 +75,16 @@ def _count_weights(data: mmap.mmap, graph: tuple[int, int], sizes: Counter[str])
     """Add up the elements of a graph's initializers by type; blocks of MatMulNBits count as 4-bit."""
     packed: set[bytes] = set()
     tensors: list[tuple[bytes, int, int]] = []
-    for number, value in _fields(data, *graph):
+    for number, value in fields(data, *graph):
         if not isinstance(value, tuple):
             continue
         if number == 1:
-            node = [(n, data[v[0] : v[1]]) for n, v in _fields(data, *value) if isinstance(v, tuple) and n in (1, 4)]
+            node = [(n, data[v[0] : v[1]]) for n, v in fields(data, *value) if isinstance(v, tuple) and n in (1, 4)]
             if (4, b"MatMulNBits") in node:
                 packed.update(name for n, name in node if n == 1)
         elif number == 5:
             count, kind, name = 1, 0, b""
-            for n, v in _fields(data, *value):
+            for n, v in fields(data, *value):
                 if n == 1:
                     for size in [v] if isinstance(v, int) else _varints(data, *v):
                         count *= size
@@ -110,12 +110,12 @@ def _model(path: Path, data: mmap.mmap) -> OnnxHeader:
     ir_version = opset = 0
     inputs: dict[str, Port] = {}
     outputs: dict[str, Port] = {}
-    for number, value in _fields(data, 0, len(data)):
+    for number, value in fields(data, 0, len(data)):
         if number == 1 and isinstance(value, int):
             ir_version = value
         elif number == 8 and isinstance(value, tuple):
             domain, version = b"", 0
-            for inner, content in _fields(data, *value):
+            for inner, content in fields(data, *value):
                 if inner == 1 and isinstance(content, tuple):
                     domain = data[content[0] : content[1]]
                 elif inner == 2 and isinstance(content, int):
@@ -123,7 +123,7 @@ def _model(path: Path, data: mmap.mmap) -> OnnxHeader:
             if domain in (b"", b"ai.onnx"):
                 opset = version
         elif number == 7 and isinstance(value, tuple):
-            for inner, content in _fields(data, *value):
+            for inner, content in fields(data, *value):
                 if inner in (11, 12) and isinstance(content, tuple):
                     port = _port(data, *content)
                     (inputs if inner == 11 else outputs)[port.name] = port
@@ -135,23 +135,23 @@ def _model(path: Path, data: mmap.mmap) -> OnnxHeader:
 def _port(data: mmap.mmap, start: int, end: int) -> Port:
     name, dtype = "", "unknown"
     shape: list[int | str] = []
-    for number, value in _fields(data, start, end):
+    for number, value in fields(data, start, end):
         if number == 1 and isinstance(value, tuple):
             name = data[value[0] : value[1]].decode()
         elif number == 2 and isinstance(value, tuple):
-            for kind, tensor in _fields(data, *value):
+            for kind, tensor in fields(data, *value):
                 if kind != 1 or not isinstance(tensor, tuple):
                     continue
-                for inner, content in _fields(data, *tensor):
+                for inner, content in fields(data, *tensor):
                     if inner == 1 and isinstance(content, int):
                         dtype = _TYPES.get(content, f"type {content}")
                     elif inner == 2 and isinstance(content, tuple):
-                        shape = [_dimension(data, *dim) for n, dim in _fields(data, *content) if isinstance(dim, tuple)]
+                        shape = [_dimension(data, *dim) for n, dim in fields(data, *content) if isinstance(dim, tuple)]
     return Port(name, dtype, tuple(shape))
 
 
 def _dimension(data: mmap.mmap, start: int, end: int) -> int | str:
-    for number, value in _fields(data, start, end):
+    for number, value in fields(data, start, end):
         if number == 1 and isinstance(value, int):
             return value
         if number == 2 and isinstance(value, tuple):
@@ -159,7 +159,7 @@ def _dimension(data: mmap.mmap, start: int, end: int) -> int | str:
     return "?"
 
 
-def _fields(data: mmap.mmap, start: int, end: int) -> Iterator[tuple[int, int | tuple[int, int]]]:
+def fields(data: mmap.mmap, start: int, end: int) -> Iterator[tuple[int, int | tuple[int, int]]]:
     """(field number, integer or (start, end) of the bytes) of a message; nothing is copied."""
     at = start
     while at < end:

@@ -11,11 +11,13 @@ from pipeline.nmt.compiler.assemble import assemble, read_architecture
 from pipeline.nmt.compiler.checkpoint import Checkpoint
 from pipeline.nmt.compiler.huggingface import (
     Weights,
+    can_read_pytorch,
     has_pytorch,
     has_safetensors,
     read_pytorch,
     read_safetensors,
 )
+from pipeline.nmt.compiler.onnx_export import has_onnx, read_onnx
 from pipeline.nmt.settings import read_json
 
 _REQUIRED = ("source.spm", "target.spm", "vocab.json")
@@ -35,8 +37,10 @@ def read_checkpoint(directory: Path, *, tokenizer: bool = True) -> Checkpoint:
         raise ModelError(f"no such model directory: {directory}; give the folder that holds the checkpoint")
     if has_safetensors(directory):
         return _from_transformers(directory, read_safetensors, "safetensors", tokenizer)
-    if has_pytorch(directory):
+    if has_pytorch(directory) and (can_read_pytorch() or not has_onnx(directory)):
         return _from_transformers(directory, read_pytorch, "PyTorch", tokenizer)
+    if has_onnx(directory):
+        return _from_onnx(directory, tokenizer)
     raise ModelError(
         f"{directory} holds no checkpoint; expected model.safetensors, pytorch_model.bin, an fp32 ONNX export, or an "
         f"OPUS-MT archive's .npz; found {_listing(directory)}"
@@ -47,6 +51,12 @@ def _from_transformers(directory: Path, read: Callable[[Path], Weights], origin:
     config = read_json(directory / "config.json", required=True)
     read_architecture(config, directory)  # another architecture is refused before its weights are read
     return assemble(read(directory), config, _files(directory, tokenizer), origin, directory)
+
+
+def _from_onnx(directory: Path, tokenizer: bool) -> Checkpoint:
+    config = read_json(directory / "config.json", required=True)
+    weights, origin = read_onnx(directory, read_architecture(config, directory))
+    return assemble(weights, config, _files(directory, tokenizer), origin, directory)
 
 
 def _files(directory: Path, required: bool) -> dict[str, bytes]:

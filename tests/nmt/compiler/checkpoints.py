@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from safetensors.numpy import load_file, save_file
 
-from tests.conftest import SETTINGS, TINY
+from tests.conftest import LAYOUTS, SETTINGS, TINY
 
 Weights = dict[str, NDArray[Any]]
 
@@ -45,3 +45,12 @@ def write_checkpoint(folder: Path, weights: Weights | None = None, config: Mappi
 
 def half(weights: Weights) -> Weights:
     return {name: array.astype(np.float16) for name, array in weights.items()}
+
+
+def write_export(folder: Path, layout: str, below: str = "") -> Path:
+    """The tiny model as an ONNX export, its graphs in the folder ``below`` if one is named."""
+    write_settings(folder)
+    (folder / below).mkdir(exist_ok=True)
+    for name in LAYOUTS[layout]:
+        (folder / below / Path(name).name).write_bytes((TINY / name).read_bytes())
+    return folder
