@@ -20,7 +20,9 @@ from pipeline.audio.source import AudioSource
 from pipeline.cli import STARTED, main_program, standard_input
 from pipeline.config import PipelineConfig, load_config, with_overrides
 from pipeline.errors import UsageError
-from pipeline.subtitles.files import open_sinks
+from pipeline.latency.emissions import unit_of
+from pipeline.latency.log import LatencyLog, open_latency_log
+from pipeline.subtitles.files import FORMATS, open_sinks
 from pipeline.subtitles.sink import Sink, write_all
 from pipeline.subtitles.terminal import TerminalSink
 from pipeline.worker import Worker
@@ -38,6 +40,12 @@ def arguments() -> argparse.ArgumentParser:
     parser.add_argument("--fast", action="store_true", help="do not hold a recording back to its own pace")
     for kind in ("srt", "vtt", "jsonl"):
         parser.add_argument(f"--{kind}", type=Path, metavar="FILE", help=f"also write {kind.upper()}")
+    parser.add_argument(
+        "--latency-log",
+        type=Path,
+        metavar="FILE",
+        help="also write when what came: .jsonl for simulstream, .log for SimulEval",
+    )
     return parser
 
 
@@ -94,6 +102,9 @@ async def live(source: AudioSource, config: PipelineConfig, sinks: Sequence[Sink
         else:
             task.cancel()
 
+    for sink in sinks:
+        if isinstance(sink, LatencyLog):
+            sink.start(str(source.path) if isinstance(source, Recording) else "live", lambda: translator.stats.stream_s)
     loop.add_signal_handler(signal.SIGINT, interrupted)
     loop.add_signal_handler(signal.SIGTERM, interrupted)
     try:
@@ -119,9 +130,13 @@ def run(argv: list[str]) -> int:
     config = configured(options)
     source = open_source(options)
     console = Console(highlight=False)
-    paths = {kind: path for kind in ("srt", "vtt", "jsonl") if (path := getattr(options, kind)) is not None}
+    if options.latency_log and options.fast:
+        raise UsageError("--fast leaves no time to measure; give --latency-log without it")
+    unit = unit_of(config.languages.target)
+    formats = FORMATS | {"latency-log": partial(open_latency_log, unit=unit)}
+    paths = {kind: path for kind in formats if (path := getattr(options, kind.replace("-", "_"), None)) is not None}
     recording = source.path if isinstance(source, Recording) else None
-    sinks: list[Sink] = [*open_sinks(paths, recording), TerminalSink(console)]
+    sinks: list[Sink] = [*open_sinks(paths, recording, formats), TerminalSink(console)]
     try:
         summary = asyncio.run(live(source, config, sinks, paced=recording is not None and not options.fast))
     except asyncio.CancelledError:

@@ -14,7 +14,7 @@ demo's recogniser: 0.20 s for one, two or three phrases in a call), so that join
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -77,7 +77,7 @@ def joined(first: SpeechSegment, second: SpeechSegment) -> SpeechSegment:
     """Both as one segment with the first one's id; between them is silence of the length that was there."""
     gap = np.zeros(second.start_sample - first.start_sample - len(first.samples), np.int16)
     samples = np.concatenate([first.samples, gap, second.samples])
-    return SpeechSegment(first.id, first.start_sample, samples, second.forced_cut)
+    return replace(second, id=first.id, start_sample=first.start_sample, samples=samples)
 
 
 class LoadControl:

@@ -58,6 +58,11 @@ class PipelineStats:
         return self.audio_samples / SAMPLE_RATE
 
     @property
+    def stream_s(self) -> float:
+        """Wall-clock time since the stream began, which is when its first sample was spoken; 0 before any audio."""
+        return 0.0 if self._first_audio is None else self.clock() - self._first_audio
+
+    @property
     def lag_s(self) -> float:
         """How far the reader is behind what was heard: the age, in audio, of the oldest segment that has ended and is
         not yet wholly translated and read; without one, of the oldest audio that the VAD has not seen.
@@ -68,7 +73,7 @@ class PipelineStats:
             return 0.0
         heard_s = self.received_samples / SAMPLE_RATE + self.backlog_s()
         settled_s = min(self._pending.values(), default=self.audio_s)
-        return max(0.0, min(heard_s, self.clock() - self._first_audio) - settled_s)
+        return max(0.0, min(heard_s, self.stream_s) - settled_s)
 
     @contextmanager
     def busy(self, stage: str) -> Iterator[None]:

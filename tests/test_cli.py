@@ -130,6 +130,13 @@ WRONG = [
     (2, ["live", TRAVEL, "--config", "demo", "--srt", "/nowhere/out.srt"], "cannot write /nowhere/out.srt"),
     (2, ["live", TRAVEL, "--config", "demo", "--srt", "out", "--vtt", "out"], "out is the file for srt too"),
     (2, ["live", TRAVEL, "--config", "demo", "--srt", "x" * 300], "File name too long"),
+    (2, ["live", TRAVEL, "--config", "demo", "--latency-log", "out.txt"], "out.txt has no form that is known"),
+    (
+        2,
+        ["live", TRAVEL, "--config", "demo", "--latency-log", "a.jsonl", "--jsonl", "a.jsonl"],
+        "is the file for jsonl",
+    ),
+    (2, ["live", TRAVEL, "--config", "demo", "--fast", "--latency-log", "a.log"], "--fast leaves no time to measure"),
     (2, ["nmt", "--model", str(TINY), "--beams", "0"], "'0' is no whole number from 1 to 100"),
     (2, ["live", TRAVEL, "--config", "demo", "--fats"], "unrecognized arguments: --fats"),
     (1, ["live", __file__, "--config", "demo"], "is not audio that can be read"),

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from pipeline.errors import ModelError, UsageError
 from pipeline.events import Confidence, Delta, Transcript
+from pipeline.languages import TWO_LETTERS, spaced, two_letters
 from pipeline.nmt.cache import SentenceCache
 from pipeline.nmt.decoder import Decoder, load_decoder
 from pipeline.nmt.layout import find_layout
@@ -20,32 +21,9 @@ from pipeline.nmt.sentences import fit, split_sentences
 from pipeline.nmt.settings import generation_options, integer, read_json
 from pipeline.nmt.tokenizer import MarianTokenizer
 
-# ISO 639-3 codes that opus-mt's files use, and the two-letter codes that Whisper uses.
-_TWO_LETTERS = {
-    "eng": "en",
-    "zho": "zh",
-    "cmn": "zh",
-    "deu": "de",
-    "fra": "fr",
-    "spa": "es",
-    "ita": "it",
-    "por": "pt",
-    "rus": "ru",
-    "jpn": "ja",
-    "jap": "ja",
-    "kor": "ko",
-    "nld": "nl",
-    "pol": "pl",
-    "ukr": "uk",
-    "ara": "ar",
-    "tur": "tr",
-    "vie": "vi",
-}
 # Target codes of multilingual models, the preferred first.
 _PREFERRED_CODES = {"zh": ("cmn_Hans", "zho_Hans", "cmn", "zho", "zh")}
 _SURROGATE = re.compile("[\ud800-\udfff]")
-# Scripts without spaces between sentences.
-_UNSPACED = {"zh", "ja", "th", "lo", "km", "my"}
 
 
 class MarianModel:
@@ -115,7 +93,7 @@ class MarianModel:
         )
         decoder = load_decoder(layout, threads, use_cache=use_cache)
         _check_vocabulary(decoder.check(generation.start_token, generation.end_token), tokenizer, directory)
-        languages = _two_letters(names.get("source_lang")), _two_letters(names.get("target_lang"))
+        languages = two_letters(names.get("source_lang")), two_letters(names.get("target_lang"))
         return cls(
             tokenizer,
             decoder,
@@ -138,7 +116,7 @@ class MarianModel:
         candidates: tuple[str, ...] = (
             *_PREFERRED_CODES.get(target, ()),
             target,
-            *(long for long, two in _TWO_LETTERS.items() if two == target),
+            *(long for long, two in TWO_LETTERS.items() if two == target),
         )
         for code in candidates:
             if code in codes:
@@ -189,7 +167,7 @@ class MarianModel:
             at += len(sentence)
             end_s = transcript.start_s + duration * at / total
             detokenizer = self.tokenizer.detokenizer()
-            separator = " " if index and (_two_letters(target) or target) not in _UNSPACED else ""
+            separator = " " if index and spaced(target) else ""
             of_sentence: list[float] = []
             for token in self._tokens(tuple(self.tokenizer.encode(sentence.strip(), code)), on_start, beams):
                 text = detokenizer.push(token.id)
@@ -270,10 +248,3 @@ def _check_vocabulary(scores: int | None, tokenizer: MarianTokenizer, directory:
             f"{directory}: the vocabulary has {tokenizer.target_size} entries, the decoder scores {scores}; "
             "the files are of different models: copy them from one checkpoint"
         )
-
-
-def _two_letters(code: object) -> str | None:
-    if not isinstance(code, str) or not code:
-        return None
-    base = code.split("_")[0].split("-")[0].lower()
-    return _TWO_LETTERS.get(base, base if len(base) == 2 else None)

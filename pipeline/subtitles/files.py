@@ -6,7 +6,7 @@ import dataclasses
 import json
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -91,7 +91,9 @@ def _rounded(value: Any) -> Any:
 FORMATS: dict[str, Callable[[Path], Sink]] = {"srt": SrtSink, "vtt": VttSink, "jsonl": JsonlSink, "txt": TextSink}
 
 
-def open_sinks(paths: dict[str, Path], source: Path | None = None) -> list[Sink]:
+def open_sinks(
+    paths: dict[str, Path], source: Path | None = None, formats: Mapping[str, Callable[[Path], Sink]] = FORMATS
+) -> list[Sink]:
     """One sink for each format → path; if one cannot be opened, those before it are closed.
 
     Raises:
@@ -103,7 +105,7 @@ def open_sinks(paths: dict[str, Path], source: Path | None = None) -> list[Sink]
         for kind, path in paths.items():
             if (other := taken.get(path.resolve())) is not None:
                 raise UsageError(f"{path} is {other} too; give --{kind} a file of its own")
-            sinks.append(FORMATS[kind](path))
+            sinks.append(formats[kind](path))
             if path.is_file():  # a device may take several
                 taken[path.resolve()] = f"the file for {kind}"
     except BaseException:

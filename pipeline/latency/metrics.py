@@ -1,0 +1,132 @@
+"""The latency measures of simultaneous translation. Pure arithmetic; all times in milliseconds.
+
+A delay is the source time that had been consumed when a unit of the target (a word, or a character of unspaced text) was
+emitted. Delays in wall-clock time instead of source time give the computation-aware form of each measure.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pipeline.latency.emissions import Emission
+
+
+def average_lagging(delays: Sequence[float], source_ms: float, reference_units: int) -> float:
+    """AL: how far the text trails an ideal that spreads the reference evenly over the source.
+
+    (1/τ) Σ_{i ≤ τ} [d_i - (i - 1)·S/|reference|], where τ is the first i with d_i ≥ S, or the last i
+    (Ma et al. 2019, https://arxiv.org/abs/1810.08398; for speech Ren et al. 2020).
+
+    Raises:
+        ValueError: no delays, or a source or reference without length.
+    """
+    if not delays or source_ms <= 0 or reference_units <= 0:
+        raise ValueError(
+            f"{len(delays)} delays, a source of {source_ms} ms and {reference_units} reference units: all must be more than 0"
+        )
+    last = next((i for i, delay in enumerate(delays) if delay >= source_ms), len(delays) - 1)
+    ideal = source_ms / reference_units
+    return sum(delay - i * ideal for i, delay in enumerate(delays[: last + 1])) / (last + 1)
+
+
+def length_adaptive_average_lagging(delays: Sequence[float], source_ms: float, reference_units: int) -> float:
+    """LAAL: AL that does not reward too much text, by dividing by the longer of reference and output.
+
+    Papi et al. 2022, https://arxiv.org/abs/2206.05807; Polák et al. 2022, https://arxiv.org/abs/2204.06028.
+
+    Raises:
+        ValueError: see ``average_lagging``.
+    """
+    return average_lagging(delays, source_ms, max(len(delays), reference_units))
+
+
+def normalized_erasure(withdrawn_units: int, final_units: int) -> float:
+    """Units withdrawn for each unit of the final text: 0 for output that is only ever appended.
+
+    Arivazhagan et al. 2020, https://aclanthology.org/2020.iwslt-1.27.
+    """
+    return withdrawn_units / final_units if final_units else 0.0
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A reference sentence, already in units, and when it was spoken."""
+
+    units: tuple[str, ...]
+    start_ms: float
+    duration_ms: float
+
+
+@dataclass(frozen=True)
+class StreamScores:
+    """Means over the reference sentences that got any text."""
+
+    al_ms: float
+    laal_ms: float
+    computation_aware_al_ms: float
+    computation_aware_laal_ms: float
+    sentences: int
+    empty: int
+    """Reference sentences to which no text was assigned; they have no delay and are left out."""
+
+
+def stream_scores(emissions: Sequence[Emission], references: Sequence[Reference]) -> StreamScores | None:
+    """AL and LAAL a sentence of a long stream, averaged; None where no sentence got any text.
+
+    The stream's output is cut onto the reference sentences first; delays count from each sentence's start. With LAAL this
+    is StreamLAAL (Papi et al. 2024, https://aclanthology.org/2024.acl-long.202).
+    """
+    cuts = resegment([reference.units for reference in references], [emission.text for emission in emissions])
+    rows: list[tuple[float, float, float, float]] = []
+    for reference, begin, end in zip(references, [0, *cuts], cuts, strict=False):
+        if begin == end:
+            continue
+        heard = [emission.delay_ms - reference.start_ms for emission in emissions[begin:end]]
+        elapsed = [emission.elapsed_ms - reference.start_ms for emission in emissions[begin:end]]
+        source_ms, length = reference.duration_ms, len(reference.units)
+        rows.append(
+            (
+                average_lagging(heard, source_ms, length),
+                length_adaptive_average_lagging(heard, source_ms, length),
+                average_lagging(elapsed, source_ms, length),
+                length_adaptive_average_lagging(elapsed, source_ms, length),
+            )
+        )
+    if not rows:
+        return None
+    al, laal, aware_al, aware_laal = (statistics.fmean(column) for column in zip(*rows, strict=True))
+    return StreamScores(al, laal, aware_al, aware_laal, sentences=len(rows), empty=len(references) - len(rows))
+
+
+def resegment(references: Sequence[Sequence[str]], hypothesis: Sequence[str]) -> list[int]:
+    """Where to cut ``hypothesis`` so that its parts fit ``references`` best: the end of each part, as indices.
+
+    The cuts of a minimum edit distance to the references in a row (Matusov et al. 2005,
+    https://aclanthology.org/2005.iwslt-1.19). Takes time and memory of the product of both lengths.
+    """
+    reference = [unit for sentence in references for unit in sentence]
+    row = list(range(len(hypothesis) + 1))
+    # Operations of the best way to each cell: 0 pairs two units, 1 skips a reference unit, 2 one of the hypothesis.
+    ways = [bytearray([2]) * (len(hypothesis) + 1)]
+    for i, wanted in enumerate(reference, 1):
+        above, row = row, [i]
+        way = bytearray([1]) * (len(hypothesis) + 1)
+        for j, found in enumerate(hypothesis, 1):
+            costs = above[j - 1] + (wanted != found), above[j] + 1, row[j - 1] + 1
+            best = min(costs)
+            row.append(best)
+            way[j] = costs.index(best)
+        ways.append(way)
+    # Walking back, a part ends where its sentence's last reference unit is left.
+    ends: list[int] = []
+    i, j = len(reference), len(hypothesis)
+    for sentence in reversed(references):
+        ends.append(j)
+        first = i - len(sentence)
+        while i > first:
+            operation = ways[i][j]
+            i -= operation != 2
+            j -= operation != 1
+    return ends[::-1]

@@ -1,0 +1,47 @@
+"""The latency log of a real run at a recording's own pace."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import wave
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import PHRASES, read_wav
+
+SECONDS = 5
+
+
+@pytest.fixture
+def phrase(tmp_path: Path) -> Path:
+    """The first phrase of the recording, and the beginning of the second."""
+    path = tmp_path / "phrase.wav"
+    with wave.open(str(path), "wb") as file:
+        file.setparams((1, 2, 16_000, 0, "NONE", ""))
+        file.writeframes(read_wav(PHRASES)[: SECONDS * 16_000].tobytes())
+    return path
+
+
+def test_a_live_run_logs_when_what_it_shows_came(phrase: Path, tmp_path: Path) -> None:
+    outputs = ["--latency-log", tmp_path / "instances.log", "--jsonl", tmp_path / "out.jsonl"]
+    done = subprocess.run(
+        [sys.executable, "-m", "pipeline.live", phrase, "--config", "demo", *outputs],
+        capture_output=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr.decode()
+    # A clock that ran ahead of the audio, or stood still, would be told.
+    assert "faster than it was spoken" not in done.stderr.decode()
+    (line,) = [json.loads(line) for line in (tmp_path / "instances.log").read_text("utf-8").splitlines()]
+    events = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text("utf-8").splitlines()]
+    deltas = [event for event in events if event["type"] == "delta"]
+    assert line["prediction"] == "".join("".join(delta["text"] for delta in deltas).split()) != ""
+    assert line["delays"] == [
+        round(delta["heard_s"] * 1000, 1) for delta in deltas for character in delta["text"] if character.strip()
+    ]
+    assert line["elapsed"] == sorted(line["elapsed"])
+    assert all(elapsed >= delay for elapsed, delay in zip(line["elapsed"], line["delays"], strict=True))
+    assert line["source"] == [str(phrase)]
+    assert line["source_length"] == SECONDS * 1000

@@ -1,0 +1,116 @@
+"""The logs in the field's own readers and scorers, where they are installed; .ci/run installs all of them.
+
+simulstream and SimulEval name PyTorch and other large packages as requirements; what reads logs needs none of that.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from omnisteval.data import Word, load_hypothesis_jsonl
+from omnisteval.io import load_shortform_instances
+from omnisteval.scoring import ALScorer, LAALScorer
+
+from pipeline.events import Delta
+from pipeline.latency.emissions import Emission, TextSoFar, Unit, units
+from pipeline.latency.metrics import average_lagging, length_adaptive_average_lagging
+from tests.latency.streams import DURATION_S, REFERENCES, events, received_s, written
+
+UNITS: list[Unit] = ["char", "word"]
+needs_simulstream = pytest.mark.skipif(
+    importlib.util.find_spec("simulstream") is None, reason="simulstream is not installed; .ci/run does"
+)
+needs_simuleval = pytest.mark.skipif(
+    importlib.util.find_spec("simuleval") is None, reason="SimulEval is not installed; .ci/run does"
+)
+
+
+def expected(unit: Unit) -> list[Emission]:
+    text, times = TextSoFar(unit), received_s(unit)
+    for event in events(unit):
+        if isinstance(event, Delta):
+            text.push(event, next(times))
+    return text.emissions()
+
+
+def lagging(unit: Unit) -> dict[str, float]:
+    """Our AL and LAAL of the whole recording, by the names that SimulEval uses."""
+    emissions = expected(unit)
+    # SimulEval counts a reference's characters with its spaces; the Chinese one has none.
+    length = len(units(REFERENCES[unit], unit))
+    found = {}
+    for suffix, delays in (
+        ("", [emission.delay_ms for emission in emissions]),
+        ("_CA", [emission.elapsed_ms for emission in emissions]),
+    ):
+        found["AL" + suffix] = average_lagging(delays, DURATION_S * 1000, length)
+        found["LAAL" + suffix] = length_adaptive_average_lagging(delays, DURATION_S * 1000, length)
+    return found
+
+
+@pytest.mark.parametrize("unit", UNITS)
+def test_omnisteval_reads_every_unit_and_agrees(unit: Unit, tmp_path: Path) -> None:
+    path = tmp_path / "instances.log"
+    written(path, unit, streams=2)
+    first, second = load_hypothesis_jsonl(str(path), unit == "char", ["talk0", "talk1"], fix_emission_ca_flag=False)
+    assert first == second
+    assert all(isinstance(word, Word) for word in first)
+    assert [(word.text, word.emission_cu) for word in first] == [(e.text, e.delay_ms) for e in expected(unit)]
+    assert [word.emission_ca for word in first] == pytest.approx([e.elapsed_ms for e in expected(unit)], abs=0.05)
+    instances = load_shortform_instances(str(path), None, "delays", "elapsed", char_level=unit == "char")
+    found = {}
+    for suffix, aware in (("", False), ("_CA", True)):
+        found["AL" + suffix] = ALScorer(aware)(instances)
+        found["LAAL" + suffix] = LAALScorer(aware)(instances)
+    assert found == pytest.approx(lagging(unit), abs=0.1)
+
+
+@needs_simuleval
+@pytest.mark.parametrize("unit", UNITS)
+def test_simuleval_agrees(unit: Unit, tmp_path: Path) -> None:
+    from simuleval.evaluator import SentenceLevelEvaluator
+
+    written(tmp_path / "instances.log", unit, streams=2)
+    (tmp_path / "config.yaml").write_text("source_type: speech\ntarget_type: text\n")
+    options = SimpleNamespace(
+        score_only=True,
+        no_scoring=False,
+        output=str(tmp_path),
+        eval_latency_unit=unit,
+        latency_metrics=["AL", "LAAL"],
+        quality_metrics=[],
+        computation_aware=True,
+        no_use_ref_len=False,
+        no_progress_bar=True,
+    )
+    scores = SentenceLevelEvaluator.from_args(options).latency
+    # AL, LAAL without the clock come from the options, too: computation_aware makes both forms aware of it.
+    assert {name: value for name, value in scores.items() if name.endswith("_CA")} == pytest.approx(
+        {name: value for name, value in lagging(unit).items() if name.endswith("_CA")}, abs=0.1
+    )
+    options.computation_aware = False
+    assert SentenceLevelEvaluator.from_args(options).latency == pytest.approx(
+        {name: value for name, value in lagging(unit).items() if not name.endswith("_CA")}, abs=0.1
+    )
+
+
+@needs_simulstream
+@pytest.mark.parametrize("unit", UNITS)
+def test_simulstream_reads_every_unit(unit: Unit, tmp_path: Path) -> None:
+    from simulstream.metrics.readers import LogReader
+    from simulstream.metrics.stats import NormalizedErasure
+
+    written(tmp_path / "run.jsonl", unit, streams=2)
+    config: Any = SimpleNamespace(detokenizer_type="simuleval", latency_unit="spm")
+    reader = LogReader(config, str(tmp_path / "run.jsonl"), latency_unit=unit)
+    outputs = reader.final_outputs_and_latencies()
+    assert list(outputs) == ["talk0", "talk1"]
+    for output in outputs.values():
+        assert output.text_items(unit) == [emission.text for emission in expected(unit)]
+        assert output.ideal_delays == [emission.delay_ms / 1000 for emission in expected(unit)]
+        assert output.computational_aware_delays == pytest.approx([e.elapsed_ms / 1000 for e in expected(unit)])
+    assert NormalizedErasure().compute(reader) == 0
