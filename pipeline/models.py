@@ -1,10 +1,11 @@
-"""python -m pipeline.models: look at translation models."""
+"""python -m pipeline.models: list, fetch and look at models."""
 
 from __future__ import annotations
 
 import argparse
 import dataclasses
 import json
+import sys
 from pathlib import Path
 
 from pipeline.cli import main_program
@@ -14,18 +15,65 @@ from pipeline.nmt.inspection import as_text, inspect_model
 def arguments() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m pipeline.models", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    listing = commands.add_parser("list", help="show the models that configurations name, and what of them is here")
+    listing.add_argument(
+        "--config", action="append", default=[], metavar="FILE", help="one more configuration to look at"
+    )
+    listing.add_argument("--json", action="store_true", help="as JSON")
+    listing.set_defaults(run=run_list)
+    pull = commands.add_parser("pull", help="fetch models, or go on where that was interrupted")
+    pull.add_argument(
+        "name", metavar="NAME", help="a configuration (en-zh, or a TOML file), a hub id, or a Whisper size"
+    )
+    pull.add_argument("--revision", metavar="R", help="commit, tag or branch of a hub id's repository")
+    pull.set_defaults(run=run_pull)
     inspect = commands.add_parser("inspect", help="say what a model directory holds and whether it will run")
     inspect.add_argument("directory", type=Path, metavar="DIR")
     inspect.add_argument("--file-suffix", default="", help='precision, such as "_quantized"')
     inspect.add_argument("--json", action="store_true", help="the report as JSON")
+    inspect.set_defaults(run=run_inspect)
     return parser
+
+
+def run_list(options: argparse.Namespace) -> int:
+    from pipeline.catalog import as_table, named_models, state_of  # loads the recogniser's libraries
+    from pipeline.resources import named_configs
+
+    rows = [(model, state_of(model)) for model in named_models([*named_configs(), *options.config])]
+    if options.json:
+        fields = ("kind", "name", "revision", "configs")
+        found = [{key: getattr(model, key) for key in fields} | dataclasses.asdict(state) for model, state in rows]
+        print(json.dumps(found, ensure_ascii=False, indent=1))
+    else:
+        print(as_table(rows))
+    return 0
+
+
+def run_pull(options: argparse.Namespace) -> int:
+    from pipeline.catalog import models_called, pull  # loads the recogniser's libraries
+    from pipeline.progress import progress_bar
+
+    models = models_called(options.name, options.revision)
+    try:
+        with progress_bar() as progress:
+            done = [pull(model, progress) for model in models]
+    except KeyboardInterrupt:
+        print("interrupted; what arrived is kept: run this again and it goes on from there", file=sys.stderr)
+        raise
+    print("\n".join(done))
+    return 0
+
+
+def run_inspect(options: argparse.Namespace) -> int:
+    report = inspect_model(options.directory, options.file_suffix)
+    print(json.dumps(dataclasses.asdict(report), ensure_ascii=False, indent=1) if options.json else as_text(report))
+    return 0 if report.runs else 1
 
 
 def run(argv: list[str]) -> int:
     options = arguments().parse_args(argv)
-    report = inspect_model(options.directory, options.file_suffix)
-    print(json.dumps(dataclasses.asdict(report), ensure_ascii=False, indent=1) if options.json else as_text(report))
-    return 0 if report.runs else 1
+    status: int = options.run(options)
+    return status
 
 
 if __name__ == "__main__":

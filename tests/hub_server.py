@@ -1,4 +1,4 @@
-"""A local server that speaks the hub's protocol, as far as huggingface_hub 0.30 to 2.4 asks for a snapshot."""
+"""A local server that speaks the hub's protocol, as far as huggingface_hub 0.30 to 2.4 asks, and its faults."""
 
 from __future__ import annotations
 
@@ -6,20 +6,49 @@ import hashlib
 import http.server
 import json
 import threading
+from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
 COMMIT = "c" * 40
+# What the hub's .gitattributes send to large file storage, whose files are served from elsewhere.
+LARGE = (".bin", ".onnx", ".spm", ".safetensors", ".npz")
+
+
+@dataclass
+class Faults:
+    """What goes wrong, by file name."""
+
+    cut: dict[str, list[int]] = field(default_factory=dict)
+    """For each connection in turn, after how many bytes it breaks; when used up, all is well again."""
+    hold: dict[str, int] = field(default_factory=dict)
+    """After so many bytes nothing more comes; ``HubServer.held`` is set then, until the server closes."""
+    damaged: set[str] = field(default_factory=set)
+    """Arrives with its last byte changed."""
+    listed_sizes: dict[str, int] = field(default_factory=dict)
+    """The size that the listing gives instead of the right one."""
+    missing: set[str] = field(default_factory=set)
+    """Is listed, and then not there."""
+    deaf: set[str] = field(default_factory=set)
+    """Sent from its beginning, whatever range was asked for."""
+    no_hashes: bool = False
+    """The listing has names only."""
+    busy: bool = False
+    """Everything is answered with 503."""
 
 
 class HubServer:
-    """Serves repositories: id → {file name: path}. ``url`` goes into HF_ENDPOINT; ``requests`` logs what was asked."""
+    """Serves repositories: id → {file name: path}. ``url`` goes into HF_ENDPOINT."""
 
     def __init__(self, repositories: dict[str, dict[str, Path]]) -> None:
         self.repositories = repositories
+        self.faults = Faults()
         self.requests: list[str] = []
-        self.cut_after: int | None = None
-        """Bytes after which the next large file's connection breaks, once."""
+        """Method and path of each request."""
+        self.ranges: list[tuple[str, int]] = []
+        """Of each file's content that was asked for: its name, and the first byte."""
+        self.held = threading.Event()
+        self._closed = threading.Event()
         outer = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -39,30 +68,50 @@ class HubServer:
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
 
     def close(self) -> None:
+        self._closed.set()
         self._server.shutdown()
         self._server.server_close()
 
     def _answer(self, handler: http.server.BaseHTTPRequestHandler, body: bool) -> None:
         path = urlsplit(handler.path).path
         self.requests.append(f"{handler.command} {path}")
+        if self.faults.busy:
+            return self._refuse(handler, 503, "")
         for name, files in self.repositories.items():
             if path.startswith(f"/api/models/{name}/tree/"):
-                listing = [
-                    {"type": "file", "path": f, "size": p.stat().st_size, "oid": _sha1(p)} for f, p in files.items()
-                ]
-                return self._json(handler, listing)
+                return self._json(handler, [self._tree_entry(file, files[file]) for file in files])
             if path == f"/api/models/{name}" or path.startswith(f"/api/models/{name}/revision/"):
-                commit = _commit(path.rpartition("/")[2])
-                siblings = [{"rfilename": file} for file in files]
-                return self._json(handler, {"id": name, "sha": commit, "siblings": siblings})
+                if path.endswith("/nowhere"):
+                    return self._refuse(handler, 404, "RevisionNotFound")
+                siblings = [self._sibling(file, files[file]) for file in files]
+                return self._json(handler, {"id": name, "sha": _commit(path.rpartition("/")[2]), "siblings": siblings})
             if path.startswith(f"/{name}/resolve/"):
                 revision, file = path.removeprefix(f"/{name}/resolve/").split("/", 1)
-                if file in files:
-                    return self._file(handler, files[file], _commit(revision), body)
-        handler.send_response(404)
-        handler.send_header("X-Error-Code", "RepoNotFound")
+                if file in files and file not in self.faults.missing:
+                    return self._file(handler, file, files[file], _commit(revision), body)
+                return self._refuse(handler, 404, "EntryNotFound")
+            if path.startswith(f"/storage/{name}/"):
+                file = path.removeprefix(f"/storage/{name}/")
+                return self._content(handler, file, files[file], "", body)
+        return self._refuse(handler, 404, "RepoNotFound")
+
+    def _sibling(self, file: str, path: Path) -> dict[str, object]:
+        if self.faults.no_hashes:
+            return {"rfilename": file}
+        size = self.faults.listed_sizes.get(file, path.stat().st_size)
+        large = {"lfs": {"sha256": _sha256(path), "size": size, "pointerSize": 134}} if file.endswith(LARGE) else {}
+        return {"rfilename": file, "size": size, "blobId": _git_sha1(path), **large}
+
+    def _tree_entry(self, file: str, path: Path) -> dict[str, object]:
+        size = path.stat().st_size
+        large = {"lfs": {"oid": _sha256(path), "size": size, "pointerSize": 134}} if file.endswith(LARGE) else {}
+        return {"type": "file", "path": file, "size": size, "oid": _git_sha1(path), **large}
+
+    def _refuse(self, handler: http.server.BaseHTTPRequestHandler, status: int, code: str) -> None:
+        handler.send_response(status)
+        handler.send_header("X-Error-Code", code)
         handler.send_header("Content-Length", "0")
-        return handler.end_headers()
+        handler.end_headers()
 
     def _json(self, handler: http.server.BaseHTTPRequestHandler, value: object) -> None:
         data = json.dumps(value).encode()
@@ -72,27 +121,54 @@ class HubServer:
         handler.end_headers()
         handler.wfile.write(data)
 
-    def _file(self, handler: http.server.BaseHTTPRequestHandler, path: Path, commit: str, body: bool) -> None:
+    def _file(
+        self, handler: http.server.BaseHTTPRequestHandler, file: str, path: Path, commit: str, body: bool
+    ) -> None:
+        if not file.endswith(LARGE):
+            return self._content(handler, file, path, commit, body)
+        name = next(name for name, files in self.repositories.items() if files.get(file) == path)
+        handler.send_response(302)
+        # Another host than the hub, as the real one's storage is.
+        handler.send_header("Location", f"http://localhost:{self._server.server_port}/storage/{name}/{file}")
+        handler.send_header("X-Repo-Commit", commit)
+        handler.send_header("X-Linked-Size", str(path.stat().st_size))
+        handler.send_header("X-Linked-ETag", f'"{_sha256(path)}"')
+        handler.send_header("Content-Length", "0")
+        return handler.end_headers()
+
+    def _content(
+        self, handler: http.server.BaseHTTPRequestHandler, file: str, path: Path, commit: str, body: bool
+    ) -> None:
         data = path.read_bytes()
-        start = 0
-        if (asked := handler.headers.get("Range", "")).startswith("bytes=") and asked[6:].split("-")[0]:
-            start = int(asked[6:].split("-")[0])
+        if file in self.faults.damaged:
+            data = data[:-1] + bytes([data[-1] ^ 1])
+        asked = handler.headers.get("Range", "").removeprefix("bytes=").split("-")[0]
+        start = int(asked) if asked and file not in self.faults.deaf else 0
+        if body:
+            self.ranges.append((file, int(asked or 0)))
+        if start >= len(data):
+            return self._refuse(handler, 416, "")
         handler.send_response(206 if start else 200)
         handler.send_header("X-Repo-Commit", commit)
-        handler.send_header("ETag", f'"{_sha1(path)}"')
+        handler.send_header("ETag", f'"{_git_sha1(path)}"')
         handler.send_header("Accept-Ranges", "bytes")
         handler.send_header("Content-Length", str(len(data) - start))
         if start:
             handler.send_header("Content-Range", f"bytes {start}-{len(data) - 1}/{len(data)}")
         handler.end_headers()
         if not body:
-            return
-        if self.cut_after is not None and len(data) > self.cut_after:
-            handler.wfile.write(data[start : self.cut_after])
-            self.cut_after = None
+            return None
+        if self.faults.cut.get(file):
+            handler.wfile.write(data[start : start + self.faults.cut[file].pop(0)])
             handler.close_connection = True
-            return
+            return None
+        if file in self.faults.hold:
+            handler.wfile.write(data[start : start + self.faults.hold[file]])
+            self.held.set()
+            self._closed.wait()
+            return None
         handler.wfile.write(data[start:])
+        return None
 
 
 def _commit(revision: str) -> str:
@@ -100,5 +176,10 @@ def _commit(revision: str) -> str:
     return revision if len(revision) == 40 else COMMIT
 
 
-def _sha1(path: Path) -> str:
-    return hashlib.sha1(path.read_bytes()).hexdigest()
+def _sha256(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def _git_sha1(path: Path) -> str:
+    data = path.read_bytes()
+    return hashlib.sha1(b"blob %d\0" % len(data) + data).hexdigest()

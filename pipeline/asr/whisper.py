@@ -15,11 +15,13 @@ from pipeline.asr.guards import compression_ratio, rejection
 from pipeline.config import AsrConfig
 from pipeline.errors import ModelError, UsageError
 from pipeline.events import SpeechSegment, Transcript
-from pipeline.hub import resolve_model
+from pipeline.hub import FileSet, resolve_model
 
-_FILES = ("config.json", "model.bin", "tokenizer.json", "vocabulary.*")
-# Says how many mel bands a model takes; those of Whisper before large-v3 may lack it.
-_OPTIONAL_FILES = ("preprocessor_config.json",)
+RECOGNIZER_FILES = FileSet(
+    ("config.json", "model.bin", "tokenizer.json", "vocabulary.*"),
+    # Says how many mel bands a model takes; those of Whisper before large-v3 may lack it.
+    optional=("preprocessor_config.json",),
+)
 
 
 class WhisperRecognizer:
@@ -35,7 +37,7 @@ class WhisperRecognizer:
         """
         self.config, self.language = config, language
         directory = directory or find_recognizer(config)
-        if missing := [name for name in _FILES if not any(directory.glob(name))]:
+        if missing := RECOGNIZER_FILES.missing_from(directory):
             raise ModelError(
                 f"{directory} lacks {', '.join(missing)}: not a whole CTranslate2 Whisper model; "
                 "convert one with ct2-transformers-converter (with --copy_files tokenizer.json preprocessor_config.json)"
@@ -98,5 +100,9 @@ def find_recognizer(config: AsrConfig) -> Path:
     Raises:
         ModelError, DownloadError: see ``resolve_model``.
     """
-    model = config.model if os.path.isdir(config.model) else _SIZES.get(config.model, config.model)
-    return resolve_model(model, config.revision, _FILES, _OPTIONAL_FILES)
+    return resolve_model(recognizer_name(config), config.revision, RECOGNIZER_FILES)
+
+
+def recognizer_name(config: AsrConfig) -> str:
+    """The directory or hub id that the configuration means: a Whisper size stands for one."""
+    return config.model if os.path.isdir(config.model) else _SIZES.get(config.model, config.model)

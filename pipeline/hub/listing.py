@@ -1,0 +1,126 @@
+"""What a hub repository holds at one commit, with sizes and hashes, and which of its files make a model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatch
+from pathlib import Path
+
+from pipeline.errors import DownloadError, ModelError, PipelineError
+
+
+@dataclass(frozen=True)
+class FileSet:
+    """The files that make a model usable, as globs within its repository or directory."""
+
+    needed: tuple[str, ...]
+    optional: tuple[str, ...] = ()
+    """Taken where there are such."""
+
+    def missing_from(self, directory: Path) -> list[str]:
+        """The needed globs that match nothing there."""
+        return [pattern for pattern in self.needed if not any(directory.glob(pattern))]
+
+
+@dataclass(frozen=True)
+class RemoteFile:
+    """One file of a repository at one commit."""
+
+    name: str
+    size: int
+    digest: str
+    """Hex: SHA-256 of a large file (64 digits), git's SHA-1 of a small one (40). Also its name among the cache's blobs."""
+
+
+@dataclass(frozen=True)
+class Listing:
+    """A repository at one commit."""
+
+    model: str
+    revision: str | None
+    """What was asked for."""
+    commit: str
+    files: tuple[RemoteFile, ...]
+
+    def choose(self, choices: Sequence[FileSet], blobs: Path) -> list[RemoteFile]:
+        """The files of that choice which takes the fewest bytes beyond those in ``blobs``; the first of equal ones.
+
+        Raises:
+            ModelError: the repository has none of the choices.
+        """
+
+        def matching(*patterns: str) -> list[RemoteFile]:
+            return [file for file in self.files if any(fnmatch(file.name, pattern) for pattern in patterns)]
+
+        offered = [
+            matching(*choice.needed, *choice.optional)
+            for choice in choices
+            if all(matching(pattern) for pattern in choice.needed)
+        ]
+        if not offered:
+            missing = [pattern for pattern in choices[0].needed if not matching(pattern)]
+            raise ModelError(
+                f"{self.model} has no {', '.join(missing)}: a repository of another kind, or of other files; "
+                "choose another model, revision or file_suffix"
+            )
+        return min(offered, key=lambda files: sum(file.size for file in files if not (blobs / file.digest).exists()))
+
+
+def list_files(model: str, revision: str | None) -> Listing:
+    """What the hub has under a name. It is asked once, without retries: that there is no network is told at once.
+
+    Raises:
+        DownloadError: the hub cannot be reached, does not know the name or the revision, or gives no hashes.
+    """
+    from huggingface_hub import HfApi, constants
+    from huggingface_hub.errors import HfHubHTTPError, OfflineModeIsEnabled
+
+    way_on = f"run: {pull_command(model, revision)}; or use --config demo, which works offline"
+    try:
+        info = HfApi().model_info(model, revision=revision, files_metadata=True, timeout=constants.HF_HUB_ETAG_TIMEOUT)
+    except OfflineModeIsEnabled:
+        raise DownloadError(
+            f"{model} is not in the cache and HF_HUB_OFFLINE forbids to fetch it. Unset it and {way_on}"
+        ) from None
+    except HfHubHTTPError as error:
+        raise refused(model, error) from error
+    except Exception as error:  # the HTTP clients' errors share no base
+        raise DownloadError(
+            f"{model} is not in the cache and the hub cannot be reached ({constants.ENDPOINT}: {first_line(error)}). "
+            f"Connect and {way_on}"
+        ) from error
+    files = []
+    for sibling in info.siblings or []:
+        digest = sibling.lfs.sha256 if sibling.lfs else sibling.blob_id
+        if sibling.size is None or digest is None or len(digest) not in (40, 64):
+            raise DownloadError(
+                f"the hub at {constants.ENDPOINT} lists no size or hash for {sibling.rfilename} of {model}; "
+                "set HF_ENDPOINT to one that does, or give a model directory"
+            )
+        files.append(RemoteFile(sibling.rfilename, sibling.size, digest))
+    if not info.sha:
+        raise DownloadError(
+            f"the hub at {constants.ENDPOINT} names no commit for {model}; set HF_ENDPOINT to one that does"
+        )
+    return Listing(model, revision, info.sha, tuple(files))
+
+
+def pull_command(model: str, revision: str | None) -> str:
+    """The command that fetches a model."""
+    return f"python -m pipeline.models pull {model}" + (f" --revision {revision}" if revision else "")
+
+
+def refused(what: str, error: Exception) -> PipelineError:
+    """The hub answered, and not with what was asked for."""
+    if (getattr(getattr(error, "response", None), "status_code", 0)) >= 500:
+        return DownloadError(f"the hub cannot serve {what} at the moment ({first_line(error)}); try again later")
+    return DownloadError(
+        f"the hub refused {what} ({first_line(error)}); check the name and the revision, and for a private or gated "
+        "model that HF_TOKEN is set"
+    )
+
+
+def first_line(error: Exception) -> str:
+    """What an error of another library says, in one line."""
+    return str(error).strip().partition("\n")[0] or type(error).__name__

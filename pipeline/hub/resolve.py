@@ -1,0 +1,186 @@
+"""From a model's name to a directory: one that exists, a snapshot in the hub's cache, or one that is fetched now."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from pipeline.errors import DownloadError, ModelError
+from pipeline.hub.listing import FileSet, Listing, RemoteFile, first_line, list_files, pull_command
+from pipeline.hub.transfer import digest_of, fetch_blob, megabytes, size_of, unfinished
+from pipeline.progress import Progress, progress_bar
+
+
+def resolve_model(model: str, revision: str | None, *choices: FileSet) -> Path:
+    """The directory of a model: ``model`` itself if it is one, else a snapshot of the hub repository of that id.
+
+    Any of ``choices`` will do. What is cached is used without a connection. Otherwise that choice is fetched, with a
+    progress bar on standard error, which takes the fewest bytes.
+
+    Raises:
+        ModelError: a path that is no directory, not a hub id, or a repository that has none of the choices.
+        DownloadError: not in the cache, and it cannot be fetched.
+    """
+    if (directory := local_directory(model)) is not None:
+        return directory
+    if (snapshot := cached_model(model, revision, *choices)) is not None:
+        return snapshot
+    with progress_bar() as progress:
+        return fetch_model(model, revision, *choices, progress=progress)
+
+
+def local_directory(model: str) -> Path | None:
+    """``model`` if it is a directory, None if it may be a hub id.
+
+    Raises:
+        ModelError: it is neither.
+    """
+    if os.path.isdir(model):  # Path's own tests raise for a name that is too long
+        return Path(model)
+    if os.path.exists(model):
+        raise ModelError(f"{model} is a file; give the directory that holds the model")
+    if model.count("/") != 1 or model.startswith((".", "/", "~")):
+        raise ModelError(
+            f"no such model directory: {model}; give an existing directory, or a hub id such as owner/name"
+        )
+    # Imported here: only real models need it, and it takes a while.
+    from huggingface_hub.errors import HFValidationError
+    from huggingface_hub.utils import validate_repo_id
+
+    try:
+        validate_repo_id(model)
+    except HFValidationError as error:
+        raise ModelError(f"{model} is neither a directory nor a hub id: {error}") from None
+    return None
+
+
+def repository_folder(model: str) -> Path:
+    """Where the hub's cache keeps a repository, there or not."""
+    from huggingface_hub import constants
+    from huggingface_hub.file_download import repo_folder_name
+
+    return Path(constants.HF_HUB_CACHE) / repo_folder_name(repo_id=model, repo_type="model")
+
+
+def cached_snapshot(model: str, revision: str | None) -> Path | None:
+    """What the cache has of a repository at a revision, whole or not. It is named after the commit."""
+    from huggingface_hub import constants
+
+    folder = repository_folder(model)
+    name = revision or constants.DEFAULT_REVISION
+    reference = folder / "refs" / name
+    snapshot = folder / "snapshots" / (reference.read_text().strip() if reference.is_file() else name)
+    return snapshot if snapshot.is_dir() else None
+
+
+def cached_model(model: str, revision: str | None, *choices: FileSet) -> Path | None:
+    """The snapshot in the cache, if one of ``choices`` is there with all its files."""
+    snapshot = cached_snapshot(model, revision)
+    # A download that was cut off leaves a snapshot with files missing.
+    return snapshot if snapshot and any(not choice.missing_from(snapshot) for choice in choices) else None
+
+
+def fetch_model(model: str, revision: str | None, *choices: FileSet, progress: Progress) -> Path:
+    """Fetch one of ``choices`` of a repository into the hub's cache; the directory of its snapshot.
+
+    Files that the cache has are not fetched again. One that was cut off goes on where it ended, in this run or a later
+    one. What arrives is compared with the hub's size and hash before it gets its name.
+
+    Raises:
+        ModelError: the repository has none of the choices.
+        DownloadError: the hub cannot be reached or refuses, the disk is full, or what arrived is not what was listed.
+    """
+    from huggingface_hub.utils import WeakFileLock
+
+    listing = list_files(model, revision)
+    folder = repository_folder(model)
+    blobs, lock = folder / "blobs", folder.parent / ".locks" / folder.name / "fetch.lock"
+    files = listing.choose(choices, blobs)
+    with _disk_errors(folder):
+        blobs.mkdir(parents=True, exist_ok=True)
+        lock.parent.mkdir(parents=True, exist_ok=True)
+        # Two programs that start for the first time at once: the second waits and finds everything there.
+        with WeakFileLock(lock):
+            _fetch_blobs(listing, files, blobs, progress)
+        return _link(listing, files)
+
+
+def drop_damaged(snapshot: Path) -> list[str]:
+    """Compare a snapshot's files with their hashes, and remove what differs so that it is fetched again; their names.
+
+    A cache without links (Windows without the right to make them) does not know the hashes: nothing is compared there.
+    """
+    damaged = []
+    for path in sorted(snapshot.rglob("*")):
+        if path.is_symlink() and len(digest := Path(os.readlink(path)).name) in (40, 64):
+            blob = path.parent / os.readlink(path)
+            if not blob.is_file() or digest_of(blob, digest) != digest:
+                blob.unlink(missing_ok=True)
+                path.unlink()
+                damaged.append(path.relative_to(snapshot).as_posix())
+    return damaged
+
+
+def _fetch_blobs(listing: Listing, files: list[RemoteFile], blobs: Path, progress: Progress) -> None:
+    missing = [file for file in files if not (blobs / file.digest).exists()]
+    total = sum(file.size for file in missing)
+    to_come = total - sum(size_of(unfinished(blobs, file)) for file in missing)
+    if to_come > (free := shutil.disk_usage(blobs).free):
+        raise DownloadError(
+            f"{listing.model} takes {megabytes(to_come)} and the disk of {blobs} has {megabytes(free)} free; "
+            "make room, or set HF_HOME to a folder on another disk"
+        )
+    before = 0
+    for file in missing:
+
+        def arrived(size: int, before: int = before) -> None:
+            progress(f"fetching {listing.model}, {megabytes(total)}", (before + size) / total)
+
+        fetch_blob(listing, file, blobs, arrived)
+        before += file.size
+
+
+def _link(listing: Listing, files: list[RemoteFile]) -> Path:
+    """Let the hub's client arrange a snapshot of what is in the cache: it knows the layout, with links or without."""
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.utils import disable_progress_bars, enable_progress_bars
+
+    names = [file.name for file in files]
+    disable_progress_bars()
+    try:
+        snapshot = Path(snapshot_download(listing.model, revision=listing.revision, allow_patterns=names))
+    except Exception as error:  # the HTTP clients' errors share no base
+        if isinstance(error, OSError) and error.errno:
+            raise
+        raise DownloadError(
+            f"{listing.model} is fetched, but the hub failed when it was to be arranged ({first_line(error)}); "
+            f"run: {pull_command(listing.model, listing.revision)}"
+        ) from error
+    finally:
+        enable_progress_bars()
+    for file in files:
+        path = snapshot / file.name
+        # Made by that client from the hub's answer of just now, so it may be another file than the one that was checked.
+        whole = (
+            path.samefile(repository_folder(listing.model) / "blobs" / file.digest)
+            or digest_of(path, file.digest) == file.digest
+        )
+        if snapshot.name != listing.commit or not whole:
+            raise DownloadError(
+                f"{listing.model} changed on the hub while it was fetched; run: {pull_command(listing.model, listing.revision)}"
+            )
+    return snapshot
+
+
+@contextmanager
+def _disk_errors(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise DownloadError(
+            f"cannot write to the cache at {folder}: {error.strerror or error}. What arrived is kept; make room or give "
+            "the right to write, or set HF_HOME to another folder"
+        ) from error
