@@ -17,18 +17,18 @@ from pipeline.nmt.compiler.huggingface import (
     read_pytorch,
     read_safetensors,
 )
+from pipeline.nmt.compiler.marian_npz import has_npz, read_npz
 from pipeline.nmt.compiler.onnx_export import has_onnx, read_onnx
 from pipeline.nmt.settings import read_json
 
-_REQUIRED = ("source.spm", "target.spm", "vocab.json")
-_OPTIONAL = ("target_vocab.json", "generation_config.json", "tokenizer_config.json")
+_SENTENCEPIECE = ("source.spm", "target.spm")
 
 
 def read_checkpoint(directory: Path, *, tokenizer: bool = True) -> Checkpoint:
     """Read the Marian model in ``directory`` whole, and check it.
 
-    Where a directory holds a model in several forms, safetensors come first, then PyTorch's file if PyTorch is
-    installed. Without ``tokenizer``, the files of the tokenizer may be missing.
+    Where a directory holds a model in several forms, safetensors come first, then Marian's own file, PyTorch's if PyTorch
+    is installed, and ONNX. Without ``tokenizer``, the files of the tokenizer may be missing.
 
     Raises:
         ModelError: no such directory, nothing that can be read, or a model that is damaged, incomplete or not Marian.
@@ -37,6 +37,8 @@ def read_checkpoint(directory: Path, *, tokenizer: bool = True) -> Checkpoint:
         raise ModelError(f"no such model directory: {directory}; give the folder that holds the checkpoint")
     if has_safetensors(directory):
         return _from_transformers(directory, read_safetensors, "safetensors", tokenizer)
+    if has_npz(directory):
+        return _from_marian(directory, tokenizer)
     if has_pytorch(directory) and (can_read_pytorch() or not has_onnx(directory)):
         return _from_transformers(directory, read_pytorch, "PyTorch", tokenizer)
     if has_onnx(directory):
@@ -59,17 +61,27 @@ def _from_onnx(directory: Path, tokenizer: bool) -> Checkpoint:
     return assemble(weights, config, _files(directory, tokenizer), origin, directory)
 
 
-def _files(directory: Path, required: bool) -> dict[str, bytes]:
+def _from_marian(directory: Path, tokenizer: bool) -> Checkpoint:
+    if (directory / "source.bpe").is_file():
+        raise ModelError(f"{directory} has its text split by BPE (source.bpe); only SentencePiece models can be read")
+    weights, config, made = read_npz(directory)
+    return assemble(weights, config, _files(directory, tokenizer, _SENTENCEPIECE, ()) | made, "Marian npz", directory)
+
+
+def _files(
+    directory: Path,
+    required: bool,
+    names: tuple[str, ...] = (*_SENTENCEPIECE, "vocab.json"),
+    optional: tuple[str, ...] = ("target_vocab.json", "generation_config.json", "tokenizer_config.json"),
+) -> dict[str, bytes]:
     """The tokenizer's and the search's files, byte for byte."""
-    missing = [name for name in _REQUIRED if not (directory / name).is_file()]
+    missing = [name for name in names if not (directory / name).is_file()]
     if required and missing:
         raise ModelError(
             f"{directory} lacks {', '.join(missing)}; copy them from the checkpoint that the model comes from"
         )
     try:
-        return {
-            name: (directory / name).read_bytes() for name in (*_REQUIRED, *_OPTIONAL) if (directory / name).is_file()
-        }
+        return {name: (directory / name).read_bytes() for name in (*names, *optional) if (directory / name).is_file()}
     except OSError as error:
         raise ModelError(f"a file of {directory} can't be read: {error}") from None
 

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
+import pytest
 from numpy.typing import NDArray
 from safetensors.numpy import load_file, save_file
 
+from pipeline.errors import ModelError
+from pipeline.nmt.compiler.checkpoint import Checkpoint, expected_shapes
+from pipeline.nmt.compiler.source import read_checkpoint
 from tests.conftest import LAYOUTS, SETTINGS, TINY
 
 Weights = dict[str, NDArray[Any]]
@@ -19,6 +24,13 @@ Weights = dict[str, NDArray[Any]]
 def true_weights() -> Weights:
     """The tiny model's weights by the names that transformers saved them under."""
     return dict(load_file(TINY / "model.safetensors"))
+
+
+def weights_with_empty_pad() -> Weights:
+    """The same, but with zeros for <pad>, as all converted opus-mt models have: Marian itself has no such token."""
+    weights = true_weights()
+    weights["model.shared.weight"][-1] = 0
+    return weights
 
 
 def tiny_config() -> dict[str, Any]:
@@ -54,3 +66,163 @@ def write_export(folder: Path, layout: str, below: str = "") -> Path:
     for name in LAYOUTS[layout]:
         (folder / below / Path(name).name).write_bytes((TINY / name).read_bytes())
     return folder
+
+
+def write_with_pad_of(folder: Path, layout: str, checkpoint: Checkpoint) -> Path:
+    """The tiny model as an ONNX export, with the row of <pad> taken from ``checkpoint``."""
+    write_export(folder, layout)
+    for path in folder.glob("*.onnx"):
+        model = onnx.load(path)
+        for tensor in model.graph.initializer:
+            array = onnx.numpy_helper.to_array(tensor).copy()
+            if array.shape == (878, 48):
+                array[-1] = checkpoint.weights["decoder.embed_tokens.weight"][-1]
+            elif array.shape == (48, 878):
+                array[:, -1] = checkpoint.weights["lm_head.weight"][-1]
+            tensor.CopyFrom(onnx.numpy_helper.from_array(array, tensor.name))
+        onnx.save(model, path)
+    return folder
+
+
+# What Marian writes into special:model.yml; a trained model's has some 200 options, these are those that matter.
+MODEL_OPTIONS = """
+dec-cell-base-depth: 2
+dec-cell-high-depth: 1
+dec-depth: 2
+dim-emb: 48
+dim-vocabs:
+  - 877
+  - 877
+enc-depth: 2
+layer-normalization: false
+right-left: false
+tied-embeddings: false
+tied-embeddings-all: true
+tied-embeddings-src: false
+transformer-aan-depth: 2
+transformer-aan-nogate: false
+transformer-decoder-autoreg: self-attention
+transformer-dim-ffn: 128
+transformer-ffn-activation: swish
+transformer-ffn-depth: 2
+transformer-guided-alignment-layer: last
+transformer-heads: 4
+transformer-no-projection: false
+transformer-postprocess: dan
+transformer-postprocess-emb: d
+transformer-preprocess: ""
+transformer-tied-layers:
+  []
+transformer-train-position-embeddings: false
+type: transformer
+ulr: false
+ulr-dim-emb: 0
+version: v1.9.0 2020-03-10
+"""
+DECODING = """
+relative-paths: true
+models:
+  - opus.model1.npz.best-perplexity.npz
+vocabs:
+  - opus.vocab.yml
+  - opus.vocab.yml
+beam-size: 6
+normalize: 1
+word-penalty: 0
+"""
+NPZ = "opus.model1.npz.best-perplexity.npz"
+_PARTS = {
+    "self_attn.q_proj": "self_{}q",
+    "self_attn.k_proj": "self_{}k",
+    "self_attn.v_proj": "self_{}v",
+    "self_attn.out_proj": "self_{}o",
+    "self_attn_layer_norm": "self_Wo_ln_{}",
+    "encoder_attn.q_proj": "context_{}q",
+    "encoder_attn.k_proj": "context_{}k",
+    "encoder_attn.v_proj": "context_{}v",
+    "encoder_attn.out_proj": "context_{}o",
+    "encoder_attn_layer_norm": "context_Wo_ln_{}",
+    "fc1": "ffn_{}1",
+    "fc2": "ffn_{}2",
+    "final_layer_norm": "ffn_ffn_ln_{}",
+}
+
+
+def marian_weights() -> Weights:
+    """The tiny model as Marian would hold it: its own names, [in, out], vectors as rows, without <pad>."""
+    found: Weights = {}
+    for name, array in true_weights().items():
+        if name == "model.shared.weight":
+            found["Wemb"] = array[:-1]
+        elif name == "final_logits_bias":
+            found["decoder_ff_logit_out_b"] = array[:, :-1]
+        else:
+            side, _, layer, rest = name.removeprefix("model.").split(".", 3)
+            module, _, kind = rest.rpartition(".")
+            letter = {"weight": "scale", "bias": "bias"} if "norm" in module else {"weight": "W", "bias": "b"}
+            value = array.T if array.ndim == 2 else array[None]
+            found[f"{side}_l{int(layer) + 1}_{_PARTS[module].format(letter[kind])}"] = value
+    return found
+
+
+def write_archive(folder: Path, weights: Weights | None = None, options: str = MODEL_OPTIONS) -> Path:
+    """A directory as OPUS-MT's archives unpack to."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in ("source.spm", "target.spm"):
+        (folder / name).write_bytes((TINY / name).read_bytes())
+    stored = np.frombuffer(options.strip().encode() + b"\n\0", np.int8)
+    arrays: dict[str, Any] = marian_weights() if weights is None else weights
+    np.savez(folder / NPZ, **arrays, **{"special:model.yml": stored})
+    (folder / "decoder.yml").write_text(DECODING, "utf-8")
+    write_vocabulary(folder / "opus.vocab.yml", list(tiny_vocabulary())[:-1])
+    return folder
+
+
+def write_vocabulary(path: Path, pieces: list[str]) -> None:
+    lines = (f"{json.dumps(piece, ensure_ascii=False)}: {index}\n" for index, piece in enumerate(pieces))
+    path.write_text("".join(lines), "utf-8", newline="\n")
+
+
+def tiny_vocabulary() -> dict[str, int]:
+    table: dict[str, int] = json.loads((TINY / "vocab.json").read_text("utf-8"))
+    assert [*table.values()] == list(range(878))
+    assert [*table][-1] == "<pad>"
+    return table
+
+
+EMBEDDINGS = ("encoder.embed_tokens.weight", "decoder.embed_tokens.weight", "lm_head.weight")
+
+
+def expected_weights(saved: Weights) -> Weights:
+    """What transformers saved, under the names of the builder."""
+    short = {name.removeprefix("model."): array for name, array in saved.items()}
+    embedding, bias = short.pop("shared.weight"), short.pop("final_logits_bias")
+    return short | dict.fromkeys(EMBEDDINGS, embedding) | {"final_logits_bias": bias[0]}
+
+
+def assert_same_weights(checkpoint: Checkpoint, saved: Weights | None = None) -> None:
+    """Bit for bit those that transformers saved, or ``saved``."""
+    expected = expected_weights(true_weights() if saved is None else saved)
+    assert checkpoint.weights.keys() == expected.keys() == expected_shapes(checkpoint.architecture).keys()
+    for name, array in checkpoint.weights.items():
+        assert array.dtype == np.float32
+        assert array.flags.c_contiguous, name
+        np.testing.assert_array_equal(array, expected[name], err_msg=name)
+
+
+def refusal(directory: Path) -> str:
+    """Why a directory cannot be read."""
+    with pytest.raises(ModelError) as caught:
+        read_checkpoint(directory)
+    message = str(caught.value)
+    assert str(directory) in message
+    return message
+
+
+# As by a download that was cut, an empty file, and bytes of another kind.
+DAMAGES: tuple[Callable[[bytes], bytes], ...] = (
+    lambda data: data[:-4096],
+    lambda data: data[:100],
+    lambda data: b"",
+    lambda data: b"\xff" * len(data),
+)

@@ -1,0 +1,298 @@
+"""Marian's own model file, as OPUS-MT's archives ship it: model.npz with decoder.yml, vocabularies and SentencePiece models.
+
+What Marian calls its parameters and options is read from the models themselves (special:model.yml) and turned into the
+names and options of transformers, in the way that the published opus-mt checkpoints were converted: one row is added to
+the embeddings for <pad>, which starts the decoder and which Marian has no token for.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import zipfile
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+from numpy.typing import NDArray
+
+from pipeline.errors import ModelError
+from pipeline.nmt.compiler.assemble import BIAS, DECODER, ENCODER, HEAD, SHARED
+from pipeline.nmt.compiler.marian_vocabulary import read_vocabulary
+
+Weights = dict[str, NDArray[Any]]
+Options = Mapping[str, Any]
+
+_OPTIONS = "special:model.yml"
+# Options that change what is computed → the values under which it is what transformers computes. Where an older or newer
+# Marian does not write one, its default is the first. Those of recurrent models and of training have no effect.
+_FIXED: dict[str, tuple[Any, ...]] = {
+    "type": ("transformer",),
+    "right-left": ("false",),
+    "transformer-preprocess": ("",),
+    "transformer-postprocess": ("dan",),
+    "transformer-postprocess-emb": ("d", ""),
+    "transformer-postprocess-top": ("",),
+    "transformer-decoder-autoreg": ("self-attention",),
+    "transformer-train-position-embeddings": ("false",),
+    "transformer-no-projection": ("false",),
+    "transformer-no-bias": ("false",),
+    "transformer-no-affine": ("false",),
+    "transformer-pool": ("false",),
+    "transformer-ffn-depth": ("2",),
+    "transformer-decoder-ffn-depth": ("0", "2"),
+    "transformer-tied-layers": ([],),
+    "output-omit-bias": ("false",),
+    "ulr": ("false",),
+    "lemma-dim-emb": ("0",),
+}
+# Marian's gelu is x·sigmoid(1.702 x), which is not transformers' gelu.
+_ACTIVATIONS = ("swish", "relu")
+_BLOCKS = {"self": "self_attn", "context": "encoder_attn"}
+_LAYER = re.compile(r"(encoder|decoder)_l([1-9]\d{0,3})_(.+)")
+_SOURCE_LANGUAGE = re.compile(r"^\* source language\(s\): *(\w+) *$", re.MULTILINE)
+_TARGET_LANGUAGE = re.compile(r"^\* target language\(s\): *(\w+) *$", re.MULTILINE)
+# Marian sets no limit; the published conversions have 512, or d_model where that is more.
+_POSITIONS = 512
+
+
+def has_npz(directory: Path) -> bool:
+    return any(True for _ in directory.glob("*.npz"))
+
+
+def read_npz(directory: Path) -> tuple[Weights, dict[str, Any], dict[str, bytes]]:
+    """(weights by transformers' names, config, settings files) of an unpacked archive.
+
+    Raises:
+        ModelError: a file is missing or damaged, or an option makes the model another than transformers' Marian.
+    """
+    decoding = _read_yaml(directory / "decoder.yml") if (directory / "decoder.yml").is_file() else {}
+    path = _named_file(directory, decoding, "models", "*.npz")[0]
+    arrays = _read_arrays(path)
+    options = _read_options(arrays.pop(_OPTIONS, None), path)
+    shared = _flag(options, "tied-embeddings-all") or _flag(options, "tied-embeddings-src")
+    tied = _flag(options, "tied-embeddings-all") or _flag(options, "tied-embeddings")
+    # Taken out one by one: what is copied below need not be held twice.
+    weights = {_transformers_name(name): _transformers_array(name, arrays.pop(name)) for name in list(arrays)}
+    rows = _add_pad(weights, SHARED if shared else ENCODER, SHARED if shared else DECODER, path)
+    tables = _read_vocabularies(directory, decoding, shared, rows)
+    pad, end = rows[1], tables[-1]["</s>"]
+    config = _config(options, rows, path) | {
+        "share_encoder_decoder_embeddings": shared,
+        "tie_word_embeddings": tied,
+        "pad_token_id": pad,
+        "decoder_start_token_id": pad,
+        "eos_token_id": end,
+        "forced_eos_token_id": end,
+    }
+    return weights, config, _settings(directory, decoding, tables, pad, end)
+
+
+def _read_arrays(path: Path) -> Weights:
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            return {name: file[name] for name in file.files}
+    except (OSError, ValueError, KeyError, EOFError, TypeError, AttributeError, MemoryError) as error:
+        raise ModelError(f"{path} is not a readable Marian model ({error}); unpack the archive again") from None
+    except (zipfile.BadZipFile, zlib.error, NotImplementedError) as error:
+        raise ModelError(f"{path} is damaged ({error}); unpack the archive again") from None
+
+
+def _read_options(stored: NDArray[Any] | None, path: Path) -> dict[str, Any]:
+    """What special:model.yml says, checked; all values are strings, as YAML writes them."""
+    if stored is None:
+        raise ModelError(f"{path} has no {_OPTIONS}, which says what the model is; expected a file that Marian saved")
+    try:
+        options = yaml.load(stored.tobytes().rstrip(b"\0").decode("utf-8"), yaml.BaseLoader)
+    except (ValueError, RecursionError, yaml.YAMLError) as error:
+        raise ModelError(f"{path}: {_OPTIONS} is not readable ({error}); unpack the archive again") from None
+    if not isinstance(options, dict):
+        raise ModelError(f"{path}: {_OPTIONS} does not map options to values; unpack the archive again")
+    for key, allowed in _FIXED.items():
+        if options.get(key, allowed[0]) not in allowed:
+            raise ModelError(
+                f"{path} was trained with --{key} {options[key]}; only models with {allowed[0]!r} there compute what "
+                "transformers' Marian does"
+            )
+    if (activation := options.get("transformer-ffn-activation", "swish")) not in _ACTIVATIONS:
+        raise ModelError(
+            f"{path} was trained with --transformer-ffn-activation {activation}; the graphs have {' and '.join(_ACTIVATIONS)}"
+        )
+    return options
+
+
+def _transformers_name(name: str) -> str:
+    """Marian's name of a parameter → transformers'; unknown ones keep theirs, and are refused for it."""
+    whole = {
+        "Wemb": SHARED,
+        "encoder_Wemb": ENCODER,
+        "decoder_Wemb": DECODER,
+        "decoder_ff_logit_out_b": BIAS,
+        "decoder_ff_logit_out_W": HEAD,
+        "decoder_ff_logit_out_Wt": HEAD,
+    }
+    if name in whole:
+        return whole[name]
+    if not (layer := _LAYER.fullmatch(name)):
+        return name
+    prefix, rest = f"{layer[1]}.layers.{int(layer[2]) - 1}", layer[3]
+    if match := re.fullmatch(r"(self|context)_([Wb])([qkvo])", rest):
+        projection = "out" if match[3] == "o" else match[3]
+        return f"{prefix}.{_BLOCKS[match[1]]}.{projection}_proj.{_kind(match[2])}"
+    if match := re.fullmatch(r"(self|context)_Wo_ln_(scale|bias)", rest):
+        return f"{prefix}.{_BLOCKS[match[1]]}_layer_norm.{_kind(match[2])}"
+    if match := re.fullmatch(r"ffn_([Wb])([12])", rest):
+        return f"{prefix}.fc{match[2]}.{_kind(match[1])}"
+    if match := re.fullmatch(r"ffn_ffn_ln_(scale|bias)", rest):
+        return f"{prefix}.final_layer_norm.{_kind(match[1])}"
+    return name
+
+
+def _kind(letter: str) -> str:
+    return "weight" if letter in ("W", "scale") else "bias"
+
+
+def _transformers_array(name: str, array: NDArray[Any]) -> NDArray[Any]:
+    """Marian multiplies rows by matrices, [in, out], and stores vectors as [1, n]; embeddings are [rows, d_model]."""
+    if array.ndim == 2 and array.shape[0] == 1:
+        return array.reshape(-1)
+    embedding = name.endswith("Wemb") or name == "decoder_ff_logit_out_Wt"
+    return array if embedding or array.ndim != 2 else array.T
+
+
+def _add_pad(weights: Weights, source: str, target: str, path: Path) -> tuple[int, int]:
+    """Add the row of <pad>, zero, to embeddings and output; returns the rows before, of source and target."""
+    for name in {source, target, BIAS}:
+        if name not in weights or weights[name].ndim != (1 if name == BIAS else 2):
+            raise ModelError(f"{path} is not whole: it has no {name} of the expected form; unpack the archive again")
+    rows = len(weights[source]), len(weights[target])
+    for name in {source, target, BIAS, HEAD} & weights.keys():
+        array = weights[name]
+        weights[name] = np.concatenate([array, np.zeros((1, *array.shape[1:]), array.dtype)])
+    return rows
+
+
+def _config(options: Options, rows: tuple[int, int], path: Path) -> dict[str, Any]:
+    width, ffn = _number(options, "dim-emb", path), _number(options, "transformer-dim-ffn", path)
+    decoder_ffn = (
+        _number(options, "transformer-decoder-dim-ffn", path) if "transformer-decoder-dim-ffn" in options else 0
+    )
+    heads = _number(options, "transformer-heads", path)
+    return {
+        "model_type": "marian",
+        "architectures": ["MarianMTModel"],
+        "d_model": width,
+        "encoder_layers": _number(options, "enc-depth", path),
+        "decoder_layers": _number(options, "dec-depth", path),
+        "encoder_attention_heads": heads,
+        "decoder_attention_heads": heads,
+        "encoder_ffn_dim": ffn,
+        "decoder_ffn_dim": decoder_ffn or ffn,
+        "activation_function": options.get("transformer-ffn-activation", "swish"),
+        "scale_embedding": True,
+        "max_position_embeddings": max(_POSITIONS, width),
+        "vocab_size": rows[0] + 1,
+        "decoder_vocab_size": rows[1] + 1,
+        "bos_token_id": 0,
+        "is_encoder_decoder": True,
+    }
+
+
+def _read_vocabularies(directory: Path, decoding: Options, shared: bool, rows: tuple[int, int]) -> list[dict[str, int]]:
+    """One vocabulary for both sides, or the source's and the target's, with <pad> added at the end."""
+    paths = _named_file(directory, decoding, "vocabs", "*vocab.yml")
+    paths = [paths[0]] if paths[0] == paths[-1] else [paths[0], paths[-1]]
+    if shared and len(paths) > 1:
+        raise ModelError(
+            f"{directory} has two vocabularies, but one embedding for both sides; they must be of one model"
+        )
+    tables = [read_vocabulary(path) for path in paths]
+    for path, table, side in ((paths[0], tables[0], 0), (paths[-1], tables[-1], 1)):
+        if len(table) != rows[side]:
+            raise ModelError(
+                f"{path} has {len(table)} pieces, the embedding {rows[side]} rows; they must be of one model"
+            )
+    for path, table in zip(paths, tables, strict=True):
+        if "<pad>" in table:
+            raise ModelError(f"{path} has a <pad> of its own, which must be left to start the decoder with zeros")
+        table["<pad>"] = len(table)
+    return tables
+
+
+def _settings(directory: Path, decoding: Options, tables: list[dict[str, int]], pad: int, end: int) -> dict[str, bytes]:
+    """The files that transformers would have, made from decoder.yml and the vocabularies."""
+    generation: dict[str, Any] = {
+        "bad_words_ids": [[pad]],
+        "decoder_start_token_id": pad,
+        "eos_token_id": end,
+        "forced_eos_token_id": end,
+        "max_length": _POSITIONS,
+        "pad_token_id": pad,
+    }
+    beams, exponent = str(decoding.get("beam-size", "")), str(decoding.get("normalize", ""))
+    if beams.isdecimal() and int(beams):
+        generation["num_beams"] = int(beams)
+    if re.fullmatch(r"\d{1,2}(\.\d{1,6})?", exponent):
+        generation["length_penalty"] = float(exponent)  # both divide a score by length to this power
+    card = directory / "README.md"
+    text = card.read_text("utf-8", "replace") if card.is_file() else ""
+    source, target = _SOURCE_LANGUAGE.search(text), _TARGET_LANGUAGE.search(text)
+    tokenizer = {
+        "separate_vocabs": len(tables) > 1,
+        "model_max_length": _POSITIONS,
+        **({"source_lang": source[1]} if source else {}),
+        **({"target_lang": target[1]} if target else {}),
+    }
+    names = ("vocab.json", "target_vocab.json")
+    files = {name: _json(table) for name, table in zip(names, tables, strict=False)}
+    return files | {"generation_config.json": _json(generation), "tokenizer_config.json": _json(tokenizer)}
+
+
+def _json(value: dict[str, Any]) -> bytes:
+    return json.dumps(value, ensure_ascii=False, indent=0).encode("utf-8")
+
+
+def _named_file(directory: Path, decoding: Options, key: str, pattern: str) -> list[Path]:
+    """The files that decoder.yml names under ``key``, by their last part, else the one that matches ``pattern``."""
+    named = decoding.get(key)
+    names = [Path(str(name)).name for name in named] if isinstance(named, list) else []
+    if key == "models" and len(names) > 1:
+        raise ModelError(f"{directory}/decoder.yml names {len(names)} models, an ensemble; keep the one to compile")
+    if names:
+        paths = [directory / name for name in names]
+        if missing := [path.name for path in paths if not path.is_file()]:
+            raise ModelError(
+                f"{directory}/decoder.yml names {missing[0]}, which is not there; unpack the archive again"
+            )
+        return paths
+    found = sorted(directory.glob(pattern))
+    if len(found) != 1:
+        listed = ", ".join(path.name for path in found) or "none"
+        raise ModelError(
+            f"{directory} must have one {pattern}, or a decoder.yml that names it under {key}; found {listed}"
+        )
+    return found
+
+
+def _read_yaml(path: Path) -> dict[str, Any]:
+    try:
+        value = yaml.load(path.read_text("utf-8"), yaml.BaseLoader)
+    except (OSError, ValueError, RecursionError, yaml.YAMLError) as error:
+        raise ModelError(f"{path} is not readable YAML ({error}); unpack the archive again") from None
+    if not isinstance(value, dict):
+        raise ModelError(f"{path} does not map options to values; unpack the archive again")
+    return value
+
+
+def _flag(options: Options, key: str) -> bool:
+    return str(options.get(key, "false")) == "true"
+
+
+def _number(options: Options, key: str, path: Path) -> int:
+    value = str(options.get(key, ""))
+    if not (value.isdecimal() and len(value) < 9):
+        raise ModelError(f"{path}: {_OPTIONS} says {key} {value!r}; expected a number; unpack the archive again")
+    return int(value)

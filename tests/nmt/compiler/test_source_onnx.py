@@ -1,0 +1,247 @@
+"""Marian's weights come out of ONNX exports of every layout as they went in, or the export is refused with the reason."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+
+from pipeline.nmt.compiler.source import read_checkpoint
+from tests.conftest import LAYOUTS, ROOT, TINY
+from tests.nmt.compiler.checkpoints import (
+    DAMAGES,
+    EMBEDDINGS,
+    assert_same_weights,
+    refusal,
+    write_checkpoint,
+    write_export,
+    write_settings,
+)
+
+
+class TestOnnx:
+    @pytest.mark.parametrize("layout", sorted(LAYOUTS))
+    def test_exports_of_every_layout_give_the_weights_back(self, tmp_path: Path, layout: str) -> None:
+        checkpoint = read_checkpoint(write_export(tmp_path, layout))
+        assert_same_weights(checkpoint)
+        assert checkpoint.architecture == read_checkpoint(write_checkpoint(tmp_path / "other")).architecture
+        kinds = {"merged": "ONNX (merged)", "one-file": "ONNX (one file)"}
+        assert checkpoint.origin == kinds.get(layout, "ONNX (split)")
+
+    def test_graphs_may_be_in_the_folder_that_hubs_put_them_in(self, tmp_path: Path) -> None:
+        assert_same_weights(read_checkpoint(write_export(tmp_path, "merged", below="onnx")))
+
+    def test_a_tied_matrix_is_one_array(self, tmp_path: Path) -> None:
+        found = read_checkpoint(write_export(tmp_path, "split")).weights
+        assert len({id(found[name]) for name in EMBEDDINGS}) == 1
+
+    def test_weights_stored_in_half_precision_are_widened(self, tmp_path: Path) -> None:
+        write_settings(tmp_path)
+        for path in (TINY / "fp16").iterdir():
+            shutil.copy(path, tmp_path / path.name.replace("_fp16", ""))
+        assert_same_weights(read_checkpoint(tmp_path))
+
+    def test_the_demo_model_is_read(self) -> None:
+        checkpoint = read_checkpoint(ROOT / "models" / "demo" / "nmt-en-zh")
+        assert checkpoint.weights["encoder.layers.2.fc1.weight"].any()
+
+    def test_fp16_files_are_taken_where_there_are_no_others(self, tmp_path: Path) -> None:
+        write_settings(tmp_path)
+        for path in (TINY / "fp16").iterdir():
+            shutil.copy(path, tmp_path)
+        assert_same_weights(read_checkpoint(tmp_path))
+
+    def test_fp32_files_are_taken_where_there_are_both(self, tmp_path: Path) -> None:
+        write_export(tmp_path, "merged")
+        for path in (*(TINY / "int8").iterdir(), *(TINY / "q4").iterdir()):
+            shutil.copy(path, tmp_path)
+        assert_same_weights(read_checkpoint(tmp_path))
+
+    def test_weights_may_be_in_an_external_file(self, tmp_path: Path) -> None:
+        write_export(tmp_path, "merged")
+        for path in tmp_path.glob("*.onnx"):
+            model = onnx.load(path)
+            onnx.save(model, path, save_as_external_data=True, location=f"{path.name}_data", size_threshold=64)
+        assert_same_weights(read_checkpoint(tmp_path))
+
+    @pytest.mark.parametrize("layout", ["merged", "own-past-15", "one-file"])
+    def test_parameter_names_tell_where_nodes_have_none(self, tmp_path: Path, layout: str) -> None:
+        """As exporters before PyTorch 1.13 wrote them: MatMul_12."""
+        for path in write_export(tmp_path, layout).glob("*.onnx"):
+            edit(path, lambda node, number: setattr(node, "name", f"{node.op_type}_{number}"))
+        assert_same_weights(read_checkpoint(tmp_path))
+
+    @pytest.mark.parametrize("layout", ["merged", "own-past-15", "one-file"])
+    def test_node_names_tell_where_parameters_have_none(self, tmp_path: Path, layout: str) -> None:
+        """As tools that simplify or deduplicate graphs leave them."""
+        for path in write_export(tmp_path, layout).glob("*.onnx"):
+            model = onnx.load(path)
+            short = {tensor.name: f"t{number}" for number, tensor in enumerate(model.graph.initializer)}
+            for tensor in model.graph.initializer:
+                tensor.name = short[tensor.name]
+            onnx.save(model, path)
+            edit(path, lambda node, _, short=short: rename_inputs(node, short))
+        assert_same_weights(read_checkpoint(tmp_path))
+
+    @pytest.mark.parametrize("level", ["ORT_ENABLE_BASIC", "ORT_ENABLE_EXTENDED"])
+    @pytest.mark.parametrize("layout", ["merged", "one-file"])
+    def test_graphs_that_onnx_runtime_has_optimised_are_still_understood(
+        self, tmp_path: Path, layout: str, level: str
+    ) -> None:
+        for path in write_export(tmp_path, layout).glob("*.onnx"):
+            options = onnxruntime.SessionOptions()
+            options.graph_optimization_level = getattr(onnxruntime.GraphOptimizationLevel, level)
+            options.optimized_model_filepath = str(path)
+            options.log_severity_level = 3
+            onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+        assert_same_weights(read_checkpoint(tmp_path))
+
+    def test_weights_may_be_transposed_in_the_graph_and_projections_be_gemms(self, tmp_path: Path) -> None:
+        path = write_export(tmp_path, "split") / "decoder_model.onnx"
+        (tmp_path / "decoder_with_past_model.onnx").unlink()
+        model = onnx.load(path)
+        arrays = {tensor.name: onnx.numpy_helper.to_array(tensor) for tensor in model.graph.initializer}
+        for node in list(model.graph.node):
+            if node.op_type == "MatMul" and node.input[1] in arrays and node.name.endswith("fc1/MatMul"):
+                add = next(other for other in model.graph.node if node.output[0] in other.input)
+                bias = next(name for name in add.input if name in arrays)
+                gemm = onnx.helper.make_node(
+                    "Gemm", [node.input[0], f"{node.name}_t", bias], add.output, node.name, transB=1
+                )
+                put_initializer(model, f"{node.name}_t", arrays[node.input[1]].T)
+                node.CopyFrom(gemm)
+                model.graph.node.remove(add)
+            elif node.op_type == "MatMul" and node.input[1] in arrays:
+                put_initializer(model, f"{node.name}_t", arrays[node.input[1]].T)
+                turn = onnx.helper.make_node("Transpose", [f"{node.name}_t"], [f"{node.name}_turned"], perm=[1, 0])
+                node.input[1] = f"{node.name}_turned"
+                model.graph.node.insert(0, turn)
+        onnx.save(model, path)
+        assert_same_weights(read_checkpoint(tmp_path))
+
+
+def put_initializer(model: onnx.ModelProto, name: str, array: Any) -> None:
+    model.graph.initializer.append(onnx.numpy_helper.from_array(np.ascontiguousarray(array), name))
+
+
+def edit(path: Path, change: Callable[[onnx.NodeProto, int], None]) -> None:
+    """Apply ``change`` to every node of a file, those in branches too."""
+    model = onnx.load(path)
+    graphs = [model.graph]
+    for graph in graphs:
+        for number, node in enumerate(graph.node):
+            change(node, number)
+            graphs += [attribute.g for attribute in node.attribute if attribute.type == onnx.AttributeProto.GRAPH]
+    onnx.save(model, path)
+
+
+def rename_inputs(node: onnx.NodeProto, names: dict[str, str]) -> None:
+    node.input[:] = [names.get(name, name) for name in node.input]
+
+
+class TestRefusedOnnx:
+    @pytest.mark.parametrize("precision", ["int8", "q4"])
+    def test_is_a_quantised_export(self, tmp_path: Path, precision: str) -> None:
+        write_settings(tmp_path)
+        for path in (TINY / precision).iterdir():
+            shutil.copy(path, tmp_path)
+        assert "quantised graphs only" in refusal(tmp_path)
+        for path in tmp_path.glob("*.onnx"):
+            path.rename(tmp_path / path.name.replace(f"_{precision}", ""))
+        assert "is quantised (it has " in refusal(tmp_path)
+
+    def test_is_a_graph_with_fused_projections_with_what_could_not_be_found(self, tmp_path: Path) -> None:
+        path = write_export(tmp_path, "merged") / "encoder_model.onnx"
+        model = onnx.load(path)
+        arrays = {tensor.name: onnx.numpy_helper.to_array(tensor) for tensor in model.graph.initializer}
+        parts = [node for node in model.graph.node if re.search(r"layers.0/self_attn/[qkv]_proj/", node.name)]
+        matrices = [arrays[node.input[1]] for node in parts if node.op_type == "MatMul"]
+        put_initializer(model, "qkv_weight", np.concatenate(matrices, axis=1))
+        fused = onnx.helper.make_node("Attention", [parts[0].input[0], "qkv_weight"], ["fused"], domain="com.microsoft")
+        model.graph.node.append(fused)
+        for node in parts:
+            model.graph.node.remove(node)
+        onnx.save(model, path)
+        message = refusal(tmp_path)
+        assert "the graphs were optimised (they have Attention)" in message
+        assert "encoder.layers.0.self_attn.k_proj.bias" in message
+
+    def test_is_an_export_whose_names_are_gone(self, tmp_path: Path) -> None:
+        for path in write_export(tmp_path, "merged").glob("*.onnx"):
+            model = onnx.load(path)
+            short = {tensor.name: f"t{number}" for number, tensor in enumerate(model.graph.initializer)}
+            for tensor in model.graph.initializer:
+                tensor.name = short[tensor.name]
+            onnx.save(model, path)
+            edit(
+                path,
+                lambda node, number, short=short: (rename_inputs(node, short), setattr(node, "name", f"n{number}")),
+            )
+        assert "a Marian model of this config does not have: t" in refusal(tmp_path)
+
+    def test_is_an_encoder_alone_or_a_decoder_that_cannot_start(self, tmp_path: Path) -> None:
+        directory = write_export(tmp_path, "split")
+        (directory / "decoder_model.onnx").unlink()
+        assert "lacks a decoder that can take the first step" in refusal(directory)
+
+    @pytest.mark.parametrize("damage", DAMAGES)
+    def test_is_a_damaged_graph(self, tmp_path: Path, damage: Callable[[bytes], bytes]) -> None:
+        path = write_export(tmp_path, "merged") / "encoder_model.onnx"
+        path.write_bytes(damage(path.read_bytes()))
+        assert "not a readable ONNX model" in refusal(tmp_path)
+
+    @pytest.mark.parametrize("change", ["missing", "short", "outside"])
+    def test_is_an_external_file_that_is_not_whole(self, tmp_path: Path, change: str) -> None:
+        path = write_export(tmp_path, "merged") / "encoder_model.onnx"
+        model = onnx.load(path)
+        onnx.save(model, path, save_as_external_data=True, location="data.bin", size_threshold=64)
+        data = tmp_path / "data.bin"
+        if change == "missing":
+            data.unlink()
+        elif change == "short":
+            data.write_bytes(data.read_bytes()[:-500])
+        else:
+            data.rename(tmp_path.parent / "data.bin")
+            for tensor in (model := onnx.load(path, load_external_data=False)).graph.initializer:
+                for entry in tensor.external_data:
+                    entry.value = "../data.bin" if entry.key == "location" else entry.value
+            onnx.save(model, path)
+        assert "not a readable ONNX model" in refusal(tmp_path)
+
+    @pytest.mark.parametrize(
+        ("change", "reason"),
+        [
+            ({"activation_function": "relu"}, "computes swish, its config says relu"),
+            ({"scale_embedding": False}, "scales embeddings by 6.928"),
+            ({"decoder_layers": 3}, "has 2 layers of 4 heads, its config says 3 of 4"),
+            ({"decoder_attention_heads": 6}, "has 2 layers of 4 heads, its config says 2 of 6"),
+            ({"encoder_layers": 3}, "encoder.layers.2."),
+            ({"encoder_layers": 1}, "encoder.layers.1."),
+            ({"d_model": 96}, "scales embeddings by 6.928"),
+            ({"encoder_ffn_dim": 96}, "fc1.weight has the shape [128, 48], its config wants [96, 48]"),
+            ({"model_type": "bart"}, "model of the type 'bart'"),
+        ],
+    )
+    def test_is_a_config_of_another_model(self, tmp_path: Path, change: dict[str, Any], reason: str) -> None:
+        write_export(tmp_path, "merged")
+        write_settings(tmp_path, change)
+        assert reason in refusal(tmp_path)
+
+    def test_is_a_graph_with_a_weight_that_marian_does_not_have(self, tmp_path: Path) -> None:
+        path = write_export(tmp_path, "merged") / "encoder_model.onnx"
+        model = onnx.load(path)
+        put_initializer(model, "encoder.layer_norm.weight", np.ones(48, np.float32))
+        output = model.graph.output[0].name
+        model.graph.node[-1].output[0] = "before"
+        model.graph.node.append(
+            onnx.helper.make_node("Mul", ["before", "encoder.layer_norm.weight"], [output], "/layer_norm/Mul")
+        )
+        onnx.save(model, path)
+        assert "does not have: encoder.layer_norm.weight" in refusal(tmp_path)
