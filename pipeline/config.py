@@ -14,6 +14,7 @@ from typing import Any
 from pipeline.errors import ConfigError
 from pipeline.overload import OverloadOptions
 from pipeline.resources import CONFIGS, named_configs
+from pipeline.subtitles.rules import SubtitleRules, conflicts
 from pipeline.vad.endpointing import EndpointingOptions
 
 
@@ -82,6 +83,7 @@ class PipelineConfig:
     nmt: NmtConfig = field(default_factory=NmtConfig)
     queues: QueueConfig = field(default_factory=QueueConfig)
     overload: OverloadOptions = field(default_factory=OverloadOptions)
+    subtitles: SubtitleRules = field(default_factory=SubtitleRules)
 
 
 # What the types alone cannot say: (section, key) → (smallest, largest).
@@ -114,9 +116,20 @@ _RANGES: dict[tuple[str, str], tuple[float, float]] = {
     ("overload", "beam_size"): (1, 20),
     ("overload", "join_ms"): (0, 30_000),
     ("overload", "backlog_s"): (1, 86_400),
+    ("subtitles", "max_lines"): (1, 4),
+    ("subtitles", "line_columns"): (10, 200),
+    ("subtitles", "line_cjk_characters"): (5, 100),
+    ("subtitles", "min_duration_ms"): (100, 10_000),
+    ("subtitles", "max_duration_ms"): (500, 60_000),
+    ("subtitles", "gap_ms"): (0, 2_000),
+    ("subtitles", "characters_per_second"): (1, 100),
+    ("subtitles", "cjk_characters_per_second"): (1, 100),
+    ("subtitles", "linger_ms"): (0, 60_000),
 }
 _CHOICES: dict[tuple[str, str], tuple[object, ...]] = {
     ("vad", "frame_ms"): (10, 20, 30),
+    ("subtitles", "position"): ("bottom", "top"),
+    ("subtitles", "source_position"): ("bottom", "top"),
     ("asr", "compute_type"): ("default", "auto", "int8", "int8_float32", "int8_float16", "float16", "float32"),
 }
 
@@ -171,6 +184,8 @@ def parse_config(table: dict[str, Any], path: Path) -> PipelineConfig:
         built[section] = kind(**values)
     config = PipelineConfig(**built)
     _check_timings(config, path)
+    for conflict in conflicts(config.subtitles):
+        raise ConfigError(f"{path}: [subtitles] {conflict}")
     return config
 
 
@@ -181,6 +196,7 @@ def with_overrides(
     target: str | None = None,
     asr: str | None = None,
     nmt: str | None = None,
+    bilingual: bool = False,
 ) -> PipelineConfig:
     """``config`` with what the command line names put in; a model named there has no pinned revision and no
     file suffix."""
@@ -189,7 +205,8 @@ def with_overrides(
     )
     asr_config = dataclasses.replace(config.asr, model=asr, revision=None) if asr else config.asr
     nmt_config = dataclasses.replace(config.nmt, model=nmt, revision=None, file_suffix="") if nmt else config.nmt
-    return dataclasses.replace(config, languages=languages, asr=asr_config, nmt=nmt_config)
+    subtitles = dataclasses.replace(config.subtitles, bilingual=config.subtitles.bilingual or bilingual)
+    return dataclasses.replace(config, languages=languages, asr=asr_config, nmt=nmt_config, subtitles=subtitles)
 
 
 def _known_only(table: dict[str, Any], allowed: dict[str, Any], path: Path, what: str) -> None:
@@ -201,7 +218,9 @@ def _known_only(table: dict[str, Any], allowed: dict[str, Any], path: Path, what
 def _check_value(section: str, key: str, value: object, hint: object, path: Path) -> None:
     kinds = typing.get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
     accepted = (*kinds, int) if float in kinds else kinds
-    if isinstance(value, bool) or not isinstance(value, tuple(k for k in accepted if isinstance(k, type))):
+    if isinstance(value, bool) != (bool in kinds) or not isinstance(
+        value, tuple(k for k in accepted if isinstance(k, type))
+    ):
         names = " or ".join(k.__name__ for k in kinds if isinstance(k, type) and k is not type(None))
         raise ConfigError(f"{path}: {section}.{key} is {value!r}; expected {names}")
     if (section, key) in _CHOICES and value not in _CHOICES[section, key]:

@@ -22,7 +22,7 @@ from pipeline.config import PipelineConfig, load_config, with_overrides
 from pipeline.errors import UsageError
 from pipeline.latency.emissions import unit_of
 from pipeline.latency.log import LatencyLog, open_latency_log
-from pipeline.subtitles.files import FORMATS, open_sinks
+from pipeline.subtitles.files import FORMATS, open_sinks, sink_makers
 from pipeline.subtitles.sink import Sink, write_all
 from pipeline.subtitles.terminal import TerminalSink
 from pipeline.worker import Worker
@@ -38,7 +38,7 @@ def arguments() -> argparse.ArgumentParser:
     parser.add_argument("--list-devices", action="store_true", help="show the input devices and end")
     add_model_arguments(parser)
     parser.add_argument("--fast", action="store_true", help="do not hold a recording back to its own pace")
-    for kind in ("srt", "vtt", "jsonl"):
+    for kind in FORMATS:
         parser.add_argument(f"--{kind}", type=Path, metavar="FILE", help=f"also write {kind.upper()}")
     parser.add_argument(
         "--latency-log",
@@ -46,6 +46,7 @@ def arguments() -> argparse.ArgumentParser:
         metavar="FILE",
         help="also write when what came: .jsonl for simulstream, .log for SimulEval",
     )
+    add_bilingual_argument(parser)
     return parser
 
 
@@ -60,10 +61,20 @@ def add_model_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--nmt", metavar="M", help="translation model: a directory or a hub id")
 
 
+def add_bilingual_argument(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--bilingual", action="store_true", help="subtitle files show the source with its translation")
+
+
 def configured(options: argparse.Namespace) -> PipelineConfig:
-    """The configuration that the options of ``add_model_arguments`` ask for."""
-    config = load_config(options.config)
-    return with_overrides(config, source=options.source, target=options.target, asr=options.asr, nmt=options.nmt)
+    """The configuration that the options of ``add_model_arguments`` and ``add_bilingual_argument`` ask for."""
+    return with_overrides(
+        load_config(options.config),
+        source=options.source,
+        target=options.target,
+        asr=options.asr,
+        nmt=options.nmt,
+        bilingual=getattr(options, "bilingual", False),
+    )
 
 
 def open_source(options: argparse.Namespace) -> AudioSource:
@@ -133,10 +144,10 @@ def run(argv: list[str]) -> int:
     if options.latency_log and options.fast:
         raise UsageError("--fast leaves no time to measure; give --latency-log without it")
     unit = unit_of(config.languages.target)
-    formats = FORMATS | {"latency-log": partial(open_latency_log, unit=unit)}
-    paths = {kind: path for kind in formats if (path := getattr(options, kind.replace("-", "_"), None)) is not None}
+    makers = sink_makers(config.subtitles) | {"latency-log": partial(open_latency_log, unit=unit)}
+    paths = {kind: path for kind in makers if (path := getattr(options, kind.replace("-", "_"), None)) is not None}
     recording = source.path if isinstance(source, Recording) else None
-    sinks: list[Sink] = [*open_sinks(paths, recording, formats), TerminalSink(console)]
+    sinks: list[Sink] = [*open_sinks(paths, recording, makers), TerminalSink(console)]
     try:
         summary = asyncio.run(live(source, config, sinks, paced=recording is not None and not options.fast))
     except asyncio.CancelledError:

@@ -20,7 +20,7 @@ from pipeline.config import PipelineConfig
 from pipeline.errors import PipelineError, UsageError
 from pipeline.events import EndOfInput, Transcript
 from pipeline.live import add_model_arguments, configured
-from pipeline.subtitles.files import FORMATS, open_sinks
+from pipeline.subtitles.files import FORMATS, open_sinks, sink_makers
 from pipeline.subtitles.sink import write_all
 from pipeline.worker import Worker
 
@@ -88,7 +88,7 @@ async def _translate_one(
 
     source = Recording(path)
     progress.update(task, total=source.duration_s)
-    sinks = open_sinks(outputs, path)
+    sinks = open_sinks(outputs, path, sink_makers(config.subtitles))
     writer = Worker("subtitles")
     done = 0.0
     try:

@@ -45,7 +45,7 @@ def test_values_are_taken(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("[vda]\n", r"unknown section: 'vda'; allowed are languages, vad, asr, nmt, queues"),
+        ("[vda]\n", r"unknown section: 'vda'; allowed are languages, vad, asr, nmt, queues.*subtitles"),
         ("[vad]\nhangover = 3\n", r"unknown key in \[vad\]: 'hangover'; allowed are .*hangover_ms"),
         ("vad = 3\n", r"vad must be a section"),
         ("[vad]\nmode = 4\n", r"vad\.mode is 4; allowed is 0 to 3"),
@@ -57,6 +57,19 @@ def test_values_are_taken(tmp_path: Path) -> None:
         ("[nmt]\nmax_tokens = 0\n", r"nmt\.max_tokens is 0; allowed is 1 to"),
         ("[vad]\nmax_segment_ms = 2000\n", r"cut_search_ms \(3000\) must be less than vad\.max_segment_ms \(2000\)"),
         ("[vad", r"is not a TOML file"),
+        ("[subtitles]\nbilingual = 1\n", r"subtitles\.bilingual is 1; expected bool"),
+        ("[subtitles]\nposition = 'left'\n", r"subtitles\.position is 'left'; allowed are bottom, top"),
+        (
+            "[subtitles]\nmin_duration_ms = 8000\n",
+            r"\[subtitles\] min_duration_ms \(8000\) must not exceed max_duration_ms \(7000\)",
+        ),
+        ("[subtitles]\ngap_ms = 900\n", r"gap_ms \(900\) must be less than min_duration_ms \(833\)"),
+        (
+            "[subtitles]\ncharacters_per_second = 8\n",
+            r"2 lines of line_columns \(42\) take 10500 ms to read at characters_per_second \(8\), "
+            r"longer than max_duration_ms \(7000\)",
+        ),
+        ("[subtitles]\nmax_lines = 4\n", r"4 lines of line_columns \(42\) take 9882 ms to read"),
     ],
 )
 def test_a_mistake_is_named(tmp_path: Path, text: str, message: str) -> None:
@@ -77,7 +90,8 @@ def test_every_number_has_a_range() -> None:
 
     for section in dataclasses.fields(PipelineConfig):
         for key in dataclasses.fields(getattr(PipelineConfig(), section.name)):
-            if isinstance(getattr(getattr(PipelineConfig(), section.name), key.name), int | float):
+            value = getattr(getattr(PipelineConfig(), section.name), key.name)
+            if isinstance(value, int | float) and not isinstance(value, bool):
                 assert (section.name, key.name) in {**_RANGES, **_CHOICES}
 
 

@@ -1,32 +1,39 @@
-"""Subtitle files: SRT, WebVTT, JSON lines, plain text."""
+"""Subtitle files: SRT, WebVTT, ASS, plain text; and the opening of one for each format that is asked for."""
 
 from __future__ import annotations
 
-import dataclasses
-import json
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 from pipeline.errors import UsageError
 from pipeline.events import EndOfInput, PipelineEvent
 from pipeline.subtitles.cues import Cue, CueBuilder
-from pipeline.subtitles.lines import break_lines
+from pipeline.subtitles.jsonl import JsonlSink
+from pipeline.subtitles.rules import SubtitleRules
+from pipeline.subtitles.sentences import SentenceBuilder
 from pipeline.subtitles.sink import BlockFile, Sink
 
-_CAPITAL = re.compile(r"(?<=[a-z])(?=[A-Z])")
+# ASS: the numpad's keys say where text stands, 2 is bottom centre, 8 top centre …
+_ALIGNMENTS = {"bottom": 2, "top": 8}
+# … and braces and backslashes begin commands; their full-width forms are text in every renderer.
+_ASS_ESCAPES = str.maketrans({"{": "｛", "}": "｝", "\\": "＼"})
 
 
 class CueSink(ABC):
-    """A file with one block a cue."""
+    """A file with one block a cue.
+
+    When it is closed before the end of the input, a sentence that waits for the next one is written too, unless a run
+    that will ``resume`` this one is to decide on it.
+    """
 
     header = ""
 
-    def __init__(self, path: Path) -> None:
-        self._file = BlockFile(path, self.header)
-        self._cues = CueBuilder()
+    def __init__(self, path: Path, rules: SubtitleRules, *, resume: bool = False) -> None:
+        self._file = BlockFile(path, self.header, resume=resume)
+        self._rules, self._resume = rules, resume
+        self._cues = CueBuilder(rules)
 
     @abstractmethod
     def block(self, cue: Cue) -> str:
@@ -34,67 +41,124 @@ class CueSink(ABC):
 
     def write(self, event: PipelineEvent) -> None:
         self._file.begin()
-        cue = self._cues.push(event)
-        if cue is not None:
+        for cue in self._cues.push(event):
             self._file.append(self.block(cue))
+        if isinstance(event, EndOfInput):
+            self._file.finish()
 
     def close(self) -> None:
-        self._file.close()
+        try:
+            if not self._resume:
+                for cue in self._cues.flush():
+                    self._file.append(self.block(cue))
+        finally:
+            self._file.close()
 
 
 class SrtSink(CueSink):
-    """SubRip."""
+    """SubRip. It has no positions: a source stands below its translation."""
 
     def block(self, cue: Cue) -> str:
-        text = "\n".join(break_lines(cue.text.replace("-->", "->")))
+        text = "\n".join(cue.lines + cue.source_lines).replace("-->", "->")
         return f"{cue.index}\n{timestamp(cue.start_s, ',')} --> {timestamp(cue.end_s, ',')}\n{text}\n\n"
 
 
 class VttSink(CueSink):
-    """WebVTT (https://www.w3.org/TR/webvtt1)."""
+    """WebVTT (https://www.w3.org/TR/webvtt1). A source at the other edge of the picture is a cue of its own."""
 
     header = "WEBVTT\n\n"
 
     def block(self, cue: Cue) -> str:
-        text = "\n".join(break_lines(cue.text)).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-        return f"{timestamp(cue.start_s, '.')} --> {timestamp(cue.end_s, '.')}\n{text}\n\n"
+        times = f"{timestamp(cue.start_s, '.')} --> {timestamp(cue.end_s, '.')}"
+        text, source = (_escaped("\n".join(lines)) for lines in (cue.lines, cue.source_lines))
+        source = f"<c.source>{source}</c>" if source else ""
+        rules = self._rules
+        if rules.position == rules.source_position:
+            parts = [("\n".join(filter(None, (text, source))), rules.position)]
+        else:
+            parts = [(source, rules.source_position), (text, rules.position)]
+        # The bottom is where players put what says nothing of it.
+        return "".join(
+            f"{times}{' line:0' if position == 'top' else ''}\n{shown}\n\n" for shown, position in parts if shown
+        )
 
 
-class TextSink(CueSink):
-    """One translated sentence a line."""
+class AssSink(CueSink):
+    """Advanced SubStation Alpha, version 4+, with a style for translations and one for sources."""
+
+    def __init__(self, path: Path, rules: SubtitleRules, *, resume: bool = False) -> None:
+        styles = "".join(
+            f"Style: {name},Arial,{size},&H00FFFFFF,&H000000FF,&H00000000,&H80000000,0,0,0,0,100,100,0,0,1,3,1,"
+            f"{_ALIGNMENTS[position]},60,60,50,1\n"
+            for name, size, position in (
+                ("Translation", 64, rules.position),
+                ("Source", 46, rules.source_position),
+            )
+        )
+        self.header = (
+            "[Script Info]\nScriptType: v4.00+\nPlayResX: 1920\nPlayResY: 1080\nWrapStyle: 2\n"
+            "ScaledBorderAndShadow: yes\n\n"
+            "[V4+ Styles]\nFormat: Name, Fontname, Fontsize, PrimaryColour, SecondaryColour, OutlineColour, BackColour, "
+            "Bold, Italic, Underline, StrikeOut, ScaleX, ScaleY, Spacing, Angle, BorderStyle, Outline, Shadow, "
+            f"Alignment, MarginL, MarginR, MarginV, Encoding\n{styles}\n"
+            "[Events]\nFormat: Layer, Start, End, Style, Name, MarginL, MarginR, MarginV, Effect, Text\n"
+        )
+        super().__init__(path, rules, resume=resume)
 
     def block(self, cue: Cue) -> str:
-        return cue.text + "\n"
+        text, source = (
+            r"\N".join(line.translate(_ASS_ESCAPES) for line in lines) for lines in (cue.lines, cue.source_lines)
+        )
+        if self._rules.position == self._rules.source_position and text and source:
+            return self._event(cue, "Translation", rf"{text}\N{{\rSource}}{source}")
+        return "".join(self._event(cue, *part) for part in (("Source", source), ("Translation", text)) if part[1])
+
+    @staticmethod
+    def _event(cue: Cue, style: str, text: str) -> str:
+        return f"Dialogue: 0,{_centiseconds(cue.start_s)},{_centiseconds(cue.end_s)},{style},,0,0,0,,{text}\n"
 
 
-class JsonlSink:
-    """Every event as it happens, one JSON object a line: ``type`` is transcript, delta, end or a notice's name."""
+class TextSink:
+    """One translated sentence a line; of two languages, the source on the line below it and then a blank one."""
 
-    def __init__(self, path: Path) -> None:
-        self._file = BlockFile(path)
+    def __init__(self, path: Path, rules: SubtitleRules, *, resume: bool = False) -> None:
+        self._file = BlockFile(path, resume=resume)
+        self._bilingual = rules.bilingual
+        self._sentences = SentenceBuilder()
 
     def write(self, event: PipelineEvent) -> None:
-        kind = "end" if isinstance(event, EndOfInput) else _CAPITAL.sub("_", type(event).__name__).lower()
-        self._file.append(json.dumps({"type": kind, **_rounded(dataclasses.asdict(event))}, ensure_ascii=False) + "\n")
+        self._file.begin()
+        if (sentence := self._sentences.push(event)) is not None:
+            self._file.append(sentence.text + (f"\n{sentence.source}\n\n" if self._bilingual else "\n"))
+        if isinstance(event, EndOfInput):
+            self._file.finish()
 
     def close(self) -> None:
         self._file.close()
 
 
-def _rounded(value: Any) -> Any:
-    """Four decimals are a tenth of a millisecond, and enough of a probability."""
-    if isinstance(value, dict):
-        return {key: _rounded(inner) for key, inner in value.items() if inner is not None}
-    return round(value, 4) if isinstance(value, float) else value
+_SINKS: dict[str, Callable[..., Sink]] = {
+    "srt": SrtSink,
+    "vtt": VttSink,
+    "ass": AssSink,
+    "jsonl": JsonlSink,
+    "txt": TextSink,
+}
+FORMATS = tuple(_SINKS)
+"""What subtitles can be written as; also the files' suffixes."""
 
 
-FORMATS: dict[str, Callable[[Path], Sink]] = {"srt": SrtSink, "vtt": VttSink, "jsonl": JsonlSink, "txt": TextSink}
+def sink_makers(rules: SubtitleRules, *, resume: bool = False) -> dict[str, Callable[[Path], Sink]]:
+    """For each format, what opens a file of it.
+
+    Args:
+        resume: go on with what an interrupted run left; see ``BlockFile``.
+    """
+    return {kind: partial(sink, rules=rules, resume=resume) for kind, sink in _SINKS.items()}
 
 
-def open_sinks(
-    paths: dict[str, Path], source: Path | None = None, formats: Mapping[str, Callable[[Path], Sink]] = FORMATS
-) -> list[Sink]:
-    """One sink for each format → path; if one cannot be opened, those before it are closed.
+def open_sinks(paths: dict[str, Path], source: Path | None, makers: Mapping[str, Callable[[Path], Sink]]) -> list[Sink]:
+    """One sink for each kind → path, by ``makers``; if one cannot be opened, those before it are closed.
 
     Raises:
         UsageError: a file cannot be created, or it is ``source``, the recording, or another sink's.
@@ -105,7 +169,7 @@ def open_sinks(
         for kind, path in paths.items():
             if (other := taken.get(path.resolve())) is not None:
                 raise UsageError(f"{path} is {other} too; give --{kind} a file of its own")
-            sinks.append(formats[kind](path))
+            sinks.append(makers[kind](path))
             if path.is_file():  # a device may take several
                 taken[path.resolve()] = f"the file for {kind}"
     except BaseException:
@@ -120,3 +184,14 @@ def timestamp(seconds: float, mark: str) -> str:
     milliseconds = round(seconds * 1000)
     minutes, rest = divmod(milliseconds, 60_000)
     return f"{minutes // 60:02}:{minutes % 60:02}:{rest // 1000:02}{mark}{rest % 1000:03}"
+
+
+def _centiseconds(seconds: float) -> str:
+    """H:MM:SS.cc; cut off, not rounded, so that gaps stay."""
+    hundredths = int(seconds * 1000 + 0.5) // 10
+    minutes, rest = divmod(hundredths, 6000)
+    return f"{minutes // 60}:{minutes % 60:02}:{rest // 100:02}.{rest % 100:02}"
+
+
+def _escaped(text: str) -> str:
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

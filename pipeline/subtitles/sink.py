@@ -5,12 +5,33 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
 from pipeline.errors import SinkError, UsageError
 from pipeline.events import PipelineEvent
+
+if sys.platform == "win32":
+
+    def locked(descriptor: int) -> bool:
+        """Whether another run holds the file; Windows has no lock that would leave it readable."""
+        return False
+
+else:
+    import fcntl
+
+    def locked(descriptor: int) -> bool:
+        """Take the file for this run; whether another one holds it. The system lets go of it when a process ends,
+        however it ends."""
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        except OSError:  # a file system without locks
+            return False
+        return False
 
 
 class Sink(Protocol):
@@ -37,29 +58,35 @@ class BlockFile:
     """A text file that grows by whole blocks: after each, the file is valid, and a killed process loses none.
 
     A file that is already there keeps its content until ``begin``: a run that fails before its first result, for want
-    of a model, destroys nothing.
+    of a model, destroys nothing. One that ``resume``s an earlier run goes through the blocks again and writes from where
+    they first differ, so that the file never holds less than it did.
     """
 
-    def __init__(self, path: Path, header: str = "") -> None:
+    def __init__(self, path: Path, header: str = "", *, resume: bool = False) -> None:
         """Open the file for writing, or create it with its header.
 
         Raises:
-            UsageError: that is not possible.
+            UsageError: that is not possible, or another run is writing it.
         """
         self.path, self._header = path, header
         try:
             try:
-                self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+                self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
                 self._created = True
             except FileExistsError:
-                self._descriptor = os.open(path, os.O_WRONLY)
+                self._descriptor = os.open(path, os.O_RDWR if resume else os.O_WRONLY)
                 self._created = False
         except OSError as error:
             raise UsageError(
                 f"cannot write {path} ({error.strerror}); choose a file in an existing, writable folder"
             ) from error
+        self._regular = stat.S_ISREG(os.fstat(self._descriptor).st_mode)
+        if self._regular and locked(self._descriptor):
+            os.close(self._descriptor)
+            raise UsageError(f"{path} is being written by another run; wait for its end, or choose another file")
         self._length = 0
         self._begun = self._closed = False
+        self._repeating = resume and self._regular and not self._created
         if self._created:
             self._write(header)
 
@@ -68,7 +95,8 @@ class BlockFile:
         if not self._begun:
             self._begun = True
             if not self._created:
-                self._cut()
+                if not self._repeating:
+                    self._cut()
                 self._write(self._header)
 
     def append(self, block: str) -> None:
@@ -80,8 +108,22 @@ class BlockFile:
         self.begin()
         self._write(block)
 
+    def finish(self) -> None:
+        """These were all blocks: what an earlier run left beyond them goes."""
+        self.begin()
+        if self._repeating:
+            self._repeating = False
+            self._cut()
+
     def _write(self, block: str) -> None:
         data = block.encode("utf-8", "replace")
+        if self._repeating:
+            os.lseek(self._descriptor, self._length, os.SEEK_SET)
+            if os.read(self._descriptor, len(data)) == data:
+                self._length += len(data)
+                return
+            self._repeating = False
+            self._cut()
         written = 0
         try:
             while written < len(data):
@@ -96,7 +138,7 @@ class BlockFile:
 
     def _cut(self) -> None:
         """Shorten the file to the whole blocks written. A pipe or device has no length and is left alone."""
-        if stat.S_ISREG(os.fstat(self._descriptor).st_mode):
+        if self._regular:
             os.ftruncate(self._descriptor, self._length)
             os.lseek(self._descriptor, self._length, os.SEEK_SET)
 
@@ -105,6 +147,6 @@ class BlockFile:
         if self._closed:
             return
         self._closed = True
-        os.close(self._descriptor)
         if self._created and not self._begun:
-            self.path.unlink(missing_ok=True)
+            self.path.unlink(missing_ok=True)  # before another run can take it
+        os.close(self._descriptor)

@@ -1,39 +1,125 @@
-"""Line breaking."""
+"""Breaking into subtitles and lines."""
 
 from __future__ import annotations
 
+import re
+from itertools import pairwise
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.subtitles.lines import break_lines, width
+from pipeline.subtitles.lines import Lines, layout
+from pipeline.subtitles.rules import SubtitleRules
+from pipeline.subtitles.text import atoms, is_cjk, line_limit, normalized, widths
+from tests.subtitles.strategies import RULES, TEXTS
+
+DEFAULT = SubtitleRules()
+
+
+def flat(cues: list[Lines]) -> list[str]:
+    return [line for lines in cues for line in lines]
+
+
+def columns(line: str, text: str) -> int:
+    return sum(widths(line, is_cjk(text)))
+
+
+@given(TEXTS, RULES)
+def test_nothing_is_lost(text: str, rules: SubtitleRules) -> None:
+    text = normalized(text)
+    assert "".join(flat(layout(text, rules))).replace(" ", "") == text.replace(" ", "")
+
+
+@given(TEXTS, RULES)
+def test_no_line_is_too_wide_and_no_cue_has_a_line_too_many(text: str, rules: SubtitleRules) -> None:
+    text = normalized(text)
+    for lines in layout(text, rules):
+        assert 1 <= len(lines) <= rules.max_lines
+        for line in lines:
+            assert columns(line, text) <= line_limit(text, rules)
+            assert line == line.strip(" ") != ""
+
+
+@given(TEXTS, RULES)
+def test_only_what_is_wider_than_a_line_is_broken_inside(text: str, rules: SubtitleRules) -> None:
+    text = normalized(text)
+    pieces = atoms(text)
+    if any(columns(piece.rstrip(" "), text) > line_limit(text, rules) for piece in pieces):
+        return
+    starts, at = set(), 0
+    for piece in pieces:
+        starts.add(at)
+        at += len(piece.replace(" ", ""))
+    at = 0
+    for line in flat(layout(text, rules)):
+        assert at in starts
+        at += len(line.replace(" ", ""))
+
+
+@given(TEXTS, RULES)
+def test_no_line_ends_in_a_number_or_before_a_closing_mark(text: str, rules: SubtitleRules) -> None:
+    """The rule in words of its own, not the code's."""
+    text = normalized(text)
+    if any(columns(piece.rstrip(" "), text) > line_limit(text, rules) for piece in atoms(text)):
+        return
+    lines = flat(layout(text, rules))
+    for line, following in pairwise(lines):
+        assert not re.match(r"[，。、！？：；）》」』”…]", following)
+        assert not re.search(r"[（《「『“]$", line)
+        assert not (re.search(r"[0-9]$", line) and re.match(r"[0-9]", following))
+        assert not (re.search(r"[A-Za-z]$", line) and re.match(r"[A-Za-z]", following) and line + following in text)
+        assert not (
+            re.search(r"[二三四五六七八九十百千万]$", line) and re.match(r"[一二三四五六七八九十百千万]", following)
+        )
+
+
+@given(TEXTS, RULES, st.integers(1, 5))
+def test_as_many_cues_as_asked_for_where_the_text_has_places(text: str, rules: SubtitleRules, count: int) -> None:
+    text = normalized(text)
+    least, pieces = len(layout(text, rules)), len(atoms(text))
+    found = layout(text, rules, cues=count)
+    assert "".join(flat(found)).replace(" ", "") == text.replace(" ", "")
+    if least <= count <= pieces:
+        assert len(found) == count
 
 
 def test_short_text_is_one_line() -> None:
-    assert break_lines("去柏林的火车几点出发？") == ["去柏林的火车几点出发？"]
-    assert break_lines("") == []
+    assert layout("去柏林的火车几点出发？", DEFAULT) == [("去柏林的火车几点出发？",)]
+    assert layout("", DEFAULT) == []
 
 
-def test_spaced_text_breaks_at_spaces_and_lines_are_balanced() -> None:
-    lines = break_lines("The train to Berlin leaves at half past nine in the evening.")
-    assert lines == ["The train to Berlin leaves at", "half past nine in the evening."]
+@pytest.mark.parametrize(
+    ("text", "cues"),
+    [
+        (
+            "The train to Berlin leaves at half past nine in the evening.",
+            [("The train to Berlin leaves", "at half past nine in the evening.")],
+        ),
+        ("If it rains tomorrow, we will stay at home all day.", [("If it rains tomorrow,", "we will stay at home all day.")]),
+        (
+            "请把这个文件发给 International Business Machines 的史密斯先生，谢谢你们的帮助和支持。",
+            [("请把这个文件发给 International", "Business Machines 的史密斯先生，"), ("谢谢你们的帮助和支持。",)],
+        ),
+        ("去了位于市中心的酒店，花了三百二十五块钱。", [("去了位于市中心的酒店，", "花了三百二十五块钱。")]),
+    ],
+)  # fmt: skip
+def test_breaks_fall_at_clauses(text: str, cues: list[Lines]) -> None:
+    assert layout(text, DEFAULT) == cues
 
 
-def test_unspaced_text_breaks_between_characters_but_not_before_marks() -> None:
-    lines = break_lines("我妹妹明天早上将在北京介绍新产品，经理和司机都会来，请不要迟到。")
-    assert "".join(lines) == "我妹妹明天早上将在北京介绍新产品，经理和司机都会来，请不要迟到。"
-    assert len(lines) == 2
-    assert all(width(line) <= 42 for line in lines)
-    assert lines[1][0] not in "，。"
+def test_chinese_words_stay_whole_where_the_seams_say_where_they_are() -> None:
+    text = "我们在十二月三十一日晚上到达北京首都国际机场"
+    words = ["我们", "在", "十二月", "三十一日", "晚上", "到达", "北京", "首都", "国际", "机场"]
+    seams = {len("".join(words[:n])) for n in range(1, len(words))}
+    (lines,) = layout(text, DEFAULT, seams=seams)
+    assert len(lines[0]) in seams
 
 
-def test_latin_words_inside_chinese_are_not_broken() -> None:
-    lines = break_lines("请把这个文件发给 International Business Machines 的史密斯先生，谢谢你们的帮助和支持。")
-    assert any("International" in line for line in lines)
-    assert any("Business" in line for line in lines)
+def test_a_word_wider_than_a_line_is_broken_and_kept() -> None:
+    assert layout("x" * 100, DEFAULT) == [("x" * 42, "x" * 42), ("x" * 16,)]
 
 
-@given(
-    st.text(st.characters(codec="utf-8", exclude_categories=("Cc", "Cs", "Zl", "Zp")), max_size=120), st.integers(4, 60)
-)
-def test_nothing_is_lost(text: str, limit: int) -> None:
-    assert "".join("".join(break_lines(text, limit)).split()) == "".join(text.split())
+def test_a_long_text_takes_no_longer_for_its_length() -> None:
+    """Breaking is linear in the length: quadratic work on this would not end."""
+    assert len(flat(layout("你好，" * 5_000, DEFAULT))) >= 1_000

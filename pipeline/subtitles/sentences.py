@@ -1,0 +1,67 @@
+"""Deltas → translated sentences. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import accumulate
+
+from pipeline.events import Delta, PipelineEvent
+from pipeline.subtitles.text import is_cjk, normalized
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """A sentence that is complete, and when it was said."""
+
+    start_s: float
+    end_s: float
+    source: str
+    text: str
+    """Normalized, not empty."""
+    seams: frozenset[int] = frozenset()
+    """Positions in ``text`` where two tokens' texts meet."""
+    final: bool = True
+    """Its segment's last."""
+
+    def joined(self, other: Sentence) -> Sentence:
+        """This sentence and the next one as one."""
+        text = _joined(self.text, other.text)
+        shift = len(text) - len(other.text)
+        seams = self.seams | {shift + seam for seam in other.seams} | {shift}
+        source = _joined(self.source, other.source)
+        return Sentence(self.start_s, max(self.end_s, other.end_s), source, text, seams, other.final)
+
+
+class SentenceBuilder:
+    """Makes a sentence of its deltas; one without text makes none."""
+
+    def __init__(self) -> None:
+        self._tokens: list[str] = []
+
+    def push(self, event: PipelineEvent) -> Sentence | None:
+        """One more event; the sentence that it completes, if it does."""
+        if not isinstance(event, Delta):
+            return None
+        self._withdraw(event.withdrawn)
+        self._tokens.append(event.text)
+        if not event.end_of_sentence:
+            return None
+        raw, seams = "".join(self._tokens), frozenset(accumulate(map(len, self._tokens)))
+        self._tokens = []
+        text = normalized(raw)
+        if not text:
+            return None
+        if text != raw:
+            seams = frozenset(len(normalized(raw[:seam])) for seam in seams)
+        return Sentence(event.start_s, event.end_s, normalized(event.source), text, seams, event.final)
+
+    def _withdraw(self, count: int) -> None:
+        while count > 0 and self._tokens:
+            last = self._tokens.pop()
+            if len(last) > count:
+                self._tokens.append(last[:-count])
+            count -= len(last)
+
+
+def _joined(first: str, second: str) -> str:
+    return first + ("" if is_cjk(first) and is_cjk(second) else " ") + second

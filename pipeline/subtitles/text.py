@@ -1,0 +1,177 @@
+"""What scripts ask of subtitles: display width, reading time, and where text may break. Pure.
+
+Chinese and Japanese break between characters but for closing and opening marks (kinsoku shori, JIS X 4051); all other
+scripts break at spaces. Nothing breaks inside a word or a number, in whichever script it is written or embedded.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Collection
+
+from pipeline.subtitles.rules import SubtitleRules
+
+# No line begins with these …
+_CLOSING = set("，。、；：？！）》」』】〕〉｝］”’…·・—～．,.;:?!)]}%»›‰％℃°ー々〻ゝゞヽヾ")
+# … and none ends with these.
+_OPENING = set("（《「『【〔〈｛［“‘([{«‹¿¡$€£¥￥＄#＃")
+_NO_BREAK_SPACES = "\u00a0\u202f\u2007"
+_GLUE = {*_NO_BREAK_SPACES, "\u2060", "\ufeff"}
+_BLANK = re.compile(rf"[^\S{_NO_BREAK_SPACES}]+")
+# A number's parts: 三百二十五, 三点五, 百分之十.
+_CHINESE_DIGITS = set("〇零一二三四五六七八九十百千万亿两")
+_SENTENCE_END = set(".!?。！？…")
+_CLAUSE_END = set(",;:，；：、—)）》」』】”’»")
+# Particles that lean on what is before them.
+_LEANING = set("的了吗呢吧们")
+
+# What a break costs, from a sentence's end (best) to inside a Chinese word (worst).
+COST_SENTENCE, COST_CLAUSE, COST_WORD, COST_SHORT_WORD, COST_INSIDE = 0.0, 0.15, 1.0, 1.5, 2.5
+
+
+def normalized(text: str) -> str:
+    """``text`` with single spaces, without control characters, line breaks or blanks at its ends; no-break spaces
+    stay."""
+    text = _BLANK.sub(" ", text)
+    return "".join(c for c in text if unicodedata.category(c) not in ("Cc", "Zl", "Zp", "Cs")).strip()
+
+
+def is_cjk(text: str) -> bool:
+    """Whether ``text`` is written in full-width characters; a line of it is measured in these."""
+    letters = [c for c in text if c.isalnum()]
+    # A Chinese sentence may hold a long English name; an English one seldom quotes that much Chinese.
+    return 8 * sum(_wide(c) for c in letters) >= len(letters) > 0
+
+
+def width(text: str) -> int:
+    """Columns: two for full-width characters, none for combining ones, one for others. Marks of which Unicode does not
+    say how wide they are (quotes, dashes, ellipses) are full-width in CJK text."""
+    ambiguous = 2 if is_cjk(text) else 1
+    return sum(_columns(c, ambiguous) for c in text)
+
+
+def widths(text: str, cjk: bool) -> list[int]:
+    """Columns of each character."""
+    return [_columns(c, 2 if cjk else 1) for c in text]
+
+
+def line_limit(text: str, rules: SubtitleRules) -> int:
+    """Columns that a line of ``text`` may take."""
+    return 2 * rules.line_cjk_characters if is_cjk(text) else rules.line_columns
+
+
+def reading_ms(text: str, rules: SubtitleRules) -> int:
+    """Time that ``text`` takes to read: each character at its script's speed, combining ones none."""
+    seconds = sum(
+        1 / rules.cjk_characters_per_second if columns == 2 else columns / rules.characters_per_second
+        for columns in widths(text, is_cjk(text))
+    )
+    return round(1000 * seconds)
+
+
+def atoms(text: str) -> list[str]:
+    """The pieces of normalized ``text`` between which a line may break; joined they are ``text``. A space at a break
+    ends the piece before it."""
+    found: list[str] = []
+    start = 0
+    for at in range(1, len(text)):
+        if may_break(text, at):
+            found.append(text[start:at])
+            start = at
+    return [*found, text[start:]] if text else []
+
+
+def may_break(text: str, at: int) -> bool:
+    """Whether a line may end before ``text[at]``."""
+    before, after = text[at - 1], text[at]
+    if after == " " or _joins(after) or before == "\u200d" or {before, after} & _GLUE:
+        return False
+    if before == "\u200b":  # a zero-width space: Thai and Khmer are written with them between words
+        return True
+    if before == " ":
+        # French sets marks off with a space; "12 500" and "10 %" are one number.
+        left, right = text[at - 2], after
+        return not (_closes(text, at) or left in _OPENING or (left.isdigit() and right.isdigit()))
+    if _closes(text, at) or before in _OPENING:
+        return False
+    if not (_ideographic(before) or _ideographic(after)):
+        return False
+    return not _inside_number(text, at)
+
+
+def break_cost(text: str, at: int, seams: Collection[int] = ()) -> float:
+    """How bad it is to end a line before ``text[at]``.
+
+    Args:
+        seams: positions where the translation model's pieces meet; in Chinese, which writes no spaces, they are mostly
+            where words do.
+    """
+    before = text[at - 1] if text[at - 1] != " " else text[at - 2]
+    if before in _SENTENCE_END:
+        return COST_SENTENCE
+    if before in _CLAUSE_END:
+        return COST_CLAUSE
+    if text[at - 1] == " ":
+        # A line that ends with "the", "of", "de", "la" parts what belongs together.
+        last = text[: at - 1].rpartition(" ")[2]
+        return COST_SHORT_WORD if len(last) <= 3 and last.isalpha() and not _ideographic(last[0]) else COST_WORD
+    if text[at] in _LEANING or (text[at - 1].isdigit() and _ideographic(text[at])):
+        return COST_INSIDE
+    return COST_WORD if at in seams or not seams else COST_INSIDE
+
+
+def clusters(text: str) -> list[str]:
+    """Characters with what combines with them: the pieces of a word that is wider than a line."""
+    found: list[str] = []
+    for c in text:
+        if found and (_joins(c) or found[-1][-1] == "\u200d"):
+            found[-1] += c
+        else:
+            found.append(c)
+    return found
+
+
+def _columns(character: str, ambiguous: int) -> int:
+    if _joins(character) or unicodedata.category(character) == "Cf":
+        return 0
+    kind = unicodedata.east_asian_width(character)
+    return 2 if kind in "WF" else ambiguous if kind == "A" and not character.isalnum() else 1
+
+
+def _wide(character: str) -> bool:
+    return unicodedata.east_asian_width(character) in "WF"
+
+
+def _ideographic(character: str) -> bool:
+    """Full-width and no letter of a spaced script: Korean, full-width Latin letters and digits."""
+    if not _wide(character) or unicodedata.category(character) in ("Lu", "Ll", "Nd"):
+        return False
+    return not unicodedata.name(character, "").startswith("HANGUL")
+
+
+def _joins(character: str) -> bool:
+    return unicodedata.category(character) in ("Mn", "Mc", "Me") or character in "\u200d\ufe0e\ufe0f"
+
+
+def _closes(text: str, at: int) -> bool:
+    """Whether a closing mark stands at ``at``: one that begins a word (".5", ".NET") closes nothing."""
+    if text[at] not in _CLOSING:
+        return False
+    begins_word = text[at - 1] == " " and at + 1 < len(text) and text[at + 1].isalnum()
+    return not (begins_word and text[at].isascii())
+
+
+def _inside_number(text: str, at: int) -> bool:
+    before, after = text[at - 1], text[at]
+    if before in _CHINESE_DIGITS and after in _CHINESE_DIGITS:
+        return True
+    # 三点五, １２：３０: a mark stands between two digits.
+    for mark in (at - 1, at):
+        if 0 < mark < len(text) - 1:
+            around = text[mark - 1], text[mark + 1]
+            if text[mark] in "．：.:" and all(c.isdigit() for c in around):
+                return True
+            if text[mark] == "点" and all(c in _CHINESE_DIGITS for c in around):
+                return True
+    return False

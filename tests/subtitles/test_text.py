@@ -1,0 +1,92 @@
+"""Display width, reading time, and where text may break."""
+
+from __future__ import annotations
+
+import pytest
+
+from pipeline.subtitles.rules import SubtitleRules
+from pipeline.subtitles.text import atoms, break_cost, clusters, is_cjk, normalized, reading_ms, width
+
+RULES = SubtitleRules()
+
+
+@pytest.mark.parametrize(
+    ("text", "columns"),
+    [
+        ("abc", 3),
+        ("你好", 4),
+        ("你好，", 6),
+        ("ＡＢ", 4),
+        ("e\u0301", 1),
+        ("“你好”——", 12),
+        ("“hello”—", 8),
+        ("한국어", 6),
+        ("ｶﾅ", 2),
+        ("👩\u200d🚀", 4),
+    ],
+)
+def test_width_counts_columns(text: str, columns: int) -> None:
+    assert width(text) == columns
+
+
+@pytest.mark.parametrize(
+    ("text", "pieces"),
+    [
+        ("The train, at 3.5 km/h.", ["The ", "train, ", "at ", "3.5 ", "km/h."]),
+        ("well-known don't", ["well-known ", "don't"]),
+        ("你好，世界。", ["你", "好，", "世", "界。"]),
+        ("他说：“你好！”", ["他", "说：", "“你", "好！”"]),
+        ("《三体》很好", ["《三", "体》", "很", "好"]),
+        ("买3.5公斤GPU卡", ["买", "3.5", "公", "斤", "GPU", "卡"]),
+        ("共12,500人", ["共", "12,500", "人"]),
+        ("在２０２４年", ["在", "２０２４", "年"]),
+        ("１２：３０开始", ["１２：３０", "开", "始"]),
+        ("三百二十五人", ["三百二十五", "人"]),
+        ("三点五倍", ["三点五", "倍"]),
+        ("上午三点走", ["上", "午", "三", "点", "走"]),
+        ("约翰·史密斯", ["约", "翰·", "史", "密", "斯"]),
+        ("真的……好——吗？", ["真", "的……", "好——", "吗？"]),
+        ("Il y a 12 500 euros !", ["Il ", "y ", "a ", "12 500 ", "euros !"]),
+        ("« Bonjour »", ["« Bonjour »"]),
+        ("10\u00a0% de", ["10\u00a0% ", "de"]),
+        ("uses .NET today", ["uses ", ".NET ", "today"]),
+        ("오늘 날씨가", ["오늘 ", "날씨가"]),
+        ("售价$50元", ["售", "价", "$50", "元"]),
+        ("ครับ\u200bผม", ["ครับ\u200b", "ผม"]),
+        ("カップ麺々", ["カ", "ッ", "プ", "麺々"]),
+    ],
+)
+def test_text_breaks_only_where_it_may(text: str, pieces: list[str]) -> None:
+    assert atoms(text) == pieces
+
+
+def test_a_break_after_a_clause_is_better_than_elsewhere() -> None:
+    text = "我们走吧，明天的火车"
+    after_clause, inside_word, before_particle = 5, 6, text.index("的")
+    assert break_cost(text, after_clause) < break_cost(text, inside_word)
+    assert break_cost(text, 8, seams={8}) < break_cost(text, 6, seams={8})
+    assert break_cost(text, before_particle) > break_cost(text, before_particle + 1)
+    english = "The cat, the dog"
+    assert break_cost(english, 9) < break_cost(english, 4)
+    assert break_cost(english, 13) > break_cost("Some cats", 5)
+
+
+def test_reading_time_is_each_scripts_own() -> None:
+    assert reading_ms("你" * 9, RULES) == 1000
+    assert reading_ms("a" * 17, RULES) == 1000
+    assert reading_ms("你" * 9 + "a" * 17, RULES) == 2000
+    assert reading_ms("e\u0301" * 17, RULES) == 1000
+
+
+def test_a_quoted_name_does_not_change_the_script() -> None:
+    assert is_cjk("请把这个文件发给 International Business Machines。")
+    assert not is_cjk("He pronounced 北京 badly, as foreigners do.")
+    assert not is_cjk("3.5")
+
+
+def test_blanks_and_controls_are_tidied_and_no_break_spaces_kept() -> None:
+    assert normalized(" a\n\tb\u2028c\x00d 10\u00a0% ") == "a b cd 10\u00a0%"
+
+
+def test_clusters_keep_combining_characters() -> None:
+    assert clusters("e\u0301a👩\u200d🚀") == ["e\u0301", "a", "👩\u200d🚀"]
