@@ -16,6 +16,7 @@ from pipeline.events import Samples
 ROOT = Path(__file__).resolve().parents[1]
 EXAMPLES = ROOT / "examples" / "audio"
 PHRASES = ROOT / "tests" / "audio" / "phrases.wav"
+PHRASE_SECONDS = 5.5
 FIXTURES = ROOT / "tests" / "fixtures"
 TINY = FIXTURES / "tiny-marian"
 SETTINGS = ("source.spm", "target.spm", "vocab.json", "config.json", "generation_config.json", "tokenizer_config.json")
@@ -96,3 +97,13 @@ def demo_config() -> PipelineConfig:
 @pytest.fixture(scope="session")
 def demo_models(demo_config: PipelineConfig) -> Models:
     return load_models(demo_config)
+
+
+@pytest.fixture
+def phrase(tmp_path: Path) -> Path:
+    """The first phrase of the recording, and the beginning of the second."""
+    path = tmp_path / "phrase.wav"
+    with wave.open(str(path), "wb") as file:
+        file.setparams((1, 2, 16_000, 0, "NONE", ""))
+        file.writeframes(read_wav(PHRASES)[: int(PHRASE_SECONDS * 16_000)].tobytes())
+    return path

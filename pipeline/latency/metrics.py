@@ -60,8 +60,8 @@ class Reference:
 
 
 @dataclass(frozen=True)
-class StreamScores:
-    """Means over the reference sentences that got any text."""
+class Scores:
+    """Means over the sentences that got any text."""
 
     al_ms: float
     laal_ms: float
@@ -69,23 +69,31 @@ class StreamScores:
     computation_aware_laal_ms: float
     sentences: int
     empty: int
-    """Reference sentences to which no text was assigned; they have no delay and are left out."""
+    """Sentences without text: they have no delay and are left out."""
 
 
-def stream_scores(emissions: Sequence[Emission], references: Sequence[Reference]) -> StreamScores | None:
-    """AL and LAAL a sentence of a long stream, averaged; None where no sentence got any text.
+def stream_scores(emissions: Sequence[Emission], references: Sequence[Reference]) -> Scores | None:
+    """AL and LAAL of a long stream: its output is cut onto the reference sentences first; see ``mean_scores``.
 
-    The stream's output is cut onto the reference sentences first; delays count from each sentence's start. With LAAL this
-    is StreamLAAL (Papi et al. 2024, https://aclanthology.org/2024.acl-long.202).
+    With LAAL this is StreamLAAL (Papi et al. 2024, https://aclanthology.org/2024.acl-long.202).
     """
     cuts = resegment([reference.units for reference in references], [emission.text for emission in emissions])
+    parts = (emissions[begin:end] for begin, end in zip([0, *cuts], cuts, strict=False))
+    return mean_scores(list(zip(references, parts, strict=True)))
+
+
+def mean_scores(sentences: Sequence[tuple[Reference, Sequence[Emission]]]) -> Scores | None:
+    """The means over sentences and what was emitted for each; delays count from the sentence's start.
+
+    None where no sentence got any text.
+    """
     rows: list[tuple[float, float, float, float]] = []
-    for reference, begin, end in zip(references, [0, *cuts], cuts, strict=False):
-        if begin == end:
+    for reference, emissions in sentences:
+        if not emissions:
             continue
-        heard = [emission.delay_ms - reference.start_ms for emission in emissions[begin:end]]
-        elapsed = [emission.elapsed_ms - reference.start_ms for emission in emissions[begin:end]]
         source_ms, length = reference.duration_ms, len(reference.units)
+        heard = [emission.delay_ms - reference.start_ms for emission in emissions]
+        elapsed = [emission.elapsed_ms - reference.start_ms for emission in emissions]
         rows.append(
             (
                 average_lagging(heard, source_ms, length),
@@ -97,7 +105,7 @@ def stream_scores(emissions: Sequence[Emission], references: Sequence[Reference]
     if not rows:
         return None
     al, laal, aware_al, aware_laal = (statistics.fmean(column) for column in zip(*rows, strict=True))
-    return StreamScores(al, laal, aware_al, aware_laal, sentences=len(rows), empty=len(references) - len(rows))
+    return Scores(al, laal, aware_al, aware_laal, sentences=len(rows), empty=len(sentences) - len(rows))
 
 
 def resegment(references: Sequence[Sequence[str]], hypothesis: Sequence[str]) -> list[int]:

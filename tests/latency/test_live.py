@@ -5,24 +5,9 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import wave
 from pathlib import Path
 
-import pytest
-
-from tests.conftest import PHRASES, read_wav
-
-SECONDS = 5
-
-
-@pytest.fixture
-def phrase(tmp_path: Path) -> Path:
-    """The first phrase of the recording, and the beginning of the second."""
-    path = tmp_path / "phrase.wav"
-    with wave.open(str(path), "wb") as file:
-        file.setparams((1, 2, 16_000, 0, "NONE", ""))
-        file.writeframes(read_wav(PHRASES)[: SECONDS * 16_000].tobytes())
-    return path
+from tests.conftest import PHRASE_SECONDS
 
 
 def test_a_live_run_logs_when_what_it_shows_came(phrase: Path, tmp_path: Path) -> None:
@@ -44,4 +29,4 @@ def test_a_live_run_logs_when_what_it_shows_came(phrase: Path, tmp_path: Path) -
     assert line["elapsed"] == sorted(line["elapsed"])
     assert all(elapsed >= delay for elapsed, delay in zip(line["elapsed"], line["delays"], strict=True))
     assert line["source"] == [str(phrase)]
-    assert line["source_length"] == SECONDS * 1000
+    assert line["source_length"] == PHRASE_SECONDS * 1000

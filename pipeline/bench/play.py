@@ -1,0 +1,147 @@
+"""A recording played through the chain at its own pace, and everything that is measured on the way."""
+
+from __future__ import annotations
+
+from contextlib import aclosing
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pipeline.audio.recording import Recording
+from pipeline.bench.probe import LoopProbe, peak_mb, resident_mb
+from pipeline.bench.stopwatch import SegmentTimes, Span, Stopwatch
+from pipeline.config import PipelineConfig
+from pipeline.events import Delta
+from pipeline.latency.emissions import TextSoFar, Unit, unit_of
+from pipeline.latency.log import LatencyLog
+from pipeline.latency.metrics import Reference, Scores, mean_scores, normalized_erasure, stream_scores
+from pipeline.worker import Worker
+
+if TYPE_CHECKING:
+    from pipeline.translator import Models
+
+LATE_MS = 10
+"""Nothing may keep the event loop longer."""
+
+
+@dataclass(frozen=True)
+class LoopTimes:
+    """How late the event loop was."""
+
+    longest_ms: float
+    longest_work_ms: float
+    """Processor time that the loop spent at a stretch: lateness without the waiting for other threads and programs."""
+    p99_ms: float
+    late: int
+    """Times that it was more than ``LATE_MS`` late."""
+    asked: int
+
+    @classmethod
+    def of(cls, probe: LoopProbe) -> LoopTimes:
+        return cls(
+            probe.longest_s * 1000,
+            probe.longest_work_s * 1000,
+            probe.percentile_s(0.99) * 1000,
+            probe.above(LATE_MS / 1000),
+            probe.count,
+        )
+
+
+@dataclass(frozen=True)
+class LiveRun:
+    """What was measured. Times in seconds where the name says no other unit."""
+
+    recording: str
+    duration_s: float
+    unit: Unit
+    segments: list[SegmentTimes]
+    scores: Scores | None
+    has_reference: bool
+    """False: the scores are of the run's own segments, whose text counts as its own reference."""
+    normalized_erasure: float
+    busy_s: dict[str, float]
+    """Work of each stage."""
+    longest_lag_s: float
+    loop: LoopTimes
+    memory_mb: float
+    memory_growth_mb: float
+    memory_peak_mb: float
+    spans: dict[str, list[Span]] = field(repr=False)
+    shown_s: list[float] = field(repr=False)
+    """When text came."""
+
+    @property
+    def real_time_factor(self) -> float:
+        """Work of all stages for each second of audio."""
+        return sum(self.busy_s.values()) / self.duration_s
+
+
+async def play(
+    path: Path, config: PipelineConfig, models: Models, references: list[Reference], log: LatencyLog | None = None
+) -> LiveRun:
+    """Play one recording; ``references`` may be empty.
+
+    Raises:
+        StageError, AudioError, SinkError: the run broke.
+    """
+    from pipeline.translator import SpeechTranslator
+
+    source, translator = Recording(path), SpeechTranslator(config, models)
+    translator.stats = stopwatch = Stopwatch()
+    unit = unit_of(config.languages.target)
+    text, of_segments = TextSoFar(unit), dict[int, TextSoFar]()
+    if log:
+        reference = (" " if unit == "word" else "").join(word for reference in references for word in reference.units)
+        log.start(str(path), lambda: stopwatch.stream_s, reference)
+    writer = Worker("latency log")
+    before_mb = resident_mb()
+    try:
+        async with translator, LoopProbe() as probe, aclosing(translator.run(source, paced=True)) as events:
+            async for event in events:
+                stopwatch.got(event)
+                if isinstance(event, Delta):
+                    elapsed_s = stopwatch.stream_s
+                    text.push(event, elapsed_s)
+                    of_segments.setdefault(event.segment_id, TextSoFar(unit)).push(event, elapsed_s)
+                if log:
+                    await writer.run(partial(log.write, event))
+    finally:
+        writer.close()
+        writer.join(1.0)
+    emissions = text.emissions()
+    return LiveRun(
+        recording=str(path),
+        duration_s=stopwatch.audio_s,
+        unit=unit,
+        segments=list(stopwatch.by_id.values()),
+        scores=_scores(text, of_segments, stopwatch, references),
+        has_reference=bool(references),
+        normalized_erasure=normalized_erasure(text.withdrawn_units, len(emissions)),
+        busy_s=stopwatch.busy_s,
+        longest_lag_s=stopwatch.longest_lag_s,
+        loop=LoopTimes.of(probe),
+        memory_mb=resident_mb(),
+        memory_growth_mb=resident_mb() - before_mb,
+        memory_peak_mb=peak_mb(),
+        spans=stopwatch.spans,
+        shown_s=stopwatch.shown_s,
+    )
+
+
+def _scores(
+    text: TextSoFar, of_segments: dict[int, TextSoFar], stopwatch: Stopwatch, references: list[Reference]
+) -> Scores | None:
+    """Against the references; without any, of the run's own segments as if their text were what they should be."""
+    if references:
+        # A text without times is of the whole recording.
+        whole_ms = stopwatch.audio_s * 1000
+        return stream_scores(
+            text.emissions(), [replace(one, duration_ms=min(one.duration_ms, whole_ms)) for one in references]
+        )
+    own = []
+    for segment in stopwatch.by_id.values():
+        emissions = of_segments[segment.id].emissions() if segment.id in of_segments else []
+        length_ms = (segment.speech_end_s - segment.start_s) * 1000
+        own.append((Reference(tuple(one.text for one in emissions), segment.start_s * 1000, length_ms), emissions))
+    return mean_scores(own)

@@ -1,0 +1,50 @@
+"""Reference translations: timed ones from SRT or WebVTT, or a text file for a whole recording."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import av
+
+from pipeline.errors import UsageError
+from pipeline.latency.emissions import Unit, units
+from pipeline.latency.metrics import Reference
+
+
+def read_reference(path: Path, unit: Unit) -> list[Reference]:
+    """The sentences of a reference. A text file is one sentence that never ends: the recording's length is not known yet.
+
+    Raises:
+        UsageError: no such file, not of these kinds, or without text.
+    """
+    if path.suffix not in (".srt", ".vtt", ".txt"):
+        raise UsageError(f"{path} is no reference that can be read; give .srt or .vtt with times, or .txt without")
+    try:
+        text = path.read_text("utf-8")
+        timed = [(text, 0.0, math.inf)] if path.suffix == ".txt" else _cues(path)
+    except (OSError, UnicodeDecodeError, av.error.FFmpegError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise UsageError(f"cannot read the reference {path} ({reason}); give a file in UTF-8") from error
+    found = [
+        Reference(tuple(words), start_s * 1000, length_s * 1000)
+        for text, start_s, length_s in timed
+        if (words := units(text, unit)) and length_s > 0
+    ]
+    if not found:
+        raise UsageError(f"{path} holds no sentence; give the translation of the recording")
+    return found
+
+
+def _cues(path: Path) -> list[tuple[str, float, float]]:
+    """Text, start and length of each cue."""
+    with av.open(str(path)) as container:
+        return [
+            (
+                bytes(packet).decode("utf-8"),
+                float(packet.pts * packet.time_base),
+                float(packet.duration * packet.time_base),
+            )
+            for packet in container.demux(subtitles=0)
+            if packet.pts is not None and packet.duration is not None
+        ]

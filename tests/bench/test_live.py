@@ -1,0 +1,93 @@
+"""A recording played at its own pace: what is reported of it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from pipeline import Models, PipelineConfig
+from pipeline.bench.__main__ import arguments, run
+from pipeline.bench.play import play
+from pipeline.bench.stopwatch import SegmentTimes, Span
+from pipeline.bench.timeline import timeline
+from pipeline.errors import UsageError
+from pipeline.latency.log import open_latency_log
+from pipeline.latency.metrics import Reference
+from tests.conftest import EXAMPLES, PHRASE_SECONDS
+
+TRAVEL = str(EXAMPLES / "travel.wav")
+
+
+def test_a_recording_is_measured_at_its_own_pace(
+    phrase: Path, tmp_path: Path, demo_config: PipelineConfig, demo_models: Models
+) -> None:
+    log = open_latency_log(tmp_path / "instances.log", "char")
+    references = [Reference(tuple("东京来的飞机晚上七点到达。"), 500, 3500), Reference(("哪",), 4500, 500)]
+    measured = asyncio.run(play(phrase, demo_config, demo_models, references, log))
+    log.close()
+    assert measured.duration_s == PHRASE_SECONDS
+    assert measured.unit == "char"
+    first = measured.segments[0]
+    assert first.target == first.target.strip() != ""
+    # What the order of the stages says, whatever the machine's speed.
+    assert first.asr is not None
+    assert first.first_token_s is not None
+    assert first.last_token_s is not None
+    assert 0 <= first.start_s < first.speech_end_s < first.closed_s <= first.asr.begin_s < first.asr.end_s
+    assert first.asr.end_s < first.first_token_s <= first.last_token_s
+    assert measured.scores is not None
+    assert measured.has_reference
+    assert measured.scores.computation_aware_laal_ms > measured.scores.laal_ms > 0
+    assert measured.normalized_erasure == 0
+    assert 0 < measured.real_time_factor == sum(measured.busy_s.values()) / PHRASE_SECONDS
+    assert measured.loop.asked > 100
+    assert measured.memory_peak_mb >= measured.memory_mb > 0
+    (logged,) = [json.loads(line) for line in (tmp_path / "instances.log").read_text("utf-8").splitlines()]
+    assert logged["prediction"] == "".join(segment.target for segment in measured.segments)
+    assert logged["reference"] == "东京来的飞机晚上七点到达。哪"
+
+
+def a_run() -> list[SegmentTimes]:
+    return [SegmentTimes(0, 0.5, 2.0, 2.5, Span(2.5, 3.0), 3.1, 3.2, None, "Yes <&>.", "是。")]
+
+
+def test_a_timeline_has_a_bar_for_each_thing_at_its_time() -> None:
+    picture = timeline(
+        "a & b", a_run(), {"asr": [Span(2.5, 3.0)], "nmt": [Span(3.0, 3.1), Span(3.1, 3.2)]}, [3.1, 3.2], 4.0
+    )
+    root = ElementTree.fromstring(picture)
+    bars = [element for element in root.iter() if element.tag.endswith("rect")][1:]
+    assert len(bars) == 1 + 1 + 1 + 2 + 2
+    speech, endpoint, asr = ((float(bar.attrib["x"]), float(bar.attrib["width"])) for bar in bars[:3])
+    # One bar ends where the next begins.
+    assert sum(speech) == pytest.approx(endpoint[0])
+    assert sum(endpoint) == pytest.approx(asr[0])
+    assert speech[1] == pytest.approx(3 * asr[1])
+
+
+WRONG = [
+    (["live", TRAVEL, TRAVEL, "--reference", "a.srt"], "1 references for 2 recordings"),
+    (["live", TRAVEL, TRAVEL, "--plot", "a.svg"], "--plot draws one run"),
+    (["live", TRAVEL, "nowhere.wav"], "no such file: nowhere.wav"),
+    (["live", TRAVEL, "--plot", "nowhere/a.svg"], "cannot write nowhere/a.svg"),
+    (["live", TRAVEL, "--latency-log", "a.txt"], "no form that is known"),
+]
+
+
+@pytest.mark.parametrize(("options", "message"), WRONG, ids=[message for _, message in WRONG])
+def test_a_mistake_is_said_before_a_model_is_loaded(
+    options: list[str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delattr("pipeline.translator.load_models")
+    with pytest.raises(UsageError, match=message):
+        run([*options, "--config", "demo"])
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_commands_are_listed() -> None:
+    assert "live" in arguments().format_help()

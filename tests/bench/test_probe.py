@@ -1,0 +1,55 @@
+"""The probe of the event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+import pytest
+
+from pipeline.bench.probe import LoopProbe, peak_mb, resident_mb
+
+
+def test_lateness_is_counted_in_tenths_of_a_millisecond() -> None:
+    probe = LoopProbe()
+    for milliseconds in [0.05] * 98 + [4.0, 12.34]:
+        probe.late(milliseconds / 1000)
+    assert probe.longest_s == 0.01234
+    assert probe.percentile_s(0.5) == pytest.approx(0.0001)
+    assert probe.percentile_s(0.99) == pytest.approx(0.0041)
+    assert probe.percentile_s(1.0) == 0.01234
+    assert (probe.above(0.01), probe.above(0.003), probe.above(0.02)) == (1, 2, 0)
+
+
+def test_a_probe_that_asked_nothing_says_nothing() -> None:
+    assert LoopProbe().percentile_s(0.99) == 0
+
+
+@pytest.mark.parametrize("works", [True, False])
+def test_a_callback_that_blocks_the_loop_is_seen(works: bool) -> None:
+    """Blocked by work it counts as the loop's own; blocked by waiting it does not."""
+
+    async def block() -> LoopProbe:
+        async with LoopProbe() as probe:
+            await asyncio.sleep(0.01)
+            began = time.thread_time()
+            if works:
+                while time.thread_time() < began + 0.05:
+                    pass
+            else:
+                time.sleep(0.05)  # noqa: ASYNC251
+            await asyncio.sleep(0.01)
+        return probe
+
+    probe = asyncio.run(block())
+    assert probe.longest_s > 0.045
+    assert probe.above(0.045) == 1
+    assert (probe.longest_work_s > 0.045) == works
+
+
+def test_memory_is_what_the_process_holds() -> None:
+    before_mb = resident_mb()
+    held = bytearray(b"x" * 50_000_000)
+    assert 40 < resident_mb() - before_mb < 100
+    assert peak_mb() >= 50
+    del held

@@ -1,0 +1,46 @@
+"""Reference translations from files."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pytest
+
+from pipeline.bench.reference import read_reference
+from pipeline.errors import UsageError
+from pipeline.latency.metrics import Reference
+
+SRT = "1\n00:00:01,000 --> 00:00:02,500\n早上\n好。\n\n2\n01:00:03,000 --> 01:00:04,000\n \n\n3\n01:00:05,000 --> 01:00:06,000\nYes.\n\n"
+
+
+def test_timed_references_have_a_sentence_a_cue(tmp_path: Path) -> None:
+    (tmp_path / "a.srt").write_text(SRT, "utf-8")
+    (tmp_path / "a.vtt").write_text("WEBVTT\n\n" + SRT.replace(",", "."), "utf-8")
+    expected = [Reference(("早", "上", "好", "。"), 1000, 1500), Reference(tuple("Yes."), 3_605_000, 1000)]
+    assert read_reference(tmp_path / "a.srt", "char") == read_reference(tmp_path / "a.vtt", "char") == expected
+
+
+def test_a_text_is_one_sentence_without_an_end(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("Good morning.\nThe meeting.\n")
+    assert read_reference(tmp_path / "a.txt", "word") == [
+        Reference(("Good", "morning.", "The", "meeting."), 0, math.inf)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("nowhere.srt", None, "cannot read the reference"),
+        ("a.doc", b"", "give .srt or .vtt with times"),
+        ("a.txt", b"\xff\xfe\x00", "give a file in UTF-8"),
+        ("a.srt", b"\x00\x01", "cannot read the reference|holds no sentence"),
+        ("a.vtt", b"WEBVTT\n\n", "holds no sentence"),
+        ("a.txt", b" \n", "holds no sentence"),
+    ],
+)
+def test_a_reference_that_is_none_is_said(name: str, content: bytes | None, message: str, tmp_path: Path) -> None:
+    if content is not None:
+        (tmp_path / name).write_bytes(content)
+    with pytest.raises(UsageError, match=message):
+        read_reference(tmp_path / name, "char")
