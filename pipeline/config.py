@@ -39,6 +39,8 @@ class AsrConfig:
     beam_size: int = 1
     compute_type: str = "int8"
     threads: int = 0  # 0: as many as the machine has cores
+    # Whether subtitles get the times of their words; otherwise sentences share a segment's time by their letters.
+    word_timestamps: bool = True
     # Whisper's own rules (openai/whisper, transcribe.py): silence if both of the first two fire, a loop above the third.
     no_speech_threshold: float = 0.6
     log_probability_threshold: float = -1.0

@@ -48,6 +48,15 @@ class SpeechSegment:
 
 
 @dataclass(frozen=True)
+class Word:
+    """A word of a transcript, with the space and the marks that belong to it, and when it was said."""
+
+    text: str
+    start_s: float
+    end_s: float
+
+
+@dataclass(frozen=True)
 class Transcript:
     """What was said in one segment, and how sure the recogniser is of it."""
 
@@ -66,6 +75,29 @@ class Transcript:
     """Why this transcript is not translated ("silence", "repetition", "uncertain", "empty"), or None."""
     heard_s: float = 0.0
     """Audio that had been heard when the segment was cut."""
+    speech_end_s: float | None = None
+    """Where the last speech ended; None where nobody looked."""
+    words: tuple[Word, ...] = ()
+    """All words of the text, joined they are it; none where their times are not known."""
+
+    def span(self, begin: int, end: int) -> tuple[float, float]:
+        """When the characters from ``begin`` to ``end`` of the text were said, in seconds: by the words' times, or
+        else as if each character took the same time."""
+        over_s = self.end_s if self.speech_end_s is None else self.speech_end_s
+        length = len(self.text.rstrip())
+        if not self.words:
+            a, b = (self.start_s + (over_s - self.start_s) * min(at, length) / max(1, length) for at in (begin, end))
+            return a, b
+        at = -(len(self.words[0].text) - len(self.words[0].text.lstrip()))
+        said: list[Word] = []
+        for word in self.words:
+            first, at = at + len(word.text) - len(word.text.lstrip()), at + len(word.text)
+            if at > begin and first < end:
+                said.append(word)
+        if not said:
+            return over_s, over_s
+        # Of where the last word ends the endpointer is surer than the alignment.
+        return said[0].start_s, max(said[0].start_s, over_s if end >= length else said[-1].end_s)
 
 
 @dataclass(frozen=True)

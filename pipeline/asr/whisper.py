@@ -12,6 +12,7 @@ from faster_whisper import WhisperModel
 from faster_whisper.utils import _MODELS as _SIZES
 
 from pipeline.asr.guards import compression_ratio, rejection
+from pipeline.asr.words import WordAligner, plausible
 from pipeline.config import AsrConfig
 from pipeline.errors import ModelError, UsageError
 from pipeline.events import SpeechSegment, Transcript
@@ -48,6 +49,7 @@ class WhisperRecognizer:
             )
         except Exception as error:  # CTranslate2 raises RuntimeError, ValueError and others for damaged files
             raise ModelError(f"faster-whisper cannot load {directory}: {error}; fetch or convert it again") from error
+        self._aligner = WordAligner(self._model)
         if language not in self._model.supported_languages:
             known = ", ".join(sorted(self._model.supported_languages))
             raise UsageError(
@@ -59,6 +61,7 @@ class WhisperRecognizer:
 
         ``beam_size`` takes the place of the configured one.
         """
+        self._aligner.clear()
         segments, _ = self._model.transcribe(
             segment.samples.astype(np.float32) / 32768.0,
             language=self.language,
@@ -67,6 +70,7 @@ class WhisperRecognizer:
             vad_filter=False,
             condition_on_previous_text=False,
             without_timestamps=True,
+            word_timestamps=self.config.word_timestamps,
             # One attempt: retrying at higher temperatures multiplies the delay, and what is doubtful is flagged.
             temperature=0.0,
             # These rules are applied below, where what they drop is still seen and counted.
@@ -80,6 +84,7 @@ class WhisperRecognizer:
         log_probability = sum(part.avg_logprob * len(part.tokens) for part in parts) / length if length else 0.0
         no_speech = min((part.no_speech_prob for part in parts), default=1.0)
         ratio = compression_ratio(text)
+        words = self._aligner.words(segment.start_s)
         return Transcript(
             segment_id=segment.id,
             start_s=segment.start_s,
@@ -91,6 +96,8 @@ class WhisperRecognizer:
             compression_ratio=ratio,
             rejected=rejection(text, no_speech, log_probability, ratio, self.config),
             heard_s=segment.heard_s,
+            speech_end_s=segment.speech_end_s,
+            words=tuple(words) if plausible(words, text, segment.start_s, segment.end_s) else (),
         )
 
 

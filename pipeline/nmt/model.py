@@ -157,15 +157,11 @@ class MarianModel:
         # A lone surrogate is no character and cannot be encoded.
         text = _SURROGATE.sub("\N{REPLACEMENT CHARACTER}", transcript.text)
         sentences = [part for whole in split_sentences(text, transcript.language) for part in fit(whole, fits)]
-        total = max(1, sum(map(len, sentences)))
-        at = 0
+        at = len(text) - len(text.lstrip())
         of_segment: list[float] = []
         for index, sentence in enumerate(sentences):
-            # Without word times, a sentence's share of the segment's time is its share of the letters.
-            duration = transcript.end_s - transcript.start_s
-            start_s = transcript.start_s + duration * at / total
+            start_s, end_s = transcript.span(at, at + len(sentence))
             at += len(sentence)
-            end_s = transcript.start_s + duration * at / total
             detokenizer = self.tokenizer.detokenizer()
             separator = " " if index and spaced(target) else ""
             of_sentence: list[float] = []

@@ -1,0 +1,66 @@
+"""When each word was said: faster-whisper's alignment, taken without its side effects and only where it is plausible."""
+
+from __future__ import annotations
+
+import copy
+import logging
+import threading
+from typing import Any
+
+from pipeline.events import Word
+
+log = logging.getLogger(__name__)
+
+# Words without any duration are those that the alignment could not place. Measured with the demo's recogniser on pairs of
+# phrases: where more than this share has none, sharing out the time by letters errs less.
+_MOST_UNPLACED = 0.3
+# Whisper's clock ticks every 20 ms, and its window may end a tick after the audio.
+_TICK_S = 0.02
+
+
+class WordAligner:
+    """Takes the place of a ``WhisperModel``'s own ``add_word_timestamps``.
+
+    That one moves the bounds of a segment to its words', drops a segment whose words all fall on one instant, and
+    recognises what is behind the last word once more. This one keeps the words apart, so that the text is the same
+    with and without them. Each thread has its own.
+    """
+
+    def __init__(self, model: Any) -> None:
+        self._align = model.add_word_timestamps
+        self._found = threading.local()
+        model.add_word_timestamps = self
+
+    def __call__(self, segments: list[list[dict[str, Any]]], *arguments: Any, **named: Any) -> None:
+        copies = copy.deepcopy(segments)
+        try:
+            self._align(copies, *arguments, **named)
+            self._found.words += [word for parts in copies for part in parts for word in part["words"]]
+        except Exception as error:  # times of words are not worth the loss of what was said
+            log.warning("words could not be timed (%s); their times are estimated", error)
+        for parts in segments:
+            for part in parts:
+                part["words"] = []
+
+    def clear(self) -> None:
+        """Forget the words of this thread's last recognition; before the next."""
+        self._found.words = []
+
+    def words(self, offset_s: float) -> list[Word]:
+        """This thread's last recognition, its audio beginning at ``offset_s``."""
+        return [
+            Word(word["word"], offset_s + float(word["start"]), offset_s + float(word["end"]))
+            for word in self._found.words
+        ]
+
+
+def plausible(words: list[Word], text: str, start_s: float, end_s: float) -> bool:
+    """Whether the words are the text's, in order, within its audio, and most of them last for some time."""
+    if not words or "".join(word.text for word in words).strip() != text:
+        return False
+    at = start_s - _TICK_S
+    for word in words:
+        if not at <= word.start_s <= word.end_s <= end_s + _TICK_S:
+            return False
+        at = word.start_s
+    return sum(word.end_s <= word.start_s for word in words) <= _MOST_UNPLACED * len(words)

@@ -1,0 +1,90 @@
+"""Times of words, and of the sentences that they make up."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from pipeline import Models, PipelineConfig
+from pipeline.asr.whisper import WhisperRecognizer
+from pipeline.asr.words import plausible
+from pipeline.events import SpeechSegment, Transcript, Word
+from tests.conftest import PHRASES, read_wav
+from tests.vad.test_stage import cut
+
+WORDS = (Word(" Yes.", 1.2, 1.5), Word(" I", 1.9, 2.0), Word(" will.", 2.0, 2.4))
+SAID = Transcript(0, 1.0, 3.0, "Yes. I will.", "en", speech_end_s=2.5, words=WORDS)
+
+
+def test_sentences_begin_and_end_with_their_words() -> None:
+    assert SAID.span(0, 5) == (1.2, 1.5)
+    # The last one ends where the endpointer heard speech end.
+    assert SAID.span(5, 12) == (1.9, 2.5)
+
+
+def test_without_words_letters_share_the_time_of_the_speech() -> None:
+    letters = dataclasses.replace(SAID, words=())
+    assert letters.span(0, 6) == (1.0, 1.75)
+    assert letters.span(6, 12) == (1.75, 2.5)
+    assert dataclasses.replace(letters, speech_end_s=None).span(6, 12) == (2.0, 3.0)
+    assert Transcript(0, 1.0, 3.0, "", "en").span(0, 0) == (1.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("words", "believed"),
+    [
+        (WORDS, True),
+        ((), False),
+        (WORDS[:2], False),
+        ((WORDS[0], WORDS[2], WORDS[1]), False),
+        ((WORDS[0], Word(" I", 1.0, 1.1), WORDS[2]), False),
+        ((WORDS[0], WORDS[1], Word(" will.", 2.0, 3.5)), False),
+        ((WORDS[0], WORDS[1], Word(" will.", 2.4, 2.0)), False),
+        ((Word(" Yes.", 1.2, 1.2), *WORDS[1:]), False),
+    ],
+    ids=["right", "none", "one lacks", "other text", "going back", "after the end", "backwards", "unplaced"],
+)
+def test_words_are_believed_where_they_can_be(words: tuple[Word, ...], believed: bool) -> None:
+    assert plausible(list(words), SAID.text, 1.0, 3.0) is believed
+
+
+def pairs() -> Iterator[tuple[SpeechSegment, float]]:
+    """Two phrases and half a second between them as one segment, and when the second begins, its pre-roll included."""
+    phrases = [segment.samples for segment in cut(read_wav(PHRASES), 1600)]
+    for first, second in zip(phrases[::2], phrases[1::2], strict=False):
+        samples = np.concatenate([first, np.zeros(8_000, np.int16), second])
+        yield SpeechSegment(0, 16_000, samples), 1 + (len(first) + 8_000) / 16_000
+
+
+def test_the_second_sentence_begins_nearer_to_its_sound_than_by_letters(demo_models: Models) -> None:
+    by_words, by_letters = [], []
+    for segment, second_s in pairs():
+        transcript = demo_models.recognizer.transcribe(segment)
+        end = next((i for i, c in enumerate(transcript.text[:-1], 1) if c in ".?!"), None)
+        if end is None or not transcript.words:
+            continue
+        span = (end + 1, len(transcript.text))
+        by_words.append(abs(transcript.span(*span)[0] - second_s))
+        by_letters.append(abs(dataclasses.replace(transcript, words=()).span(*span)[0] - second_s))
+    print(f"off by {np.mean(by_words):.2f} s by words, {np.mean(by_letters):.2f} s by letters, in {len(by_words)} pairs")
+    assert len(by_words) >= 2
+    assert np.mean(by_words) < np.mean(by_letters)
+
+
+def test_text_is_the_same_with_and_without_word_times(demo_models: Models, demo_config: PipelineConfig) -> None:
+    plain = WhisperRecognizer(dataclasses.replace(demo_config.asr, word_timestamps=False), "en")
+    for segment in cut(read_wav(PHRASES), 1600):
+        timed = demo_models.recognizer.transcribe(segment)
+        untimed = plain.transcribe(segment)
+        assert untimed.words == ()
+        assert timed.text == untimed.text
+        assert "".join(word.text for word in timed.words).strip() in (timed.text, "")
+
+
+def test_silence_behind_the_last_word_is_not_recognised_again(demo_models: Models) -> None:
+    (phrase, *_) = cut(read_wav(PHRASES), 1600)
+    longer = SpeechSegment(0, 0, np.concatenate([phrase.samples, np.zeros(16_000 * 12, np.int16)]))
+    assert demo_models.recognizer.transcribe(longer).text == demo_models.recognizer.transcribe(phrase).text
