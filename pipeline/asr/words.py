@@ -5,6 +5,8 @@ from __future__ import annotations
 import copy
 import logging
 import threading
+from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 from pipeline.events import Word
@@ -14,6 +16,10 @@ log = logging.getLogger(__name__)
 # Words without any duration are those that the alignment could not place. Measured with the demo's recogniser on pairs of
 # phrases: where more than this share has none, sharing out the time by letters errs less.
 _MOST_UNPLACED = 0.3
+# A sentence's first word takes the silence before it too. It is not believed to last longer than this, and so much for each
+# letter: with the demo's recogniser that brings the error of sentences' beginnings from 0.48 s down to 0.24 s.
+_FIRST_WORD_S, _LETTER_S, _SYLLABLE_S = 0.15, 0.05, 0.2
+_SENTENCE_ENDS = tuple(".!?。！？…")
 # Whisper's clock ticks every 20 ms, and its window may end a tick after the audio.
 _TICK_S = 0.02
 
@@ -48,10 +54,23 @@ class WordAligner:
 
     def words(self, offset_s: float) -> list[Word]:
         """This thread's last recognition, its audio beginning at ``offset_s``."""
-        return [
+        return without_pauses(
             Word(word["word"], offset_s + float(word["start"]), offset_s + float(word["end"]))
             for word in self._found.words
-        ]
+        )
+
+
+def without_pauses(words: Iterable[Word]) -> list[Word]:
+    """``words`` with the silence before a sentence taken out of its first word."""
+    found: list[Word] = []
+    for word in words:
+        if not found or found[-1].text.endswith(_SENTENCE_ENDS):
+            letters = word.text.strip()
+            # One character of Chinese or Japanese is a syllable.
+            longest_s = _FIRST_WORD_S + sum(_SYLLABLE_S if c >= "\u2e80" else _LETTER_S for c in letters)
+            word = replace(word, start_s=max(word.start_s, word.end_s - longest_s))
+        found.append(word)
+    return found
 
 
 def plausible(words: list[Word], text: str, start_s: float, end_s: float) -> bool:

@@ -10,7 +10,7 @@ import pytest
 
 from pipeline import Models, PipelineConfig
 from pipeline.asr.whisper import WhisperRecognizer
-from pipeline.asr.words import plausible
+from pipeline.asr.words import plausible, without_pauses
 from pipeline.events import SpeechSegment, Transcript, Word
 from tests.conftest import PHRASES, read_wav
 from tests.vad.test_stage import cut
@@ -51,12 +51,21 @@ def test_words_are_believed_where_they_can_be(words: tuple[Word, ...], believed:
     assert plausible(list(words), SAID.text, 1.0, 3.0) is believed
 
 
+def test_silence_before_a_sentence_is_not_its_first_word() -> None:
+    words = [Word(" Yes.", 0.0, 1.5), Word(" I", 1.5, 3.0), Word(" will.", 3.0, 9.0)]
+    assert [round(word.start_s, 2) for word in without_pauses(words)] == [1.15, 2.8, 3.0]
+    assert [word.end_s for word in without_pauses(words)] == [1.5, 3.0, 9.0]
+    (word,) = without_pauses([Word("你好。", 0.0, 1.5)])
+    assert round(word.start_s, 2) == 0.75
+
+
 def pairs() -> Iterator[tuple[SpeechSegment, float]]:
-    """Two phrases and half a second between them as one segment, and when the second begins, its pre-roll included."""
+    """Two phrases and half a second between them as one segment, and when the second's sound begins."""
     phrases = [segment.samples for segment in cut(read_wav(PHRASES), 1600)]
     for first, second in zip(phrases[::2], phrases[1::2], strict=False):
         samples = np.concatenate([first, np.zeros(8_000, np.int16), second])
-        yield SpeechSegment(0, 16_000, samples), 1 + (len(first) + 8_000) / 16_000
+        loud = int(np.flatnonzero(np.abs(second) > 200)[0])
+        yield SpeechSegment(0, 16_000, samples), 1 + (len(first) + 8_000 + loud) / 16_000
 
 
 def test_the_second_sentence_begins_nearer_to_its_sound_than_by_letters(demo_models: Models) -> None:
@@ -69,7 +78,9 @@ def test_the_second_sentence_begins_nearer_to_its_sound_than_by_letters(demo_mod
         span = (end + 1, len(transcript.text))
         by_words.append(abs(transcript.span(*span)[0] - second_s))
         by_letters.append(abs(dataclasses.replace(transcript, words=()).span(*span)[0] - second_s))
-    print(f"off by {np.mean(by_words):.2f} s by words, {np.mean(by_letters):.2f} s by letters, in {len(by_words)} pairs")
+    print(
+        f"off by {np.mean(by_words):.2f} s by words, {np.mean(by_letters):.2f} s by letters, in {len(by_words)} pairs"
+    )
     assert len(by_words) >= 2
     assert np.mean(by_words) < np.mean(by_letters)
 
