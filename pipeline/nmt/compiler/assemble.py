@@ -180,17 +180,23 @@ def _tie(found: dict[str, Array], share: bool, tied: bool, place: Path) -> None:
 
 def _check_vocabulary(files: Mapping[str, bytes], architecture: Architecture, place: Path) -> None:
     target = "target_vocab.json" if "target_vocab.json" in files else "vocab.json"
+    if target == "vocab.json" and _json(files, "tokenizer_config.json", place).get("separate_vocabs") is True:
+        raise ModelError(f"{place} lacks target_vocab.json, but its tokenizer_config.json says separate_vocabs")
     for name, rows in (("vocab.json", architecture.source_vocabulary), (target, architecture.target_vocabulary)):
-        if name not in files:
-            continue
-        try:
-            entries = len(json.loads(files[name]))
-        except (ValueError, TypeError, RecursionError) as error:
-            raise ModelError(f"{place}: {name} is not readable JSON ({error}); fetch it again") from None
-        if entries > rows:
+        if (entries := len(_json(files, name, place))) > rows:
             raise ModelError(
                 f"{place}: {name} has {entries} entries, the embedding {rows} rows; they must be of one model"
             )
+
+
+def _json(files: Mapping[str, bytes], name: str, place: Path) -> dict[str, Any]:
+    try:
+        value = json.loads(files.get(name, b"{}"))
+    except (ValueError, RecursionError) as error:
+        raise ModelError(f"{place}: {name} is not readable JSON ({error}); fetch it again") from None
+    if not isinstance(value, dict):
+        raise ModelError(f"{place}: {name} must hold a JSON object; fetch it again")
+    return value
 
 
 def _size(config: Mapping[str, Any], key: str, place: Path, most: int = _LIMIT) -> int:

@@ -15,7 +15,7 @@ from onnx import NodeProto
 from pipeline.errors import ModelError
 from pipeline.nmt.compiler.assemble import BIAS, DECODER, ENCODER, HEAD, POSITIONS, SHARED
 from pipeline.nmt.compiler.checkpoint import Architecture, expected_shapes
-from pipeline.nmt.compiler.onnx_tensors import Scope, read_scopes
+from pipeline.nmt.compiler.onnx_tensors import PASSING, Scope, read_scopes
 from pipeline.nmt.layout import Kind, Layout, find_files, find_layout
 
 Weights = dict[str, NDArray[Any]]
@@ -160,8 +160,8 @@ class _Walk:
 
     def run(self) -> None:
         for node in self._scope.nodes:
-            if node.op_type in ("Identity", "Cast", "Transpose", "Constant", "If"):
-                continue  # what they pass on is seen where it is used
+            if node.op_type in PASSING:
+                continue  # what they hand on is seen where it is used
             for index, name in enumerate(node.input):
                 value = self._scope.constant(name)
                 if value is not None and value.dtype.kind in "fV":

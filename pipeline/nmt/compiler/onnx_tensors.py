@@ -18,8 +18,8 @@ from pipeline.nmt.onnx_header import fields
 
 # onnx.proto: ModelProto.graph, GraphProto.node and .initializer, TensorProto.raw_data.
 _GRAPH, _NODE, _INITIALIZER, _RAW_DATA = 7, 1, 5, 9
-# Copies, casts and transposes in a row between an initializer and what reads it.
-_MOST_HOPS = 8
+PASSING = ("Constant", "Identity", "Cast", "Transpose")
+"""Operators that hand on a constant as it is, or in another type or order."""
 _WIDER = (TensorProto.FLOAT, TensorProto.DOUBLE)
 _FLOATS = (*_WIDER, TensorProto.FLOAT16, TensorProto.BFLOAT16)
 
@@ -31,31 +31,29 @@ class Scope:
         self, nodes: Iterable[NodeProto], tensors: Mapping[str, NDArray[Any] | None], outer: Scope | None
     ) -> None:
         self.nodes = list(nodes)
-        self._tensors, self._outer = tensors, outer
-        self._producers = {output: node for node in self.nodes for output in node.output}
+        self._constants, self._outer = dict(tensors), outer
+        for node in self.nodes:  # in the order of their dependence, as ONNX wants it
+            if any(isinstance(name, bytes) for name in (node.name, node.op_type, *node.input, *node.output)):
+                raise ValueError("a name in it is no text")
+            if node.op_type in PASSING and len(node.output) == 1 and (value := self._passed(node)) is not None:
+                self._constants[node.output[0]] = value
 
     def constant(self, name: str) -> NDArray[Any] | None:
         """The value of a tensor that no input reaches: an initializer or a Constant, copied, cast or transposed."""
-        return self._constant(name, _MOST_HOPS)
+        value = self._constants.get(name)
+        return self._outer.constant(name) if value is None and self._outer else value
 
-    def _constant(self, name: str, hops: int) -> NDArray[Any] | None:
-        if name in self._tensors:
-            return self._tensors[name]
-        node = self._producers.get(name)
-        if node is None:
-            return self._outer._constant(name, hops) if self._outer else None
+    def _passed(self, node: NodeProto) -> NDArray[Any] | None:
         attributes = {attribute.name: attribute for attribute in node.attribute}
         if node.op_type == "Constant":
-            return numpy_helper.to_array(attributes["value"].t) if "value" in attributes else None
-        if node.op_type not in ("Identity", "Cast", "Transpose") or not hops or not node.input:
-            return None
-        value = self._constant(node.input[0], hops - 1)
+            return _value(attributes["value"].t, None) if "value" in attributes else None
+        value = self.constant(node.input[0]) if node.input else None
         if value is None or node.op_type == "Identity":
             return value
         if node.op_type == "Transpose":
             return value.transpose(list(attributes["perm"].ints) if "perm" in attributes else None)
-        to = attributes["to"].i if "to" in attributes else TensorProto.UNDEFINED
         # What is stored narrower is exact in a wider type: leave it to be widened once, where it is kept.
+        to = attributes["to"].i
         return value if to in _WIDER else value.astype(helper.tensor_dtype_to_np_dtype(to))
 
 
@@ -110,10 +108,11 @@ def _tensor(data: mmap.mmap, start: int, end: int, folder: Path) -> tuple[str, N
     return tensor.name, _value(tensor, folder)
 
 
-def _value(tensor: TensorProto, folder: Path) -> NDArray[Any] | None:
+def _value(tensor: TensorProto, folder: Path | None) -> NDArray[Any] | None:
+    """The value of a tensor of floating-point numbers; only an initializer's may lie in another file of ``folder``."""
     if tensor.data_type not in _FLOATS:
         return None
-    if tensor.data_location != TensorProto.EXTERNAL:
+    if folder is None or tensor.data_location != TensorProto.EXTERNAL:
         return numpy_helper.to_array(tensor)
     entries = {entry.key: entry.value for entry in tensor.external_data}
     location = Path(entries["location"])

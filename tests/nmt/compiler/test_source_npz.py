@@ -189,6 +189,13 @@ class TestRefusedNpz:
         decoding.unlink()
         assert f"found {NPZ}, second.npz" in refusal(directory)
 
+    def test_is_one_embedding_for_two_vocabularies(self, tmp_path: Path) -> None:
+        directory = write_archive(tmp_path)
+        shutil.copy(directory / "opus.vocab.yml", directory / "trg.vocab.yml")
+        decoding = directory / "decoder.yml"
+        decoding.write_text("trg.vocab.yml".join(decoding.read_text().rsplit("opus.vocab.yml", 1)))
+        assert "two vocabularies, but one embedding" in refusal(directory)
+
     def test_is_text_split_by_bpe(self, tmp_path: Path) -> None:
         (write_archive(tmp_path) / "source.bpe").touch()
         assert "BPE" in refusal(tmp_path)

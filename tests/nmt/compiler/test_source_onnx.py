@@ -71,6 +71,26 @@ class TestOnnx:
             onnx.save(model, path, save_as_external_data=True, location=f"{path.name}_data", size_threshold=64)
         assert_same_weights(read_checkpoint(tmp_path))
 
+    def test_each_branch_of_a_merged_decoder_may_hold_the_weights_itself(self, tmp_path: Path) -> None:
+        path = write_export(tmp_path, "merged") / "decoder_model_merged.onnx"
+        model = onnx.load(path)
+        branches = [attribute.g for node in model.graph.node for attribute in node.attribute]
+        for branch, number in zip(branches, range(2), strict=True):
+            names = {tensor.name: f"{tensor.name}_of_{number}" for tensor in model.graph.initializer}
+            for tensor in model.graph.initializer:
+                branch.initializer.append(tensor)
+                branch.initializer[-1].name = names[tensor.name]
+            for node in branch.node:
+                rename_inputs(node, names)
+        model.graph.ClearField("initializer")
+        onnx.save(model, path)
+        assert_same_weights(read_checkpoint(tmp_path))
+        # Where they are not the same in both, the file is not understood.
+        changed = next(tensor for tensor in branches[0].initializer if tensor.name.startswith("onnx::MatMul"))
+        changed.raw_data = bytes(len(changed.raw_data))
+        onnx.save(model, path)
+        assert "two different" in refusal(tmp_path)
+
     @pytest.mark.parametrize("layout", ["merged", "own-past-15", "one-file"])
     def test_parameter_names_tell_where_nodes_have_none(self, tmp_path: Path, layout: str) -> None:
         """As exporters before PyTorch 1.13 wrote them: MatMul_12."""
