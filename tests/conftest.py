@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import atexit
+import functools
 import json
+import shutil
+import tempfile
 import wave
 from pathlib import Path
 from typing import Any
@@ -12,6 +16,7 @@ import pytest
 
 from pipeline import Models, PipelineConfig, load_config, load_models
 from pipeline.events import Samples
+from pipeline.nmt.compiler.build import compile_model
 
 ROOT = Path(__file__).resolve().parents[1]
 EXAMPLES = ROOT / "examples" / "audio"
@@ -32,6 +37,8 @@ LAYOUTS = {
     "first-step": (ENCODER, "decoder_model.onnx"),
     "one-file": ("one-file/model.onnx",),
 }
+STREAMING = ("encoder.onnx", "step.onnx")
+"""What the compiler writes."""
 CACHED = ("merged", "split", "old-split")
 """Layouts that keep encoder KV."""
 
@@ -71,13 +78,23 @@ def edits(reference: list[str], hypothesis: list[str]) -> int:
 def make_model_dir(folder: Path, layout: str, leave_out: str = "") -> Path:
     """A directory with the tiny model's files for one layout."""
     folder.mkdir(parents=True, exist_ok=True)
-    for name in (*LAYOUTS[layout], *SETTINGS):
+    graphs = [compiled_tiny() / name for name in STREAMING] if layout == "streaming" else LAYOUTS[layout]
+    for name in (*graphs, *SETTINGS):
         if name != leave_out:
             (folder / Path(name).name).symlink_to(TINY / name)
     return folder
 
 
-@pytest.fixture(params=sorted(LAYOUTS))
+@functools.cache
+def compiled_tiny(weights: str = "fp32") -> Path:
+    """The tiny model in the streaming layout, compiled once for all tests."""
+    folder = Path(tempfile.mkdtemp(prefix="streaming-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    compile_model(TINY, folder, weights=weights)
+    return folder
+
+
+@pytest.fixture(params=sorted([*LAYOUTS, "streaming"]))
 def model_dir(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     """The tiny model, once in each layout."""
     return make_model_dir(tmp_path / request.param, request.param)

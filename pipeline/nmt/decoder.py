@@ -16,26 +16,20 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import numpy as np
 import onnxruntime as ort
 from numpy.typing import NDArray
 
-from pipeline.errors import DecodingStoppedError, ModelError
-from pipeline.nmt.layout import PAST, Kind, Layout
+from pipeline.errors import ModelError
+from pipeline.nmt.layout import PAST, Layout
 from pipeline.nmt.onnx_header import OnnxHeader
+from pipeline.nmt.session import open_session, quiet_options, told_as_ours
 
 Logits = NDArray[np.float32]
 _DTYPES = {"float32": np.float32, "float16": np.float16}
 # Step-by-step and several-at-once scores differ by rounding alone where a graph is causal: 5e-6 was measured.
 _CAUSAL_TOLERANCE = 1e-2
-
-
-def _quiet_options() -> ort.RunOptions:
-    options = ort.RunOptions()
-    options.log_severity_level = 4  # errors arrive as exceptions; on the terminal they would tear the subtitles
-    return options
 
 
 @dataclass
@@ -50,14 +44,14 @@ class DecoderState:
     """Past input name → self-attention key or value [1, heads, steps, head_dim]."""
     tokens: tuple[int, ...] = ()
     """What has been fed so far, the start token first."""
-    options: ort.RunOptions = field(default_factory=_quiet_options)
+    options: ort.RunOptions = field(default_factory=quiet_options)
 
     @property
     def steps(self) -> int:
         return len(self.tokens)
 
     def fork(self) -> DecoderState:
-        """A state that goes on from here on its own. What is static is shared, and KV is not copied."""
+        """A state that goes on from here on its own. What is static is shared; KV is copied only where runs write to it."""
         return dataclasses.replace(self)
 
     def terminate(self) -> None:
@@ -89,14 +83,23 @@ class StepOutput:
         return result
 
 
+@dataclass(frozen=True)
+class Choice:
+    """The most probable next token that is not the pad token."""
+
+    token: int
+    log_probability: float
+    """Natural logarithm of its probability among all tokens but the pad token."""
+
+
 class Decoder(ABC):
     """A model's encoder and decoder sessions, for one layout. States are independent; threads may share a decoder."""
 
     def __init__(self, layout: Layout, threads: int) -> None:
         self.layout = layout
-        self._encoder = _session(layout.encoder.path, threads) if layout.encoder else None
-        self._first = _session(layout.first.path, threads)
-        self._later = self._first if layout.later is layout.first else _session(layout.later.path, threads)
+        self._encoder = open_session(layout.encoder.path, threads) if layout.encoder else None
+        self._first = open_session(layout.first.path, threads)
+        self._later = self._first if layout.later is layout.first else open_session(layout.later.path, threads)
         self._lock = threading.Lock()
         self._causal: bool | None = None
 
@@ -115,7 +118,8 @@ class Decoder(ABC):
             return state
         feed = {"input_ids": source_ids, "attention_mask": mask}
         assert self.layout.encoder is not None
-        (hidden,) = _guarded(self._encoder, self.layout.encoder.path, ["last_hidden_state"], feed, state)
+        with told_as_ours(self.layout.encoder.path, 0, state.options):
+            (hidden,) = self._encoder.run_with_ort_values(["last_hidden_state"], feed, state.options)
         # Exporters name the decoder's mask either way.
         state.fixed = {"encoder_attention_mask": mask, "attention_mask": mask, "encoder_hidden_states": hidden}
         return state
@@ -131,7 +135,7 @@ class Decoder(ABC):
         state = self.encode([end_token])
         for token in (start_token, end_token):
             logits = self.step(state, token).logits
-            if logits.ndim != 1 or not np.isfinite(logits).all():
+            if logits.ndim != 1 or np.isnan(logits).any() or not np.isfinite(logits.max()):
                 raise ModelError(
                     f"{self.layout.first.path}: the scores are not all finite numbers; export the model again"
                 )
@@ -140,6 +144,14 @@ class Decoder(ABC):
     def step(self, state: DecoderState, token: int) -> StepOutput:
         """Feed ``token`` (the decoder start token first) and return the scores of the one that follows."""
         return self._feed(state, (token,))
+
+    def choose(self, state: DecoderState, token: int, pad: int) -> Choice:
+        """Feed ``token`` and return the most probable one that follows."""
+        scores = self.step(state, token).logits.astype(np.float64)
+        # The pad row's score is exactly 0: unmasked, it wins whenever all real tokens score below it.
+        scores[pad] = -np.inf
+        top = int(np.argmax(scores))
+        return Choice(top, -float(np.log(np.exp(scores - scores[top]).sum())))
 
     def force(self, state: DecoderState, tokens: Sequence[int]) -> StepOutput:
         """Feed several tokens that are given, and return the scores of the one that follows the last.
@@ -200,7 +212,8 @@ class Decoder(ABC):
         if "decoder_attention_mask" in header.inputs:
             bound["decoder_attention_mask"] = ort.OrtValue.ortvalue_from_numpy(np.ones_like(ids))
         bound = {name: value for name, value in bound.items() if name in header.inputs}
-        logits, *values = _guarded(session, header.path, ["logits", *kept.values()], bound, state)
+        with told_as_ours(header.path, state.steps, state.options):
+            logits, *values = session.run_with_ort_values(["logits", *kept.values()], bound, state.options)
         scores: Logits = logits.numpy()[0, -1].astype(np.float32, copy=False)
         return StepOutput(scores), dict(zip(kept, values, strict=True))
 
@@ -223,113 +236,3 @@ class Decoder(ABC):
             for name, port in self.layout.first.inputs.items()
             if PAST.fullmatch(name)
         }
-
-
-class CachedDecoder(Decoder):
-    """A first step that computes all KV, later steps that take it; in two graphs, or merged into one with a switch."""
-
-    def __init__(self, layout: Layout, threads: int) -> None:
-        super().__init__(layout, threads)
-        self._decoder_kv, self._encoder_kv = self._kv_names("decoder"), self._kv_names("encoder")
-        self._switch = {flag: ort.OrtValue.ortvalue_from_numpy(np.array([flag])) for flag in (False, True)}
-        self._placeholders = self._no_past()
-
-    def _feed(self, state: DecoderState, tokens: tuple[int, ...]) -> StepOutput:
-        layout = self.layout
-        if not state.steps:
-            feed = {**state.fixed, **self._placeholders, "use_cache_branch": self._switch[False]}
-            kept = {**self._decoder_kv, **self._encoder_kv}
-            output, kv = self._run(self._first, layout.first, state, tokens, feed, kept)
-            state.encoder_kv = {name: kv.pop(name) for name in self._encoder_kv}
-        else:
-            feed = {**state.fixed, **state.decoder_kv, **state.encoder_kv, "use_cache_branch": self._switch[True]}
-            # Encoder KV is not asked for: a cached step returns an empty tensor in its place.
-            output, kv = self._run(self._later, layout.later, state, tokens, feed, self._decoder_kv)
-        state.decoder_kv = kv
-        state.tokens += tokens
-        return output
-
-
-class OwnPastDecoder(Decoder):
-    """A graph that takes its own past and computes cross-attention anew at every step: 15 inputs for 6 layers, or 16
-    with a switch."""
-
-    def __init__(self, layout: Layout, threads: int) -> None:
-        super().__init__(layout, threads)
-        self._decoder_kv = self._kv_names("decoder")
-        self._switch = {flag: ort.OrtValue.ortvalue_from_numpy(np.array([flag])) for flag in (False, True)}
-        self._placeholders = self._no_past()
-
-    def _feed(self, state: DecoderState, tokens: tuple[int, ...]) -> StepOutput:
-        past = state.decoder_kv if state.steps else self._placeholders
-        feed = {**state.fixed, **past, "use_cache_branch": self._switch[state.steps > 0]}
-        output, kv = self._run(self._first, self.layout.first, state, tokens, feed, self._decoder_kv)
-        state.decoder_kv = kv
-        state.tokens += tokens
-        return output
-
-
-class PrefixDecoder(Decoder):
-    """No decoder KV: the whole prefix is fed at every step. Runs on the first-step graph of every layout."""
-
-    def __init__(self, layout: Layout, threads: int) -> None:
-        super().__init__(dataclasses.replace(layout, later=layout.first), threads)
-        self._rest = {**self._no_past(), "use_cache_branch": ort.OrtValue.ortvalue_from_numpy(np.array([False]))}
-
-    def _feed(self, state: DecoderState, tokens: tuple[int, ...]) -> StepOutput:
-        prefix = state.tokens + tokens
-        feed = {**state.fixed, **self._rest}
-        output, _ = self._run(self._first, self.layout.first, state, prefix, feed, {})
-        state.tokens = prefix
-        return output
-
-
-def load_decoder(layout: Layout, threads: int = 1, *, use_cache: bool = True) -> Decoder:
-    """The decoder for a layout, with its sessions open.
-
-    Args:
-        threads: of one run; 0 leaves the number to ONNX Runtime.
-        use_cache: False feeds the whole prefix at every step instead of keeping decoder KV, to compare.
-
-    Raises:
-        ModelError: ONNX Runtime cannot load a file.
-    """
-    if not use_cache or layout.kind in (Kind.NO_PAST, Kind.ONE_FILE):
-        return PrefixDecoder(layout, threads)
-    return (OwnPastDecoder if layout.kind is Kind.OWN_PAST else CachedDecoder)(layout, threads)
-
-
-def _guarded(
-    session: ort.InferenceSession,
-    path: Path,
-    outputs: list[str],
-    feed: Mapping[str, ort.OrtValue],
-    state: DecoderState,
-) -> list[ort.OrtValue]:
-    """Run, with ONNX Runtime's exceptions, which share no base of their own, told as ours."""
-    try:
-        found: list[ort.OrtValue] = session.run_with_ort_values(outputs, feed, state.options)
-    except Exception as error:
-        if state.options.terminate:
-            raise DecodingStoppedError("the translation was stopped") from error
-        reason = str(error).splitlines()[0]
-        raise ModelError(
-            f"{path} failed at step {state.steps}: {reason}; inspect the model, or export it again"
-        ) from error
-    return found
-
-
-def _session(path: Path, threads: int) -> ort.InferenceSession:
-    options = ort.SessionOptions()
-    options.intra_op_num_threads = threads
-    options.inter_op_num_threads = 1
-    options.log_severity_level = 4
-    # Idle threads that spin take the cores from the recogniser.
-    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    try:
-        return ort.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-    except Exception as error:  # ONNX Runtime's exception classes share no base of their own
-        reason = str(error).splitlines()[0]
-        raise ModelError(
-            f"ONNX Runtime {ort.__version__} cannot load {path}: {reason}; fetch or export it again"
-        ) from error

@@ -12,7 +12,9 @@ from pipeline.errors import ModelError
 from pipeline.nmt.onnx_header import OnnxHeader, read_header
 
 PAST = re.compile(r"past_key_values\.(\d{1,4})\.(decoder|encoder)\.(key|value)")
+_ENCODER_KV = re.compile(r"present\.\d{1,4}\.encoder\.(key|value)")
 EXPORT_HINT = "export it with: optimum-cli export onnx --model MODEL --task text2text-generation-with-past DIRECTORY"
+COMPILE_HINT = "compile it again with: python -m pipeline.models compile CHECKPOINT DIRECTORY"
 _SUFFIX = re.compile(r"_(fp16|int8|uint8|quantized|q4|q4f16|bnb4)$")
 # Every input that a Marian graph has been seen to have, besides its past.
 _KNOWN_INPUTS = {
@@ -23,12 +25,22 @@ _KNOWN_INPUTS = {
     "encoder_hidden_states",
     "encoder_attention_mask",
     "use_cache_branch",
+    "position_ids",
+    "seqlens_k",
+    "total_sequence_length",
 }
+# What tells the streaming layout's two graphs from all others.
+_STREAMING_INPUTS = {"input_ids", "position_ids", "seqlens_k", "total_sequence_length"}
+_STREAMING_OUTPUTS = {"token", "log_probability", "logits", "output_ids"}
 
 
 class Role(Enum):
     """What one ONNX file does. The value completes the sentence "FILE is …"."""
 
+    STREAMING_ENCODER = "a streaming encoder"
+    """Returns the cross-attention KV of every decoder layer."""
+    STREAMING_STEP = "a streaming step"
+    """Extends decoder KV in place and chooses the next token."""
     ENCODER = "an encoder"
     MERGED = "a merged decoder"
     """First and later steps in one graph, chosen by use_cache_branch; takes decoder and encoder KV."""
@@ -47,6 +59,7 @@ class Role(Enum):
 class Kind(Enum):
     """How a model's files work together. The best that a directory allows is taken, in this order."""
 
+    STREAMING = "streaming"
     MERGED = "merged"
     SPLIT = "split"
     OWN_PAST = "own-past"
@@ -70,7 +83,7 @@ class Layout:
     heads: int
     head_dim: int
     vocabulary: int | None
-    """Scores that the decoder gives for a token; None where the graph does not say."""
+    """Scores that the decoder gives for a token; None where the graph does not say, or leaves out ids that cannot come."""
 
     @property
     def headers(self) -> list[OnnxHeader]:
@@ -85,6 +98,11 @@ def classify(header: OnnxHeader) -> Role | str:
     past = {match.group(2) for name in inputs if (match := PAST.fullmatch(name))}
     if unknown := {name for name in inputs if name not in _KNOWN_INPUTS and not PAST.fullmatch(name)}:
         return f"no Marian graph: it wants {_listed(unknown)}, which Marian models do not have"
+    if "seqlens_k" in inputs:
+        missing = (_STREAMING_INPUTS - inputs) | (_STREAMING_OUTPUTS - outputs)
+        return f"a streaming step that lacks {_listed(missing)}" if missing else Role.STREAMING_STEP
+    if inputs == {"input_ids"} and outputs and all(_ENCODER_KV.fullmatch(name) for name in outputs):
+        return Role.STREAMING_ENCODER
     if "logits" not in outputs:
         if "last_hidden_state" not in outputs:
             return f"no encoder and no decoder: its outputs are {_listed(outputs)}"
@@ -150,6 +168,8 @@ def find_layout(directory: Path, suffix: str = "") -> Layout:
         else:
             roles[role] = header
             found.append(f"{path.name} is {role.value}")
+    if Role.STREAMING_ENCODER in roles and Role.STREAMING_STEP in roles:
+        return _streaming(roles[Role.STREAMING_ENCODER], roles[Role.STREAMING_STEP])
     encoder = roles.get(Role.ENCODER)
     for kind, first, later in _candidates(roles):
         if encoder is not None or kind is Kind.ONE_FILE:
@@ -184,6 +204,14 @@ def _layout(kind: Kind, encoder: OnnxHeader | None, first: OnnxHeader, later: On
     shape = first.outputs["logits"].shape
     vocabulary = shape[-1] if shape and isinstance(shape[-1], int) else None
     return Layout(kind, encoder, first, later, layers, heads, head_dim, vocabulary)
+
+
+def _streaming(encoder: OnnxHeader, step: OnnxHeader) -> Layout:
+    layers, heads, head_dim = _sizes(step)
+    wanted = {name.replace("past_key_values", "present") for name in step.inputs if ".encoder." in name}
+    if missing := wanted - set(encoder.outputs):
+        raise ModelError(f"{encoder.path}: outputs are missing: {_listed(missing)}; {COMPILE_HINT}")
+    return Layout(Kind.STREAMING, encoder, step, step, layers, heads, head_dim, None)
 
 
 def _suffix(path: Path) -> str:

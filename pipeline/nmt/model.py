@@ -14,7 +14,8 @@ from pipeline.errors import ModelError, UsageError
 from pipeline.events import Confidence, Delta, Transcript
 from pipeline.languages import TWO_LETTERS, spaced, two_letters
 from pipeline.nmt.cache import SentenceCache
-from pipeline.nmt.decoder import Decoder, load_decoder
+from pipeline.nmt.decoder import Decoder
+from pipeline.nmt.decoders import load_decoder
 from pipeline.nmt.layout import find_layout
 from pipeline.nmt.search import GenerationOptions, OnStart, Token, generate
 from pipeline.nmt.sentences import fit, split_sentences

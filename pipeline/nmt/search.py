@@ -45,6 +45,11 @@ class GenerationOptions:
     # nothing better can come.
     early_stopping: bool | str = False
 
+    @property
+    def guards_only_pad(self) -> bool:
+        """True where no token but the pad token is ever ruled out."""
+        return not self.no_repeat_ngram and all(word == (self.pad_token,) for word in self.bad_words)
+
 
 @dataclass(frozen=True)
 class Token:
@@ -89,26 +94,47 @@ def greedy(
     state = decoder.encode(source, on_start)
     history = [options.start_token]
     for count in range(1, options.max_tokens + 1):
-        scores = decoder.step(state, history[-1]).logits.astype(np.float64)
-        # The pad row's score is exactly 0: unmasked, it wins whenever all real tokens score below it.
-        scores[options.pad_token] = -np.inf
-        log_probabilities = _log_softmax(scores)
-        likeliest = int(np.argmax(scores))
-        _mask(scores, history, options)
-        allowed = int(np.argmax(scores))
-        token = _forced(count, options, allowed)
+        choice = _choose(decoder, state, history, options, count)
         at_limit = count == options.max_tokens or expired()
-        last = at_limit or token == options.end_token
-        history.append(token)
+        last = at_limit or choice.token == options.end_token
+        history.append(choice.token)
         yield Token(
-            token,
-            float(log_probabilities[token]),
+            choice.token,
+            choice.log_probability,
             last,
-            truncated=at_limit and allowed != options.end_token,
-            guarded=allowed != likeliest,
+            truncated=at_limit and choice.allowed != options.end_token,
+            guarded=choice.guarded,
         )
         if last:
             return
+
+
+@dataclass(frozen=True)
+class _Chosen:
+    """What follows, by model, guards and settings."""
+
+    token: int
+    log_probability: float
+    allowed: int
+    """The likeliest token that no guard rules out; ``token``, unless another is forced."""
+    guarded: bool
+
+
+def _choose(
+    decoder: Decoder, state: DecoderState, history: list[int], options: GenerationOptions, count: int
+) -> _Chosen:
+    if options.guards_only_pad and _forced(count, options, -1) < 0:
+        choice = decoder.choose(state, history[-1], options.pad_token)
+        return _Chosen(choice.token, choice.log_probability, choice.token, guarded=False)
+    scores = decoder.step(state, history[-1]).logits.astype(np.float64)
+    # The pad row's score is exactly 0: unmasked, it wins whenever all real tokens score below it.
+    scores[options.pad_token] = -np.inf
+    log_probabilities = _log_softmax(scores)
+    likeliest = int(np.argmax(scores))
+    _mask(scores, history, options)
+    allowed = int(np.argmax(scores))
+    token = _forced(count, options, allowed)
+    return _Chosen(token, float(log_probabilities[token]), allowed, allowed != likeliest)
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import sentencepiece
 
 from pipeline.errors import ModelError
@@ -39,7 +40,7 @@ class MarianTokenizer:
         self.target_size = len(target_vocabulary)
         self.target_codes = sorted(match.group(1) for token in vocabulary if (match := _TARGET_CODE.fullmatch(token)))
         """Target languages that a multilingual model wants named before the source, such as cmn_Hans."""
-        _load_spm(target)  # not needed to join pieces, but its absence or damage is a broken model
+        self._target = _load_spm(target)  # not needed to join pieces, but its absence or damage is a broken model
 
     @classmethod
     def load(cls, directory: Path) -> MarianTokenizer:
@@ -63,6 +64,30 @@ class MarianTokenizer:
         prefix = [self._vocabulary[f">>{target_code}<<"]] if target_code else []
         pieces = self._source.encode(text, out_type=str)
         return [*prefix, *(self._vocabulary.get(piece, self.unknown_token) for piece in pieces), self.end_token]
+
+    @property
+    def source_ids(self) -> set[int]:
+        """Every id that ``encode`` can give, and the pad token."""
+        pieces = {self._source.id_to_piece(index) for index in range(len(self._source))}
+        codes = {f">>{code}<<" for code in self.target_codes}
+        found = {self._vocabulary[piece] for piece in pieces | codes if piece in self._vocabulary}
+        return found | {self.end_token, self.unknown_token, self.pad_token}
+
+    @property
+    def target_ids(self) -> set[int]:
+        """Every id that stands for a piece of target.spm, and the special tokens: what target sentences consist of."""
+        pieces = {self._target.id_to_piece(index) for index in range(len(self._target))}
+        return {index for index, piece in self._pieces.items() if piece in pieces} | self._special
+
+    def pseudo_text(self, sentences: int, seed: int = 0) -> list[str]:
+        """Lines of 4 to 16 source pieces, drawn by the tokenizer's own probabilities: text where none is at hand."""
+        rng = np.random.default_rng(seed)
+        kept = [
+            i for i in range(len(self._source)) if not self._source.is_control(i) and not self._source.is_unknown(i)
+        ]
+        chances = np.exp(np.array([self._source.get_score(index) for index in kept], np.float64))
+        lines = (rng.choice(kept, rng.integers(4, 17), p=chances / chances.sum()) for _ in range(sentences))
+        return [self._source.decode([int(index) for index in line]) for line in lines]
 
     def detokenizer(self) -> IncrementalDetokenizer:
         return IncrementalDetokenizer(self._pieces, self._special)

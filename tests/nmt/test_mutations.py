@@ -14,7 +14,8 @@ import onnxruntime as ort
 import pytest
 
 from pipeline.errors import ModelError
-from pipeline.nmt.decoder import CachedDecoder, Decoder, DecoderState, OwnPastDecoder, StepOutput
+from pipeline.nmt.decoder import Decoder, DecoderState, StepOutput
+from pipeline.nmt.exported import CachedDecoder, OwnPastDecoder
 from pipeline.nmt.layout import Layout
 from pipeline.nmt.model import MarianModel
 from pipeline.nmt.onnx_header import Port
@@ -112,6 +113,8 @@ def test_an_unmasked_pad_token_is_noticed(tmp_path: Path) -> None:
 
     class PadWins:
         """Scores as a model gives them whose real tokens all score below zero: the pad row's zero is the highest."""
+
+        choose = Decoder.choose
 
         def encode(self, source: list[int], on_start: object = None) -> DecoderState:
             return DecoderState(fixed={})

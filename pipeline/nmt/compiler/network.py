@@ -1,0 +1,266 @@
+"""The two graphs of the streaming layout.
+
+``encoder``: source ids → the cross-attention keys and values of every decoder layer, once a sentence.
+``step``: new target ids and the KV so far → the next token and its log-probability (and all scores, where asked for).
+
+All shapes have one sentence: batch 1. S is the source length, T the number of new target tokens, P the room in the KV
+buffers, H heads, D the head size.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import onnx
+from numpy.typing import NDArray
+
+from pipeline.nmt.compiler.assemble import sinusoids
+from pipeline.nmt.compiler.checkpoint import Architecture, Array, Checkpoint
+from pipeline.nmt.compiler.graph import CONTRIB, GraphBuilder, Precision
+from pipeline.nmt.compiler.quantize import quantize_blocks
+
+# torch.nn.LayerNorm's default, which Marian models in transformers use.
+_EPSILON = 1e-5
+
+
+@dataclass(frozen=True)
+class Precisions:
+    """Of each part of the model."""
+
+    encoder: Precision
+    decoder: Precision
+    output: Precision
+    """Of the output projection."""
+    embedding: Precision
+    """Of both embeddings; INT8 or FP32."""
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """Which ids the graphs know, and how many the model has."""
+
+    source: NDArray[np.int64]
+    """[rows] ascending: ids that the tokenizer can give."""
+    target: NDArray[np.int64]
+    """[rows] ascending: ids that can come out, and the start token."""
+
+
+def head_size(a: Architecture) -> int:
+    """Of the decoder's attention in the graphs: GroupQueryAttention wants a multiple of 8, and zeros fill it up."""
+    return -(-a.d_model // a.decoder_heads // 8) * 8
+
+
+def _whole_heads(checkpoint: Checkpoint) -> dict[str, Array]:
+    """The weights, with rows and columns of zeros where the decoder's heads are filled up: they change no product."""
+    a = checkpoint.architecture
+    weights = dict(checkpoint.weights)
+    size, wanted = a.d_model // a.decoder_heads, head_size(a)
+
+    def filled(weight: Array) -> Array:
+        heads = weight.reshape(a.decoder_heads, size, *weight.shape[1:])
+        more = np.zeros((a.decoder_heads, wanted - size, *weight.shape[1:]), np.float32)
+        return np.concatenate([heads, more], axis=1).reshape(-1, *weight.shape[1:])
+
+    if size == wanted:
+        return weights
+    for layer in range(a.decoder_layers):
+        for block in ("self_attn", "encoder_attn"):
+            prefix = f"decoder.layers.{layer}.{block}"
+            for name in (f"{prefix}.{part}_proj.{kind}" for part in "qkv" for kind in ("weight", "bias")):
+                weights[name] = filled(weights[name])
+            out = f"{prefix}.out_proj.weight"
+            weights[out] = np.ascontiguousarray(filled(weights[out].T).T)
+    return weights
+
+
+def build_encoder(checkpoint: Checkpoint, vocabulary: Vocabulary, precisions: Precisions) -> onnx.ModelProto:
+    """``input_ids`` [1, S] → ``present.{layer}.encoder.{key,value}`` [1, H, S, D] for each decoder layer."""
+    a, w = checkpoint.architecture, _whole_heads(checkpoint)
+    g = GraphBuilder("encoder")
+    ids = g.input("input_ids", np.int64, [1, "source"])
+    x = _embed(
+        g, ids, w["encoder.embed_tokens.weight"], vocabulary.source, a.source_vocabulary, a, precisions.embedding
+    )
+    length = g.node("Shape", ids, name="length", start=1, end=2)
+    table = g.constant("positions", sinusoids(a.max_positions, a.d_model)[None])
+    begin, axis = g.constant("begin", np.zeros(1, np.int64)), g.constant("axis", np.ones(1, np.int64))
+    x = g.node("Add", x, g.node("Slice", table, begin, length, axis, name="here"), name="embedded")
+    for layer in range(a.encoder_layers):
+        prefix = f"encoder.layers.{layer}"
+        packed = _qkv(g, x, w, f"{prefix}.self_attn", precisions.encoder)
+        parts = [f"{prefix}.{part}" for part in "qkv"]
+        g.nodes("Split", packed, outputs=parts, axis=2)
+        attended = g.node(
+            "MultiHeadAttention", *parts, name=f"{prefix}.attended", domain=CONTRIB, num_heads=a.encoder_heads
+        )
+        x = _add_and_normalise(
+            g, x, attended, w, f"{prefix}.self_attn.out_proj", f"{prefix}.self_attn_layer_norm", precisions.encoder
+        )
+        x = _feed_forward(g, x, w, prefix, a.activation, precisions.encoder)
+    head_dim = head_size(a)
+    shape = g.constant("heads", np.array([1, -1, a.decoder_heads, head_dim], np.int64))
+    for layer in range(a.decoder_layers):
+        for kind in ("key", "value"):
+            name = f"decoder.layers.{layer}.encoder_attn.{kind[0]}_proj"
+            flat = g.linear(x, w[f"{name}.weight"], w[f"{name}.bias"], precisions.encoder, name)
+            split = g.node("Reshape", flat, shape, name=f"{name}.split")
+            out = g.node("Transpose", split, name=f"present.{layer}.encoder.{kind}", perm=[0, 2, 1, 3])
+            g.output(out, np.float32, [1, a.decoder_heads, "source", head_dim])
+    return g.build(_metadata(checkpoint, precisions))
+
+
+def build_step(checkpoint: Checkpoint, vocabulary: Vocabulary, precisions: Precisions, pad: int) -> onnx.ModelProto:
+    """The decoder: T new tokens after those whose KV stands in the buffers.
+
+    Inputs: ``input_ids`` [1, T] and ``position_ids`` [1, T] int64; ``seqlens_k`` [1] int32, positions with the new ones,
+    less one; ``total_sequence_length`` [1] int32, positions with the new ones; for each layer
+    ``past_key_values.{layer}.encoder.{key,value}`` [1, H, S, D] and ``past_key_values.{layer}.decoder.{key,value}``
+    [1, H, P, D].
+
+    Outputs: ``token`` [1] int64, the most probable that is not ``pad``, and ``log_probability`` [1] of it; ``logits``
+    [1, rows], ``pad``'s minus infinity; ``output_ids`` [rows], the id of each; for each layer ``present.{layer}.decoder.{key,value}``, which may be bound to the
+    past's own buffers and are then extended in place.
+    """
+    a, w = checkpoint.architecture, _whole_heads(checkpoint)
+    head_dim = head_size(a)
+    scale = (a.d_model // a.decoder_heads) ** -0.5
+    g = GraphBuilder("step")
+    ids = g.input("input_ids", np.int64, [1, "new"])
+    positions = g.input("position_ids", np.int64, [1, "new"])
+    lengths = (g.input("seqlens_k", np.int32, [1]), g.input("total_sequence_length", np.int32, [1]))
+    x = _embed(
+        g, ids, w["decoder.embed_tokens.weight"], vocabulary.target, a.target_vocabulary, a, precisions.embedding
+    )
+    table = g.constant("positions", sinusoids(a.max_positions, a.d_model))
+    x = g.node("Add", x, g.node("Gather", table, positions, name="here"), name="embedded")
+    for layer in range(a.decoder_layers):
+        prefix = f"decoder.layers.{layer}"
+        past = [
+            g.input(f"past_key_values.{layer}.decoder.{kind}", np.float32, [1, a.decoder_heads, "room", head_dim])
+            for kind in ("key", "value")
+        ]
+        present = [
+            g.output(f"present.{layer}.decoder.{kind}", np.float32, [1, a.decoder_heads, "room", head_dim])
+            for kind in ("key", "value")
+        ]
+        packed = _qkv(g, x, w, f"{prefix}.self_attn", precisions.decoder)
+        attended = f"{prefix}.attended"
+        g.nodes(
+            "GroupQueryAttention",
+            *(packed, "", "", *past, *lengths),
+            outputs=[attended, *present],
+            domain=CONTRIB,
+            num_heads=a.decoder_heads,
+            kv_num_heads=a.decoder_heads,
+            scale=scale,
+        )
+        x = _add_and_normalise(
+            g, x, attended, w, f"{prefix}.self_attn.out_proj", f"{prefix}.self_attn_layer_norm", precisions.decoder
+        )
+        cross = [
+            g.input(f"past_key_values.{layer}.encoder.{kind}", np.float32, [1, a.decoder_heads, "source", head_dim])
+            for kind in ("key", "value")
+        ]
+        name = f"{prefix}.encoder_attn.q_proj"
+        query = g.linear(x, w[f"{name}.weight"], w[f"{name}.bias"], precisions.decoder, name)
+        attended = g.node(
+            "MultiHeadAttention",
+            query,
+            *cross,
+            name=f"{prefix}.cross",
+            domain=CONTRIB,
+            num_heads=a.decoder_heads,
+            scale=scale,
+        )
+        x = _add_and_normalise(
+            g,
+            x,
+            attended,
+            w,
+            f"{prefix}.encoder_attn.out_proj",
+            f"{prefix}.encoder_attn_layer_norm",
+            precisions.decoder,
+        )
+        x = _feed_forward(g, x, w, prefix, a.activation, precisions.decoder)
+    _choose(g, x, checkpoint, vocabulary, precisions.output, pad)
+    return g.build(_metadata(checkpoint, precisions) | {"vocabulary": str(a.target_vocabulary), "pad_token": str(pad)})
+
+
+def _choose(
+    g: GraphBuilder, x: str, checkpoint: Checkpoint, vocabulary: Vocabulary, precision: Precision, pad: int
+) -> None:
+    """The output projection, and the token and its log-probability that it gives."""
+    w, rows = checkpoint.weights, vocabulary.target
+    last = g.node("Gather", x, g.constant("last", np.array(-1, np.int64)), name="final", axis=1)
+    bias = w["final_logits_bias"][rows].copy()
+    bias[rows == pad] = -np.inf  # the pad row scores 0 whatever is said: unmasked, it wins now and then
+    logits = g.linear(last, w["lm_head.weight"][rows], bias, precision, "logits")
+    # TopK scans faster than ArgMax, and over logits: among log-probabilities, rounding could make a tie.
+    g.nodes("TopK", logits, g.constant("one", np.ones(1, np.int64)), outputs=["best_logit", "best"], axis=1)
+    row = g.node("Squeeze", "best", g.constant("second", np.ones(1, np.int64)), name="row_of_best")
+    g.node("Gather", g.constant("ids", rows), row, name="token")
+    g.node("Identity", "ids", name="output_ids")
+    chances = g.node("LogSoftmax", logits, name="log_probabilities", axis=1)
+    chance = g.node("GatherElements", chances, "best", name="best_log_probability", axis=1)
+    g.node("Squeeze", chance, "second", name="log_probability")
+    g.output("token", np.int64, [1])
+    g.output("log_probability", np.float32, [1])
+    g.output("output_ids", np.int64, [len(rows)])
+    g.output("logits", np.float32, [1, len(rows)])
+
+
+def _embed(
+    g: GraphBuilder, ids: str, weight: Array, known: NDArray[np.int64], size: int, a: Architecture, precision: Precision
+) -> str:
+    """Scaled embeddings [1, T, d_model] of ``ids``; an id that is not among ``known`` fails the run."""
+    row_of = np.full(size, len(known), np.int32)
+    row_of[known] = np.arange(len(known))
+    rows = g.node("Gather", g.constant("row_of", row_of), ids, name="row")
+    if precision is Precision.FP32:
+        table = g.constant("embedding", weight[known] * np.float32(a.embedding_scale))
+        return g.node("Gather", table, rows, name="embedded_ids")
+    values, scales = quantize_blocks(weight[known], 8)
+    few = g.node("Cast", g.node("Gather", g.constant("embedding", values), rows, name="packed"), name="numbers", to=1)
+    centred = g.node("Sub", few, g.constant("middle", np.array(128, np.float32)), name="centred")
+    factors = g.constant("factors", (scales * np.float32(a.embedding_scale))[..., None])
+    scaled = g.node("Mul", centred, g.node("Gather", factors, rows, name="factor"), name="scaled")
+    return g.node("Reshape", scaled, g.constant("flat", np.array([1, -1, a.d_model], np.int64)), name="embedded_ids")
+
+
+def _qkv(g: GraphBuilder, x: str, w: Mapping[str, Array], prefix: str, precision: Precision) -> str:
+    """Query, key and value in one product: [1, T, 3 · d_model]."""
+    weight = np.concatenate([w[f"{prefix}.{part}_proj.weight"] for part in "qkv"])
+    bias = np.concatenate([w[f"{prefix}.{part}_proj.bias"] for part in "qkv"])
+    return g.linear(x, weight, bias, precision, f"{prefix}.qkv")
+
+
+def _add_and_normalise(
+    g: GraphBuilder, x: str, y: str, w: Mapping[str, Array], linear: str, norm: str, precision: Precision
+) -> str:
+    """Layer normalisation of ``x`` plus ``linear`` of ``y``."""
+    product = g.linear(y, w[f"{linear}.weight"], None, precision, linear)
+    parameters = {"weight": w[f"{norm}.weight"], "bias": w[f"{norm}.bias"], "skip": w[f"{linear}.bias"]}
+    names = [g.constant(f"{norm}.{name}", value) for name, value in parameters.items()]
+    return g.node("SkipLayerNormalization", product, x, *names, name=norm, domain=CONTRIB, epsilon=_EPSILON)
+
+
+def _feed_forward(
+    g: GraphBuilder, x: str, w: Mapping[str, Array], prefix: str, activation: str, precision: Precision
+) -> str:
+    hidden = g.linear(x, w[f"{prefix}.fc1.weight"], w[f"{prefix}.fc1.bias"], precision, f"{prefix}.fc1")
+    name = f"{prefix}.active"
+    if activation == "swish":
+        active = g.node("QuickGelu", hidden, name=name, domain=CONTRIB, alpha=1.0)
+    elif activation == "relu":
+        active = g.node("Relu", hidden, name=name)
+    else:
+        active = g.node("Gelu", hidden, name=name, domain=CONTRIB)
+    return _add_and_normalise(g, x, active, w, f"{prefix}.fc2", f"{prefix}.final_layer_norm", precision)
+
+
+def _metadata(checkpoint: Checkpoint, precisions: Precisions) -> dict[str, str]:
+    parts = {name: part.value for name, part in vars(precisions).items()}
+    return {"layout": "streaming 1", "precision": json.dumps(parts), "origin": checkpoint.origin}

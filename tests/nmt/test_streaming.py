@@ -1,0 +1,118 @@
+"""The streaming layout's own promises; what holds in every layout is in test_decoder.py, which runs on this one too."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pipeline.errors import ModelError
+from pipeline.nmt.decoder import Decoder
+from pipeline.nmt.decoders import load_decoder
+from pipeline.nmt.layout import Kind, find_layout
+from pipeline.nmt.model import MarianModel
+from pipeline.nmt.search import greedy
+from pipeline.nmt.streaming import StreamingDecoder, StreamingState
+from tests.conftest import LAYOUTS, TINY, golden, make_model_dir
+
+PAD = 877
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> MarianModel:
+    return MarianModel.load(make_model_dir(tmp_path, "streaming"), max_tokens=512)
+
+
+def test_it_is_preferred_to_what_it_was_compiled_from(tmp_path: Path) -> None:
+    folder = make_model_dir(tmp_path, "streaming")
+    for name in LAYOUTS["merged"]:
+        (folder / name).symlink_to(TINY / name)
+    assert find_layout(folder).kind is Kind.STREAMING
+
+
+def test_the_token_chosen_in_the_graph_is_that_of_the_scores(model: MarianModel) -> None:
+    for row in golden("tiny-marian")[:30]:
+        inside, outside = model.decoder.encode(row["source_ids"]), model.decoder.encode(row["source_ids"])
+        for token in (PAD, *row["target_ids"][:-1]):
+            chosen = model.decoder.choose(inside, token, PAD)
+            reference = Decoder.choose(model.decoder, outside, token, PAD)
+            assert chosen.token == reference.token
+            assert chosen.log_probability == pytest.approx(reference.log_probability, abs=1e-4)
+
+
+def test_greedy_search_asks_for_no_scores(model: MarianModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(StreamingDecoder, "_feed", lambda *_: pytest.fail("all scores were asked for"))
+    row = golden("tiny-marian")[0]
+    assert [token.id for token in greedy(model.decoder, row["source_ids"], model.generation)] == row["target_ids"]
+
+
+def test_another_pad_token_than_the_graphs_is_masked_outside(model: MarianModel) -> None:
+    state = model.decoder.encode(golden("tiny-marian")[0]["source_ids"])
+    first = model.decoder.choose(state.fork(), PAD, PAD).token
+    assert model.decoder.choose(state.fork(), PAD, first).token != first
+
+
+def test_kv_is_written_in_place_and_encoder_kv_stays_the_same_object(model: MarianModel) -> None:
+    state = model.decoder.encode([5, 6, 7, 8, 0])
+    kept = dict(state.encoder_kv)
+    assert {tuple(value.shape()) for value in kept.values()} == {(1, 4, 5, 16)}  # heads of 12, filled up to 16
+    assert isinstance(state, StreamingState)
+    model.decoder.step(state, PAD)
+    assert state.memory is not None
+    buffer, before = state.memory.kv, state.memory.kv.copy()
+    model.decoder.step(state, 399)
+    assert state.memory.kv is buffer
+    assert np.array_equal(buffer[:, :, :, 0], before[:, :, :, 0])
+    assert (buffer[:, :, :, 1] != before[:, :, :, 1]).any()
+    assert not buffer[:, :, :, 2:].any()
+    assert all(state.encoder_kv[name] is value for name, value in kept.items())
+
+
+def test_a_sentence_longer_than_the_buffers_goes_on(model: MarianModel, tmp_path: Path) -> None:
+    merged = load_decoder(find_layout(make_model_dir(tmp_path / "merged", "merged")))
+    endless = dataclasses.replace(model.generation, bad_words=((PAD,), (0,)), max_tokens=150)
+    source = golden("tiny-marian")[0]["source_ids"]
+    found = [token.id for token in greedy(model.decoder, source, endless)]
+    assert len(found) == 150
+    assert found == [token.id for token in greedy(merged, source, endless)]
+
+
+def test_forcing_past_the_room_grows_the_buffers(model: MarianModel) -> None:
+    tokens = [PAD, *(400 + n % 50 for n in range(100))]
+    one_by_one, together = model.decoder.encode([5, 6, 0]), model.decoder.encode([5, 6, 0])
+    for token in tokens:
+        expected = model.decoder.step(one_by_one, token)
+    output = model.decoder.force(together, tokens)
+    assert output.token == expected.token
+    assert output.log_probability == pytest.approx(expected.log_probability, abs=1e-4)
+
+
+def test_a_token_that_no_target_sentence_holds_is_refused(model: MarianModel) -> None:
+    with pytest.raises(ModelError, match="token 9 is none that a target sentence can hold"):
+        model.decoder.step(model.decoder.encode([5, 0]), 9)
+
+
+def test_several_sessions_of_one_state_do_not_mix(model: MarianModel) -> None:
+    first, second = (model.decoder.encode(row["source_ids"]) for row in golden("tiny-marian")[:2])
+    expected = [row["target_ids"][:4] for row in golden("tiny-marian")[:2]]
+    found: list[list[int]] = [[], []]
+    tokens = [PAD, PAD]
+    for _ in range(4):
+        for index, state in enumerate((first, second)):
+            tokens[index] = model.decoder.choose(state, tokens[index], PAD).token
+            found[index].append(tokens[index])
+    assert found == expected
+
+
+def test_a_graph_without_its_metadata_is_refused(tmp_path: Path) -> None:
+    import onnx
+
+    folder = make_model_dir(tmp_path, "streaming")
+    graph = onnx.load(folder / "step.onnx")
+    del graph.metadata_props[:]
+    (folder / "step.onnx").unlink()
+    onnx.save(graph, folder / "step.onnx")
+    with pytest.raises(ModelError, match="does not say its vocabulary"):
+        load_decoder(find_layout(folder))
