@@ -1,7 +1,8 @@
-"""What all commands share: errors as one line, exit statuses, a clean end when interrupted."""
+"""What all commands share: arguments, errors as one line, exit statuses, a clean end when interrupted."""
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import logging
 import os
@@ -25,6 +26,17 @@ def standard_input() -> BinaryIO:
     if sys.stdin is None:
         raise UsageError("standard input is closed; pipe something in")
     return sys.stdin.buffer
+
+
+def whole_number(smallest: int, largest: int) -> Callable[[str], int]:
+    """An argument's type: a whole number of a range."""
+
+    def parse(text: str) -> int:
+        if not text.isdecimal() or len(text) > 9 or not smallest <= int(text) <= largest:
+            raise argparse.ArgumentTypeError(f"{text!r} is no whole number from {smallest} to {largest}")
+        return int(text)
+
+    return parse
 
 
 def main_program(run: Callable[[list[str]], int]) -> NoReturn:

@@ -26,23 +26,30 @@ NEEDS_A_NETWORK = {
     "optimum-cli export onnx --model Helsinki-NLP/opus-mt-en-de --task text2text-generation-with-past opus-mt-en-de",
 }
 NEEDS_PORTAUDIO = {"python -m pipeline.live --list-devices"}
+SLOW = {"python -m pipeline.bench nmt --threads 1,2 --json speed.json --plot speed.svg"}
+"""Converts and runs a model of opus-mt's size; .ci/run runs it."""
 HERE = [c for c in COMMANDS if c not in BY_CI | NEEDS_A_NETWORK | NEEDS_PORTAUDIO]
 
 
 def test_commands_were_found() -> None:
     assert len(HERE) >= 6
-    assert set(COMMANDS) >= BY_CI | NEEDS_A_NETWORK | NEEDS_PORTAUDIO
+    assert set(COMMANDS) >= BY_CI | NEEDS_A_NETWORK | NEEDS_PORTAUDIO | SLOW
 
 
-@pytest.mark.parametrize("command", HERE)
+@pytest.mark.parametrize("command", [pytest.param(c, marks=[pytest.mark.slow] if c in SLOW else []) for c in HERE])
 def test_a_command_of_the_readme_runs(command: str, tmp_path: Path) -> None:
     for name in ("examples", "models"):
         (tmp_path / name).symlink_to(ROOT / name)
     done = subprocess.run(
         ["bash", "-o", "pipefail", "-c", re.sub(r"\bpython\b", sys.executable, command)],
-        cwd=tmp_path, capture_output=True, timeout=300, check=False,
+        cwd=tmp_path, capture_output=True, timeout=900, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr.decode()
+    if "bench nmt" in command:
+        assert {"CTranslate2 int8", "this project"} <= set(
+            re.findall("CTranslate2 int8|this project", done.stdout.decode())
+        )
+        return
     if "pipeline.models" in command:
         assert ("it runs" if "inspect" in command else "Systran/faster-whisper-small") in done.stdout.decode()
         return

@@ -4,21 +4,11 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable
 from pathlib import Path
 
-from pipeline.cli import main_program, standard_input
+from pipeline.cli import main_program, standard_input, whole_number
 from pipeline.events import Transcript
 from pipeline.nmt.model import MarianModel
-
-
-def _whole(smallest: int, largest: int) -> Callable[[str], int]:
-    def parse(text: str) -> int:
-        if not text.isdecimal() or len(text) > 9 or not smallest <= int(text) <= largest:
-            raise argparse.ArgumentTypeError(f"{text!r} is no whole number from {smallest} to {largest}")
-        return int(text)
-
-    return parse
 
 
 def arguments() -> argparse.ArgumentParser:
@@ -30,13 +20,13 @@ def arguments() -> argparse.ArgumentParser:
     parser.add_argument("--source", metavar="L", help="language of the text (default: the model's)")
     parser.add_argument("--target", metavar="L", help="language to translate into (default: the model's)")
     parser.add_argument(
-        "--beams", type=_whole(1, 100), default=1, metavar="N", help="hypotheses kept; 1 (default) is greedy"
+        "--beams", type=whole_number(1, 100), default=1, metavar="N", help="hypotheses kept; 1 (default) is greedy"
     )
     parser.add_argument(
-        "--max-tokens", type=_whole(1, 100_000), default=256, metavar="N", help="target tokens a sentence at most"
+        "--max-tokens", type=whole_number(1, 100_000), default=256, metavar="N", help="target tokens a sentence at most"
     )
     parser.add_argument(
-        "--threads", type=_whole(0, 256), default=1, metavar="N", help="0: as many as the machine has cores"
+        "--threads", type=whole_number(0, 256), default=1, metavar="N", help="0: as many as the machine has cores"
     )
     parser.add_argument(
         "--jsonl", action="store_true", help="one JSON object a token: id, text, log_probability, final"

@@ -1,0 +1,1 @@
+"""This decoder and its peers: the same weights and sentences, in turns."""

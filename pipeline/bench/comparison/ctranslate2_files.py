@@ -1,0 +1,113 @@
+"""A checkpoint as CTranslate2 reads it, made with its own specification classes: neither PyTorch nor transformers.
+
+The mapping is that of its ``TransformersConverter`` for Marian (ctranslate2/converters/transformers.py, MarianMTLoader).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from ctranslate2.specs import common_spec, transformer_spec
+
+from pipeline.errors import ModelError
+from pipeline.nmt.compiler.assemble import sinusoids
+from pipeline.nmt.compiler.checkpoint import Checkpoint
+
+_ACTIVATIONS = {
+    "swish": common_spec.Activation.SWISH,
+    "relu": common_spec.Activation.RELU,
+    "gelu": common_spec.Activation.GELU,
+}
+# As good as a mask, for the pad token's logit.
+_NEVER = -1e9
+
+
+def write_ctranslate2(
+    checkpoint: Checkpoint, directory: Path, quantization: str, shortlist: Sequence[int] = ()
+) -> None:
+    """Write the model into ``directory``, which must exist.
+
+    Args:
+        quantization: CTranslate2's name of the weights' type: "int8", "float32", …
+        shortlist: target ids; where there are any, a vmap that allows them for every source.
+
+    Raises:
+        ModelError: CTranslate2 has no such model.
+    """
+    a = checkpoint.architecture
+    if a.encoder_heads != a.decoder_heads:
+        raise ModelError(
+            f"encoder and decoder have {a.encoder_heads} and {a.decoder_heads} heads; CTranslate2 wants one"
+        )
+    source, target = (_tokens(checkpoint, name) for name in ("vocab.json", "target_vocab.json"))
+    pad = len(target) - 1
+    if target[pad] != "<pad>":
+        raise ModelError("the vocabulary does not end with <pad>, where CTranslate2's Marian wants it")
+    bias = checkpoint.weights["final_logits_bias"].copy()
+    bias[pad] = _NEVER
+    # Marian starts with the pad row. CTranslate2 starts with zeros, and knows no pad, where it is zero, as it should be.
+    if zero := not checkpoint.weights["decoder.embed_tokens.weight"][pad].any():
+        source, target = (tokens[:-1] if tokens[-1] == "<pad>" else tokens for tokens in (source, target))
+    # Arrays go in as copies: quantising a specification changes them in place.
+    spec = transformer_spec.TransformerSpec.from_config(
+        (a.encoder_layers, a.decoder_layers), a.encoder_heads, pre_norm=False, activation=_ACTIVATIONS[a.activation]
+    )
+    _set_side(spec.encoder, checkpoint, "encoder", len(source))
+    _set_side(spec.decoder, checkpoint, "decoder", len(target))
+    spec.decoder.start_from_zero_embedding = zero
+    spec.decoder.projection.weight = checkpoint.weights["lm_head.weight"][: len(target)].copy()
+    spec.decoder.projection.bias = bias[: len(target)]
+    spec.register_source_vocabulary(source)
+    spec.register_target_vocabulary(target)
+    spec.config.bos_token = spec.config.eos_token = "</s>"
+    spec.config.unk_token = "<unk>"
+    spec.config.decoder_start_token = "</s>" if zero else "<pad>"
+    spec.validate()
+    spec.optimize(quantization=quantization)
+    spec.save(str(directory))
+    if shortlist:
+        # An entry without a source allows its targets for every sentence.
+        (directory / "vmap.txt").write_text("\t" + " ".join(target[index] for index in shortlist) + "\n", "utf-8")
+
+
+def _tokens(checkpoint: Checkpoint, name: str) -> list[str]:
+    """The vocabulary by id."""
+    table: dict[str, int] = json.loads(checkpoint.files.get(name) or checkpoint.files["vocab.json"])
+    return sorted(table, key=table.__getitem__)
+
+
+def _set_side(spec: Any, checkpoint: Checkpoint, side: str, rows: int) -> None:
+    a, weights = checkpoint.architecture, checkpoint.weights
+    spec.scale_embeddings = a.embedding_scale
+    spec.position_encodings.encodings = sinusoids(a.max_positions, a.d_model)
+    embeddings = spec.embeddings[0] if side == "encoder" else spec.embeddings
+    embeddings.weight = weights[f"{side}.embed_tokens.weight"][:rows].copy()
+    for index, layer in enumerate(spec.layer):
+        prefix = f"{side}.layers.{index}"
+        own = f"{prefix}.self_attn"
+        _set_linear(layer.self_attention.linear[0], weights, *(f"{own}.{part}_proj" for part in "qkv"))
+        _set_linear(layer.self_attention.linear[1], weights, f"{own}.out_proj")
+        _set_norm(layer.self_attention.layer_norm, weights, f"{own}_layer_norm")
+        if side == "decoder":
+            cross = f"{prefix}.encoder_attn"
+            _set_linear(layer.attention.linear[0], weights, f"{cross}.q_proj")
+            _set_linear(layer.attention.linear[1], weights, f"{cross}.k_proj", f"{cross}.v_proj")
+            _set_linear(layer.attention.linear[2], weights, f"{cross}.out_proj")
+            _set_norm(layer.attention.layer_norm, weights, f"{cross}_layer_norm")
+        _set_linear(layer.ffn.linear_0, weights, f"{prefix}.fc1")
+        _set_linear(layer.ffn.linear_1, weights, f"{prefix}.fc2")
+        _set_norm(layer.ffn.layer_norm, weights, f"{prefix}.final_layer_norm")
+
+
+def _set_linear(spec: Any, weights: Any, *names: str) -> None:
+    """One projection, or several over one another."""
+    spec.weight = np.concatenate([weights[f"{name}.weight"] for name in names])
+    spec.bias = np.concatenate([weights[f"{name}.bias"] for name in names])
+
+
+def _set_norm(spec: Any, weights: Any, name: str) -> None:
+    spec.gamma, spec.beta = weights[f"{name}.weight"], weights[f"{name}.bias"]

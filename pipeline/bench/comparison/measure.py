@@ -1,0 +1,128 @@
+"""One run of the benchmark: memory and loading in fresh processes, ids compared, then rounds with each number of threads."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from pipeline.bench.comparison.bandwidth import MAIN_MEMORY_BYTES, read_seconds
+from pipeline.bench.comparison.engines import Candidate, Engine, open_engine
+from pipeline.bench.comparison.fresh import measure_fresh
+from pipeline.bench.comparison.results import REFERENCE, Profile, Row, agreement, summarise
+from pipeline.bench.comparison.rounds import Turn, take_turns
+from pipeline.errors import ModelError
+
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is measured."""
+
+    sources: Sequence[Sequence[int]]
+    """Source ids of each sentence."""
+    tokens: int
+    """Target tokens that every translation is made to have."""
+    rounds: int
+    threads: tuple[int, ...]
+    starts: int = 3
+    """Fresh processes an engine; medians of their figures are given."""
+
+    @property
+    def steps(self) -> int:
+        """Calls of ``progress`` for each engine."""
+        return 1 + len(self.threads) * (1 + self.rounds)
+
+
+@dataclass
+class Measurement:
+    """Found so far; a run that is interrupted leaves what it has."""
+
+    candidates: list[Candidate]
+    profiles: list[Profile] = field(default_factory=list)
+    left_out: dict[str, str] = field(default_factory=dict)
+    _reads_s: dict[tuple[int, int], float] = field(default_factory=dict)
+    """(Threads, bytes) → seconds to read so many, at best."""
+    _turns: dict[tuple[int, str], list[Turn]] = field(default_factory=lambda: defaultdict(list))
+
+    def run(self, plan: Plan, progress: Progress) -> None:
+        """Measure everything; ``progress`` hears what comes next."""
+        for threads in plan.threads:
+            progress("memory bandwidth")
+            self._probe(threads)
+        self._profile(plan, progress)
+        for threads in plan.threads:
+            engines: dict[str, Engine] = {}
+            for candidate in self.candidates:
+                progress(f"{candidate.name}: loading")
+                engines[candidate.name] = open_engine(candidate, threads)
+            if threads == plan.threads[0]:
+                self._compare(engines, plan)
+            for number, name, turn in take_turns(engines, plan.sources, plan.tokens, plan.rounds, settle=threads > 1):
+                progress(f"{threads} thread{'s' * (threads > 1)}, round {number + 1}: {name}")
+                self._turns[threads, name].append(turn)
+            self._probe(threads)  # again, for what else runs on the machine slows a probe, never speeds it up
+
+    @property
+    def bandwidth_gb_s(self) -> dict[int, float]:
+        """Threads → GB/s (1e9 bytes) read from main memory."""
+        return {
+            threads: size / seconds / 1e9
+            for (threads, size), seconds in self._reads_s.items()
+            if size == MAIN_MEMORY_BYTES
+        }
+
+    def rows(self) -> list[Row]:
+        """Of the rounds that all engines finished."""
+        found = []
+        for threads in sorted({threads for threads, _ in self._turns}):
+            names = [candidate.name for candidate in self.candidates]
+            done = min(len(self._turns[threads, name]) for name in names)
+            if not done:
+                continue
+            reference = self._turns[threads, REFERENCE][:done] if REFERENCE in names else []
+            for name in names:
+                turns = self._turns[threads, name][:done]
+                found.append(summarise(name, threads, turns, reference, self._floor_ms(threads, name)))
+        return found
+
+    def _probe(self, threads: int) -> None:
+        """Read main memory, and as many bytes as each engine reads for a token."""
+        for size in {MAIN_MEMORY_BYTES, *(candidate.weight_bytes for candidate in self.candidates)} - {0}:
+            found = read_seconds(size, threads)
+            self._reads_s[threads, size] = min(found, self._reads_s.get((threads, size), found))
+
+    def _floor_ms(self, threads: int, name: str) -> float:
+        (size,) = (candidate.weight_bytes for candidate in self.candidates if candidate.name == name)
+        return 1000 * self._reads_s.get((threads, size), 0.0)
+
+    def _profile(self, plan: Plan, progress: Progress) -> None:
+        """Start each engine in processes of its own; one that does not start is left out."""
+        started = []
+        for candidate in self.candidates:
+            progress(f"{candidate.name}: fresh start")
+            try:
+                fresh = measure_fresh(candidate, plan.threads[0], list(plan.sources[0]), plan.tokens, plan.starts)
+            except ModelError as error:
+                self.left_out[candidate.name] = str(error)
+                continue
+            started.append(candidate)
+            self.profiles.append(Profile(candidate.name, candidate.weight_bytes / 1e6, fresh, None))
+        self.candidates = started
+
+    def _compare(self, engines: dict[str, Engine], plan: Plan) -> None:
+        """Translate each sentence as the model ends it, and compare the ids with the first lossless engine's."""
+        reference = next((candidate.name for candidate in self.candidates if candidate.lossless), None)
+        if reference is None:
+            return
+        expected = [engines[reference].translate(source, plan.tokens) for source in plan.sources]
+        compared = []
+        for candidate, profile in zip(self.candidates, self.profiles, strict=True):
+            if candidate.shortlist:  # says what it can, which is not what the others say
+                compared.append(profile)
+                continue
+            found = [engines[candidate.name].translate(source, plan.tokens) for source in plan.sources]
+            compared.append(dataclasses.replace(profile, agreement=agreement(reference, expected, found)))
+        self.profiles = compared

@@ -1,0 +1,119 @@
+"""What a run of the benchmark found: medians, spreads, ratios."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from pipeline.bench.comparison.fresh import Fresh
+from pipeline.bench.comparison.machine import Machine
+from pipeline.bench.comparison.rounds import Turn
+
+REFERENCE = "CTranslate2 int8"
+"""What speed is told in times of."""
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Over the rounds."""
+
+    median: float
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, values: Iterable[float]) -> Spread:
+        found = list(values)
+        return cls(statistics.median(found), min(found), max(found))
+
+
+@dataclass(frozen=True)
+class Row:
+    """One engine with one number of threads."""
+
+    name: str
+    threads: int
+    first_ms: Spread
+    further_ms: Spread
+    sentence_ms: Spread
+    ratio: Spread | None
+    """Times the reference's tokens a second after the first, round by round; None without the reference."""
+    floor_ms: float
+    """To read the weights of one token, as fast as this machine reads so many bytes again and again."""
+    turns: Sequence[Turn]
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """One engine's greedy ids beside those of the first lossless engine."""
+
+    reference: str
+    sentences: int
+    same_sentences: int
+    tokens: int
+    same_tokens: int
+    """Before the first difference."""
+
+
+@dataclass(frozen=True)
+class Profile:
+    """What does not depend on the number of threads."""
+
+    name: str
+    weight_mb: float
+    fresh: Fresh
+    agreement: Agreement | None
+
+
+@dataclass(frozen=True)
+class Results:
+    model: str
+    random_weights: bool
+    machine: Machine
+    sentences: int
+    source_tokens: float
+    """On average, the end token included."""
+    target_tokens: int
+    rounds: int
+    bandwidth_gb_s: dict[int, float]
+    """Threads → GB/s read from main memory."""
+    profiles: list[Profile]
+    left_out: dict[str, str]
+    """Engine → why it was not measured."""
+    rows: list[Row] = field(default_factory=list)
+
+
+def summarise(name: str, threads: int, turns: Sequence[Turn], reference: Sequence[Turn], floor_ms: float) -> Row:
+    """Medians and spreads of one engine's turns; ratios to the reference's turn in the same round."""
+    ratios = [other.further_ms / own.further_ms for own, other in zip(turns, reference, strict=False)]
+    return Row(
+        name,
+        threads,
+        Spread.of(turn.first_ms for turn in turns),
+        Spread.of(turn.further_ms for turn in turns),
+        Spread.of(turn.sentence_ms for turn in turns),
+        Spread.of(ratios) if ratios else None,
+        floor_ms,
+        list(turns),
+    )
+
+
+def agreement(reference: str, expected: Sequence[Sequence[int]], found: Sequence[Sequence[int]]) -> Agreement:
+    """Compare ids sentence by sentence."""
+    same = sum(_common(one, other) for one, other in zip(expected, found, strict=True))
+    return Agreement(
+        reference,
+        len(expected),
+        sum(list(one) == list(other) for one, other in zip(expected, found, strict=True)),
+        sum(map(len, expected)),
+        same,
+    )
+
+
+def _common(one: Sequence[int], other: Sequence[int]) -> int:
+    """Ids before the first difference."""
+    for index, (a, b) in enumerate(zip(one, other, strict=False)):
+        if a != b:
+            return index
+    return min(len(one), len(other))

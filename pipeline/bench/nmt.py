@@ -1,0 +1,224 @@
+"""This project's translation decoder beside CTranslate2, ONNX Runtime through optimum, and transformers."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import importlib.util
+import json
+import os
+import tempfile
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pipeline.bench.comparison.sentences import ENGLISH, read_sentences
+from pipeline.cli import whole_number
+from pipeline.errors import UsageError
+
+if TYPE_CHECKING:
+    from pipeline.bench.comparison.measure import Measurement, Plan
+    from pipeline.bench.comparison.prepare import Prepared
+    from pipeline.bench.comparison.results import Results
+
+# Peer → modules that it needs.
+PEERS = {
+    "ctranslate2": ("ctranslate2",),
+    "optimum": ("torch", "transformers", "optimum", "optimum.onnxruntime"),
+    "transformers": ("torch", "transformers"),
+}
+PRECISIONS = ("fp32", "int8", "int4", "auto")
+_INSTALL = "pip install 'streaming-speech-translation[bench]'"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--model",
+        type=Path,
+        metavar="DIR",
+        help="a Marian checkpoint or export (default: random weights, opus-mt's size)",
+    )
+    parser.add_argument(
+        "--text", type=Path, metavar="FILE", help="sentences in the model's source language, one a line"
+    )
+    parser.add_argument(
+        "--peers",
+        type=_several(tuple(PEERS), none=True),
+        metavar="LIST",
+        help=f"of {', '.join(PEERS)} (default: those installed), or none",
+    )
+    parser.add_argument(
+        "--weights",
+        type=_several(PRECISIONS),
+        default=PRECISIONS,
+        metavar="LIST",
+        help=f"precisions to compile to (default: {','.join(PRECISIONS)})",
+    )
+    parser.add_argument(
+        "--shortlist",
+        type=whole_number(0, 1_000_000),
+        default=8192,
+        metavar="N",
+        help="target tokens in a shortlist (8192)",
+    )
+    parser.add_argument("--threads", type=_threads, default=(1,), metavar="N[,N]", help="of each engine (1)")
+    parser.add_argument(
+        "--tokens", type=whole_number(2, 10_000), default=40, metavar="N", help="of each translation (40)"
+    )
+    parser.add_argument("--rounds", type=whole_number(1, 1000), default=7, metavar="N", help="turns of each engine (7)")
+    parser.add_argument("--work", type=Path, metavar="DIR", help="keep converted models here for the next run")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write everything that was measured")
+    parser.add_argument("--plot", type=Path, metavar="FILE", help="draw a picture, .svg or .png")
+
+
+def run(options: argparse.Namespace) -> int:
+    peers, left_out = _peers(options.peers)
+    sentences = read_sentences(options.text) if options.text else ENGLISH
+    _check_outputs(options.json, options.plot)
+    if options.model is not None and not os.path.isdir(options.model):
+        raise UsageError(f"no such model directory: {options.model}; give the folder that holds the checkpoint")
+    with ExitStack() as stack:
+        work = options.work or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="bench-")))
+        return _measured(options, peers, left_out, sentences, work)
+
+
+def _measured(
+    options: argparse.Namespace,
+    peers: tuple[str, ...],
+    left_out: dict[str, str],
+    sentences: tuple[str, ...],
+    work: Path,
+) -> int:
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    from pipeline.bench.comparison.measure import Measurement
+    from pipeline.bench.comparison.prepare import Wanted, prepare
+    from pipeline.bench.comparison.table import print_results
+
+    columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.description}"))
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("preparing", total=None)
+        wanted = Wanted(options.model, peers, options.weights, options.shortlist)
+        prepared = prepare(wanted, work, lambda what: bar.update(task, description=f"preparing {what}"))
+        plan = _plan(options, prepared, sentences)
+        measurement = Measurement(prepared.candidates, left_out=left_out | prepared.left_out)
+        bar.update(task, total=plan.steps * len(prepared.candidates) + len(plan.threads))
+        interrupted = False
+        try:
+            measurement.run(plan, lambda what: bar.update(task, advance=1, description=what))
+        except KeyboardInterrupt:  # what was measured is shown
+            interrupted = True
+    results = _results(options, plan, measurement)
+    print_results(results)
+    if options.json:
+        options.json.write_text(json.dumps(dataclasses.asdict(results), indent=1, ensure_ascii=False) + "\n", "utf-8")
+    if options.plot and results.rows:
+        from pipeline.bench.comparison.plot import write_plot
+
+        write_plot(results, options.plot)
+    return 130 if interrupted else 0
+
+
+def _plan(options: argparse.Namespace, prepared: Prepared, sentences: tuple[str, ...]) -> Plan:
+    """Sentences as ids, checked against what the model can take."""
+    from pipeline.bench.comparison.measure import Plan
+    from pipeline.nmt.settings import integer, read_json
+    from pipeline.nmt.tokenizer import MarianTokenizer
+
+    tokenizer = MarianTokenizer.load(prepared.tokenizer)
+    language = read_json(prepared.tokenizer / "tokenizer_config.json", required=False).get("source_lang")
+    if sentences is ENGLISH and isinstance(language, str) and language[:2].lower() != "en":
+        raise UsageError(f"the model translates from {language}; give sentences in that language with --text FILE")
+    # Which target a multilingual model is asked for does not matter for the time.
+    code = tokenizer.target_codes[0] if tokenizer.target_codes else None
+    sources = [tokenizer.encode(sentence, code) for sentence in sentences]
+    positions = integer(
+        read_json(prepared.tokenizer / "config.json", required=True), "max_position_embeddings", 512, prepared.tokenizer
+    )
+    if max(map(len, sources)) > positions:
+        raise UsageError(f"a sentence has {max(map(len, sources))} tokens, the model takes {positions}; shorten it")
+    if options.tokens >= positions:
+        raise UsageError(f"--tokens {options.tokens}: this model's sentences have {positions - 1} tokens at most")
+    return Plan(sources, options.tokens, options.rounds, options.threads)
+
+
+def _results(options: argparse.Namespace, plan: Plan, measurement: Measurement) -> Results:
+    from pipeline.bench.comparison.machine import this_machine
+    from pipeline.bench.comparison.results import Results
+
+    rows = measurement.rows()
+    return Results(
+        str(options.model) if options.model else "random weights of opus-mt's size",
+        options.model is None,
+        this_machine(),
+        len(plan.sources),
+        sum(map(len, plan.sources)) / len(plan.sources),
+        plan.tokens,
+        len(rows[0].turns) if rows else 0,
+        measurement.bandwidth_gb_s,
+        measurement.profiles,
+        measurement.left_out,
+        rows,
+    )
+
+
+def _peers(asked: tuple[str, ...] | None) -> tuple[tuple[str, ...], dict[str, str]]:
+    """The peers to measure, and those that cannot be, with the reason; one that was asked for must be there."""
+    missing = {
+        peer: f"{module} is not installed; {_INSTALL}"
+        for peer in asked or PEERS
+        for module in reversed(PEERS[peer])
+        if not _installed(module)
+    }
+    if asked is not None and missing:
+        peer, reason = next(iter(missing.items()))
+        raise UsageError(f"--peers {peer}: {reason}")
+    return tuple(peer for peer in (PEERS if asked is None else asked) if peer not in missing), missing
+
+
+def _installed(module: str) -> bool:
+    try:
+        return importlib.util.find_spec(module) is not None
+    except ModuleNotFoundError:  # the package that it would be in
+        return False
+
+
+def _check_outputs(json_file: Path | None, plot: Path | None) -> None:
+    """Say before minutes of work what cannot be written after them."""
+    if plot is not None:
+        if plot.suffix.lower() not in (".svg", ".png"):
+            raise UsageError(f"--plot {plot}: its name must end with .svg or .png")
+        if not _installed("matplotlib"):
+            raise UsageError(f"--plot: matplotlib is not installed; {_INSTALL}")
+    for path in (json_file, plot):
+        if path is None:
+            continue
+        existed = path.exists()
+        try:
+            path.open("ab").close()
+        except OSError as error:
+            raise UsageError(
+                f"cannot write {path} ({error.strerror}); choose a file in an existing, writable folder"
+            ) from error
+        if not existed:
+            path.unlink()
+
+
+def _several(allowed: tuple[str, ...], *, none: bool = False) -> Callable[[str], tuple[str, ...]]:
+    """A parser of lists: each of ``allowed`` at most once, in the order of ``allowed``."""
+
+    def parse(text: str) -> tuple[str, ...]:
+        if none and text == "none":
+            return ()
+        names = text.split(",")
+        if unknown := [name for name in names if name not in allowed]:
+            raise argparse.ArgumentTypeError(f"{unknown[0]!r} is none of {', '.join(allowed)}")
+        return tuple(name for name in allowed if name in names)
+
+    return parse
+
+
+def _threads(text: str) -> tuple[int, ...]:
+    return tuple(dict.fromkeys(whole_number(1, 256)(part) for part in text.split(",")))

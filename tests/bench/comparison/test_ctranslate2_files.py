@@ -1,0 +1,63 @@
+"""A checkpoint written for CTranslate2 translates as transformers does."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from pipeline.bench.comparison.ctranslate2_files import write_ctranslate2
+from pipeline.bench.comparison.engines import Candidate, open_engine
+from pipeline.bench.comparison.random_checkpoint import random_checkpoint
+from pipeline.nmt.compiler.checkpoint import Architecture
+from pipeline.nmt.compiler.source import read_checkpoint
+from tests.conftest import ROOT, TINY, golden
+
+MODELS = {"demo": ROOT / "models" / "demo" / "nmt-en-zh", "tiny-marian": TINY}
+SMALL = Architecture(32, 1, 2, 4, 4, 48, 64, "relu", 32**0.5, 40, 603, 603)
+
+
+@pytest.mark.parametrize("name", sorted(MODELS))
+def test_in_float32_its_ids_are_those_of_transformers(name: str, tmp_path: Path) -> None:
+    write_ctranslate2(read_checkpoint(MODELS[name]), tmp_path, "float32")
+    engine = open_engine(Candidate("", "ctranslate2", str(tmp_path), 0), 1)
+    for row in golden(name):
+        assert engine.translate(row["source_ids"], 256) == row["target_ids"][:-1]
+
+
+def test_several_files_are_made_of_one_checkpoint(tmp_path: Path) -> None:
+    checkpoint = read_checkpoint(TINY)
+    for kind in ("int8", "float32"):  # quantising must leave the checkpoint as it is
+        (tmp_path / kind).mkdir()
+        write_ctranslate2(checkpoint, tmp_path / kind, kind)
+    fresh = tmp_path / "fresh"
+    fresh.mkdir()
+    write_ctranslate2(read_checkpoint(TINY), fresh, "float32")
+    assert (tmp_path / "float32" / "model.bin").read_bytes() == (fresh / "model.bin").read_bytes()
+    assert (tmp_path / "int8" / "model.bin").stat().st_size < (fresh / "model.bin").stat().st_size / 2
+
+
+def test_a_sentence_has_as_many_tokens_as_asked_for(tmp_path: Path) -> None:
+    write_ctranslate2(read_checkpoint(TINY), tmp_path, "int8")
+    engine = open_engine(Candidate("", "ctranslate2", str(tmp_path), 0), 1)
+    row = golden("tiny-marian")[0]
+    natural = len(row["target_ids"])
+    for tokens in (1, natural - 1, natural + 5):
+        assert len(engine.decode(row["source_ids"], tokens)) == tokens
+
+
+def test_a_shortlist_is_all_that_comes_out(tmp_path: Path) -> None:
+    allowed = [0, 1, *range(100, 140)]
+    write_ctranslate2(read_checkpoint(TINY), tmp_path, "int8", allowed)
+    source = golden("tiny-marian")[0]["source_ids"]
+    short = open_engine(Candidate("", "ctranslate2", str(tmp_path), 0, {"vmap": True}), 1).decode(source, 20)
+    assert set(short) <= set(allowed)
+    assert not set(open_engine(Candidate("", "ctranslate2", str(tmp_path), 0), 1).decode(source, 20)) <= set(allowed)
+
+
+def test_a_pad_row_of_zeros_is_left_out(tmp_path: Path) -> None:
+    write_ctranslate2(random_checkpoint(SMALL, ["hotel"]), tmp_path, "float32")
+    config = json.loads((tmp_path / "config.json").read_text())
+    vocabulary = json.loads((tmp_path / "shared_vocabulary.json").read_text("utf-8"))
+    assert (config["decoder_start_token"], len(vocabulary)) == ("</s>", 602)

@@ -1,0 +1,113 @@
+"""Engines take turns; medians, ratios and agreement are of what they did; what fails or is interrupted loses nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from pipeline.bench.comparison import measure
+from pipeline.bench.comparison.engines import Candidate, Engine
+from pipeline.bench.comparison.fresh import measure_fresh
+from pipeline.bench.comparison.measure import Measurement, Plan
+from pipeline.bench.comparison.results import REFERENCE, Spread, agreement, summarise
+from pipeline.bench.comparison.rounds import Turn, take_turns
+from pipeline.errors import ModelError
+from tests.conftest import ROOT, TINY, golden
+
+SOURCE = golden("tiny-marian")[0]["source_ids"]
+TINY_MODEL = Candidate("tiny", "pipeline", str(TINY), 200_000, lossless=True)
+
+
+class Recording:
+    """Stands for an engine where the order of calls is what is tested."""
+
+    def __init__(self, name: str, calls: list[str], short_by: int = 0) -> None:
+        self._name, self._calls, self._short_by = name, calls, short_by
+
+    def decode(self, source: Sequence[int], tokens: int) -> list[int]:
+        self._calls.append(self._name)
+        return [7] * (tokens - self._short_by)
+
+    def translate(self, source: Sequence[int], limit: int) -> list[int]:
+        return [7]
+
+
+def test_engines_take_turns_and_each_round_begins_with_another() -> None:
+    engines: dict[str, Engine] = {name: Recording(name, []) for name in "abc"}
+    turns = [(number, name) for number, name, _ in take_turns(engines, [[1]], 3, 3, settle=False)]
+    assert turns == [(0, "a"), (0, "b"), (0, "c"), (1, "b"), (1, "c"), (1, "a"), (2, "c"), (2, "a"), (2, "b")]
+
+
+def test_a_translation_of_another_length_is_not_timed() -> None:
+    with pytest.raises(RuntimeError, match="0 tokens instead of 1"):
+        list(take_turns({"a": Recording("a", [], short_by=1)}, [[1]], 3, 1, settle=False))
+
+
+def test_ratios_are_taken_round_by_round() -> None:
+    own, other = [Turn(5, 9, 1), Turn(5, 9, 2)], [Turn(6, 9, 4), Turn(6, 9, 6)]
+    row = summarise("own", 1, own, other, 0.5)
+    assert row.further_ms == Spread(1.5, 1, 2)
+    assert row.ratio == Spread(3.5, 3, 4)
+    assert summarise("own", 1, own, [], 0.5).ratio is None
+
+
+def test_agreement_counts_tokens_before_the_first_difference() -> None:
+    found = agreement("x", [[1, 2, 3], [4, 5]], [[1, 9, 3], [4, 5]])
+    assert (found.same_sentences, found.sentences, found.same_tokens, found.tokens) == (1, 2, 3, 5)
+    assert agreement("x", [[1, 2]], [[1, 2, 3]]).same_sentences == 0
+
+
+def test_a_run_measures_every_engine_with_every_number_of_threads() -> None:
+    measurement = Measurement([TINY_MODEL])
+    heard: list[str] = []
+    plan = Plan([SOURCE], tokens=4, rounds=2, threads=(1, 2), starts=1)
+    measurement.run(plan, heard.append)
+    assert [(row.threads, row.name, len(row.turns), row.ratio) for row in measurement.rows()] == [
+        (1, "tiny", 2, None),
+        (2, "tiny", 2, None),
+    ]
+    assert all(row.floor_ms > 0 for row in measurement.rows())
+    assert measurement.bandwidth_gb_s.keys() == {1, 2}
+    assert len(heard) == plan.steps + len(plan.threads)
+    (profile,) = measurement.profiles
+    assert profile.agreement is not None
+    assert profile.agreement.same_tokens == profile.agreement.tokens > 0
+    # The model's graphs and ONNX Runtime: tens of megabytes, and not this process's hundreds.
+    assert profile.fresh.resident_mb is None or 20 < profile.fresh.resident_mb < 200
+
+
+def test_what_was_measured_before_an_interrupt_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Interrupting(Recording):
+        def decode(self, source: Sequence[int], tokens: int) -> list[int]:
+            if len(self._calls) > 6:  # a turn is three calls, each engine's second turn is under way
+                raise KeyboardInterrupt
+            return super().decode(source, tokens)
+
+    calls: list[str] = []
+    engines = {REFERENCE: Recording(REFERENCE, calls), "b": Interrupting("b", calls)}
+    monkeypatch.setattr(measure, "open_engine", lambda candidate, threads: engines[candidate.name])
+    monkeypatch.setattr(measure.Measurement, "_profile", lambda *_: None)
+    measurement = Measurement([Candidate(name, "pipeline", "", 0) for name in engines])
+    with pytest.raises(KeyboardInterrupt):
+        measurement.run(Plan([SOURCE], 4, 5, (1,)), lambda _: None)
+    assert [(row.name, len(row.turns)) for row in measurement.rows()] == [(REFERENCE, 1), ("b", 1)]
+
+
+def test_an_engine_that_does_not_start_is_left_out_with_the_reason() -> None:
+    with pytest.raises(ModelError, match="nowhere"):
+        measure_fresh(Candidate("x", "pipeline", "nowhere", 0), 1, SOURCE, 2, 1)
+    measurement = Measurement([Candidate("x", "pipeline", "nowhere", 0), TINY_MODEL])
+    measurement.run(Plan([SOURCE], 4, 1, (1,), starts=1), lambda _: None)
+    assert "nowhere" in measurement.left_out["x"]
+    assert [row.name for row in measurement.rows()] == ["tiny"]
+
+
+def test_own_decoder_makes_as_many_tokens_as_asked_for() -> None:
+    from pipeline.bench.comparison.engines import open_engine
+
+    engine = open_engine(Candidate("demo", "pipeline", str(ROOT / "models" / "demo" / "nmt-en-zh"), 0), 1)
+    row = golden("demo")[0]
+    assert engine.translate(row["source_ids"], 256) == row["target_ids"][:-1]
+    natural = len(row["target_ids"])
+    assert [len(engine.decode(row["source_ids"], tokens)) for tokens in (1, natural + 4)] == [1, natural + 4]

@@ -1,0 +1,137 @@
+"""python -m pipeline.bench nmt as a user runs it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+import pytest
+
+from pipeline.bench.__main__ import run
+from pipeline.bench.comparison.prepare import Wanted, prepare
+from pipeline.errors import PipelineError
+from tests.conftest import ROOT, SETTINGS, TINY
+
+
+def bench(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "pipeline.bench", "nmt", *map(str, arguments)],
+        cwd=ROOT, capture_output=True, text=True, timeout=300, check=False,
+    )  # fmt: skip
+
+
+def test_a_run_prints_a_table_and_writes_what_it_measured(tmp_path: Path) -> None:
+    text, data, plot = (tmp_path / name for name in ("text.txt", "out.json", "out.svg"))
+    text.write_text("Where is the hotel?\n\nThank you.\n")
+    arguments = ["--model", TINY, "--peers", "ctranslate2", "--threads", "1,2", "--tokens", "6", "--rounds", "2"]
+    arguments += ["--text", text, "--json", data, "--plot", plot]
+    done = bench(*arguments)
+    assert done.returncode == 0, done.stderr
+    results = json.loads(data.read_text("utf-8"))
+    assert (results["sentences"], results["target_tokens"], results["rounds"]) == (2, 6, 2)
+    names = [row["name"] for row in results["rows"] if row["threads"] == 2]
+    assert names[:3] == ["CTranslate2 int8", "CTranslate2 int8, vmap of 877", "CTranslate2 float32"]
+    assert any(name.startswith("this project") for name in names)
+    for row in results["rows"]:
+        assert len(row["turns"]) == 2
+        assert f"| {row['name']} " in done.stdout
+        if row["name"] == "CTranslate2 int8":
+            assert row["ratio"] == {"median": 1, "low": 1, "high": 1}
+    lossless = [p for p in results["profiles"] if p["name"] in ("CTranslate2 float32", "this project, merged as it is")]
+    assert [p["agreement"]["same_sentences"] for p in lossless] == [2, 2]
+    assert results["bandwidth_gb_s"].keys() == {"1", "2"}
+    assert "GB/s" in done.stdout
+    assert ElementTree.parse(plot).getroot().tag.endswith("svg")
+
+
+def test_what_was_made_for_an_earlier_run_is_used_again(tmp_path: Path) -> None:
+    wanted = Wanted(TINY, ("ctranslate2",), ("int8",), 100)
+    first = prepare(wanted, tmp_path, lambda _: None)
+    made = set(tmp_path.rglob("*"))
+    (tmp_path / "ctranslate2-int8").rename(tmp_path / "ctranslate2-int8.unfinished")  # as a killed run leaves it
+    heard: list[str] = []
+    assert prepare(wanted, tmp_path, heard.append) == first
+    assert heard == ["ctranslate2-int8"]
+    assert set(tmp_path.rglob("*")) == made
+
+
+def test_a_model_whose_weights_cannot_be_read_is_measured_without_peers(tmp_path: Path) -> None:
+    for name in SETTINGS:
+        (tmp_path / name).symlink_to(TINY / name)
+    for name in ("encoder_model", "decoder_model_merged"):
+        (tmp_path / f"{name}.onnx").symlink_to(TINY / "int8" / f"{name}_int8.onnx")
+    done = bench("--model", tmp_path, "--peers", "ctranslate2", "--tokens", "4", "--rounds", "1")
+    assert done.returncode == 0, done.stderr
+    assert "| this project, merged as it is " in done.stdout
+    assert "left out: ctranslate2: " in done.stdout
+    assert "| CTranslate2" not in done.stdout
+
+
+WRONG = [
+    (2, ["--peers", "marian"], "'marian' is none of ctranslate2, optimum, transformers"),
+    (2, ["--weights", "int2"], "'int2' is none of fp32, int8, int4, auto"),
+    (2, ["--threads", "0"], "'0' is no whole number from 1"),
+    (2, ["--threads", "1,x"], "'x' is no whole number"),
+    (2, ["--rounds", "0"], "'0' is no whole number"),
+    (2, ["--tokens", "1"], "'1' is no whole number from 2"),
+    (2, ["--model", "nowhere"], "no such model directory: nowhere"),
+    (1, ["--model", "configs"], "configs holds no checkpoint"),
+    (2, ["--model", str(TINY), "--tokens", "9999"], "--tokens 9999: this model's sentences have"),
+    (2, ["--json", "/nowhere/out.json"], "cannot write /nowhere/out.json"),
+    (2, ["--json", "/proc/version"], "cannot write /proc/version"),
+    (2, ["--plot", "picture.gif"], "must end with .svg or .png"),
+    (2, ["--plot", "/nowhere/out.svg"], "cannot write /nowhere/out.svg"),
+    (2, ["--text", "nowhere.txt"], "cannot read nowhere.txt"),
+    (2, ["--text", "/dev/null"], "has no sentences"),
+    (2, ["--model", str(TINY), "--work", "configs"], "configs is not empty"),
+]
+
+
+@pytest.mark.parametrize(("status", "arguments", "message"), WRONG)
+def test_a_mistake_is_told_before_anything_is_made(
+    status: int, arguments: list[str], message: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(ROOT)
+    with pytest.raises((PipelineError, SystemExit)) as caught:
+        run(["nmt", *arguments])
+    output = capsys.readouterr()
+    error = caught.value
+    assert (error.exit_status if isinstance(error, PipelineError) else error.code) == status
+    assert message in output.err + str(error)
+    assert not output.out
+
+
+def test_a_mistake_is_one_line() -> None:
+    done = bench("--model", "nowhere")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "error: no such model directory: nowhere; give the folder that holds the checkpoint\n"
+
+
+def test_a_peer_that_was_asked_for_and_is_not_installed_is_named(tmp_path: Path) -> None:
+    (tmp_path / "sitecustomize.py").write_text("import sys\nsys.modules['torch'] = None\n")
+    done = subprocess.run(
+        [sys.executable, "-m", "pipeline.bench", "nmt", "--peers", "transformers"],
+        cwd=ROOT, env={"PYTHONPATH": str(tmp_path)}, capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert "--peers transformers: torch is not installed; pip install" in done.stderr
+
+
+def test_work_of_another_model_is_not_taken_for_this_one(tmp_path: Path) -> None:
+    (tmp_path / "model.json").write_text('{"model": "/elsewhere"}')
+    done = bench("--model", TINY, "--work", tmp_path)
+    assert done.returncode == 2
+    assert "holds the files of another model" in done.stderr
+
+
+def test_sentences_are_wanted_for_a_model_that_translates_from_another_language(tmp_path: Path) -> None:
+    for path in TINY.glob("*.*"):
+        if path.name != "tokenizer_config.json":
+            (tmp_path / path.name).symlink_to(path)
+    (tmp_path / "tokenizer_config.json").write_text('{"source_lang": "deu"}')
+    done = bench("--model", tmp_path)
+    assert done.returncode == 2
+    assert "translates from deu; give sentences in that language with --text" in done.stderr
