@@ -1,0 +1,282 @@
+"""A day of speech, silence and noise in fast time: memory, lag, and every segment accounted for."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import dataclasses
+import json
+import sys
+import tempfile
+from collections import Counter, deque
+from contextlib import aclosing
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pipeline.audio.recording import Recording
+from pipeline.bench.day_audio import GAP_S, DaySource, Scene
+from pipeline.bench.ledger import Ledger, Sample, median_or_zero, slope
+from pipeline.bench.play import LATE_MS, LoopTimes
+from pipeline.bench.probe import LoopProbe
+from pipeline.config import PipelineConfig
+from pipeline.errors import UsageError
+from pipeline.events import EndOfInput, Samples, Transcript
+from pipeline.latency.emissions import unit_of
+from pipeline.latency.log import open_latency_log
+from pipeline.live import add_model_arguments, configured
+from pipeline.subtitles.files import FORMATS, open_sinks, sink_makers
+from pipeline.subtitles.sink import write_all
+from pipeline.worker import Worker
+
+if TYPE_CHECKING:
+    from pipeline.translator import Models
+
+MEMORY_MB_AN_HOUR = 1.0
+# In a short run the allocator's pools still grow by less than this, whatever the slope; in eight hours the slope decides.
+_POOLS_MB = 4.0
+_SAMPLE_S = 60.0
+_HEARD = 0.9
+"""Of the sentences spoken, at least so many must be recognised as they are alone: noise and cuts may spoil some."""
+# Work for a segment in the last hour, at most this many times that of the first: segments differ, a machine is shared.
+_GROWTH = 1.25
+
+
+@dataclass(frozen=True)
+class HourReport:
+    hour: int
+    segments: int
+    translated: int
+    rejected: int
+    late_s: float
+    """Median wall-clock time from a segment's end to its last token, queueing included."""
+    wall_s: float
+    cpu_s: float
+    memory_mb: float
+
+
+@dataclass(frozen=True)
+class DayReport:
+    """What a day showed."""
+
+    hours: list[HourReport]
+    segments: int
+    lost: int
+    disorder: int
+    sentences_spoken: int
+    sentences_heard: int
+    """Of those, recognised as they are in the recording alone."""
+    invented: int
+    """Segments of silence or noise that were translated."""
+    memory_mb_an_hour: float
+    memory_hours: float
+    """That slope is over so many hours."""
+    work_growth: float
+    """Processor time for a segment in the last hour over that in the first."""
+    loop: LoopTimes
+
+    @property
+    def failures(self) -> list[str]:
+        """What is not as it must be."""
+        return [
+            what
+            for what, wrong in {
+                f"{self.lost} segments lost": self.lost != 0,
+                f"{self.disorder} events out of order": self.disorder != 0,
+                f"memory grows by {self.memory_mb_an_hour:.2f} MB an hour": self.memory_mb_an_hour >= MEMORY_MB_AN_HOUR
+                and self.memory_mb_an_hour * self.memory_hours >= _POOLS_MB,
+                f"{self.sentences_heard} of {self.sentences_spoken} sentences heard": self.sentences_heard
+                < _HEARD * self.sentences_spoken,
+                f"work for a segment grew {self.work_growth:.2f} times": self.work_growth > _GROWTH,
+            }.items()
+            if wrong
+        ]
+
+
+class Listener:
+    """Compares what is recognised in each scene with what the recording says alone."""
+
+    def __init__(self, scenes: deque[Scene], alone: list[list[str]]) -> None:
+        self._scenes, self._alone = scenes, alone
+        self._texts: list[str] = []
+        self.spoken = self.heard = self.invented = 0
+
+    def got(self, transcript: Transcript) -> None:
+        middle_s = (transcript.start_s + transcript.end_s) / 2
+        while middle_s > self._scenes[0].end_s + GAP_S:
+            self._settle(self._scenes.popleft())
+        if transcript.rejected is None:
+            self._texts.append(transcript.text)
+            self.invented += self._scenes[0].kind != "speech"
+
+    def end(self) -> None:
+        while self._scenes:
+            self._settle(self._scenes.popleft())
+
+    def _settle(self, scene: Scene) -> None:
+        if scene.kind == "speech":
+            said = Counter(self._alone[scene.recording])
+            self.spoken += said.total()
+            self.heard += (said & Counter(self._texts)).total()
+        self._texts.clear()
+
+
+async def simulate(
+    recordings: list[Samples], hours: float, config: PipelineConfig, models: Models, folder: Path, seed: int = 0
+) -> DayReport:
+    """Run a day through the chain as fast as it goes, into one sink of each kind in ``folder``.
+
+    Raises:
+        StageError, SinkError: the run broke.
+    """
+    from pipeline.translator import SpeechTranslator
+
+    alone = [await _sentences(recording, config, models) for recording in recordings]
+    source = DaySource(recordings, hours, seed)
+    listener = Listener(source.scenes, alone)
+    translator = SpeechTranslator(config, models)
+    translator.stats = ledger = Ledger()
+    log = open_latency_log(folder / "day-latency.jsonl", unit_of(config.languages.target))
+    log.start("day.wav", lambda: ledger.audio_s)
+    files = {kind: folder / f"day.{kind}" for kind in FORMATS}
+    sinks = [*open_sinks(files, None, sink_makers(config.subtitles)), log]
+    writer = Worker("subtitles")
+    try:
+        ledger.sample(0.0)
+        async with translator, LoopProbe() as probe, aclosing(translator.run(source)) as events:
+            async for event in events:
+                ledger.got(event)
+                if isinstance(event, Transcript):
+                    listener.got(event)
+                await writer.run(partial(write_all, sinks, event))
+                if ledger.audio_s >= ledger.samples[-1].audio_s + _SAMPLE_S or isinstance(event, EndOfInput):
+                    ledger.sample(ledger.audio_s)
+                    _show(ledger)
+    finally:
+        writer.close()
+        writer.join(1.0)
+        for sink in sinks:
+            sink.close()
+    listener.end()
+    return _report(ledger, listener, probe)
+
+
+async def _sentences(recording: Samples, config: PipelineConfig, models: Models) -> list[str]:
+    """What is recognised in the recording on its own."""
+    from pipeline.translator import SpeechTranslator
+
+    async def feed() -> None:
+        await translator.feed(recording)
+        await translator.end()
+
+    async with SpeechTranslator(config, models) as translator, asyncio.TaskGroup() as group:
+        group.create_task(feed())
+        return [
+            event.text
+            async for event in translator.events()
+            if isinstance(event, Transcript) and event.rejected is None
+        ]
+
+
+def _report(ledger: Ledger, listener: Listener, probe: LoopProbe) -> DayReport:
+    def mark(hour: int) -> Sample:
+        """The newest sample of the hours before."""
+        return [sample for sample in ledger.samples if sample.audio_s <= hour * 3600][-1]
+
+    hours = [
+        HourReport(
+            number + 1,
+            hour.segments,
+            hour.translated,
+            hour.rejected,
+            median_or_zero(hour.late_s),
+            mark(number + 1).wall_s - mark(number).wall_s,
+            mark(number + 1).cpu_s - mark(number).cpu_s,
+            mark(number + 1).memory_mb,
+        )
+        for number, hour in sorted(ledger.hours.items())
+    ]
+    work = [one.cpu_s / one.segments for one in hours]
+    return DayReport(
+        hours,
+        ledger.segments,
+        ledger.lost,
+        ledger.disorder,
+        listener.spoken,
+        listener.heard,
+        listener.invented,
+        *slope(ledger.samples),
+        work[-1] / work[0] if work and work[0] else 1.0,
+        LoopTimes.of(probe),
+    )
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("audio", nargs="+", type=Path, metavar="FILE", help="recordings that are heard in the day")
+    add_model_arguments(parser)
+    parser.add_argument("--hours", type=float, default=8.0, metavar="H", help="how long the day is (default: 8)")
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="another number, another day (default: 0)")
+    parser.add_argument("--json", action="store_true", help="the report as JSON")
+
+
+def run(options: argparse.Namespace) -> int:
+    config = configured(options)
+    if not 0 < options.hours <= 1000:
+        raise UsageError(f"--hours is {options.hours:g}; give a number above 0, up to 1000")
+    if options.seed < 0:
+        raise UsageError(f"--seed is {options.seed}; give a whole number from 0")
+    recordings = [_whole(path) for path in options.audio]
+    with tempfile.TemporaryDirectory() as folder:
+        report = asyncio.run(_day(recordings, options, config, Path(folder)))
+    print(json.dumps(dataclasses.asdict(report), indent=1) if options.json else _text(report))
+    for failure in report.failures:
+        print(f"error: {failure}", file=sys.stderr)
+    return 1 if report.failures else 0
+
+
+async def _day(
+    recordings: list[Samples], options: argparse.Namespace, config: PipelineConfig, folder: Path
+) -> DayReport:
+    from pipeline.translator import load_models
+
+    loader = Worker("model loading")
+    models = await loader.run(lambda: load_models(config))
+    loader.close()
+    return await simulate(recordings, options.hours, config, models, folder, options.seed)
+
+
+def _whole(path: Path) -> Samples:
+    recording = Recording(path)
+    chunks: list[Samples] = []
+    while (chunk := recording.read()) is not None:
+        chunks.append(chunk)
+    return np.concatenate(chunks)
+
+
+def _show(ledger: Ledger) -> None:
+    now = ledger.samples[-1]
+    print(f"{now.audio_s / 3600:6.2f} h  {ledger.segments} segments  {now.memory_mb:.0f} MB", file=sys.stderr)
+
+
+def _text(report: DayReport) -> str:
+    lines = ["hour  segments  translated  rejected  last token after  took       CPU     memory"]
+    lines += [
+        f"{one.hour:4}  {one.segments:8}  {one.translated:10}  {one.rejected:8}  {one.late_s:14.2f} s  "
+        f"{one.wall_s:5.0f} s  {one.cpu_s:5.0f} s  {one.memory_mb:6.1f} MB"
+        for one in report.hours
+    ]
+    loop = report.loop
+    return "\n".join(
+        [
+            *lines,
+            f"{report.segments} segments, {report.lost} lost, {report.disorder} events out of order; "
+            f"{report.sentences_heard} of {report.sentences_spoken} sentences heard as they are alone, "
+            f"{report.invented} segments of silence or noise translated",
+            f"memory: {report.memory_mb_an_hour:+.2f} MB an hour; work for a segment, last hour over first: {report.work_growth:.2f}",
+            f"event loop: late by {loop.longest_ms:.1f} ms at most, 99 % within {loop.p99_ms:.1f} ms, "
+            f"{loop.late} of {loop.asked} times more than {LATE_MS} ms; busy for {loop.longest_work_ms:.1f} ms at a stretch",
+        ]
+    )

@@ -1,0 +1,173 @@
+"""The made-up day: its audio, its books, and a short one through the whole chain."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pipeline import Delta, Models, PipelineConfig, Transcript
+from pipeline.bench.__main__ import run
+from pipeline.bench.day import DayReport, Listener, simulate
+from pipeline.bench.day_audio import DaySource, Scene, noise, scenes
+from pipeline.bench.ledger import Ledger, Sample, slope
+from pipeline.bench.play import LoopTimes
+from pipeline.errors import UsageError
+from pipeline.events import SAMPLE_RATE, SpeechSegment
+from tests.conftest import EXAMPLES, read_wav
+
+RECORDINGS = [np.full(20 * SAMPLE_RATE, 1000 + 100 * number, np.int16) for number in range(2)]
+
+
+def test_a_seed_names_a_day() -> None:
+    first, again, other = (list(scenes(RECORDINGS, 0.05, seed)) for seed in (1, 1, 2))
+    assert [scene for scene, _ in first] == [scene for scene, _ in again] != [scene for scene, _ in other]
+    assert all(np.array_equal(one, two) for (_, one), (_, two) in zip(first, again, strict=True))
+
+
+def test_scenes_follow_each_other_and_a_quarter_is_speech() -> None:
+    day = [(scene, len(samples)) for scene, samples in scenes(RECORDINGS, 3, 0)]
+    position = 0
+    for scene, length in day:
+        assert round(scene.start_s * SAMPLE_RATE) == position
+        position += length
+        assert round(scene.end_s * SAMPLE_RATE) == position - SAMPLE_RATE
+        assert (scene.kind == "speech") == (scene.recording >= 0)
+    assert 3 * 3600 <= position / SAMPLE_RATE < 3 * 3600 + 60
+    spoken_s = sum(scene.end_s - scene.start_s for scene, _ in day if scene.kind == "speech")
+    assert 0.2 < spoken_s / (3 * 3600) < 0.35
+    assert {scene.recording for scene, _ in day} == {-1, 0, 1}
+
+
+def test_the_source_reads_the_day_in_chunks() -> None:
+    source = DaySource(RECORDINGS, 0.03, 1)
+    chunks = []
+    while (chunk := source.read()) is not None:
+        chunks.append(chunk)
+    assert np.array_equal(
+        np.concatenate(chunks), np.concatenate([samples for _, samples in scenes(RECORDINGS, 0.03, 1)])
+    )
+    assert max(map(len, chunks)) == 1600
+    assert list(source.scenes) == [scene for scene, _ in scenes(RECORDINGS, 0.03, 1)]
+
+
+def test_noise_has_the_power_asked_for() -> None:
+    assert noise(SAMPLE_RATE, np.random.default_rng(0)).std() == pytest.approx(1, rel=1e-3)
+
+
+def segment(number: int) -> SpeechSegment:
+    return SpeechSegment(number, number * 3600 * SAMPLE_RATE, np.zeros(SAMPLE_RATE, np.int16))
+
+
+def transcript(number: int, text: str = "Yes.", rejected: str | None = None) -> Transcript:
+    return Transcript(number, number * 3600.0, number * 3600.0 + 1, text, "en", rejected=rejected)
+
+
+def delta(number: int, final: bool = True) -> Delta:
+    return Delta(number, 0, 0.0, 1.0, "是", -0.1, 5, "Yes.", final, final)
+
+
+def test_the_books_balance_when_every_segment_is_done() -> None:
+    ledger = Ledger()
+    for number in range(3):
+        ledger.segment_closed(segment(number))
+    for event in (transcript(0), delta(0, final=False), delta(0), transcript(1, rejected="silence")):
+        ledger.got(event)
+    ledger.segment_rejected(1)
+    assert (ledger.lost, ledger.disorder) == (1, 0)
+    ledger.segment_joined(2)
+    assert ledger.lost == 0
+    assert [(hour.segments, hour.translated, hour.rejected) for hour in ledger.hours.values()] == [
+        (1, 1, 0),
+        (1, 0, 1),
+        (1, 0, 0),
+    ]
+    assert len(ledger.hours[0].late_s) == 1
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        [transcript(0), transcript(1)],
+        [transcript(1), delta(1), transcript(0)],
+        [transcript(0), delta(1, final=False)],
+        [delta(0, final=False)],
+    ],
+    ids=["the next before the end", "an older one", "text of another", "text before its transcript"],
+)
+def test_what_comes_out_of_turn_is_counted(events: list[Transcript | Delta]) -> None:
+    ledger = Ledger()
+    for number in range(2):
+        ledger.segment_closed(segment(number))
+    for event in events:
+        ledger.got(event)
+    assert ledger.disorder == 1
+
+
+def test_the_slope_leaves_out_the_beginning_and_the_end() -> None:
+    samples = [Sample(360.0 * i, 0, 0, 100 + 0.2 * i) for i in range(51)]
+    samples[:10] = [replace(sample, memory_mb=50) for sample in samples[:10]]
+    samples[-1] = replace(samples[-1], memory_mb=20)
+    rise, hours = slope(samples)
+    assert rise == pytest.approx(2.0)
+    assert hours == pytest.approx(3.9)
+    assert slope(samples[:2]) == (0, 0)
+
+
+def test_what_is_heard_is_compared_with_what_was_said() -> None:
+    day = deque([Scene("speech", 0, 20, 0), Scene("noise", 21, 3599, -1), Scene("speech", 3600, 3620, 0)])
+    listener = Listener(day, [["Yes.", "No.", "Yes."]])
+    listener.got(transcript(0, "Yes."))
+    listener.got(replace(transcript(0, "No!"), start_s=5.0, end_s=6.0))
+    listener.got(replace(transcript(0, "Thank you."), start_s=100.0, end_s=101.0))
+    listener.got(replace(transcript(0, "Hm.", rejected="uncertain"), start_s=200.0, end_s=201.0))
+    for _ in range(3):
+        listener.got(transcript(1, "Yes."))
+    listener.end()
+    assert (listener.spoken, listener.heard, listener.invented) == (6, 3, 1)
+
+
+GOOD = DayReport([], 10, 0, 0, 100, 95, 3, 0.5, 8, 1.1, LoopTimes(9, 5, 2, 0, 1000))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"lost": 1}, "1 segments lost"),
+        ({"disorder": 2}, "2 events out of order"),
+        ({"sentences_heard": 80}, "80 of 100 sentences heard"),
+        ({"memory_mb_an_hour": 1.2}, "memory grows by 1.20 MB an hour"),
+        ({"work_growth": 1.3}, "work for a segment grew 1.30 times"),
+    ],
+)
+def test_a_day_that_went_wrong_says_how(change: dict[str, float], message: str) -> None:
+    assert GOOD.failures == []
+    assert replace(GOOD, **change).failures == [message]
+
+
+def test_a_short_run_may_still_fill_the_allocators_pools() -> None:
+    assert replace(GOOD, memory_mb_an_hour=6, memory_hours=0.5).failures == []
+
+
+@pytest.mark.parametrize(("option", "value"), [("--hours", "0"), ("--hours", "nan"), ("--seed", "-1")])
+def test_an_impossible_day_is_said(option: str, value: str) -> None:
+    with pytest.raises(UsageError, match=f"{option} is {value}"):
+        run(["day", str(EXAMPLES / "travel.wav"), "--config", "demo", option, value])
+
+
+@pytest.mark.slow
+def test_ten_minutes_of_a_day_lose_nothing_and_keep_nothing(
+    demo_config: PipelineConfig, demo_models: Models, tmp_path: Path
+) -> None:
+    recordings = [read_wav(EXAMPLES / f"{name}.wav") for name in ("travel", "meeting")]
+    report = asyncio.run(simulate(recordings, 1 / 6, demo_config, demo_models, tmp_path))
+    print(report)
+    # A minute of audio is 1.9 MB: keeping it would show as 15 MB.
+    assert report.failures == []
+    assert report.sentences_spoken >= 20
+    translated = sum(hour.translated for hour in report.hours)
+    assert len((tmp_path / "day.txt").read_text("utf-8").splitlines()) >= translated >= report.sentences_heard
