@@ -67,4 +67,5 @@ def main_program(run: Callable[[list[str]], int]) -> NoReturn:
 
 def report(error: BaseException) -> None:
     """Print an error as one line."""
-    print("error: " + " ".join(str(error).split()), file=sys.stderr, flush=True)
+    with contextlib.suppress(OSError):  # a terminal that was closed: nobody reads it
+        print("error: " + " ".join(str(error).split()), file=sys.stderr, flush=True)

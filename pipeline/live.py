@@ -4,28 +4,26 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import signal
-import sys
-from collections.abc import Sequence
-from contextlib import aclosing
 from functools import partial
 from pathlib import Path
 
 from rich.console import Console
 
-from pipeline.audio.microphone import Microphone, list_devices
+from pipeline.audio.devices import list_devices
+from pipeline.audio.microphone import Microphone
 from pipeline.audio.pcm import PcmStream
 from pipeline.audio.recording import Recording
 from pipeline.audio.source import AudioSource
+from pipeline.audio.spool import Spooled
 from pipeline.cli import STARTED, main_program, standard_input
 from pipeline.config import PipelineConfig, load_config, with_overrides
+from pipeline.controls import tell
 from pipeline.errors import UsageError
 from pipeline.latency.emissions import unit_of
 from pipeline.latency.log import LatencyLog, open_latency_log
 from pipeline.subtitles.files import FORMATS, open_sinks, sink_makers
-from pipeline.subtitles.sink import Sink, write_all
+from pipeline.subtitles.sink import Sink
 from pipeline.subtitles.terminal import TerminalSink
-from pipeline.worker import Worker
 
 
 def arguments() -> argparse.ArgumentParser:
@@ -89,50 +87,6 @@ def open_source(options: argparse.Namespace) -> AudioSource:
     return PcmStream(standard_input()) if options.audio == "-" else Recording(Path(options.audio))
 
 
-async def live(source: AudioSource, config: PipelineConfig, sinks: Sequence[Sink], paced: bool) -> str:
-    """Translate ``source`` into ``sinks``; returns the run's summary.
-
-    The first interrupt ends the input and drains what was said; the second cancels.
-    """
-    # Imported here so that a wrong option is told before the recogniser's libraries load.
-    from pipeline.translator import SpeechTranslator
-
-    writer = Worker("subtitles")
-    loop = asyncio.get_running_loop()
-    task = asyncio.current_task()
-    assert task is not None
-    translator = SpeechTranslator(config)
-    interrupts = 0
-
-    def interrupted() -> None:
-        nonlocal interrupts
-        interrupts += 1
-        if interrupts == 1 and translator.running:
-            print("\nfinishing what was said; interrupt again to stop at once", file=sys.stderr)
-            source.close()
-        else:
-            task.cancel()
-
-    for sink in sinks:
-        if isinstance(sink, LatencyLog):
-            sink.start(str(source.path) if isinstance(source, Recording) else "live", lambda: translator.stats.stream_s)
-    loop.add_signal_handler(signal.SIGINT, interrupted)
-    loop.add_signal_handler(signal.SIGTERM, interrupted)
-    try:
-        async with translator, aclosing(translator.run(source, paced=paced)) as events:
-            if isinstance(source, Microphone):
-                await writer.run(source.start)
-                print(f"listening to {source.name}; Ctrl-C ends", file=sys.stderr)
-            async for event in events:
-                # Files come first: what is seen on the screen is on the disk already.
-                await writer.run(partial(write_all, sinks, event))
-    finally:
-        writer.close()
-        writer.join(1.0)  # no sink is closed while it is written to
-    ready_s = translator.stats.started - STARTED
-    return f"{translator.stats.summary()}\nready {ready_s:.2f} s after the start, imports and models loaded"
-
-
 def run(argv: list[str]) -> int:
     options = arguments().parse_args(argv)
     if options.list_devices:
@@ -140,6 +94,7 @@ def run(argv: list[str]) -> int:
         return 0
     config = configured(options)
     source = open_source(options)
+    microphone = source if isinstance(source, Microphone) else None
     console = Console(highlight=False)
     if options.latency_log and options.fast:
         raise UsageError("--fast leaves no time to measure; give --latency-log without it")
@@ -147,15 +102,27 @@ def run(argv: list[str]) -> int:
     makers = sink_makers(config.subtitles) | {"latency-log": partial(open_latency_log, unit=unit)}
     paths = {kind: path for kind in makers if (path := getattr(options, kind.replace("-", "_"), None)) is not None}
     recording = source.path if isinstance(source, Recording) else None
-    sinks: list[Sink] = [*open_sinks(paths, recording, makers), TerminalSink(console)]
+    terminal = TerminalSink(console)
+    sinks: list[Sink] = [*open_sinks(paths, recording, makers), terminal]
+    paced = recording is not None and not options.fast
+    if microphone is not None:
+        source = Spooled(microphone, config.overload.backlog_s)
     try:
-        summary = asyncio.run(live(source, config, sinks, paced=recording is not None and not options.fast))
+        # Imported here so that a wrong option is told before the recogniser's libraries load.
+        from pipeline.live_run import LiveRun
+
+        live = LiveRun(source, config, sinks, paced=paced, microphone=microphone, terminal=terminal)
+        for sink in sinks:
+            if isinstance(sink, LatencyLog):
+                sink.start(str(recording) if recording is not None else "live", lambda: live.stats.stream_s)
+        asyncio.run(live.run())
     except asyncio.CancelledError:
         raise KeyboardInterrupt from None
     finally:
         for sink in reversed(sinks):
             sink.close()
-    print(summary, file=sys.stderr)
+    ready_s = live.stats.started - STARTED
+    tell(f"{live.stats.summary()}\nready {ready_s:.2f} s after the start, imports and models loaded")
     return 0
 
 

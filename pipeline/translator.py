@@ -182,6 +182,11 @@ class SpeechTranslator:
             while self._notices:
                 yield self._notices.popleft()
 
+    def take_ready(self) -> list[PipelineEvent]:
+        """What is ready to be read, without waiting for more: for a reader that ends early and loses nothing."""
+        ready = [self._outbox.get_nowait() for _ in range(self._outbox.qsize())]
+        return [item for item in ready if not isinstance(item, _Stopped)]
+
     async def run(self, source: AudioSource, *, paced: bool = False) -> AsyncGenerator[PipelineEvent, None]:
         """Translate a whole source; ``paced`` holds a recording back to the speed at which it was spoken.
 

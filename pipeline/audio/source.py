@@ -16,8 +16,10 @@ class AudioSource(Protocol):
 
     duration_s: float | None
     """Length of the recording, where it is known."""
-    overflows: int
-    """Times that audio was lost because it was not read in time; 0 where none can be."""
+
+    @property
+    def overflows(self) -> int:
+        """Times that audio was lost because it was not read in time; 0 where none can be."""
 
     def read(self) -> Samples | None:
         """Wait for the next chunk, [1..CHUNK_SAMPLES] samples; None at the end of the input.

@@ -54,6 +54,42 @@ def write_all(sinks: Sequence[Sink], event: PipelineEvent) -> None:
         sink.write(event)
 
 
+# rich ends the program where the reader of a pipe has gone.
+SINK_FAILURES = (SinkError, BrokenPipeError, SystemExit)
+
+
+class FanOut:
+    """Hands events to several sinks. One that fails gets no more of them; the others do."""
+
+    def __init__(self, sinks: Sequence[Sink]) -> None:
+        self._sinks = list(sinks)
+
+    def has(self, sink: Sink) -> bool:
+        """True until ``sink`` has failed or was dropped."""
+        return sink in self._sinks
+
+    def drop(self, sink: Sink) -> None:
+        """Hand ``sink`` nothing more. Idempotent."""
+        if sink in self._sinks:
+            self._sinks.remove(sink)
+
+    def write(self, event: PipelineEvent) -> None:
+        """Hand one event to every sink.
+
+        Raises:
+            SINK_FAILURES: the first of them, after every sink has had the event.
+        """
+        failures: list[BaseException] = []
+        for sink in list(self._sinks):
+            try:
+                sink.write(event)
+            except SINK_FAILURES as error:
+                self._sinks.remove(sink)
+                failures.append(error)
+        if failures:
+            raise failures[0]
+
+
 class BlockFile:
     """A text file that grows by whole blocks: after each, the file is valid, and a killed process loses none.
 

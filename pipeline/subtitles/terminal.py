@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from rich.console import Console
+from contextlib import suppress
+
+from rich.console import Console, Group
 from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from pipeline.errors import SinkError
 from pipeline.events import Delta, EndOfInput, PipelineEvent, Transcript
 
 
@@ -18,12 +21,30 @@ class TerminalSink:
         self._transcript: Transcript | None = None
         self._translation = ""
         self._live: Live | None = None
+        self._status = ""
+
+    def show_status(self, line: str) -> None:
+        """Show how the run is doing, below the subtitles. Only a terminal shows it."""
+        self._status = line
+        with suppress(OSError, SystemExit):  # the next event will say so
+            self._start()
+            self._draw()
 
     def write(self, event: PipelineEvent) -> None:
-        if self._live is None and self._console.is_terminal:
-            # Not before the first event: progress bars of downloads draw on the same terminal.
-            self._live = Live(console=self._console, auto_refresh=False, transient=True)
-            self._live.start()
+        """Take one event.
+
+        Raises:
+            SinkError, BrokenPipeError: nobody sees it any more.
+        """
+        try:
+            self._take(event)
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise SinkError(f"cannot write to the terminal ({error.strerror})") from error
+
+    def _take(self, event: PipelineEvent) -> None:
+        self._start()
         if isinstance(event, Transcript):
             self._finish()
             self._transcript = event
@@ -39,25 +60,34 @@ class TerminalSink:
             self._finish()
 
     def close(self) -> None:
-        self._finish()
-        if self._live:
-            self._live.stop()
+        with suppress(OSError, SystemExit):  # closed, or its reader gone: the run has said so
+            self._finish()
+            if self._live:
+                self._live.stop()
+
+    def _start(self) -> None:
+        if self._live is None and self._console.is_terminal:
+            # Not before the first event: progress bars of downloads draw on the same terminal.
+            self._live = Live(console=self._console, auto_refresh=False, transient=True)
+            self._live.start()
 
     def _draw(self) -> None:
-        if self._live and self._transcript:
-            self._live.update(drawn(self._transcript, self._translation, growing=True), refresh=True)
+        if self._live:
+            growing = [drawn(self._transcript, self._translation, growing=True)] if self._transcript else []
+            status = [Text(self._status, style="dim", no_wrap=True, overflow="ellipsis")] if self._status else []
+            self._live.update(Group(*growing, *status), refresh=True)
 
     def _finish(self) -> None:
         """The current segment is complete: leave it standing and go on below it."""
-        if self._transcript is None:
+        transcript, translation = self._transcript, self._translation
+        if transcript is None:
             return
-        if self._live:
-            self._live.update(Text(""), refresh=True)
-        if self._console.is_terminal:
-            self._console.print(drawn(self._transcript, self._translation, growing=False))
-        else:
-            self._console.out(plain(self._transcript, self._translation), highlight=False)
         self._transcript, self._translation = None, ""
+        self._draw()
+        if self._console.is_terminal:
+            self._console.print(drawn(transcript, translation, growing=False))
+        else:
+            self._console.out(plain(transcript, translation), highlight=False)
 
 
 def drawn(transcript: Transcript, translation: str, growing: bool) -> Table:

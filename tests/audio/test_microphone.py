@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import builtins
+import json
 import os
+import signal
 import subprocess
 import sys
+import wave
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import srt
 
-from pipeline.audio.microphone import Microphone, list_devices
+from pipeline.audio import microphone
+from pipeline.audio.devices import list_devices
+from pipeline.audio.microphone import Converter, Microphone, level_dbfs
 from pipeline.errors import DeviceError, UsageError
-from tests.conftest import PHRASES, edits, spoken_texts, words
+from pipeline.events import AudioLost, DeviceBack, DeviceLost, Paused, Resumed, Samples
+from tests.audio.portaudio import FakePortAudio
+from tests.conftest import PHRASES, edits, read_wav, spoken_texts, words
 
 
 def test_without_portaudio_the_error_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -37,28 +45,214 @@ def test_without_portaudio_the_error_says_how_to_install_it(monkeypatch: pytest.
 needs_microphone = pytest.mark.skipif(
     "VIRTUAL_MICROPHONE" not in os.environ, reason="no virtual microphone; .ci/run sets one up"
 )
+LOUD = np.full(16_000, 8_000, np.int16)
 
 
-class NoDevices:
-    """Stands for PortAudio on a machine without any input device."""
+def plug_in(monkeypatch: pytest.MonkeyPatch, *devices: tuple[str, int, int], default: int = 0) -> FakePortAudio:
+    fake = FakePortAudio(*devices, default=default)
+    monkeypatch.setitem(sys.modules, "sounddevice", fake)
+    # A device that is away is looked for at once, and nobody waits for a clock.
+    monkeypatch.setattr(microphone, "backoff_s", lambda attempt: 0.0)
+    monkeypatch.setattr(microphone, "_POLL_S", 0.005)
+    return fake
 
-    class PortAudioError(Exception):
-        pass
 
-    class default:  # noqa: N801
-        device = (-1, -1)
-
-    def query_devices(self, device: object = None, kind: str | None = None) -> list[Any]:
-        if kind is None:
-            return []
-        raise self.PortAudioError("Error querying device -1")
+def heard(source: Microphone, samples: int) -> Samples:
+    """At least so many samples."""
+    parts: list[Samples] = []
+    while sum(map(len, parts)) < samples:
+        part = source.read()
+        assert part is not None
+        parts.append(part)
+    return np.concatenate(parts)
 
 
 def test_without_an_input_device_that_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "sounddevice", NoDevices())
+    plug_in(monkeypatch)
     assert list_devices() == []
     with pytest.raises(DeviceError, match="no audio input device was found"):
         Microphone()
+
+
+def test_a_device_is_chosen_by_number_by_name_or_by_default(monkeypatch: pytest.MonkeyPatch) -> None:
+    plug_in(
+        monkeypatch, ("Speakers", 0, 0), ("USB Mic: Audio (hw:1,0)", 1, 0), ("USB Mic 2", 1, 0), ("Monitor", 2, 0), default=2
+    )  # fmt: skip
+    assert [line[:5] for line in list_devices()] == ["    1", "*   2", "    3"]
+    assert Microphone().name == "USB Mic 2"
+    assert Microphone("1").name == Microphone("audio").name == Microphone("usb mic: AUDIO").name
+    assert Microphone("USB Mic 2").name == "USB Mic 2"
+    assert Microphone("monitor").name == "Monitor"
+    with pytest.raises(UsageError, match=r"several input devices fit 'usb'; .*USB Mic: Audio.*; .*USB Mic 2"):
+        Microphone("usb")
+    for wrong in ("0", "7", "kazoo"):
+        with pytest.raises(UsageError, match=f"no input device fits '{wrong}'; --list-devices shows these"):
+            Microphone(wrong)
+
+
+def test_without_a_default_device_that_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    plug_in(monkeypatch, ("Mic", 1, 0), default=-1)
+    with pytest.raises(UsageError, match="no input device is the default one; --list-devices shows these"):
+        Microphone()
+
+
+@pytest.mark.parametrize(("channels", "rate"), [(1, 16_000), (1, 8_000), (2, 48_000), (6, 44_100), (8, 96_000)])
+def test_a_device_is_recorded_as_it_can_be_and_heard_at_16_khz_mono(
+    monkeypatch: pytest.MonkeyPatch, channels: int, rate: int
+) -> None:
+    fake = plug_in(monkeypatch, ("Array", channels, rate))
+    source = Microphone()
+    source.start()
+    (stream,) = fake.streams
+    assert (stream.channels, stream.samplerate) == (channels, rate)
+    tone = np.rint(8_000 * np.sin(2 * np.pi * 440 * np.arange(rate) / rate)).astype(np.int16)
+    stream.hear(np.repeat(tone[:, None], channels, axis=1))
+    source.close()
+    samples = heard(source, 15_990)
+    assert source.read() is None
+    assert abs(len(samples) - 16_000) <= 16
+    spectrum = np.abs(np.fft.rfft(samples[:15_984]))
+    assert np.argmax(spectrum) * 16_000 / 15_984 == pytest.approx(440, abs=2)
+    assert level_dbfs(samples) == pytest.approx(level_dbfs(tone), abs=0.5)
+
+
+def test_several_channels_are_averaged() -> None:
+    frames = np.stack([np.full(320, 100), np.full(320, 301), np.full(320, -1)], axis=1).astype(np.int16)
+    assert (Converter(3, 16_000).push(frames.tobytes()) == 133).all()
+
+
+def test_the_level_is_that_of_what_is_heard(monkeypatch: pytest.MonkeyPatch) -> None:
+    fake = plug_in(monkeypatch, ("Mic", 1, 16_000))
+    source = Microphone()
+    source.start()
+    fake.streams[0].hear(np.full(320, 32_767, np.int16))
+    heard(source, 320)
+    assert source.level_dbfs == pytest.approx(0.0, abs=0.01)
+    fake.streams[0].hear(np.zeros(320, np.int16))
+    heard(source, 320)
+    assert source.level_dbfs == microphone.SILENCE_DBFS
+
+
+def test_paused_it_hears_silence_of_the_same_length(monkeypatch: pytest.MonkeyPatch) -> None:
+    fake = plug_in(monkeypatch, ("Mic", 1, 16_000))
+    source, notices = Microphone(), []
+    source.listen(notices.append)
+    source.start()
+    fake.streams[0].hear(LOUD)
+    assert (heard(source, 16_000) == LOUD).all()
+    source.pause()
+    source.pause()
+    fake.streams[0].hear(LOUD)
+    source.resume()
+    fake.streams[0].hear(LOUD)
+    assert (heard(source, 32_000) == np.concatenate([0 * LOUD, LOUD])).all()
+    assert notices == [Paused(1.0), Resumed(1.0)]
+
+
+def test_unplugged_it_is_said_and_plugged_in_again_it_is_heard_under_its_new_number(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    fake = plug_in(monkeypatch, ("USB Mic (hw:1,0)", 1, 16_000), ("Other", 1, 16_000))
+    source, notices = Microphone("0"), []
+    source.listen(notices.append)
+    source.start()
+    fake.streams[0].hear(LOUD)
+    fake.unplug()
+    silence = heard(source, 16_000 + 1_000)[16_000:]
+    assert not silence.any()
+    assert not source.connected
+    assert fake.streams[0].closed
+    fake.plugged = [("Other", 1, 16_000), ("Third", 2, 48_000), ("USB Mic (hw:3,0)", 2, 48_000)]
+    while not source.connected:
+        assert not heard(source, 1).any()
+    assert fake.streams[-1].device == 2
+    fake.streams[-1].hear(np.repeat(LOUD[:, None], 2, axis=1))
+    assert heard(source, 3_000)[-1_000:].min() > 7_000
+    lost, back = notices
+    assert isinstance(lost, DeviceLost)
+    assert (lost.at_s, lost.device) == (1.0, "USB Mic (hw:1,0)")
+    assert isinstance(back, DeviceBack)
+    assert back.device == "USB Mic (hw:3,0)"
+    # The clock went on while it was away.
+    assert back.at_s - lost.at_s == pytest.approx(back.away_s, abs=0.2)
+
+
+def test_a_device_that_goes_on_but_delivers_nothing_is_opened_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    fake = plug_in(monkeypatch, ("Mic", 1, 16_000))
+    monkeypatch.setattr(microphone, "_STALLED_S", 0.01)
+    source, notices = Microphone(), []
+    source.listen(notices.append)
+    while len(notices) < 2:
+        source.read()
+    assert isinstance(notices[0], DeviceLost)
+    assert "delivered nothing" in notices[0].reason
+    assert isinstance(notices[1], DeviceBack)
+    assert len(fake.streams) >= 2
+
+
+def test_an_app_with_streams_of_its_own_keeps_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    fake = plug_in(monkeypatch, ("Mic", 1, 16_000))
+    monkeypatch.setattr(fake, "_terminate", lambda: pytest.fail("PortAudio was shut down"))
+    source = Microphone(rescan=False)
+    source.start()
+    plugged = fake.plugged
+    fake.unplug()
+    while source.connected:
+        source.read()
+    fake.plugged = plugged
+    while not source.connected:
+        source.read()
+    assert fake.streams[-1].active
+
+
+def test_closing_ends_the_waiting_for_a_device(monkeypatch: pytest.MonkeyPatch) -> None:
+    fake = plug_in(monkeypatch, ("Mic", 1, 16_000))
+    source = Microphone()
+    source.start()
+    fake.unplug()
+    while source.connected:
+        source.read()
+    source.close()
+    while source.read() is not None:
+        pass
+
+
+def test_audio_that_the_device_lost_is_counted_and_said_once_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
+    fake = plug_in(monkeypatch, ("Mic", 1, 16_000))
+    source, notices = Microphone(), []
+    source.listen(notices.append)
+    source.start()
+    fake.streams[0].hear(LOUD[:8_000], overflow=True)
+    heard(source, 8_000)
+    assert source.overflows == 25
+    assert [type(notice) for notice in notices] == [AudioLost]
+    fake.streams[0].hear(LOUD, overflow=True)
+    heard(source, 16_000)
+    assert len(notices) == 2
+
+
+def test_what_nobody_reads_is_bounded_and_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    fake = plug_in(monkeypatch, ("Mic", 1, 16_000))
+    source = Microphone()
+    source.start()
+    for _ in range(61):
+        fake.streams[0].hear(LOUD)
+    assert source.backlog_s == 60
+    assert source.overflows == 50
+
+
+def test_a_device_that_does_not_open_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    fake = plug_in(monkeypatch, ("Mic", 1, 16_000))
+    source = Microphone()
+    fake.unplug()
+    with pytest.raises(DeviceError, match=r"'Mic' does not open \(Device unavailable\); choose another with --device"):
+        source.read()
+
+
+def test_it_waits_longer_for_a_device_that_stays_away() -> None:
+    waits = [microphone.backoff_s(attempt) for attempt in range(2_000)]
+    assert waits[:5] == [0.5, 1.0, 2.0, 4.0, 5.0]
+    assert max(waits) == 5.0
 
 
 @pytest.mark.microphone
@@ -94,3 +288,71 @@ def test_speech_into_the_microphone_becomes_subtitles(tmp_path: Path) -> None:
     heard = words(" ".join(line[15:] for line in shown.decode().splitlines() if "–" in line))
     reference = words(" ".join(said))
     assert edits(reference, heard) / len(reference) < 0.35
+
+
+def start_listening(tmp_path: Path) -> subprocess.Popen[bytes]:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "pipeline.live", "--mic", "--config", "demo", "--jsonl", str(tmp_path / "out.jsonl")],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=os.environ | {"PYTHONUNBUFFERED": "1"},
+    )  # fmt: skip
+    wait_for(process, "listening to")
+    return process
+
+
+def wait_for(process: subprocess.Popen[bytes], words: str) -> None:
+    assert process.stderr is not None
+    while words.encode() not in (line := process.stderr.readline()):
+        assert line, f"the run ended before it said {words!r}"
+
+
+def events_of(tmp_path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (tmp_path / "out.jsonl").read_text("utf-8").splitlines()]
+
+
+def pulseaudio(*command: str) -> str:
+    return subprocess.run(["pactl", *command], check=True, capture_output=True, timeout=30).stdout.decode()
+
+
+@pytest.mark.microphone
+@needs_microphone
+def test_a_source_that_vanishes_and_comes_back_is_heard_again(tmp_path: Path) -> None:
+    name = os.environ["VIRTUAL_MICROPHONE"]
+    process = start_listening(tmp_path)
+    (module,) = [line.split("\t")[0] for line in pulseaudio("list", "short", "modules").splitlines() if name in line]
+    pulseaudio("unload-module", module)
+    wait_for(process, "is gone")
+    pulseaudio("load-module", "module-null-sink", f"sink_name={name}", "rate=16000", "channels=1")
+    pulseaudio("set-default-source", f"{name}.monitor")
+    wait_for(process, "is back")
+    subprocess.run(["paplay", f"--device={name}", str(PHRASES)], check=True, timeout=120)
+    process.send_signal(signal.SIGINT)
+    _, error = process.communicate(timeout=60)
+    assert process.returncode == 0, error.decode()
+    events = events_of(tmp_path)
+    kinds = [event["type"] for event in events]
+    assert kinds.index("device_lost") < kinds.index("device_back") < kinds.index("transcript")
+    back = events[kinds.index("device_back")]
+    assert len([k for k in kinds if k == "transcript"]) == len(spoken_texts()["phrases"])
+    # The time that it was away counts, so that what follows has the times of the room.
+    assert back["at_s"] == pytest.approx(back["away_s"] + events[kinds.index("device_lost")]["at_s"], abs=0.5)
+
+
+@pytest.mark.microphone
+@needs_microphone
+def test_a_signal_pauses_and_resumes(tmp_path: Path) -> None:
+    process = start_listening(tmp_path)
+    process.send_signal(signal.SIGUSR1)
+    wait_for(process, "paused")
+    with wave.open(str(tmp_path / "one.wav"), "wb") as file:
+        file.setparams((1, 2, 16_000, 0, "NONE", ""))
+        file.writeframes(read_wav(PHRASES)[: 6 * 16_000].tobytes())
+    device = f"--device={os.environ['VIRTUAL_MICROPHONE']}"
+    subprocess.run(["paplay", device, str(tmp_path / "one.wav")], check=True, timeout=120)
+    process.send_signal(signal.SIGUSR1)
+    wait_for(process, "listening again")
+    process.send_signal(signal.SIGINT)
+    _, error = process.communicate(timeout=60)
+    assert process.returncode == 0, error.decode()
+    paused, resumed, end = events_of(tmp_path)
+    assert (paused["type"], resumed["type"], end["type"]) == ("paused", "resumed", "end")
+    assert resumed["at_s"] - paused["at_s"] > 5

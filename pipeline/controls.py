@@ -1,0 +1,151 @@
+"""What a person can do to a live run, and what they see of it: interrupts, pause, status line, notices."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+
+from pipeline.audio.microphone import SILENCE_DBFS, Microphone
+from pipeline.events import (
+    AudioLost,
+    DeviceBack,
+    DeviceLost,
+    LoadChanged,
+    Notice,
+    Paused,
+    PipelineEvent,
+    Resumed,
+)
+
+# The meter's cells span this much: speech close to a microphone is around -20 dBFS, a quiet room below -55.
+_METER_CELLS = 10
+_METER_FLOOR_DBFS = -60.0
+
+
+def described(notice: Notice) -> str:
+    """A notice as a line for people."""
+    match notice:
+        case DeviceLost(at_s, device, reason):
+            return f"[{_clock(at_s)}] the microphone {device!r} is gone: {reason}; waiting for it"
+        case DeviceBack(at_s, device, away_s):
+            return f"[{_clock(at_s)}] the microphone {device!r} is back after {away_s:.0f} s"
+        case AudioLost(at_s, lost_s, reason):
+            much = f"{lost_s:.1f} s of audio were" if lost_s else "audio was"
+            return f"[{_clock(at_s)}] {much} lost: {reason}"
+        case Paused(at_s):
+            return f"[{_clock(at_s)}] paused"
+        case Resumed(at_s):
+            return f"[{_clock(at_s)}] listening again"
+        case LoadChanged(level, lag_s):
+            does = ("caught up", "shorter segments and narrower searches", "catching up, several segments at a time")
+            return f"lag {lag_s:.1f} s: {does[level]}"
+
+
+def meter(dbfs: float) -> str:
+    """A level as a bar."""
+    filled = round(_METER_CELLS * (1 - max(_METER_FLOOR_DBFS, min(0.0, dbfs)) / _METER_FLOOR_DBFS))
+    return "▮" * filled + "▯" * (_METER_CELLS - filled)
+
+
+def status_line(lag_s: float, microphone: Microphone | None) -> str:
+    """How the run is doing, in one line."""
+    lag = f"lag {lag_s:.1f} s"
+    if microphone is None:
+        return lag
+    if not microphone.connected:
+        return f"⚠ waiting for {microphone.name}  {meter(SILENCE_DBFS)}  {lag}"
+    state = "⏸ paused" if microphone.paused else "● listening"
+    return f"{state}  {meter(microphone.level_dbfs)}  {lag}"
+
+
+class NoticeSink:
+    """Notices as lines on standard error, which a terminal shows above the subtitles that grow."""
+
+    def write(self, event: PipelineEvent) -> None:
+        if isinstance(event, Notice):
+            tell(described(event))
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+def tell(message: str) -> None:
+    """Print a line on standard error, if anybody is still there to read it."""
+    with contextlib.suppress(OSError, SystemExit):
+        print(message, file=sys.stderr, flush=True)
+
+
+@contextmanager
+def controls(
+    *,
+    interrupted: Callable[[], None],
+    hung_up: Callable[[], None],
+    microphone: Microphone | None,
+) -> Iterator[None]:
+    """Handle signals, and for a microphone the space bar, on the running event loop.
+
+    ``interrupted`` is called for SIGINT and SIGTERM, ``hung_up`` when the terminal was closed (SIGHUP; not under nohup).
+    SIGUSR1 and the space bar pause and resume the microphone.
+    """
+    loop = asyncio.get_running_loop()
+    handlers = {signal.SIGINT: interrupted, signal.SIGTERM: interrupted}
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        handlers[signal.SIGHUP] = hung_up
+    if microphone is not None:
+        handlers[signal.SIGUSR1] = _pause_or_resume(microphone)
+    with ExitStack() as undo:
+        for number, handler in handlers.items():
+            loop.add_signal_handler(number, handler)
+            undo.callback(loop.remove_signal_handler, number)
+        if microphone is not None:
+            undo.enter_context(_space_bar(_pause_or_resume(microphone)))
+        yield
+
+
+def _pause_or_resume(microphone: Microphone) -> Callable[[], None]:
+    return lambda: microphone.resume() if microphone.paused else microphone.pause()
+
+
+@contextmanager
+def _space_bar(pressed: Callable[[], None]) -> Iterator[None]:
+    """Call ``pressed`` at each press, where standard input is a terminal that this process has in the foreground."""
+    if sys.stdin is None or not sys.stdin.isatty():
+        yield
+        return
+    import termios
+    import tty
+
+    terminal = sys.stdin.fileno()
+    if os.tcgetpgrp(terminal) != os.getpgrp():  # changing the settings from the background would stop the process
+        yield
+        return
+    loop = asyncio.get_running_loop()
+
+    def readable() -> None:
+        try:
+            keys = os.read(terminal, 64)
+        except OSError:
+            keys = b""
+        if not keys:  # the terminal is gone
+            loop.remove_reader(terminal)
+        for _ in range(keys.count(b" ")):
+            pressed()
+
+    before = termios.tcgetattr(terminal)
+    tty.setcbreak(terminal)  # a key at a time; Ctrl-C stays an interrupt
+    loop.add_reader(terminal, readable)
+    try:
+        yield
+    finally:
+        loop.remove_reader(terminal)
+        with contextlib.suppress(termios.error):  # the terminal is gone
+            termios.tcsetattr(terminal, termios.TCSADRAIN, before)
+
+
+def _clock(seconds: float) -> str:
+    return f"{int(seconds) // 3600}:{int(seconds) % 3600 // 60:02}:{int(seconds) % 60:02}"

@@ -1,0 +1,129 @@
+"""Live audio that waits: nothing is lost while there is room, and what had none leaves silence of its length."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pipeline.audio.source import CHUNK_SAMPLES
+from pipeline.audio.spool import Spool, Spooled
+from pipeline.errors import DeviceError
+from pipeline.events import SAMPLE_RATE, AudioLost, Samples, SourceNotice
+
+
+def numbered(start: int, count: int) -> Samples:
+    """Samples that tell where they belong; never zero."""
+    return ((np.arange(start, start + count) % 30_000) + 1).astype(np.int16)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.integers(-40, 40), max_size=80), st.sampled_from([0, 50, 1000]))
+def test_what_comes_out_is_what_went_in_with_silence_where_there_was_no_room(steps: list[int], memory: int) -> None:
+    """Positive steps append so many tens of samples, negative ones take so often."""
+    spool, expected, taken = Spool(1_000, memory), [np.zeros(0, np.int16)], [np.zeros(0, np.int16)]
+    at = 0
+    for step in steps:
+        if step > 0:
+            samples = numbered(at, 10 * step)
+            at += len(samples)
+            lost = spool.append(samples)
+            assert lost in (0, len(samples))
+            expected.append(np.zeros_like(samples) if lost else samples)
+        for _ in range(-step):
+            taken.append(spool.take())
+        assert len(spool) <= 1_000
+    while len(rest := spool.take()):
+        assert len(rest) <= CHUNK_SAMPLES
+        taken.append(rest)
+    assert (np.concatenate(taken) == np.concatenate(expected)).all()
+    spool.close()
+
+
+def test_hours_of_waiting_hold_a_minute_in_memory() -> None:
+    spool = Spool(600 * SAMPLE_RATE)
+    second = numbered(0, SAMPLE_RATE)
+    for _ in range(600):
+        assert spool.append(second) == 0
+    assert sum(len(chunk) for chunk in spool._memory) <= 60 * SAMPLE_RATE
+    assert len(spool) == 600 * SAMPLE_RATE
+    assert spool.append(second) == SAMPLE_RATE
+    spool.close()
+
+
+def test_a_full_disk_is_a_full_store() -> None:
+    def full() -> Any:
+        raise OSError(28, "No space left on device")
+
+    spool = Spool(1_000, 100, full)
+    assert spool.append(numbered(0, 100)) == 0
+    assert spool.append(numbered(100, 50)) == 50
+    assert (spool.take() == numbered(0, 100)).all()
+    assert (spool.take() == np.zeros(50)).all()
+
+
+class Talker:
+    """A live source that says what it is given, all at once, and then ends or breaks."""
+
+    duration_s = None
+    overflows = 0
+    backlog_s = 0.0
+
+    def __init__(self, chunks: list[Samples], error: Exception | None = None) -> None:
+        self.chunks, self.error = chunks, error
+        self.read_all = threading.Event()
+
+    def read(self) -> Samples | None:
+        if self.chunks:
+            return self.chunks.pop(0)
+        self.read_all.set()
+        if self.error is not None:
+            raise self.error
+        return None
+
+    def close(self) -> None: ...
+
+    def listen(self, notify: Callable[[SourceNotice], None]) -> None: ...
+
+
+def test_a_source_is_read_though_nobody_takes_its_audio() -> None:
+    said = numbered(0, 50 * SAMPLE_RATE)
+    talker = Talker(list(said.reshape(500, -1)))
+    spooled = Spooled(talker, limit_s=60)
+    first = spooled.read()
+    assert talker.read_all.wait(30)
+    assert first is not None
+    heard = [first]
+    while (chunk := spooled.read()) is not None:
+        heard.append(chunk)
+    assert (np.concatenate(heard) == said).all()
+    assert spooled.overflows == 0
+
+
+def test_a_source_that_breaks_is_heard_to_its_end_first() -> None:
+    spooled = Spooled(Talker([numbered(0, 100)], DeviceError("gone")), limit_s=60)
+    first = spooled.read()
+    assert first is not None
+    assert len(first) == 100
+    with pytest.raises(DeviceError, match="gone"):
+        spooled.read()
+
+
+def test_a_loss_is_told_when_it_begins_and_measured_when_it_ends() -> None:
+    notices: list[SourceNotice] = []
+    spooled = Spooled(Talker([]), limit_s=10)
+    spooled.listen(notices.append)
+    for second in range(12):
+        spooled._hear(numbered(second * SAMPLE_RATE, SAMPLE_RATE))
+    assert [(notice.at_s, notice.lost_s) for notice in notices if isinstance(notice, AudioLost)] == [(11.0, 0.0)]
+    assert spooled.overflows == 1
+    for _ in range(60):  # six seconds are read
+        spooled.read()
+    spooled._hear(numbered(0, SAMPLE_RATE))
+    assert notices[1:] == [AudioLost(13.0, 2.0, "there is room again")]
+    assert spooled.overflows == 1

@@ -1,0 +1,111 @@
+"""A live run at a terminal: its status line, the pause, a terminal that is closed."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import signal
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import srt
+
+from pipeline.audio.microphone import Microphone
+from pipeline.controls import described, meter, status_line
+from pipeline.events import AudioLost, DeviceBack, DeviceLost, LoadChanged, Notice, Paused, Resumed
+from tests.audio.portaudio import FakePortAudio
+from tests.conftest import PHRASES, ROOT, spoken_texts
+
+
+@pytest.mark.parametrize(
+    ("notice", "line"),
+    [
+        (
+            DeviceLost(3725.0, "USB Mic", "it stopped"),
+            "[1:02:05] the microphone 'USB Mic' is gone: it stopped; waiting",
+        ),
+        (DeviceBack(5.0, "USB Mic", 11.6), "[0:00:05] the microphone 'USB Mic' is back after 12 s"),
+        (AudioLost(5.0, 0.0, "full"), "[0:00:05] audio was lost: full"),
+        (AudioLost(5.0, 1.26, "full"), "[0:00:05] 1.3 s of audio were lost: full"),
+        (Paused(5.0), "[0:00:05] paused"),
+        (Resumed(5.0), "[0:00:05] listening again"),
+        (LoadChanged(2, 12.3), "lag 12.3 s: catching up"),
+        (LoadChanged(0, 1.0), "lag 1.0 s: caught up"),
+    ],
+)
+def test_every_notice_is_a_line_for_people(notice: Notice, line: str) -> None:
+    assert described(notice).startswith(line)
+
+
+def test_the_meter_spans_speech() -> None:
+    assert [meter(dbfs).count("▮") for dbfs in (-90.0, -60.0, -30.0, 0.0, 3.0)] == [0, 0, 5, 10, 10]
+
+
+def test_the_status_line_says_what_the_microphone_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    fake = FakePortAudio(("Mic", 1, 16_000))
+    monkeypatch.setitem(sys.modules, "sounddevice", fake)
+    assert status_line(1.26, None) == "lag 1.3 s"
+    microphone = Microphone()
+    microphone.start()
+    fake.streams[0].hear(np.full(320, 32_767, np.int16))
+    microphone.read()
+    assert status_line(0.0, microphone) == "● listening  ▮▮▮▮▮▮▮▮▮▮  lag 0.0 s"
+    microphone.pause()
+    assert status_line(0.0, microphone).startswith("⏸ paused")
+    fake.unplug()
+    while microphone.connected:
+        microphone.read()
+    assert status_line(0.0, microphone).startswith("⚠ waiting for Mic")
+
+
+class Terminal:
+    """A run whose controlling terminal is a pseudo-terminal."""
+
+    def __init__(self, *arguments: str | Path) -> None:
+        self.shown = b""
+        self.pid, self.descriptor = pty.fork()
+        if self.pid == 0:
+            os.chdir(ROOT)
+            os.execv(sys.executable, [sys.executable, "-m", "pipeline.live", *map(str, arguments)])
+
+    def wait_for(self, words: str) -> None:
+        while words.encode() not in self.shown:
+            try:
+                self.shown += os.read(self.descriptor, 4096)
+            except OSError:  # the run has ended
+                pytest.fail(f"{words!r} was not shown in {self.shown.decode(errors='replace')}")
+
+    def close(self) -> None:
+        os.close(self.descriptor)
+
+    def status(self) -> int:
+        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+
+
+@pytest.fixture
+def subtitles(tmp_path: Path) -> Path:
+    return tmp_path / "out.srt"
+
+
+def test_lag_is_shown_below_the_subtitles(subtitles: Path) -> None:
+    terminal = Terminal(PHRASES, "--config", "demo", "--srt", subtitles)
+    terminal.wait_for("lag ")
+    os.kill(terminal.pid, signal.SIGINT)
+    terminal.wait_for("times real time")
+    assert terminal.status() == 0
+
+
+def test_a_terminal_that_is_closed_loses_nothing_that_was_said(subtitles: Path) -> None:
+    jsonl = subtitles.with_suffix(".jsonl")
+    terminal = Terminal(PHRASES, "--config", "demo", "--srt", subtitles, "--jsonl", jsonl)
+    terminal.wait_for("00:0")  # the first segment is under way, the next is being said
+    terminal.close()
+    assert terminal.status() in (0, 1)
+    events = [json.loads(line) for line in jsonl.read_text("utf-8").splitlines()]
+    finished = [event for event in events if event["type"] == "delta" and event["end_of_sentence"]]
+    cues = list(srt.parse(subtitles.read_text("utf-8")))
+    assert 1 <= len(cues) < len(spoken_texts()["phrases"])
+    assert len(cues) == len(finished)
