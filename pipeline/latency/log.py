@@ -81,7 +81,8 @@ class SimulstreamLog(LatencyLog):
     """A line a delta: audio heard, time since then, tokens appended and withdrawn. Memory does not grow.
 
     ``computation_time`` is the time from when the audio was heard until the text was received, waiting included, so that
-    audio and computation add up to the text's real delay.
+    audio and computation add up to the text's real delay. The times of a segment's deltas overlap: simulstream's
+    real-time factor, which adds them up, means nothing here.
     """
 
     def start(self, name: str, clock: Clock, reference: str = "") -> None:

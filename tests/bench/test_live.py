@@ -2,53 +2,56 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 
-from pipeline import Models, PipelineConfig
 from pipeline.bench.__main__ import arguments, run
-from pipeline.bench.play import play
 from pipeline.bench.stopwatch import SegmentTimes, Span
 from pipeline.bench.timeline import timeline
 from pipeline.errors import UsageError
-from pipeline.latency.log import open_latency_log
-from pipeline.latency.metrics import Reference
 from tests.conftest import EXAMPLES, PHRASE_SECONDS
 
 TRAVEL = str(EXAMPLES / "travel.wav")
 
 
+SRT = "1\n00:00:00,500 --> 00:00:04,000\n东京来的飞机晚上七点到达。\n\n2\n00:00:04,500 --> 00:00:05,000\n哪\n"
+
+
 def test_a_recording_is_measured_at_its_own_pace(
-    phrase: Path, tmp_path: Path, demo_config: PipelineConfig, demo_models: Models
+    phrase: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    log = open_latency_log(tmp_path / "instances.log", "char")
-    references = [Reference(tuple("东京来的飞机晚上七点到达。"), 500, 3500), Reference(("哪",), 4500, 500)]
-    measured = asyncio.run(play(phrase, demo_config, demo_models, references, log))
-    log.close()
-    assert measured.duration_s == PHRASE_SECONDS
-    assert measured.unit == "char"
-    first = measured.segments[0]
-    assert first.target == first.target.strip() != ""
+    (tmp_path / "reference.srt").write_text(SRT, "utf-8")
+    files = [tmp_path / name for name in ("reference.srt", "instances.log", "run.svg")]
+    options = [
+        x for pair in zip(("--reference", "--latency-log", "--plot"), map(str, files), strict=True) for x in pair
+    ]
+    assert run(["live", str(phrase), "--config", "demo", "--json", *options]) == 0
+    (measured,) = json.loads(capsys.readouterr().out)
+    assert measured["duration_s"] == PHRASE_SECONDS
+    assert measured["unit"] == "char"
+    first = measured["segments"][0]
+    assert first["target"] == first["target"].strip() != ""
     # What the order of the stages says, whatever the machine's speed.
-    assert first.asr is not None
-    assert first.first_token_s is not None
-    assert first.last_token_s is not None
-    assert 0 <= first.start_s < first.speech_end_s < first.closed_s <= first.asr.begin_s < first.asr.end_s
-    assert first.asr.end_s < first.first_token_s <= first.last_token_s
-    assert measured.scores is not None
-    assert measured.has_reference
-    assert measured.scores.computation_aware_laal_ms > measured.scores.laal_ms > 0
-    assert measured.normalized_erasure == 0
-    assert 0 < measured.real_time_factor == sum(measured.busy_s.values()) / PHRASE_SECONDS
-    assert measured.loop.asked > 100
-    assert measured.memory_peak_mb >= measured.memory_mb > 0
-    (logged,) = [json.loads(line) for line in (tmp_path / "instances.log").read_text("utf-8").splitlines()]
-    assert logged["prediction"] == "".join(segment.target for segment in measured.segments)
+    asr_begin_s, asr_end_s = first["asr"]
+    assert 0 <= first["start_s"] < first["speech_end_s"] < first["closed_s"] <= asr_begin_s < asr_end_s
+    assert asr_end_s < first["first_token_s"] <= first["last_token_s"]
+    scores = measured["scores"]
+    assert measured["has_reference"]
+    assert scores["computation_aware_laal_ms"] > scores["laal_ms"] > 0
+    assert measured["normalized_erasure"] == 0
+    assert measured["real_time_factor"] == pytest.approx(sum(measured["busy_s"].values()) / PHRASE_SECONDS)
+    assert measured["real_time_factor"] > 0
+    assert measured["loop"]["asked"] > 100
+    assert measured["memory_peak_mb"] >= measured["memory_mb"] > 0
+    (logged,) = [json.loads(line) for line in files[1].read_text("utf-8").splitlines()]
+    assert logged["prediction"] == "".join(segment["target"] for segment in measured["segments"])
     assert logged["reference"] == "东京来的飞机晚上七点到达。哪"
+    title = ElementTree.parse(files[2]).getroot().find("{*}text")
+    assert title is not None
+    assert title.text == phrase.name
 
 
 def a_run() -> list[SegmentTimes]:
