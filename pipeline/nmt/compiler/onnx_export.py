@@ -138,9 +138,10 @@ def _check(graph: _Graph, architecture: Architecture) -> None:
             f"{graph.path} computes {', '.join(sorted(graph.activations))}, its config says {architecture.activation}; "
             "both must be of one model"
         )
-    if any(abs(scale - architecture.embedding_scale) > 1e-3 for scale in graph.scales):
+    scales = graph.scales or {1.0}
+    if any(abs(scale - architecture.embedding_scale) > 1e-3 for scale in scales):
         raise ModelError(
-            f"{graph.path} scales embeddings by {', '.join(map(str, graph.scales))}, its config by "
+            f"{graph.path} scales embeddings by {', '.join(map(str, scales))}, its config by "
             f"{architecture.embedding_scale}; both must be of one model"
         )
 
@@ -169,21 +170,24 @@ class _Walk:
 
     def _operand(self, node: NodeProto, index: int, value: NDArray[Any]) -> None:
         operator = node.op_type
+        other = node.input[1 - index] if len(node.input) == 2 else ""
         if value.size == 1:
-            if operator == "Mul" and node.input[1 - index] in self._embedded:
+            if operator == "Mul" and other in self._embedded:
                 self._graph.scales.add(float(value.reshape(())))
+        elif operator == "Gemm" and (_attribute(node, "alpha", 1), _attribute(node, "beta", 1)) != (1, 1):
+            self._keep(f"{node.input[index]} (scaled by {operator})", node, index, value)
         elif operator in ("MatMul", "Gemm") and index == 1:
             module = self._linear(node)
-            self._keep(f"{module}.weight", node, index, value if self._is_transposed(node) else value.T)
+            self._keep(f"{module}.weight", node, index, value if _attribute(node, "transB", 0) else value.T)
             self._projected[node.output[0]] = module
             if operator == "Gemm":
                 self._follow(module, node.output[0])
         elif operator == "Gemm":
             self._keep_bias(self._linear(node), node, index, value)
-        elif operator == "Add" and (module := self._projected.get(node.input[1 - index], "")):
+        elif operator == "Add" and (module := self._projected.get(other, "")):
             self._keep_bias(module, node, index, value)
             self._follow(module, node.output[0])
-        elif operator in ("Mul", "Add"):
+        elif operator in ("Mul", "Add") and value.ndim <= 2:  # with more dimensions it is a mask, made for one length
             kind = "weight" if operator == "Mul" else "bias"
             self._keep(f"{self._module(node, node.input[index])}.{kind}", node, index, value)
         elif operator == "LayerNormalization":
@@ -191,8 +195,11 @@ class _Walk:
             self._keep(f"{self._module(node, node.input[index])}.{kind}", node, index, value)
         elif operator in ("Gather", "Slice") and index == 0:
             self._embedded.add(node.output[0])
-            self._keep(f"{self._module(node, node.input[index])}.weight", node, index, value)
-        else:
+            module = self._module(node, node.input[index])
+            if module == "lm_head" and self._graph.side:  # a tied matrix under its other name
+                module = f"{self._graph.side}.embed_tokens"
+            self._keep(f"{module}.weight", node, index, value)
+        elif operator not in ("Mul", "Add"):
             self._keep(f"{node.input[index]} (read by {operator})", node, index, value)
 
     def _linear(self, node: NodeProto) -> str:
@@ -239,9 +246,9 @@ class _Walk:
         if module.endswith(".fc1") and operators in _ACTIVATIONS:
             self._graph.activations.add(_ACTIVATIONS[operators])
 
-    def _is_transposed(self, node: NodeProto) -> bool:
-        """Whether the constant is [out, in] already."""
-        return any(attribute.name == "transB" and attribute.i for attribute in node.attribute)
+
+def _attribute(node: NodeProto, name: str, default: float) -> float:
+    return next((float(a.f or a.i) for a in node.attribute if a.name == name), default)
 
 
 def _plain(name: str) -> str:

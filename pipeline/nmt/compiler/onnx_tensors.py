@@ -35,6 +35,8 @@ class Scope:
         for node in self.nodes:  # in the order of their dependence, as ONNX wants it
             if any(isinstance(name, bytes) for name in (node.name, node.op_type, *node.input, *node.output)):
                 raise ValueError("a name in it is no text")
+            if not node.output:
+                raise ValueError(f"{node.op_type or 'a node'} in it gives nothing")
             if node.op_type in PASSING and len(node.output) == 1 and (value := self._passed(node)) is not None:
                 self._constants[node.output[0]] = value
 

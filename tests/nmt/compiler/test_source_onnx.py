@@ -98,6 +98,26 @@ class TestOnnx:
             edit(path, lambda node, number: setattr(node, "name", f"{node.op_type}_{number}"))
         assert_same_weights(read_checkpoint(tmp_path))
 
+    def test_what_pytorchs_newer_exporter_writes_is_understood(self, tmp_path: Path) -> None:
+        """Nodes without modules in their names, the tied matrix under its name as output, a mask of fixed length."""
+        path = write_export(tmp_path, "first-step") / "decoder_model.onnx"
+        model = onnx.load(path)
+        shared = next(tensor for tensor in model.graph.initializer if tensor.name == "model.shared.weight")
+        shared.name = "model.lm_head.weight"
+        projection = next(node for node in model.graph.node if node.name == "/lm_head/MatMul")
+        turn = onnx.helper.make_node("Transpose", [shared.name], ["val_1"], "", perm=[1, 0])
+        softmax = next(node for node in model.graph.node if node.op_type == "Softmax")
+        mask = onnx.helper.make_node("Add", [softmax.input[0], "copy"], ["masked"])
+        projection.input[1] = "val_1"
+        model.graph.node.insert(list(model.graph.node).index(softmax), mask)
+        softmax.input[0] = "masked"
+        model.graph.node.insert(0, turn)
+        put_initializer(model, "copy", np.zeros((1, 1, 5, 5), np.float32))
+        onnx.save(model, path)
+        edit(path, lambda node, number: rename_inputs(node, {"model.shared.weight": shared.name}))
+        edit(path, lambda node, number: setattr(node, "name", f"node_{node.op_type}_{number}"))
+        assert_same_weights(read_checkpoint(tmp_path))
+
     @pytest.mark.parametrize("layout", ["merged", "own-past-15", "one-file"])
     def test_node_names_tell_where_parameters_have_none(self, tmp_path: Path, layout: str) -> None:
         """As tools that simplify or deduplicate graphs leave them."""
@@ -253,6 +273,11 @@ class TestRefusedOnnx:
         write_export(tmp_path, "merged")
         write_settings(tmp_path, change)
         assert reason in refusal(tmp_path)
+
+    def test_is_a_graph_without_the_scale_of_its_config(self, tmp_path: Path) -> None:
+        path = write_export(tmp_path, "merged") / "encoder_model.onnx"
+        edit(path, lambda node, _: setattr(node, "op_type", "Identity" if node.name == "/Mul" else node.op_type))
+        assert "scales embeddings by 1.0" in refusal(tmp_path)
 
     def test_is_a_graph_with_a_weight_that_marian_does_not_have(self, tmp_path: Path) -> None:
         path = write_export(tmp_path, "merged") / "encoder_model.onnx"
