@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import re
 from collections.abc import Iterable, Sequence
@@ -13,6 +14,7 @@ from pipeline.config import AsrConfig, NmtConfig, load_config
 from pipeline.errors import DownloadError, ModelError, UsageError
 from pipeline.hub import FileSet
 from pipeline.hub.resolve import (
+    cached_commit,
     cached_model,
     cached_snapshot,
     drop_damaged,
@@ -20,11 +22,9 @@ from pipeline.hub.resolve import (
     local_directory,
     repository_folder,
 )
-from pipeline.nmt.load import translation_files
+from pipeline.nmt.compiled import cached_compiled, find_translation_model, is_compiled, translation_files
 from pipeline.progress import Progress
 from pipeline.resources import named_configs
-
-SPEECH, TRANSLATION = "speech", "translation"
 
 
 @dataclass(frozen=True)
@@ -32,17 +32,26 @@ class NamedModel:
     """A model, and the configurations that name it."""
 
     kind: str
-    """"speech" or "translation", or both words for a hub id of which only the repository's files can tell."""
+    """"speech" or "translation"; "either" for a hub id of which only the repository's files can tell."""
     name: str
     """A directory or a hub id."""
     revision: str | None
     """What the configuration pins it to."""
     choices: tuple[FileSet, ...]
+    """What of a repository is needed: any of these."""
+    translation: NmtConfig | None = None
+    """How it is run, if it is for translation."""
     configs: tuple[str, ...] = ()
 
     @property
     def pinned(self) -> bool:
         return self.revision is not None and re.fullmatch("[0-9a-f]{40}", self.revision) is not None
+
+    @property
+    def compiled(self) -> Path | None:
+        """What was compiled of it, if it is run like that."""
+        run = self.translation
+        return cached_compiled(run) if run is not None and is_compiled(run) else None
 
 
 @dataclass(frozen=True)
@@ -50,12 +59,12 @@ class ModelState:
     """What of a model is on the disk."""
 
     state: str
-    """"directory", or in the cache "complete", "partial" or "missing"."""
-    path: str | None
-    """The directory or the snapshot."""
-    commit: str | None
-    size: int
-    """Bytes on the disk, of all revisions that the cache has."""
+    """"directory"; or in the cache "compiled", "complete", "partial" or "missing"."""
+    path: str | None = None
+    """The directory, what was compiled, or the snapshot."""
+    commit: str | None = None
+    size: int = 0
+    """Bytes on the disk: a directory's, or those of all revisions in the cache and what was compiled of this one."""
 
 
 def named_models(configs: Iterable[str]) -> list[NamedModel]:
@@ -64,14 +73,13 @@ def named_models(configs: Iterable[str]) -> list[NamedModel]:
     Raises:
         ConfigError: a configuration cannot be read.
     """
-    found: dict[tuple[str, str, str | None, tuple[FileSet, ...]], list[str]] = {}
+    found: dict[NamedModel, list[str]] = {}
     for name in configs:
         config = load_config(name)
-        speech = (SPEECH, recognizer_name(config.asr), config.asr.revision, (RECOGNIZER_FILES,))
-        translation = (TRANSLATION, config.nmt.model, config.nmt.revision, translation_files(config.nmt))
-        for key in (speech, translation):
-            found.setdefault(key, []).append(name)
-    return [NamedModel(*key, tuple(names)) for key, names in found.items()]
+        speech = NamedModel("speech", recognizer_name(config.asr), config.asr.revision, (RECOGNIZER_FILES,))
+        for model in (speech, _translation(config.nmt)):
+            found.setdefault(model, []).append(name)
+    return [dataclasses.replace(model, configs=tuple(names)) for model, names in found.items()]
 
 
 def state_of(model: NamedModel) -> ModelState:
@@ -79,15 +87,17 @@ def state_of(model: NamedModel) -> ModelState:
     try:
         directory = local_directory(model.name)
     except ModelError:
-        return ModelState("missing", None, None, 0)
+        return ModelState("missing")
     if directory is not None:
         return ModelState("directory", str(directory), None, _disk_usage(directory))
-    size = _disk_usage(repository_folder(model.name))
-    snapshot = cached_snapshot(model.name, model.revision)
+    folder = repository_folder(model.name)
+    size, snapshot = _disk_usage(folder), cached_snapshot(model.name, model.revision)
+    if (compiled := model.compiled) is not None:
+        commit = cached_commit(model.name, model.revision)
+        return ModelState("compiled", str(compiled), commit, size + _disk_usage(compiled))
     if cached_model(model.name, model.revision, *model.choices):
         state = "complete"
     else:
-        folder = repository_folder(model.name)
         # Another revision may be there, whole; files that no snapshot has yet are what an interrupted download left.
         begun = any(folder.glob("blobs/*.incomplete")) or (size and not any(folder.glob("snapshots/*")))
         state = "partial" if snapshot or begun else "missing"
@@ -97,11 +107,10 @@ def state_of(model: NamedModel) -> ModelState:
 def models_called(name: str, revision: str | None = None) -> list[NamedModel]:
     """What ``pull NAME`` means: a configuration's models, or the one model of a hub id or Whisper size.
 
-    A hub id that a bundled configuration pins is taken at that revision if none is given.
+    A hub id that a bundled configuration names is taken as it says there if no revision is given.
 
     Raises:
         UsageError, ConfigError: no such configuration; a revision for a whole configuration.
-        ModelError: not a hub id.
     """
     bundled = named_configs()
     if name in bundled or name.endswith(".toml"):
@@ -117,52 +126,71 @@ def models_called(name: str, revision: str | None = None) -> list[NamedModel]:
             f"nothing is called {name!r}; give a configuration ({', '.join(bundled)}, or a .toml file), a hub id such as "
             "owner/name, or a Whisper size such as small"
         )
-    choices = (RECOGNIZER_FILES,) if hub_id != name else (RECOGNIZER_FILES, *translation_files(NmtConfig(model=name)))
-    return [NamedModel(SPEECH if hub_id != name else f"{SPEECH} or {TRANSLATION}", hub_id, revision, choices)]
+    if hub_id != name:
+        return [NamedModel("speech", hub_id, revision, (RECOGNIZER_FILES,))]
+    translation = _translation(NmtConfig(model=name, revision=revision))
+    return [dataclasses.replace(translation, kind="either", choices=(RECOGNIZER_FILES, *translation.choices))]
 
 
 def pull(model: NamedModel, progress: Progress) -> str:
-    """See to it that a model is in the cache, whole and with the right hashes; what was done, for a person.
+    """See to it that a model is in the cache: whole, with the right hashes, and compiled if it is run like that.
 
     One pinned to a commit is asked for only if something of it is missing or damaged; others are compared with the hub.
+    Returns what there is now, for a person.
 
     Raises:
-        ModelError, DownloadError: see ``fetch_model``.
+        ModelError, DownloadError: see ``fetch_model`` and ``find_translation_model``.
     """
     if local_directory(model.name) is not None:
         return f"{model.name}: a directory, nothing to fetch"
     cached = cached_model(model.name, model.revision, *model.choices)
+    if cached is None and model.pinned and (compiled := model.compiled) is not None:
+        return f"{model.name}: compiled, in {compiled}"
+    snapshot, done = _fetched(model, cached, progress)
+    run = model.translation
+    if run is None or not is_compiled(run) or not (snapshot / "source.spm").is_file():
+        return done
+    found = find_translation_model(run, progress)
+    return f"{done}; it cannot be compiled" if found == snapshot else f"{done}; compiled, in {found}"
+
+
+def _fetched(model: NamedModel, cached: Path | None, progress: Progress) -> tuple[Path, str]:
+    """The snapshot, whole and undamaged, and how it came to be so."""
     damaged = drop_damaged(cached) if cached else []
     if cached and model.pinned and not damaged:
-        return f"{model.name}: complete and undamaged at {cached.name}"
+        return cached, f"{model.name}: complete and undamaged at {cached.name}"
     try:
         snapshot = fetch_model(model.name, model.revision, *model.choices, progress=progress)
     except DownloadError:
         if cached is None or damaged:
             raise
-        return (
-            f"{model.name}: complete and undamaged at {cached.name}; whether the hub has a newer one could not be asked"
-        )
+        said = f"{model.name}: complete and undamaged at {cached.name}"
+        return cached, f"{said}; whether the hub has a newer one could not be asked"
     done = f"{model.name}: complete at {snapshot.name}"
     if damaged:
         done += f"; {', '.join(damaged)} had been damaged and came again"
-    return done if model.pinned else f'{done}; not pinned: revision = "{snapshot.name}" in a configuration keeps it'
+    if not model.pinned:
+        done += f'; not pinned: revision = "{snapshot.name}" in a configuration keeps it'
+    return snapshot, done
 
 
 def as_table(rows: Sequence[tuple[NamedModel, ModelState]]) -> str:
     """Models and their states for a person, one a line."""
     cells = [("MODEL", "KIND", "REVISION", "STATE", "SIZE", "CONFIGS")]
     for model, state in rows:
-        name = os.path.relpath(model.name) if state.state == "directory" else model.name
-        revision = (model.revision or state.commit or "")[:12] or "-"
+        name = min(os.path.relpath(model.name), model.name, key=len) if state.state == "directory" else model.name
+        revision = (model.revision or state.commit or "-")[:12]
         size = f"{state.size / 1e6:,.1f} MB" if state.size else "-"
-        cells.append(
-            (min(name, model.name, key=len), model.kind, revision, state.state, size, ", ".join(model.configs))
-        )
+        cells.append((name, model.kind, revision, state.state, size, ", ".join(model.configs)))
     widths = [max(len(row[column]) for row in cells) for column in range(len(cells[0]))]
-    return "\n".join(
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in cells
-    )
+    lines = ("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in cells)
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def _translation(config: NmtConfig) -> NamedModel:
+    # How it is searched makes no other model of it.
+    run = NmtConfig(config.model, config.revision, config.weights, config.file_suffix)
+    return NamedModel("translation", config.model, config.revision, translation_files(config), run)
 
 
 def _disk_usage(folder: Path) -> int:

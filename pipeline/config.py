@@ -52,7 +52,11 @@ class NmtConfig:
     # A directory or a hub id.
     model: str = "Xenova/opus-mt-en-zh"
     revision: str | None = None
-    # Which of a hub repository's precisions to take: "" (fp32), "_quantized", "_fp16", "_q4" …
+    # A hub model is compiled on first use, to this precision: fp32, int8, int4, or auto, the fastest that is as good
+    # as fp32. "as-is" runs its ONNX files as they are.
+    weights: str = "auto"
+    # Which of a hub repository's ONNX files to run as they are: "_quantized", "_fp16", "_q4" …; "" means fp32 where
+    # weights is "as-is".
     file_suffix: str = ""
     # Hypotheses that the search keeps; 1 is greedy, the fastest.
     beam_size: int = 1
@@ -129,6 +133,7 @@ _RANGES: dict[tuple[str, str], tuple[float, float]] = {
     ("subtitles", "linger_ms"): (0, 60_000),
 }
 _CHOICES: dict[tuple[str, str], tuple[object, ...]] = {
+    ("nmt", "weights"): ("auto", "fp32", "int8", "int4", "as-is"),
     ("vad", "frame_ms"): (10, 20, 30),
     ("subtitles", "position"): ("bottom", "top"),
     ("subtitles", "source_position"): ("bottom", "top"),

@@ -32,7 +32,8 @@ from pipeline.events import (
     SpeechSegment,
     Transcript,
 )
-from pipeline.nmt.load import find_translation_model, load_translation_model
+from pipeline.nmt.compiled import find_translation_model
+from pipeline.nmt.load import load_translation_model
 from pipeline.nmt.model import MarianModel
 from pipeline.nmt.stage import NmtStage
 from pipeline.overload import LoadControl

@@ -1,10 +1,14 @@
-"""A local server that speaks the hub's protocol, as far as huggingface_hub 0.30 to 2.4 asks, and its faults."""
+"""A local server that speaks the hub's protocol, as far as huggingface_hub 0.30 to 2.4 asks, its faults, and programs
+that ask it."""
 
 from __future__ import annotations
 
 import hashlib
 import http.server
 import json
+import os
+import subprocess
+import sys
 import threading
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -169,6 +173,31 @@ class HubServer:
             return None
         handler.wfile.write(data[start:])
         return None
+
+
+def environment(home: Path, url: str, **more: str) -> dict[str, str]:
+    """For a program that knows no other hub than the one at ``url``, and keeps its cache in ``home``."""
+    return os.environ | {"HF_HOME": str(home), "HF_ENDPOINT": url, "HF_HUB_DISABLE_XET": "1"} | more
+
+
+def python(home: Path, url: str, *arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, *arguments],
+        env=environment(home, url, **more), capture_output=True, text=True, encoding="utf-8", timeout=120, check=False,
+    )  # fmt: skip
+
+
+def models(home: Path, url: str, *arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
+    """``python -m pipeline.models``."""
+    return python(home, url, "-m", "pipeline.models", *arguments, **more)
+
+
+def failed(done: subprocess.CompletedProcess[str], status: int = 1) -> str:
+    """The one line that a failure says."""
+    assert done.returncode == status, done.stderr
+    assert "Traceback" not in done.stderr
+    (line,) = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
+    return line
 
 
 def _commit(revision: str) -> str:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,8 +11,8 @@ import pytest
 from pipeline import load_config
 from pipeline.errors import ModelError
 from pipeline.hub import FileSet, resolve_model
-from tests.conftest import EXAMPLES, spoken_texts
-from tests.hub_server import HubServer
+from tests.conftest import EXAMPLES, SETTINGS, TINY, spoken_texts
+from tests.hub_server import HubServer, python
 
 
 def test_a_directory_is_taken_as_it_is(tmp_path: Path) -> None:
@@ -56,12 +54,12 @@ def test_what_is_cached_needs_no_connection(tmp_path: Path, monkeypatch: pytest.
 
 @pytest.fixture
 def hub() -> Iterator[HubServer]:
-    """A hub that has the demo models under the names of the real ones."""
+    """A hub that has the demo's recogniser and the tiny translator under the names of the real ones."""
     demo, real = load_config("demo"), load_config("en-zh")
-    translation = {}
-    for path in Path(demo.nmt.model).iterdir():
-        onnx = path.suffix == ".onnx"
-        translation[f"onnx/{path.stem}{real.nmt.file_suffix}.onnx" if onnx else path.name] = path
+    translation = {name: TINY / name for name in SETTINGS}
+    for name in ("encoder_model", "decoder_model_merged"):
+        translation[f"onnx/{name}.onnx"] = TINY / f"{name}.onnx"
+        translation[f"onnx/{name}_fp16.onnx"] = TINY / "fp16" / f"{name}_fp16.onnx"
     server = HubServer(
         {real.asr.model: {path.name: path for path in Path(demo.asr.model).iterdir()}, real.nmt.model: translation}
     )
@@ -70,11 +68,7 @@ def hub() -> Iterator[HubServer]:
 
 
 def live(folder: Path, url: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    environment = os.environ | {"HF_HOME": str(folder), "HF_ENDPOINT": url, "HF_HUB_DISABLE_XET": "1"}
-    return subprocess.run(
-        [sys.executable, "-m", "pipeline.live", str(EXAMPLES / "meeting.wav"), "--fast", *arguments],
-        env=environment, capture_output=True, text=True, encoding="utf-8", timeout=120, check=False,
-    )  # fmt: skip
+    return python(folder, url, "-m", "pipeline.live", str(EXAMPLES / "meeting.wav"), "--fast", *arguments)
 
 
 def test_the_real_configuration_fetches_once_and_then_works_offline(hub: HubServer, tmp_path: Path) -> None:
@@ -84,6 +78,11 @@ def test_the_real_configuration_fetches_once_and_then_works_offline(hub: HubServ
     real = load_config("en-zh")
     assert any(f"/{real.nmt.revision}" in request for request in hub.requests)
     assert any(f"/{real.asr.revision}" in request for request in hub.requests)
+    fetched = {file for file, _ in hub.ranges if file.endswith(".onnx")}
+    assert fetched == {
+        "onnx/encoder_model_fp16.onnx",
+        "onnx/decoder_model_merged_fp16.onnx",
+    }  # the smallest that will do
     assert not any(request.endswith("README.md") for request in hub.requests)  # only what is needed
     hub.requests.clear()
     again = live(tmp_path, hub.url)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 import resource
 import signal
@@ -17,7 +16,7 @@ import pytest
 
 from pipeline import load_config
 from tests.conftest import ROOT
-from tests.hub_server import COMMIT, HubServer
+from tests.hub_server import COMMIT, HubServer, environment, failed, models
 
 NAME = "owner/speech"
 SIZES = {"model.bin": 2_000_000, "config.json": 300, "tokenizer.json": 20_000, "vocabulary.json": 4_000, "README.md": 9}
@@ -42,27 +41,8 @@ def home(tmp_path: Path) -> Path:
     return tmp_path / "home"
 
 
-def environment(home: Path, url: str, **more: str) -> dict[str, str]:
-    return os.environ | {"HF_HOME": str(home), "HF_ENDPOINT": url, "HF_HUB_DISABLE_XET": "1"} | more
-
-
-def models(home: Path, url: str, *arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "pipeline.models", *arguments],
-        env=environment(home, url, **more), capture_output=True, text=True, encoding="utf-8", timeout=120, check=False,
-    )  # fmt: skip
-
-
 def pull(home: Path, hub: HubServer, name: str = NAME, *arguments: str) -> subprocess.CompletedProcess[str]:
     return models(home, hub.url, "pull", name, *arguments)
-
-
-def failed(done: subprocess.CompletedProcess[str], status: int = 1) -> str:
-    """The one line that a failure says."""
-    assert done.returncode == status, done.stderr
-    assert "Traceback" not in done.stderr
-    (line,) = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
-    return line
 
 
 def repository(home: Path) -> Path:

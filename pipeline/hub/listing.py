@@ -32,6 +32,16 @@ class RemoteFile:
     digest: str
     """Hex: SHA-256 of a large file (64 digits), git's SHA-1 of a small one (40). Also its name among the cache's blobs."""
 
+    def unfinished(self, blobs: Path) -> Path:
+        """Where it is while it arrives."""
+        return blobs / f"{self.digest}.incomplete"
+
+    def to_come(self, blobs: Path) -> int:
+        """Bytes that the cache does not have yet."""
+        if (blobs / self.digest).exists():
+            return 0
+        return self.size - min(size_of(self.unfinished(blobs)), self.size)
+
 
 @dataclass(frozen=True)
 class Listing:
@@ -44,7 +54,7 @@ class Listing:
     files: tuple[RemoteFile, ...]
 
     def choose(self, choices: Sequence[FileSet], blobs: Path) -> list[RemoteFile]:
-        """The files of that choice which takes the fewest bytes beyond those in ``blobs``; the first of equal ones.
+        """The files of that choice of which the fewest bytes are to come; the first of equal ones.
 
         Raises:
             ModelError: the repository has none of the choices.
@@ -60,11 +70,13 @@ class Listing:
         ]
         if not offered:
             missing = [pattern for pattern in choices[0].needed if not matching(pattern)]
+            largest = sorted(self.files, key=lambda file: -file.size)[:3]
             raise ModelError(
-                f"{self.model} has no {', '.join(missing)}: a repository of another kind, or of other files; "
+                f"{self.model} has no {', '.join(missing)}; its largest files are "
+                f"{', '.join(file.name for file in largest) or 'none'}: a repository of another kind, or of other files; "
                 "choose another model, revision or file_suffix"
             )
-        return min(offered, key=lambda files: sum(file.size for file in files if not (blobs / file.digest).exists()))
+        return min(offered, key=lambda files: sum(file.to_come(blobs) for file in files))
 
 
 def list_files(model: str, revision: str | None) -> Listing:
@@ -104,6 +116,11 @@ def list_files(model: str, revision: str | None) -> Listing:
             f"the hub at {constants.ENDPOINT} names no commit for {model}; set HF_ENDPOINT to one that does"
         )
     return Listing(model, revision, info.sha, tuple(files))
+
+
+def size_of(path: Path) -> int:
+    """Bytes; 0 if it is not there."""
+    return path.stat().st_size if path.exists() else 0
 
 
 def pull_command(model: str, revision: str | None) -> str:

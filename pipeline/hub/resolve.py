@@ -10,15 +10,15 @@ from pathlib import Path
 
 from pipeline.errors import DownloadError, ModelError
 from pipeline.hub.listing import FileSet, Listing, RemoteFile, first_line, list_files, pull_command
-from pipeline.hub.transfer import digest_of, fetch_blob, megabytes, size_of, unfinished
+from pipeline.hub.transfer import digest_of, fetch_blob, megabytes
 from pipeline.progress import Progress, progress_bar
 
 
-def resolve_model(model: str, revision: str | None, *choices: FileSet) -> Path:
+def resolve_model(model: str, revision: str | None, *choices: FileSet, progress: Progress | None = None) -> Path:
     """The directory of a model: ``model`` itself if it is one, else a snapshot of the hub repository of that id.
 
-    Any of ``choices`` will do. What is cached is used without a connection. Otherwise that choice is fetched, with a
-    progress bar on standard error, which takes the fewest bytes.
+    Any of ``choices`` will do. What is cached is used without a connection. Otherwise that choice is fetched which takes
+    the fewest bytes, with a progress bar on standard error if no ``progress`` is given.
 
     Raises:
         ModelError: a path that is no directory, not a hub id, or a repository that has none of the choices.
@@ -28,8 +28,10 @@ def resolve_model(model: str, revision: str | None, *choices: FileSet) -> Path:
         return directory
     if (snapshot := cached_model(model, revision, *choices)) is not None:
         return snapshot
-    with progress_bar() as progress:
+    if progress is not None:
         return fetch_model(model, revision, *choices, progress=progress)
+    with progress_bar() as bar:
+        return fetch_model(model, revision, *choices, progress=bar)
 
 
 def local_directory(model: str) -> Path | None:
@@ -65,14 +67,18 @@ def repository_folder(model: str) -> Path:
     return Path(constants.HF_HUB_CACHE) / repo_folder_name(repo_id=model, repo_type="model")
 
 
-def cached_snapshot(model: str, revision: str | None) -> Path | None:
-    """What the cache has of a repository at a revision, whole or not. It is named after the commit."""
+def cached_commit(model: str, revision: str | None) -> str:
+    """The commit of a revision, as far as the cache knows; a commit, or what it does not know, is given back."""
     from huggingface_hub import constants
 
-    folder = repository_folder(model)
     name = revision or constants.DEFAULT_REVISION
-    reference = folder / "refs" / name
-    snapshot = folder / "snapshots" / (reference.read_text().strip() if reference.is_file() else name)
+    reference = repository_folder(model) / "refs" / name
+    return reference.read_text().strip() if reference.is_file() else name
+
+
+def cached_snapshot(model: str, revision: str | None) -> Path | None:
+    """What the cache has of a repository at a revision, whole or not. It is named after the commit."""
+    snapshot = repository_folder(model) / "snapshots" / cached_commit(model, revision)
     return snapshot if snapshot.is_dir() else None
 
 
@@ -127,7 +133,7 @@ def drop_damaged(snapshot: Path) -> list[str]:
 def _fetch_blobs(listing: Listing, files: list[RemoteFile], blobs: Path, progress: Progress) -> None:
     missing = [file for file in files if not (blobs / file.digest).exists()]
     total = sum(file.size for file in missing)
-    to_come = total - sum(size_of(unfinished(blobs, file)) for file in missing)
+    to_come = sum(file.to_come(blobs) for file in missing)
     if to_come > (free := shutil.disk_usage(blobs).free):
         raise DownloadError(
             f"{listing.model} takes {megabytes(to_come)} and the disk of {blobs} has {megabytes(free)} free; "

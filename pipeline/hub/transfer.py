@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.errors import DownloadError
-from pipeline.hub.listing import Listing, RemoteFile, first_line, pull_command, refused
+from pipeline.hub.listing import Listing, RemoteFile, first_line, pull_command, refused, size_of
 
 _ATTEMPTS = 3
 """Connections in a row that may bring nothing before a download is given up."""
@@ -35,7 +35,7 @@ def fetch_blob(listing: Listing, file: RemoteFile, blobs: Path, arrived: Callabl
         DownloadError: the hub cannot be reached or refuses, or what arrived is not what was listed.
         OSError: it cannot be written.
     """
-    path = unfinished(blobs, file)
+    path = file.unfinished(blobs)
     resumed = size_of(path) > 0
     _grow(listing, file, path, arrived)
     if resumed and digest_of(path, file.digest) != file.digest:
@@ -49,16 +49,6 @@ def fetch_blob(listing: Listing, file: RemoteFile, blobs: Path, arrived: Callabl
             f"{_not_kept(listing)}"
         )
     os.replace(path, blobs / file.digest)
-
-
-def unfinished(blobs: Path, file: RemoteFile) -> Path:
-    """Where a file is while it arrives."""
-    return blobs / f"{file.digest}.incomplete"
-
-
-def size_of(path: Path) -> int:
-    """Bytes; 0 if it is not there."""
-    return path.stat().st_size if path.exists() else 0
 
 
 def digest_of(path: Path, like: str) -> str:

@@ -4,27 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pipeline.config import NmtConfig, PipelineConfig
-from pipeline.hub import FileSet, resolve_model
+from pipeline.config import PipelineConfig
+from pipeline.nmt.compiled import find_translation_model
 from pipeline.nmt.model import MarianModel
-
-_FILES = ("source.spm", "target.spm", "vocab.json", "config.json")
-_OPTIONAL_FILES = ("target_vocab.json", "generation_config.json", "tokenizer_config.json")
-
-
-def find_translation_model(config: NmtConfig) -> Path:
-    """The directory of the configured translation model, fetched if it is not in the cache.
-
-    Raises:
-        ModelError, DownloadError: see ``resolve_model``.
-    """
-    return resolve_model(config.model, config.revision, *translation_files(config))
-
-
-def translation_files(config: NmtConfig) -> tuple[FileSet, ...]:
-    """What of a hub repository is needed."""
-    graphs = (f"onnx/encoder_model{config.file_suffix}.onnx", f"onnx/decoder_model_merged{config.file_suffix}.onnx")
-    return (FileSet((*_FILES, *graphs), _OPTIONAL_FILES),)
 
 
 def load_translation_model(config: PipelineConfig, directory: Path | None = None) -> MarianModel:

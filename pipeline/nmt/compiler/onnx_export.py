@@ -139,7 +139,8 @@ def _check(graph: _Graph, architecture: Architecture) -> None:
             "both must be of one model"
         )
     scales = graph.scales or {1.0}
-    if any(abs(scale - architecture.embedding_scale) > 1e-3 for scale in scales):
+    # Half precision keeps 11 bits of it.
+    if any(abs(scale / architecture.embedding_scale - 1) > 1e-3 for scale in scales):
         raise ModelError(
             f"{graph.path} scales embeddings by {', '.join(map(str, scales))}, its config by "
             f"{architecture.embedding_scale}; both must be of one model"

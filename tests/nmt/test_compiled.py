@@ -1,0 +1,210 @@
+"""A hub's translation model is compiled on first use, once, and from then on it is what runs."""
+
+from __future__ import annotations
+
+import resource
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from pipeline.nmt.model import MarianModel
+from tests.conftest import SETTINGS, TINY, golden
+from tests.hub_server import COMMIT, HubServer, environment, failed, models, python
+
+NAME = "owner/translation"
+EXACT = ("onnx/encoder_model.onnx", "onnx/decoder_model_merged.onnx")
+HALF = ("onnx/encoder_model_fp16.onnx", "onnx/decoder_model_merged_fp16.onnx")
+NOWHERE = "http://127.0.0.1:9"
+
+
+@pytest.fixture
+def hub() -> Iterator[HubServer]:
+    """A hub with the tiny model's exports in fp32, fp16 and int8."""
+    files = {name: TINY / name for name in SETTINGS}
+    for name in ("encoder_model", "decoder_model_merged"):
+        files[f"onnx/{name}.onnx"] = TINY / f"{name}.onnx"
+        for precision in ("fp16", "int8"):
+            files[f"onnx/{name}_{precision}.onnx"] = TINY / precision / f"{name}_{precision}.onnx"
+    server = HubServer({NAME: files})
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    return write_config(tmp_path)
+
+
+def write_config(folder: Path, *lines: str) -> Path:
+    path = folder / "mine.toml"
+    asr = TINY.parent  # nothing loads it
+    path.write_text("\n".join([f'[asr]\nmodel = "{asr}"', f'[nmt]\nmodel = "{NAME}"', *lines]))
+    return path
+
+
+def fetched_graphs(hub: HubServer) -> set[str]:
+    return {file for file, _ in hub.ranges if file.endswith((".onnx", ".safetensors"))}
+
+
+def compiled(home: Path) -> list[Path]:
+    """The compiled models in the cache, and whatever else is beside them."""
+    folder = home / "assets" / "streaming-speech-translation" / "owner--translation"
+    return sorted(path for path in folder.iterdir() if path.suffix != ".lock") if folder.is_dir() else []
+
+
+def translated(home: Path, url: str, config: Path, text: str) -> tuple[str, str, str]:
+    """The translation by the configured model, the directory that it came from, and what was said on standard error."""
+    done = python(
+        home, url, "-c",
+        "import sys; from pipeline import load_config, load_translation_model\n"
+        "from pipeline.nmt.compiled import find_translation_model\n"
+        "config = load_config(sys.argv[1]); directory = find_translation_model(config.nmt)\n"
+        "print(load_translation_model(config, directory).translate(sys.argv[2])); print(directory)",
+        str(config), text,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    translation, directory = done.stdout.splitlines()
+    return translation, directory, done.stderr
+
+
+def test_pull_fetches_the_least_that_will_do_and_compiles_it(hub: HubServer, home: Path, config: Path) -> None:
+    done = models(home, hub.url, "pull", str(config))
+    assert done.returncode == 0, done.stderr
+    (folder,) = compiled(home)
+    assert folder.name.startswith(f"{COMMIT}-auto-v")
+    assert f"compiled, in {folder}" in done.stdout
+    assert fetched_graphs(hub) == set(HALF)
+
+
+def test_a_checkpoint_is_fetched_where_it_is_smaller(hub: HubServer, home: Path, config: Path) -> None:
+    hub.repositories[NAME]["model.safetensors"] = TINY / "model.safetensors"
+    assert models(home, hub.url, "pull", str(config)).returncode == 0
+    assert fetched_graphs(hub) == {"model.safetensors"}
+    assert len(compiled(home)) == 1
+
+
+def test_fp32_is_never_compiled_from_half_precision(hub: HubServer, home: Path, tmp_path: Path) -> None:
+    config = write_config(tmp_path, 'weights = "fp32"')
+    text = golden("tiny-marian")[0]["source"]
+    translation, _, _ = translated(home, hub.url, config, text)
+    assert fetched_graphs(hub) == set(EXACT)
+    assert translation == MarianModel.load(TINY).translate(text)
+
+
+def test_loading_compiles_once_and_then_needs_no_network(hub: HubServer, home: Path, config: Path) -> None:
+    text = golden("tiny-marian")[0]["source"]
+    first, directory, said = translated(home, hub.url, config, text)
+    assert [Path(directory)] == compiled(home)
+    assert "building" in said
+    hub.requests.clear()
+    assert translated(home, NOWHERE, config, text) == (first, directory, "")
+
+
+def test_what_was_fetched_earlier_is_compiled_without_a_network(hub: HubServer, home: Path, tmp_path: Path) -> None:
+    as_is = write_config(tmp_path, 'weights = "as-is"')
+    assert models(home, hub.url, "pull", str(as_is)).returncode == 0
+    assert compiled(home) == []
+    _, directory, _ = translated(home, NOWHERE, write_config(tmp_path), "Hello.")
+    assert [Path(directory)] == compiled(home)
+
+
+def test_files_of_a_chosen_precision_run_as_they_are(hub: HubServer, home: Path, tmp_path: Path) -> None:
+    config = write_config(tmp_path, 'file_suffix = "_int8"')
+    _, directory, _ = translated(home, hub.url, config, "Hello.")
+    assert Path(directory).name == COMMIT
+    assert compiled(home) == []
+    assert fetched_graphs(hub) == {name.replace(".onnx", "_int8.onnx") for name in EXACT}
+
+
+def test_a_model_that_the_compiler_refuses_runs_as_it_is(hub: HubServer, home: Path, config: Path) -> None:
+    files = hub.repositories[NAME]
+    for plain, half in zip(EXACT, HALF, strict=True):
+        files[plain] = files.pop(plain.replace(".onnx", "_int8.onnx"))
+        del files[half]
+    _, directory, said = translated(home, hub.url, config, "Hello.")
+    assert Path(directory).name == COMMIT
+    assert "is run as it was fetched, which is slower: it cannot be compiled" in said
+    assert "is quantised" in said
+    assert compiled(home) == []
+
+
+def test_fp32_files_are_fetched_where_the_compiler_refuses_the_smaller(
+    hub: HubServer, home: Path, config: Path
+) -> None:
+    files = hub.repositories[NAME]
+    for plain, half in zip(EXACT, HALF, strict=True):
+        files[half] = files[plain.replace(".onnx", "_int8.onnx")]
+    _, directory, said = translated(home, hub.url, config, "Hello.")
+    assert fetched_graphs(hub) == {*EXACT, *HALF}
+    assert [Path(directory)] == compiled(home)
+    assert "slower" not in said
+
+
+def test_a_model_of_another_architecture_is_refused(hub: HubServer, home: Path, config: Path, tmp_path: Path) -> None:
+    files = hub.repositories[NAME]
+    hub.repositories[NAME] = {name: path for name, path in files.items() if not name.endswith(".onnx")}
+    hub.repositories[NAME]["model.safetensors"] = TINY / "model.safetensors"
+    other = tmp_path / "config.json"
+    other.write_text((TINY / "config.json").read_text().replace('"marian"', '"m2m_100"'))
+    hub.repositories[NAME]["config.json"] = other
+    assert "m2m_100" in failed(models(home, hub.url, "pull", str(config)))
+    assert compiled(home) == []
+
+
+def test_a_full_disk_is_said_and_nothing_half_written_is_left(hub: HubServer, home: Path, config: Path) -> None:
+    """A limit on the size of files stands for the full disk: what is fetched is below it, what is written is not."""
+    done = subprocess.run(
+        [sys.executable, "-m", "pipeline.models", "pull", str(config)], env=environment(home, hub.url),
+        capture_output=True, text=True, timeout=120, check=False,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (500_000, 500_000)),
+    )  # fmt: skip
+    failed(done)
+    assert compiled(home) == []
+    assert fetched_graphs(hub) == set(HALF)  # the disk's fault, not the model's: nothing else is tried
+    assert models(home, hub.url, "pull", str(config)).returncode == 0
+    assert len(compiled(home)) == 1
+
+
+def test_what_a_killed_program_left_is_cleared_away(hub: HubServer, home: Path, config: Path) -> None:
+    assert models(home, hub.url, "pull", str(config)).returncode == 0
+    (folder,) = compiled(home)
+    folder.rename(folder.with_name(f".{folder.name}.killed"))
+    assert models(home, NOWHERE, "pull", str(config)).returncode == 0
+    assert compiled(home) == [folder]
+
+
+def test_two_programs_that_start_at_once_compile_once(hub: HubServer, home: Path, config: Path) -> None:
+    command = [sys.executable, "-m", "pipeline.models", "pull", str(config)]
+    run = {"env": environment(home, hub.url), "stderr": subprocess.PIPE, "stdout": subprocess.DEVNULL, "text": True}
+    both = [subprocess.Popen(command, **run) for _ in range(2)]
+    said = [process.communicate(timeout=120)[1] for process in both]
+    assert [process.returncode for process in both] == [0, 0]
+    assert sum("reading the checkpoint" in text for text in said) == 1
+    assert len(compiled(home)) == 1
+
+
+def test_the_list_says_what_is_compiled(hub: HubServer, home: Path, config: Path) -> None:
+    def row() -> list[str]:
+        table = models(home, NOWHERE, "list", "--config", str(config)).stdout
+        (line,) = [line for line in table.splitlines() if NAME in line]
+        return line.split()
+
+    assert row()[3] == "missing"
+    assert models(home, hub.url, "pull", str(config)).returncode == 0
+    name, kind, revision, state, size, unit, *_ = row()
+    assert (name, kind, revision, state, unit) == (NAME, "translation", COMMIT[:12], "compiled", "MB")
+    assert float(size) > 1
+
+
+def test_a_bare_hub_id_is_compiled_too(hub: HubServer, home: Path) -> None:
+    done = models(home, hub.url, "pull", NAME)
+    assert done.returncode == 0, done.stderr
+    assert f"compiled, in {compiled(home)[0]}" in done.stdout
