@@ -61,6 +61,10 @@ def read_onnx(directory: Path, architecture: Architecture) -> tuple[Weights, str
             hold, or one that computes otherwise than the config says.
     """
     layout = find_layout(directory, _suffix(directory))
+    if layout.kind is Kind.STREAMING:
+        raise ModelError(
+            f"{directory} has been compiled already; give the checkpoint or the export that it was made from"
+        )
     if layout.layers and (layout.layers, layout.heads) != (architecture.decoder_layers, architecture.decoder_heads):
         raise ModelError(
             f"{layout.later.path} has {layout.layers} layers of {layout.heads} heads, its config says "

@@ -13,8 +13,9 @@ import onnx
 import onnxruntime
 import pytest
 
+from pipeline.nmt.compiler.build import compile_model
 from pipeline.nmt.compiler.source import read_checkpoint
-from tests.conftest import LAYOUTS, ROOT, TINY
+from tests.conftest import LAYOUTS, TINY
 from tests.nmt.compiler.checkpoints import (
     DAMAGES,
     EMBEDDINGS,
@@ -58,10 +59,6 @@ class TestOnnx:
             half = convert_float_to_float16(graph, keep_io_types=True, disable_shape_infer=True)
             onnx.save(half, tmp_path / f"{name}_fp16.onnx")
         assert_same_weights(read_checkpoint(tmp_path))
-
-    def test_the_demo_model_is_read(self) -> None:
-        checkpoint = read_checkpoint(ROOT / "models" / "demo" / "nmt-en-zh")
-        assert checkpoint.weights["encoder.layers.2.fc1.weight"].any()
 
     def test_fp16_files_are_taken_where_there_are_no_others(self, tmp_path: Path) -> None:
         write_settings(tmp_path)
@@ -236,6 +233,10 @@ class TestRefusedOnnx:
                 lambda node, number, short=short: (rename_inputs(node, short), setattr(node, "name", f"n{number}")),
             )
         assert "a Marian model of this config does not have: t" in refusal(tmp_path)
+
+    def test_is_what_the_compiler_wrote(self, tmp_path: Path) -> None:
+        compile_model(write_export(tmp_path / "export", "merged"), tmp_path / "compiled", weights="fp32")
+        assert "compiled already" in refusal(tmp_path / "compiled")
 
     def test_is_an_encoder_alone_or_a_decoder_that_cannot_start(self, tmp_path: Path) -> None:
         directory = write_export(tmp_path, "split")

@@ -13,7 +13,11 @@ import pytest
 from pipeline.errors import ModelError
 from pipeline.nmt.compiler import huggingface, source
 from pipeline.nmt.compiler.assemble import sinusoids
+from pipeline.nmt.compiler.build import compile_model
 from pipeline.nmt.compiler.source import read_checkpoint
+from pipeline.nmt.model import MarianModel
+from pipeline.nmt.search import greedy
+from tests.conftest import golden
 from tests.nmt.compiler.checkpoints import (
     DAMAGES,
     NPZ,
@@ -30,18 +34,42 @@ from tests.nmt.compiler.checkpoints import (
 )
 
 
+@pytest.fixture
+def sources(tmp_path: Path) -> dict[str, Path]:
+    """One model in each kind of directory, by what the reader calls it.
+
+    Marian's files have no row for <pad>, so that it is zero in all of them.
+    """
+    safetensors = write_checkpoint(tmp_path / "safetensors", weights_with_empty_pad())
+    checkpoint = read_checkpoint(safetensors)
+    return {
+        "safetensors": safetensors,
+        "ONNX (merged)": write_with_pad_of(tmp_path / "merged", "merged", checkpoint),
+        "ONNX (split)": write_with_pad_of(tmp_path / "split", "split", checkpoint),
+        "Marian npz": write_archive(tmp_path / "archive"),
+    }
+
+
 class TestEveryKindOfSource:
-    def test_gives_the_same_weights(self, tmp_path: Path) -> None:
-        """Bit for bit. Marian's files have no row for <pad>, so that here it is zero everywhere."""
-        saved = weights_with_empty_pad()
-        safetensors = read_checkpoint(write_checkpoint(tmp_path / "safetensors", saved))
-        merged = read_checkpoint(write_with_pad_of(tmp_path / "merged", "merged", safetensors))
-        split = read_checkpoint(write_with_pad_of(tmp_path / "split", "split", safetensors))
-        archive = read_checkpoint(write_archive(tmp_path / "archive"))
-        for checkpoint in (safetensors, merged, split, archive):
-            assert_same_weights(checkpoint, saved)
-        origins = [checkpoint.origin for checkpoint in (safetensors, merged, split, archive)]
-        assert origins == ["safetensors", "ONNX (merged)", "ONNX (split)", "Marian npz"]
+    def test_gives_the_same_weights(self, sources: dict[str, Path]) -> None:
+        for origin, directory in sources.items():
+            checkpoint = read_checkpoint(directory)
+            assert checkpoint.origin == origin
+            assert_same_weights(checkpoint, weights_with_empty_pad())
+
+    def test_gives_graphs_with_the_same_outputs(self, sources: dict[str, Path], tmp_path: Path) -> None:
+        """To the last bit: ids and log-probabilities of whole sentences."""
+        (tmp_path / "compiled").mkdir()
+        outputs = {}
+        for origin, directory in sources.items():
+            compile_model(directory, tmp_path / "compiled" / origin, weights="fp32")
+            model = MarianModel.load(tmp_path / "compiled" / origin)
+            outputs[origin] = [
+                list(greedy(model.decoder, row["source_ids"], model.generation)) for row in golden("tiny-marian")[:20]
+            ]
+        assert len({token.id for tokens in outputs["safetensors"] for token in tokens}) > 50
+        for origin, found in outputs.items():
+            assert found == outputs["safetensors"], origin
 
     def test_gives_the_same_weights_as_pytorch_reads_them(self, tmp_path: Path) -> None:
         torch = pytest.importorskip("torch", reason="only the extra `train` has PyTorch")
