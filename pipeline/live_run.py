@@ -10,6 +10,7 @@ from functools import partial
 
 from pipeline.audio.microphone import Microphone
 from pipeline.audio.source import AudioSource
+from pipeline.cli import settle
 from pipeline.config import PipelineConfig
 from pipeline.controls import NoticeSink, controls, status_line, tell
 from pipeline.events import PipelineEvent
@@ -81,6 +82,7 @@ class LiveRun:
                 writer.join(1.0)  # no sink is closed while it is written to
 
     async def _begin(self, writer: Worker) -> None:
+        await writer.run(settle)
         if self._microphone is not None:
             await writer.run(self._microphone.start)
             keys = ", the space bar pauses" if sys.stdin is not None and sys.stdin.isatty() else ""

@@ -20,7 +20,7 @@ import numpy as np
 from pipeline.audio.recording import Recording
 from pipeline.bench.day_audio import GAP_S, DaySource, Scene
 from pipeline.bench.ledger import Ledger, Sample, median_or_zero, slope
-from pipeline.bench.play import LATE_MS, LoopTimes
+from pipeline.bench.play import LATE_MS, LoopTimes, loaded
 from pipeline.bench.probe import LoopProbe
 from pipeline.config import PipelineConfig
 from pipeline.errors import UsageError
@@ -199,7 +199,8 @@ def _report(ledger: Ledger, listener: Listener, probe: LoopProbe) -> DayReport:
         )
         for number, hour in sorted(ledger.hours.items())
     ]
-    work = [one.cpu_s / one.segments for one in hours]
+    # The day ends with a whole scene: the last, short hour is none to compare.
+    work = [one.cpu_s / one.segments for one in hours if one.hour * 3600 <= ledger.audio_s]
     return DayReport(
         hours,
         ledger.segments,
@@ -240,12 +241,7 @@ def run(options: argparse.Namespace) -> int:
 async def _day(
     recordings: list[Samples], options: argparse.Namespace, config: PipelineConfig, folder: Path
 ) -> DayReport:
-    from pipeline.translator import load_models
-
-    loader = Worker("model loading")
-    models = await loader.run(lambda: load_models(config))
-    loader.close()
-    return await simulate(recordings, options.hours, config, models, folder, options.seed)
+    return await simulate(recordings, options.hours, config, await loaded(config), folder, options.seed)
 
 
 def _whole(path: Path) -> Samples:

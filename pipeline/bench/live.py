@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.audio.recording import Recording
-from pipeline.bench.play import LATE_MS, LiveRun, play
+from pipeline.bench.play import LATE_MS, LiveRun, loaded, play
 from pipeline.bench.reference import read_reference
 from pipeline.bench.timeline import timeline
 from pipeline.config import PipelineConfig
@@ -25,7 +25,6 @@ from pipeline.latency.log import LatencyLog, open_latency_log
 from pipeline.latency.metrics import Reference
 from pipeline.live import add_model_arguments, configured
 from pipeline.subtitles.sink import BlockFile
-from pipeline.worker import Worker
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -71,11 +70,7 @@ def run(options: argparse.Namespace) -> int:
 async def _play_all(
     paths: list[Path], references: list[list[Reference]], config: PipelineConfig, log: LatencyLog | None
 ) -> list[LiveRun]:
-    from pipeline.translator import load_models
-
-    loader = Worker("model loading")
-    models = await loader.run(lambda: load_models(config))
-    loader.close()
+    models = await loaded(config)
     runs = []
     for path, reference in zip(paths, references, strict=True):
         print(f"playing {path} …", file=sys.stderr)

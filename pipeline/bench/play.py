@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from pipeline.audio.recording import Recording
 from pipeline.bench.probe import LoopProbe, peak_mb, resident_mb
 from pipeline.bench.stopwatch import SegmentTimes, Span, Stopwatch
+from pipeline.cli import settle
 from pipeline.config import PipelineConfig
 from pipeline.events import Delta
 from pipeline.latency.emissions import TextSoFar, Unit, unit_of
@@ -75,6 +76,19 @@ class LiveRun:
     def real_time_factor(self) -> float:
         """Work of all stages for each second of audio."""
         return sum(self.busy_s.values()) / self.duration_s
+
+
+async def loaded(config: PipelineConfig) -> Models:
+    """The models, as a program that runs for long holds them."""
+    from pipeline.translator import load_models
+
+    loader = Worker("model loading")
+    try:
+        models = await loader.run(lambda: load_models(config))
+        await loader.run(settle)
+    finally:
+        loader.close()
+    return models
 
 
 async def play(
