@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from pipeline.bench.comparison.sentences import ENGLISH, read_sentences
 from pipeline.cli import whole_number
-from pipeline.errors import UsageError
+from pipeline.errors import PipelineError, UsageError
 
 if TYPE_CHECKING:
     from pipeline.bench.comparison.measure import Measurement, Plan
@@ -51,9 +51,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--weights",
         type=_several(PRECISIONS),
-        default=PRECISIONS,
+        default=PRECISIONS[:-1],
         metavar="LIST",
-        help=f"precisions to compile to (default: {','.join(PRECISIONS)})",
+        help=f"precisions to compile to, of {', '.join(PRECISIONS)} (default: all but auto)",
     )
     parser.add_argument(
         "--shortlist",
@@ -100,7 +100,7 @@ def _measured(
     columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.description}"))
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("preparing", total=None)
-        wanted = Wanted(options.model, peers, options.weights, options.shortlist)
+        wanted = Wanted(options.model, peers, options.weights, sentences, options.shortlist)
         prepared = prepare(wanted, work, lambda what: bar.update(task, description=f"preparing {what}"))
         plan = _plan(options, prepared, sentences)
         measurement = Measurement(prepared.candidates, left_out=left_out | prepared.left_out)
@@ -112,13 +112,20 @@ def _measured(
             interrupted = True
     results = _results(options, plan, measurement)
     print_results(results)
-    if options.json:
-        options.json.write_text(json.dumps(dataclasses.asdict(results), indent=1, ensure_ascii=False) + "\n", "utf-8")
-    if options.plot and results.rows:
+    try:
+        _write(results, options.json, options.plot)
+    except OSError as error:
+        raise PipelineError(f"cannot write {error.filename} ({error.strerror}); the table above is complete") from error
+    return 130 if interrupted else 0
+
+
+def _write(results: Results, json_file: Path | None, plot: Path | None) -> None:
+    if json_file:
+        json_file.write_text(json.dumps(dataclasses.asdict(results), indent=1, ensure_ascii=False) + "\n", "utf-8")
+    if plot and results.rows:
         from pipeline.bench.comparison.plot import write_plot
 
-        write_plot(results, options.plot)
-    return 130 if interrupted else 0
+        write_plot(results, plot)
 
 
 def _plan(options: argparse.Namespace, prepared: Prepared, sentences: tuple[str, ...]) -> Plan:

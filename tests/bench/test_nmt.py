@@ -27,28 +27,29 @@ def test_a_run_prints_a_table_and_writes_what_it_measured(tmp_path: Path) -> Non
     text, data, plot = (tmp_path / name for name in ("text.txt", "out.json", "out.svg"))
     text.write_text("Where is the hotel?\n\nThank you.\n")
     arguments = ["--model", TINY, "--peers", "ctranslate2", "--threads", "1,2", "--tokens", "6", "--rounds", "2"]
-    arguments += ["--text", text, "--json", data, "--plot", plot]
+    arguments += ["--weights", "fp32,int8", "--text", text, "--json", data, "--plot", plot]
     done = bench(*arguments)
     assert done.returncode == 0, done.stderr
     results = json.loads(data.read_text("utf-8"))
     assert (results["sentences"], results["target_tokens"], results["rounds"]) == (2, 6, 2)
     names = [row["name"] for row in results["rows"] if row["threads"] == 2]
     assert names[:3] == ["CTranslate2 int8", "CTranslate2 int8, vmap of 877", "CTranslate2 float32"]
-    assert any(name.startswith("this project") for name in names)
+    assert names[3:] == [f"this project{which}" for which in (", merged as it is", " fp32", " int8")]
     for row in results["rows"]:
         assert len(row["turns"]) == 2
         assert f"| {row['name']} " in done.stdout
         if row["name"] == "CTranslate2 int8":
             assert row["ratio"] == {"median": 1, "low": 1, "high": 1}
-    lossless = [p for p in results["profiles"] if p["name"] in ("CTranslate2 float32", "this project, merged as it is")]
-    assert [p["agreement"]["same_sentences"] for p in lossless] == [2, 2]
+    agreement = {profile["name"]: profile["agreement"] for profile in results["profiles"]}
+    for name in ("CTranslate2 float32", "this project, merged as it is", "this project fp32"):
+        assert agreement[name]["same_sentences"] == 2
     assert results["bandwidth_gb_s"].keys() == {"1", "2"}
     assert "GB/s" in done.stdout
     assert ElementTree.parse(plot).getroot().tag.endswith("svg")
 
 
 def test_what_was_made_for_an_earlier_run_is_used_again(tmp_path: Path) -> None:
-    wanted = Wanted(TINY, ("ctranslate2",), ("int8",), 100)
+    wanted = Wanted(TINY, ("ctranslate2",), ("int8",), ("Where is the hotel?",), 100)
     first = prepare(wanted, tmp_path, lambda _: None)
     made = set(tmp_path.rglob("*"))
     (tmp_path / "ctranslate2-int8").rename(tmp_path / "ctranslate2-int8.unfinished")  # as a killed run leaves it

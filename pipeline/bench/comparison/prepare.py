@@ -19,6 +19,7 @@ from pipeline.bench.comparison.results import REFERENCE
 from pipeline.bench.comparison.sentences import ENGLISH, words_of
 from pipeline.bench.comparison.transformers_files import write_transformers
 from pipeline.errors import ModelError, PipelineError, UsageError
+from pipeline.nmt.compiler.build import compile_model
 from pipeline.nmt.compiler.checkpoint import Architecture, Checkpoint
 from pipeline.nmt.compiler.source import read_checkpoint
 from pipeline.nmt.layout import find_layout
@@ -29,6 +30,9 @@ _EXPORT = (
 )
 _FP32 = 4.0
 """Bytes a weight."""
+# Of the compiled layout: blocks of 128 weights (8 bit) or 32 (4 bit) share a scale of 4 bytes.
+_COMPILED = {"fp32": _FP32, "int8": 1 + 4 / 128, "int4": 0.5 + 4 / 32}
+_NOTE = "bench.json"
 Progress = Callable[[str], None]
 
 
@@ -40,7 +44,9 @@ class Wanted:
     """None: a model with random weights."""
     peers: tuple[str, ...]
     weights: tuple[str, ...]
-    """Precisions to compile to."""
+    """Precisions to compile to, as ``compile_model`` names them."""
+    sentences: tuple[str, ...]
+    """Source text that the compiler may try its graphs on."""
     shortlist: int
     """Target tokens of the engines with a shortlist; 0 leaves them out."""
 
@@ -94,6 +100,10 @@ class _Workshop:
             with self._or_left_out(peer):
                 peers[peer](self.checkpoint)
         self._as_it_is()
+        if self.checkpoint is not None:
+            for weights in self.wanted.weights:
+                with self._or_left_out(f"this project {weights}"):
+                    self._compiled(weights)
         self.prepared.candidates.sort(key=lambda candidate: candidate.engine == "pipeline")  # below their peers
         return self.prepared
 
@@ -137,12 +147,21 @@ class _Workshop:
             self.prepared.left_out[name] = str(error)
 
     def _add(
-        self, name: str, engine: str, directory: Path, bytes_a_weight: float, shortlist: int = 0, **settings: str | bool
+        self,
+        name: str,
+        engine: str,
+        directory: Path,
+        bytes_a_weight: float,
+        *,
+        rows: int = 0,
+        shortlist: int = 0,
+        **settings: str | bool,
     ) -> None:
+        """``rows`` are those of the output projection; 0 where it has them all. ``shortlist`` are those of them used."""
         read, lossless = 0, False  # of weights that nobody can read
         if self.checkpoint is not None:
             architecture = self.checkpoint.architecture
-            read = step_bytes(architecture, bytes_a_weight, shortlist or architecture.target_vocabulary)
+            read = step_bytes(architecture, bytes_a_weight, shortlist or rows or architecture.target_vocabulary)
             lossless = bytes_a_weight == _FP32 and not shortlist
         self.prepared.candidates.append(Candidate(name, engine, str(directory), read, settings, shortlist, lossless))
 
@@ -166,7 +185,7 @@ class _Workshop:
                 write_ctranslate2(checkpoint, folder, kind, allowed)
 
             folder = self._made(f"ctranslate2-{kind}" + (f"-vmap-{few}" if allowed else ""), make)
-            self._add(name, "ctranslate2", folder, size, len(allowed), compute_type=kind, vmap=bool(allowed))
+            self._add(name, "ctranslate2", folder, size, shortlist=len(allowed), compute_type=kind, vmap=bool(allowed))
 
     def _transformers(self, checkpoint: Checkpoint) -> None:
         self._add("transformers fp32", "transformers", self._for_transformers(checkpoint), _FP32)
@@ -190,6 +209,20 @@ class _Workshop:
         self._add("optimum fp32", "optimum", folder, _FP32)
         if self.wanted.model is None:
             self._add("this project, merged export", "pipeline", folder, _FP32)
+
+    def _compiled(self, weights: str) -> None:
+        """The streaming layout. What the compiler said of it is kept beside it, for the next run."""
+
+        def make(folder: Path) -> None:
+            text = self.work / "sentences.txt"
+            text.write_text("\n".join(self.wanted.sentences), "utf-8")
+            report = compile_model(self.source, folder, weights=weights, sample=text)
+            (folder / _NOTE).write_text(json.dumps({"weights": report.weights, "rows": report.rows}), "utf-8")
+
+        folder = self._made(f"streaming-{weights}", make)
+        said = json.loads((folder / _NOTE).read_text("utf-8"))
+        name = f"this project {weights}" + (f" ({said['weights']})" if weights == "auto" else "")
+        self._add(name, "pipeline", folder, _COMPILED[said["weights"]], rows=said["rows"])
 
     def _as_it_is(self) -> None:
         """The model's own graphs, where it has some."""

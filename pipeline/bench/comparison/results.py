@@ -39,6 +39,8 @@ class Row:
     sentence_ms: Spread
     ratio: Spread | None
     """Times the reference's tokens a second after the first, round by round; None without the reference."""
+    sentence_ratio: Spread | None
+    """Times the reference's sentences a second."""
     floor_ms: float
     """To read the weights of one token, as fast as this machine reads so many bytes again and again."""
     turns: Sequence[Turn]
@@ -86,14 +88,15 @@ class Results:
 
 def summarise(name: str, threads: int, turns: Sequence[Turn], reference: Sequence[Turn], floor_ms: float) -> Row:
     """Medians and spreads of one engine's turns; ratios to the reference's turn in the same round."""
-    ratios = [other.further_ms / own.further_ms for own, other in zip(turns, reference, strict=False)]
+    pairs = list(zip(turns, reference, strict=False))
     return Row(
         name,
         threads,
         Spread.of(turn.first_ms for turn in turns),
         Spread.of(turn.further_ms for turn in turns),
         Spread.of(turn.sentence_ms for turn in turns),
-        Spread.of(ratios) if ratios else None,
+        Spread.of(other.further_ms / own.further_ms for own, other in pairs) if pairs else None,
+        Spread.of(other.sentence_ms / own.sentence_ms for own, other in pairs) if pairs else None,
         floor_ms,
         list(turns),
     )

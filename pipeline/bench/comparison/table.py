@@ -55,7 +55,16 @@ machine, from its caches where they fit. Load and memory are a fresh process's, 
 def _speed(results: Results, threads: int) -> Table:
     table = Table(box=box.MARKDOWN)
     table.add_column(f"{threads} thread{'s' * (threads > 1)}")
-    for name in ("first token, ms", "further token, ms", "floor, ms", "tokens/s", f"times {REFERENCE}", "sentence, ms"):
+    columns = (
+        "first token, ms",
+        "further token, ms",
+        "floor, ms",
+        "tokens/s",
+        f"times {REFERENCE}",
+        "sentence, ms",
+        "times",
+    )
+    for name in columns:
         table.add_column(name, justify="right", no_wrap=True)
     for row in results.rows:
         if row.threads == threads:
@@ -67,6 +76,7 @@ def _speed(results: Results, threads: int) -> Table:
                 f"{1000 / row.further_ms.median:.0f}",
                 _spread(row.ratio, 2) if row.ratio else "-",
                 f"{row.sentence_ms.median:.0f}",
+                f"{row.sentence_ratio.median:.2f}" if row.sentence_ratio else "-",
             )
     return table
 

@@ -49,6 +49,7 @@ def test_ratios_are_taken_round_by_round() -> None:
     row = summarise("own", 1, own, other, 0.5)
     assert row.further_ms == Spread(1.5, 1, 2)
     assert row.ratio == Spread(3.5, 3, 4)
+    assert row.sentence_ratio == Spread(1, 1, 1)
     assert summarise("own", 1, own, [], 0.5).ratio is None
 
 
