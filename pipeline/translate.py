@@ -1,129 +1,235 @@
-"""python -m pipeline.translate: recordings become subtitle files, as fast as the machine goes."""
+"""python -m pipeline.translate: recordings become subtitle files, as fast as the machine goes.
+
+Give files, or folders to be searched for recordings. Subtitles that are there already are left alone, and those that an
+interrupted run began are finished; --overwrite makes them anew.
+"""
 
 from __future__ import annotations
 
 import argparse
 import asyncio
-import os
+import sys
 import time
-from contextlib import aclosing
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, aclosing
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rich import box
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+from rich.text import Text
 
 from pipeline.audio.recording import Recording
 from pipeline.cli import main_program, report
 from pipeline.config import PipelineConfig
 from pipeline.errors import PipelineError, UsageError
 from pipeline.events import EndOfInput, Transcript
-from pipeline.live import add_model_arguments, configured
+from pipeline.journal import JournalSink, KnownSpeech, KnownTranslation, header
+from pipeline.live import add_bilingual_argument, add_model_arguments, configured
+from pipeline.recordings import Begin, Job, begin, plan
 from pipeline.subtitles.files import FORMATS, open_sinks, sink_makers
-from pipeline.subtitles.sink import write_all
+from pipeline.subtitles.sink import Sink, write_all
 from pipeline.worker import Worker
 
 if TYPE_CHECKING:
+    from pipeline.stats import PipelineStats
     from pipeline.translator import Models
 
 
 def arguments() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m pipeline.translate", description=__doc__)
-    parser.add_argument("audio", nargs="+", type=Path, metavar="AUDIO", help="recordings")
+    parser.add_argument("audio", nargs="+", type=Path, metavar="AUDIO", help="recordings, or folders that hold some")
     parser.add_argument(
-        "--output-dir", type=Path, required=True, metavar="D", help="where the subtitle files go; made if missing"
+        "--output-dir",
+        type=Path,
+        metavar="D",
+        help="where the subtitle files go, made if missing (default: beside each)",
     )
     parser.add_argument("--format", default="srt", metavar="F,…", help=f"any of {','.join(FORMATS)} (default: srt)")
+    parser.add_argument("--overwrite", action="store_true", help="make subtitles that are there already anew")
+    add_bilingual_argument(parser)
     add_model_arguments(parser)
     return parser
 
 
-def planned(options: argparse.Namespace) -> list[tuple[Path, dict[str, Path]]]:
-    """For each recording, the files to write: format → path.
+@dataclass
+class Result:
+    """What became of a job."""
+
+    job: Job
+    outcome: str = "not begun"
+    failed: bool = False
+    audio_s: float = 0.0
+    elapsed_s: float = 0.0
+    sentences: int = 0
+    outputs: dict[str, Path] = field(default_factory=dict)
+    """Format → path."""
+
+    def fail(self, error: PipelineError) -> None:
+        self.outcome, self.failed = "failed", True
+        report(error)
+
+    def count(self, stats: PipelineStats) -> None:
+        self.audio_s, self.sentences = stats.audio_s, stats.sentences
+        self.elapsed_s = time.perf_counter() - stats.started
+
+
+def formats(asked: str) -> list[str]:
+    """The formats in a comma-separated list, each once.
 
     Raises:
-        UsageError: an unknown format, a missing recording, or two recordings that would write the same file.
+        UsageError: one is not known.
     """
-    kinds = [kind.strip() for kind in options.format.split(",")]
+    kinds = list(dict.fromkeys(kind.strip() for kind in asked.split(",")))
     for kind in kinds:
         if kind not in FORMATS:
             raise UsageError(f"unknown format {kind!r}; allowed are {', '.join(FORMATS)}")
-    plan: dict[str, Path] = {}
-    for path in options.audio:
-        if not os.path.isfile(path):  # Path.is_file raises for a name that is too long
-            raise UsageError(f"no such file: {path}; give the paths of recordings")
-        if path.stem in plan:
-            raise UsageError(
-                f"{plan[path.stem]} and {path} would both write {path.stem}.{kinds[0]}; rename one or run them apart"
-            )
-        plan[path.stem] = path
-    return [(path, {kind: options.output_dir / f"{stem}.{kind}" for kind in kinds}) for stem, path in plan.items()]
+    return kinds
 
 
-async def translate_all(plan: list[tuple[Path, dict[str, Path]]], config: PipelineConfig) -> list[Path]:
-    """Translate every recording; returns those that failed. A failure ends its recording, not the others."""
+async def translate_all(results: Sequence[Result], config: PipelineConfig, *, overwrite: bool) -> None:
+    """Do every job, filling in the results. A failure ends its recording, not the others."""
+    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[done]}"), TimeRemainingColumn())
+    models: Models | None = None
+    with Progress(*columns, console=Console(stderr=True)) as progress:
+        for result in results:
+            try:
+                # Only now: another run may have been here while the ones before were translated.
+                how, outputs = begin(result.job, config, overwrite=overwrite)
+                if how is Begin.SKIP:
+                    result.outcome = "there already: left as it is, --overwrite makes it anew"
+                    continue
+                source = Recording(result.job.recording)
+            except PipelineError as error:
+                result.fail(error)
+                continue
+            models = models or await _loaded(config)
+            result.outcome, result.outputs = "interrupted", outputs
+            task = progress.add_task(source.path.name, total=source.duration_s, done="")
+            shown = partial(progress.update, task)
+            try:
+                await _translate_one(result, source, outputs, config, models, how, shown)
+                result.outcome = "finished" if how is Begin.RESUME else "done"
+            except PipelineError as error:
+                result.fail(error)
+
+
+async def _loaded(config: PipelineConfig) -> Models:
     from pipeline.translator import load_models
 
     loader = Worker("model loading")
-    models = await loader.run(partial(load_models, config))
-    loader.close()
-    failed: list[Path] = []
-    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[done]}"), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True)) as progress:
-        for path, outputs in plan:
-            task = progress.add_task(path.name, total=None, done="")
-            try:
-                await _translate_one(path, outputs, config, models, progress, task)
-            except PipelineError as error:
-                failed.append(path)
-                report(error)
-    return failed
+    try:
+        return await loader.run(partial(load_models, config))
+    finally:
+        loader.close()
 
 
 async def _translate_one(
-    path: Path, outputs: dict[str, Path], config: PipelineConfig, models: Models, progress: Progress, task: TaskID
+    result: Result,
+    source: Recording,
+    outputs: dict[str, Path],
+    config: PipelineConfig,
+    models: Models,
+    how: Begin,
+    shown: Callable[..., None],
 ) -> None:
     from pipeline.translator import SpeechTranslator
 
-    source = Recording(path)
-    progress.update(task, total=source.duration_s)
-    sinks = open_sinks(outputs, path, sink_makers(config.subtitles))
+    job, resume = result.job, how is Begin.RESUME
+    finished = False
     writer = Worker("subtitles")
-    done = 0.0
-    try:
+    with ExitStack() as stack:
+        sinks: list[Sink] = []
+        # Before the first cue is written it is in the journal: whatever happens then, the next run knows it.
+        journal = _opened(job, outputs, config, resume, sinks, stack)
+        if resume:
+            models = replace(
+                models,
+                recognizer=KnownSpeech(models.recognizer, job.journal),
+                translation=KnownTranslation(models.translation, job.journal),
+            )
+        stack.callback(writer.join, 1.0)  # no sink is closed while it is written to
+        stack.callback(writer.close)
         async with SpeechTranslator(config, models) as translator, aclosing(translator.run(source)) as events:
             async for event in events:
                 await writer.run(partial(write_all, sinks, event))
+                result.count(translator.stats)
                 if isinstance(event, Transcript | EndOfInput):
-                    done = event.end_s if isinstance(event, Transcript) else event.duration_s
-                    speed = done / max(1e-9, time.perf_counter() - translator.stats.started)
+                    done_s = event.end_s if isinstance(event, Transcript) else event.duration_s
                     length = f"{source.duration_s:.0f} s" if source.duration_s else "?"
-                    shown = f"{done:.0f} s of {length}, {speed:.1f} times real time"
-                    progress.update(task, completed=done, done=shown)
-        progress.update(task, total=done, completed=done)
-        progress.console.print(f"{path.name}: {translator.stats.summary()}", highlight=False)
-    finally:
-        writer.close()
-        writer.join(1.0)  # no sink is closed while it is written to
-        for sink in sinks:
-            sink.close()
+                    speed = done_s / max(1e-9, result.elapsed_s)
+                    shown(completed=done_s, done=f"{done_s:.0f} s of {length}, {speed:.1f} times real time")
+                finished = isinstance(event, EndOfInput)
+        shown(total=result.audio_s, completed=result.audio_s)
+    if finished:
+        journal.path.unlink(missing_ok=True)
+
+
+def _opened(
+    job: Job, outputs: dict[str, Path], config: PipelineConfig, resume: bool, sinks: list[Sink], stack: ExitStack
+) -> JournalSink:
+    """Open the journal, then the subtitle files; both go into ``sinks`` and are closed by ``stack``."""
+    _make(job.journal.parent)
+    journal = JournalSink(job.journal, header(job.recording, config, list(outputs)), resume=resume)
+    stack.callback(journal.close)
+    sinks.append(journal)
+    for sink in open_sinks(outputs, job.recording, sink_makers(config.subtitles, resume=True)):
+        stack.callback(sink.close)
+        sinks.append(sink)
+    return journal
+
+
+def _make(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(
+            f"cannot make the folder {folder} ({error.strerror}); choose another with --output-dir"
+        ) from error
+
+
+def summary(results: Sequence[Result]) -> Table:
+    """What became of each recording."""
+    table = Table(box=box.SIMPLE, pad_edge=False)
+    table.add_column("recording", overflow="fold")
+    for name in ("audio", "sentences", "times real time"):
+        table.add_column(name, justify="right")
+    table.add_column("outcome", overflow="fold")
+    for result in results:
+        numbers = ["", "", ""]
+        if result.audio_s:
+            speed = result.audio_s / max(1e-9, result.elapsed_s)
+            numbers = [f"{result.audio_s:.0f} s", str(result.sentences), f"{speed:.1f}"]
+        files = "".join(f"\n{path}" for path in result.outputs.values())
+        style = "red" if result.failed else "green" if result.outcome in ("done", "finished") else "yellow"
+        table.add_row(Text(str(result.job.recording)), *numbers, Text(result.outcome + files, style=style))
+    return table
 
 
 def run(argv: list[str]) -> int:
     options = arguments().parse_args(argv)
-    plan = planned(options)
     config = configured(options)
+    results = [Result(job) for job in plan(options.audio, formats(options.format), options.output_dir)]
+    if options.output_dir:
+        _make(options.output_dir)
+    interrupted = False
     try:
-        options.output_dir.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UsageError(
-            f"cannot make the folder {options.output_dir} ({error.strerror}); choose another with --output-dir"
-        ) from error
-    failed = asyncio.run(translate_all(plan, config))
-    for path, outputs in plan:
-        print(f"{path}: {'failed' if path in failed else ', '.join(map(str, outputs.values()))}")
-    return 1 if failed else 0
+        asyncio.run(translate_all(results, config, overwrite=options.overwrite))
+    except KeyboardInterrupt:
+        interrupted = True
+    # Where nobody looks at a terminal, paths stay in one piece.
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console.width = 200
+    console.print(summary(results))
+    if interrupted:
+        print("interrupted: the same command goes on from here", file=sys.stderr)
+        return 130
+    return 1 if any(result.failed for result in results) else 0
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from typing import cast
 
 import numpy as np
 
-from pipeline.asr.stage import AsrStage
+from pipeline.asr.stage import AsrStage, Recognizer
 from pipeline.asr.whisper import WhisperRecognizer, find_recognizer
 from pipeline.audio.source import CHUNK_SAMPLES, AudioSource, LiveSource
 from pipeline.config import PipelineConfig
@@ -34,8 +34,7 @@ from pipeline.events import (
 )
 from pipeline.nmt.compiled import find_translation_model
 from pipeline.nmt.load import load_translation_model
-from pipeline.nmt.model import MarianModel
-from pipeline.nmt.stage import NmtStage
+from pipeline.nmt.stage import NmtStage, TextTranslator
 from pipeline.overload import LoadControl
 from pipeline.stats import PipelineStats
 from pipeline.vad.stage import VadStage
@@ -49,8 +48,8 @@ _NOTICES = 256
 class Models:
     """Loaded models. Several translators may share them."""
 
-    recognizer: WhisperRecognizer
-    translation: MarianModel
+    recognizer: Recognizer
+    translation: TextTranslator
 
 
 def load_models(config: PipelineConfig) -> Models:

@@ -4,12 +4,22 @@ from __future__ import annotations
 
 import asyncio
 from functools import partial
+from typing import Protocol
 
-from pipeline.asr.whisper import WhisperRecognizer
+from pipeline.config import AsrConfig
 from pipeline.events import EndOfInput, SpeechSegment, Transcript
 from pipeline.overload import LoadControl, joined, joins
 from pipeline.stats import PipelineStats
 from pipeline.worker import Worker
+
+
+class Recognizer(Protocol):
+    """What the stage needs of one; see ``WhisperRecognizer``."""
+
+    @property
+    def config(self) -> AsrConfig: ...
+
+    def transcribe(self, segment: SpeechSegment, beam_size: int | None = None) -> Transcript: ...
 
 
 class AsrStage:
@@ -23,7 +33,7 @@ class AsrStage:
 
     def __init__(
         self,
-        recognizer: WhisperRecognizer,
+        recognizer: Recognizer,
         inbox: asyncio.Queue[SpeechSegment | EndOfInput],
         outbox: asyncio.Queue[Transcript | EndOfInput],
         stats: PipelineStats | None = None,

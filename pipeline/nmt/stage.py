@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
+from typing import Protocol
 
 from pipeline.events import Delta, EndOfInput, PipelineEvent, Transcript
 from pipeline.nmt.decoder import DecoderState
-from pipeline.nmt.model import MarianModel
+from pipeline.nmt.search import OnStart
 from pipeline.overload import LoadControl
 from pipeline.stats import PipelineStats
 from pipeline.worker import Worker
+
+
+class TextTranslator(Protocol):
+    """What the stage needs of one; see ``MarianModel``."""
+
+    def stream(
+        self, transcript: Transcript, target: str, on_start: OnStart | None = None, beams: int | None = None
+    ) -> Iterator[Delta]: ...
 
 
 class NmtStage:
@@ -24,7 +34,7 @@ class NmtStage:
 
     def __init__(
         self,
-        model: MarianModel,
+        model: TextTranslator,
         inbox: asyncio.Queue[Transcript | EndOfInput],
         outbox: asyncio.Queue[PipelineEvent],
         *,

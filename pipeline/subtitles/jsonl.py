@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from pipeline.events import Confidence, Delta, EndOfInput, PipelineEvent, Transcript
+from pipeline.events import Confidence, Delta, EndOfInput, PipelineEvent, Transcript, Word
 from pipeline.subtitles.cues import Cue, CueBuilder
 from pipeline.subtitles.rules import SubtitleRules
 from pipeline.subtitles.sink import BlockFile
@@ -59,7 +59,7 @@ def read_event(record: dict[str, Any]) -> Transcript | Delta | None:
     """The transcript or delta of a line that was written ``exact``; None for any other."""
     values = {key: value for key, value in record.items() if key != "type"}
     if record.get("type") == "transcript":
-        return Transcript(**values)
+        return Transcript(**values | {"words": tuple(Word(**word) for word in values.get("words", ()))})
     if record.get("type") != "delta":
         return None
     for key in ("sentence_confidence", "segment_confidence"):

@@ -34,6 +34,18 @@ else:
         return False
 
 
+def in_use(path: Path) -> bool:
+    """Whether another run is writing the file at ``path``."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY)
+    except OSError:  # not there, or not to be read: whoever opens it for writing says so
+        return False
+    try:
+        return stat.S_ISREG(os.fstat(descriptor).st_mode) and locked(descriptor)
+    finally:
+        os.close(descriptor)
+
+
 class Sink(Protocol):
     """Receives every event of a run in order."""
 

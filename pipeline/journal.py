@@ -1,0 +1,162 @@
+"""A recording's journal: what a run has produced so far, beside its subtitle files, so that the next run goes on from there.
+
+It holds every event, exactly. A run that finds one cuts the recording into the same segments once more (the cheap part), takes the
+transcripts and translations of those that are done from the journal, and recognises only what is missing. So what was
+written stays as it was, and the files come out as those of a run that was never interrupted.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from pipeline.asr.stage import Recognizer
+from pipeline.config import AsrConfig, PipelineConfig
+from pipeline.errors import UsageError
+from pipeline.events import Delta, EndOfInput, PipelineEvent, SpeechSegment, Transcript
+from pipeline.nmt.search import OnStart
+from pipeline.nmt.stage import TextTranslator
+from pipeline.subtitles.jsonl import line, read_event
+from pipeline.subtitles.sink import BlockFile
+
+SUFFIX = ".unfinished.jsonl"
+_VERSION = 1
+# Of a recording so much of its beginning and its end is enough to know it again.
+_DIGEST_BYTES = 1 << 20
+# Keys that change how fast a run is, not what it gives.
+_OF_NO_EFFECT = {"threads", "cached_sentences"}
+
+
+def header(recording: Path, config: PipelineConfig, kinds: list[str]) -> dict[str, Any]:
+    """What a journal begins with: a run may go on with it if its own is the same.
+
+    Raises:
+        UsageError: the recording cannot be read.
+    """
+    settings = {
+        f"{section}.{key}": value
+        for section in ("languages", "vad", "asr", "nmt", "subtitles")
+        for key, value in dataclasses.asdict(getattr(config, section)).items()
+        if key not in _OF_NO_EFFECT
+    }
+    return {"type": "journal", "version": _VERSION, "recording": _digest(recording), "formats": kinds, **settings}
+
+
+def read_header(path: Path) -> dict[str, Any] | None:
+    """The header of the journal at ``path``; None where there is none, or not a whole one."""
+    try:
+        with path.open("rb") as file:
+            first = file.readline()
+        found = json.loads(first) if first.endswith(b"\n") else None
+    except (FileNotFoundError, ValueError):
+        return None
+    except OSError as error:
+        raise UsageError(f"cannot read {path} ({error.strerror}); check its permissions") from error
+    return found if isinstance(found, dict) and found.get("type") == "journal" else None
+
+
+def difference(found: dict[str, Any], wanted: dict[str, Any]) -> str | None:
+    """What keeps a run from going on with a journal, in words; None if nothing does."""
+    for key, value in wanted.items():
+        if found.get(key) != value:
+            if key == "recording":
+                return "from another recording of this name"
+            return f"with {key} = {found.get(key)!r}, which is now {value!r}"
+    return None
+
+
+class JournalSink:
+    """Writes the events of a run; one that ``resume``s another goes through its events again first."""
+
+    def __init__(self, path: Path, header: dict[str, Any], *, resume: bool) -> None:
+        self.path = path
+        self._file = BlockFile(path, json.dumps(header, ensure_ascii=False) + "\n", resume=resume)
+
+    def write(self, event: PipelineEvent) -> None:
+        if isinstance(event, Transcript | Delta | EndOfInput):
+            self._file.append(line(event, exact=True))
+
+    def close(self) -> None:
+        self._file.close()
+
+
+class KnownSpeech:
+    """A recogniser that knows what a journal holds; the rest it leaves to another one."""
+
+    def __init__(self, recognizer: Recognizer, journal: Path) -> None:
+        self._recognizer, self._journal = recognizer, journal
+        self._known = (event for event in _events(journal) if isinstance(event, Transcript))
+
+    @property
+    def config(self) -> AsrConfig:
+        return self._recognizer.config
+
+    def transcribe(self, segment: SpeechSegment, beam_size: int | None = None) -> Transcript:
+        known = next(self._known, None)
+        if known is None:
+            return self._recognizer.transcribe(segment, beam_size)
+        if (known.segment_id, known.start_s, known.end_s) != (segment.id, segment.start_s, segment.end_s):
+            raise UsageError(
+                f"{self._journal} has a segment from {known.start_s:.2f} to {known.end_s:.2f} s where this run finds one "
+                f"from {segment.start_s:.2f} to {segment.end_s:.2f} s; it is another version's: begin again with --overwrite"
+            )
+        return known
+
+
+class KnownTranslation:
+    """A translator that knows what a journal holds, up to the last whole sentence; the rest it leaves to another one."""
+
+    def __init__(self, translation: TextTranslator, journal: Path) -> None:
+        self._translation = translation
+        self._known = (event for event in _events(journal) if isinstance(event, Delta))
+        self._next = next(self._known, None)
+
+    def stream(
+        self, transcript: Transcript, target: str, on_start: OnStart | None = None, beams: int | None = None
+    ) -> Iterator[Delta]:
+        known = self._sentences(transcript.segment_id)
+        yield from known
+        if known and known[-1].final:
+            return
+        done = known[-1].sentence + 1 if known else 0
+        for delta in self._translation.stream(transcript, target, on_start, beams):
+            if delta.sentence >= done:
+                yield delta
+
+    def _sentences(self, segment_id: int) -> list[Delta]:
+        """The deltas of a segment's whole sentences."""
+        whole: list[Delta] = []
+        sentence: list[Delta] = []
+        while self._next is not None and self._next.segment_id == segment_id:
+            sentence.append(self._next)
+            if self._next.end_of_sentence:
+                whole += sentence
+                sentence = []
+            self._next = next(self._known, None)
+        return whole
+
+
+def _events(path: Path) -> Iterator[Transcript | Delta]:
+    """What the journal holds now, read as it is asked for; a line that a killed run did not finish is left out."""
+    left = path.stat().st_size
+    with path.open("rb") as file:
+        while (text := file.readline(left)).endswith(b"\n"):
+            left -= len(text)
+            if (event := read_event(json.loads(text))) is not None:
+                yield event
+
+
+def _digest(recording: Path) -> str:
+    try:
+        with recording.open("rb") as file:
+            found = hashlib.blake2b(file.read(_DIGEST_BYTES), digest_size=16)
+            size = file.seek(0, 2)
+            file.seek(max(0, size - _DIGEST_BYTES))
+            found.update(file.read(_DIGEST_BYTES))
+    except OSError as error:
+        raise UsageError(f"{recording} cannot be read ({error.strerror}); check its permissions") from error
+    return f"{size}-{found.hexdigest()}"

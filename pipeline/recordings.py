@@ -1,0 +1,116 @@
+"""Which recordings a run translates, and what is to be done about each: which files to write, what is there already."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+
+from pipeline import journal
+from pipeline.config import PipelineConfig
+from pipeline.errors import UsageError
+from pipeline.subtitles.sink import in_use
+
+# What counts as a recording in a folder; a file that is named is one whatever its name. FFmpeg reads them all.
+_AUDIO = "aac ac3 aif aifc aiff amr ape au caf flac m4a m4b mka mp2 mp3 oga ogg opus ra spx tta voc w64 wav wma wv"
+_VIDEO = "3g2 3gp asf avi divx f4v flv m2ts m4v mkv mov mp4 mpeg mpg mts mxf ogv rm ts vob webm wmv"
+SUFFIXES = frozenset(f".{name}" for name in (_AUDIO + " " + _VIDEO).split())
+
+
+class Begin(Enum):
+    """How the work on a recording begins."""
+
+    NEW = "new"
+    RESUME = "resume"
+    SKIP = "skip"
+
+
+@dataclass(frozen=True)
+class Job:
+    """A recording and the subtitle files to be made of it."""
+
+    recording: Path
+    outputs: dict[str, Path]
+    """Format → path."""
+    journal: Path
+
+
+def find_recordings(named: Sequence[Path]) -> list[tuple[Path, Path]]:
+    """Each recording once, with the folder that it is to be placed in, relative to the output folder: that which it lies
+    in below a folder that was named. Folders are searched through; hidden files and folders are left out.
+
+    Raises:
+        UsageError: nothing there, or a folder without recordings.
+    """
+    found: dict[Path, tuple[Path, Path]] = {}
+    for path in named:
+        if os.path.isdir(path):
+            inside = sorted(_inside(path))
+            if not inside:
+                raise UsageError(f"{path} holds no recordings; their names end in {', '.join(sorted(SUFFIXES))}")
+            for recording in inside:
+                found.setdefault(recording.resolve(), (recording, recording.parent.relative_to(path)))
+        elif os.path.isfile(path):  # Path.is_file raises for a name that is too long
+            found.setdefault(path.resolve(), (path, Path()))
+        else:
+            raise UsageError(f"no such file: {path}; give the paths of recordings or of folders that hold some")
+    return list(found.values())
+
+
+def _inside(folder: Path) -> Iterator[Path]:
+    for here, folders, files in os.walk(folder):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        for name in files:
+            if not name.startswith(".") and Path(name).suffix.lower() in SUFFIXES:
+                yield Path(here) / name
+
+
+def plan(named: Sequence[Path], kinds: Sequence[str], output_dir: Path | None) -> list[Job]:
+    """What to make of each recording; without ``output_dir``, beside it.
+
+    Raises:
+        UsageError: see ``find_recordings``; two recordings that would write the same file; a file that another run is
+            writing.
+    """
+    jobs: dict[Path, Job] = {}
+    for recording, below in find_recordings(named):
+        base = (output_dir / below if output_dir else recording.parent) / recording.stem
+        # Path.with_suffix would take the end of "talk.2024" for a suffix.
+        outputs = {kind: base.with_name(f"{base.name}.{kind}") for kind in kinds}
+        if base in jobs:
+            raise UsageError(
+                f"{jobs[base].recording} and {recording} would both write {outputs[kinds[0]]}; rename one or run them apart"
+            )
+        jobs[base] = Job(recording, outputs, base.with_name(base.name + journal.SUFFIX))
+    for job in jobs.values():
+        for path in (job.journal, *job.outputs.values()):
+            if in_use(path):
+                raise UsageError(f"{path} is being written by another run; wait for its end, or choose another folder")
+    return list(jobs.values())
+
+
+def begin(job: Job, config: PipelineConfig, *, overwrite: bool) -> tuple[Begin, dict[str, Path]]:
+    """How to begin with a job now, and which files to write: what is there already stays as it is, and what an
+    interrupted run began is finished, unless it is to be overwritten.
+
+    Raises:
+        UsageError: what an interrupted run began cannot be finished by this one.
+    """
+    begun = journal.read_header(job.journal)
+    if overwrite:
+        return Begin.NEW, job.outputs
+    if begun is None:
+        missing = {kind: path for kind, path in job.outputs.items() if not path.exists()}
+        return (Begin.NEW if missing else Begin.SKIP), missing
+    kinds = [kind for kind in begun.get("formats", ()) if isinstance(kind, str)]
+    problem = journal.difference(begun, journal.header(job.recording, config, kinds))
+    if problem is None and not set(job.outputs) <= set(kinds):
+        problem = f"with --format {','.join(kinds)}"
+    if problem is not None:
+        raise UsageError(
+            f"{job.journal} was begun {problem}; finish it as it was begun, or begin again with --overwrite"
+        )
+    stem = job.journal.name.removesuffix(journal.SUFFIX)
+    return Begin.RESUME, {kind: job.journal.with_name(f"{stem}.{kind}") for kind in kinds}

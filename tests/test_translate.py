@@ -1,0 +1,389 @@
+"""Recordings become subtitle files: what is found, what is left alone, what goes on after an interruption."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import av
+import numpy as np
+import pytest
+import srt
+from av.audio.frame import AudioFrame
+
+from pipeline import Delta, Models, PipelineConfig, Transcript, translate
+from pipeline.bench.probe import resident_mb
+from pipeline.errors import UsageError
+from pipeline.events import Samples, SpeechSegment
+from pipeline.journal import SUFFIX
+from pipeline.recordings import find_recordings, plan
+from pipeline.subtitles.sink import BlockFile
+from tests.conftest import EXAMPLES, PHRASES, read_wav, spoken_texts
+from tests.test_cli import command
+
+KINDS = "srt,vtt,ass,jsonl,txt"
+COUNT = len(spoken_texts()["phrases"])
+_HEARD: dict[bytes, Transcript] = {}
+"""What the demo's recogniser made of each sound, so that many tests of one recording take it once."""
+
+
+class FaultError(Exception):
+    """Stands for a fault in a stage."""
+
+
+class Counting:
+    """The demo models; counts what they do, and fails at a given sentence or token."""
+
+    def __init__(self, models: Models, fail_at_segment: int = -1, fail_at_token: int = -1) -> None:
+        self.models, self.config = models, models.recognizer.config
+        self.segments = self.tokens = 0
+        self.fail_at_segment, self.fail_at_token = fail_at_segment, fail_at_token
+
+    def transcribe(self, segment: SpeechSegment, beam_size: int | None = None) -> Transcript:
+        if self.segments == self.fail_at_segment:
+            raise FaultError
+        self.segments += 1
+        sound = segment.samples.tobytes()
+        if sound not in _HEARD:
+            _HEARD[sound] = self.models.recognizer.transcribe(segment, beam_size)
+        return replace(_HEARD[sound], segment_id=segment.id)
+
+    def stream(self, *arguments: Any) -> Iterator[Delta]:
+        for delta in self.models.translation.stream(*arguments):
+            if self.tokens == self.fail_at_token:
+                raise FaultError
+            self.tokens += 1
+            yield delta
+
+
+@pytest.fixture
+def translated(
+    tmp_path: Path, demo_models: Models, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Any:
+    """Runs the command in this process with the demo models, which may fail; returns status, output and counts."""
+
+    def run(*arguments: str | Path, **failures: int) -> tuple[int, str, Counting]:
+        counting = Counting(demo_models, **failures)
+
+        async def loaded(config: PipelineConfig) -> Models:
+            return replace(demo_models, recognizer=counting, translation=counting)
+
+        monkeypatch.setattr(translate, "_loaded", loaded)
+        status = translate.run([*map(str, arguments), "--config", "demo"])
+        printed = capsys.readouterr()
+        return status, printed.out + printed.err, counting
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory, demo_models: Models) -> dict[str, bytes]:
+    """What an uninterrupted run writes for the phrases: suffix → content."""
+    folder = tmp_path_factory.mktemp("whole")
+    patch = pytest.MonkeyPatch()
+
+    async def loaded(config: PipelineConfig) -> Models:
+        return demo_models
+
+    with patch.context() as context:
+        context.setattr(translate, "_loaded", loaded)
+        assert translate.run([str(PHRASES), "--output-dir", str(folder), "--format", KINDS, "--config", "demo"]) == 0
+    return {path.suffix: path.read_bytes() for path in folder.iterdir()}
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {path.suffix: path.read_bytes() for path in folder.glob("phrases.*") if not path.name.endswith(SUFFIX)}
+
+
+def finished(journal: Path | None) -> tuple[int, int]:
+    """Transcripts, and tokens of whole sentences, that a journal holds."""
+    lines = journal.read_text("utf-8").splitlines() if journal else []
+    records = [json.loads(line) for line in lines]
+    deltas = [record for record in records if record["type"] == "delta"]
+    whole = max((n for n, delta in enumerate(deltas, 1) if delta["end_of_sentence"]), default=0)
+    return sum(record["type"] == "transcript" for record in records), whole
+
+
+@pytest.mark.parametrize(
+    "failures",
+    [
+        {"fail_at_segment": 0},
+        {"fail_at_segment": 3},
+        {"fail_at_token": 0},
+        {"fail_at_token": 17},
+        {"fail_at_token": 30},
+    ],
+    ids=str,
+)
+def test_a_run_goes_on_where_the_one_before_failed(
+    translated: Any, tmp_path: Path, whole: dict[str, bytes], failures: dict[str, int]
+) -> None:
+    arguments = (PHRASES, "--output-dir", tmp_path, "--format", KINDS)
+    status, said, _ = translated(*arguments, **failures)
+    assert status == 1
+    assert "stage failed" in said
+    for suffix, content in files(tmp_path).items():
+        assert whole[suffix].startswith(content)
+    transcripts, tokens = finished(next(tmp_path.glob(f"*{SUFFIX}"), None))
+    status, said, second = translated(*arguments)
+    assert status == 0, said
+    assert files(tmp_path) == whole
+    assert not list(tmp_path.glob(f"*{SUFFIX}"))
+    # Nothing that was finished is done again.
+    assert second.segments == COUNT - transcripts
+    assert second.tokens == sum(b'"type": "delta"' in line for line in whole[".jsonl"].splitlines()) - tokens
+
+
+def test_subtitles_that_are_there_are_left_alone_and_said(
+    translated: Any, tmp_path: Path, whole: dict[str, bytes]
+) -> None:
+    (tmp_path / "phrases.srt").write_text("precious")
+    status, said, counting = translated(PHRASES, "--output-dir", tmp_path)
+    assert (status, counting.segments) == (0, 0)
+    assert "there already" in said
+    assert (tmp_path / "phrases.srt").read_text() == "precious"
+    # A format that is missing is made beside it.
+    status, _, counting = translated(PHRASES, "--output-dir", tmp_path, "--format", "srt,txt")
+    assert (status, counting.segments) == (0, COUNT)
+    assert (tmp_path / "phrases.srt").read_text() == "precious"
+    assert (tmp_path / "phrases.txt").read_bytes() == whole[".txt"]
+    status, _, _ = translated(PHRASES, "--output-dir", tmp_path, "--overwrite")
+    assert status == 0
+    assert (tmp_path / "phrases.srt").read_bytes() == whole[".srt"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--bilingual",), "was begun with subtitles.bilingual = False, which is now True"),
+        (("--format", "srt,vtt"), "was begun with --format srt"),
+    ],
+)
+def test_what_was_begun_otherwise_is_not_mixed(
+    translated: Any, tmp_path: Path, arguments: tuple[str, ...], message: str
+) -> None:
+    translated(PHRASES, "--output-dir", tmp_path, fail_at_segment=2)
+    before = (tmp_path / "phrases.srt").read_bytes()
+    status, said, _ = translated(PHRASES, "--output-dir", tmp_path, *arguments)
+    assert status == 1
+    assert message in said
+    assert "--overwrite" in said
+    assert (tmp_path / "phrases.srt").read_bytes() == before
+    status, said, counting = translated(PHRASES, "--output-dir", tmp_path, "--overwrite", *arguments)
+    assert (status, counting.segments) == (0, COUNT), said
+
+
+def test_another_recording_of_the_same_name_does_not_go_on(translated: Any, tmp_path: Path) -> None:
+    translated(PHRASES, "--output-dir", tmp_path, fail_at_segment=2)
+    other = tmp_path / "other" / "phrases.wav"
+    other.parent.mkdir()
+    other.write_bytes((EXAMPLES / "travel.wav").read_bytes())
+    status, said, _ = translated(other, "--output-dir", tmp_path)
+    assert status == 1
+    assert "was begun from another recording of this name" in said
+
+
+def test_a_failure_does_not_keep_others_from_their_subtitles(translated: Any, tmp_path: Path) -> None:
+    broken = tmp_path / "broken.wav"
+    broken.write_text("no audio")
+    silent = tmp_path / "silent.wav"
+    save(silent, np.zeros(16_000, np.int16))
+    status, said, _ = translated(broken, silent, PHRASES, "--output-dir", tmp_path / "out")
+    assert status == 1
+    rows = [line for line in said.splitlines() if ".wav" in line and "error" not in line]
+    assert re.findall(r"\b(done|failed)\b", "".join(rows)) == ["failed", "done", "done"]
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["phrases.srt", "silent.srt"]
+    assert len(list(srt.parse((tmp_path / "out" / "phrases.srt").read_text("utf-8")))) == COUNT
+    assert (tmp_path / "out" / "silent.srt").read_text() == ""
+
+
+def save(path: Path, samples: Samples, rate: int = 16_000, codec: str | None = None) -> None:
+    """Encode as the suffix says."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with av.open(str(path), "w") as container:
+        stream = container.add_stream(codec or container.default_audio_codec, rate=rate)
+        resampler = av.AudioResampler(format=stream.format, layout=stream.layout, rate=rate, frame_size=1024)
+        for start in range(0, len(samples), 16_000):
+            frame = AudioFrame.from_ndarray(samples[None, start : start + 16_000], format="s16", layout="mono")
+            frame.sample_rate = 16_000
+            for part in resampler.resample(frame):
+                container.mux(stream.encode(part))
+        for part in resampler.resample(None):
+            container.mux(stream.encode(part))
+        container.mux(stream.encode(None))
+
+
+def test_folders_are_searched_and_mirrored(tmp_path: Path) -> None:
+    folder = tmp_path / "talks"
+    for name in ("b.MP4", "a.wav", "2024/day 1/c.opus", "2024/notes.txt", ".hidden.wav", ".trash/d.wav", "2024/e.srt"):
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+    found = find_recordings([folder, folder / "a.wav"])
+    assert [(str(path.relative_to(folder)), str(below)) for path, below in found] == [
+        ("2024/day 1/c.opus", "2024/day 1"),
+        ("a.wav", "."),
+        ("b.MP4", "."),
+    ]
+    jobs = plan([folder], ["srt"], tmp_path / "out")
+    assert [str(job.outputs["srt"].relative_to(tmp_path / "out")) for job in jobs] == [
+        "2024/day 1/c.srt",
+        "a.srt",
+        "b.srt",
+    ]
+    beside = plan([folder], ["srt"], None)
+    assert beside[0].outputs["srt"] == folder / "2024" / "day 1" / "c.srt"
+    (folder / "a.mp3").touch()
+    with pytest.raises(UsageError, match=r"a\.mp3 and .*a\.wav would both write .*a\.srt; rename one"):
+        plan([folder], ["srt"], None)
+    (folder / "empty").mkdir()
+    with pytest.raises(UsageError, match="holds no recordings; their names end in"):
+        find_recordings([folder / "empty"])
+    with pytest.raises(UsageError, match=r"no such file: .*nowhere"):
+        find_recordings([tmp_path / "nowhere"])
+
+
+@pytest.mark.parametrize("name", ["a.mp3", "b.m4a", "c.mkv", "d.flac", "e.opus", "f.talk.2024.mov", "g.webm"])
+def test_any_container_is_read(translated: Any, tmp_path: Path, name: str) -> None:
+    speech = read_wav(EXAMPLES / "travel.wav")[: 16_000 * 4]
+    save(tmp_path / name, speech, 48_000)
+    status, said, _ = translated(tmp_path)
+    assert status == 0, said
+    (cue,) = srt.parse((tmp_path / name).with_suffix(".srt").read_text("utf-8"))
+    assert cue.content == "去柏林的火车几点出发？"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no locks there that leave a file readable")
+def test_two_runs_never_write_the_same_subtitles(translated: Any, tmp_path: Path) -> None:
+    other = BlockFile(tmp_path / f"phrases{SUFFIX}", "the other run's")
+    with pytest.raises(UsageError, match=r"is being written by another run; wait for its end"):
+        translated(PHRASES, "--output-dir", tmp_path)
+    other.close()
+    other = BlockFile(tmp_path / "phrases.srt")
+    with pytest.raises(UsageError, match=r"phrases\.srt is being written by another run"):
+        translated(PHRASES, "--output-dir", tmp_path, "--overwrite")
+    other.close()
+
+
+def started(folder: Path, *arguments: str | Path, kinds: str = KINDS) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        command("translate", *(arguments or (PHRASES,)), "--output-dir", folder, "--format", kinds, "--config", "demo"),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+
+
+def first_cue_written(process: subprocess.Popen[bytes], folder: Path) -> None:
+    while process.poll() is None and not any(path.stat().st_size for path in folder.glob("*.srt")):
+        time.sleep(0.01)
+
+
+def test_an_interrupt_keeps_what_is_done_and_says_how_to_go_on(tmp_path: Path, whole: dict[str, bytes]) -> None:
+    process = started(tmp_path)
+    first_cue_written(process, tmp_path)
+    process.send_signal(signal.SIGINT)
+    out, error = process.communicate(timeout=60)
+    assert process.returncode == 130, error.decode()
+    assert "Traceback" not in error.decode()
+    assert "the same command goes on from here" in error.decode()
+    assert "interrupted" in out.decode()
+    assert 0 < len(files(tmp_path)[".srt"]) < len(whole[".srt"])
+    process = started(tmp_path)
+    assert process.wait(timeout=120) == 0
+    assert "finished" in process.communicate()[0].decode()
+    assert files(tmp_path) == whole
+
+
+def test_a_full_disk_is_said_and_the_next_run_goes_on(tmp_path: Path, whole: dict[str, bytes]) -> None:
+    """A limit on the size of files stands for the disk."""
+    limited = f"ulimit -f 4; exec {' '.join(map(str, command('translate', PHRASES)))} --output-dir {tmp_path} --format {KINDS} --config demo"
+    done = subprocess.run(["bash", "-c", limited], capture_output=True, timeout=120, check=False)
+    assert done.returncode == 1
+    assert "File too large" in done.stderr.decode()
+    assert "Traceback" not in done.stderr.decode()
+    for suffix, content in files(tmp_path).items():
+        assert whole[suffix].startswith(content)
+    assert started(tmp_path).wait(timeout=120) == 0
+    assert files(tmp_path) == whole
+
+
+def test_closed_output_loses_nothing(tmp_path: Path, whole: dict[str, bytes]) -> None:
+    shell = " ".join(
+        map(str, command("translate", PHRASES, "--output-dir", tmp_path, "--format", KINDS, "--config", "demo"))
+    )
+    done = subprocess.run(["bash", "-c", shell + " >&- 2>&-"], timeout=120, check=False)
+    assert done.returncode in (0, 1)
+    assert files(tmp_path) == whole
+
+
+@pytest.mark.slow
+def test_killed_at_twenty_random_moments_it_comes_out_as_if_never_killed(tmp_path: Path) -> None:
+    """Most runs are killed so and so many bytes after where the one before was, some as they start."""
+    recording = tmp_path / "talk.wav"
+    save(recording, np.concatenate([read_wav(EXAMPLES / "travel.wav"), read_wav(EXAMPLES / "meeting.wav")] * 4))
+    whole = tmp_path / "whole"
+    assert started(whole, recording).wait(timeout=300) == 0
+    wanted = {path.suffix: path.read_bytes() for path in whole.iterdir()}
+    folder = tmp_path / "killed"
+    journal = folder / f"talk{SUFFIX}"
+    moments = random.Random(11)
+    before: dict[Path, bytes] = {}
+    for n in range(20):
+        size = journal.stat().st_size if journal.exists() else 0
+        process = started(folder, recording)
+        if n % 5 == 4:
+            time.sleep(moments.uniform(0, 3))
+        else:
+            moment = size + moments.randrange(1, 12_000)
+            while process.poll() is None and not (journal.exists() and journal.stat().st_size >= moment):
+                time.sleep(0.001)
+        process.kill()
+        process.communicate()
+        for path, content in before.items():
+            assert path.read_bytes().startswith(content), path
+        for path in folder.glob("talk.*"):
+            if path != journal:
+                before[path] = path.read_bytes()
+                assert wanted[path.suffix].startswith(before[path])
+        print(f"kill {n + 1}:", before.get(folder / "talk.srt", b"").count(b"-->"), "of", wanted[".srt"].count(b"-->"))
+    assert wanted[".srt"] != before[folder / "talk.srt"] != b""
+    assert started(folder, recording).wait(timeout=300) == 0
+    assert {path.suffix: path.read_bytes() for path in folder.iterdir()} == wanted
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="resident memory is read from /proc")
+def test_memory_does_not_grow_with_the_recording(
+    tmp_path: Path, demo_config: PipelineConfig, demo_models: Models, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Half an hour, a fifth of it speech; the samples alone would be 58 MB."""
+    minute = np.concatenate([read_wav(EXAMPLES / "travel.wav")[: 16_000 * 12], np.zeros(16_000 * 48, np.int16)])
+    save(tmp_path / "long.flac", np.tile(minute, 30))
+    sizes: list[float] = []
+
+    async def loaded(config: PipelineConfig) -> Models:
+        return demo_models
+
+    def count(self: translate.Result, stats: Any) -> None:
+        if stats.audio_s >= 300 * (len(sizes) + 1):
+            sizes.append(resident_mb())
+
+    monkeypatch.setattr(translate, "_loaded", loaded)
+    monkeypatch.setattr(translate.Result, "count", count)
+    (job,) = plan([tmp_path], KINDS.split(","), None)
+    result = translate.Result(job)
+    asyncio.run(translate.translate_all([result], demo_config, overwrite=False))
+    assert result.outcome == "done"
+    print("MB after each five minutes of audio:", [round(size) for size in sizes])
+    assert len(sizes) >= 5
+    assert sizes[-1] - sizes[1] < 6
