@@ -39,6 +39,15 @@ def arguments() -> argparse.ArgumentParser:
     compiled.add_argument(
         "--sample", type=Path, metavar="FILE", help="text to measure with: a sentence a line, a tab, its translation"
     )
+    compiled.add_argument(
+        "--shortlist", type=Path, metavar="FILE", help="target-language text: keep only its most frequent pieces"
+    )
+    compiled.add_argument(
+        "--shortlist-size", type=int, default=8192, metavar="N", help="of how many output rows at most (default: 8192)"
+    )
+    compiled.add_argument(
+        "--alignment", type=_layer_and_head, metavar="LAYER:HEAD", help="give out this head's cross-attention, too"
+    )
     compiled.add_argument("--report", action="store_true", help="print size, agreement with fp32 and speed")
     compiled.set_defaults(run=run_compile)
     inspect = commands.add_parser("inspect", help="say what a model directory holds and whether it will run")
@@ -47,6 +56,13 @@ def arguments() -> argparse.ArgumentParser:
     inspect.add_argument("--json", action="store_true", help="the report as JSON")
     inspect.set_defaults(run=run_inspect)
     return parser
+
+
+def _layer_and_head(text: str) -> tuple[int, int]:
+    layer, colon, head = text.partition(":")
+    if not (colon and layer.isdecimal() and head.isdecimal()):
+        raise argparse.ArgumentTypeError(f"{text!r} is no LAYER:HEAD, such as 5:0")
+    return int(layer), int(head)
 
 
 def run_list(options: argparse.Namespace) -> int:
@@ -87,7 +103,14 @@ def run_compile(options: argparse.Namespace) -> int:
 
     with progress_bar() as progress:
         report = compile_model(
-            options.source, options.destination, weights=options.weights, sample=options.sample, progress=progress
+            options.source,
+            options.destination,
+            weights=options.weights,
+            sample=options.sample,
+            shortlist=options.shortlist,
+            shortlist_size=options.shortlist_size,
+            alignment=options.alignment,
+            progress=progress,
         )
     if options.report:
         Console().print(as_table(report))

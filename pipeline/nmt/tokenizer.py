@@ -5,7 +5,8 @@ from __future__ import annotations
 import codecs
 import json
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -78,6 +79,19 @@ class MarianTokenizer:
         """Every id that stands for a piece of target.spm, and the special tokens: what target sentences consist of."""
         pieces = {self._target.id_to_piece(index) for index in range(len(self._target))}
         return {index for index, piece in self._pieces.items() if piece in pieces} | self._special
+
+    @property
+    def target_characters(self) -> set[int]:
+        """Ids of target pieces that are one character or one byte: with them any word can be spelled."""
+        return {
+            i for i in self.target_ids if len(self._pieces[i].strip(_SPACE)) < 2 or _BYTE.fullmatch(self._pieces[i])
+        }
+
+    def target_frequencies(self, lines: Iterable[str]) -> Counter[int]:
+        """How often each target id stands in ``lines`` of the target language."""
+        ids = {piece: index for index, piece in self._pieces.items()}
+        pieces = (piece for line in lines for piece in self._target.encode(line, out_type=str))
+        return Counter(ids[piece] for piece in pieces if piece in ids)
 
     def pseudo_text(self, sentences: int, seed: int = 0) -> list[str]:
         """Lines of 4 to 16 source pieces, drawn by the tokenizer's own probabilities: text where none is at hand."""

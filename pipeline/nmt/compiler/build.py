@@ -6,18 +6,20 @@ import contextlib
 import json
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import onnx
 
 from pipeline.errors import ModelError, UsageError
+from pipeline.nmt.compiler.calibrate import input_moments
 from pipeline.nmt.compiler.checkpoint import Checkpoint
 from pipeline.nmt.compiler.graph import Precision
-from pipeline.nmt.compiler.measure import Comparison, Sample, Translated, compare, translate_sample
+from pipeline.nmt.compiler.measure import Comparison, Translated, compare, translate_sample
 from pipeline.nmt.compiler.network import Precisions, Vocabulary, build_encoder, build_step
+from pipeline.nmt.compiler.quantize import Moment
+from pipeline.nmt.compiler.sample import SHIPPED, Sample, read_lines, read_sample
 from pipeline.nmt.compiler.source import read_checkpoint
 from pipeline.nmt.model import MarianModel
 from pipeline.nmt.settings import integer
@@ -27,16 +29,17 @@ from pipeline.progress import Progress
 _P = Precision
 PRESETS = {
     "fp32": Precisions(encoder=_P.FP32, decoder=_P.FP32, output=_P.FP32, embedding=_P.FP32),
-    "int8": Precisions(encoder=_P.INT8_ROWS, decoder=_P.INT8, output=_P.INT8, embedding=_P.INT8),
+    "int8": Precisions(encoder=_P.INT8_ROWS, decoder=_P.INT8, output=_P.INT4, embedding=_P.INT8),
     "int4": Precisions(encoder=_P.INT8_ROWS, decoder=_P.INT4, output=_P.INT4, embedding=_P.INT8),
 }
-"""What ``--weights`` may name, besides ``auto``."""
-SAMPLES = ("sample.tsv", "sample.txt")
-"""Names under which a directory may ship text to measure with; see ``read_sample``."""
+"""What ``weights`` may name, besides "auto". The output's best rows are computed again in the embedding's precision, so
+that its 4 bits change no choice."""
+SHORTLIST_SIZE = 8192
+"""Output rows kept at most by a shortlist."""
 # ``auto`` takes the fastest that loses at most so much chrF on the sample.
 _MOST_CHRF_LOSS = 0.3
 # Sentences of made-up text where no sample is given.
-_PSEUDO_SENTENCES = 40
+_PSEUDO_SENTENCES = 80
 # A sentence of made-up text may never end.
 _SAMPLE_TOKENS = 64
 
@@ -56,6 +59,7 @@ class CompileReport:
     """What ``compile_model`` did."""
 
     origin: str
+    """What was read; see ``Checkpoint``."""
     weights: str
     """The precision taken."""
     rows: int
@@ -65,6 +69,7 @@ class CompileReport:
     candidates: tuple[Candidate, ...]
     """Each precision that was measured, the one taken among them."""
     sample_sentences: int
+    """Sentences that were measured with."""
     sample_is_made_up: bool
     """True where no text was given, and lines were drawn from the source vocabulary."""
 
@@ -75,6 +80,9 @@ def compile_model(
     *,
     weights: str = "auto",
     sample: Path | None = None,
+    shortlist: Path | None = None,
+    shortlist_size: int = SHORTLIST_SIZE,
+    alignment: tuple[int, int] | None = None,
     progress: Progress | None = None,
 ) -> CompileReport:
     """Read the Marian model in ``source`` and write it to ``destination`` in the streaming layout.
@@ -85,68 +93,101 @@ def compile_model(
         destination: a new or empty directory; it appears under this name when everything in it is done.
         weights: "fp32", "int8", "int4", or "auto": the fastest that stays within 0.3 chrF of fp32 on the sample, and int8
             where there is no sample: made-up text tells nothing of quality.
-        sample: lines of source text, each with its translation after a tab or none with one. Without it, ``sample.tsv``
-            or ``sample.txt`` of the source directory.
+        sample: lines of source text, each with its translation after a tab or none with one. Half of it is measured
+            with; 4-bit rounding is fitted to the other half. Without it, ``sample.tsv`` or ``sample.txt`` of ``source``.
+        shortlist: text in the target language. Of the output rows only the pieces that are most frequent in it are kept,
+            ``shortlist_size`` at most, with all that spell a single character. Faster, and what is left out can't come.
+        alignment: (layer, head) of the decoder's cross-attention to give out with every step.
 
     Raises:
-        UsageError: ``destination`` is not empty, ``weights`` is unknown, or ``sample`` has no such lines.
+        UsageError: ``destination`` is not empty, or an argument cannot be meant.
         ModelError: the checkpoint cannot be read or built, or ``destination`` cannot be written.
     """
-    say: Progress = progress or (lambda _doing, _done: None)
     if weights not in (*PRESETS, "auto"):
         raise UsageError(f"weights are {', '.join(PRESETS)} or auto, not {weights!r}")
-    shipped = (source / name for name in SAMPLES)
+    shipped = (source / name for name in SHIPPED)
     file = sample or next((path for path in shipped if path.is_file()), None)
     given = read_sample(file) if file else None
+    frequent = read_lines(shortlist, "shortlist") if shortlist else None
     with _new_directory(destination) as work:
-        say("reading the checkpoint", 0.0)
-        checkpoint = read_checkpoint(source)
-        everything = Vocabulary(
-            np.arange(checkpoint.architecture.source_vocabulary), np.arange(checkpoint.architecture.target_vocabulary)
-        )
-        whole = _write(checkpoint, everything, "fp32", work / "whole", say)
-        text = given or Sample(tuple(whole.tokenizer.pseudo_text(_PSEUDO_SENTENCES)), ())
-        fp32 = _translate(whole, text, "fp32, whole vocabulary", say)
-        vocabulary = _reachable(whole, everything, fp32)
+        compiler = _Compiler(source, work, alignment, progress or (lambda _doing, _done: None))
+        whole = compiler.write("fp32", compiler.everything, "whole", tapped=True)
+        text = given or Sample(tuple(whole.tokenizer.pseudo_text(_PSEUDO_SENTENCES)), made_up=True)
+        fitted, measured = text.halves() if len(text.sources) > 1 else (text, text)
+        tuned, fp32 = compiler.translate(whole, fitted, "fp32"), compiler.translate(whole, measured, "fp32")
+        vocabulary = _reachable(whole, compiler.everything, (*tuned.ids, *fp32.ids))
+        if frequent is not None:
+            vocabulary = _shortlisted(whole, vocabulary, frequent, shortlist_size)
+        if weights != "fp32":
+            compiler.calibrate(whole, fitted, tuned)
         del whole
         shutil.rmtree(work / "whole")
         found: dict[str, Candidate] = {}
-        names = (weights,) if weights != "auto" else tuple(PRESETS) if given else ("int8",)
-        for name in names:
-            model = _write(checkpoint, vocabulary, name, work / name, say)
-            compared = compare(_translate(model, text, name, say), fp32, text)
+        for name in (weights,) if weights != "auto" else ("int8",) if text.made_up else PRESETS:
+            model = compiler.write(name, vocabulary, name)
+            compared = compare(compiler.translate(model, measured, name), fp32, measured)
             size = sum(path.stat().st_size for path in (work / name).glob("*.onnx")) / 1e6
             found[name] = Candidate(name, size, compared)
         taken = _fastest(found)
         shutil.move(work / taken, work / "done")
     return CompileReport(
-        origin=checkpoint.origin,
+        origin=compiler.checkpoint.origin,
         weights=taken,
         rows=len(vocabulary.target),
-        vocabulary=checkpoint.architecture.target_vocabulary,
+        vocabulary=len(compiler.everything.target),
         candidates=tuple(found.values()),
-        sample_sentences=len(text.sources),
-        sample_is_made_up=given is None,
+        sample_sentences=len(measured.sources),
+        sample_is_made_up=text.made_up,
     )
 
 
-def read_sample(path: Path) -> Sample:
-    """Read lines of source text, each with its translation after a tab or none with one.
+class _Compiler:
+    """A checkpoint, and the directories made of it in a folder to work in."""
 
-    Raises:
-        UsageError: no such file, no text, or translations for some lines only.
-    """
-    try:
-        lines = [line.split("\t") for line in path.read_text("utf-8").splitlines() if line.strip()]
-    except (OSError, ValueError) as error:
-        raise UsageError(f"the sample {path} cannot be read as UTF-8 text: {error}") from None
-    widths = {len(line) for line in lines}
-    if widths not in ({1}, {2}):
-        raise UsageError(
-            f"the sample {path} has {len(lines)} lines; expected at least one, and either all of them text alone or all "
-            "of them text, a tab and its translation"
+    def __init__(self, source: Path, work: Path, alignment: tuple[int, int] | None, say: Progress) -> None:
+        self._work, self._say, self._alignment = work, say, alignment
+        self._moments: Mapping[str, Moment] = {}
+        say("reading the checkpoint", 0.0)
+        self.checkpoint: Checkpoint = read_checkpoint(source)
+        a = self.checkpoint.architecture
+        if alignment and not (0 <= alignment[0] < a.decoder_layers and 0 <= alignment[1] < a.decoder_heads):
+            raise UsageError(
+                f"the alignment is layer {alignment[0]}, head {alignment[1]}; the decoder has {a.decoder_layers} layers of "
+                f"{a.decoder_heads} heads, counted from 0"
+            )
+        self.everything = Vocabulary(np.arange(a.source_vocabulary), np.arange(a.target_vocabulary))
+
+    def write(self, preset: str, vocabulary: Vocabulary, name: str, *, tapped: bool = False) -> MarianModel:
+        """Build one precision in the folder ``name`` and load it."""
+        folder, precisions, doing = self._work / name, PRESETS[preset], f"building {preset}"
+        self._say(doing, 0.0)
+        folder.mkdir()
+        for file, content in self.checkpoint.files.items():
+            (folder / file).write_bytes(content)
+        config = dict(self.checkpoint.config)
+        (folder / "config.json").write_text(json.dumps(config, indent=2) + "\n", "utf-8")
+        pad = integer(config, "pad_token_id", MarianTokenizer.load(folder).pad_token, folder)
+        encoder = build_encoder(self.checkpoint, vocabulary, precisions)
+        (folder / "encoder.onnx").write_bytes(encoder.SerializeToString())
+        self._say(doing, 0.3)
+        step = build_step(
+            *(self.checkpoint, vocabulary, precisions, pad, self._moments), alignment=self._alignment, tapped=tapped
         )
-    return Sample(tuple(line[0] for line in lines), tuple(line[1] for line in lines if len(line) == 2))
+        (folder / "step.onnx").write_bytes(step.SerializeToString())
+        self._say(doing, 1.0)
+        return MarianModel.load(folder, max_tokens=_SAMPLE_TOKENS)
+
+    def translate(self, model: MarianModel, sample: Sample, name: str) -> Translated:
+        return translate_sample(model, sample, lambda done: self._say(f"translating the sample, {name}", done))
+
+    def calibrate(self, model: MarianModel, sample: Sample, translated: Translated) -> None:
+        """Learn from fp32 what the decoder's layers are fed; what is written from now on is fitted to it."""
+        start = model.generation.start_token
+        fed = [(source, (start, *ids[:-1])) for source, ids in zip(translated.sources, translated.ids, strict=True)]
+        folder = self._work / "whole"
+        self._moments = input_moments(
+            folder / "encoder.onnx", folder / "step.onnx", fed, lambda done: self._say("calibrating", done)
+        )
 
 
 @contextlib.contextmanager
@@ -172,39 +213,29 @@ def _new_directory(destination: Path) -> Iterator[Path]:
         shutil.rmtree(work, ignore_errors=True)
 
 
-def _write(checkpoint: Checkpoint, vocabulary: Vocabulary, name: str, folder: Path, say: Progress) -> MarianModel:
-    """Build one precision in ``folder`` and load it."""
-    folder.mkdir()
-    for file, content in checkpoint.files.items():
-        (folder / file).write_bytes(content)
-    (folder / "config.json").write_text(json.dumps(dict(checkpoint.config), indent=2) + "\n", "utf-8")
-    precisions = PRESETS[name]
-    say(f"building {name}", 0.0)
-    _save(build_encoder(checkpoint, vocabulary, precisions), folder / "encoder.onnx")
-    say(f"building {name}", 0.5)
-    pad = integer(dict(checkpoint.config), "pad_token_id", MarianTokenizer.load(folder).pad_token, folder)
-    _save(build_step(checkpoint, vocabulary, precisions, pad), folder / "step.onnx")
-    say(f"building {name}", 1.0)
-    return MarianModel.load(folder, max_tokens=_SAMPLE_TOKENS)
-
-
-def _save(model: onnx.ModelProto, path: Path) -> None:
-    path.write_bytes(model.SerializeToString())
-
-
-def _translate(model: MarianModel, sample: Sample, name: str, say: Progress) -> Translated:
-    return translate_sample(model, sample, lambda done: say(f"translating the sample: {name}", done))
-
-
-def _reachable(model: MarianModel, everything: Vocabulary, fp32: Translated) -> Vocabulary:
-    """The ids that this model's tokenizer and its target sentences consist of; all target ids where the sample has
-    others."""
-    generation = model.generation
-    settings = {generation.start_token, generation.end_token, generation.pad_token, generation.forced_begin_token}
-    target = model.tokenizer.target_ids | {token for token in settings if token is not None}
-    if not {token for ids in fp32.ids for token in ids} <= target:
+def _reachable(model: MarianModel, everything: Vocabulary, translations: tuple[tuple[int, ...], ...]) -> Vocabulary:
+    """The ids that this model's tokenizer and its target sentences consist of; all target ids where ``translations``
+    hold others."""
+    target = model.tokenizer.target_ids | _special(model)
+    if not {token for ids in translations for token in ids} <= target:
         target = set(everything.target.tolist())
     return Vocabulary(np.array(sorted(model.tokenizer.source_ids)), np.array(sorted(target)))
+
+
+def _shortlisted(model: MarianModel, vocabulary: Vocabulary, lines: list[str], size: int) -> Vocabulary:
+    kept = _special(model) | model.tokenizer.target_characters
+    for token, _ in model.tokenizer.target_frequencies(lines).most_common():
+        if len(kept) >= size:
+            break
+        kept.add(token)
+    return Vocabulary(vocabulary.source, np.array(sorted(kept & set(vocabulary.target.tolist()))))
+
+
+def _special(model: MarianModel) -> set[int]:
+    """Ids that the search feeds or ends with."""
+    g = model.generation
+    found = (g.start_token, g.end_token, g.pad_token, g.forced_begin_token, g.forced_end_token)
+    return {token for token in found if token is not None}
 
 
 def _fastest(found: dict[str, Candidate]) -> str:

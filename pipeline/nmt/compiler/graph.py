@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import Enum
 from typing import Any
 
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 from onnx import helper, numpy_helper
 
 from pipeline.nmt.compiler.checkpoint import Array
-from pipeline.nmt.compiler.quantize import block_size, quantize_blocks, quantize_channels
+from pipeline.nmt.compiler.quantize import Moment, block_size, quantize_blocks, quantize_channels
 
 # Readable by every ONNX Runtime that pyproject.toml allows; newer onnx packages would write what those refuse.
 IR_VERSION = 9
@@ -40,8 +41,11 @@ class Precision(Enum):
 class GraphBuilder:
     """Collects the nodes and initialisers of one graph."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, moments: Mapping[str, Moment] | None = None) -> None:
         self._name = name
+        self._moments = moments or {}
+        self.linear_inputs: dict[str, str] = {}
+        """Linear layer → what it is fed."""
         self._nodes: list[onnx.NodeProto] = []
         self._initializers: dict[str, onnx.TensorProto] = {}
         self._inputs: list[onnx.ValueInfoProto] = []
@@ -72,6 +76,7 @@ class GraphBuilder:
 
     def linear(self, x: str, weight: Array, bias: Array | None, precision: Precision, name: str) -> str:
         """``x`` [1, T, columns] times ``weight`` [rows, columns] transposed, plus ``bias`` [rows]: [1, T, rows]."""
+        self.linear_inputs[name] = x
         bias_name = "" if bias is None else self.constant(f"{name}.bias", bias)
         if precision is Precision.FP32:
             product = self.node("MatMul", x, self.constant(f"{name}.weight", weight.T), name=f"{name}.product")
@@ -84,24 +89,19 @@ class GraphBuilder:
                 self.constant(f"{name}.zero_points", np.zeros(len(scales), np.int8)),
             )
             return self.node("DynamicQuantizeMatMul", x, *quantised, bias_name, name=name, domain=CONTRIB)
-        packed, block_scales = quantize_blocks(weight, precision.bits)
+        packed, block_scales = quantize_blocks(
+            weight, precision.bits, self._moments.get(name) if precision is Precision.INT4 else None
+        )
         parts = (self.constant(f"{name}.weight", packed), self.constant(f"{name}.scales", block_scales.reshape(-1)))
-        return self.block_product(x, *parts, bias_name, weight.shape, precision.bits, name)
-
-    def block_product(
-        self, x: str, values: str, scales: str, bias: str, shape: tuple[int, ...], bits: int, name: str
-    ) -> str:
-        """``linear`` over block-quantised initialisers that are there already."""
-        rows, columns = shape
         return self.node(
             "MatMulNBits",
-            *(x, values, scales, "", "", bias) if bias else (x, values, scales),
+            *((x, *parts, "", "", bias_name) if bias_name else (x, *parts)),
             name=name,
             domain=CONTRIB,
-            K=columns,
-            N=rows,
-            bits=bits,
-            block_size=block_size(columns, bits),
+            K=weight.shape[1],
+            N=weight.shape[0],
+            bits=precision.bits,
+            block_size=block_size(weight.shape[1]),
             accuracy_level=_ACCURACY_LEVEL,
         )
 

@@ -8,24 +8,19 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from pipeline.nmt.compiler.chrf import chrf
+from pipeline.nmt.compiler.sample import Sample
 from pipeline.nmt.model import MarianModel
 from pipeline.nmt.search import greedy
-
-
-@dataclass(frozen=True)
-class Sample:
-    """Text to measure with."""
-
-    sources: tuple[str, ...]
-    references: tuple[str, ...]
-    """A translation of each; none where there are none, and fp32's stand for them."""
 
 
 @dataclass(frozen=True)
 class Translated:
     """What a model made of a sample."""
 
+    sources: tuple[tuple[int, ...], ...]
+    """Source ids."""
     ids: tuple[tuple[int, ...], ...]
+    """Target ids, without the start token."""
     texts: tuple[str, ...]
     token_ms: float
     """Median of each sentence's processor time a token after its first."""
@@ -46,6 +41,7 @@ class Comparison:
 
 def translate_sample(model: MarianModel, sample: Sample, progress: Callable[[float], None]) -> Translated:
     """Translate greedily, one sentence after another."""
+    sources: list[tuple[int, ...]] = []
     ids: list[tuple[int, ...]] = []
     texts: list[str] = []
     times: list[float] = []
@@ -60,10 +56,11 @@ def translate_sample(model: MarianModel, sample: Sample, progress: Callable[[flo
             marks.append(time.process_time())
         if len(marks) > 1:
             times.append((marks[-1] - marks[0]) / (len(marks) - 1))
+        sources.append(tuple(encoded))
         ids.append(tuple(tokens))
         texts.append(model.tokenizer.decode(tokens))
         progress((number + 1) / len(sample.sources))
-    return Translated(tuple(ids), tuple(texts), 1000 * statistics.median(times) if times else 0.0)
+    return Translated(tuple(sources), tuple(ids), tuple(texts), 1000 * statistics.median(times) if times else 0.0)
 
 
 def compare(found: Translated, fp32: Translated, sample: Sample) -> Comparison:

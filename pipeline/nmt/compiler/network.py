@@ -20,10 +20,12 @@ from numpy.typing import NDArray
 from pipeline.nmt.compiler.assemble import sinusoids
 from pipeline.nmt.compiler.checkpoint import Architecture, Array, Checkpoint
 from pipeline.nmt.compiler.graph import CONTRIB, GraphBuilder, Precision
-from pipeline.nmt.compiler.quantize import quantize_blocks
+from pipeline.nmt.compiler.quantize import Moment, quantize_blocks
 
 # torch.nn.LayerNorm's default, which Marian models in transformers use.
 _EPSILON = 1e-5
+# Rows of the output projection that are computed again where its weights are few bits.
+_RESCORED = 32
 
 
 @dataclass(frozen=True)
@@ -112,7 +114,16 @@ def build_encoder(checkpoint: Checkpoint, vocabulary: Vocabulary, precisions: Pr
     return g.build(_metadata(checkpoint, precisions))
 
 
-def build_step(checkpoint: Checkpoint, vocabulary: Vocabulary, precisions: Precisions, pad: int) -> onnx.ModelProto:
+def build_step(
+    checkpoint: Checkpoint,
+    vocabulary: Vocabulary,
+    precisions: Precisions,
+    pad: int,
+    moments: Mapping[str, Moment] | None = None,
+    *,
+    alignment: tuple[int, int] | None = None,
+    tapped: bool = False,
+) -> onnx.ModelProto:
     """The decoder: T new tokens after those whose KV stands in the buffers.
 
     Inputs: ``input_ids`` [1, T] and ``position_ids`` [1, T] int64; ``seqlens_k`` [1] int32, positions with the new ones,
@@ -123,11 +134,16 @@ def build_step(checkpoint: Checkpoint, vocabulary: Vocabulary, precisions: Preci
     Outputs: ``token`` [1] int64, the most probable that is not ``pad``, and ``log_probability`` [1] of it; ``logits``
     [1, rows], ``pad``'s minus infinity; ``output_ids`` [rows], the id of each; for each layer ``present.{layer}.decoder.{key,value}``, which may be bound to the
     past's own buffers and are then extended in place.
+
+    ``alignment``, a (layer, head), adds the output ``alignment`` [1, T, S]: where that head of cross-attention looks.
+
+    ``moments`` of the inputs of linear layers, by name, make 4-bit weights better; see ``quantize_blocks``. ``tapped``
+    makes what each linear layer is fed one more output, named in the metadata, to take them from.
     """
     a, w = checkpoint.architecture, _whole_heads(checkpoint)
     head_dim = head_size(a)
     scale = (a.d_model // a.decoder_heads) ** -0.5
-    g = GraphBuilder("step")
+    g = GraphBuilder("step", moments)
     ids = g.input("input_ids", np.int64, [1, "new"])
     positions = g.input("position_ids", np.int64, [1, "new"])
     lengths = (g.input("seqlens_k", np.int32, [1]), g.input("total_sequence_length", np.int32, [1]))
@@ -166,6 +182,8 @@ def build_step(checkpoint: Checkpoint, vocabulary: Vocabulary, precisions: Preci
         ]
         name = f"{prefix}.encoder_attn.q_proj"
         query = g.linear(x, w[f"{name}.weight"], w[f"{name}.bias"], precisions.decoder, name)
+        if alignment is not None and alignment[0] == layer:
+            _align(g, query, cross[0], alignment[1], (a.decoder_heads, head_dim), scale)
         attended = g.node(
             "MultiHeadAttention",
             query,
@@ -185,31 +203,76 @@ def build_step(checkpoint: Checkpoint, vocabulary: Vocabulary, precisions: Preci
             precisions.decoder,
         )
         x = _feed_forward(g, x, w, prefix, a.activation, precisions.decoder)
-    _choose(g, x, checkpoint, vocabulary, precisions.output, pad)
-    return g.build(_metadata(checkpoint, precisions) | {"vocabulary": str(a.target_vocabulary), "pad_token": str(pad)})
+    _choose(g, x, checkpoint, vocabulary, precisions, pad)
+    metadata = _metadata(checkpoint, precisions) | {"vocabulary": str(a.target_vocabulary), "pad_token": str(pad)}
+    if tapped:
+        for tensor in dict.fromkeys(g.linear_inputs.values()):
+            g.output(tensor, np.float32, [1, "new", "width"] if tensor != "final" else [1, "width"])
+        metadata["linear_inputs"] = json.dumps(g.linear_inputs)
+    return g.build(metadata)
+
+
+def _align(g: GraphBuilder, query: str, key: str, head: int, shape: tuple[int, int], scale: float) -> None:
+    """One head's cross-attention as an output."""
+    index = g.constant("alignment.head", np.array(head, np.int64))
+    by_head = g.constant("alignment.shape", np.array([1, -1, *shape], np.int64))
+    split = g.node("Reshape", query, by_head, name="alignment.split")
+    looking = g.node("Gather", split, index, name="alignment.query", axis=2)
+    seen = g.node("Gather", key, index, name="alignment.key", axis=1)
+    scores = g.node("FusedMatMul", looking, seen, name="alignment.scores", domain=CONTRIB, transB=1, alpha=scale)
+    g.output(g.node("Softmax", scores, name="alignment", axis=-1), np.float32, [1, "new", "source"])
 
 
 def _choose(
-    g: GraphBuilder, x: str, checkpoint: Checkpoint, vocabulary: Vocabulary, precision: Precision, pad: int
+    g: GraphBuilder, x: str, checkpoint: Checkpoint, vocabulary: Vocabulary, precisions: Precisions, pad: int
 ) -> None:
     """The output projection, and the token and its log-probability that it gives."""
-    w, rows = checkpoint.weights, vocabulary.target
+    w, ids = checkpoint.weights, vocabulary.target
     last = g.node("Gather", x, g.constant("last", np.array(-1, np.int64)), name="final", axis=1)
-    bias = w["final_logits_bias"][rows].copy()
-    bias[rows == pad] = -np.inf  # the pad row scores 0 whatever is said: unmasked, it wins now and then
-    logits = g.linear(last, w["lm_head.weight"][rows], bias, precision, "logits")
+    bias = w["final_logits_bias"][ids].copy()
+    bias[ids == pad] = -np.inf  # the pad row scores 0 whatever is said: unmasked, it wins now and then
+    rows = w["lm_head.weight"][ids]
+    one = g.constant("one", np.ones(1, np.int64))
     # TopK scans faster than ArgMax, and over logits: among log-probabilities, rounding could make a tie.
-    g.nodes("TopK", logits, g.constant("one", np.ones(1, np.int64)), outputs=["best_logit", "best"], axis=1)
-    row = g.node("Squeeze", "best", g.constant("second", np.ones(1, np.int64)), name="row_of_best")
-    g.node("Gather", g.constant("ids", rows), row, name="token")
+    if precisions.output is Precision.FP32:
+        logits = g.linear(last, rows, bias, precisions.output, "logits")
+        g.nodes("TopK", logits, one, outputs=["best_logit", "best"], axis=1)
+    else:
+        coarse = g.linear(last, rows, bias, precisions.output, "coarse_logits")
+        scores = _rescored(g, last, coarse, checkpoint, rows, precisions.embedding)
+        logits = g.node("ScatterElements", coarse, "candidates", scores, name="logits", axis=1)
+        g.nodes("TopK", scores, one, outputs=["best_logit", "best_candidate"], axis=1)
+        g.node("GatherElements", "candidates", "best_candidate", name="best", axis=1)
+    row = g.node("Squeeze", "best", one, name="row_of_best")
+    g.node("Gather", g.constant("ids", ids), row, name="token")
     g.node("Identity", "ids", name="output_ids")
     chances = g.node("LogSoftmax", logits, name="log_probabilities", axis=1)
     chance = g.node("GatherElements", chances, "best", name="best_log_probability", axis=1)
-    g.node("Squeeze", chance, "second", name="log_probability")
+    g.node("Squeeze", chance, one, name="log_probability")
     g.output("token", np.int64, [1])
     g.output("log_probability", np.float32, [1])
-    g.output("output_ids", np.int64, [len(rows)])
-    g.output("logits", np.float32, [1, len(rows)])
+    g.output("output_ids", np.int64, [len(ids)])
+    g.output("logits", np.float32, [1, len(ids)])
+
+
+def _rescored(
+    g: GraphBuilder, last: str, coarse: str, checkpoint: Checkpoint, rows: Array, precision: Precision
+) -> str:
+    """[1, candidates]: the best of the ``coarse`` logits, computed again from rows of higher precision."""
+    w, scale = checkpoint.weights, np.float32(checkpoint.architecture.embedding_scale)
+    table = "embedding"
+    if w["lm_head.weight"] is not w["decoder.embed_tokens.weight"]:
+        table = _table(g, "output", rows, scale, precision)
+    count = min(_RESCORED, len(rows))
+    g.nodes(
+        "TopK", coarse, g.constant("few", np.array([count], np.int64)), outputs=["coarse_best", "candidates"], axis=1
+    )
+    exact = _rows(g, table, "candidates", rows.shape[1], precision, "candidate")
+    unscaled = g.node("Mul", last, g.constant("unscale", np.array(1 / scale)), name="final_unscaled")
+    product = g.node("FusedMatMul", unscaled, exact, name="candidate_products", domain=CONTRIB, transB=1)
+    flat = g.node("Reshape", product, g.constant("one_row", np.array([1, -1], np.int64)), name="candidate_scores")
+    biases = g.node("Gather", "coarse_logits.bias", "candidates", name="candidate_biases")
+    return g.node("Add", flat, biases, name="rescored")
 
 
 def _embed(
@@ -218,16 +281,34 @@ def _embed(
     """Scaled embeddings [1, T, d_model] of ``ids``; an id that is not among ``known`` fails the run."""
     row_of = np.full(size, len(known), np.int32)
     row_of[known] = np.arange(len(known))
-    rows = g.node("Gather", g.constant("row_of", row_of), ids, name="row")
+    row = g.node("Gather", g.constant("row_of", row_of), ids, name="row")
+    table = _table(g, "embedding", weight[known], np.float32(a.embedding_scale), precision)
+    return _rows(g, table, row, a.d_model, precision, "embedded_id")
+
+
+def _table(g: GraphBuilder, name: str, weight: Array, scale: np.float32, precision: Precision) -> str:
+    """Rows of ``weight``, times ``scale``, to look up with ``_rows``."""
     if precision is Precision.FP32:
-        table = g.constant("embedding", weight[known] * np.float32(a.embedding_scale))
-        return g.node("Gather", table, rows, name="embedded_ids")
-    values, scales = quantize_blocks(weight[known], 8)
-    few = g.node("Cast", g.node("Gather", g.constant("embedding", values), rows, name="packed"), name="numbers", to=1)
-    centred = g.node("Sub", few, g.constant("middle", np.array(128, np.float32)), name="centred")
-    factors = g.constant("factors", (scales * np.float32(a.embedding_scale))[..., None])
-    scaled = g.node("Mul", centred, g.node("Gather", factors, rows, name="factor"), name="scaled")
-    return g.node("Reshape", scaled, g.constant("flat", np.array([1, -1, a.d_model], np.int64)), name="embedded_ids")
+        return g.constant(name, weight * scale)
+    values, scales = quantize_blocks(weight, 8)
+    g.constant(f"{name}.factors", (scales * scale)[..., None])
+    return g.constant(name, values)
+
+
+def _rows(g: GraphBuilder, table: str, row: str, width: int, precision: Precision, name: str) -> str:
+    """Rows [1, T, width] of a table by their numbers [1, T]."""
+    found = g.node("Gather", table, row, name=f"{name}.found")
+    if precision is Precision.FP32:
+        return found
+    centred = g.node(
+        "Sub",
+        g.node("Cast", found, name=f"{name}.cast", to=onnx.TensorProto.FLOAT),
+        g.constant(f"{name}.middle", np.array(128, np.float32)),
+        name=f"{name}.centred",
+    )
+    factors = g.node("Gather", f"{table}.factors", row, name=f"{name}.factors")
+    scaled = g.node("Mul", centred, factors, name=f"{name}.scaled")
+    return g.node("Reshape", scaled, g.constant(f"{name}.shape", np.array([1, -1, width], np.int64)), name=name)
 
 
 def _qkv(g: GraphBuilder, x: str, w: Mapping[str, Array], prefix: str, precision: Precision) -> str:
