@@ -15,6 +15,8 @@ from pipeline.nmt.decoder import Choice, Decoder, DecoderState, Logits, StepOutp
 from pipeline.nmt.layout import COMPILE_HINT, Layout
 from pipeline.nmt.session import told_as_ours
 
+ALIGNMENT = "alignment"
+"""The output that a graph compiled with an alignment head has besides."""
 # Positions that a sentence's buffers begin with; they double when they are full.
 _ROOM = 64
 
@@ -46,6 +48,7 @@ class _Memory:
             self.binding.bind_ortvalue_input(name, self._value(array))
         self.binding.bind_ortvalue_output("token", self._value(self.token))
         self.binding.bind_ortvalue_output("log_probability", self._value(self.log_probability))
+        self.alignment: NDArray[np.float32] | None = None
 
     @property
     def room(self) -> int:
@@ -68,6 +71,10 @@ class _Memory:
             self._ids, self._positions = np.zeros((1, len(tokens)), np.int64), np.zeros((1, len(tokens)), np.int64)
             self.binding.bind_ortvalue_input("input_ids", self._value(self._ids))
             self.binding.bind_ortvalue_input("position_ids", self._value(self._positions))
+            if ALIGNMENT in self._layout.first.outputs:
+                source = next(iter(self._encoder_kv.values())).shape()[2]
+                self.alignment = np.zeros((1, len(tokens), source), np.float32)
+                self.binding.bind_ortvalue_output(ALIGNMENT, self._value(self.alignment))
         self._ids[0] = tokens
         total = steps + len(tokens)
         self._positions[0] = np.arange(steps, total)
@@ -88,6 +95,15 @@ class StreamingState(DecoderState):
 
     memory: _Memory | None = None
 
+    @property
+    def alignment(self) -> NDArray[np.float32] | None:
+        """Where the last run's tokens looked in the source: [tokens, S], the weights of a token summing to 1; None where
+        the model was compiled without an alignment head."""
+        if self.memory is None or self.memory.alignment is None:
+            return None
+        weights: NDArray[np.float32] = self.memory.alignment[0].copy()
+        return weights
+
     def fork(self) -> StreamingState:
         """A state that goes on from here on its own: it shares encoder KV and gets a copy of decoder KV."""
         memory = self.memory.copied(self.memory.room, self.steps) if self.memory else None
@@ -107,9 +123,9 @@ class StreamingDecoder(Decoder):
             self._vocabulary, self._pad = int(said["vocabulary"]), int(said["pad_token"])
         except (KeyError, ValueError):
             raise ModelError(f"{layout.first.path} does not say its vocabulary and pad token; {COMPILE_HINT}") from None
-        self._output_ids = self._read_output_ids()
+        self.output_ids = self._read_output_ids()
         self._known = np.zeros(self._vocabulary, np.bool_)
-        self._known[self._output_ids] = True
+        self._known[self.output_ids] = True
 
     def _read_output_ids(self) -> NDArray[np.int64]:
         """The id of each row of scores, which a run of the start token over an empty source tells."""
@@ -151,7 +167,7 @@ class StreamingDecoder(Decoder):
     def _feed(self, state: DecoderState, tokens: tuple[int, ...]) -> StepOutput:
         memory = self._run_step(state, tokens, scores=True)
         scores = np.full(self._vocabulary, -np.inf, np.float32)
-        scores[self._output_ids] = memory.logits(len(self._output_ids))
+        scores[self.output_ids] = memory.logits(len(self.output_ids))
         return StepOutput(scores)
 
     def _run_step(self, state: DecoderState, tokens: tuple[int, ...], *, scores: bool) -> _Memory:
@@ -168,7 +184,7 @@ class StreamingDecoder(Decoder):
         state.memory = memory
         memory.feed(tokens, state.steps)
         if scores:
-            memory.logits(len(self._output_ids))
+            memory.logits(len(self.output_ids))
         with told_as_ours(self.layout.first.path, state.steps, state.options):
             self._first.run_with_iobinding(memory.binding, state.options)
         state.tokens += tokens

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import shutil
 import tempfile
@@ -96,13 +97,15 @@ def compile_model(
         sample: lines of source text, each with its translation after a tab or none with one. Half of it is measured
             with; 4-bit rounding is fitted to the other half. Without it, ``sample.tsv`` or ``sample.txt`` of ``source``.
         shortlist: text in the target language. Of the output rows only the pieces that are most frequent in it are kept,
-            ``shortlist_size`` at most, with all that spell a single character. Faster, and what is left out can't come.
+            and single characters while there is room, ``shortlist_size`` rows at most. Faster; what is left out can't come.
         alignment: (layer, head) of the decoder's cross-attention to give out with every step.
 
     Raises:
         UsageError: ``destination`` is not empty, or an argument cannot be meant.
         ModelError: the checkpoint cannot be read or built, or ``destination`` cannot be written.
     """
+    if shortlist_size < 16:
+        raise UsageError(f"a shortlist of {shortlist_size} rows holds no language; give at least 16")
     if weights not in (*PRESETS, "auto"):
         raise UsageError(f"weights are {', '.join(PRESETS)} or auto, not {weights!r}")
     shipped = (source / name for name in SHIPPED)
@@ -223,8 +226,9 @@ def _reachable(model: MarianModel, everything: Vocabulary, translations: tuple[t
 
 
 def _shortlisted(model: MarianModel, vocabulary: Vocabulary, lines: list[str], size: int) -> Vocabulary:
-    kept = _special(model) | model.tokenizer.target_characters
-    for token, _ in model.tokenizer.target_frequencies(lines).most_common():
+    kept = _special(model)
+    frequent = (token for token, _ in model.tokenizer.target_frequencies(lines).most_common())
+    for token in itertools.chain(frequent, sorted(model.tokenizer.target_characters)):
         if len(kept) >= size:
             break
         kept.add(token)

@@ -12,7 +12,8 @@ _BETA_SQUARED = 4
 
 def chrf(hypotheses: Sequence[str], references: Sequence[str]) -> float:
     """Corpus chrF2 from 0 to 100, spaces not counted; equals sacrebleu's ``CHRF().corpus_score``."""
-    scores: list[float] = []
+    precisions: list[float] = []
+    recalls: list[float] = []
     for order in range(1, _ORDER + 1):
         matched = guessed = expected = 0
         for hypothesis, reference in zip(hypotheses, references, strict=True):
@@ -21,10 +22,12 @@ def chrf(hypotheses: Sequence[str], references: Sequence[str]) -> float:
             guessed += ours.total() if theirs else 0  # as sacrebleu counts
             expected += theirs.total()
         if guessed and expected:
-            precision, recall = matched / guessed, matched / expected
-            weighted = _BETA_SQUARED * precision + recall
-            scores.append((1 + _BETA_SQUARED) * precision * recall / weighted if weighted else 0.0)
-    return 100 * sum(scores) / len(scores) if scores else 0.0
+            precisions.append(matched / guessed)
+            recalls.append(matched / expected)
+    if not any(precisions):
+        return 0.0
+    precision, recall = sum(precisions) / len(precisions), sum(recalls) / len(recalls)
+    return 100 * (1 + _BETA_SQUARED) * precision * recall / (_BETA_SQUARED * precision + recall)
 
 
 def _ngrams(text: str, order: int) -> Counter[str]:

@@ -90,7 +90,8 @@ def _scales(block: Array, middle: int) -> Array:
     if middle > 8:
         whole: Array = np.abs(largest) / np.float32(middle - 1)
         return whole
-    best, least = np.zeros_like(largest), np.full_like(largest, np.inf)
+    best: Array = np.zeros_like(largest)
+    least = np.full_like(largest, np.inf)
     for clip in _CLIPS:
         scales = (largest / -middle * clip).astype(np.float32)
         error = np.square(_rounded(block, scales, middle) * scales - block).sum(0)

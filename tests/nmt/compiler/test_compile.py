@@ -1,0 +1,209 @@
+"""python -m pipeline.models compile: what comes of a checkpoint, and what becomes of mistakes."""
+
+from __future__ import annotations
+
+import resource
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pipeline.errors import ModelError, UsageError
+from pipeline.nmt.compiler.build import compile_model
+from pipeline.nmt.model import MarianModel
+from pipeline.nmt.search import greedy
+from pipeline.nmt.streaming import StreamingDecoder, StreamingState
+from pipeline.nmt.tokenizer import MarianTokenizer
+from tests.conftest import ROOT, TINY, compiled_tiny, golden, make_model_dir
+
+
+@pytest.fixture(scope="module")
+def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Sentences with fp32's own translations: the loss of chrF is then 100 less the agreement."""
+    path = tmp_path_factory.mktemp("sample") / "sample.tsv"
+    path.write_text("".join(f"{row['source']}\t{row['text']}\n" for row in golden("tiny-marian")), "utf-8")
+    return path
+
+
+def command(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "pipeline.models", "compile", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+    )
+
+
+def test_the_command_compiles_and_reports(tmp_path: Path, sample: Path) -> None:
+    done = command(TINY, tmp_path / "out", "--weights", "int8", "--sample", sample, "--report")
+    assert done.returncode == 0, done.stderr
+    assert "int8 ← taken" in done.stdout
+    assert "46 sentences, beside fp32" in done.stdout
+    assert "int8, 501 of 878 output rows" in done.stdout
+    model = MarianModel.load(tmp_path / "out")
+    assert isinstance(model.decoder, StreamingDecoder)
+    assert model.translate("Where is the station?") == MarianModel.load(TINY).translate("Where is the station?")
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+@pytest.mark.parametrize(("weights", "least"), [("int8", 97), ("int4", 75)])
+def test_fewer_bits_mostly_agree_and_say_how_far(weights: str, least: float, sample: Path, tmp_path: Path) -> None:
+    report = compile_model(TINY, tmp_path / "out", weights=weights, sample=sample)
+    (candidate,) = report.candidates
+    print(f"{weights}: {candidate}")
+    assert candidate.weights == report.weights == weights
+    assert candidate.comparison.same_tokens >= least
+    model = MarianModel.load(tmp_path / "out", max_tokens=512)
+    rows = golden("tiny-marian")
+    same = [
+        [t.id for t in greedy(model.decoder, row["source_ids"], model.generation)] == row["target_ids"] for row in rows
+    ]
+    assert abs(100 * sum(same) / len(rows) - candidate.comparison.same_sentences) < 15  # of the other half, too
+
+
+def test_auto_takes_the_fastest_that_is_good_enough(sample: Path, tmp_path: Path) -> None:
+    report = compile_model(TINY, tmp_path / "out", sample=sample)
+    assert {candidate.weights for candidate in report.candidates} == {"fp32", "int8", "int4"}
+    good = [candidate for candidate in report.candidates if candidate.comparison.chrf_loss <= 0.3]
+    assert report.weights == min(good, key=lambda candidate: candidate.comparison.token_ms).weights
+    lossy = next(candidate for candidate in report.candidates if candidate.weights == "int4")
+    assert lossy not in good  # 4 bits are too few for a model this small
+
+
+def test_auto_without_text_takes_int8(tmp_path: Path) -> None:
+    report = compile_model(TINY, tmp_path / "out")
+    assert report.weights == "int8"
+    assert report.sample_is_made_up
+
+
+def test_a_sample_that_the_directory_ships_is_used(sample: Path, tmp_path: Path) -> None:
+    folder = make_model_dir(tmp_path / "model", "merged")
+    (folder / "sample.tsv").write_bytes(sample.read_bytes())
+    assert not compile_model(folder, tmp_path / "out", weights="fp32").sample_is_made_up
+
+
+def test_rows_are_what_target_sentences_can_hold() -> None:
+    tokenizer = MarianTokenizer.load(TINY)
+    decoder = MarianModel.load(compiled_tiny()).decoder
+    assert isinstance(decoder, StreamingDecoder)
+    assert set(decoder.output_ids.tolist()) == tokenizer.target_ids
+    assert {token for row in golden("tiny-marian") for token in row["target_ids"]} <= tokenizer.target_ids
+    assert len(tokenizer.target_ids) < tokenizer.target_size
+
+
+def test_rows_are_all_kept_where_a_translation_needs_another(
+    sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    needed = golden("tiny-marian")[0]["target_ids"][0]
+    spelled = MarianTokenizer.load(TINY).target_ids
+    monkeypatch.setattr(MarianTokenizer, "target_ids", spelled - {needed})
+    report = compile_model(TINY, tmp_path / "out", weights="fp32", sample=sample)
+    assert report.rows == report.vocabulary == 878
+
+
+def test_a_shortlist_keeps_the_most_frequent_rows(tmp_path: Path) -> None:
+    text = tmp_path / "target.txt"
+    text.write_text("\n".join(row["text"] for row in golden("tiny-marian")), "utf-8")
+    report = compile_model(TINY, tmp_path / "out", weights="fp32", shortlist=text, shortlist_size=200)
+    assert report.rows == 200
+    model = MarianModel.load(tmp_path / "out", max_tokens=60)
+    assert isinstance(model.decoder, StreamingDecoder)
+    kept = set(model.decoder.output_ids.tolist())
+    frequencies = model.tokenizer.target_frequencies(text.read_text("utf-8").splitlines())
+    assert {token for token, _ in frequencies.most_common(150)} <= kept
+    for row in golden("tiny-marian")[:10]:
+        assert {token.id for token in greedy(model.decoder, row["source_ids"], model.generation)} <= kept
+
+
+def test_an_alignment_head_says_where_each_token_looks(tmp_path: Path) -> None:
+    compile_model(TINY, tmp_path / "out", weights="fp32", alignment=(1, 2))
+    decoder = MarianModel.load(tmp_path / "out").decoder
+    row = golden("tiny-marian")[0]
+    together, one_by_one = decoder.encode(row["source_ids"]), decoder.encode(row["source_ids"])
+    assert isinstance(together, StreamingState)
+    assert isinstance(one_by_one, StreamingState)
+    assert together.alignment is None
+    tokens = [877, *row["target_ids"][:3]]
+    decoder.force(together, tokens[:1])
+    decoder.force(together, tokens[1:])
+    rows = []
+    for token in tokens:
+        decoder.step(one_by_one, token)
+        assert one_by_one.alignment is not None
+        rows.append(one_by_one.alignment)
+    weights = np.concatenate(rows)
+    assert weights.shape == (4, len(row["source_ids"]))
+    assert weights.sum(1) == pytest.approx(np.ones(4), abs=1e-5)
+    assert np.abs(weights[0] - weights[1]).max() > 0.01
+    assert together.alignment == pytest.approx(weights[1:], abs=1e-5)
+
+
+def test_scores_are_rescored_with_more_bits(tmp_path: Path) -> None:
+    """4-bit scores alone would be off by far more than 8-bit rows leave."""
+    compile_model(TINY, tmp_path / "out", weights="int8")
+    quantised, exact = MarianModel.load(tmp_path / "out").decoder, MarianModel.load(compiled_tiny()).decoder
+    row = golden("tiny-marian")[0]
+    scores = [decoder.step(decoder.encode(row["source_ids"]), 877).logits for decoder in (quantised, exact)]
+    best = np.argsort(-scores[1])[:10]
+    off = np.abs(scores[0] - scores[1])
+    finite = np.isfinite(scores[1])
+    assert off[best].max() < 0.5 * off[finite].max()
+    assert off[best].max() < 0.15
+
+
+BAD: dict[str, tuple[list[str], int, str]] = {
+    "weights": (["{tiny}", "{out}", "--weights", "int2"], 2, "invalid choice: 'int2'"),
+    "no such source": (["{tmp}/nothing", "{out}"], 1, "no such model directory"),
+    "not empty": (["{tiny}", "{full}"], 2, "is there already; give a new or an empty directory"),
+    "a file in the way": (["{tiny}", "{full}/file/out"], 1, "cannot write to"),
+    "no such sample": (["{tiny}", "{out}", "--sample", "{tmp}/nothing"], 2, "cannot be read as UTF-8 text"),
+    "ragged sample": (["{tiny}", "{out}", "--sample", "{full}/ragged"], 2, "has 2 lines of text; expected"),
+    "empty sample": (["{tiny}", "{out}", "--sample", "{full}/file"], 2, "has 0 lines of text; expected"),
+    "no such shortlist": (["{tiny}", "{out}", "--shortlist", "{tmp}/nothing"], 2, "the shortlist"),
+    "tiny shortlist": (["{tiny}", "{out}", "--shortlist", "{full}/ragged", "--shortlist-size", "3"], 2, "at least 16"),
+    "alignment": (["{tiny}", "{out}", "--alignment", "1"], 2, "is no LAYER:HEAD"),
+    "no such head": (["{tiny}", "{out}", "--alignment", "1:9"], 2, "2 layers of 4 heads, counted from 0"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_a_mistake_is_one_line_and_leaves_nothing(name: str, tmp_path: Path) -> None:
+    full = tmp_path / "full"
+    full.mkdir()
+    (full / "file").touch()
+    (full / "ragged").write_text("a\tb\nc\n")
+    arguments, status, message = BAD[name]
+    places = {"tiny": TINY, "out": tmp_path / "out", "full": full, "tmp": tmp_path}
+    done = command(*(argument.format(**places) for argument in arguments))
+    assert done.returncode == status
+    assert message in " ".join(done.stderr.split())
+    assert "Traceback" not in done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["full"]
+
+
+def test_a_full_disk_is_said_and_nothing_is_left(tmp_path: Path) -> None:
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, limits[1]))
+    try:
+        with pytest.raises(ModelError, match="could not be written: File too large; nothing was left there"):
+            compile_model(TINY, tmp_path / "out", weights="fp32")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_interrupt_leaves_nothing(tmp_path: Path) -> None:
+    def stop(doing: str, _done: float) -> None:
+        if doing == "translating the sample, fp32":
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        compile_model(TINY, tmp_path / "out", progress=stop)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_unknown_weights_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="fp32, int8, int4 or auto, not 'int2'"):
+        compile_model(TINY, tmp_path / "out", weights="int2")
