@@ -16,6 +16,7 @@ from pipeline.overload import OverloadOptions
 from pipeline.resources import CONFIGS, named_configs
 from pipeline.subtitles.rules import SubtitleRules, conflicts
 from pipeline.vad.endpointing import EndpointingOptions
+from pipeline.vad.gate import GateOptions
 
 
 @dataclass(frozen=True)
@@ -25,9 +26,11 @@ class LanguageConfig:
 
 
 @dataclass(frozen=True)
-class VadConfig(EndpointingOptions):
-    # webrtcvad's aggressiveness: 0 keeps the most, 3 filters the most.
-    mode: int = 2
+class VadConfig(EndpointingOptions, GateOptions):
+    # webrtcvad proposes and Silero confirms, or one of them alone; the thresholds are Silero's.
+    detector: str = "webrtc+silero"
+    # webrtcvad's aggressiveness: 0 keeps the most, 3 filters the most. Where Silero confirms, nothing should be missed.
+    mode: int = 0
 
 
 @dataclass(frozen=True)
@@ -95,7 +98,13 @@ class PipelineConfig:
 # What the types alone cannot say: (section, key) → (smallest, largest).
 _RANGES: dict[tuple[str, str], tuple[float, float]] = {
     ("vad", "mode"): (0, 3),
+    ("vad", "threshold"): (0.01, 0.99),
+    ("vad", "release_threshold"): (0.01, 0.99),
+    ("vad", "level_weight"): (0, 1),
+    ("vad", "audible_db"): (0, 100),
     ("vad", "pre_roll_ms"): (0, 2_000),
+    ("vad", "post_roll_ms"): (0, 2_000),
+    ("vad", "faint_ms"): (0, 2_000),
     ("vad", "trigger_ms"): (20, 1_000),
     ("vad", "hangover_ms"): (20, 10_000),
     ("vad", "min_speech_ms"): (0, 5_000),
@@ -134,6 +143,7 @@ _RANGES: dict[tuple[str, str], tuple[float, float]] = {
 }
 _CHOICES: dict[tuple[str, str], tuple[object, ...]] = {
     ("nmt", "weights"): ("auto", "fp32", "int8", "int4", "as-is"),
+    ("vad", "detector"): ("webrtc+silero", "webrtc", "silero"),
     ("vad", "frame_ms"): (10, 20, 30),
     ("subtitles", "position"): ("bottom", "top"),
     ("subtitles", "source_position"): ("bottom", "top"),
@@ -246,15 +256,21 @@ def _check_timings(config: PipelineConfig, path: Path) -> None:
         raise ConfigError(
             f"{path}: vad.cut_search_ms ({vad.cut_search_ms}) must be less than vad.max_segment_ms ({vad.max_segment_ms})"
         )
-    if vad.pre_roll_ms + vad.trigger_ms + vad.min_speech_ms >= vad.max_segment_ms:
+    if vad.release_threshold > vad.threshold:
         raise ConfigError(
-            f"{path}: vad.max_segment_ms ({vad.max_segment_ms}) leaves no room after pre-roll and trigger"
+            f"{path}: vad.release_threshold ({vad.release_threshold:g}) must not be more than "
+            f"vad.threshold ({vad.threshold:g}): speech goes on where it could not begin, not the other way round"
+        )
+    opening_ms = vad.pre_roll_ms + vad.faint_ms + vad.trigger_ms + vad.min_speech_ms
+    if opening_ms >= vad.max_segment_ms:
+        raise ConfigError(
+            f"{path}: vad.max_segment_ms ({vad.max_segment_ms}) leaves no room after pre-roll, faint speech and trigger"
         )
     if overload.caught_up_s >= overload.behind_s:
         raise ConfigError(
             f"{path}: overload.caught_up_s ({overload.caught_up_s:g}) must be less than overload.behind_s ({overload.behind_s:g})"
         )
-    if vad.pre_roll_ms + vad.trigger_ms + vad.min_speech_ms >= overload.max_segment_ms:
+    if opening_ms >= overload.max_segment_ms:
         raise ConfigError(
-            f"{path}: overload.max_segment_ms ({overload.max_segment_ms}) leaves no room after pre-roll and trigger"
+            f"{path}: overload.max_segment_ms ({overload.max_segment_ms}) leaves no room after pre-roll, faint speech and trigger"
         )

@@ -37,6 +37,7 @@ from pipeline.nmt.load import load_translation_model
 from pipeline.nmt.stage import NmtStage, TextTranslator
 from pipeline.overload import LoadControl
 from pipeline.stats import PipelineStats
+from pipeline.vad.silero import load_silero
 from pipeline.vad.stage import VadStage
 from pipeline.worker import Worker
 
@@ -58,6 +59,8 @@ def load_models(config: PipelineConfig) -> Models:
     Raises:
         ModelError, DownloadError, UsageError: see the adapters.
     """
+    if config.vad.detector != "webrtc":
+        load_silero()  # a few ms; every stream uses the same
     speech, text = find_recognizer(config.asr), find_translation_model(config.nmt)
     with ThreadPoolExecutor(2) as pool:
         recognizer = pool.submit(WhisperRecognizer, config.asr, config.languages.source, speech)

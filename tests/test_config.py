@@ -51,6 +51,13 @@ def test_values_are_taken(tmp_path: Path) -> None:
         ("[vad]\nmode = 4\n", r"vad\.mode is 4; allowed is 0 to 3"),
         ("[vad]\nmode = '2'\n", r"vad\.mode is '2'; expected int"),
         ("[vad]\nmode = true\n", r"vad\.mode is True; expected int"),
+        ("[vad]\ndetector = 'energy'\n", r"vad\.detector is 'energy'; allowed are webrtc\+silero, webrtc, silero"),
+        ("[vad]\nthreshold = 1.5\n", r"vad\.threshold is 1\.5; allowed is 0\.01 to 0\.99"),
+        ("[vad]\nthreshold = 0.2\n", r"release_threshold \(0\.25\) must not be more than vad\.threshold \(0\.2\)"),
+        (
+            "[vad]\nfaint_ms = 2000\nmax_segment_ms = 2200\ncut_search_ms = 500\n",
+            r"leaves no room after pre-roll, faint",
+        ),
         ("[vad]\nframe_ms = 25\n", r"vad\.frame_ms is 25; allowed are 10, 20, 30"),
         ("[asr]\ncompute_type = 'int9'\n", r"asr\.compute_type is 'int9'; allowed are default"),
         ("[asr]\nmodel = ''\n", r"asr\.model is empty"),

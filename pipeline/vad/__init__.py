@@ -1,1 +1,1 @@
-"""Voice activity detection: frame decisions, and apart from them the endpointing rules."""
+"""Voice activity detection: frame decisions, and apart from them the rules that confirm them and find endpoints."""

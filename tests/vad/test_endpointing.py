@@ -13,13 +13,17 @@ FRAME = 320  # 20 ms
 
 
 def run(
-    decisions: list[bool], options: EndpointingOptions | None = None, loud: dict[int, int] | None = None
+    decisions: list[bool],
+    options: EndpointingOptions | None = None,
+    loud: dict[int, int] | None = None,
+    audible: frozenset[int] = frozenset(),
 ) -> list[SpeechSegment]:
     """Frame i holds the samples i*320 … i*320+319 (modulo 2¹⁵), so that a segment shows where it was cut."""
     endpointer = Endpointer(options or EndpointingOptions())
     segments: list[SpeechSegment] = []
     for i, speech in enumerate(decisions):
-        segments += endpointer.push(frame(i) if loud is None else np.full(FRAME, loud.get(i, 1000), np.int16), speech)
+        samples = frame(i) if loud is None else np.full(FRAME, loud.get(i, 1000), np.int16)
+        segments += endpointer.push(samples, speech, i in audible)
     return segments + endpointer.flush()
 
 
@@ -27,13 +31,42 @@ def frame(i: int) -> np.ndarray:
     return ((np.arange(FRAME) + i * FRAME) % 2**15).astype(np.int16)
 
 
-def test_a_segment_has_its_pre_roll_and_its_hangover() -> None:
+def test_a_segment_has_its_pre_roll_and_its_post_roll_and_comes_after_the_hangover() -> None:
     (segment,) = run([False] * 50 + [True] * 50 + [False] * 100)
-    # Pre-roll 15 frames before the trigger window, whose first frame is not speech; hangover 25 frames after the last.
-    assert (segment.start_sample, len(segment.samples)) == ((50 - 16) * FRAME, (16 + 50 + 25) * FRAME)
-    assert segment.start_s == 0.68
+    assert (segment.start_sample, len(segment.samples)) == ((50 - 5) * FRAME, (5 + 50 + 4) * FRAME)
+    assert (segment.start_s, segment.speech_end_s, segment.heard_s) == (0.9, 2.0, 2.5)
     assert not segment.forced_cut
-    assert (segment.speech_end_s, segment.heard_s) == (2.0, 2.5)
+
+
+def faint(decisions: str) -> list[tuple[int, int]]:
+    """Segments as (first frame, frame after the last); S is speech, a audible, anything else neither."""
+    audible = frozenset(i for i, decision in enumerate(decisions) if decision == "a")
+    segments = run([decision == "S" for decision in decisions], audible=audible)
+    return [(s.start_sample // FRAME, (s.start_sample + len(s.samples)) // FRAME) for s in segments]
+
+
+def test_faint_sounds_on_both_sides_of_speech_belong_to_it() -> None:
+    assert faint("." * 50 + "a" * 10 + "S" * 50 + "a" * 12 + "." * 50) == [(50 - 5, 122 + 4)]
+
+
+def test_faint_sounds_reach_across_a_closure_but_not_across_a_pause() -> None:
+    assert faint("." * 50 + "aaa...aaa" + "S" * 50 + "..a...a" + "." * 50) == [(50 - 5, 116 + 4)]
+    assert faint("." * 50 + "aaa....aaa" + "S" * 50 + "....aaa" + "." * 50) == [(57 - 5, 110 + 4)]
+
+
+def test_faint_sounds_far_from_speech_are_not_taken() -> None:
+    assert faint("a" * 200 + "S" * 50 + "a" * 200) == [(200 - 25 - 5, 250 + 25)]
+
+
+def test_faint_sounds_alone_are_not_a_segment_and_do_not_keep_one_open() -> None:
+    assert faint("a" * 500) == []
+    assert len(faint("S" * 50 + "a" * 30 + "S" * 50)) == 2
+
+
+def test_what_a_segment_leaves_at_its_end_is_there_for_the_next() -> None:
+    first, second = faint("S" * 50 + "." * 24 + "." + "a" * 4 + "S" * 50)
+    assert (first, second) == ((0, 54), (70, 129))
+    assert faint("S" * 50 + "." * 20 + "a" * 9 + "S" * 50) == [(0, 54), (65, 129)]
 
 
 def test_samples_are_those_of_the_input() -> None:
@@ -62,7 +95,7 @@ def test_a_click_is_not_a_segment() -> None:
 
 def test_a_noise_burst_shorter_than_speech_is_dropped_and_what_follows_is_not() -> None:
     (segment,) = run([False] * 50 + [True] * 5 + [False] * 60 + [True] * 40 + [False] * 60)
-    assert segment.start_sample == (115 - 16) * FRAME
+    assert segment.start_sample == (115 - 5) * FRAME
 
 
 def test_a_pause_shorter_than_the_hangover_does_not_split() -> None:
@@ -94,15 +127,28 @@ def test_a_cut_on_the_newest_frame_loses_nothing() -> None:
     search=st.integers(0, 900),
     hangover=st.integers(20, 800),
     pre_roll=st.integers(0, 500),
+    post_roll=st.integers(0, 500),
+    audible=st.frozensets(st.integers(0, 500), max_size=300),
 )
 def test_no_sample_of_speech_is_lost_or_doubled(
-    runs: list[tuple[bool, int]], maximum: int, search: int, hangover: int, pre_roll: int
+    runs: list[tuple[bool, int]],
+    maximum: int,
+    search: int,
+    hangover: int,
+    pre_roll: int,
+    post_roll: int,
+    audible: frozenset[int],
 ) -> None:
     options = EndpointingOptions(
-        max_segment_ms=maximum, cut_search_ms=search, hangover_ms=hangover, pre_roll_ms=pre_roll, min_speech_ms=140
+        max_segment_ms=maximum,
+        cut_search_ms=search,
+        hangover_ms=hangover,
+        pre_roll_ms=pre_roll,
+        post_roll_ms=post_roll,
+        min_speech_ms=140,
     )
     decisions = [speech for speech, count in runs for _ in range(count)]
-    segments = run(decisions, options)
+    segments = run(decisions, options, audible=audible)
     covered = np.zeros(len(decisions) * FRAME, int)
     for segment in segments:
         span = slice(segment.start_sample, segment.start_sample + len(segment.samples))
@@ -123,5 +169,5 @@ def test_a_day_of_silence_holds_no_more_than_a_minute() -> None:
     endpointer = Endpointer(EndpointingOptions())
     for i in range(20_000):
         endpointer.push(frame(i), False)
-    assert len(endpointer._waiting) == 20
+    assert len(endpointer._waiting) == 35
     assert not endpointer.in_speech

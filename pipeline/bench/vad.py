@@ -1,0 +1,182 @@
+"""How much speech, silence and noise the detectors of speech take, on mixtures whose speech is known.
+
+Clean recordings are mixed with rooms and noises (``vad_material``), cut into segments by each detector, and compared with
+the labels of the clean recordings.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from pipeline.audio.recording import Recording
+from pipeline.bench.vad_material import NOISES, STEP, Labels, Scene, noise_scenes, speech_scenes, utterances
+from pipeline.config import VadConfig, load_config
+from pipeline.errors import UsageError
+from pipeline.events import SAMPLE_RATE, Samples, SpeechSegment
+from pipeline.vad.detector import SpeechDetector
+from pipeline.vad.endpointing import Endpointer
+
+# An end of speech counts for the delay where nobody speaks for so long after it.
+_PAUSE_S = 0.6
+# A mixture begins with a short pause; it should have some speech after it.
+_SHORTEST_S = 2
+
+
+@dataclass
+class Score:
+    """Times in seconds, added up over scenes."""
+
+    speech_s: float = 0.0
+    kept_s: float = 0.0
+    """Speech inside segments."""
+    segments_s: float = 0.0
+    false_s: float = 0.0
+    """Time in segments that is not speech, in scenes with speech."""
+    noise_s: float = 0.0
+    taken_s: float = 0.0
+    """Time in segments in scenes without speech."""
+    delays_s: list[float] = field(default_factory=list)
+    """From an end of speech until its segment was there."""
+    audio_s: float = 0.0
+    cpu_s: float = 0.0
+
+    def add(self, scene: Scene, segments: Sequence[SpeechSegment], cpu_s: float = 0.0) -> None:
+        inside = covered(segments, len(scene.labels))
+        self.audio_s += len(scene.samples) / SAMPLE_RATE
+        self.cpu_s += cpu_s
+        if not scene.labels.any():
+            self.noise_s += len(scene.labels) / 100
+            self.taken_s += float(inside.sum()) / 100
+            return
+        self.speech_s += float(scene.labels.sum()) / 100
+        self.kept_s += float((inside & scene.labels).sum()) / 100
+        self.segments_s += float(inside.sum()) / 100
+        self.false_s += float((inside & ~scene.labels).sum()) / 100
+        self.delays_s += endpoint_delays(scene.labels, segments)
+
+    @property
+    def kept(self) -> float:
+        return self.kept_s / max(self.speech_s, 1e-9)
+
+    @property
+    def false(self) -> float:
+        return self.false_s / max(self.segments_s, 1e-9)
+
+    @property
+    def taken(self) -> float:
+        return self.taken_s / max(self.noise_s, 1e-9)
+
+    def row(self, name: str) -> str:
+        parts = [f"{self.kept:8.1%} {self.false:8.1%}" if self.speech_s else " " * 17]
+        parts.append(f"{self.taken:8.1%}" if self.noise_s else " " * 8)
+        if self.delays_s:
+            late = statistics.quantiles(self.delays_s, n=10)[-1] if len(self.delays_s) > 1 else self.delays_s[0]
+            parts.append(f"{statistics.median(self.delays_s) * 1000:7.0f} {late * 1000:7.0f}")
+        else:
+            parts.append(" " * 15)
+        return f"{name:28s}" + " ".join([*parts, f"{self.cpu_s / self.audio_s * 1000:7.2f}"])
+
+
+HEADING = f"{'':28s}{'kept':>8s} {'not sp.':>8s} {'noise':>8s} {'delay':>7s} {'9 of 10':>7s} {'CPU':>7s}"
+LEGEND = (
+    "kept: speech inside segments; not sp.: time in segments that is not speech; noise: noise taken for speech;\n"
+    "delay: from the end of speech to its segment, median and what 9 of 10 stay under, ms; CPU: ms a second of audio"
+)
+
+
+def covered(segments: Iterable[SpeechSegment], steps: int) -> Labels:
+    """Which 10 ms steps lie in a segment; [steps]."""
+    inside = np.zeros(steps, np.bool_)
+    for segment in segments:
+        inside[segment.start_sample // STEP : (segment.start_sample + len(segment.samples)) // STEP] = True
+    return inside
+
+
+def endpoint_delays(labels: Labels, segments: Sequence[SpeechSegment]) -> list[float]:
+    """Seconds from each end of speech before a pause until the segment that holds it had been cut."""
+    delays: list[float] = []
+    pause = round(_PAUSE_S * 100)
+    for end in np.flatnonzero(labels[:-1] & ~labels[1:]) + 1:
+        if end + pause <= len(labels) and not labels[end : end + pause].any():
+            cut = [
+                segment.heard_s - end / 100 for segment in segments if segment.start_s < end / 100 <= segment.heard_s
+            ]
+            delays += cut[-1:]
+    return delays
+
+
+def segments_of(samples: Samples, config: VadConfig) -> list[SpeechSegment]:
+    """The segments that the VAD stage would put out."""
+    detector, endpointer = SpeechDetector(config), Endpointer(config)
+    segments: list[SpeechSegment] = []
+    for frames in (detector.push(samples), detector.flush()):
+        for frame, decision in frames:
+            segments += endpointer.push(frame, decision.speech, decision.audible)
+    return segments + endpointer.flush()
+
+
+def measure(scenes: Iterable[Scene], config: VadConfig, each: bool = False) -> Score:
+    """Score of one detector over scenes; ``each`` prints every scene's."""
+    total = Score()
+    for scene in scenes:
+        began = time.process_time()
+        segments = segments_of(scene.samples, config)
+        spent = time.process_time() - began
+        total.add(scene, segments, spent)
+        if each:
+            alone = Score()
+            alone.add(scene, segments, spent)
+            print(alone.row(f"  {scene.kind}"), flush=True)
+    return total
+
+
+def detectors() -> dict[str, VadConfig]:
+    """What is compared: webrtcvad's modes, Silero at thresholds with nothing added, and what is configured by default."""
+    compared = {f"webrtc, mode {mode}": VadConfig(detector="webrtc", mode=mode) for mode in range(4)}
+    for threshold in (0.7, 0.5, 0.3, 0.2, 0.1):
+        compared[f"silero, threshold {threshold}"] = VadConfig(
+            detector="silero", threshold=threshold, release_threshold=threshold, level_weight=0, faint_ms=0
+        )
+    return compared | {"webrtc+silero": VadConfig()}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("recordings", nargs="+", type=Path, metavar="FILE", help="clean speech: no noise, no music")
+    parser.add_argument("--seconds", type=int, default=30, help="length of each mixture (default 30)")
+    parser.add_argument("--seed", type=int, default=0, help="other mixtures of the same kinds (default 0)")
+    parser.add_argument("--config", metavar="NAME_OR_FILE", help="measure its [vad] alone, instead of the comparison")
+    parser.add_argument("--each", action="store_true", help="show every mixture, not only the sums")
+
+
+def run(options: argparse.Namespace) -> int:
+    compared = {options.config: load_config(options.config).vad} if options.config else detectors()
+    recordings = [_samples(path) for path in options.recordings]
+    if options.seconds < _SHORTEST_S:
+        raise UsageError(f"--seconds is {options.seconds}; a mixture needs at least {_SHORTEST_S}")
+    scenes = speech_scenes(recordings, tuple(NOISES), options.seconds, options.seed)
+    noises = noise_scenes(tuple(NOISES), options.seconds, options.seed + 1)
+    print(f"{len(scenes)} scenes with speech, {len(noises)} without, {options.seconds} s each\n{LEGEND}\n\n{HEADING}")
+    for name, config in compared.items():
+        if options.each:
+            print(name)
+        print(measure([*scenes, *noises], config, options.each).row(name), flush=True)
+    return 0
+
+
+def _samples(path: Path) -> Samples:
+    recording = Recording(path)
+    chunks = []
+    while (chunk := recording.read()) is not None:
+        chunks.append(chunk)
+    recording.close()
+    samples = np.concatenate(chunks)
+    if not utterances([samples]):
+        raise UsageError(f"{path} has no speech of a fifth of a second; give recordings of clean speech")
+    return samples

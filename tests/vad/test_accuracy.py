@@ -1,0 +1,94 @@
+"""What the whole detector keeps, lets through and takes for speech, on mixtures made of the repository's recordings."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from pipeline.bench.vad import measure
+from pipeline.bench.vad_material import (
+    NOISES,
+    Scene,
+    at_level,
+    conversation,
+    in_room,
+    mixed,
+    noise_scenes,
+    speech_scenes,
+    utterances,
+)
+from pipeline.config import VadConfig
+from tests.conftest import EXAMPLES, read_wav
+
+RECORDINGS = [read_wav(EXAMPLES / name) for name in ("travel.wav", "meeting.wav")]
+# webrtcvad with the settings that were the default before Silero confirmed.
+ALONE = VadConfig(detector="webrtc", mode=2)
+
+
+@pytest.fixture(scope="module")
+def speech() -> list[Scene]:
+    return speech_scenes(RECORDINGS, ("white", "fan", "clicks", "music"), seconds=12, seed=5)
+
+
+@pytest.fixture(scope="module")
+def noise() -> list[Scene]:
+    return noise_scenes(tuple(NOISES), seconds=8, seed=6)
+
+
+@pytest.fixture(scope="module")
+def faint() -> list[Scene]:
+    """Speech from the far end of large rooms, soft, over noise not much softer."""
+    spoken = utterances(RECORDINGS)
+    scenes = []
+    for seed, (reverberation_s, direct_db, name, snr_db, level_db) in enumerate(
+        [(1.0, -10.0, "fan", 15.0, -55.0), (0.7, -6.0, "white", 10.0, -50.0)] * 2, start=1
+    ):
+        rng = np.random.default_rng(seed)
+        sound, labels = conversation(spoken, 25, rng)
+        sound = in_room(sound, reverberation_s, direct_db, rng)
+        samples = at_level(mixed(sound, NOISES[name](len(sound), rng), snr_db, labels), level_db)
+        scenes.append(Scene(f"far field, {name}", samples, labels))
+    return scenes
+
+
+def test_speech_is_kept_and_little_else(speech: list[Scene]) -> None:
+    score = measure(speech, VadConfig())
+    assert score.kept >= 0.95
+    assert score.false <= 0.12
+
+
+def test_noise_is_not_taken_for_speech(noise: list[Scene]) -> None:
+    assert measure(noise, VadConfig()).taken <= 0.05
+
+
+def test_segments_come_no_later_than_they_did_from_webrtcvad_alone(speech: list[Scene]) -> None:
+    ours, alone = (sorted(measure(speech, config).delays_s) for config in (VadConfig(), ALONE))
+    assert len(ours) > 20
+    assert ours[len(ours) // 2] <= alone[len(alone) // 2]
+    assert ours[len(ours) * 9 // 10] <= 0.75
+
+
+@pytest.mark.parametrize("mode", [0, 1, 2, 3])
+def test_the_material_is_hard_without_confirmation(speech: list[Scene], noise: list[Scene], mode: int) -> None:
+    config = VadConfig(detector="webrtc", mode=mode)
+    assert measure(noise, config).taken > 0.25
+    assert measure(speech, config).false > 0.15
+
+
+def test_faint_speech_is_won_back(faint: list[Scene]) -> None:
+    assert measure(faint, VadConfig()).kept >= 0.98
+
+
+@pytest.mark.parametrize(
+    "without",
+    [
+        {"level_weight": 0.0, "faint_ms": 0},
+        {"release_threshold": VadConfig().threshold, "faint_ms": 0},
+        {"detector": "silero", "release_threshold": VadConfig().threshold, "level_weight": 0.0, "faint_ms": 0},
+    ],
+    ids=["no level", "no hysteresis", "Silero alone"],
+)
+def test_without_its_parts_faint_speech_is_lost(faint: list[Scene], without: dict[str, object]) -> None:
+    assert measure(faint, dataclasses.replace(VadConfig(), **without)).kept < 0.96  # type: ignore[arg-type]

@@ -1,0 +1,107 @@
+"""The rules that confirm frames, on made-up probabilities and levels: no model, no audio."""
+
+from __future__ import annotations
+
+import pytest
+
+from pipeline.vad.gate import FrameDecision, GateOptions, LevelMeter, SpeechGate
+
+ROOM_DB = -60.0
+
+
+def gate_in_a_room(options: GateOptions | None = None, frame_ms: int = 20) -> SpeechGate:
+    """A gate that has heard two seconds of a quiet room."""
+    gate = SpeechGate(options or GateOptions(), frame_ms)
+    for _ in range(2000 // frame_ms):
+        assert gate.decide(0.01, False, ROOM_DB) == FrameDecision(False, False)
+    return gate
+
+
+def last(
+    gate: SpeechGate, probability: float, level_db: float, frames: int = 10, proposed: bool = True
+) -> FrameDecision:
+    for _ in range(frames):
+        decision = gate.decide(probability, proposed, level_db)
+    return decision
+
+
+def test_what_both_detectors_take_for_speech_is_speech() -> None:
+    assert last(gate_in_a_room(), 0.9, ROOM_DB + 20).speech
+
+
+def test_what_was_not_proposed_or_not_confirmed_is_not_speech() -> None:
+    assert not last(gate_in_a_room(), 0.99, ROOM_DB + 20, proposed=False).speech
+    assert not last(gate_in_a_room(), 0.02, ROOM_DB + 20).speech
+
+
+def test_speech_goes_on_where_it_could_not_begin() -> None:
+    unsure, level_db = 0.35, ROOM_DB + 12
+    assert not last(gate_in_a_room(), unsure, level_db).speech
+    gate = gate_in_a_room()
+    last(gate, 0.9, level_db)
+    assert last(gate, unsure, level_db, frames=100).speech
+    assert not last(gate, 0.2, level_db).speech
+
+
+def test_half_a_second_after_speech_it_must_begin_anew() -> None:
+    gate = gate_in_a_room()
+    last(gate, 0.9, ROOM_DB + 12)
+    last(gate, 0.01, ROOM_DB, frames=20)
+    assert gate.decide(0.9, True, ROOM_DB + 12).speech
+    last(gate, 0.01, ROOM_DB, frames=30)
+    assert not last(gate, 0.35, ROOM_DB + 12).speech
+
+
+@pytest.mark.parametrize(("above_db", "needed"), [(0, 0.86), (12, 0.5), (25, 0.13), (60, 0.13)])
+def test_the_louder_over_the_room_the_less_probability_is_needed(above_db: float, needed: float) -> None:
+    assert last(gate_in_a_room(), needed + 0.02, ROOM_DB + above_db).speech
+    assert not last(gate_in_a_room(), needed - 0.02, ROOM_DB + above_db).speech
+
+
+def test_without_a_weight_the_level_does_not_matter() -> None:
+    for above_db in (0, 40):
+        assert last(gate_in_a_room(GateOptions(level_weight=0)), 0.51, ROOM_DB + above_db).speech
+        assert not last(gate_in_a_room(GateOptions(level_weight=0)), 0.49, ROOM_DB + above_db).speech
+
+
+@pytest.mark.parametrize("frame_ms", [10, 20, 30])
+def test_keystrokes_do_not_raise_the_level(frame_ms: int) -> None:
+    gate = gate_in_a_room(frame_ms=frame_ms)
+    for i in range(600 // frame_ms):
+        stroke = i * frame_ms % 120 < frame_ms
+        assert not gate.decide(0.4, True, ROOM_DB + 40 if stroke else ROOM_DB).speech
+
+
+def test_what_is_louder_than_the_room_is_audible_and_no_more() -> None:
+    assert last(gate_in_a_room(), 0.01, ROOM_DB + 11, proposed=False) == FrameDecision(False, True)
+    assert last(gate_in_a_room(), 0.01, ROOM_DB + 9, proposed=False) == FrameDecision(False, False)
+
+
+def test_the_floor_follows_the_room_within_seconds() -> None:
+    meter = LevelMeter(20)
+    for _ in range(500):
+        meter.push(-70.0)
+    assert meter.push(-40.0)[1] == pytest.approx(30)
+    for _ in range(300):
+        above = meter.push(-40.0)
+    assert above == (pytest.approx(0), pytest.approx(0))
+    for _ in range(10):
+        above = meter.push(-70.0)
+    assert above == (pytest.approx(0), pytest.approx(0))
+
+
+def test_speech_with_pauses_does_not_become_its_own_floor() -> None:
+    meter = LevelMeter(20)
+    for _ in range(40):
+        for _ in range(10):
+            meter.push(-60.0)
+        for _ in range(80):
+            above = meter.push(-30.0)
+        assert above[0] == pytest.approx(30)
+
+
+def test_digital_silence_is_a_quiet_room_and_not_an_infinitely_quiet_one() -> None:
+    meter = LevelMeter(20)
+    for _ in range(100):
+        meter.push(-120.0)
+    assert meter.push(-60.0)[1] == pytest.approx(30)

@@ -1,0 +1,102 @@
+"""Silero over its shared session: the probabilities, the state, and what happens where the model is not as expected."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from faster_whisper.vad import get_vad_model
+
+from pipeline.bench.vad_material import NOISES, at_level
+from pipeline.errors import ModelError
+from pipeline.events import Samples
+from pipeline.vad import silero
+from pipeline.vad.silero import WINDOW_SAMPLES, SileroVad
+from tests.conftest import PHRASES, read_wav
+
+
+def windows(samples: Samples) -> Samples:
+    return samples[: len(samples) // WINDOW_SAMPLES * WINDOW_SAMPLES].reshape(-1, WINDOW_SAMPLES)
+
+
+def probabilities(samples: Samples) -> list[float]:
+    vad = SileroVad()
+    return [vad.push(window) for window in windows(samples)]
+
+
+def test_a_young_state_gives_what_faster_whisper_computes_for_the_whole() -> None:
+    samples = read_wav(PHRASES)[: WINDOW_SAMPLES * 120]
+    expected = get_vad_model()(samples.astype(np.float32) / 32768)
+    # Its last window is another one: it blanks the end of that.
+    assert probabilities(samples)[:-1] == pytest.approx(expected.tolist()[:-1], abs=1e-5)
+    assert max(expected) > 0.9 > 0.1 > min(expected)
+
+
+def test_streams_share_one_session_and_no_state() -> None:
+    recordings = [windows(read_wav(PHRASES))[start : start + 300] for start in (0, 100, 200, 300)]
+    alone = [probabilities(recording.ravel()) for recording in recordings]
+    with ThreadPoolExecutor(4) as threads:
+        together = list(threads.map(lambda recording: probabilities(recording.ravel()), recordings))
+    assert together == alone
+    assert SileroVad()._session is SileroVad()._session
+    in_turns = [SileroVad() for _ in recordings]
+    found = [[vad.push(recording[i]) for vad, recording in zip(in_turns, recordings, strict=True)] for i in range(300)]
+    assert [list(column) for column in zip(*found, strict=True)] == alone
+
+
+@pytest.mark.parametrize("minutes", [1, 3])
+def test_after_minutes_of_noise_speech_is_noticed_as_soon_as_ever(minutes: int) -> None:
+    speech = windows(read_wav(PHRASES))[19:80]  # from the first sound
+    noise = windows(at_level(NOISES["fan"](16_000 * 60, np.random.default_rng(0)), -40))
+    with_noise = (speech.astype(np.int32) + noise[: len(speech)]).clip(-32768, 32767).astype(np.int16)
+
+    def heard_at(vad: SileroVad) -> int:
+        return next(i for i, window in enumerate(with_noise) if vad.push(window) >= 0.5)
+
+    fresh, tired = SileroVad(), SileroVad()
+    for window in noise[-31:]:
+        fresh.push(window)
+    for window in np.concatenate([noise] * minutes):
+        tired.push(window)
+    assert heard_at(tired) <= heard_at(fresh) + 1
+
+
+def test_a_stream_that_rested_begins_with_the_last_second_heard() -> None:
+    samples = windows(read_wav(PHRASES))[:60]
+    rested, fresh = SileroVad(), SileroVad()
+    for window in windows(read_wav(PHRASES))[100:130]:
+        rested.push(window)
+    for window in samples[:31]:
+        assert rested.push(window, run=False) == 0.0
+        fresh.push(window)
+    assert [rested.push(w) for w in samples[31:]] == pytest.approx([fresh.push(w) for w in samples[31:]], abs=1e-5)
+
+
+def test_what_a_stream_holds_does_not_grow() -> None:
+    vad = SileroVad()
+    for _ in range(1000):
+        vad.push(np.zeros(WINDOW_SAMPLES, np.int16))
+    assert len(vad._heard) == 31
+    assert vad._h.nbytes + vad._c.nbytes + vad._context.nbytes < 2000
+
+
+def test_a_missing_model_file_is_one_clear_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing() -> None:
+        raise RuntimeError("silero_vad_v6.onnx: no such file")
+
+    monkeypatch.setattr(silero, "get_vad_model", missing)
+    silero._session.cache_clear()
+    with pytest.raises(
+        ModelError, match=r"cannot be loaded: silero_vad_v6.onnx.*install faster-whisper.*vad\.detector"
+    ):
+        silero.load_silero()
+
+
+def test_a_model_of_another_shape_is_named_with_its_inputs(monkeypatch: pytest.MonkeyPatch) -> None:
+    session = SimpleNamespace(get_inputs=lambda: [SimpleNamespace(name="input"), SimpleNamespace(name="state")])
+    monkeypatch.setattr(silero, "get_vad_model", lambda: SimpleNamespace(session=session))
+    silero._session.cache_clear()
+    with pytest.raises(ModelError, match="has the inputs input, state; expected c, h, input"):
+        silero.load_silero()
