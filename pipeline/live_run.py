@@ -79,7 +79,7 @@ class LiveRun:
                     await self._deliver(events, writer)
             finally:
                 writer.close()
-                writer.join(1.0)  # no sink is closed while it is written to
+                writer.join(0.5)  # no sink is closed while it is written to
 
     async def _begin(self, writer: Worker) -> None:
         await writer.run(settle)

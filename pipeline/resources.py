@@ -1,4 +1,4 @@
-"""Where the configurations and demo models are: inside an installed package, or beside it in a checkout."""
+"""Where the configurations, demo models and demo speech are: inside an installed package, or beside it in a checkout."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ _BUNDLED = _PACKAGE / "_bundled"
 _ROOT = _BUNDLED if _BUNDLED.is_dir() else _PACKAGE.parent
 
 CONFIGS = _ROOT / "configs"
+DEMO_SPEECH = _ROOT / "examples" / "audio" / "travel.wav"
 
 
 def named_configs() -> list[str]:

@@ -50,3 +50,12 @@ assert model.decoder.force(other, ids).token == model.generation.end_token
 print(model.tokenizer.decode(ids))
 """
     assert "酒店" in run("-c", program)
+
+
+def test_several_speakers_share_one_pair_of_models() -> None:
+    shown = run("examples/several_speakers.py", str(EXAMPLES / "travel.wav"), str(EXAMPLES / "meeting.wav"))
+    names = [line.split()[0] for line in shown.splitlines()]
+    for name in ("travel", "meeting"):
+        assert names.count(name) == len(spoken_texts()[name])
+    assert names != sorted(names)  # they spoke at the same time
+    assert names != sorted(names, reverse=True)

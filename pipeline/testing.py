@@ -1,0 +1,164 @@
+"""For a host app's own tests: the chain with the demo's models, fed and read by a test.
+
+    async def test_my_app() -> None:
+        async with Harness() as harness:
+            await harness.feed(demo_speech())
+            cue = await harness.cue()
+            await harness.silence(2.0)
+            await harness.end()
+            rest = await harness.rest()
+
+No network, no other model, no pytest needed. ``asyncio.timeout`` limits any wait.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from types import TracebackType
+from typing import TypeVar
+
+import numpy as np
+
+from pipeline.audio.recording import Recording
+from pipeline.config import PipelineConfig, load_config
+from pipeline.events import SAMPLE_RATE, PipelineEvent, Samples
+from pipeline.resources import DEMO_SPEECH
+from pipeline.subtitles.cues import Cue, CueBuilder
+from pipeline.translator import Models, SpeechTranslator, load_models
+
+E = TypeVar("E", bound=PipelineEvent)
+
+
+@cache
+def demo_models() -> Models:
+    """The demo's models, loaded once a process."""
+    return load_models(load_config("demo"))
+
+
+@cache
+def demo_speech() -> Samples:
+    """Some sentences that the demo's models know, [n] int16 at 16 kHz, with a pause after each."""
+    return read_audio(DEMO_SPEECH)
+
+
+def read_audio(path: Path) -> Samples:
+    """A whole recording of any format, [n] int16 at 16 kHz mono.
+
+    Raises:
+        UsageError, AudioError: not a recording that can be read.
+    """
+    recording = Recording(path)
+    chunks = [np.zeros(0, np.int16)]
+    while (chunk := recording.read()) is not None:
+        chunks.append(chunk)
+    return np.concatenate(chunks)
+
+
+class EndedError(AssertionError):
+    """The stream ended before what a test waits for came."""
+
+
+class Harness:
+    """A running translator whose events are read as they come, so that feeding never waits for the test to read.
+
+    Leaving the ``async with`` cancels what is still running. A stage's failure is raised by whatever waits next.
+    """
+
+    def __init__(
+        self, config: PipelineConfig | None = None, models: Models | None = None, *, live: bool = False
+    ) -> None:
+        """The demo, or ``config`` with ``models``; ``live`` as in ``SpeechTranslator``."""
+        self.config = config or load_config("demo")
+        self.translator = SpeechTranslator(self.config, models or demo_models(), live=live)
+        self.events: list[PipelineEvent] = []
+        """Everything that has come so far, in order."""
+        self._builder = CueBuilder(self.config.subtitles)
+        self._cues: list[Cue] = []
+        self._cues_taken = self._events_seen = 0
+        self._changed = asyncio.Condition()
+        self._reader: asyncio.Task[None] | None = None
+        self._over = False
+
+    async def __aenter__(self) -> Harness:
+        await self.translator.__aenter__()
+        self._reader = asyncio.create_task(self._read())
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.translator.__aexit__(kind, error, trace)
+        if self._reader is not None:
+            await asyncio.gather(self._reader, return_exceptions=True)
+
+    async def feed(self, audio: Samples | bytes | Path) -> None:
+        """Feed samples [n] int16 at 16 kHz mono, their bytes, or a whole recording."""
+        await self.translator.feed(read_audio(audio) if isinstance(audio, Path) else audio)
+
+    async def silence(self, seconds: float) -> None:
+        """Feed silence, which ends what was being said."""
+        await self.translator.feed(np.zeros(round(seconds * SAMPLE_RATE), np.int16))
+
+    async def end(self) -> None:
+        """End the input."""
+        await self.translator.end()
+
+    async def cue(self) -> Cue:
+        """Wait for the next subtitle, in the order of the stream.
+
+        Raises:
+            EndedError: there is none.
+            StageError: a stage failed before it.
+        """
+        await self._until(lambda: len(self._cues) > self._cues_taken, "another cue")
+        self._cues_taken += 1
+        return self._cues[self._cues_taken - 1]
+
+    async def event(self, kind: type[E]) -> E:
+        """Wait for the next event of ``kind``; those before it are passed over (``events`` keeps them).
+
+        Raises:
+            EndedError, StageError: as ``cue``.
+        """
+        while True:
+            await self._until(lambda: len(self.events) > self._events_seen, kind.__name__)
+            self._events_seen += 1
+            if isinstance(event := self.events[self._events_seen - 1], kind):
+                return event
+
+    async def rest(self) -> list[Cue]:
+        """After ``end``: wait for the end of the stream; the subtitles not yet taken.
+
+        Raises:
+            StageError: a stage failed.
+        """
+        assert self._reader is not None, "the harness is not running; use it as an async context manager"
+        await asyncio.shield(self._reader)
+        rest = self._cues[self._cues_taken :]
+        self._cues_taken = len(self._cues)
+        return rest
+
+    async def _read(self) -> None:
+        try:
+            async for event in self.translator.events():
+                self.events.append(event)
+                self._cues += self._builder.push(event)
+                async with self._changed:
+                    self._changed.notify_all()
+        finally:
+            self._over = True
+            async with self._changed:
+                self._changed.notify_all()
+
+    async def _until(self, there: Callable[[], bool], what: str) -> None:
+        reader = self._reader
+        assert reader is not None, "the harness is not running; use it as an async context manager"
+        async with self._changed:
+            await self._changed.wait_for(lambda: there() or self._over)
+        if there():
+            return
+        await asyncio.gather(reader)  # raises what ended it
+        raise EndedError(f"the stream ended before {what} came; {len(self.events)} events had come")

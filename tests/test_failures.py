@@ -1,0 +1,406 @@
+"""A failure in any stage, source or sink, at any event: it ends the run with its cause, and loses nothing said before.
+
+That everything ends is shown by the tasks that are left, none, and by calls that hang for ever while a run ends around
+them, not by a clock.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import json
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+import srt
+
+import pipeline.translator as chain
+from pipeline import Delta, EndOfInput, Models, PipelineConfig, PipelineEvent, SpeechTranslator, StageError, Transcript
+from pipeline.errors import AudioError, SinkError
+from pipeline.events import Samples, SpeechSegment
+from pipeline.live_run import LiveRun
+from pipeline.nmt.search import OnStart
+from pipeline.subtitles.files import SrtSink
+from pipeline.subtitles.jsonl import JsonlSink
+from pipeline.subtitles.sink import Sink
+from tests.conftest import PHRASES, read_wav
+
+T = TypeVar("T")
+SPEECH = read_wav(PHRASES)[: 16_000 * 11]
+CHUNK = 4_000
+
+
+class InjectedError(Exception):
+    """What the tests make fail."""
+
+
+class Chunks:
+    """A recording in chunks; at the ``fails_at``-th read it breaks."""
+
+    duration_s = None
+    overflows = 0
+
+    def __init__(self, fails_at: int = -1, error: Exception | None = None, times: int = 1) -> None:
+        self.chunks = [SPEECH[i : i + CHUNK] for i in range(0, len(SPEECH), CHUNK)] * times
+        self.fails_at, self.error, self.reads = fails_at, error, 0
+
+    def read(self) -> Samples | None:
+        self.reads += 1
+        if self.reads - 1 == self.fails_at:
+            assert self.error is not None
+            raise self.error
+        return self.chunks.pop(0) if self.chunks else None
+
+    def close(self) -> None:
+        self.chunks = []
+
+
+class Said:
+    """Stands for the recogniser: gives again what the real one said of each segment, and may fail at one."""
+
+    def __init__(self, transcripts: list[Transcript], fails_at: int = -1) -> None:
+        self.transcripts, self.fails_at = {t.segment_id: t for t in transcripts}, fails_at
+
+    def transcribe(self, segment: SpeechSegment) -> Transcript:
+        if segment.id == self.fails_at:
+            raise InjectedError
+        said = self.transcripts[segment.id % len(self.transcripts)]
+        return dataclasses.replace(said, segment_id=segment.id)
+
+
+class Failing:
+    """The translation model, failing at its ``fails_at``-th token."""
+
+    def __init__(self, models: Models, fails_at: int) -> None:
+        self.model, self.left = models.translation, fails_at
+
+    def stream(
+        self, transcript: Transcript, target: str, on_start: OnStart | None = None, beams: int | None = None
+    ) -> Iterator[Delta]:
+        for delta in self.model.stream(transcript, target, on_start, beams):
+            if self.left == 0:
+                raise InjectedError
+            self.left -= 1
+            yield delta
+
+
+@pytest.fixture(scope="module")
+def clean(demo_config: PipelineConfig, demo_models: Models) -> list[PipelineEvent]:
+    """What a run without a failure gives."""
+    events, error = asyncio.run(ran(demo_config, demo_models, Chunks()))
+    assert error is None
+    assert sum(isinstance(event, Transcript) for event in events) >= 2
+    return events
+
+
+@pytest.fixture(scope="module")
+def said(clean: list[PipelineEvent]) -> list[Transcript]:
+    return [event for event in clean if isinstance(event, Transcript)]
+
+
+async def ran(
+    config: PipelineConfig, models: Models, source: Chunks
+) -> tuple[list[PipelineEvent], BaseException | None]:
+    """The events of a run and its error; nothing of the run may be left when it has ended."""
+    events: list[PipelineEvent] = []
+    error: BaseException | None = None
+    async with asyncio.timeout(120):
+        try:
+            async with SpeechTranslator(config, models) as translator:
+                async for event in translator.run(source):
+                    events.append(event)
+        except Exception as problem:
+            error = problem
+        assert not translator.running
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+    return events, error
+
+
+def is_beginning(events: list[PipelineEvent], whole: list[PipelineEvent]) -> bool:
+    return events == whole[: len(events)]
+
+
+class FailsAt:
+    """An inbox whose ``count``-th event cannot be taken."""
+
+    def __init__(self, inbox: asyncio.Queue[Any], count: int) -> None:
+        self.inbox, self.left = inbox, count
+
+    async def get(self) -> Any:
+        item = await self.inbox.get()
+        if self.left == 0:
+            raise InjectedError
+        self.left -= 1
+        return item
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.inbox, name)
+
+
+@pytest.mark.parametrize("stage", ["VAD", "ASR", "NMT"])
+def test_a_stage_that_fails_at_any_event_that_it_takes(
+    stage: str,
+    demo_config: PipelineConfig,
+    demo_models: Models,
+    clean: list[PipelineEvent],
+    said: list[Transcript],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    kind = getattr(chain, f"{stage.title() if stage != 'VAD' else 'Vad'}Stage")
+    taken = (len(Chunks().chunks) if stage == "VAD" else len(said)) + 1  # and the end
+    for at in range(taken):
+
+        def failing(*args: Any, kind: Any = kind, at: int = at, **named: Any) -> Any:
+            made = kind(*args, **named)
+            made.inbox = FailsAt(made.inbox, at)
+            return made
+
+        monkeypatch.setattr(chain, kind.__name__, failing)
+        models = Models(Said(said), demo_models.translation)  # type: ignore[arg-type]
+        events, error = asyncio.run(ran(demo_config, models, Chunks()))
+        assert isinstance(error, StageError), f"{stage} at {at}"
+        assert error.stage == stage
+        assert isinstance(error.__cause__, InjectedError)
+        assert is_beginning(events, clean)
+        assert not any(isinstance(event, EndOfInput) for event in events)
+
+
+def test_a_recogniser_that_fails_at_any_segment(
+    demo_config: PipelineConfig, demo_models: Models, clean: list[PipelineEvent], said: list[Transcript]
+) -> None:
+    for transcript in said:
+        models = Models(Said(said, transcript.segment_id), demo_models.translation)  # type: ignore[arg-type]
+        events, error = asyncio.run(ran(demo_config, models, Chunks()))
+        assert isinstance(error, StageError)
+        assert error.stage == "ASR"
+        assert is_beginning(events, clean)
+
+
+def test_a_translation_that_fails_at_any_token_keeps_all_before_it(
+    demo_config: PipelineConfig, demo_models: Models, clean: list[PipelineEvent], said: list[Transcript]
+) -> None:
+    deltas = [event for event in clean if isinstance(event, Delta)]
+    for at in range(len(deltas)):
+        models = Models(Said(said), Failing(demo_models, at))  # type: ignore[arg-type]
+        events, error = asyncio.run(ran(demo_config, models, Chunks()))
+        assert isinstance(error, StageError)
+        assert error.stage == "NMT"
+        assert is_beginning(events, clean)
+        assert [event for event in events if isinstance(event, Delta)] == deltas[:at]
+
+
+@pytest.mark.parametrize("error", [AudioError("gone"), InjectedError("gone")])
+def test_a_source_that_breaks_at_any_read_is_translated_as_far_as_it_was_heard(
+    error: Exception, demo_config: PipelineConfig, demo_models: Models, said: list[Transcript]
+) -> None:
+    models = Models(Said(said), demo_models.translation)  # type: ignore[arg-type]
+    for at in range(len(Chunks().chunks) + 1):
+        events, raised = asyncio.run(ran(demo_config, models, Chunks(at, error)))
+        assert str(raised) in ("gone", "the audio stage failed: gone")
+        assert events[-1] == EndOfInput(at * CHUNK / 16_000)
+        transcripts = [event.segment_id for event in events if isinstance(event, Transcript)]
+        finals = [event.segment_id for event in events if isinstance(event, Delta) and event.final]
+        assert transcripts == finals
+
+
+class DeadAt:
+    """A sink that dies at its ``count``-th event."""
+
+    def __init__(self, count: int, error: BaseException) -> None:
+        self.left, self.error = count, error
+
+    def write(self, event: PipelineEvent) -> None:
+        if self.left == 0:
+            raise self.error
+        self.left -= 1
+
+    def close(self) -> None: ...
+
+
+def cues(path: Path) -> list[str]:
+    return [cue.content for cue in srt.parse(path.read_text("utf-8"))]
+
+
+def into(config: PipelineConfig, models: Models, sinks: list[Sink]) -> BaseException | None:
+    """Run into sinks, close them as the program does, and return what was raised."""
+
+    async def work() -> BaseException | None:
+        try:
+            async with asyncio.timeout(120):
+                await LiveRun(Chunks(), config, sinks, models=models).run()
+        except (Exception, SystemExit) as error:
+            return error
+        finally:
+            assert asyncio.all_tasks() == {asyncio.current_task()}
+        return None
+
+    error = asyncio.run(work())
+    for sink in sinks:
+        sink.close()
+    return error
+
+
+@pytest.mark.parametrize("error", [SinkError("disk full"), BrokenPipeError(32, "Broken pipe"), SystemExit(1)])
+def test_a_sink_that_dies_at_any_event_costs_the_others_nothing_of_it(
+    error: BaseException,
+    demo_config: PipelineConfig,
+    demo_models: Models,
+    clean: list[PipelineEvent],
+    said: list[Transcript],
+    tmp_path: Path,
+) -> None:
+    models = Models(Said(said), demo_models.translation)  # type: ignore[arg-type]
+    rules = demo_config.subtitles
+    whole = tmp_path / "whole.srt"
+    assert into(demo_config, models, [SrtSink(whole, rules)]) is None
+    for at in range(0, len(clean), 1 if isinstance(error, SinkError) else 5):
+        paths = tmp_path / f"{at}.srt", tmp_path / f"{at}.jsonl"
+        # The dead one comes first: the others must have had the event at which it died, and what was ready behind it.
+        sinks: list[Sink] = [DeadAt(at, error), SrtSink(paths[0], rules), JsonlSink(paths[1], rules)]
+        assert into(demo_config, models, sinks) is error
+        records = [json.loads(line) for line in paths[1].read_text("utf-8").splitlines()]
+        events = [record for record in records if record["type"] in ("transcript", "delta", "end")]
+        assert len(events) > at
+        found = cues(paths[0])
+        assert found == cues(whole)[: len(found)]
+
+
+def until_hanging(call: Callable[[threading.Event], T]) -> tuple[threading.Event, threading.Event, Callable[..., T]]:
+    """(it hangs, let it go, the function that hangs)."""
+    hanging, go = threading.Event(), threading.Event()
+
+    def hang(*_: object, **__: object) -> T:
+        hanging.set()
+        return call(go)
+
+    return hanging, go, hang
+
+
+@pytest.mark.parametrize("place", ["source", "ASR", "NMT"])
+def test_cancelling_waits_for_no_call_that_hangs(
+    place: str,
+    demo_config: PipelineConfig,
+    demo_models: Models,
+    said: list[Transcript],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    hanging, go, hang = until_hanging(lambda go: go.wait())
+    source, recognizer, translation = Chunks(), Said(said), Failing(demo_models, -1)
+    target, method = {"source": (source, "read"), "ASR": (recognizer, "transcribe"), "NMT": (translation, "stream")}[
+        place
+    ]
+
+    def stream(*_: object) -> Iterator[Delta]:
+        hang()
+        yield from ()
+
+    monkeypatch.setattr(target, method, stream if place == "NMT" else hang)
+
+    async def work() -> None:
+        async with asyncio.timeout(120), SpeechTranslator(demo_config, Models(recognizer, translation)) as translator:  # type: ignore[arg-type]
+            reading = asyncio.create_task(collected(translator, source))
+            await asyncio.to_thread(hanging.wait)
+            await translator.cancel()
+            await reading
+            assert not go.is_set()
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+
+    try:
+        asyncio.run(work())
+    finally:
+        go.set()
+
+
+async def collected(translator: SpeechTranslator, source: Chunks) -> list[PipelineEvent]:
+    return [event async for event in translator.run(source)]
+
+
+class Hanging:
+    """A sink that takes one event and never comes back until it is let go; then it may die."""
+
+    def __init__(self, error: Exception | None = None) -> None:
+        self.error = error
+        self.hanging, self.go = threading.Event(), threading.Event()
+        self.events: list[PipelineEvent] = []
+
+    def write(self, event: PipelineEvent) -> None:
+        self.hanging.set()
+        self.go.wait()
+        if self.error is not None:
+            raise self.error
+        self.events.append(event)
+
+    def close(self) -> None: ...
+
+
+def test_a_sink_that_hangs_does_not_keep_two_interrupts_from_ending_the_run(
+    demo_config: PipelineConfig, demo_models: Models, said: list[Transcript], capsys: pytest.CaptureFixture[str]
+) -> None:
+    sink = Hanging()
+    live = LiveRun(Chunks(), demo_config, [sink], models=Models(Said(said), demo_models.translation))  # type: ignore[arg-type]
+
+    async def work() -> None:
+        running = asyncio.create_task(live.run())
+        await asyncio.to_thread(sink.hanging.wait)
+        live._interrupted()
+        live._interrupted()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+        assert not sink.go.is_set()
+
+    try:
+        asyncio.run(work())
+    finally:
+        sink.go.set()
+    assert "interrupt again to stop at once" in capsys.readouterr().err
+
+
+def test_when_a_sink_dies_the_others_get_all_that_was_translated_by_then(
+    demo_config: PipelineConfig, demo_models: Models, clean: list[PipelineEvent], said: list[Transcript], tmp_path: Path
+) -> None:
+    dying = Hanging(SinkError("disk full"))
+    other = SrtSink(tmp_path / "out.srt", demo_config.subtitles)
+    live = LiveRun(Chunks(), demo_config, [dying, other], models=Models(Said(said), demo_models.translation))  # type: ignore[arg-type]
+
+    async def work() -> None:
+        running = asyncio.create_task(live.run())
+        await asyncio.to_thread(dying.hanging.wait)
+        while live._translator.running:
+            await asyncio.sleep(0.001)
+        dying.go.set()
+        with pytest.raises(SinkError, match="disk full"):
+            await running
+
+    asyncio.run(work())
+    whole = SrtSink(tmp_path / "whole.srt", demo_config.subtitles)
+    for event in clean:
+        whole.write(event)
+    assert cues(tmp_path / "out.srt") == cues(tmp_path / "whole.srt")
+
+
+def test_a_slow_sink_holds_the_source_back_and_gets_everything_in_order(
+    demo_config: PipelineConfig, demo_models: Models, said: list[Transcript]
+) -> None:
+    tight = dataclasses.replace(demo_config.queues, audio_chunks=1, segments=1, transcripts=1, events=1)
+    config = dataclasses.replace(demo_config, queues=tight)
+    models = Models(Said(said), demo_models.translation)  # type: ignore[arg-type]
+    quick, slow, source = Hanging(), Hanging(), Chunks(times=8)
+    quick.go.set()
+    live = LiveRun(source, config, [slow], models=models)
+
+    async def work() -> None:
+        await LiveRun(Chunks(times=8), config, [quick], models=models).run()
+        running = asyncio.create_task(live.run())
+        await asyncio.to_thread(slow.hanging.wait)
+        for _ in range(20_000):
+            await asyncio.sleep(0)
+        assert source.chunks, "the source was read to its end though nothing was taken"
+        slow.go.set()
+        await running
+
+    asyncio.run(work())
+    assert slow.events == quick.events
+    assert isinstance(slow.events[-1], EndOfInput)

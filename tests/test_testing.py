@@ -1,0 +1,90 @@
+"""The harness for a host app's tests, used as a host would."""
+
+from __future__ import annotations
+
+import asyncio
+import wave
+from pathlib import Path
+
+import pytest
+
+from pipeline import Delta, EndOfInput, Models, StageError, Transcript
+from pipeline.testing import EndedError, Harness, demo_speech
+from tests.conftest import EXAMPLES, spoken_texts
+
+
+def test_audio_silence_and_end_give_cues() -> None:
+    async def work() -> None:
+        async with Harness() as harness, asyncio.timeout(300):
+            await harness.feed(EXAMPLES / "meeting.wav")
+            first = await harness.cue()
+            assert first.index == 1
+            assert any("\u4e00" <= character <= "\u9fff" for line in first.lines for character in line)
+            await harness.silence(2.0)
+            await harness.end()
+            rest = await harness.rest()
+            assert [cue.index for cue in rest] == list(range(2, len(rest) + 2))
+            assert await harness.rest() == []
+            finals = [event for event in harness.events if isinstance(event, Delta) and event.final]
+            assert len(finals) == len(spoken_texts()["meeting"])
+            assert isinstance(harness.events[-1], EndOfInput)
+
+    asyncio.run(work())
+
+
+def test_silence_ends_what_was_being_said() -> None:
+    async def work() -> Transcript:
+        async with Harness() as harness, asyncio.timeout(300):
+            await harness.feed(demo_speech()[: 16_000 * 3])
+            await harness.silence(2.0)
+            return await harness.event(Transcript)
+
+    assert asyncio.run(work()).text
+
+
+def test_waiting_for_what_does_not_come_says_so() -> None:
+    async def work() -> None:
+        async with Harness() as harness, asyncio.timeout(300):
+            await harness.silence(5.0)
+            await harness.end()
+            assert await harness.event(EndOfInput) == EndOfInput(5.0)
+            with pytest.raises(EndedError, match="the stream ended before another cue came; 1 events had come"):
+                await harness.cue()
+            with pytest.raises(EndedError, match="before Delta came"):
+                await harness.event(Delta)
+
+    asyncio.run(work())
+
+
+def test_a_timeout_ends_a_wait_and_leaves_the_harness_usable() -> None:
+    async def work() -> None:
+        async with Harness() as harness:
+            with pytest.raises(TimeoutError):
+                async with asyncio.timeout(0.01):
+                    await harness.cue()
+            await harness.end()
+            assert await harness.rest() == []
+
+    asyncio.run(work())
+
+
+def test_a_failing_stage_is_raised_by_what_waits(demo_models: Models) -> None:
+    class Broken:
+        def transcribe(self, segment: object) -> None:
+            raise RuntimeError("out of memory")
+
+    async def work() -> None:
+        async with Harness(models=Models(Broken(), demo_models.translation)) as harness:  # type: ignore[arg-type]
+            feeding = asyncio.create_task(harness.feed(demo_speech()))
+            try:
+                await harness.cue()
+            finally:
+                await asyncio.gather(feeding, return_exceptions=True)
+
+    with pytest.raises(StageError, match="out of memory"):
+        asyncio.run(work())
+
+
+def test_the_demo_speech_is_a_recording_that_ships() -> None:
+    with wave.open(str(Path(EXAMPLES / "travel.wav"))) as file:
+        assert len(demo_speech()) == file.getnframes()
