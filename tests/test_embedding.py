@@ -1,0 +1,182 @@
+"""Inside a host app: stages that overlap, instances that share models, asyncio's own tools, nothing left behind."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import threading
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+import pipeline.translator as chain
+from pipeline import Delta, EndOfInput, Models, PipelineConfig, PipelineEvent, SpeechTranslator, Transcript
+from pipeline.events import SpeechSegment
+from pipeline.stats import PipelineStats
+from tests.conftest import EXAMPLES, PHRASES, read_wav
+
+
+async def translated(config: PipelineConfig, models: Models, samples: np.ndarray) -> list[PipelineEvent]:
+    async with SpeechTranslator(config, models) as translator, asyncio.TaskGroup() as group:
+
+        async def feed() -> None:
+            await translator.feed(samples)
+            await translator.end()
+
+        group.create_task(feed())
+        return [event async for event in translator.events()]
+
+
+class Together:
+    """A recogniser and a translation model that go on only while the other stages are at work on later speech."""
+
+    def __init__(self, stats: PipelineStats) -> None:
+        self.heard = [threading.Event() for _ in range(100)]
+        self.recognising = [threading.Event() for _ in range(100)]
+        self.translating = [threading.Event() for _ in range(100)]
+        self.met: list[str] = []
+        closed = stats.segment_closed
+
+        def segment_closed(segment: SpeechSegment) -> None:
+            self.heard[segment.id].set()
+            closed(segment)
+
+        stats.segment_closed = segment_closed  # type: ignore[method-assign]
+
+    def transcribe(self, segment: SpeechSegment) -> Transcript:
+        self.recognising[segment.id].set()
+        if segment.id == 1:
+            self.meet("recognition of 1", self.translating[0], self.heard[2])
+        return Transcript(segment.id, segment.start_s, segment.end_s, "Where is the hotel?", "en")
+
+    def stream(self, transcript: Transcript, *_: object) -> Iterator[Delta]:
+        self.translating[transcript.segment_id].set()
+        if transcript.segment_id == 0:
+            self.meet("translation of 0", self.recognising[1], self.heard[2])
+        yield from ()
+
+    def meet(self, who: str, *others: threading.Event) -> None:
+        assert all(other.wait(60) for other in others), f"{who} was alone"
+        self.met.append(who)
+
+
+def test_while_a_segment_is_translated_the_next_is_recognised_and_the_one_after_it_heard(
+    demo_config: PipelineConfig,
+) -> None:
+    async def work() -> list[str]:
+        translator = SpeechTranslator(demo_config)
+        together = Together(translator.stats)
+        translator._models = Models(together, together)  # type: ignore[arg-type]
+        async with translator, asyncio.TaskGroup() as group:
+
+            async def feed() -> None:
+                await translator.feed(read_wav(PHRASES))
+                await translator.end()
+
+            group.create_task(feed())
+            assert [event async for event in translator.events()]
+        return together.met
+
+    assert sorted(asyncio.run(work())) == ["recognition of 1", "translation of 0"]
+
+
+def test_instances_share_loaded_models_and_do_not_mix(
+    demo_config: PipelineConfig, demo_models: Models, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(chain, "load_models", lambda config: pytest.fail("models were loaded again"))
+    inputs = [read_wav(PHRASES)[: 16_000 * 9], read_wav(EXAMPLES / "meeting.wav")[: 16_000 * 8]]
+
+    async def alone() -> list[list[PipelineEvent]]:
+        return [await translated(demo_config, demo_models, samples) for samples in inputs]
+
+    async def together() -> list[list[PipelineEvent]]:
+        return await asyncio.gather(*(translated(demo_config, demo_models, samples) for samples in inputs))
+
+    expected = asyncio.run(alone())
+    assert expected[0] != expected[1]
+    assert asyncio.run(together()) == expected
+
+
+def test_a_task_group_whose_other_task_fails_ends_the_translation_and_leaves_nothing(
+    demo_config: PipelineConfig, demo_models: Models
+) -> None:
+    class HostError(Exception):
+        pass
+
+    async def host(translator: SpeechTranslator) -> None:
+        await translator.feed(read_wav(PHRASES)[: 16_000 * 5])
+        raise HostError
+
+    async def work() -> None:
+        with pytest.raises(BaseExceptionGroup) as caught:
+            async with SpeechTranslator(demo_config, demo_models) as translator, asyncio.TaskGroup() as group:
+                group.create_task(host(translator))
+                async for _ in translator.events():
+                    pass
+        assert caught.group_contains(HostError)
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+
+    asyncio.run(work())
+
+
+def test_a_timeout_on_feeding_ends_the_feeding_alone(demo_config: PipelineConfig, demo_models: Models) -> None:
+    tight = dataclasses.replace(demo_config.queues, audio_chunks=1, segments=1, transcripts=1, events=1)
+    config = dataclasses.replace(demo_config, queues=tight)
+    held = threading.Event()
+
+    class Held:
+        def transcribe(self, segment: SpeechSegment) -> Transcript:
+            held.wait()
+            return demo_models.recognizer.transcribe(segment)
+
+    async def work() -> list[PipelineEvent]:
+        async with SpeechTranslator(config, Models(Held(), demo_models.translation)) as translator:  # type: ignore[arg-type]
+            with pytest.raises(TimeoutError):
+                async with asyncio.timeout(0.2):
+                    await translator.feed(np.tile(read_wav(PHRASES), 3))
+            held.set()
+            ending = asyncio.create_task(translator.end())
+            events = [event async for event in translator.events()]
+            await ending
+            return events
+
+    events = asyncio.run(work())
+    assert isinstance(events[-1], EndOfInput)
+    assert any(isinstance(event, Delta) and event.final for event in events)
+
+
+def test_leaving_early_leaves_nothing(demo_config: PipelineConfig, demo_models: Models) -> None:
+    async def work() -> None:
+        async with SpeechTranslator(demo_config, demo_models) as translator:
+            feeding = asyncio.create_task(translator.feed(read_wav(PHRASES)))
+            async for event in translator.events():
+                if isinstance(event, Delta):
+                    break
+            feeding.cancel()
+            await asyncio.gather(feeding, return_exceptions=True)
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+
+    asyncio.run(work())
+
+
+def test_an_idle_translator_does_nothing(demo_config: PipelineConfig, demo_models: Models) -> None:
+    """No polling: while nothing is fed, the loop has nothing to run, and no thread but its own workers is added."""
+
+    async def work() -> None:
+        loop = asyncio.get_running_loop()
+        threads = threading.active_count()
+        async with SpeechTranslator(demo_config, demo_models) as translator:
+            reading = asyncio.create_task(anext(translator.events()))
+            while translator._outbox._getters == 0:  # type: ignore[attr-defined]
+                await asyncio.sleep(0)
+            for _ in range(100):  # all have begun to wait
+                await asyncio.sleep(0)
+            assert threading.active_count() - threads <= 3
+            scheduled = list(loop._scheduled)  # type: ignore[attr-defined]
+            assert scheduled == [], "something wakes up by the clock"
+            assert len(loop._ready) == 0, "something runs without a cause"  # type: ignore[attr-defined]
+            reading.cancel()
+            await asyncio.gather(reading, return_exceptions=True)
+
+    asyncio.run(work())
