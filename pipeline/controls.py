@@ -121,7 +121,7 @@ def _space_bar(pressed: Callable[[], None]) -> Iterator[None]:
     import tty
 
     terminal = sys.stdin.fileno()
-    if os.tcgetpgrp(terminal) != os.getpgrp():  # changing the settings from the background would stop the process
+    if not _in_foreground(terminal):  # changing the settings from the background would stop the process
         yield
         return
     loop = asyncio.get_running_loop()
@@ -145,6 +145,13 @@ def _space_bar(pressed: Callable[[], None]) -> Iterator[None]:
         loop.remove_reader(terminal)
         with contextlib.suppress(termios.error):  # the terminal is gone
             termios.tcsetattr(terminal, termios.TCSADRAIN, before)
+
+
+def _in_foreground(terminal: int) -> bool:
+    try:
+        return os.tcgetpgrp(terminal) == os.getpgrp()
+    except OSError:  # not the terminal that controls this process
+        return False
 
 
 def _clock(seconds: float) -> str:

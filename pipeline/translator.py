@@ -86,6 +86,10 @@ class SpeechTranslator:
 
     Every queue is bounded: ``feed`` waits while the stages are behind, and the stages wait while nobody reads
     ``events``, so read and feed from different tasks. One translator serves one stream.
+
+    ``end`` drains, ``cancel`` (and leaving the ``async with``) stops at once and waits for no model call. A failure
+    reaches the reader, and a waiting ``feed``, as a StageError with its cause; no task is left behind. Nothing blocks
+    the event loop: models run on threads of their own.
     """
 
     def __init__(self, config: PipelineConfig, models: Models | None = None, *, live: bool = False) -> None:

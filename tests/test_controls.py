@@ -69,7 +69,10 @@ class Terminal:
         self.pid, self.descriptor = pty.fork()
         if self.pid == 0:
             os.chdir(ROOT)
-            os.execv(sys.executable, [sys.executable, "-m", "pipeline.live", *map(str, arguments)])
+            os.execv(sys.executable, [sys.executable, *map(str, arguments)])
+
+    def press(self, keys: bytes) -> None:
+        os.write(self.descriptor, keys)
 
     def wait_for(self, words: str) -> None:
         while words.encode() not in self.shown:
@@ -91,7 +94,7 @@ def subtitles(tmp_path: Path) -> Path:
 
 
 def test_lag_is_shown_below_the_subtitles(subtitles: Path) -> None:
-    terminal = Terminal(PHRASES, "--config", "demo", "--srt", subtitles)
+    terminal = Terminal("-m", "pipeline.live", PHRASES, "--config", "demo", "--srt", subtitles)
     terminal.wait_for("lag ")
     os.kill(terminal.pid, signal.SIGINT)
     terminal.wait_for("times real time")
@@ -100,7 +103,7 @@ def test_lag_is_shown_below_the_subtitles(subtitles: Path) -> None:
 
 def test_a_terminal_that_is_closed_loses_nothing_that_was_said(subtitles: Path) -> None:
     jsonl = subtitles.with_suffix(".jsonl")
-    terminal = Terminal(PHRASES, "--config", "demo", "--srt", subtitles, "--jsonl", jsonl)
+    terminal = Terminal("-m", "pipeline.live", PHRASES, "--config", "demo", "--srt", subtitles, "--jsonl", jsonl)
     terminal.wait_for("00:0")  # the first segment is under way, the next is being said
     terminal.close()
     assert terminal.status() in (0, 1)
@@ -109,3 +112,35 @@ def test_a_terminal_that_is_closed_loses_nothing_that_was_said(subtitles: Path) 
     cues = list(srt.parse(subtitles.read_text("utf-8")))
     assert 1 <= len(cues) < len(spoken_texts()["phrases"])
     assert len(cues) == len(finished)
+
+
+LISTENING = """
+import asyncio, sys
+from tests.audio.portaudio import FakePortAudio
+sys.modules["sounddevice"] = FakePortAudio(("Mic", 1, 16_000))
+from pipeline.audio.microphone import Microphone
+from pipeline.controls import controls
+from pipeline.events import Paused, Resumed
+
+async def main():
+    microphone, notices = Microphone(), asyncio.Queue()
+    microphone.listen(notices.put_nowait)
+    with controls(interrupted=lambda: None, hung_up=lambda: None, microphone=microphone):
+        print("ready", flush=True)
+        assert isinstance(await notices.get(), Paused)
+        print("it is paused", flush=True)
+        assert isinstance(await notices.get(), Resumed)
+    print("echo is", "on" if __import__("termios").tcgetattr(0)[3] & __import__("termios").ECHO else "off", flush=True)
+
+asyncio.run(main())
+"""
+
+
+def test_the_space_bar_pauses_and_resumes_and_the_terminal_is_left_as_it_was() -> None:
+    terminal = Terminal("-c", LISTENING)
+    terminal.wait_for("ready")
+    terminal.press(b"x ")
+    terminal.wait_for("it is paused")
+    terminal.press(b" ")
+    terminal.wait_for("echo is on")
+    assert terminal.status() == 0
