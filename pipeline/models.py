@@ -85,12 +85,13 @@ def run_pull(options: argparse.Namespace) -> int:
 
     models = models_called(options.name, options.revision)
     try:
-        with progress_bar() as progress:
-            done = [pull(model, progress) for model in models]
+        for model in models:
+            with progress_bar() as progress:
+                done = pull(model, progress)
+            print(done, flush=True)
     except KeyboardInterrupt:
         print("interrupted; what arrived is kept: run this again and it goes on from there", file=sys.stderr)
         raise
-    print("\n".join(done))
     return 0
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import resource
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -17,6 +18,7 @@ from tests.hub_server import COMMIT, HubServer, environment, failed, models, pyt
 NAME = "owner/translation"
 EXACT = ("onnx/encoder_model.onnx", "onnx/decoder_model_merged.onnx")
 HALF = ("onnx/encoder_model_fp16.onnx", "onnx/decoder_model_merged_fp16.onnx")
+PINNED = "d" * 40
 NOWHERE = "http://127.0.0.1:9"
 
 
@@ -106,6 +108,15 @@ def test_loading_compiles_once_and_then_needs_no_network(hub: HubServer, home: P
     assert "building" in said
     hub.requests.clear()
     assert translated(home, NOWHERE, config, text) == (first, directory, "")
+
+
+def test_what_it_was_compiled_from_is_not_needed_again(hub: HubServer, home: Path, tmp_path: Path) -> None:
+    config = write_config(tmp_path, f'revision = "{PINNED}"')
+    _, directory, _ = translated(home, hub.url, config, "Hello.")
+    shutil.rmtree(home / "hub")
+    assert translated(home, NOWHERE, config, "Hello.")[1] == directory
+    done = models(home, NOWHERE, "pull", str(config))
+    assert f"{NAME}: compiled, in {directory}" in done.stdout
 
 
 def test_what_was_fetched_earlier_is_compiled_without_a_network(hub: HubServer, home: Path, tmp_path: Path) -> None:
