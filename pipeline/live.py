@@ -22,7 +22,7 @@ from pipeline.errors import UsageError
 from pipeline.latency.emissions import unit_of
 from pipeline.latency.log import LatencyLog, open_latency_log
 from pipeline.subtitles.files import FORMATS, open_sinks, sink_makers
-from pipeline.subtitles.sink import Sink
+from pipeline.subtitles.sink import Sink, close_all
 from pipeline.subtitles.terminal import TerminalSink
 
 
@@ -119,8 +119,7 @@ def run(argv: list[str]) -> int:
     except asyncio.CancelledError:
         raise KeyboardInterrupt from None
     finally:
-        for sink in reversed(sinks):
-            sink.close()
+        close_all(sinks)
     ready_s = live.stats.started - STARTED
     tell(f"{live.stats.summary()}\nready {ready_s:.2f} s after the start, imports and models loaded")
     return 0

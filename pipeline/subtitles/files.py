@@ -13,7 +13,7 @@ from pipeline.subtitles.cues import Cue, CueBuilder
 from pipeline.subtitles.jsonl import JsonlSink
 from pipeline.subtitles.rules import SubtitleRules
 from pipeline.subtitles.sentences import SentenceBuilder
-from pipeline.subtitles.sink import BlockFile, Sink
+from pipeline.subtitles.sink import BlockFile, Sink, close_all
 
 # ASS: the numpad's keys say where text stands, 2 is bottom centre, 8 top centre …
 _ALIGNMENTS = {"bottom": 2, "top": 8}
@@ -173,8 +173,7 @@ def open_sinks(paths: dict[str, Path], source: Path | None, makers: Mapping[str,
             if path.is_file():  # a device may take several
                 taken[path.resolve()] = f"the file for {kind}"
     except BaseException:
-        for sink in sinks:
-            sink.close()
+        close_all(sinks)
         raise
     return sinks
 

@@ -102,6 +102,17 @@ class FanOut:
             raise failures[0]
 
 
+def close_all(sinks: Sequence[Sink]) -> None:
+    """Close every sink, the last one first, even if one fails.
+
+    Raises:
+        SinkError: what a sink still held could not be written.
+    """
+    with contextlib.ExitStack() as stack:
+        for sink in sinks:
+            stack.callback(sink.close)
+
+
 class BlockFile:
     """A text file that grows by whole blocks: after each, the file is valid, and a killed process loses none.
 

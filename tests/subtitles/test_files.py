@@ -26,7 +26,7 @@ from pipeline.events import Delta, EndOfInput, PipelineEvent, Transcript
 from pipeline.subtitles.cues import CueBuilder
 from pipeline.subtitles.files import FORMATS, open_sinks, sink_makers, timestamp
 from pipeline.subtitles.rules import SubtitleRules
-from pipeline.subtitles.sink import Sink, write_all
+from pipeline.subtitles.sink import Sink, close_all, write_all
 from tests.subtitles.strategies import RULES, TEXTS
 
 TEXTS_SAID = [
@@ -330,3 +330,15 @@ def test_kill_9_at_random_moments_leaves_whole_files(tmp_path: Path) -> None:
         # Sinks are written one after the other: at most one sentence was between them.
         assert all(abs(len(read) - cues) <= 2 for read in parsed(paths).values())
         assert lines[-1] == ""
+
+
+def test_a_sink_that_fails_when_it_closes_does_not_keep_others_from_their_last_cue(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paths, sinks = opened(tmp_path)
+    write_all(sinks, Delta(0, 0, 1.0, 1.2, "好。", -0.1, 0, "Yes.", end_of_sentence=True))
+    monkeypatch.setattr(sinks[-2]._file, "_descriptor", os.open(tmp_path / "out.srt", os.O_RDONLY))
+    with pytest.raises(SinkError, match="cannot write"):
+        close_all(sinks)
+    assert "好。" in paths["srt"].read_text("utf-8")
+    assert "好。" in paths["vtt"].read_text("utf-8")
