@@ -123,3 +123,10 @@ def test_a_word_wider_than_a_line_is_broken_and_kept() -> None:
 def test_a_long_text_takes_no_longer_for_its_length() -> None:
     """Breaking is linear in the length: quadratic work on this would not end."""
     assert len(flat(layout("你好，" * 5_000, DEFAULT))) >= 1_000
+
+
+def test_a_last_line_one_column_too_wide_is_another_cue() -> None:
+    words = ["c" * 20, "a" * 10, "b" * 10]
+    lines = flat(layout(" ".join(words), SubtitleRules(line_columns=20)))
+    assert lines == words
+    assert flat(layout(" ".join(words), SubtitleRules(line_columns=21))) == [words[0], " ".join(words[1:])]

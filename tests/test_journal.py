@@ -1,0 +1,63 @@
+"""What a journal gives back to the run that goes on with it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pipeline import Models
+from pipeline.errors import UsageError
+from pipeline.events import Delta, SpeechSegment, Transcript, Word
+from pipeline.journal import JournalSink, KnownSpeech, KnownTranslation, read_header
+from tests.conftest import PHRASES, read_wav
+from tests.vad.test_stage import cut
+
+SAID = Transcript(
+    0, 1.0, 5.0, "Where is the bank? Where is the hotel?", "en", words=(Word(" Where", 1.1, 1.25),), speech_end_s=4.9
+)
+HEADER = {"type": "journal", "version": 1}
+
+
+def deltas(models: Models) -> list[Delta]:
+    return list(models.translation.stream(SAID, "zh"))
+
+
+def journal_of(path: Path, events: list[Transcript | Delta]) -> Path:
+    sink = JournalSink(path, HEADER, resume=False)
+    for event in events:
+        sink.write(event)
+    sink.close()
+    return path
+
+
+@pytest.mark.parametrize("torn", [b"", b'{"type": "delta", "segm'])
+def test_a_segment_goes_on_after_its_last_whole_sentence(demo_models: Models, tmp_path: Path, torn: bytes) -> None:
+    whole = deltas(demo_models)
+    first_ends = next(n for n, delta in enumerate(whole, 1) if delta.end_of_sentence)
+    assert first_ends < len(whole)
+    for kept in range(len(whole) + 1):
+        path = journal_of(tmp_path / f"{kept}.jsonl", [SAID, *whole[:kept]])
+        path.write_bytes(path.read_bytes() + torn)
+        assert list(KnownTranslation(demo_models.translation, path).stream(SAID, "zh")) == whole
+
+
+def test_transcripts_come_back_exactly(demo_models: Models, tmp_path: Path) -> None:
+    segments = cut(read_wav(PHRASES), 1600)[:2]
+    heard = demo_models.recognizer.transcribe(segments[0])
+    speech = KnownSpeech(demo_models.recognizer, journal_of(tmp_path / "journal", [heard]))
+    assert speech.transcribe(segments[0]) == heard
+    assert speech.transcribe(segments[1]).segment_id == segments[1].id
+
+
+def test_other_segments_than_the_journals_are_refused(demo_models: Models, tmp_path: Path) -> None:
+    speech = KnownSpeech(demo_models.recognizer, journal_of(tmp_path / "journal", [SAID]))
+    with pytest.raises(UsageError, match=r"from 1\.00 to 5\.00 s where this run finds one from 2\.00 to .*--overwrite"):
+        speech.transcribe(SpeechSegment(0, 32_000, read_wav(PHRASES)[:16_000]))
+
+
+@pytest.mark.parametrize("content", [b"", b'{"type": "journal"', b"no json\n", b'{"type": "delta"}\n', b"[1]\n"])
+def test_a_file_that_does_not_begin_as_a_journal_is_none(tmp_path: Path, content: bytes) -> None:
+    assert read_header(tmp_path / "none") is None
+    (tmp_path / "some").write_bytes(content)
+    assert read_header(tmp_path / "some") is None
