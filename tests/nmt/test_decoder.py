@@ -113,13 +113,16 @@ def test_quantised_files_run_and_mostly_agree(name: str, least: float, tmp_path:
     assert equal / tokens >= least
 
 
-def test_the_shipped_model_equals_transformers(demo_models: Models) -> None:
+def test_the_shipped_model_says_what_transformers_says_but_for_its_eight_bits(demo_models: Models) -> None:
     model = demo_models.translation
-    assert_equals_transformers(model, golden("demo"))
-    beams = dataclasses.replace(model.generation, beams=4)
-    for row in golden("demo"):
-        tokens = [token.id for token in beam_search(model.decoder, row["source_ids"], beams)]
-        assert tokens == row["beam_4_ids"], row["source"]
+    rows = golden("demo")
+    assert all(model.tokenizer.encode(row["source"]) == row["source_ids"] for row in rows)
+    for beams, search, key in ((1, greedy, "target_ids"), (4, beam_search, "beam_4_ids")):
+        options = dataclasses.replace(model.generation, beams=beams)
+        ids = [[token.id for token in search(model.decoder, row["source_ids"], options)] for row in rows]
+        same = sum(found == row[key] for found, row in zip(ids, rows, strict=True))
+        print(f"beams {beams}: {same} of {len(rows)} sentences as in fp32")
+        assert same >= len(rows) - 4
 
 
 @pytest.mark.parametrize("layout", sorted(LAYOUTS))
