@@ -10,7 +10,7 @@ from typing import Any
 import onnxruntime as ort
 
 from pipeline.errors import ModelError
-from pipeline.nmt.layout import Role, classify, find_files, find_layout
+from pipeline.nmt.layout import Kind, Role, classify, find_files, find_layout
 from pipeline.nmt.model import MarianModel
 from pipeline.nmt.onnx_header import OnnxHeader, Port, read_header, read_precision
 
@@ -72,6 +72,7 @@ def inspect_model(directory: Path, suffix: str = "") -> ModelReport:
         model = MarianModel.load(directory, suffix=suffix)
     except ModelError as error:
         return ModelReport(runs=False, problem=str(error), **found)
+    found["vocabulary"] = model.tokenizer.target_size
     found |= {"source": model.languages[0], "target": model.languages[1]}
     found["target_codes"] = tuple(model.tokenizer.target_codes)
     found["generation"] = dataclasses.asdict(model.generation)
@@ -122,5 +123,9 @@ def as_text(report: ModelReport) -> str:
         if report.target_codes:
             lines.append(f"target codes: {', '.join(report.target_codes)}")
         lines.append("generation: " + ", ".join(f"{key} {value}" for key, value in report.generation.items()))
+    if report.runs and report.layout != Kind.STREAMING.value:
+        lines.append(
+            "an fp32 or fp16 export decodes faster when it is compiled: python -m pipeline.models compile SRC DST"
+        )
     verdict = "it runs" if report.runs else f"it does not run: {report.problem}"
     return "\n".join([*lines, f"with ONNX Runtime {report.onnxruntime}, {verdict}"])

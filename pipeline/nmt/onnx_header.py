@@ -53,7 +53,7 @@ def read_header(path: Path) -> OnnxHeader:
 
 
 def read_precision(path: Path) -> str:
-    """What a graph's weights are stored as (float32, float16, int8, uint8, 4-bit), the most first, with their shares.
+    """What a graph's weights are stored as (float32, float16, int8, uint8, 4-bit, 8-bit), the most first, with their shares.
 
     Raises:
         ModelError: as ``read_header``.
@@ -72,8 +72,8 @@ def read_precision(path: Path) -> str:
 
 
 def _count_weights(data: mmap.mmap, graph: tuple[int, int], sizes: Counter[str]) -> None:
-    """Add up the elements of a graph's initializers by type; blocks of MatMulNBits count as 4-bit."""
-    packed: set[bytes] = set()
+    """Add up the elements of a graph's initializers by type; the weights of MatMulNBits count by their bits."""
+    packed: dict[bytes, int] = {}
     tensors: list[tuple[bytes, int, int]] = []
     for number, value in fields(data, *graph):
         if not isinstance(value, tuple):
@@ -81,7 +81,7 @@ def _count_weights(data: mmap.mmap, graph: tuple[int, int], sizes: Counter[str])
         if number == 1:
             node = [(n, data[v[0] : v[1]]) for n, v in fields(data, *value) if isinstance(v, tuple) and n in (1, 4)]
             if (4, b"MatMulNBits") in node:
-                packed.update(name for n, name in node if n == 1)
+                packed |= dict.fromkeys((name for n, name in node if n == 1), _bits(data, value))
         elif number == 5:
             count, kind, name = 1, 0, b""
             for n, v in fields(data, *value):
@@ -95,9 +95,20 @@ def _count_weights(data: mmap.mmap, graph: tuple[int, int], sizes: Counter[str])
             tensors.append((name, kind, count))
     for name, kind, count in tensors:
         if name in packed and kind in (2, 3):
-            sizes["4-bit"] += 2 * count
+            sizes[f"{packed[name]}-bit"] += count * 8 // packed[name]
         else:
             sizes[_TYPES.get(kind, f"type {kind}")] += count
+
+
+def _bits(data: mmap.mmap, node: tuple[int, int]) -> int:
+    """The attribute ``bits`` of a node; 4 where it is not there."""
+    for number, value in fields(data, *node):
+        if number == 5 and isinstance(value, tuple):
+            attribute = {n: v for n, v in fields(data, *value) if n in (1, 3)}
+            name, bits = attribute.get(1), attribute.get(3)
+            if isinstance(name, tuple) and data[name[0] : name[1]] == b"bits" and bits in (2, 4, 8):
+                return int(bits)
+    return 4
 
 
 def _varints(data: mmap.mmap, start: int, end: int) -> Iterator[int]:

@@ -11,7 +11,7 @@ import pytest
 
 from pipeline.nmt.inspection import as_text, inspect_model
 from pipeline.nmt.onnx_header import read_precision
-from tests.conftest import LAYOUTS, TINY, make_model_dir
+from tests.conftest import LAYOUTS, ROOT, TINY, make_model_dir
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -32,6 +32,9 @@ def test_precision_is_told_from_the_weights() -> None:
     assert read_precision(TINY / "fp16" / "decoder_model_merged_fp16.onnx").startswith("float16 ")
     assert read_precision(TINY / "int8" / "decoder_model_merged_int8.onnx").startswith("int8 ")
     assert "4-bit" in read_precision(TINY / "q4" / "encoder_model_q4.onnx")
+    shipped = read_precision(ROOT / "models" / "demo" / "nmt-en-zh" / "step.onnx")
+    assert "4-bit " in shipped  # the output projection
+    assert "8-bit " in shipped  # the layers
 
 
 def inspect(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -70,3 +73,11 @@ def test_a_refused_model_exits_1_and_says_what_is_missing(tmp_path: Path) -> Non
     assert done.returncode == 1
     assert "no such model directory" in done.stdout
     assert "Traceback" not in done.stderr
+
+
+def test_a_faster_layout_is_pointed_to_where_there_is_one(tmp_path: Path) -> None:
+    exported = as_text(inspect_model(make_model_dir(tmp_path / "merged", "merged")))
+    assert "python -m pipeline.models compile SRC DST" in exported
+    compiled = as_text(inspect_model(make_model_dir(tmp_path / "streaming", "streaming")))
+    assert "layout: streaming (2 layers, 4 heads of 16, 878 target pieces)" in compiled
+    assert "compile SRC" not in compiled
