@@ -35,7 +35,11 @@ def arguments() -> argparse.ArgumentParser:
     parser.add_argument("--device", metavar="ID|NAME", help="which input device; implies --mic")
     parser.add_argument("--list-devices", action="store_true", help="show the input devices and end")
     add_model_arguments(parser)
-    parser.add_argument("--fast", action="store_true", help="do not hold a recording back to its own pace")
+    parser.add_argument(
+        "--fast",
+        action="store_true",
+        help="do not hold a recording back to its own pace, nor take standard input as live",
+    )
     for kind in FORMATS:
         parser.add_argument(f"--{kind}", type=Path, metavar="FILE", help=f"also write {kind.upper()}")
     parser.add_argument(
@@ -111,7 +115,9 @@ def run(argv: list[str]) -> int:
         # Imported here so that a wrong option is told before the recogniser's libraries load.
         from pipeline.live_run import LiveRun
 
-        live = LiveRun(source, config, sinks, paced=paced, microphone=microphone, terminal=terminal)
+        live = LiveRun(
+            source, config, sinks, paced=paced, live=not options.fast, microphone=microphone, terminal=terminal
+        )
         for sink in sinks:
             if isinstance(sink, LatencyLog):
                 sink.start(str(recording) if recording is not None else "live", lambda: live.stats.stream_s)

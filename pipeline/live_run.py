@@ -39,6 +39,7 @@ class LiveRun:
         sinks: Sequence[Sink],
         *,
         paced: bool = False,
+        live: bool = False,
         models: Models | None = None,
         microphone: Microphone | None = None,
         terminal: TerminalSink | None = None,
@@ -47,11 +48,12 @@ class LiveRun:
 
         Args:
             paced: hold a recording back to its own pace.
+            live: the source does not wait: show the lag, and act on it. A microphone, and what is paced, always is.
             microphone: behind ``source``, where there is one; can be paused, and its level is shown.
             terminal: the one of ``sinks`` that shows the run's status.
         """
         self._source, self._paced, self._microphone, self._terminal = source, paced, microphone, terminal
-        self._translator = SpeechTranslator(config, models)
+        self._translator = SpeechTranslator(config, models, live=live or paced or microphone is not None)
         self._outputs = FanOut([*sinks, NoticeSink()])
         self._interrupts = 0
         self._task: asyncio.Task[object] | None = None
@@ -102,7 +104,7 @@ class LiveRun:
             status.cancel()
 
     async def _show_status(self, writer: Worker) -> None:
-        terminal = self._terminal if self._paced or self._microphone is not None else None
+        terminal = self._terminal if self._translator.live else None
         while terminal is not None and self._outputs.has(terminal):
             await asyncio.sleep(_STATUS_S)
             await writer.run(partial(terminal.show_status, status_line(self.stats.lag_s, self._microphone)))

@@ -201,7 +201,7 @@ class SpeechTranslator:
             StageError: a stage failed.
             AudioError, DeviceError: the source broke; what came before has been translated and yielded.
         """
-        self.live = paced or isinstance(source, LiveSource)
+        self.live = self.live or paced or isinstance(source, LiveSource)
         if isinstance(source, LiveSource):
             loop = asyncio.get_running_loop()
             source.listen(lambda notice: _call_soon(loop, self._source_noticed, notice))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import threading
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -191,6 +192,32 @@ def test_behind_a_live_source_the_run_says_so_catches_up_and_loses_nothing(
     assert stats.segments == len(transcripts) + stats.joined
     finals = [event.segment_id for event in events if isinstance(event, Delta) and event.final]
     assert finals == [transcript.segment_id for transcript in transcripts if transcript.rejected is None]
+
+
+def lag_after(hours: float, options: OverloadOptions, call_s: float = 6.0, phrase_s: float = 4.0) -> float:
+    """Lag, in virtual time, of a recogniser that takes ``call_s`` a call however long the speech, hearing phrases of
+    ``phrase_s`` without a pause."""
+    count = round(hours * 3_600 / phrase_s)
+    speech = [SpeechSegment(i, round(i * phrase_s * SAMPLE_RATE), np.zeros(64_000, np.int16)) for i in range(count)]
+    load, now, at, lag_s = LoadControl(options), 0.0, 0, 0.0
+    while at < count:
+        now = max(now, speech[at].end_s)
+        load.observe(now - speech[at].end_s)
+        first = at
+        at += 1
+        while at < count and speech[at].end_s <= now:
+            whole = replace(speech[first], samples=np.zeros(round((at - first) * phrase_s * SAMPLE_RATE), np.int16))
+            if not load.measures.join_ms or not joins(whole, speech[at], load.measures.join_ms):
+                break
+            at += 1
+        now += call_s
+        lag_s = now - speech[first].end_s
+    return lag_s
+
+
+def test_a_recogniser_too_slow_for_single_phrases_keeps_up_for_hours_by_joining_them() -> None:
+    assert lag_after(2, OPTIONS) < 30
+    assert lag_after(2, replace(OPTIONS, join_ms=0)) > 1_000
 
 
 def test_a_source_that_waits_is_never_behind(demo_config: PipelineConfig, demo_models: Models) -> None:

@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import wave
 from pathlib import Path
 from typing import Any
@@ -295,6 +296,9 @@ def start_listening(tmp_path: Path) -> subprocess.Popen[bytes]:
         [sys.executable, "-m", "pipeline.live", "--mic", "--config", "demo", "--jsonl", str(tmp_path / "out.jsonl")],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=os.environ | {"PYTHONUNBUFFERED": "1"},
     )  # fmt: skip
+    watchdog = threading.Timer(120, process.kill)  # so that what is not said fails a test, and does not hang it
+    watchdog.daemon = True
+    watchdog.start()
     wait_for(process, "listening to")
     return process
 
