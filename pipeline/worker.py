@@ -8,7 +8,7 @@ import queue
 import threading
 import weakref
 from collections.abc import Callable
-from typing import TypeVar
+from typing import TypeVar, cast
 
 T = TypeVar("T")
 _Job = Callable[[], None]
@@ -54,7 +54,7 @@ class Worker:
             if future.done():
                 return
             if error is None:
-                future.set_result(result)  # type: ignore[arg-type]
+                future.set_result(cast(T, result))
             else:
                 future.set_exception(error)
 
