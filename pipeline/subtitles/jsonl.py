@@ -13,6 +13,8 @@ from pipeline.subtitles.cues import Cue, CueBuilder
 from pipeline.subtitles.rules import SubtitleRules
 from pipeline.subtitles.sink import BlockFile
 
+# JSON allows these in a string; some readers of lines take them for a line's end.
+_LINE_ENDS = {ord(c): f"\\u{ord(c):04x}" for c in "\x85\u2028\u2029"}
 _CAPITAL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
@@ -52,7 +54,7 @@ def line(value: PipelineEvent | Cue, *, exact: bool = False) -> str:
     of a probability."""
     kind = "end" if isinstance(value, EndOfInput) else _CAPITAL.sub("_", type(value).__name__).lower()
     record = {"type": kind, **_plain(dataclasses.asdict(value), exact)}
-    return json.dumps(record, ensure_ascii=False) + "\n"
+    return json.dumps(record, ensure_ascii=False).translate(_LINE_ENDS) + "\n"
 
 
 def read_event(record: dict[str, Any]) -> Transcript | Delta | None:

@@ -167,7 +167,7 @@ def test_files_are_valid_after_every_event(tmp_path: Path) -> None:
     assert len(cues) == 4
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.lists(TEXTS, min_size=1, max_size=4), RULES)
 def test_any_text_comes_back_after_every_sentence(texts: list[str], rules: SubtitleRules) -> None:
     with tempfile.TemporaryDirectory() as folder:
@@ -342,3 +342,12 @@ def test_a_sink_that_fails_when_it_closes_does_not_keep_others_from_their_last_c
         close_all(sinks)
     assert "好。" in paths["srt"].read_text("utf-8")
     assert "好。" in paths["vtt"].read_text("utf-8")
+
+
+def test_no_line_of_jsonl_is_two_to_any_reader(tmp_path: Path) -> None:
+    paths, sinks = opened(tmp_path)
+    text = "a\x85b\u2028c\u2029d\ne"
+    write_all(sinks, Delta(0, 0, 1.0, 2.0, text, -0.1, 0, "Yes.", end_of_sentence=True, final=True))
+    delta, cue = (json.loads(line) for line in paths["jsonl"].read_text("utf-8").splitlines())
+    assert delta["text"] == text
+    assert cue["lines"] == ["a b c d e"]
