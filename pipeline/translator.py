@@ -161,6 +161,7 @@ class SpeechTranslator:
                 self.stats.received(len(chunk))
                 self._observe()
                 await self._put(chunk)
+                await asyncio.sleep(0)  # a long recording fed at once must not keep the loop
 
     async def end(self) -> None:
         """The input is over: everything fed is still translated, then ``events`` ends. Idempotent."""

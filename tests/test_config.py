@@ -63,6 +63,11 @@ def test_values_are_taken(tmp_path: Path) -> None:
         ("[asr]\nmodel = ''\n", r"asr\.model is empty"),
         ("[nmt]\nmax_tokens = 0\n", r"nmt\.max_tokens is 0; allowed is 1 to"),
         ("[vad]\nmax_segment_ms = 2000\n", r"cut_search_ms \(3000\) must be less than vad\.max_segment_ms \(2000\)"),
+        ("[overload]\nbehind_s = 2\n", r"overload\.caught_up_s \(2\) must be less than overload\.behind_s \(2\)"),
+        (
+            "[overload]\nmax_segment_ms = 1000\n[vad]\npre_roll_ms = 900\n",
+            r"overload\.max_segment_ms \(1000\) leaves no room",
+        ),
         ("[vad", r"is not a TOML file"),
         ("[subtitles]\nbilingual = 1\n", r"subtitles\.bilingual is 1; expected bool"),
         ("[subtitles]\nposition = 'left'\n", r"subtitles\.position is 'left'; allowed are bottom, top"),

@@ -146,6 +146,27 @@ def test_a_timeout_on_feeding_ends_the_feeding_alone(demo_config: PipelineConfig
     assert any(isinstance(event, Delta) and event.final for event in events)
 
 
+def test_feeding_an_hour_at_once_lets_others_run(demo_config: PipelineConfig, demo_models: Models) -> None:
+    roomy = dataclasses.replace(demo_config.queues, audio_chunks=100_000)
+    turns = 0
+
+    async def other() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    async def work() -> None:
+        config = dataclasses.replace(demo_config, queues=roomy)
+        async with SpeechTranslator(config, demo_models) as translator:
+            running = asyncio.create_task(other())
+            await translator.feed(np.zeros(16_000 * 3_600, np.int16))
+            running.cancel()
+
+    asyncio.run(work())
+    assert turns >= 36_000
+
+
 def test_leaving_early_leaves_nothing(demo_config: PipelineConfig, demo_models: Models) -> None:
     async def work() -> None:
         async with SpeechTranslator(demo_config, demo_models) as translator:

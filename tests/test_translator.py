@@ -77,12 +77,15 @@ def test_silence_ends_without_a_subtitle(demo_config: PipelineConfig, demo_model
 
 
 def test_feeding_waits_while_nobody_reads(demo_config: PipelineConfig, demo_models: Models) -> None:
+    tight = dataclasses.replace(demo_config.queues, audio_chunks=4, segments=1, transcripts=1, events=4)
+    config = dataclasses.replace(demo_config, queues=tight)
+
     async def work() -> None:
-        async with SpeechTranslator(demo_config, demo_models) as translator:
-            samples = np.tile(read_wav(PHRASES), 60)
+        async with SpeechTranslator(config, demo_models) as translator:
+            samples = np.tile(read_wav(PHRASES), 4)
             feeding = asyncio.create_task(translator.feed(samples))
             # The stages fill their queues and then all wait for the reader.
-            while translator._inbox.qsize() < demo_config.queues.audio_chunks or not translator._outbox.full():
+            while translator._inbox.qsize() < config.queues.audio_chunks or not translator._outbox.full():
                 await asyncio.sleep(0.01)
             assert not feeding.done()
             assert translator.stats.audio_s < len(samples) / 16_000
