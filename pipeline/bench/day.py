@@ -20,8 +20,8 @@ import numpy as np
 from pipeline.audio.recording import Recording
 from pipeline.bench.day_audio import GAP_S, DaySource, Scene
 from pipeline.bench.ledger import Ledger, Sample, median_or_zero, slope
-from pipeline.bench.play import LATE_MS, LoopTimes, loaded
-from pipeline.bench.probe import LoopProbe
+from pipeline.bench.play import loaded
+from pipeline.bench.probe import LATE_MS, LoopProbe, LoopTimes
 from pipeline.config import PipelineConfig
 from pipeline.errors import UsageError
 from pipeline.events import EndOfInput, Samples, Transcript
@@ -211,7 +211,7 @@ def _report(ledger: Ledger, listener: Listener, probe: LoopProbe) -> DayReport:
         listener.invented,
         *slope(ledger.samples),
         work[-1] / work[0] if work and work[0] else 1.0,
-        LoopTimes.of(probe),
+        probe.times,
     )
 
 

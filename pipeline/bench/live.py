@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.audio.recording import Recording
-from pipeline.bench.play import LATE_MS, LiveRun, loaded, play
+from pipeline.bench.play import LiveRun, loaded, play
+from pipeline.bench.probe import LATE_MS, LoopTimes
 from pipeline.bench.reference import read_reference
 from pipeline.bench.timeline import timeline
 from pipeline.config import PipelineConfig
@@ -133,12 +134,18 @@ def _totals(run: LiveRun) -> list[str]:
             f"LAAL {s.computation_aware_laal_ms / 1000:.2f} s; in {run.unit}s, over {s.sentences} sentences, {what}"
             + (f"; {s.empty} more got no text" if s.empty else "")
         )
-    loop = run.loop
     return [
         *lines,
         f"normalised erasure {run.normalized_erasure:.2f}; lag {run.longest_lag_s:.2f} s at most",
         f"real-time factor {run.real_time_factor:.3f} ({work})",
         f"memory {run.memory_mb:.0f} MB, {run.memory_growth_mb:+.0f} MB in this run, {run.memory_peak_mb:.0f} MB at most",
-        f"event loop: late by {loop.longest_ms:.1f} ms at most, 99 % within {loop.p99_ms:.1f} ms, "
-        f"{loop.late} of {loop.asked} times more than {LATE_MS} ms; busy for {loop.longest_work_ms:.1f} ms at a stretch",
+        f"event loop: busy for {run.loop.longest_work_ms:.1f} ms at a stretch; {_lateness(run.loop)}",
+        f"an idle process beside it: {_lateness(run.idle_loop)}",
     ]
+
+
+def _lateness(loop: LoopTimes) -> str:
+    return (
+        f"late by {loop.longest_ms:.1f} ms at most, 99 % within {loop.p99_ms:.1f} ms, "
+        f"{loop.late} of {loop.asked} times more than {LATE_MS} ms"
+    )

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pipeline.audio.recording import Recording
-from pipeline.bench.probe import LoopProbe, peak_mb, resident_mb
+from pipeline.bench.probe import IdleProbe, LoopProbe, LoopTimes, peak_mb, resident_mb
 from pipeline.bench.stopwatch import SegmentTimes, Span, Stopwatch
 from pipeline.cli import settle
 from pipeline.config import PipelineConfig
@@ -21,32 +21,6 @@ from pipeline.worker import Worker
 
 if TYPE_CHECKING:
     from pipeline.translator import Models
-
-LATE_MS = 10
-"""Nothing may keep the event loop longer."""
-
-
-@dataclass(frozen=True)
-class LoopTimes:
-    """How late the event loop was."""
-
-    longest_ms: float
-    longest_work_ms: float
-    """Processor time that the loop spent at a stretch: lateness without the waiting for other threads and programs."""
-    p99_ms: float
-    late: int
-    """Times that it was more than ``LATE_MS`` late."""
-    asked: int
-
-    @classmethod
-    def of(cls, probe: LoopProbe) -> LoopTimes:
-        return cls(
-            probe.longest_s * 1000,
-            probe.longest_work_s * 1000,
-            probe.percentile_s(0.99) * 1000,
-            probe.above(LATE_MS / 1000),
-            probe.count,
-        )
 
 
 @dataclass(frozen=True)
@@ -65,6 +39,8 @@ class LiveRun:
     """Work of each stage."""
     longest_lag_s: float
     loop: LoopTimes
+    idle_loop: LoopTimes
+    """Of a process that did nothing meanwhile: what this machine makes of any loop."""
     memory_mb: float
     memory_growth_mb: float
     memory_peak_mb: float
@@ -111,7 +87,12 @@ async def play(
     writer = Worker("latency log")
     before_mb = resident_mb()
     try:
-        async with translator, LoopProbe() as probe, aclosing(translator.run(source, paced=True)) as events:
+        async with (
+            translator,
+            IdleProbe() as idle,
+            LoopProbe() as probe,
+            aclosing(translator.run(source, paced=True)) as events,
+        ):
             async for event in events:
                 stopwatch.got(event)
                 if isinstance(event, Delta):
@@ -134,7 +115,8 @@ async def play(
         normalized_erasure=normalized_erasure(text.withdrawn_units, len(emissions)),
         busy_s=stopwatch.busy_s,
         longest_lag_s=stopwatch.longest_lag_s,
-        loop=LoopTimes.of(probe),
+        loop=probe.times,
+        idle_loop=idle.times,
         memory_mb=resident_mb(),
         memory_growth_mb=resident_mb() - before_mb,
         memory_peak_mb=peak_mb(),

@@ -3,15 +3,33 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
+import json
 import sys
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 
+LATE_MS = 10
+"""Nothing may keep the event loop longer."""
 # How often the probe asks to be woken, and how finely its lateness is counted.
 _INTERVAL_S = 0.002
 _BUCKET_S = 0.0001
 _BUCKETS = 10_000
+
+
+@dataclass(frozen=True)
+class LoopTimes:
+    """How late an event loop was."""
+
+    longest_ms: float
+    longest_work_ms: float
+    """Processor time that the loop spent at a stretch: lateness without the waiting for other threads and programs."""
+    p99_ms: float
+    late: int
+    """Times that it was more than ``LATE_MS`` late."""
+    asked: int
 
 
 class LoopProbe:
@@ -44,6 +62,16 @@ class LoopProbe:
             self.late(loop.time() - due)
             self.longest_work_s = max(self.longest_work_s, time.thread_time() - worked)
 
+    @property
+    def times(self) -> LoopTimes:
+        return LoopTimes(
+            self.longest_s * 1000,
+            self.longest_work_s * 1000,
+            self.percentile_s(0.99) * 1000,
+            self.above(LATE_MS / 1000),
+            self.count,
+        )
+
     def late(self, seconds: float) -> None:
         """Count one lateness."""
         self.count += 1
@@ -64,6 +92,37 @@ class LoopProbe:
         return 0.0
 
 
+class IdleProbe:
+    """The same probe in a process of its own that does nothing else: how late this machine makes any loop."""
+
+    times = LoopTimes(0.0, 0.0, 0.0, 0, 0)
+    """Filled in at the end of the block."""
+
+    async def __aenter__(self) -> IdleProbe:
+        command = (sys.executable, "-m", "pipeline.bench.probe")
+        self._process = await asyncio.create_subprocess_exec(
+            *command, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
+        )
+        assert self._process.stdout is not None
+        await self._process.stdout.readline()  # it has begun
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        output, _ = await self._process.communicate(b"")  # ends its input
+        if self._process.returncode == 0:  # not where an interrupt has ended it as well
+            self.times = LoopTimes(**json.loads(output))
+
+
+async def _idle() -> None:
+    """Probe until standard input ends."""
+    async with LoopProbe() as probe:
+        print(flush=True)
+        await asyncio.to_thread(sys.stdin.read)
+    print(json.dumps(dataclasses.asdict(probe.times)))
+
+
 def resident_mb() -> float:
     """Memory that this process holds; where the system does not say, the most that it has held."""
     statm = Path("/proc/self/statm")
@@ -82,3 +141,7 @@ def peak_mb() -> float:
 
     held = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return held / 1e6 if sys.platform == "darwin" else held * 1024 / 1e6
+
+
+if __name__ == "__main__":
+    asyncio.run(_idle())

@@ -15,7 +15,7 @@ from pipeline.bench.__main__ import run
 from pipeline.bench.day import DayReport, Listener, simulate
 from pipeline.bench.day_audio import DaySource, Scene, noise, scenes
 from pipeline.bench.ledger import Ledger, Sample, slope
-from pipeline.bench.play import LoopTimes
+from pipeline.bench.probe import LoopTimes
 from pipeline.errors import UsageError
 from pipeline.events import SAMPLE_RATE, SpeechSegment
 from tests.conftest import EXAMPLES, read_wav

@@ -50,6 +50,7 @@ def test_a_recording_is_measured_at_its_own_pace(
     assert measured["real_time_factor"] == pytest.approx(sum(measured["busy_s"].values()) / PHRASE_SECONDS)
     assert measured["real_time_factor"] > 0
     assert measured["loop"]["asked"] > 100
+    assert measured["idle_loop"]["asked"] > 100
     assert measured["memory_peak_mb"] >= measured["memory_mb"] > 0
     (logged,) = [json.loads(line) for line in files[1].read_text("utf-8").splitlines()]
     assert logged["prediction"] == "".join(segment["target"] for segment in measured["segments"])

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from pipeline.bench.probe import LoopProbe, peak_mb, resident_mb
+from pipeline.bench.probe import IdleProbe, LoopProbe, LoopTimes, peak_mb, resident_mb
 
 
 def test_lateness_is_counted_in_tenths_of_a_millisecond() -> None:
@@ -45,6 +45,22 @@ def test_a_callback_that_blocks_the_loop_is_seen(works: bool) -> None:
     assert probe.longest_s > 0.045
     assert probe.above(0.045) == 1
     assert (probe.longest_work_s > 0.045) == works
+
+
+def test_an_idle_process_is_probed_for_as_long_as_the_block_takes() -> None:
+    async def work() -> tuple[LoopTimes, LoopTimes]:
+        async with IdleProbe() as idle:
+            before = idle.times
+            while time.thread_time() < began + 0.1:  # this process is busy, not that one
+                pass
+            await asyncio.sleep(0.2)
+        return before, idle.times
+
+    began = time.thread_time()
+    before, after = asyncio.run(asyncio.wait_for(work(), 60))
+    assert before.asked == 0
+    assert after.asked > 10
+    assert after.longest_ms >= after.p99_ms > 0
 
 
 def test_memory_is_what_the_process_holds() -> None:
