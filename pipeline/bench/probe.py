@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import json
+import signal
 import sys
 import time
 from dataclasses import dataclass
@@ -111,12 +112,12 @@ class IdleProbe:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         output, _ = await self._process.communicate(b"")  # ends its input
-        if self._process.returncode == 0:  # not where an interrupt has ended it as well
-            self.times = LoopTimes(**json.loads(output))
+        self.times = LoopTimes(**json.loads(output))
 
 
 async def _idle() -> None:
-    """Probe until standard input ends."""
+    """Probe until standard input ends; an interrupt of both processes is the other's affair."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     async with LoopProbe() as probe:
         print(flush=True)
         await asyncio.to_thread(sys.stdin.read)
