@@ -98,6 +98,10 @@ def list_files(model: str, revision: str | None) -> Listing:
     except HfHubHTTPError as error:
         raise refused(model, error) from error
     except Exception as error:  # the HTTP clients' errors share no base
+        if isinstance(error, OSError) and error.filename:  # the client looks for a token
+            raise DownloadError(
+                f"{error.filename} cannot be read: {error.strerror}; set HF_HOME to a folder that can be used"
+            ) from error
         raise DownloadError(
             f"{model} is not in the cache and the hub cannot be reached ({constants.ENDPOINT}: {first_line(error)}). "
             f"Connect and {way_on}"
@@ -130,7 +134,7 @@ def pull_command(model: str, revision: str | None) -> str:
 
 def refused(what: str, error: Exception) -> PipelineError:
     """The hub answered, and not with what was asked for."""
-    if (getattr(getattr(error, "response", None), "status_code", 0)) >= 500:
+    if getattr(getattr(error, "response", None), "status_code", 0) >= 500:
         return DownloadError(f"the hub cannot serve {what} at the moment ({first_line(error)}); try again later")
     return DownloadError(
         f"the hub refused {what} ({first_line(error)}); check the name and the revision, and for a private or gated "
