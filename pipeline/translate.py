@@ -32,7 +32,7 @@ from pipeline.journal import JournalSink, KnownSpeech, KnownTranslation, header
 from pipeline.live import add_bilingual_argument, add_model_arguments, configured
 from pipeline.recordings import Begin, Job, begin, plan
 from pipeline.subtitles.files import FORMATS, open_sinks, sink_makers
-from pipeline.subtitles.sink import Sink, write_all
+from pipeline.subtitles.sink import Sink, close_all, write_all
 from pipeline.worker import Worker
 
 if TYPE_CHECKING:
@@ -68,6 +68,7 @@ class Result:
     sentences: int = 0
     outputs: dict[str, Path] = field(default_factory=dict)
     """Format → path."""
+    how: Begin = Begin.NEW
 
     def fail(self, error: PipelineError) -> None:
         self.outcome, self.failed = "failed", True
@@ -93,14 +94,19 @@ def formats(asked: str) -> list[str]:
 
 async def translate_all(results: Sequence[Result], config: PipelineConfig, *, overwrite: bool) -> None:
     """Do every job, filling in the results. A failure ends its recording, not the others."""
-    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[done]}"), TimeRemainingColumn())
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        TextColumn("{task.fields[done]}"),
+        TimeRemainingColumn(),
+    )
     models: Models | None = None
     with Progress(*columns, console=Console(stderr=True)) as progress:
         for result in results:
             try:
                 # Only now: another run may have been here while the ones before were translated.
-                how, outputs = begin(result.job, config, overwrite=overwrite)
-                if how is Begin.SKIP:
+                result.how, outputs = begin(result.job, config, overwrite=overwrite)
+                if result.how is Begin.SKIP:
                     result.outcome = "there already: left as it is, --overwrite makes it anew"
                     continue
                 source = Recording(result.job.recording)
@@ -110,10 +116,9 @@ async def translate_all(results: Sequence[Result], config: PipelineConfig, *, ov
             models = models or await _loaded(config)
             result.outcome, result.outputs = "interrupted", outputs
             task = progress.add_task(source.path.name, total=source.duration_s, done="")
-            shown = partial(progress.update, task)
             try:
-                await _translate_one(result, source, outputs, config, models, how, shown)
-                result.outcome = "finished" if how is Begin.RESUME else "done"
+                await _translate_one(result, source, config, models, partial(progress.update, task))
+                result.outcome = "finished" if result.how is Begin.RESUME else "done"
             except PipelineError as error:
                 result.fail(error)
 
@@ -129,28 +134,21 @@ async def _loaded(config: PipelineConfig) -> Models:
 
 
 async def _translate_one(
-    result: Result,
-    source: Recording,
-    outputs: dict[str, Path],
-    config: PipelineConfig,
-    models: Models,
-    how: Begin,
-    shown: Callable[..., None],
+    result: Result, source: Recording, config: PipelineConfig, models: Models, shown: Callable[..., None]
 ) -> None:
+    """Write the result's files; ``shown`` takes the progress, as ``Progress.update`` does."""
     from pipeline.translator import SpeechTranslator
 
-    job, resume = result.job, how is Begin.RESUME
+    known = result.job.journal
     finished = False
     writer = Worker("subtitles")
     with ExitStack() as stack:
-        sinks: list[Sink] = []
-        # Before the first cue is written it is in the journal: whatever happens then, the next run knows it.
-        journal = _opened(job, outputs, config, resume, sinks, stack)
-        if resume:
+        sinks = _opened(result, config, stack)
+        if result.how is Begin.RESUME:
             models = replace(
                 models,
-                recognizer=KnownSpeech(models.recognizer, job.journal),
-                translation=KnownTranslation(models.translation, job.journal),
+                recognizer=KnownSpeech(models.recognizer, known),
+                translation=KnownTranslation(models.translation, known),
             )
         stack.callback(writer.join, 1.0)  # no sink is closed while it is written to
         stack.callback(writer.close)
@@ -166,21 +164,19 @@ async def _translate_one(
                 finished = isinstance(event, EndOfInput)
         shown(total=result.audio_s, completed=result.audio_s)
     if finished:
-        journal.path.unlink(missing_ok=True)
+        known.unlink(missing_ok=True)
 
 
-def _opened(
-    job: Job, outputs: dict[str, Path], config: PipelineConfig, resume: bool, sinks: list[Sink], stack: ExitStack
-) -> JournalSink:
-    """Open the journal, then the subtitle files; both go into ``sinks`` and are closed by ``stack``."""
+def _opened(result: Result, config: PipelineConfig, stack: ExitStack) -> list[Sink]:
+    """The journal, then the subtitle files, which ``stack`` closes: what is in a file is in the journal already, so that
+    the next run knows of it whatever happens."""
+    job, resume = result.job, result.how is Begin.RESUME
     _make(job.journal.parent)
-    journal = JournalSink(job.journal, header(job.recording, config, list(outputs)), resume=resume)
-    stack.callback(journal.close)
-    sinks.append(journal)
-    for sink in open_sinks(outputs, job.recording, sink_makers(config.subtitles, resume=True)):
-        stack.callback(sink.close)
-        sinks.append(sink)
-    return journal
+    sinks: list[Sink] = [JournalSink(job.journal, header(job.recording, config, list(result.outputs)), resume=resume)]
+    stack.callback(sinks[0].close)
+    files = open_sinks(result.outputs, job.recording, sink_makers(config.subtitles, resume=True))
+    stack.callback(close_all, files)
+    return sinks + files
 
 
 def _make(folder: Path) -> None:

@@ -387,3 +387,15 @@ def test_memory_does_not_grow_with_the_recording(
     print("MB after each five minutes of audio:", [round(size) for size in sizes])
     assert len(sizes) >= 5
     assert sizes[-1] - sizes[1] < 6
+
+
+def test_a_name_is_never_taken_for_markup_nor_for_text_that_can_be_encoded(tmp_path: Path) -> None:
+    recording = tmp_path / "[bold] \udcff.wav"
+    save(tmp_path / "plain.wav", read_wav(EXAMPLES / "travel.wav")[: 16_000 * 4])
+    (tmp_path / "plain.wav").rename(recording)
+    process = started(tmp_path, recording, kinds="srt")
+    out, error = process.communicate(timeout=120)
+    assert process.returncode == 0, error.decode()
+    assert "[bold] ?.wav" in out.decode()
+    assert "[bold] ?.wav" in error.decode()
+    assert recording.with_suffix(".srt").stat().st_size > 0
