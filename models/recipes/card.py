@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
+SHIPPED = Path(__file__).resolve().parents[1] / "demo"
+
 
 def write_card(folder: Path, title: str, sections: dict[str, str]) -> None:
     """Write ``folder/README.md``: the sections, then every file with its size and hash."""

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 from heldout import RECORDINGS, TEST_SENTENCES
-from voices import SAMPLE_RATE, require_programs, speak
+from voices import SAMPLE_RATE, require_voices, speak
 
 ROOT = Path(__file__).resolve().parents[2]
 PAUSE_S = 1.1
@@ -40,10 +40,10 @@ def write(path: Path, samples: np.ndarray) -> None:
 
 
 def main() -> None:
-    require_programs()
+    require_voices(tuple({f"flite:{voice}" for _, lines in RECORDINGS for voice, _ in lines}))
     for seed, (stem, lines) in enumerate(RECORDINGS):
         write(ROOT / "examples" / "audio" / f"{stem}.wav", recording(lines, seed))
-    write(ROOT / "tests" / "audio" / "phrases.wav", recording(TEST_SENTENCES, len(RECORDINGS)))
+    write(ROOT / "tests" / "audio" / "phrases.wav", recording(TEST_SENTENCES, seed=2))
     texts = {stem: [text for _, text in lines] for stem, lines in (*RECORDINGS, ("phrases", TEST_SENTENCES))}
     (ROOT / "tests" / "audio" / "texts.json").write_text(json.dumps(texts, indent=1) + "\n")
 

@@ -25,6 +25,27 @@ RECORDINGS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
             ("slt", "Let's take a break for fifteen minutes."),
         ),
     ),
+    (
+        "day",
+        (
+            ("slt", "What time does the plane to Rome leave?"),
+            ("rms", "The plane to Rome leaves at ten twenty."),
+            ("slt", "I would like five tickets to Rome, please."),
+            ("rms", "A ticket to Rome costs one hundred and sixty euros."),
+            ("awb", "Can we meet at half past six this evening?"),
+            ("slt", "The restaurant closes at a quarter past eleven."),
+            ("awb", "My room number is two hundred and twelve."),
+            ("rms", "Breakfast is served at seven thirty-five."),
+            ("slt", "Would you like coffee or orange juice?"),
+            ("awb", "This camera costs three hundred and fifty dollars."),
+            ("slt", "Do you have a black jacket?"),
+            ("rms", "The meeting is on Wednesday at two forty-five."),
+            ("awb", "The manager will present the budget on Friday."),
+            ("slt", "My mother likes soup and bread."),
+            ("rms", "We need three more days for the report."),
+            ("slt", "Let's listen to music this evening."),
+        ),
+    ),
 )
 
 # Spoken by the tests, in the same domain.

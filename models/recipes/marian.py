@@ -23,10 +23,14 @@ import sentencepiece
 import torch
 import torch.distributed as dist
 import torch.nn.functional as F
+from align import Alignments
 from onnx import TensorProto, helper, numpy_helper
+from tatoeba import Pair, spoken
 from transformers import GenerationConfig, MarianConfig, MarianMTModel, MarianTokenizer
 
-Pair = tuple[str, str]
+# Weight of the attention's cross-entropy against word alignments, for one head a layer, falling to nothing half-way:
+# left alone, attention takes most of a short training to find out what corresponds to what.
+GUIDANCE = 0.5
 
 
 @dataclass(frozen=True)
@@ -113,6 +117,9 @@ def make_model(vocabulary: int, size: Size, dropout: float) -> MarianMTModel:
         init_std=size.d_model**-0.5,
     )
     model = MarianMTModel(config)
+    for name, weight in model.named_parameters():
+        if name.endswith(("proj.weight", "fc1.weight", "fc2.weight")):
+            torch.nn.init.xavier_uniform_(weight)
     model.generation_config = GenerationConfig(
         num_beams=4,
         max_length=256,
@@ -125,21 +132,20 @@ def make_model(vocabulary: int, size: Size, dropout: float) -> MarianMTModel:
     return model
 
 
-def spoken(text: str) -> str:
-    """A sentence as a recogniser without casing and punctuation would write it."""
-    return text.lower().rstrip(".!?").replace(",", "")
+Encoded = tuple[list[int], list[int], list[int]]  # source, source in spoken style, target
 
 
-def batches(
-    pairs: list[Pair], tokenizer: MarianTokenizer, seed: int, budget: int
-) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
-    """Endless (source, target) id batches of about ``budget`` padded tokens, 15 % of them in spoken style."""
-    rng = random.Random(seed)
-    pad = tokenizer.pad_token_id
-    encoded = []
+def encode(pairs: list[Pair], tokenizer: MarianTokenizer) -> list[Encoded]:
+    rows = []
     for source, target in pairs:
         plain, said = (tokenizer(text).input_ids for text in (source, spoken(source)))
-        encoded.append((plain, said, tokenizer(text_target=target).input_ids))
+        rows.append((plain, said, tokenizer(text_target=target).input_ids))
+    return rows
+
+
+def batches(encoded: list[Encoded], pad: int, seed: int, budget: int) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+    """Endless (source, target) id batches of about ``budget`` padded tokens, 20 % of them in spoken style."""
+    rng = random.Random(seed)
     while True:
         order = list(range(len(encoded)))
         rng.shuffle(order)
@@ -155,7 +161,7 @@ def batches(
             groups.append(rows)
             rng.shuffle(groups)
             for rows in groups:
-                sources = [encoded[i][1 if rng.random() < 0.15 else 0] for i in rows]
+                sources = [encoded[i][1 if rng.random() < 0.2 else 0] for i in rows]
                 targets = [encoded[i][2] for i in rows]
                 yield tuple(
                     torch.tensor([row + [pad] * (max(map(len, side)) - len(row)) for row in side])
@@ -173,6 +179,7 @@ def _train_worker(rank: int, work: Path, size: Size, pairs: list[Pair], options:
     tokenizer = MarianTokenizer.from_pretrained(work / "vocabulary")
     vocabulary = len(tokenizer.encoder)
     model = make_model(vocabulary, size, options.dropout).train()
+    model.set_attn_implementation("eager")  # the one that shows its weights
     optimiser = torch.optim.AdamW(model.parameters(), lr=1e-3, betas=(0.9, 0.98), weight_decay=0.01)
     average = {name: tensor.clone() for name, tensor in model.state_dict().items()}
     step, checkpoint = 0, work / "checkpoint.pt"
@@ -182,8 +189,10 @@ def _train_worker(rank: int, work: Path, size: Size, pairs: list[Pair], options:
         optimiser.load_state_dict(saved["optimiser"])
         average, step = saved["average"], saved["step"]
     torch.manual_seed(options.seed + 100 * rank + step)
-    feed = batches(pairs, tokenizer, options.seed + 1000 * rank + 7 * step, options.batch)
     pad = tokenizer.pad_token_id
+    encoded = encode(pairs, tokenizer)
+    alignments = Alignments([(source, target) for plain, said, target in encoded for source in (plain, said)])
+    feed = batches(encoded, pad, options.seed + 1000 * rank + 7 * step, options.batch)
     began, last_saved, shown = time.time(), time.time(), 0.0
     log = (work / "train.log").open("a")
     while step < options.steps:
@@ -193,12 +202,18 @@ def _train_worker(rank: int, work: Path, size: Size, pairs: list[Pair], options:
         source, target = next(feed)
         start = torch.full((len(target), 1), pad)
         with torch.autocast("cpu", torch.bfloat16, enabled=options.bf16):
-            logits = model(
+            output = model(
                 input_ids=source,
                 attention_mask=(source != pad).long(),
                 decoder_input_ids=torch.cat([start, target[:, :-1]], 1),
-            ).logits
-        loss = F.cross_entropy(logits.float().flatten(0, 1), target.flatten(), ignore_index=pad, label_smoothing=0.1)
+                output_attentions=True,
+            )
+        logits = output.logits.float()
+        cross = F.cross_entropy(logits.flatten(0, 1), target.flatten(), ignore_index=pad, label_smoothing=0.1)
+        wanted = torch.from_numpy(alignments(source.numpy(), target.numpy())).float()
+        wanted *= (target != pad)[:, :, None] & (source != pad)[:, None, :]
+        guided = sum(-(wanted * (heads[:, 0].float() + 1e-6).log()).sum() for heads in output.cross_attentions)
+        loss = cross + GUIDANCE * max(0.0, 1 - 2 * step / options.steps) * guided / (target != pad).sum()
         loss.backward()
         if options.workers > 1:
             present = [p for p in model.parameters() if p.grad is not None]
@@ -211,7 +226,7 @@ def _train_worker(rank: int, work: Path, size: Size, pairs: list[Pair], options:
         optimiser.step()
         optimiser.zero_grad(set_to_none=True)
         step += 1
-        shown = 0.98 * shown + 0.02 * float(loss)
+        shown = 0.98 * shown + 0.02 * cross.item()
         if rank == 0:
             decay = min(0.998, (1 + step) / (10 + step))
             with torch.no_grad():

@@ -1,0 +1,188 @@
+"""The recogniser's tokenizer and network: Whisper's architecture, its padding to 30 s sampled, and its conversion."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+import shutil
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, trainers
+from transformers import GenerationConfig, PreTrainedTokenizerFast, WhisperConfig, WhisperForConditionalGeneration
+from voices import SAMPLE_RATE
+
+POSITIONS = 1500  # Whisper's encoder positions for 30 s; faster-whisper pads every window to them
+STEP_S = 0.02  # of a timestamp, and of an encoder position
+PIECES = 1000
+D_MODEL = 160
+SPECIALS = (
+    "<|endoftext|>",
+    "<|startoftranscript|>",
+    "<|en|>",
+    "<|translate|>",
+    "<|transcribe|>",
+    "<|startoflm|>",
+    "<|startofprev|>",
+    "<|nospeech|>",
+    "<|notimestamps|>",
+    *(f"<|{i * STEP_S:.2f}|>" for i in range(1501)),
+)
+
+
+# --- tokenizer ------------------------------------------------------------------------------------------------------
+
+
+def make_tokenizer(path: Path, texts: list[str]) -> Tokenizer:
+    """A byte-level BPE of the texts and Whisper's special tokens, kept at ``path``."""
+    if path.exists():
+        return Tokenizer.from_file(str(path))
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    # The whole byte alphabet is kept: faster-whisper encodes symbols that no training text holds.
+    trainer = trainers.BpeTrainer(
+        vocab_size=PIECES, initial_alphabet=pre_tokenizers.ByteLevel.alphabet(), show_progress=False
+    )
+    tokenizer.train_from_iterator([" " + text for text in texts], trainer)
+    tokenizer.add_special_tokens([AddedToken(token, special=True, normalized=False) for token in SPECIALS])
+    tokenizer.save(str(path))
+    return tokenizer
+
+
+# --- model ----------------------------------------------------------------------------------------------------------
+
+
+def make_model(tokenizer: Tokenizer) -> WhisperForConditionalGeneration:
+    identity = {token: tokenizer.token_to_id(token) for token in SPECIALS[:9]}
+    config = WhisperConfig(
+        vocab_size=tokenizer.get_vocab_size(),
+        num_mel_bins=80,
+        d_model=D_MODEL,
+        encoder_layers=4,
+        decoder_layers=2,
+        encoder_attention_heads=4,
+        decoder_attention_heads=4,
+        encoder_ffn_dim=640,
+        decoder_ffn_dim=640,
+        max_source_positions=POSITIONS,
+        max_target_positions=448,
+        dropout=0.0,
+        pad_token_id=identity["<|endoftext|>"],
+        bos_token_id=identity["<|endoftext|>"],
+        eos_token_id=identity["<|endoftext|>"],
+        decoder_start_token_id=identity["<|startoftranscript|>"],
+        begin_suppress_tokens=[tokenizer.encode(" ").ids[0], identity["<|endoftext|>"]],
+        suppress_tokens=[],
+    )
+    return WhisperForConditionalGeneration(config)
+
+
+def _heads(x: torch.Tensor, heads: int) -> torch.Tensor:
+    return x.view(x.shape[0], x.shape[1], heads, -1).transpose(1, 2)
+
+
+def _attend(block: Any, x: torch.Tensor, memory: torch.Tensor, bias: torch.Tensor | None, causal: bool) -> torch.Tensor:
+    query, key, value = (
+        _heads(projection(source), block.num_heads)
+        for projection, source in ((block.q_proj, x), (block.k_proj, memory), (block.v_proj, memory))
+    )
+    mixed = F.scaled_dot_product_attention(query, key, value, attn_mask=bias, is_causal=causal)
+    return block.out_proj(mixed.transpose(1, 2).flatten(2))
+
+
+def encode(model: Any, features: torch.Tensor, stride: int, dropout: float) -> tuple[torch.Tensor, torch.Tensor, int]:
+    """Whisper's encoder over ``features`` [B, 80, T] as if padded with zeros to 30 s, at a fraction of the cost.
+
+    Past the speech all convolution outputs are one constant, and neighbouring positions differ little: every
+    ``stride``-th padding position stands for its neighbours, its attention logit raised by log(stride). Returns the
+    states [B, T/2 + sampled, d_model], the attention bias and the number of positions that hold features.
+    """
+    encoder = model.model.encoder
+    x = F.gelu(encoder.conv2(F.gelu(encoder.conv1(F.pad(features, (0, 4))))))
+    real = x.shape[2] - 1  # the last output saw the convolution's own border, not more zeros
+    silence = x.new_zeros(1, features.shape[1], 12)
+    constant = F.gelu(encoder.conv2(F.gelu(encoder.conv1(silence))))[:, :, 3:4]
+    offset = random.randrange(stride)
+    sampled = torch.arange(real + offset, POSITIONS, stride)
+    x = torch.cat([x[:, :, :real], constant.expand(x.shape[0], -1, len(sampled))], dim=2).transpose(1, 2)
+    positions = torch.cat([torch.arange(real), sampled])
+    x = F.dropout(x + encoder.embed_positions.weight[positions], dropout)
+    bias = torch.zeros(len(positions))
+    bias[real:] = math.log((POSITIONS - real) / max(1, len(sampled)))
+    bias = bias[None, None, None, :].expand(-1, 1, -1, -1)
+    for layer in encoder.layers:
+        normed = layer.self_attn_layer_norm(x)
+        x = x + F.dropout(_attend(layer.self_attn, normed, normed, bias, False), dropout)
+        x = x + F.dropout(layer.fc2(F.gelu(layer.fc1(layer.final_layer_norm(x)))), dropout)
+    return encoder.layer_norm(x), bias, real
+
+
+def decode(model: Any, tokens: torch.Tensor, memory: torch.Tensor, bias: torch.Tensor, dropout: float) -> torch.Tensor:
+    """Logits [B, L, vocabulary] of ``tokens`` [B, L] against the encoder's ``memory``."""
+    decoder = model.model.decoder
+    x = decoder.embed_tokens(tokens) + decoder.embed_positions.weight[: tokens.shape[1]]
+    x = F.dropout(x, dropout)
+    for layer in decoder.layers:
+        normed = layer.self_attn_layer_norm(x)
+        x = x + F.dropout(_attend(layer.self_attn, normed, normed, None, True), dropout)
+        x = x + F.dropout(_attend(layer.encoder_attn, layer.encoder_attn_layer_norm(x), memory, bias, False), dropout)
+        x = x + F.dropout(layer.fc2(F.gelu(layer.fc1(layer.final_layer_norm(x)))), dropout)
+    return F.linear(decoder.layer_norm(x), decoder.embed_tokens.weight)
+
+
+# --- conversion -----------------------------------------------------------------------------------------------------
+
+
+def convert(work: Path, destination: Path) -> None:
+    """Write the CTranslate2 int8 model that faster-whisper loads."""
+    from ctranslate2.converters import TransformersConverter
+
+    tokenizer = Tokenizer.from_file(str(work / "tokenizer.json"))
+    model = make_model(tokenizer)
+    model.load_state_dict(torch.load(work / "checkpoint.pt", weights_only=True)["average"])
+    folder = work / "hf"
+    shutil.rmtree(folder, ignore_errors=True)
+    config = model.config
+    heads = [[layer, head] for layer in range(config.decoder_layers) for head in range(config.decoder_attention_heads)]
+    model.generation_config = GenerationConfig(
+        decoder_start_token_id=config.decoder_start_token_id,
+        eos_token_id=config.eos_token_id,
+        pad_token_id=config.pad_token_id,
+        begin_suppress_tokens=config.begin_suppress_tokens,
+        suppress_tokens=[],
+        alignment_heads=heads,
+        no_timestamps_token_id=tokenizer.token_to_id("<|notimestamps|>"),
+        max_length=448,
+    )
+    config.begin_suppress_tokens = config.suppress_tokens = None
+    model.save_pretrained(folder)
+    PreTrainedTokenizerFast(
+        tokenizer_file=str(work / "tokenizer.json"),
+        unk_token="<|endoftext|>",
+        bos_token="<|endoftext|>",
+        eos_token="<|endoftext|>",
+    ).save_pretrained(folder)
+    (folder / "preprocessor_config.json").write_text(
+        json.dumps(
+            {
+                "feature_extractor_type": "WhisperFeatureExtractor",
+                "feature_size": 80,
+                "sampling_rate": SAMPLE_RATE,
+                "hop_length": 160,
+                "n_fft": 400,
+                "chunk_length": 30,
+                "nb_max_frames": 3000,
+            }
+        )
+    )
+    converted = work / "converted"
+    TransformersConverter(str(folder), copy_files=["tokenizer.json", "preprocessor_config.json"]).convert(
+        str(converted), quantization="int8", force=True
+    )
+    destination.mkdir(parents=True, exist_ok=True)
+    for name in ("config.json", "model.bin", "tokenizer.json", "preprocessor_config.json", "vocabulary.json"):
+        shutil.copy(converted / name, destination / name)

@@ -1,0 +1,57 @@
+"""What each model trains on and is tested on: Tatoeba's pairs and the phrasebook's, with nothing in common."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections import Counter
+from functools import cache
+from pathlib import Path
+
+from heldout import SENTENCES
+from phrasebook import corpus, draws
+from tatoeba import Pair, read_pairs, split
+
+PHRASES = 6_000
+TEST_PHRASES = 300
+LONGEST = 10  # words of a sentence that the recogniser learns
+_SPEAKABLE = re.compile(r"[A-Za-z][A-Za-z ,.'?!-]*")
+
+
+@cache
+def held_out_phrases() -> tuple[Pair, ...]:
+    """Sentences that training does not miss: of templates so rich that twenty thousand draws hardly repeat one."""
+    repeats = Counter(english for english, _ in draws(20_000, seed=9))
+    common = {english for english, count in repeats.items() if count > 1}
+    return tuple(corpus(TEST_PHRASES, seed=3, exclude=SENTENCES | common))
+
+
+def training_phrases(count: int) -> list[Pair]:
+    """Drawn by template, so that templates with few combinations come as often as those with many."""
+    return draws(count, seed=2, exclude=SENTENCES | {english for english, _ in held_out_phrases()})
+
+
+def translation_pairs(path: Path, direction: str) -> tuple[list[Pair], list[Pair], list[Pair], list[Pair]]:
+    """(source, target) pairs for training, of Tatoeba and of the phrasebook, then for testing, likewise."""
+    training, test = split(read_pairs(path))
+    sets = (training, training_phrases(PHRASES), test, list(held_out_phrases()))
+    if direction == "zh-en":
+        sets = tuple([(chinese, english) for english, chinese in pairs] for pairs in sets)
+    return sets
+
+
+def speakable(pairs: list[Pair]) -> list[Pair]:
+    """Different English sentences of up to ``LONGEST`` words, without digits and symbols, each with one translation."""
+    found: dict[str, str] = {}
+    for english, chinese in pairs:
+        if _SPEAKABLE.fullmatch(english) and len(english.split()) <= LONGEST:
+            found.setdefault(english, chinese)
+    return list(found.items())
+
+
+def spoken_pairs(path: Path, phrases: int) -> tuple[list[Pair], list[Pair], list[Pair]]:
+    """What the recogniser hears, as (English, Chinese): for training, then for testing of Tatoeba and the phrasebook."""
+    training, test = split(read_pairs(path))
+    train = speakable(training) + training_phrases(phrases)
+    random.Random(4).shuffle(train)
+    return train, speakable(test), list(held_out_phrases())

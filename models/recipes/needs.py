@@ -1,0 +1,17 @@
+"""What a recipe needs installed, said in one line before anything is imported in vain."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+
+TRAIN = ("torch", "transformers", "tokenizers", "optimum", "onnx", "opencc", "sacrebleu")
+
+
+def require_packages(*names: str) -> None:
+    """Exit naming the packages of ``names`` that are not installed."""
+    if missing := [name for name in names if importlib.util.find_spec(name) is None]:
+        sys.exit(
+            f"missing packages: {', '.join(missing)}. Install them with: pip install torch==2.13.0 (the CPU build is "
+            'enough), then pip install -e ".[train]"'
+        )

@@ -1,0 +1,103 @@
+"""The English–Mandarin pairs of Tatoeba, split once for every recipe, and the nearest-sentence baseline."""
+
+from __future__ import annotations
+
+import math
+import random
+import sys
+from collections import Counter, defaultdict
+from pathlib import Path
+
+from heldout import SENTENCES
+
+Pair = tuple[str, str]  # English, simplified Chinese
+TEST = 500
+SPLIT_SEED = 1  # one split for all models: what a translator is tested on, no recogniser has heard
+ATTRIBUTION = (
+    "sentence pairs of the Tatoeba Project (tatoeba.org; the selection of manythings.org/anki; CC BY 2.0 FR; © their "
+    "contributors, named a pair in that selection)"
+)
+_MARKS = dict.fromkeys(map(ord, '.!?,";:-。！？，、；：“”「」 '))
+
+
+def spoken(text: str) -> str:
+    """A sentence as a recogniser without casing and punctuation would write it, English or Chinese."""
+    text = text.lower().rstrip(".!?。！？").replace(",", "")
+    return text.replace("，", "").replace("、", "")
+
+
+def read_pairs(path: Path) -> list[Pair]:
+    """English with simplified Chinese, duplicates removed."""
+    if not path.exists():
+        sys.exit(
+            f"no such file: {path}. Get the English-Mandarin pairs of manythings.org/anki and name them with --pairs"
+        )
+    from opencc import OpenCC
+
+    simplify = OpenCC("t2s").convert
+    pairs: dict[Pair, None] = {}
+    for number, line in enumerate(path.read_text("utf-8-sig").splitlines(), 1):
+        english, _, rest = line.partition("\t")
+        chinese = rest.split("\t")[0]
+        if not english.strip() or not chinese.strip():
+            sys.exit(f"{path}, line {number}: expected English, a tab and Chinese; found {line[:60]!r}")
+        pairs[english.strip(), simplify(chinese.strip())] = None
+    if len(pairs) < 2 * TEST:
+        sys.exit(f"{path} has {len(pairs)} pairs; the test alone takes {TEST}. Is it the whole file?")
+    return list(pairs)
+
+
+def split(pairs: list[Pair]) -> tuple[list[Pair], list[Pair]]:
+    """(training, test): no training pair has either side, or nearly the English side, of a test pair."""
+    keys = sorted({spoken(english) for english, _ in pairs})
+    held = set(random.Random(SPLIT_SEED).sample(keys, TEST))
+    test: dict[str, Pair] = {}
+    for pair in pairs:
+        if spoken(pair[0]) in held:
+            test.setdefault(spoken(pair[0]), pair)
+    held |= {spoken(english) for english in SENTENCES}
+    near = {form for english in held for form in _near(english)}
+    chinese_held = {chinese.translate(_MARKS) for _, chinese in test.values()}
+    training = [
+        (english, chinese)
+        for english, chinese in pairs
+        if near.isdisjoint(_near(english)) and chinese.translate(_MARKS) not in chinese_held
+    ]
+    return training, list(test.values())
+
+
+def _near(english: str) -> set[str]:
+    """Forms that two sentences share if they are the same but for marks or, from five words on, for one word."""
+    words = english.lower().translate({**_MARKS, ord(" "): " "}).split()
+    forms = {" ".join(words)}
+    if len(words) >= 5:
+        forms |= {" ".join((*words[:i], "*", *words[i + 1 :])) for i in range(len(words))}
+    return forms
+
+
+def nearest(training: list[Pair], sources: list[str]) -> list[str]:
+    """The target of the training pair whose source is most like each of ``sources``: what a model has to beat.
+
+    Alike is the cosine of words (English) or characters (Chinese), weighted by their inverse document frequency.
+    """
+
+    def units(text: str) -> set[str]:
+        plain = spoken(text)
+        return set(plain.split()) if plain.isascii() else set(plain)
+
+    bags = [units(source) for source, _ in training]
+    counts = Counter(unit for bag in bags for unit in bag)
+    weight = {unit: math.log(len(bags) / count) for unit, count in counts.items()}
+    where: defaultdict[str, list[tuple[int, float]]] = defaultdict(list)
+    for index, bag in enumerate(bags):
+        norm = math.sqrt(sum(weight[unit] ** 2 for unit in bag)) or 1.0
+        for unit in bag:
+            where[unit].append((index, weight[unit] / norm))
+    found = []
+    for source in sources:
+        scores: defaultdict[int, float] = defaultdict(float)
+        for unit in sorted(units(source) & where.keys()):
+            for index, value in where[unit]:
+                scores[index] += value * weight[unit]
+        found.append(training[max(scores, key=scores.__getitem__)][1] if scores else "")
+    return found

@@ -1,0 +1,177 @@
+"""The recipes: what is held out is held out, measures measure, a stopped stage goes on, what is missing is named."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import subprocess
+import sys
+import wave
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import pytest
+import speech
+from align import Alignments
+from corpora import held_out_phrases
+from heldout import SENTENCES
+from measure import edits, word_error_rate
+from phrasebook import corpus, draws
+from speech import Clip, load_speech, make_speech, utterance
+from tatoeba import nearest, split, spoken
+
+ROOT = Path(__file__).resolve().parents[1]
+RECIPES = ROOT / "models" / "recipes"
+DEMO = ROOT / "models" / "demo"
+
+
+def differing_words(one: str, other: str) -> int:
+    return edits(spoken(one).split(), spoken(other).split())
+
+
+def test_no_training_pair_has_a_side_of_a_test_pair_or_nearly_its_english() -> None:
+    pairs = corpus(3000, seed=7)
+    training, test = split(pairs)
+    assert len(test) == 500
+    assert len(training) > 500
+    chinese = {target for _, target in test}
+    held = [english for english, _ in test] + sorted(SENTENCES)
+    for english, target in training:
+        assert target not in chinese
+        same_length = [other for other in held if len(other.split()) == len(english.split()) >= 5]
+        assert all(differing_words(english, other) > 1 for other in same_length)
+        assert all(spoken(english) != spoken(other) for other in held)
+
+
+def test_the_split_is_the_same_every_time() -> None:
+    pairs = corpus(1200, seed=7)
+    assert {pair[0] for pair in split(pairs)[1]} == {pair[0] for pair in split(list(reversed(pairs)))[1]}
+
+
+def test_held_out_phrases_leave_every_template_in_training() -> None:
+    held = {english for english, _ in held_out_phrases()}
+    drawn = [english for english, _ in draws(20_000, seed=2)]
+    assert len(held) == 300
+    assert not held & SENTENCES
+    # What is held out was hardly ever said in training: no template goes with it.
+    assert sum(english in held for english in drawn) < 0.02 * len(drawn)
+
+
+def test_drawn_phrases_leave_out_what_the_demo_says() -> None:
+    everything = frozenset(english for english, _ in corpus(500, seed=1))
+    assert not everything & {english for english, _ in draws(500, seed=1, exclude=everything)}
+
+
+@pytest.mark.parametrize(
+    ("said", "heard", "percent"),
+    [
+        ("It's half past nine.", "its half past nine", 25.0),
+        ("It's half past nine.", "IT'S HALF, PAST NINE!", 0.0),
+        ("one two three four", "one three four five six", 75.0),
+        ("one two", "", 100.0),
+    ],
+)
+def test_word_error_rate_counts_words_without_case_and_marks(said: str, heard: str, percent: float) -> None:
+    assert word_error_rate([said], [heard]) == percent
+
+
+def test_the_baseline_copies_the_translation_of_the_most_similar_sentence() -> None:
+    training = [
+        ("The train is late.", "火车晚点了。"),
+        ("The bus is late.", "公交车晚点了。"),
+        ("I am hungry.", "我饿了。"),
+    ]
+    assert nearest(training, ["Is the train very late?", "You are hungry."]) == ["火车晚点了。", "我饿了。"]
+    turned = [(chinese, english) for english, chinese in training]
+    assert nearest(turned, ["火车来了。"]) == ["The train is late."]
+
+
+def test_alignments_find_which_piece_comes_from_which() -> None:
+    # Three words, each with its translation (+10), in any order.
+    pairs = [([1, 2], [12, 11]), ([2, 3], [12, 13]), ([1, 3], [13, 11]), ([1, 2, 3], [13, 12, 11])]
+    wanted = Alignments(pairs)(np.array([[3, 1, 2]]), np.array([[11, 12, 13]]))
+    assert wanted.shape == (1, 3, 3)
+    assert wanted.argmax(-1).tolist() == [[1, 2, 0]]
+    assert np.allclose(wanted.sum(-1), 1)
+
+
+def tone(text: str, voice: str, *, stretch: float = 1.0, pitch: float = 1.0) -> np.ndarray:
+    """Stands for a synthesiser, which the tests cannot count on: a tone as long as its text."""
+    return np.sin(np.arange(len(text) * 100) * 0.2 * pitch).astype(np.float32)
+
+
+def test_speech_that_was_spoken_before_is_kept_when_the_recipe_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(speech, "speak", tone)
+    monkeypatch.setattr(speech, "SHARD", 2)
+    texts = ["One.", "Two two.", "Three three three.", "Four.", "Five."]
+    sets = {"train": (texts, lambda rng: rng.choice(["a", "b"]))}
+    make_speech(tmp_path, sets, seed=1, workers=1)
+    before = load_speech(tmp_path, "train")
+    assert [clip.text for clip in before] == texts
+    lengths = [len(clip.samples) for clip in before]
+    (tmp_path / "train-000002.json").unlink()  # as if it had been stopped while it wrote this one
+    capsys.readouterr()
+    make_speech(tmp_path, sets, seed=1, workers=1)
+    assert capsys.readouterr().out == "speech: 1 of 1 shards\n"
+    after = load_speech(tmp_path, "train")
+    assert [len(clip.samples) for clip in after] == lengths
+    assert [clip.voice for clip in after] == [clip.voice for clip in before]
+    sets["train"][0][4] = "Another."  # the sentences have changed: what was spoken before is not what is wanted
+    make_speech(tmp_path, sets, seed=1, workers=1)
+    assert capsys.readouterr().out == "speech: 1 of 1 shards\n"
+    assert [clip.text for clip in load_speech(tmp_path, "train")] == sets["train"][0]
+
+
+def spoken_clip() -> Clip:
+    with wave.open(str(ROOT / "tests" / "audio" / "phrases.wav")) as wav:
+        return Clip("Where is it?", "flite:rms", np.frombuffer(wav.readframes(16_000 * 4), np.int16))
+
+
+def test_timestamps_of_a_training_segment_enclose_its_sentences() -> None:
+    rng = np.random.default_rng(3)
+    clip = spoken_clip()
+    for _ in range(20):
+        segment = utterance(rng, [clip, clip])
+        (first, second), length = segment.sentences, len(segment.audio) / 16_000
+        assert 0 <= first[0] < first[1] <= second[0] < second[1] <= length
+        assert np.abs(segment.audio).max() <= 1
+        # The recording begins with 0.6 s of silence and speaks for more than two seconds.
+        assert first[0] > 0.4
+        assert first[1] - first[0] > 2
+
+
+def test_a_segment_without_clips_has_sound_and_no_sentence() -> None:
+    rng = np.random.default_rng(3)
+    segments = [utterance(rng, []) for _ in range(10)]
+    assert all(segment.sentences == () for segment in segments)
+    assert sum(np.abs(segment.audio).max() > 0 for segment in segments) > 5
+
+
+@pytest.mark.parametrize("recipe", [("nmt.py", "en-zh"), ("asr_en.py",), ("evaluate.py",)])
+def test_a_recipe_names_what_is_missing(recipe: tuple[str, ...], tmp_path: Path) -> None:
+    command = [sys.executable, RECIPES / recipe[0], *recipe[1:], "--pairs", tmp_path / "cmn.txt", "--work", tmp_path]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    complete = find_spec("torch") and find_spec("opencc")
+    wanted = r"no such file: .*cmn\.txt\. Get" if complete else r"missing packages: .*opencc.*pip install"
+    assert re.match(wanted, done.stderr)
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("model", sorted(path.name for path in DEMO.iterdir() if path.is_dir()))
+def test_a_card_lists_the_files_that_ship(model: str) -> None:
+    folder = DEMO / model
+    rows = re.findall(r"^\| (\S+) \| ([\d,]+) \| `(\w{64})` \|$", (folder / "README.md").read_text(), re.MULTILINE)
+    found = {
+        path.name: (f"{path.stat().st_size:,}", hashlib.sha256(path.read_bytes()).hexdigest())
+        for path in folder.iterdir()
+        if path.name != "README.md"
+    }
+    assert {name: (size, digest) for name, size, digest in rows} == found
+
+
+def test_the_demo_models_are_small() -> None:
+    assert sum(path.stat().st_size for path in DEMO.rglob("*")) < 40e6
