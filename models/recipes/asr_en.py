@@ -17,6 +17,7 @@ import random
 import signal
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 from needs import TRAIN, require_packages
@@ -30,7 +31,7 @@ import numpy as np
 import torch
 import torch.distributed as dist
 import torch.nn.functional as F
-from asr_model import D_MODEL, STEP_S, convert, decode, encode, make_model, make_tokenizer
+from asr_model import STEP_S, Shape, convert, decode, encode, make_model, make_tokenizer
 from card import SHIPPED
 from corpora import spoken_pairs
 from faster_whisper.feature_extractor import FeatureExtractor
@@ -50,6 +51,9 @@ def speak_all(folder: Path, pairs: Path, phrases: int, seed: int, workers: int) 
     make_speech(folder, {"train": (texts, random_voice)}, seed, workers)
 
 
+Batch = tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor, list[list[int]]]
+
+
 # --- batches --------------------------------------------------------------------------------------------------------
 
 
@@ -66,7 +70,7 @@ class Batches:
             for name in ("startoftranscript", "notimestamps", "nospeech", "endoftext", "0.00")
         )
 
-    def next(self) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor, list[list[int]]]:
+    def next(self) -> Batch:
         """features [B, 80, T], frames [B], decoder input [B, L], labels [B, L] (-100 ignored), CTC targets."""
         rng = self.random
         centre = int(rng.integers(len(self.order)))
@@ -120,10 +124,26 @@ class Batches:
             features[:, at : at + width] = features.mean()
 
 
+class Feed(torch.utils.data.IterableDataset[Batch]):
+    """Batches made by processes of their own, which a GPU needs many of; each draws from a seed of its own."""
+
+    def __init__(self, clips: list[Clip], tokenizer: Tokenizer, seed: int, size: int) -> None:
+        self.arguments = clips, tokenizer, seed, size
+
+    def __iter__(self) -> Iterator[Batch]:
+        clips, tokenizer, seed, size = self.arguments
+        worker = torch.utils.data.get_worker_info()
+        batches = Batches(clips, tokenizer, seed + (101 * worker.id if worker else 0), size)
+        while True:
+            yield batches.next()
+
+
 # --- training -------------------------------------------------------------------------------------------------------
 
 
-def learning_rate(step: int, steps: int, peak: float, warmup: int = 300) -> float:
+def learning_rate(step: int, steps: int, peak: float) -> float:
+    """Up to ``peak`` in 300 steps, or a tenth of a short training; then down by a cosine."""
+    warmup = min(300, steps // 10)
     if step < warmup:
         return peak * (step + 1) / warmup
     return peak * (0.02 + 0.98 * 0.5 * (1 + math.cos(math.pi * min(1.0, step / steps))))
@@ -146,32 +166,38 @@ def start_from(model: torch.nn.Module, head: torch.nn.Module, tokenizer: Tokeniz
 
 def train_worker(rank: int, work: Path, options: argparse.Namespace) -> None:
     torch.set_num_threads(1)
-    dist.init_process_group("gloo", init_method=f"file://{work / 'rendezvous'}", rank=rank, world_size=options.workers)
+    if options.workers > 1:
+        dist.init_process_group(
+            "gloo", init_method=f"file://{work / 'rendezvous'}", rank=rank, world_size=options.workers
+        )
     clips = load_speech(work / "speech", "train")
     tokenizer = make_tokenizer(work / "tokenizer.json", [])
     torch.manual_seed(options.seed)
-    model = make_model(tokenizer)
-    head = torch.nn.Linear(D_MODEL, len(CHARACTERS) + 1)
+    device = torch.device(options.device)
+    model = make_model(tokenizer, options.shape)
+    head = torch.nn.Linear(options.shape.d_model, len(CHARACTERS) + 1)
     if options.init:
         start_from(model, head, tokenizer, options.init)
+    model, head = model.to(device), head.to(device)
     parameters = [p for p in (*model.parameters(), *head.parameters()) if p.requires_grad]
     optimiser = torch.optim.AdamW(parameters, lr=1e-3, betas=(0.9, 0.98), weight_decay=0.01)
     average = {name: tensor.clone() for name, tensor in model.state_dict().items()}
     step, checkpoint = 0, work / "checkpoint.pt"
     if checkpoint.exists():
-        saved = torch.load(checkpoint, weights_only=True)
+        saved = torch.load(checkpoint, weights_only=True, map_location=device)
         model.load_state_dict(saved["model"])
         head.load_state_dict(saved["head"])
         optimiser.load_state_dict(saved["optimiser"])
         step, average = saved["step"], saved["average"]
-    batches = Batches(clips, tokenizer, options.seed + 1000 * rank + 7 * step, options.batch)
+    feed = Feed(clips, tokenizer, options.seed + 1000 * rank + 7 * step, options.batch)
+    batches = iter(torch.utils.data.DataLoader(feed, batch_size=None, num_workers=options.feeders))
     random.seed(options.seed + rank + step)
     began, last_saved, shown = time.time(), time.time(), [0.0, 0.0]
     log = (work / "train.log").open("a")
     while step < options.steps:
         for group in optimiser.param_groups:
             group["lr"] = learning_rate(step, options.steps, options.peak)
-        cross, ctc = losses(model, head, batches.next(), step / options.steps, options.bf16)
+        cross, ctc = losses(model, head, next(batches), step / options.steps, options.bf16)
         (cross + (0.6 if step / options.steps < 0.6 else 0.2) * ctc).backward()
         if options.workers > 1:
             share_gradients(parameters, options.workers)
@@ -193,26 +219,29 @@ def train_worker(rank: int, work: Path, options: argparse.Namespace) -> None:
             torch.save({**state, "average": average, "step": step}, checkpoint.with_suffix(".partial"))
             checkpoint.with_suffix(".partial").rename(checkpoint)
             last_saved = time.time()
-    dist.barrier()
-    dist.destroy_process_group()
+    if options.workers > 1:
+        dist.barrier()
+        dist.destroy_process_group()
 
 
 def losses(
-    model: torch.nn.Module, head: torch.nn.Module, batch: tuple, done: float, bf16: bool
+    model: torch.nn.Module, head: torch.nn.Module, batch: Batch, done: float, bf16: bool
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Label-smoothed cross-entropy of the decoder and CTC of the encoder over letters; ``done`` is 0 to 1."""
-    features, frames, tokens, labels, targets = batch
+    device = next(head.parameters()).device
+    features, frames, tokens, labels = (part.to(device) for part in batch[:4])
+    targets = batch[4]
     stride = random.choice((25, 50, 100)) if done < 0.7 else random.choice((5, 10, 25))
-    with torch.autocast("cpu", torch.bfloat16, enabled=bf16):
+    with torch.autocast(device.type, torch.bfloat16, enabled=bf16):
         memory, bias, real = encode(model, features, stride, 0.05)
         logits = decode(model, tokens, memory, bias, 0.05)
         spelled = head(memory[:, :real])
     cross = F.cross_entropy(logits.float().flatten(0, 1), labels.flatten(), label_smoothing=0.05)
     ctc = F.ctc_loss(
         spelled.float().log_softmax(-1).transpose(0, 1),
-        torch.tensor([i for row in targets for i in row]),
+        torch.tensor([i for row in targets for i in row], device=device),
         (frames + 1) // 2,
-        torch.tensor([len(row) for row in targets]),
+        torch.tensor([len(row) for row in targets], device=device),
         zero_infinity=True,
     )
     return cross, ctc
@@ -230,6 +259,9 @@ def share_gradients(parameters: list[torch.nn.Parameter], workers: int) -> None:
 def train(work: Path, options: argparse.Namespace) -> None:
     (work / "rendezvous").unlink(missing_ok=True)
     make_tokenizer(work / "tokenizer.json", [clip.text for clip in load_speech(work / "speech", "train")])
+    if options.workers == 1:
+        train_worker(0, work, options)
+        return
     # A run that is told to stop takes its workers along.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     torch.multiprocessing.spawn(train_worker, (work, options), nprocs=options.workers, daemon=True)
@@ -245,27 +277,34 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=20_000)
     parser.add_argument("--batch", type=int, default=10, help="utterances a worker a step")
     parser.add_argument("--peak", type=float, default=1.5e-3, help="highest learning rate")
-    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--workers", type=int, default=2, help="processes that train; 1 on a GPU")
+    parser.add_argument("--feeders", type=int, default=0, help="processes a worker that prepare batches; 0: none")
+    parser.add_argument("--device", default="cpu", help="cpu or cuda")
+    parser.add_argument("--d-model", type=int, default=160)
+    parser.add_argument("--encoder-layers", type=int, default=4)
+    parser.add_argument("--decoder-layers", type=int, default=2)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--bf16", action="store_true", help="bfloat16 matrix products (CPUs with AVX512-BF16 or AMX)")
     parser.add_argument("--stage", choices=("all", "speech", "train", "export"), default="all")
     options = parser.parse_args()
+    options.shape = Shape(options.d_model, options.encoder_layers, options.decoder_layers)
     options.work.mkdir(parents=True, exist_ok=True)
     if options.stage in ("all", "speech"):
         speak_all(options.work / "speech", options.pairs, options.phrases, options.seed, options.workers)
     if options.stage in ("all", "train"):
         train(options.work, options)
     if options.stage in ("all", "export"):
-        convert(options.work, options.out)
+        convert(options.work, options.out, options.shape)
         sentences = len(load_speech(options.work / "speech", "train"))
-        steps = torch.load(options.work / "checkpoint.pt", weights_only=True)["step"]
+        steps = torch.load(options.work / "checkpoint.pt", weights_only=True, map_location="cpu")["step"]
         facts = {
             "domain": "It knows everyday sentences of up to ten words and the phrasebook of "
             "`models/recipes/phrasebook.py` (travel, times, prices, meetings).",
             "trained_on": f"{sentences:,} sentences: the English side of {ATTRIBUTION}, and the phrasebook; spoken by "
             f"synthetic voices: {LICENCES}. Speed, pitch, level, noise, rooms, far microphones and telephone bands "
-            f"drawn at random. No human speech. {steps:,} steps of {options.batch * options.workers} utterances on a "
-            "CPU: `models/recipes/asr_en.py`.",
+            f"drawn at random. No human speech. {steps:,} steps of {options.batch * options.workers} utterances: "
+            "`models/recipes/asr_en.py`.",
+            "shape": f"{options.encoder_layers} + {options.decoder_layers} layers, d_model {options.d_model}",
         }
         (options.out / "training.json").write_text(json.dumps(facts, indent=1) + "\n")
         evaluate.recogniser(options.out, options.work / "speech")

@@ -6,6 +6,7 @@ import json
 import math
 import random
 import shutil
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from voices import SAMPLE_RATE
 POSITIONS = 1500  # Whisper's encoder positions for 30 s; faster-whisper pads every window to them
 STEP_S = 0.02  # of a timestamp, and of an encoder position
 PIECES = 1000
-D_MODEL = 160
+HEADS = 4
 SPECIALS = (
     "<|endoftext|>",
     "<|startoftranscript|>",
@@ -56,18 +57,27 @@ def make_tokenizer(path: Path, texts: list[str]) -> Tokenizer:
 # --- model ----------------------------------------------------------------------------------------------------------
 
 
-def make_model(tokenizer: Tokenizer) -> WhisperForConditionalGeneration:
+@dataclass(frozen=True)
+class Shape:
+    """The network's size."""
+
+    d_model: int
+    encoder_layers: int
+    decoder_layers: int
+
+
+def make_model(tokenizer: Tokenizer, shape: Shape) -> WhisperForConditionalGeneration:
     identity = {token: tokenizer.token_to_id(token) for token in SPECIALS[:9]}
     config = WhisperConfig(
         vocab_size=tokenizer.get_vocab_size(),
         num_mel_bins=80,
-        d_model=D_MODEL,
-        encoder_layers=4,
-        decoder_layers=2,
-        encoder_attention_heads=4,
-        decoder_attention_heads=4,
-        encoder_ffn_dim=640,
-        decoder_ffn_dim=640,
+        d_model=shape.d_model,
+        encoder_layers=shape.encoder_layers,
+        decoder_layers=shape.decoder_layers,
+        encoder_attention_heads=HEADS,
+        decoder_attention_heads=HEADS,
+        encoder_ffn_dim=4 * shape.d_model,
+        decoder_ffn_dim=4 * shape.d_model,
         max_source_positions=POSITIONS,
         max_target_positions=448,
         dropout=0.0,
@@ -107,11 +117,11 @@ def encode(model: Any, features: torch.Tensor, stride: int, dropout: float) -> t
     silence = x.new_zeros(1, features.shape[1], 12)
     constant = F.gelu(encoder.conv2(F.gelu(encoder.conv1(silence))))[:, :, 3:4]
     offset = random.randrange(stride)
-    sampled = torch.arange(real + offset, POSITIONS, stride)
+    sampled = torch.arange(real + offset, POSITIONS, stride, device=x.device)
     x = torch.cat([x[:, :, :real], constant.expand(x.shape[0], -1, len(sampled))], dim=2).transpose(1, 2)
-    positions = torch.cat([torch.arange(real), sampled])
+    positions = torch.cat([torch.arange(real, device=x.device), sampled])
     x = F.dropout(x + encoder.embed_positions.weight[positions], dropout)
-    bias = torch.zeros(len(positions))
+    bias = torch.zeros(len(positions), device=x.device)
     bias[real:] = math.log((POSITIONS - real) / max(1, len(sampled)))
     bias = bias[None, None, None, :].expand(-1, 1, -1, -1)
     for layer in encoder.layers:
@@ -137,13 +147,13 @@ def decode(model: Any, tokens: torch.Tensor, memory: torch.Tensor, bias: torch.T
 # --- conversion -----------------------------------------------------------------------------------------------------
 
 
-def convert(work: Path, destination: Path) -> None:
+def convert(work: Path, destination: Path, shape: Shape) -> None:
     """Write the CTranslate2 int8 model that faster-whisper loads."""
     from ctranslate2.converters import TransformersConverter
 
     tokenizer = Tokenizer.from_file(str(work / "tokenizer.json"))
-    model = make_model(tokenizer)
-    model.load_state_dict(torch.load(work / "checkpoint.pt", weights_only=True)["average"])
+    model = make_model(tokenizer, shape)
+    model.load_state_dict(torch.load(work / "checkpoint.pt", weights_only=True, map_location="cpu")["average"])
     folder = work / "hf"
     shutil.rmtree(folder, ignore_errors=True)
     config = model.config

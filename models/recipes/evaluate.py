@@ -174,7 +174,7 @@ def recogniser(directory: Path, speech: Path, human: Path | None = None) -> None
         directory,
         "Demo speech recogniser, English",
         {
-            "What it is": "A model of Whisper's architecture (4 + 2 layers, d_model 160, a vocabulary of its own), trained "
+            "What it is": f"A model of Whisper's architecture ({facts['shape']}, a vocabulary of its own), trained "
             "from scratch and converted to CTranslate2 int8 for faster-whisper. It makes the demo work without a "
             f"download. {facts['domain']}",
             "Trained on": facts["trained_on"],

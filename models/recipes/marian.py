@@ -178,13 +178,14 @@ def _train_worker(rank: int, work: Path, size: Size, pairs: list[Pair], options:
     torch.manual_seed(options.seed)
     tokenizer = MarianTokenizer.from_pretrained(work / "vocabulary")
     vocabulary = len(tokenizer.encoder)
-    model = make_model(vocabulary, size, options.dropout).train()
+    device = torch.device(options.device)
+    model = make_model(vocabulary, size, options.dropout).train().to(device)
     model.set_attn_implementation("eager")  # the one that shows its weights
     optimiser = torch.optim.AdamW(model.parameters(), lr=1e-3, betas=(0.9, 0.98), weight_decay=0.01)
     average = {name: tensor.clone() for name, tensor in model.state_dict().items()}
     step, checkpoint = 0, work / "checkpoint.pt"
     if checkpoint.exists():
-        saved = torch.load(checkpoint, weights_only=True)
+        saved = torch.load(checkpoint, weights_only=True, map_location=device)
         model.load_state_dict(saved["model"])
         optimiser.load_state_dict(saved["optimiser"])
         average, step = saved["average"], saved["step"]
@@ -200,8 +201,10 @@ def _train_worker(rank: int, work: Path, size: Size, pairs: list[Pair], options:
         for group in optimiser.param_groups:
             group["lr"] = peak * (0.02 + 0.98 * 0.5 * (1 + math.cos(math.pi * step / options.steps)))
         source, target = next(feed)
-        start = torch.full((len(target), 1), pad)
-        with torch.autocast("cpu", torch.bfloat16, enabled=options.bf16):
+        wanted = torch.from_numpy(alignments(source.numpy(), target.numpy())).float().to(device)
+        source, target = source.to(device), target.to(device)
+        start = target.new_full((len(target), 1), pad)
+        with torch.autocast(device.type, torch.bfloat16, enabled=options.bf16):
             output = model(
                 input_ids=source,
                 attention_mask=(source != pad).long(),
@@ -210,7 +213,6 @@ def _train_worker(rank: int, work: Path, size: Size, pairs: list[Pair], options:
             )
         logits = output.logits.float()
         cross = F.cross_entropy(logits.flatten(0, 1), target.flatten(), ignore_index=pad, label_smoothing=0.1)
-        wanted = torch.from_numpy(alignments(source.numpy(), target.numpy())).float()
         wanted *= (target != pad)[:, :, None] & (source != pad)[:, None, :]
         guided = sum(-(wanted * (heads[:, 0].float() + 1e-6).log()).sum() for heads in output.cross_attentions)
         loss = cross + GUIDANCE * max(0.0, 1 - 2 * step / options.steps) * guided / (target != pad).sum()
@@ -264,7 +266,7 @@ def averaged(work: Path, size: Size) -> MarianMTModel:
     """The trained model: averaged weights, rounded to half precision so that half-precision files hold them exactly."""
     tokenizer = MarianTokenizer.from_pretrained(work / "vocabulary")
     model = make_model(len(tokenizer.encoder), size, 0.0).eval()
-    saved = torch.load(work / "checkpoint.pt", weights_only=True)
+    saved = torch.load(work / "checkpoint.pt", weights_only=True, map_location="cpu")
     model.load_state_dict({name: tensor.half().float() for name, tensor in saved["average"].items()})
     model.tie_weights()
     return model

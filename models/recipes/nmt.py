@@ -51,7 +51,8 @@ def main() -> None:
     parser.add_argument("--out", type=Path, help="default: models/demo/nmt-DIRECTION")
     parser.add_argument("--steps", type=int, default=4500)
     parser.add_argument("--batch", type=int, default=1400, help="padded tokens a worker a step")
-    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--workers", type=int, default=2, help="processes that train; 1 on a GPU")
+    parser.add_argument("--device", default="cpu", help="cpu or cuda")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--dropout", type=float, default=0.15)
     parser.add_argument("--peak", type=float, default=1.2e-3, help="highest learning rate")
@@ -70,13 +71,12 @@ def main() -> None:
     if options.stage in ("all", "export"):
         torch.set_num_threads(options.workers)
         ship(export(averaged(options.work, shape), vocabulary, options.work), vocabulary, destination)
-        steps = torch.load(options.work / "checkpoint.pt", weights_only=True)["step"]
+        steps = torch.load(options.work / "checkpoint.pt", weights_only=True, map_location="cpu")["step"]
         facts = {
             "direction": options.direction,
             "trained_on": f"{len(pairs):,} {ATTRIBUTION}, with Chinese in simplified script (OpenCC), and {len(phrases):,} "
             "pairs of `models/recipes/phrasebook.py` (travel, times, prices, meetings). A fifth of the sources in lower "
-            f"case without marks. {steps:,} steps of {options.batch * options.workers:,} tokens on a CPU: "
-            "`models/recipes/nmt.py`.",
+            f"case without marks. {steps:,} steps of {options.batch * options.workers:,} tokens: `models/recipes/nmt.py`.",
             "held_out": "No training pair has either side of a test pair, whatever its case and marks, or an English side "
             "that differs from a test sentence in one word.",
         }
