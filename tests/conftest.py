@@ -61,20 +61,6 @@ def golden(name: str) -> list[dict[str, Any]]:
     return rows
 
 
-def words(text: str) -> list[str]:
-    return "".join(c if c.isalnum() or c == "'" else " " for c in text.lower()).split()
-
-
-def edits(reference: list[str], hypothesis: list[str]) -> int:
-    """Levenshtein distance in words."""
-    row = list(range(len(hypothesis) + 1))
-    for i, wanted in enumerate(reference, 1):
-        diagonal, row[0] = row[0], i
-        for j, found in enumerate(hypothesis, 1):
-            diagonal, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, diagonal + (wanted != found))
-    return row[-1]
-
-
 def make_model_dir(folder: Path, layout: str, leave_out: str = "") -> Path:
     """A directory with the tiny model's files for one layout."""
     folder.mkdir(parents=True, exist_ok=True)

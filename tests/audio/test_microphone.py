@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 import srt
+from measure import edits, words
 
 from pipeline.audio import microphone
 from pipeline.audio.devices import list_devices
@@ -23,7 +24,7 @@ from pipeline.audio.microphone import Converter, Microphone, level_dbfs
 from pipeline.errors import DeviceError, UsageError
 from pipeline.events import AudioLost, DeviceBack, DeviceLost, Paused, Resumed, Samples
 from tests.audio.portaudio import FakePortAudio
-from tests.conftest import PHRASES, edits, read_wav, spoken_texts, words
+from tests.conftest import PHRASES, read_wav, spoken_texts
 
 
 def test_without_portaudio_the_error_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:

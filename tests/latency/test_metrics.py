@@ -7,6 +7,7 @@ from itertools import chain
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from measure import edits
 
 from pipeline.latency.emissions import Emission
 from pipeline.latency.metrics import (
@@ -17,7 +18,6 @@ from pipeline.latency.metrics import (
     resegment,
     stream_scores,
 )
-from tests.conftest import edits
 
 
 def test_a_text_one_unit_behind_its_source_lags_by_that_unit() -> None:
