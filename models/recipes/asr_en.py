@@ -304,6 +304,7 @@ def main() -> None:
             f"synthetic voices: {LICENCES}. Speed, pitch, level, noise, rooms, far microphones and telephone bands "
             f"drawn at random. No human speech. {steps:,} steps of {options.batch * options.workers} utterances: "
             "`models/recipes/asr_en.py`.",
+            "held_out": "No test sentence is in the training, and none of the voices that the table calls unseen.",
             "shape": f"{options.encoder_layers} + {options.decoder_layers} layers, d_model {options.d_model}",
         }
         (options.out / "training.json").write_text(json.dumps(facts, indent=1) + "\n")

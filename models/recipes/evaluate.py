@@ -84,7 +84,7 @@ def translator(directory: Path, pairs: Path) -> None:
             "phrasebook's test sentences are unseen combinations of seen phrases.\n\n"
             + table(("test set", "sentences", "BLEU", "chrF"), rows)
             + f"\n\nsacrebleu signatures: `{signatures['bleu_signature']}`; `{signatures['chrf_signature']}`\n\n"
-            f"On one core it loads in {load_s:.1f} s and takes {per_sentence_ms:.0f} ms a sentence (processor time).",
+            f"On one core it loads in {load_s:.2f} s and takes {per_sentence_ms:.0f} ms a sentence (processor time).",
             "Limits": "Outside the phrasebook it is often wrong: rare words are invented, long sentences lose their thread. "
             "Numbers are translated as words, not digits. Chinese is in simplified script.",
             "Licence": "Apache-2.0 for the weights; the attribution above goes with them.",
@@ -179,11 +179,10 @@ def recogniser(directory: Path, speech: Path, human: Path | None = None) -> None
             "from scratch and converted to CTranslate2 int8 for faster-whisper. It makes the demo work without a "
             f"download. {facts['domain']}",
             "Trained on": facts["trained_on"],
-            "Measured": "Through faster-whisper as the demo is configured, greedy, the shipped int8 files, sentences that are "
-            "in no training; the unseen voices are in no training either: "
-            f"{', '.join(f'`{voice}`' for voice in UNSEEN_VOICES)}.\n\n"
+            "Measured": "Through faster-whisper as the demo is configured, greedy, the shipped int8 files. "
+            f"{facts['held_out']}\n\n"
             + table(header, rows)
-            + f"\n\nOn one core it loads in {load_s:.1f} s and takes {took / lasted:.2f} of the audio's time (processor time).\n\n"
+            + f"\n\nOn one core it loads in {load_s:.2f} s and takes {took / lasted:.2f} of the audio's time (processor time).\n\n"
             "The unseen voices on Tatoeba's sentences:\n\n" + table(("voice", *header[1:]), by_voice),
             "Limits": "Human speech is out of its domain: what it writes then is mostly wrong. It writes numbers as words, and "
             f"knows no other language. {facts.get('limits', '')}".rstrip(),
