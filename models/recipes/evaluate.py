@@ -76,8 +76,9 @@ def translator(directory: Path, pairs: Path) -> None:
         f"Demo translator, {NAMES[source]} → {NAMES[target]}",
         {
             "What it is": f"A small Marian (transformers' `MarianMTModel`): {config['encoder_layers']} + "
-            f"{config['decoder_layers']} layers, d_model {config['d_model']}, on ONNX Runtime. It makes the demo work "
-            "without a download; it is no general translator.",
+            f"{config['decoder_layers']} layers, d_model {config['d_model']}, in the streaming layout that `python -m "
+            "pipeline.models compile --weights int8` wrote of the trained checkpoint. It makes the demo work without "
+            "a download; it is no general translator.",
             "Trained on": facts["trained_on"],
             "Measured": f"Greedy, through the pipeline, the shipped files. {facts['held_out']} The third line is what "
             "copying the translation of the most similar training sentence scores: the model must beat it. The "

@@ -295,15 +295,20 @@ def store_half(source: Path, destination: Path) -> None:
     onnx.save(model, destination)
 
 
+def save(model: MarianMTModel, tokenizer_dir: Path, folder: Path) -> None:
+    """Write the checkpoint as transformers lays it out, with its tokenizer."""
+    shutil.rmtree(folder, ignore_errors=True)
+    model.save_pretrained(folder)
+    for path in tokenizer_dir.iterdir():
+        shutil.copy(path, folder / path.name)
+
+
 def export(model: MarianMTModel, tokenizer_dir: Path, work: Path) -> Path:
     """Export with optimum; the folder then has the merged, the split and the encoder graph in fp32."""
     from optimum.exporters.onnx import main_export
 
     checkpoint, exported = work / "hf", work / "onnx"
-    shutil.rmtree(checkpoint, ignore_errors=True)
     shutil.rmtree(exported, ignore_errors=True)
-    model.save_pretrained(checkpoint)
-    for path in tokenizer_dir.iterdir():
-        shutil.copy(path, checkpoint / path.name)
+    save(model, tokenizer_dir, checkpoint)
     main_export(str(checkpoint), output=str(exported), task="text2text-generation-with-past", do_validation=False)
     return exported

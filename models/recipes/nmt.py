@@ -21,10 +21,13 @@ import evaluate
 import torch
 from card import SHIPPED
 from corpora import translation_pairs
-from marian import Size, averaged, export, make_vocabulary, store_half, train
-from tatoeba import ATTRIBUTION
+from marian import Size, averaged, make_vocabulary, save, train
+from tatoeba import ATTRIBUTION, Pair
+
+from pipeline.nmt.compiler.build import compile_model
 
 PIECES = {"en": 3000, "zh": 4500}
+SAMPLE = 150  # training pairs of either kind that the compiled files are compared on
 
 
 def size(direction: str) -> Size:
@@ -32,15 +35,16 @@ def size(direction: str) -> Size:
     return Size(PIECES[source], PIECES[target], d_model=192, heads=6, ffn=768, encoder_layers=3, decoder_layers=2)
 
 
-def ship(exported: Path, vocabulary: Path, destination: Path) -> None:
-    """The files that the demo needs: the encoder, the merged decoder, tokenizer and settings."""
-    destination.mkdir(parents=True, exist_ok=True)
-    for name in ("encoder_model.onnx", "decoder_model_merged.onnx"):
-        store_half(exported / name, destination / name)
-    for name in ("config.json", "generation_config.json"):
-        shutil.copy(exported / name, destination / name)
-    for name in ("source.spm", "target.spm", "vocab.json", "tokenizer_config.json"):
-        shutil.copy(vocabulary / name, destination / name)
+def ship(work: Path, shape: Size, sample: list[Pair], destination: Path) -> None:
+    """Save the checkpoint and compile it to the streaming layout, measured on ``sample`` against fp32."""
+    save(averaged(work, shape), work / "vocabulary", work / "hf")
+    lines = work / "sample.tsv"
+    lines.write_text("".join(f"{source}\t{target}\n" for source, target in sample), "utf-8")
+    compiled = work / "compiled"
+    shutil.rmtree(compiled, ignore_errors=True)
+    print(compile_model(work / "hf", compiled, weights="int8", sample=lines))
+    shutil.rmtree(destination, ignore_errors=True)
+    shutil.copytree(compiled, destination)
 
 
 def main() -> None:
@@ -70,7 +74,7 @@ def main() -> None:
         train(options.work, shape, pairs + phrases, options)
     if options.stage in ("all", "export"):
         torch.set_num_threads(options.workers)
-        ship(export(averaged(options.work, shape), vocabulary, options.work), vocabulary, destination)
+        ship(options.work, shape, pairs[:SAMPLE] + phrases[:SAMPLE], destination)
         steps = torch.load(options.work / "checkpoint.pt", weights_only=True, map_location="cpu")["step"]
         facts = {
             "direction": options.direction,
