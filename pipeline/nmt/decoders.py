@@ -5,6 +5,7 @@ from __future__ import annotations
 from pipeline.nmt.decoder import Decoder
 from pipeline.nmt.exported import CachedDecoder, OwnPastDecoder, PrefixDecoder
 from pipeline.nmt.layout import Kind, Layout
+from pipeline.nmt.session import give_back_memory
 from pipeline.nmt.streaming import StreamingDecoder
 
 
@@ -18,8 +19,14 @@ def load_decoder(layout: Layout, threads: int = 1, *, use_cache: bool = True) ->
     Raises:
         ModelError: ONNX Runtime cannot load a file.
     """
-    if layout.kind is Kind.STREAMING:
-        return StreamingDecoder(layout, threads)
-    if not use_cache or layout.kind in (Kind.NO_PAST, Kind.ONE_FILE):
-        return PrefixDecoder(layout, threads)
-    return (OwnPastDecoder if layout.kind is Kind.OWN_PAST else CachedDecoder)(layout, threads)
+    decoder = _decoder_class(layout.kind, use_cache)(layout, threads)
+    give_back_memory()
+    return decoder
+
+
+def _decoder_class(kind: Kind, use_cache: bool) -> type[Decoder]:
+    if kind is Kind.STREAMING:
+        return StreamingDecoder
+    if not use_cache or kind in (Kind.NO_PAST, Kind.ONE_FILE):
+        return PrefixDecoder
+    return OwnPastDecoder if kind is Kind.OWN_PAST else CachedDecoder

@@ -16,7 +16,7 @@ import numpy as np
 from pipeline.errors import ModelError, UsageError
 from pipeline.nmt.compiler.calibrate import input_moments
 from pipeline.nmt.compiler.checkpoint import Checkpoint
-from pipeline.nmt.compiler.graph import Precision
+from pipeline.nmt.compiler.graph import Precision, save
 from pipeline.nmt.compiler.measure import Comparison, Translated, compare, translate_sample
 from pipeline.nmt.compiler.network import Precisions, Vocabulary, build_encoder, build_step
 from pipeline.nmt.compiler.quantize import Moment
@@ -51,7 +51,7 @@ class Candidate:
 
     weights: str
     megabytes: float
-    """Of the graphs."""
+    """Of the graphs, with their tables."""
     comparison: Comparison
 
 
@@ -129,7 +129,8 @@ def compile_model(
         for name in (weights,) if weights != "auto" else ("int8",) if text.made_up else PRESETS:
             model = compiler.write(name, vocabulary, name)
             compared = compare(compiler.translate(model, measured, name), fp32, measured)
-            size = sum(path.stat().st_size for path in (work / name).glob("*.onnx")) / 1e6
+            graphs = [path for kind in ("*.onnx", "*.data") for path in (work / name).glob(kind)]
+            size = sum(path.stat().st_size for path in graphs) / 1e6
             found[name] = Candidate(name, size, compared)
         taken = _fastest(found)
         shutil.move(work / taken, work / "done")
@@ -170,13 +171,12 @@ class _Compiler:
         config = dict(self.checkpoint.config)
         (folder / "config.json").write_text(json.dumps(config, indent=2) + "\n", "utf-8")
         pad = integer(config, "pad_token_id", MarianTokenizer.load(folder).pad_token, folder)
-        encoder = build_encoder(self.checkpoint, vocabulary, precisions)
-        (folder / "encoder.onnx").write_bytes(encoder.SerializeToString())
+        save(build_encoder(self.checkpoint, vocabulary, precisions), folder / "encoder.onnx")
         self._say(doing, 0.3)
         step = build_step(
             *(self.checkpoint, vocabulary, precisions, pad, self._moments), alignment=self._alignment, tapped=tapped
         )
-        (folder / "step.onnx").write_bytes(step.SerializeToString())
+        save(step, folder / "step.onnx")
         self._say(doing, 1.0)
         return MarianModel.load(folder, max_tokens=_SAMPLE_TOKENS)
 

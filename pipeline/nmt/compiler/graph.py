@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 from enum import Enum
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import onnx
 from numpy.typing import NDArray
 from onnx import helper, numpy_helper
+from onnx.external_data_helper import set_external_data
 
 from pipeline.nmt.compiler.checkpoint import Array
 from pipeline.nmt.compiler.quantize import Moment, block_size, quantize_blocks, quantize_channels
@@ -20,6 +23,10 @@ OPSET = 17
 CONTRIB = "com.microsoft"
 # MatMulNBits: int8 activations. The default computes in fp32 and is three times slower.
 _ACCURACY_LEVEL = 4
+# Bytes from which a table gets a file of its own; the demo's model has none.
+_LARGE = 4_000_000
+# Where a mapping may begin: a multiple of every system's allocation granularity (Windows' is the largest).
+_PAGE = 65_536
 
 
 class Precision(Enum):
@@ -118,6 +125,27 @@ class GraphBuilder:
         model = helper.make_model(graph, opset_imports=opsets, ir_version=IR_VERSION, producer_name="pipeline.models")
         helper.set_model_props(model, metadata)
         return model
+
+
+def save(model: onnx.ModelProto, path: Path) -> None:
+    """Write ``model`` to ``path``, large tables that are only looked up to a ``.data`` file beside it.
+
+    ONNX Runtime maps that file: what is never looked up takes no memory (for opus-mt in 8 bits, resident memory after
+    loading falls from 134 to 84 MB).
+    """
+    looked_up = {node.input[0] for node in model.graph.node if node.op_type == "Gather"}
+    data = path.with_suffix(".data")
+    with contextlib.ExitStack() as stack:
+        file = None
+        for tensor in model.graph.initializer:
+            if tensor.name not in looked_up or len(tensor.raw_data) < _LARGE:
+                continue
+            file = file or stack.enter_context(data.open("wb"))
+            file.seek(-(-file.tell() // _PAGE) * _PAGE)
+            set_external_data(tensor, data.name, offset=file.tell(), length=len(tensor.raw_data))
+            file.write(tensor.raw_data)
+            tensor.ClearField("raw_data")
+    path.write_bytes(model.SerializeToString())
 
 
 def _value_info(name: str, dtype: type[np.generic], shape: list[int | str]) -> onnx.ValueInfoProto:
