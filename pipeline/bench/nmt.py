@@ -19,7 +19,6 @@ from pipeline.errors import PipelineError, UsageError
 
 if TYPE_CHECKING:
     from pipeline.bench.comparison.measure import Measurement, Plan
-    from pipeline.bench.comparison.prepare import Prepared
     from pipeline.bench.comparison.results import Results
 
 # Peer → modules that it needs.
@@ -57,10 +56,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--shortlist",
-        type=whole_number(0, 1_000_000),
+        type=_shortlist,
         default=8192,
         metavar="N",
-        help="target tokens in a shortlist (8192)",
+        help="output rows of the engines with a shortlist (8192)",
     )
     parser.add_argument("--threads", type=_threads, default=(1,), metavar="N[,N]", help="of each engine (1)")
     parser.add_argument(
@@ -90,24 +89,20 @@ def _measured(
     sentences: tuple[str, ...],
     work: Path,
 ) -> int:
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
     from pipeline.bench.comparison.measure import Measurement
-    from pipeline.bench.comparison.prepare import Wanted, prepare
+    from pipeline.bench.comparison.prepare import Wanted, Workshop
     from pipeline.bench.comparison.table import print_results
+    from pipeline.progress import progress_bar
 
-    columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.description}"))
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("preparing", total=None)
+    interrupted = False
+    with progress_bar() as progress:
         wanted = Wanted(options.model, peers, options.weights, sentences, options.shortlist)
-        prepared = prepare(wanted, work, lambda what: bar.update(task, description=f"preparing {what}"))
-        plan = _plan(options, prepared, sentences)
+        workshop = Workshop(wanted, work, progress)
+        plan = _plan(options, workshop.source, sentences)
+        prepared = workshop.prepare()
         measurement = Measurement(prepared.candidates, left_out=left_out | prepared.left_out)
-        bar.update(task, total=plan.steps * len(prepared.candidates) + len(plan.threads))
-        interrupted = False
         try:
-            measurement.run(plan, lambda what: bar.update(task, advance=1, description=what))
+            measurement.run(plan, progress)
         except KeyboardInterrupt:  # what was measured is shown
             interrupted = True
     results = _results(options, plan, measurement)
@@ -128,27 +123,25 @@ def _write(results: Results, json_file: Path | None, plot: Path | None) -> None:
         write_plot(results, plot)
 
 
-def _plan(options: argparse.Namespace, prepared: Prepared, sentences: tuple[str, ...]) -> Plan:
+def _plan(options: argparse.Namespace, model: Path, sentences: tuple[str, ...]) -> Plan:
     """Sentences as ids, checked against what the model can take."""
     from pipeline.bench.comparison.measure import Plan
     from pipeline.nmt.settings import integer, read_json
     from pipeline.nmt.tokenizer import MarianTokenizer
 
-    tokenizer = MarianTokenizer.load(prepared.tokenizer)
-    language = read_json(prepared.tokenizer / "tokenizer_config.json", required=False).get("source_lang")
+    tokenizer = MarianTokenizer.load(model)
+    language = read_json(model / "tokenizer_config.json", required=False).get("source_lang")
     if sentences is ENGLISH and isinstance(language, str) and language[:2].lower() != "en":
         raise UsageError(f"the model translates from {language}; give sentences in that language with --text FILE")
     # Which target a multilingual model is asked for does not matter for the time.
     code = tokenizer.target_codes[0] if tokenizer.target_codes else None
     sources = [tokenizer.encode(sentence, code) for sentence in sentences]
-    positions = integer(
-        read_json(prepared.tokenizer / "config.json", required=True), "max_position_embeddings", 512, prepared.tokenizer
-    )
+    positions = integer(read_json(model / "config.json", required=True), "max_position_embeddings", 512, model)
     if max(map(len, sources)) > positions:
         raise UsageError(f"a sentence has {max(map(len, sources))} tokens, the model takes {positions}; shorten it")
     if options.tokens >= positions:
         raise UsageError(f"--tokens {options.tokens}: this model's sentences have {positions - 1} tokens at most")
-    return Plan(sources, options.tokens, options.rounds, options.threads)
+    return Plan(sources, options.tokens, options.rounds, options.threads, starts=min(3, options.rounds))
 
 
 def _results(options: argparse.Namespace, plan: Plan, measurement: Measurement) -> Results:
@@ -225,6 +218,11 @@ def _several(allowed: tuple[str, ...], *, none: bool = False) -> Callable[[str],
         return tuple(name for name in allowed if name in names)
 
     return parse
+
+
+def _shortlist(text: str) -> int:
+    """0, or as many as ``compile_model`` takes."""
+    return 0 if text == "0" else whole_number(16, 1_000_000)(text)
 
 
 def _threads(text: str) -> tuple[int, ...]:

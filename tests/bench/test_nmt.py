@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.bench.__main__ import run
-from pipeline.bench.comparison.prepare import Wanted, prepare
+from pipeline.bench.comparison.prepare import Wanted, Workshop
 from pipeline.errors import PipelineError
 from tests.conftest import ROOT, SETTINGS, TINY
 
@@ -26,15 +26,15 @@ def bench(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
 def test_a_run_prints_a_table_and_writes_what_it_measured(tmp_path: Path) -> None:
     text, data, plot = (tmp_path / name for name in ("text.txt", "out.json", "out.svg"))
     text.write_text("Where is the hotel?\n\nThank you.\n")
-    arguments = ["--model", TINY, "--peers", "ctranslate2", "--threads", "1,2", "--tokens", "6", "--rounds", "2"]
-    arguments += ["--weights", "fp32,int8", "--text", text, "--json", data, "--plot", plot]
+    arguments = ["--model", TINY, "--peers", "ctranslate2", "--threads", "2", "--tokens", "6", "--rounds", "2"]
+    arguments += ["--weights", "fp32,int8", "--shortlist", "65", "--text", text, "--json", data, "--plot", plot]
     done = bench(*arguments)
     assert done.returncode == 0, done.stderr
     results = json.loads(data.read_text("utf-8"))
     assert (results["sentences"], results["target_tokens"], results["rounds"]) == (2, 6, 2)
     names = [row["name"] for row in results["rows"] if row["threads"] == 2]
-    assert names[:3] == ["CTranslate2 int8", "CTranslate2 int8, vmap of 877", "CTranslate2 float32"]
-    assert names[3:] == [f"this project{which}" for which in (", merged as it is", " fp32", " int8")]
+    assert names[:3] == ["CTranslate2 int8", "CTranslate2 int8, 64 rows", "CTranslate2 float32"]
+    assert names[3:] == [f"this project{which}" for which in (", merged as it is", " fp32", " int8", " int8, 65 rows")]
     for row in results["rows"]:
         assert len(row["turns"]) == 2
         assert f"| {row['name']} " in done.stdout
@@ -43,18 +43,18 @@ def test_a_run_prints_a_table_and_writes_what_it_measured(tmp_path: Path) -> Non
     agreement = {profile["name"]: profile["agreement"] for profile in results["profiles"]}
     for name in ("CTranslate2 float32", "this project, merged as it is", "this project fp32"):
         assert agreement[name]["same_sentences"] == 2
-    assert results["bandwidth_gb_s"].keys() == {"1", "2"}
+    assert results["bandwidth_gb_s"].keys() == {"2"}
     assert "GB/s" in done.stdout
     assert ElementTree.parse(plot).getroot().tag.endswith("svg")
 
 
 def test_what_was_made_for_an_earlier_run_is_used_again(tmp_path: Path) -> None:
     wanted = Wanted(TINY, ("ctranslate2",), ("int8",), ("Where is the hotel?",), 100)
-    first = prepare(wanted, tmp_path, lambda _: None)
+    first = Workshop(wanted, tmp_path, lambda *_: None).prepare()
     made = set(tmp_path.rglob("*"))
     (tmp_path / "ctranslate2-int8").rename(tmp_path / "ctranslate2-int8.unfinished")  # as a killed run leaves it
     heard: list[str] = []
-    assert prepare(wanted, tmp_path, heard.append) == first
+    assert Workshop(wanted, tmp_path, lambda what, _: heard.append(what)).prepare() == first
     assert heard == ["ctranslate2-int8"]
     assert set(tmp_path.rglob("*")) == made
 
@@ -76,6 +76,7 @@ WRONG = [
     (2, ["--weights", "int2"], "'int2' is none of fp32, int8, int4, auto"),
     (2, ["--threads", "0"], "'0' is no whole number from 1"),
     (2, ["--threads", "1,x"], "'x' is no whole number"),
+    (2, ["--shortlist", "1"], "'1' is no whole number from 16"),
     (2, ["--rounds", "0"], "'0' is no whole number"),
     (2, ["--tokens", "1"], "'1' is no whole number from 2"),
     (2, ["--model", "nowhere"], "no such model directory: nowhere"),

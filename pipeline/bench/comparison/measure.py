@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from pipeline.bench.comparison.bandwidth import MAIN_MEMORY_BYTES, read_seconds
@@ -13,8 +13,7 @@ from pipeline.bench.comparison.fresh import measure_fresh
 from pipeline.bench.comparison.results import REFERENCE, Profile, Row, agreement, summarise
 from pipeline.bench.comparison.rounds import Turn, take_turns
 from pipeline.errors import ModelError
-
-Progress = Callable[[str], None]
+from pipeline.progress import Progress
 
 
 @dataclass(frozen=True)
@@ -30,11 +29,6 @@ class Plan:
     starts: int = 3
     """Fresh processes an engine; medians of their figures are given."""
 
-    @property
-    def steps(self) -> int:
-        """Calls of ``progress`` for each engine."""
-        return 1 + len(self.threads) * (1 + self.rounds)
-
 
 @dataclass
 class Measurement:
@@ -48,22 +42,30 @@ class Measurement:
     _turns: dict[tuple[int, str], list[Turn]] = field(default_factory=lambda: defaultdict(list))
 
     def run(self, plan: Plan, progress: Progress) -> None:
-        """Measure everything; ``progress`` hears what comes next."""
-        for threads in plan.threads:
-            progress("memory bandwidth")
+        """Measure everything; ``progress`` hears what is being done, and how much of it is done."""
+        for number, threads in enumerate(plan.threads):
+            progress("reading memory", number / len(plan.threads))
             self._probe(threads)
         self._profile(plan, progress)
         for threads in plan.threads:
-            engines: dict[str, Engine] = {}
-            for candidate in self.candidates:
-                progress(f"{candidate.name}: loading")
-                engines[candidate.name] = open_engine(candidate, threads)
-            if threads == plan.threads[0]:
-                self._compare(engines, plan)
-            for number, name, turn in take_turns(engines, plan.sources, plan.tokens, plan.rounds, settle=threads > 1):
-                progress(f"{threads} thread{'s' * (threads > 1)}, round {number + 1}: {name}")
-                self._turns[threads, name].append(turn)
+            self._time(plan, threads, progress)
             self._probe(threads)  # again, for what else runs on the machine slows a probe, never speeds it up
+
+    def _time(self, plan: Plan, threads: int, progress: Progress) -> None:
+        """Take the turns of all rounds."""
+        engines: dict[str, Engine] = {}
+        for candidate in self.candidates:
+            progress("loading all models", len(engines) / len(self.candidates))
+            engines[candidate.name] = open_engine(candidate, threads)
+        if threads == plan.threads[0]:
+            progress("comparing translations", 0.0)
+            self._compare(engines, plan)
+        doing = f"{plan.rounds} rounds with {threads} thread{'s' * (threads > 1)}"
+        progress(doing, 0.0)
+        turns = take_turns(engines, plan.sources, plan.tokens, plan.rounds, settle=threads > 1)
+        for done, (_, name, turn) in enumerate(turns, 1):
+            self._turns[threads, name].append(turn)
+            progress(doing, done / plan.rounds / len(engines))
 
     @property
     def bandwidth_gb_s(self) -> dict[int, float]:
@@ -101,8 +103,8 @@ class Measurement:
     def _profile(self, plan: Plan, progress: Progress) -> None:
         """Start each engine in processes of its own; one that does not start is left out."""
         started = []
-        for candidate in self.candidates:
-            progress(f"{candidate.name}: fresh start")
+        for number, candidate in enumerate(self.candidates):
+            progress("starting each engine afresh", number / len(self.candidates))
             try:
                 fresh = measure_fresh(candidate, plan.threads[0], list(plan.sources[0]), plan.tokens, plan.starts)
             except ModelError as error:

@@ -61,16 +61,16 @@ def test_agreement_counts_tokens_before_the_first_difference() -> None:
 
 def test_a_run_measures_every_engine_with_every_number_of_threads() -> None:
     measurement = Measurement([TINY_MODEL])
-    heard: list[str] = []
+    heard: list[tuple[str, float]] = []
     plan = Plan([SOURCE], tokens=4, rounds=2, threads=(1, 2), starts=1)
-    measurement.run(plan, heard.append)
+    measurement.run(plan, lambda what, done: heard.append((what, done)))
     assert [(row.threads, row.name, len(row.turns), row.ratio) for row in measurement.rows()] == [
         (1, "tiny", 2, None),
         (2, "tiny", 2, None),
     ]
     assert all(row.floor_ms > 0 for row in measurement.rows())
     assert measurement.bandwidth_gb_s.keys() == {1, 2}
-    assert len(heard) == plan.steps + len(plan.threads)
+    assert [done for what, done in heard if what == "2 rounds with 2 threads"] == [0, 0.5, 1]
     (profile,) = measurement.profiles
     assert profile.agreement is not None
     assert profile.agreement.same_tokens == profile.agreement.tokens > 0
@@ -91,7 +91,7 @@ def test_what_was_measured_before_an_interrupt_is_kept(monkeypatch: pytest.Monke
     monkeypatch.setattr(measure.Measurement, "_profile", lambda *_: None)
     measurement = Measurement([Candidate(name, "pipeline", "", 0) for name in engines])
     with pytest.raises(KeyboardInterrupt):
-        measurement.run(Plan([SOURCE], 4, 5, (1,)), lambda _: None)
+        measurement.run(Plan([SOURCE], 4, 5, (1,)), lambda *_: None)
     assert [(row.name, len(row.turns)) for row in measurement.rows()] == [(REFERENCE, 1), ("b", 1)]
 
 
@@ -99,7 +99,7 @@ def test_an_engine_that_does_not_start_is_left_out_with_the_reason() -> None:
     with pytest.raises(ModelError, match="nowhere"):
         measure_fresh(Candidate("x", "pipeline", "nowhere", 0), 1, SOURCE, 2, 1)
     measurement = Measurement([Candidate("x", "pipeline", "nowhere", 0), TINY_MODEL])
-    measurement.run(Plan([SOURCE], 4, 1, (1,), starts=1), lambda _: None)
+    measurement.run(Plan([SOURCE], 4, 1, (1,), starts=1), lambda *_: None)
     assert "nowhere" in measurement.left_out["x"]
     assert [row.name for row in measurement.rows()] == ["tiny"]
 
