@@ -26,7 +26,7 @@ class SpeechSegment:
     forced_cut: bool = False
     """True where the maximum length cut it and speech goes on in the next segment."""
     speech_end_sample: int | None = None
-    """After the last frame that was speech; the hangover follows. None where nobody looked."""
+    """After the last frame that was speech; faint sounds and the post-roll follow. None where nobody looked."""
     heard_sample: int | None = None
     """Audio that had been heard when the segment was cut. None where nobody counted: then no more than the segment."""
 
