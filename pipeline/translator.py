@@ -152,16 +152,22 @@ class SpeechTranslator:
         samples = np.frombuffer(audio, "<i2") if isinstance(audio, bytes | bytearray | memoryview) else audio
         if samples.dtype != np.int16 or samples.ndim != 1:
             raise ValueError(f"expected mono int16 samples [n]; got {samples.dtype} {list(samples.shape)}")
+        if not await self._take(samples):
+            raise ValueError("audio was fed after end() or cancel()")
+
+    async def _take(self, samples: Samples) -> bool:
+        """Feed in chunks; False where the input was ended or cancelled before the last of them."""
         async with self._feeding:
             for start in range(0, len(samples), CHUNK_SAMPLES):
                 if self._ended:
-                    raise ValueError("audio was fed after end() or cancel()")
+                    return False
                 # A copy: the caller may reuse its buffer.
                 chunk = samples[start : start + CHUNK_SAMPLES].copy()
                 self.stats.received(len(chunk))
                 self._observe()
                 await self._put(chunk)
                 await asyncio.sleep(0)  # a long recording fed at once must not keep the loop
+        return True
 
     async def end(self) -> None:
         """The input is over: everything fed is still translated, then ``events`` ends. Idempotent."""
@@ -239,8 +245,7 @@ class SpeechTranslator:
                 self.stats.overflows = source.overflows
                 if paced:
                     await asyncio.sleep(began + consumed / SAMPLE_RATE - time.monotonic())
-                if not self._ended:
-                    await self.feed(chunk)
+                await self._take(chunk)
             await self.end()
         except Exception as error:
             # What was heard before the source broke is still worth reading; run() raises the error after it.
