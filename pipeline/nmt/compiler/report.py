@@ -11,13 +11,14 @@ def as_table(report: CompileReport) -> Table:
     """Size, agreement with fp32 and speed of each precision that was measured."""
     text = "made-up sentences" if report.sample_is_made_up else "sentences"
     table = Table(title=f"from {report.origin}; {report.sample_sentences} {text}, beside fp32", title_justify="left")
-    for heading in ("weights", "MB", "same tokens", "same sentences", "chrF", "ms a token"):
+    for heading in ("weights", "MB", "rows", "same tokens", "same sentences", "chrF", "ms a token"):
         table.add_column(heading, justify="left" if heading == "weights" else "right")
     for candidate in report.candidates:
         compared = candidate.comparison
         table.add_row(
             candidate.weights + (" ← taken" if candidate.weights == report.weights else ""),
             f"{candidate.megabytes:.1f}",
+            f"{candidate.rows}",
             f"{compared.same_tokens:.1f} %",
             f"{compared.same_sentences:.1f} %",
             f"{-compared.chrf_loss:+.2f}",
