@@ -65,7 +65,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--tokens", type=whole_number(2, 10_000), default=40, metavar="N", help="of each translation (40)"
     )
-    parser.add_argument("--rounds", type=whole_number(1, 1000), default=7, metavar="N", help="turns of each engine (7)")
+    parser.add_argument("--rounds", type=whole_number(1, 1000), default=5, metavar="N", help="turns of each engine (5)")
     parser.add_argument("--work", type=Path, metavar="DIR", help="keep converted models here for the next run")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write everything that was measured")
     parser.add_argument("--plot", type=Path, metavar="FILE", help="draw a picture, .svg or .png")

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from pipeline.bench.comparison.results import REFERENCE, Profile, Results, Spread
 
-_WIDTH = 150
+_WIDTH = 180
 """Where the output is no terminal."""
 
 
