@@ -43,7 +43,9 @@ def _speak_shard(job: tuple[Path, list[str], list[str], int]) -> None:
         (speak(text, voice, **random_prosody(rng)).clip(-1, 1) * 32767).astype(np.int16)
         for text, voice in zip(texts, voices, strict=True)
     ]
-    np.save(path, np.concatenate(spoken))
+    audio = path.with_suffix(".partial.npy")  # renamed: a training that reads the old file goes on reading it
+    np.save(audio, np.concatenate(spoken))
+    audio.rename(path)
     about = {"texts": texts, "voices": voices, "ends": np.cumsum([len(clip) for clip in spoken]).tolist()}
     partial = path.with_suffix(".partial")  # last, whole or not at all: it says that the shard is complete
     partial.write_text(json.dumps(about))
