@@ -41,7 +41,9 @@ class MarianTokenizer:
         self.target_size = len(target_vocabulary)
         self.target_codes = sorted(match.group(1) for token in vocabulary if (match := _TARGET_CODE.fullmatch(token)))
         """Target languages that a multilingual model wants named before the source, such as cmn_Hans."""
-        self._target = _load_spm(target)  # not needed to join pieces, but its absence or damage is a broken model
+        self._target_file = target
+        # Not needed to join pieces, and not kept (8 MB for opus-mt), but its damage is a broken model.
+        _load_spm(target)
 
     @classmethod
     def load(cls, directory: Path) -> MarianTokenizer:
@@ -77,7 +79,8 @@ class MarianTokenizer:
     @property
     def target_ids(self) -> set[int]:
         """Every id that stands for a piece of target.spm, and the special tokens: what target sentences consist of."""
-        pieces = {self._target.id_to_piece(index) for index in range(len(self._target))}
+        target = _load_spm(self._target_file)
+        pieces = {target.id_to_piece(index) for index in range(len(target))}
         return {index for index, piece in self._pieces.items() if piece in pieces} | self._special
 
     @property
@@ -90,7 +93,8 @@ class MarianTokenizer:
     def target_frequencies(self, lines: Iterable[str]) -> Counter[int]:
         """How often each target id stands in ``lines`` of the target language."""
         ids = {piece: index for index, piece in self._pieces.items()}
-        pieces = (piece for line in lines for piece in self._target.encode(line, out_type=str))
+        target = _load_spm(self._target_file)
+        pieces = (piece for line in lines for piece in target.encode(line, out_type=str))
         return Counter(ids[piece] for piece in pieces if piece in ids)
 
     def pseudo_text(self, sentences: int, seed: int = 0) -> list[str]:
