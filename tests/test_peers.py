@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import srt
+from measure import words
 from rich.console import Console
 
 from pipeline import Delta, EndOfInput, Models, NmtStage, PipelineConfig, PipelineEvent, SpeechTranslator, Transcript
@@ -24,7 +25,7 @@ from pipeline.stats import PipelineStats
 from pipeline.subtitles.files import SrtSink
 from pipeline.subtitles.rules import SubtitleRules
 from pipeline.subtitles.terminal import TerminalSink
-from tests.conftest import EXAMPLES, PHRASES, ROOT, TINY, read_wav, words
+from tests.conftest import EXAMPLES, PHRASES, ROOT, TINY, read_wav
 
 
 def chain(config: PipelineConfig, models: Models, *parts: Samples) -> list[PipelineEvent]:
