@@ -173,7 +173,7 @@ class StreamingDecoder(Decoder):
     def _run_step(self, state: DecoderState, tokens: tuple[int, ...], *, scores: bool) -> _Memory:
         """Run the step graph over ``tokens`` and return the memory that it wrote to."""
         assert isinstance(state, StreamingState)
-        if unknown := [token for token in tokens if not self._known[token]]:
+        if unknown := [token for token in tokens if not (token < self._vocabulary and self._known[token])]:
             raise ModelError(f"{self.layout.first.path}: token {unknown[0]} is none that a target sentence can hold")
         needed = state.steps + len(tokens)
         memory = state.memory

@@ -69,14 +69,6 @@ class MarianTokenizer:
         return [*prefix, *(self._vocabulary.get(piece, self.unknown_token) for piece in pieces), self.end_token]
 
     @property
-    def source_ids(self) -> set[int]:
-        """Every id that ``encode`` can give, and the pad token."""
-        pieces = {self._source.id_to_piece(index) for index in range(len(self._source))}
-        codes = {f">>{code}<<" for code in self.target_codes}
-        found = {self._vocabulary[piece] for piece in pieces | codes if piece in self._vocabulary}
-        return found | {self.end_token, self.unknown_token, self.pad_token}
-
-    @property
     def target_ids(self) -> set[int]:
         """Every id that stands for a piece of target.spm, and the special tokens: what target sentences consist of."""
         target = _load_spm(self._target_file)

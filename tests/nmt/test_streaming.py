@@ -32,6 +32,16 @@ def test_it_is_preferred_to_what_it_was_compiled_from(tmp_path: Path) -> None:
     assert find_layout(folder).kind is Kind.STREAMING
 
 
+@pytest.mark.parametrize("weights", ["fp32", "int8"])
+def test_a_source_may_hold_words_of_the_target_language(weights: str) -> None:
+    """What source.spm cannot spell is looked up in the vocabulary whole, and may be a target piece there."""
+    ours, theirs = MarianModel.load(compiled_tiny(weights)), MarianModel.load(TINY)
+    source = ours.tokenizer.encode("Where is 出发 hotel?")
+    assert 383 in source
+    tokens = [[t.id for t in greedy(m.decoder, source, m.generation)] for m in (ours, theirs)]
+    assert tokens[0] == tokens[1]
+
+
 def test_the_token_chosen_in_the_graph_is_that_of_the_scores(model: MarianModel) -> None:
     for row in golden("tiny-marian")[:30]:
         inside, outside = model.decoder.encode(row["source_ids"]), model.decoder.encode(row["source_ids"])
@@ -93,6 +103,8 @@ def test_a_token_that_no_target_sentence_holds_is_refused() -> None:
     model = MarianModel.load(compiled_tiny("int8"))
     with pytest.raises(ModelError, match="token 9 is none that a target sentence can hold"):
         model.decoder.step(model.decoder.encode([5, 0]), 9)
+    with pytest.raises(ModelError, match="token 878 is none that a target sentence can hold"):
+        model.decoder.step(model.decoder.encode([5, 0]), 878)
 
 
 def test_several_sessions_of_one_state_do_not_mix(model: MarianModel) -> None:

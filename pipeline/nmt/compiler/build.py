@@ -18,7 +18,7 @@ from pipeline.nmt.compiler.calibrate import input_moments
 from pipeline.nmt.compiler.checkpoint import Checkpoint
 from pipeline.nmt.compiler.graph import Precision, save
 from pipeline.nmt.compiler.measure import Comparison, Translated, compare, translate_sample
-from pipeline.nmt.compiler.network import Precisions, Vocabulary, build_encoder, build_step
+from pipeline.nmt.compiler.network import Precisions, Rows, build_encoder, build_step
 from pipeline.nmt.compiler.quantize import Moment
 from pipeline.nmt.compiler.sample import SHIPPED, Sample, read_lines, read_sample
 from pipeline.nmt.compiler.source import read_checkpoint
@@ -123,10 +123,9 @@ def compile_model(
         fitted, measured = (text, text) if text.made_up or len(text.sources) < 2 else text.halves()
         fp32 = compiler.translate(whole, measured, "fp32")
         tuned = fp32 if fitted is measured else compiler.translate(whole, fitted, "fp32")
-        vocabulary = _reachable(whole, compiler.everything, (*tuned.ids, *fp32.ids))
-        full = Vocabulary(vocabulary.source, compiler.everything.target)
+        rows = _reachable(whole, compiler.everything, (*tuned.ids, *fp32.ids))
         if frequent is not None:
-            vocabulary = _shortlisted(whole, vocabulary, frequent, shortlist_size)
+            rows = _shortlisted(whole, rows, frequent, shortlist_size)
         names = (weights,) if weights != "auto" else ("int8",) if text.made_up else tuple(PRESETS)
         if "int4" in names:
             compiler.calibrate(whole, tuned)
@@ -134,19 +133,19 @@ def compile_model(
         shutil.rmtree(work / "whole")
         found: dict[str, Candidate] = {}
         for name in names:
-            model = compiler.write(name, full if name == "fp32" and frequent is None else vocabulary, name)
+            kept = compiler.everything if name == "fp32" and frequent is None else rows
+            model = compiler.write(name, kept, name)
             compared = compare(compiler.translate(model, measured, name), fp32, measured)
             graphs = [path for kind in ("*.onnx", "*.data") for path in (work / name).glob(kind)]
             size = sum(path.stat().st_size for path in graphs) / 1e6
-            rows = int(model.decoder.layout.first.outputs["logits"].shape[-1])
-            found[name] = Candidate(name, size, rows, compared)
+            found[name] = Candidate(name, size, len(kept), compared)
         taken = _fastest(found)
         shutil.move(work / taken, work / "done")
     return CompileReport(
         origin=compiler.checkpoint.origin,
         weights=taken,
         rows=found[taken].rows,
-        vocabulary=len(compiler.everything.target),
+        vocabulary=len(compiler.everything),
         candidates=tuple(found.values()),
         sample_sentences=len(measured.sources),
         sample_is_made_up=text.made_up,
@@ -167,9 +166,9 @@ class _Compiler:
                 f"the alignment is layer {alignment[0]}, head {alignment[1]}; the decoder has {a.decoder_layers} layers of "
                 f"{a.decoder_heads} heads, counted from 0"
             )
-        self.everything = Vocabulary(np.arange(a.source_vocabulary), np.arange(a.target_vocabulary))
+        self.everything: Rows = np.arange(a.target_vocabulary)
 
-    def write(self, preset: str, vocabulary: Vocabulary, name: str, *, tapped: bool = False) -> MarianModel:
+    def write(self, preset: str, rows: Rows, name: str, *, tapped: bool = False) -> MarianModel:
         """Build one precision in the folder ``name`` and load it."""
         folder, precisions, doing = self._work / name, PRESETS[preset], f"building {preset}"
         self._say(doing, 0.0)
@@ -178,11 +177,12 @@ class _Compiler:
             (folder / file).write_bytes(content)
         config = dict(self.checkpoint.config)
         (folder / "config.json").write_text(json.dumps(config, indent=2) + "\n", "utf-8")
-        pad = integer(config, "pad_token_id", MarianTokenizer.load(folder).pad_token, folder)
-        save(build_encoder(self.checkpoint, vocabulary, precisions), folder / "encoder.onnx")
+        said = {key: value for key, value in config.items() if value is not None}
+        pad = integer(said, "pad_token_id", MarianTokenizer.load(folder).pad_token, folder)
+        save(build_encoder(self.checkpoint, precisions), folder / "encoder.onnx")
         self._say(doing, 0.3)
         step = build_step(
-            *(self.checkpoint, vocabulary, precisions, pad, self._moments), alignment=self._alignment, tapped=tapped
+            *(self.checkpoint, rows, precisions, pad, self._moments), alignment=self._alignment, tapped=tapped
         )
         save(step, folder / "step.onnx")
         self._say(doing, 1.0)
@@ -204,14 +204,16 @@ class _Compiler:
 @contextlib.contextmanager
 def _new_directory(destination: Path) -> Iterator[Path]:
     """A folder beside ``destination`` to work in, whose ``done`` takes its name at the end; nothing else is left."""
-    if destination.exists() and not (destination.is_dir() and not any(destination.iterdir())):
-        raise UsageError(f"{destination} is there already; give a new or an empty directory")
-    parent = destination.absolute().parent
     try:
+        destination = destination.resolve()  # "." has no name, and a link's own name is taken
+        if destination.exists() and not (destination.is_dir() and not any(destination.iterdir())):
+            raise UsageError(f"{destination} is there already; give a new or an empty directory")
+        parent = destination.parent
         parent.mkdir(parents=True, exist_ok=True)
         work = Path(tempfile.mkdtemp(prefix=f".{destination.name}.", dir=parent))
-    except OSError as error:
-        raise ModelError(f"cannot write to {parent}: {error.strerror}; choose another directory") from None
+    except (OSError, RuntimeError) as error:  # RuntimeError: a link to itself
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise ModelError(f"cannot write to {destination}: {reason}; choose another directory") from error
     try:
         yield work
         if destination.is_dir():
@@ -224,23 +226,22 @@ def _new_directory(destination: Path) -> Iterator[Path]:
         shutil.rmtree(work, ignore_errors=True)
 
 
-def _reachable(model: MarianModel, everything: Vocabulary, translations: tuple[tuple[int, ...], ...]) -> Vocabulary:
-    """The ids that this model's tokenizer and its target sentences consist of; all target ids where ``translations``
-    hold others."""
+def _reachable(model: MarianModel, everything: Rows, translations: tuple[tuple[int, ...], ...]) -> Rows:
+    """The ids that target sentences consist of; all where ``translations`` hold others."""
     target = model.tokenizer.target_ids | _special(model)
     if not {token for ids in translations for token in ids} <= target:
-        target = set(everything.target.tolist())
-    return Vocabulary(np.array(sorted(model.tokenizer.source_ids)), np.array(sorted(target)))
+        return everything
+    return np.array(sorted(target))
 
 
-def _shortlisted(model: MarianModel, vocabulary: Vocabulary, lines: list[str], size: int) -> Vocabulary:
+def _shortlisted(model: MarianModel, rows: Rows, lines: list[str], size: int) -> Rows:
     kept = _special(model)
     frequent = (token for token, _ in model.tokenizer.target_frequencies(lines).most_common())
     for token in itertools.chain(frequent, sorted(model.tokenizer.target_characters)):
         if len(kept) >= size:
             break
         kept.add(token)
-    return Vocabulary(vocabulary.source, np.array(sorted(kept & set(vocabulary.target.tolist()))))
+    return np.array(sorted(kept & set(rows.tolist())))
 
 
 def _special(model: MarianModel) -> set[int]:

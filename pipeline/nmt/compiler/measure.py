@@ -49,6 +49,7 @@ def translate_sample(model: MarianModel, sample: Sample, progress: Callable[[flo
     for number, source in enumerate(sample.sources):
         # A multilingual model's languages take turns.
         encoded = model.tokenizer.encode(source, codes[number % len(codes)])
+        encoded = [*encoded[: model.max_source_tokens - 1], encoded[-1]]  # no more than the model has positions for
         marks: list[float] = []
         tokens: list[int] = []
         for token in greedy(model.decoder, encoded, model.generation):

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from pipeline.nmt.compiler.assemble import sinusoids
 from pipeline.nmt.compiler.checkpoint import Architecture, Array, Checkpoint
 from pipeline.nmt.compiler.graph import CONTRIB, GraphBuilder, Precision
-from pipeline.nmt.compiler.quantize import Moment, quantize_blocks
+from pipeline.nmt.compiler.quantize import Moment, block_size, quantize_blocks
 
 # torch.nn.LayerNorm's default, which Marian models in transformers use.
 _EPSILON = 1e-5
@@ -40,14 +40,8 @@ class Precisions:
     """Of both embeddings; INT8 or FP32."""
 
 
-@dataclass(frozen=True)
-class Vocabulary:
-    """Which ids the graphs know, and how many the model has."""
-
-    source: NDArray[np.int64]
-    """[rows] ascending: ids that the tokenizer can give."""
-    target: NDArray[np.int64]
-    """[rows] ascending: ids that can come out, and the start token."""
+Rows = NDArray[np.int64]
+"""[rows] ascending: the target ids that the step graph knows, which can come out or be fed."""
 
 
 def head_size(a: Architecture) -> int:
@@ -78,14 +72,15 @@ def _whole_heads(checkpoint: Checkpoint) -> dict[str, Array]:
     return weights
 
 
-def build_encoder(checkpoint: Checkpoint, vocabulary: Vocabulary, precisions: Precisions) -> onnx.ModelProto:
-    """``input_ids`` [1, S] → ``present.{layer}.encoder.{key,value}`` [1, H, S, D] for each decoder layer."""
+def build_encoder(checkpoint: Checkpoint, precisions: Precisions) -> onnx.ModelProto:
+    """``input_ids`` [1, S] → ``present.{layer}.encoder.{key,value}`` [1, H, S, D] for each decoder layer.
+
+    It knows every id: text that source.spm has no piece for may be a target piece of a joint vocabulary (汤姆 in English).
+    """
     a, w = checkpoint.architecture, _whole_heads(checkpoint)
     g = GraphBuilder("encoder")
     ids = g.input("input_ids", np.int64, [1, "source"])
-    x = _embed(
-        g, ids, w["encoder.embed_tokens.weight"], vocabulary.source, a.source_vocabulary, a, precisions.embedding
-    )
+    x = _embed(g, ids, w["encoder.embed_tokens.weight"], a, precisions.embedding)
     length = g.node("Shape", ids, name="length", start=1, end=2)
     table = g.constant("positions", sinusoids(a.max_positions, a.d_model)[None])
     begin, axis = g.constant("begin", np.zeros(1, np.int64)), g.constant("axis", np.ones(1, np.int64))
@@ -116,7 +111,7 @@ def build_encoder(checkpoint: Checkpoint, vocabulary: Vocabulary, precisions: Pr
 
 def build_step(
     checkpoint: Checkpoint,
-    vocabulary: Vocabulary,
+    rows: Rows,
     precisions: Precisions,
     pad: int,
     moments: Mapping[str, Moment] | None = None,
@@ -147,9 +142,12 @@ def build_step(
     ids = g.input("input_ids", np.int64, [1, "new"])
     positions = g.input("position_ids", np.int64, [1, "new"])
     lengths = (g.input("seqlens_k", np.int32, [1]), g.input("total_sequence_length", np.int32, [1]))
-    x = _embed(
-        g, ids, w["decoder.embed_tokens.weight"], vocabulary.target, a.target_vocabulary, a, precisions.embedding
-    )
+    row_of = np.full(
+        a.target_vocabulary, len(rows), np.int32
+    )  # which no row has: an id that is not known fails the run
+    row_of[rows] = np.arange(len(rows))
+    row = g.node("Gather", g.constant("row_of", row_of), ids, name="row")
+    x = _embed(g, row, w["decoder.embed_tokens.weight"][rows], a, precisions.embedding)
     table = g.constant("positions", sinusoids(a.max_positions, a.d_model))
     x = g.node("Add", x, g.node("Gather", table, positions, name="here"), name="embedded")
     for layer in range(a.decoder_layers):
@@ -203,7 +201,7 @@ def build_step(
             precisions.decoder,
         )
         x = _feed_forward(g, x, w, prefix, a.activation, precisions.decoder)
-    _choose(g, x, checkpoint, vocabulary, precisions, pad)
+    _choose(g, x, checkpoint, rows, precisions, pad)
     metadata = _metadata(checkpoint, precisions) | {"vocabulary": str(a.target_vocabulary), "pad_token": str(pad)}
     if tapped:
         for tensor in dict.fromkeys(g.linear_inputs.values()):
@@ -223,11 +221,9 @@ def _align(g: GraphBuilder, query: str, key: str, head: int, shape: tuple[int, i
     g.output(g.node("Softmax", scores, name="alignment", axis=-1), np.float32, [1, "new", "source"])
 
 
-def _choose(
-    g: GraphBuilder, x: str, checkpoint: Checkpoint, vocabulary: Vocabulary, precisions: Precisions, pad: int
-) -> None:
+def _choose(g: GraphBuilder, x: str, checkpoint: Checkpoint, ids: Rows, precisions: Precisions, pad: int) -> None:
     """The output projection, and the token and its log-probability that it gives."""
-    w, ids = checkpoint.weights, vocabulary.target
+    w = checkpoint.weights
     last = g.node("Gather", x, g.constant("last", np.array(-1, np.int64)), name="final", axis=1)
     bias = w["final_logits_bias"][ids].copy()
     bias[ids == pad] = -np.inf  # the pad row scores 0 whatever is said: unmasked, it wins now and then
@@ -275,14 +271,9 @@ def _rescored(
     return g.node("Add", flat, biases, name="rescored")
 
 
-def _embed(
-    g: GraphBuilder, ids: str, weight: Array, known: NDArray[np.int64], size: int, a: Architecture, precision: Precision
-) -> str:
-    """Scaled embeddings [1, T, d_model] of ``ids``; an id that is not among ``known`` fails the run."""
-    row_of = np.full(size, len(known), np.int32)
-    row_of[known] = np.arange(len(known))
-    row = g.node("Gather", g.constant("row_of", row_of), ids, name="row")
-    table = _table(g, "embedding", weight[known], np.float32(a.embedding_scale), precision)
+def _embed(g: GraphBuilder, row: str, weight: Array, a: Architecture, precision: Precision) -> str:
+    """Scaled rows of ``weight``, [1, T, d_model], by their numbers [1, T]."""
+    table = _table(g, "embedding", weight, np.float32(a.embedding_scale), precision)
     return _rows(g, table, row, a.d_model, precision, "embedded_id")
 
 
@@ -308,7 +299,17 @@ def _rows(g: GraphBuilder, table: str, row: str, width: int, precision: Precisio
     )
     factors = g.node("Gather", f"{table}.factors", row, name=f"{name}.factors")
     scaled = g.node("Mul", centred, factors, name=f"{name}.scaled")
-    return g.node("Reshape", scaled, g.constant(f"{name}.shape", np.array([1, -1, width], np.int64)), name=name)
+    size = block_size(width)
+    whole = -(-width // size) * size
+    shape = g.constant(f"{name}.shape", np.array([1, -1, whole], np.int64))
+    if whole == width:
+        return g.node("Reshape", scaled, shape, name=name)
+    filled = g.node("Reshape", scaled, shape, name=f"{name}.filled")
+    ends = [
+        g.constant(f"{name}.{part}", np.array([at], np.int64))
+        for part, at in (("begin", 0), ("end", width), ("axis", 2))
+    ]
+    return g.node("Slice", filled, *ends, name=name)
 
 
 def _qkv(g: GraphBuilder, x: str, w: Mapping[str, Array], prefix: str, precision: Precision) -> str:

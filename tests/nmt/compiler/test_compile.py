@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import resource
 import subprocess
 import sys
@@ -11,12 +12,15 @@ import numpy as np
 import pytest
 
 from pipeline.errors import ModelError, UsageError
+from pipeline.nmt.compiler.assemble import read_architecture
 from pipeline.nmt.compiler.build import compile_model
+from pipeline.nmt.compiler.checkpoint import expected_shapes
 from pipeline.nmt.model import MarianModel
 from pipeline.nmt.search import greedy
 from pipeline.nmt.streaming import StreamingDecoder, StreamingState
 from pipeline.nmt.tokenizer import MarianTokenizer
 from tests.conftest import ROOT, TINY, compiled_tiny, golden, make_model_dir
+from tests.nmt.compiler.checkpoints import tiny_config, write_checkpoint
 
 
 @pytest.fixture(scope="module")
@@ -155,11 +159,46 @@ def test_scores_are_rescored_with_more_bits(tmp_path: Path) -> None:
     assert off[best].max() < 0.15
 
 
+@pytest.mark.parametrize("weights", ["fp32", "int8", "int4"])
+def test_widths_that_no_block_divides(weights: str, tmp_path: Path) -> None:
+    """40 columns are two and a half blocks; heads of 5 and feed-forward layers of 36 and 20 columns fit nothing either."""
+    sizes = {"encoder_attention_heads": 4, "decoder_attention_heads": 8, "encoder_ffn_dim": 36, "decoder_ffn_dim": 20}
+    config = tiny_config() | sizes | {"d_model": 40}
+    rng = np.random.default_rng(0)
+    shapes = expected_shapes(read_architecture(config, tmp_path))
+    drawn = {name: rng.standard_normal(shape, np.float32) / np.sqrt(shape[-1]) for name, shape in shapes.items()}
+    tied = {"encoder.embed_tokens.weight", "decoder.embed_tokens.weight"}
+    write_checkpoint(tmp_path / "in", {name: array for name, array in drawn.items() if name not in tied}, config)
+    (candidate,) = compile_model(tmp_path / "in", tmp_path / "out", weights=weights).candidates
+    assert candidate.comparison.same_tokens > {"fp32": 99.9, "int8": 60, "int4": 30}[weights]
+
+
+def test_a_sample_may_hold_lines_that_are_longer_than_the_model_reads(tmp_path: Path) -> None:
+    (tmp_path / "text").write_text("Where is the station? " * 200 + "\nHello.\nYes.\n")
+    assert compile_model(TINY, tmp_path / "out", weights="int8", sample=tmp_path / "text").sample_sentences == 2
+
+
+def test_a_link_to_an_empty_directory_is_filled(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to("real")
+    compile_model(TINY, tmp_path / "link", weights="fp32")
+    assert MarianModel.load(tmp_path / "link").translate("Hello.")
+
+
+def test_a_pad_token_that_the_config_leaves_open_is_the_vocabularys(tmp_path: Path) -> None:
+    folder = write_checkpoint(tmp_path / "in")
+    config = json.loads((folder / "config.json").read_text("utf-8")) | {"pad_token_id": None}
+    (folder / "config.json").write_text(json.dumps(config), "utf-8")
+    compile_model(folder, tmp_path / "out", weights="fp32")
+    assert MarianModel.load(tmp_path / "out").generation.pad_token == 877
+
+
 BAD: dict[str, tuple[list[str], int, str]] = {
     "weights": (["{tiny}", "{out}", "--weights", "int2"], 2, "invalid choice: 'int2'"),
     "no such source": (["{tmp}/nothing", "{out}"], 1, "no such model directory"),
     "not empty": (["{tiny}", "{full}"], 2, "is there already; give a new or an empty directory"),
     "a file in the way": (["{tiny}", "{full}/file/out"], 1, "cannot write to"),
+    "a name too long": (["{tiny}", "{tmp}/" + "x" * 300], 1, "File name too long; choose another directory"),
     "no such sample": (["{tiny}", "{out}", "--sample", "{tmp}/nothing"], 2, "cannot be read as UTF-8 text"),
     "ragged sample": (["{tiny}", "{out}", "--sample", "{full}/ragged"], 2, "has 2 lines of text; expected"),
     "empty sample": (["{tiny}", "{out}", "--sample", "{full}/file"], 2, "has 0 lines of text; expected"),
