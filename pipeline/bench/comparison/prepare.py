@@ -18,6 +18,7 @@ from pipeline.bench.comparison.results import REFERENCE
 from pipeline.bench.comparison.sentences import ENGLISH, words_of
 from pipeline.bench.comparison.transformers_files import write_transformers
 from pipeline.errors import ModelError, PipelineError, UsageError
+from pipeline.nmt.compiler import VERSION
 from pipeline.nmt.compiler.build import PRESETS, SHORTLIST_SIZE, compile_model
 from pipeline.nmt.compiler.checkpoint import Architecture, Checkpoint
 from pipeline.nmt.compiler.graph import Precision
@@ -248,7 +249,7 @@ class Workshop:
 
     def _streaming(self, weights: str, shortlist: int) -> tuple[Path, dict[str, Any]]:
         """The model in the streaming layout, and what the compiler said of it, which is kept for the next run."""
-        name = f"streaming-{weights}" + (f"-shortlist-{shortlist}" if shortlist else "")
+        name = f"streaming-v{VERSION}-{weights}" + (f"-shortlist-{shortlist}" if shortlist else "")
 
         def make(folder: Path) -> None:
             text = self._text("sentences.txt", self.wanted.sentences) if self.wanted.model is None else None

@@ -142,9 +142,7 @@ def build_step(
     ids = g.input("input_ids", np.int64, [1, "new"])
     positions = g.input("position_ids", np.int64, [1, "new"])
     lengths = (g.input("seqlens_k", np.int32, [1]), g.input("total_sequence_length", np.int32, [1]))
-    row_of = np.full(
-        a.target_vocabulary, len(rows), np.int32
-    )  # which no row has: an id that is not known fails the run
+    row_of = np.full(a.target_vocabulary, len(rows), np.int32)  # no row has that number: an unknown id fails the run
     row_of[rows] = np.arange(len(rows))
     row = g.node("Gather", g.constant("row_of", row_of), ids, name="row")
     x = _embed(g, row, w["decoder.embed_tokens.weight"][rows], a, precisions.embedding)
