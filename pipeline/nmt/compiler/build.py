@@ -90,14 +90,12 @@ def compile_model(
 ) -> CompileReport:
     """Read the Marian model in ``source`` and write it to ``destination`` in the streaming layout.
 
-    At 8 and 4 bits the output projection is cut to what target.spm can spell if, in fp32, not one token of the sample
-    changes by that. fp32 keeps all rows: what the others would have taken of the probability moves beam search's scores a
-    little, and fp32 is what equals transformers exactly.
+    At 8 and 4 bits only the output rows that target.spm can spell are kept if, in fp32, no token of the sample changes by
+    that. fp32 keeps all: the others' share of the probability moves beam search's scores, and fp32 equals transformers.
 
     Args:
         destination: a new or empty directory; it appears under this name when everything in it is done.
-        weights: "fp32", "int8", "int4", or "auto": the fastest that stays within 0.3 chrF of fp32 on the sample, and int8
-            where there is no sample: made-up text tells nothing of quality.
+        weights: "fp32", "int8", "int4", or "auto": the fastest within 0.3 chrF of fp32 on the sample; without one, int8.
         sample: lines of source text, each with its translation after a tab or none with one. Half of it is measured
             with; 4-bit rounding is fitted to the other half. Without it, ``sample.tsv`` or ``sample.txt`` of ``source``.
         shortlist: text in the target language. Of the output rows only the pieces that are most frequent in it are kept,
@@ -108,13 +106,8 @@ def compile_model(
         UsageError: ``destination`` is not empty, or an argument cannot be meant.
         ModelError: the checkpoint cannot be read or built, or ``destination`` cannot be written.
     """
-    if shortlist_size < 16:
-        raise UsageError(f"a shortlist of {shortlist_size} rows holds no language; give at least 16")
-    if weights not in (*PRESETS, "auto"):
-        raise UsageError(f"weights are {', '.join(PRESETS)} or auto, not {weights!r}")
-    shipped = (source / name for name in SHIPPED)
-    file = sample or next((path for path in shipped if path.is_file()), None)
-    given = read_sample(file) if file else None
+    _check_arguments(weights, shortlist_size)
+    given = _given_text(source, sample)
     frequent = read_lines(shortlist, "shortlist") if shortlist else None
     with _new_directory(destination) as work:
         compiler = _Compiler(source, work, alignment, progress or (lambda _doing, _done: None))
@@ -131,14 +124,8 @@ def compile_model(
             compiler.calibrate(whole, tuned)
         del whole
         shutil.rmtree(work / "whole")
-        found: dict[str, Candidate] = {}
-        for name in names:
-            kept = compiler.everything if name == "fp32" and frequent is None else rows
-            model = compiler.write(name, kept, name)
-            compared = compare(compiler.translate(model, measured, name), fp32, measured)
-            graphs = [path for kind in ("*.onnx", "*.data") for path in (work / name).glob(kind)]
-            size = sum(path.stat().st_size for path in graphs) / 1e6
-            found[name] = Candidate(name, size, len(kept), compared)
+        kept = {"fp32": compiler.everything} if frequent is None else {}
+        found = {name: compiler.measure(name, kept.get(name, rows), measured, fp32) for name in names}
         taken = _fastest(found)
         shutil.move(work / taken, work / "done")
     return CompileReport(
@@ -150,6 +137,20 @@ def compile_model(
         sample_sentences=len(measured.sources),
         sample_is_made_up=text.made_up,
     )
+
+
+def _given_text(source: Path, sample: Path | None) -> Sample | None:
+    """The user's text, else what ``source`` ships, if anything."""
+    shipped = (source / name for name in SHIPPED)
+    file = sample or next((path for path in shipped if path.is_file()), None)
+    return read_sample(file) if file else None
+
+
+def _check_arguments(weights: str, shortlist_size: int) -> None:
+    if shortlist_size < 16:
+        raise UsageError(f"a shortlist of {shortlist_size} rows holds no language; give at least 16")
+    if weights not in (*PRESETS, "auto"):
+        raise UsageError(f"weights are {', '.join(PRESETS)} or auto, not {weights!r}")
 
 
 class _Compiler:
@@ -190,6 +191,13 @@ class _Compiler:
 
     def translate(self, model: MarianModel, sample: Sample, name: str) -> Translated:
         return translate_sample(model, sample, lambda done: self._say(f"translating the sample, {name}", done))
+
+    def measure(self, preset: str, rows: Rows, sample: Sample, fp32: Translated) -> Candidate:
+        """Build one precision in a folder of its name, and compare it with fp32."""
+        model = self.write(preset, rows, preset)
+        compared = compare(self.translate(model, sample, preset), fp32, sample)
+        graphs = [path for kind in ("*.onnx", "*.data") for path in (self._work / preset).glob(kind)]
+        return Candidate(preset, sum(path.stat().st_size for path in graphs) / 1e6, len(rows), compared)
 
     def calibrate(self, model: MarianModel, translated: Translated) -> None:
         """Learn from fp32 what the decoder's layers are fed; what is written from now on is fitted to it."""

@@ -112,6 +112,39 @@ class GraphBuilder:
             accuracy_level=_ACCURACY_LEVEL,
         )
 
+    def table(self, name: str, weight: Array, scale: np.float32, precision: Precision) -> str:
+        """Rows of ``weight``, times ``scale``, to look up with ``look_up``."""
+        if precision is Precision.FP32:
+            return self.constant(name, weight * scale)
+        values, scales = quantize_blocks(weight, 8)
+        self.constant(f"{name}.factors", (scales * scale)[..., None])
+        return self.constant(name, values)
+
+    def look_up(self, table: str, row: str, width: int, precision: Precision, name: str) -> str:
+        """Rows [1, T, width] of a table by their numbers [1, T]."""
+        found = self.node("Gather", table, row, name=f"{name}.found")
+        if precision is Precision.FP32:
+            return found
+        centred = self.node(
+            "Sub",
+            self.node("Cast", found, name=f"{name}.cast", to=onnx.TensorProto.FLOAT),
+            self.constant(f"{name}.middle", np.array(128, np.float32)),
+            name=f"{name}.centred",
+        )
+        factors = self.node("Gather", f"{table}.factors", row, name=f"{name}.factors")
+        scaled = self.node("Mul", centred, factors, name=f"{name}.scaled")
+        size = block_size(width)
+        whole = -(-width // size) * size
+        shape = self.constant(f"{name}.shape", np.array([1, -1, whole], np.int64))
+        if whole == width:
+            return self.node("Reshape", scaled, shape, name=name)
+        filled = self.node("Reshape", scaled, shape, name=f"{name}.filled")
+        ends = [
+            self.constant(f"{name}.{part}", np.array([at], np.int64))
+            for part, at in (("begin", 0), ("end", width), ("axis", 2))
+        ]
+        return self.node("Slice", filled, *ends, name=name)
+
     def build(self, metadata: dict[str, str]) -> onnx.ModelProto:
         """The finished model.
 

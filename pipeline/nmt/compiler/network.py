@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from pipeline.nmt.compiler.assemble import sinusoids
 from pipeline.nmt.compiler.checkpoint import Architecture, Array, Checkpoint
 from pipeline.nmt.compiler.graph import CONTRIB, GraphBuilder, Precision
-from pipeline.nmt.compiler.quantize import Moment, block_size, quantize_blocks
+from pipeline.nmt.compiler.quantize import Moment
 
 # torch.nn.LayerNorm's default, which Marian models in transformers use.
 _EPSILON = 1e-5
@@ -136,8 +136,6 @@ def build_step(
     makes what each linear layer is fed one more output, named in the metadata, to take them from.
     """
     a, w = checkpoint.architecture, _whole_heads(checkpoint)
-    head_dim = head_size(a)
-    scale = (a.d_model // a.decoder_heads) ** -0.5
     g = GraphBuilder("step", moments)
     ids = g.input("input_ids", np.int64, [1, "new"])
     positions = g.input("position_ids", np.int64, [1, "new"])
@@ -150,54 +148,8 @@ def build_step(
     x = g.node("Add", x, g.node("Gather", table, positions, name="here"), name="embedded")
     for layer in range(a.decoder_layers):
         prefix = f"decoder.layers.{layer}"
-        past = [
-            g.input(f"past_key_values.{layer}.decoder.{kind}", np.float32, [1, a.decoder_heads, "room", head_dim])
-            for kind in ("key", "value")
-        ]
-        present = [
-            g.output(f"present.{layer}.decoder.{kind}", np.float32, [1, a.decoder_heads, "room", head_dim])
-            for kind in ("key", "value")
-        ]
-        packed = _qkv(g, x, w, f"{prefix}.self_attn", precisions.decoder)
-        attended = f"{prefix}.attended"
-        g.nodes(
-            "GroupQueryAttention",
-            *(packed, "", "", *past, *lengths),
-            outputs=[attended, *present],
-            domain=CONTRIB,
-            num_heads=a.decoder_heads,
-            kv_num_heads=a.decoder_heads,
-            scale=scale,
-        )
-        x = _add_and_normalise(
-            g, x, attended, w, f"{prefix}.self_attn.out_proj", f"{prefix}.self_attn_layer_norm", precisions.decoder
-        )
-        cross = [
-            g.input(f"past_key_values.{layer}.encoder.{kind}", np.float32, [1, a.decoder_heads, "source", head_dim])
-            for kind in ("key", "value")
-        ]
-        name = f"{prefix}.encoder_attn.q_proj"
-        query = g.linear(x, w[f"{name}.weight"], w[f"{name}.bias"], precisions.decoder, name)
-        if alignment is not None and alignment[0] == layer:
-            _align(g, query, cross[0], alignment[1], (a.decoder_heads, head_dim), scale)
-        attended = g.node(
-            "MultiHeadAttention",
-            query,
-            *cross,
-            name=f"{prefix}.cross",
-            domain=CONTRIB,
-            num_heads=a.decoder_heads,
-            scale=scale,
-        )
-        x = _add_and_normalise(
-            g,
-            x,
-            attended,
-            w,
-            f"{prefix}.encoder_attn.out_proj",
-            f"{prefix}.encoder_attn_layer_norm",
-            precisions.decoder,
-        )
+        x = _attend_to_target(g, x, w, layer, a, lengths, precisions.decoder)
+        x = _attend_to_source(g, x, w, layer, a, alignment, precisions.decoder)
         x = _feed_forward(g, x, w, prefix, a.activation, precisions.decoder)
     _choose(g, x, checkpoint, rows, precisions, pad)
     metadata = _metadata(checkpoint, precisions) | {"vocabulary": str(a.target_vocabulary), "pad_token": str(pad)}
@@ -206,6 +158,86 @@ def build_step(
             g.output(tensor, np.float32, [1, "new", "width"] if tensor != "final" else [1, "width"])
         metadata["linear_inputs"] = json.dumps(g.linear_inputs)
     return g.build(metadata)
+
+
+def _attend_to_target(
+    g: GraphBuilder,
+    x: str,
+    w: Mapping[str, Array],
+    layer: int,
+    a: Architecture,
+    lengths: tuple[str, str],
+    precision: Precision,
+) -> str:
+    """Self-attention of one decoder layer, over its KV buffers, which it extends."""
+    prefix, head_dim = f"decoder.layers.{layer}", head_size(a)
+    past = [
+        g.input(f"past_key_values.{layer}.decoder.{kind}", np.float32, [1, a.decoder_heads, "room", head_dim])
+        for kind in ("key", "value")
+    ]
+    present = [
+        g.output(f"present.{layer}.decoder.{kind}", np.float32, [1, a.decoder_heads, "room", head_dim])
+        for kind in ("key", "value")
+    ]
+    packed = _qkv(g, x, w, f"{prefix}.self_attn", precision)
+    attended = f"{prefix}.attended"
+    g.nodes(
+        "GroupQueryAttention",
+        *(packed, "", "", *past, *lengths),
+        outputs=[attended, *present],
+        domain=CONTRIB,
+        num_heads=a.decoder_heads,
+        kv_num_heads=a.decoder_heads,
+        scale=_scale(a),
+    )
+    return _add_and_normalise(
+        g, x, attended, w, f"{prefix}.self_attn.out_proj", f"{prefix}.self_attn_layer_norm", precision
+    )
+
+
+def _attend_to_source(
+    g: GraphBuilder,
+    x: str,
+    w: Mapping[str, Array],
+    layer: int,
+    a: Architecture,
+    alignment: tuple[int, int] | None,
+    precision: Precision,
+) -> str:
+    """Cross-attention of one decoder layer, over the encoder's KV."""
+    prefix, head_dim = f"decoder.layers.{layer}", head_size(a)
+    cross = [
+        g.input(f"past_key_values.{layer}.encoder.{kind}", np.float32, [1, a.decoder_heads, "source", head_dim])
+        for kind in ("key", "value")
+    ]
+    name = f"{prefix}.encoder_attn.q_proj"
+    query = g.linear(x, w[f"{name}.weight"], w[f"{name}.bias"], precision, name)
+    if alignment is not None and alignment[0] == layer:
+        _align(g, query, cross[0], alignment[1], (a.decoder_heads, head_dim), _scale(a))
+    attended = g.node(
+        "MultiHeadAttention",
+        query,
+        *cross,
+        name=f"{prefix}.cross",
+        domain=CONTRIB,
+        num_heads=a.decoder_heads,
+        scale=_scale(a),
+    )
+    return _add_and_normalise(
+        g,
+        x,
+        attended,
+        w,
+        f"{prefix}.encoder_attn.out_proj",
+        f"{prefix}.encoder_attn_layer_norm",
+        precision,
+    )
+
+
+def _scale(a: Architecture) -> float:
+    """Of attention scores, by the head size that the model was trained with."""
+    scale: float = (a.d_model // a.decoder_heads) ** -0.5
+    return scale
 
 
 def _align(g: GraphBuilder, query: str, key: str, head: int, shape: tuple[int, int], scale: float) -> None:
@@ -256,12 +288,12 @@ def _rescored(
     w, scale = checkpoint.weights, np.float32(checkpoint.architecture.embedding_scale)
     table = "embedding"
     if w["lm_head.weight"] is not w["decoder.embed_tokens.weight"]:
-        table = _table(g, "output", rows, scale, precision)
+        table = g.table("output", rows, scale, precision)
     count = min(_RESCORED, len(rows))
     g.nodes(
         "TopK", coarse, g.constant("few", np.array([count], np.int64)), outputs=["coarse_best", "candidates"], axis=1
     )
-    exact = _rows(g, table, "candidates", rows.shape[1], precision, "candidate")
+    exact = g.look_up(table, "candidates", rows.shape[1], precision, "candidate")
     unscaled = g.node("Mul", last, g.constant("unscale", np.array(1 / scale)), name="final_unscaled")
     product = g.node("FusedMatMul", unscaled, exact, name="candidate_products", domain=CONTRIB, transB=1)
     flat = g.node("Reshape", product, g.constant("one_row", np.array([1, -1], np.int64)), name="candidate_scores")
@@ -271,43 +303,8 @@ def _rescored(
 
 def _embed(g: GraphBuilder, row: str, weight: Array, a: Architecture, precision: Precision) -> str:
     """Scaled rows of ``weight``, [1, T, d_model], by their numbers [1, T]."""
-    table = _table(g, "embedding", weight, np.float32(a.embedding_scale), precision)
-    return _rows(g, table, row, a.d_model, precision, "embedded_id")
-
-
-def _table(g: GraphBuilder, name: str, weight: Array, scale: np.float32, precision: Precision) -> str:
-    """Rows of ``weight``, times ``scale``, to look up with ``_rows``."""
-    if precision is Precision.FP32:
-        return g.constant(name, weight * scale)
-    values, scales = quantize_blocks(weight, 8)
-    g.constant(f"{name}.factors", (scales * scale)[..., None])
-    return g.constant(name, values)
-
-
-def _rows(g: GraphBuilder, table: str, row: str, width: int, precision: Precision, name: str) -> str:
-    """Rows [1, T, width] of a table by their numbers [1, T]."""
-    found = g.node("Gather", table, row, name=f"{name}.found")
-    if precision is Precision.FP32:
-        return found
-    centred = g.node(
-        "Sub",
-        g.node("Cast", found, name=f"{name}.cast", to=onnx.TensorProto.FLOAT),
-        g.constant(f"{name}.middle", np.array(128, np.float32)),
-        name=f"{name}.centred",
-    )
-    factors = g.node("Gather", f"{table}.factors", row, name=f"{name}.factors")
-    scaled = g.node("Mul", centred, factors, name=f"{name}.scaled")
-    size = block_size(width)
-    whole = -(-width // size) * size
-    shape = g.constant(f"{name}.shape", np.array([1, -1, whole], np.int64))
-    if whole == width:
-        return g.node("Reshape", scaled, shape, name=name)
-    filled = g.node("Reshape", scaled, shape, name=f"{name}.filled")
-    ends = [
-        g.constant(f"{name}.{part}", np.array([at], np.int64))
-        for part, at in (("begin", 0), ("end", width), ("axis", 2))
-    ]
-    return g.node("Slice", filled, *ends, name=name)
+    table = g.table("embedding", weight, np.float32(a.embedding_scale), precision)
+    return g.look_up(table, row, a.d_model, precision, "embedded_id")
 
 
 def _qkv(g: GraphBuilder, x: str, w: Mapping[str, Array], prefix: str, precision: Precision) -> str:
