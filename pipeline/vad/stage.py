@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 from collections.abc import Iterable, Iterator
+from functools import partial
 
-from pipeline.audio.source import CHUNK_SAMPLES
 from pipeline.config import VadConfig
 from pipeline.events import EndOfInput, Samples, SpeechSegment
 from pipeline.overload import LoadControl
@@ -14,13 +14,13 @@ from pipeline.stats import PipelineStats
 from pipeline.vad.detector import SpeechDetector
 from pipeline.vad.endpointing import Endpointer
 from pipeline.vad.gate import FrameDecision
+from pipeline.worker import Worker
 
 
 class VadStage:
     """Decides the audio's frames in any chunking, and puts segments on ``outbox``.
 
-    Runs on the event loop, 100 ms of audio at a time: that takes half a millisecond, and a hand-over to a thread and back
-    no less.
+    The detectors run on a thread of the stage's own, a chunk of the inbox at a time and in order.
     """
 
     name = "VAD"
@@ -41,19 +41,27 @@ class VadStage:
 
     async def run(self) -> None:
         """Work until the end of input has been passed on."""
-        while not isinstance(item := await self.inbox.get(), EndOfInput):
-            if self._load is not None:
-                self._endpointer.limit(self._load.measures.max_segment_ms)
-            self.stats.audio_samples += len(item)
-            for start in range(0, len(item), CHUNK_SAMPLES):
-                with self.stats.busy("vad"):
-                    segments = list(self._cut(self._detector.push(item[start : start + CHUNK_SAMPLES])))
-                for segment in segments:
+        worker = Worker("VAD")
+        try:
+            while not isinstance(item := await self.inbox.get(), EndOfInput):
+                if self._load is not None:
+                    self._endpointer.limit(self._load.measures.max_segment_ms)
+                self.stats.audio_samples += len(item)
+                for segment in await worker.run(partial(self._push, item)):
                     await self._deliver(segment)
-                await asyncio.sleep(0)
-        for segment in [*self._cut(self._detector.flush()), *self._endpointer.flush()]:
-            await self._deliver(segment)
+            for segment in await worker.run(self._flush):
+                await self._deliver(segment)
+        finally:
+            worker.close()
         await self.outbox.put(EndOfInput(self.stats.audio_s))
+
+    def _push(self, samples: Samples) -> list[SpeechSegment]:
+        with self.stats.busy("vad"):
+            return list(self._cut(self._detector.push(samples)))
+
+    def _flush(self) -> list[SpeechSegment]:
+        with self.stats.busy("vad"):
+            return [*self._cut(self._detector.flush()), *self._endpointer.flush()]
 
     async def _deliver(self, segment: SpeechSegment) -> None:
         self.stats.segment_closed(segment)

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import threading
+from typing import Any
 
 import numpy as np
 import pytest
 
 from pipeline.config import VadConfig
 from pipeline.events import EndOfInput, Samples, SpeechSegment
+from pipeline.vad.detector import SpeechDetector
+from pipeline.vad.silero import SileroVad
 from pipeline.vad.stage import VadStage
+from pipeline.vad.webrtc import WebRtcVad
 from tests.conftest import PHRASES, read_wav, spoken_texts
 
 
@@ -50,3 +55,47 @@ def test_the_last_word_is_delivered_when_the_input_ends_in_it() -> None:
     end = first.start_sample + len(first.samples) - 16_000  # inside the last words
     (segment,) = cut(samples[: end + 7], 1600)
     assert segment.start_sample + len(segment.samples) == end + 7
+
+
+def test_both_detectors_run_on_the_stages_one_thread_and_never_on_the_loops(monkeypatch: pytest.MonkeyPatch) -> None:
+    ran_on: dict[str, set[threading.Thread]] = {}
+    for kind, method in ((SileroVad, "push"), (WebRtcVad, "is_speech")):
+        real = getattr(kind, method)
+
+        def spied(*args: Any, kind: type = kind, real: Any = real, **named: Any) -> Any:
+            ran_on.setdefault(kind.__name__, set()).add(threading.current_thread())
+            return real(*args, **named)
+
+        monkeypatch.setattr(kind, method, spied)
+    assert cut(read_wav(PHRASES)[: 16_000 * 5 + 7], 1600)
+    assert ran_on.keys() == {"SileroVad", "WebRtcVad"}
+    (thread,) = set.union(*ran_on.values())
+    assert thread is not threading.current_thread()
+    thread.join(60)
+    assert not thread.is_alive(), "the thread outlives its stage"
+
+
+def test_cancelling_waits_for_no_detector(monkeypatch: pytest.MonkeyPatch) -> None:
+    hanging, go = threading.Event(), threading.Event()
+
+    def hang(*_: object) -> list[object]:
+        hanging.set()
+        go.wait()
+        return []
+
+    monkeypatch.setattr(SpeechDetector, "push", hang)
+
+    async def run() -> None:
+        inbox: asyncio.Queue[Samples | EndOfInput] = asyncio.Queue()
+        inbox.put_nowait(np.zeros(1600, np.int16))
+        stage = asyncio.create_task(VadStage(VadConfig(), inbox, asyncio.Queue()).run())
+        await asyncio.to_thread(hanging.wait)
+        stage.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await stage
+        assert not go.is_set()
+
+    try:
+        asyncio.run(run())
+    finally:
+        go.set()
