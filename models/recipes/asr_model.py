@@ -100,7 +100,12 @@ def _attend(block: Any, x: torch.Tensor, memory: torch.Tensor, bias: torch.Tenso
         _heads(projection(source), block.num_heads)
         for projection, source in ((block.q_proj, x), (block.k_proj, memory), (block.v_proj, memory))
     )
-    mixed = F.scaled_dot_product_attention(query, key, value, attn_mask=bias, is_causal=causal)
+    scores = (query * query.shape[-1] ** -0.5) @ key.transpose(-1, -2)  # F.scaled_dot_product_attention: slower on CPUs
+    if bias is not None:
+        scores = scores + bias.to(scores.dtype)
+    if causal:
+        scores = scores.masked_fill(torch.ones(scores.shape[-2:], dtype=torch.bool, device=x.device).triu(1), -math.inf)
+    mixed = scores.softmax(-1).to(value.dtype) @ value
     return block.out_proj(mixed.transpose(1, 2).flatten(2))
 
 

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import wave
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -264,25 +265,54 @@ def test_an_unknown_device_is_said_with_those_there_are() -> None:
         Microphone("kazoo")
 
 
-@pytest.mark.microphone
-@needs_microphone
-def test_speech_into_the_microphone_becomes_subtitles(tmp_path: Path) -> None:
-    """Plays the phrases into the virtual microphone that .ci/run has set up, and interrupts the run at their end."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "pipeline.live", "--mic", "--config", "demo", "--srt", str(tmp_path / "out.srt"),
-         "--jsonl", str(tmp_path / "out.jsonl")],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=os.environ | {"PYTHONUNBUFFERED": "1"},
-    )  # fmt: skip
-    assert process.stderr is not None
-    while b"listening to" not in (line := process.stderr.readline()):
-        assert line, "the run ended before it listened"
-    playing = subprocess.run(
-        ["paplay", f"--device={os.environ['VIRTUAL_MICROPHONE']}", str(PHRASES)], check=False, timeout=120
-    )
-    assert playing.returncode == 0
-    process.send_signal(2)
+Listening = Callable[..., subprocess.Popen[bytes]]
+
+
+@pytest.fixture
+def listening(tmp_path: Path) -> Iterator[Listening]:
+    """Starts a run on the microphone and waits until it listens; none outlives its test."""
+    started: list[subprocess.Popen[bytes]] = []
+
+    def start(*options: str) -> subprocess.Popen[bytes]:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "pipeline.live", "--mic", "--config", "demo", "--jsonl", str(tmp_path / "out.jsonl"),
+             *options],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=os.environ | {"PYTHONUNBUFFERED": "1"},
+        )  # fmt: skip
+        started.append(process)
+        watchdog = threading.Timer(120, process.kill)  # so that what is not said fails a test, and does not hang it
+        watchdog.daemon = True
+        watchdog.start()
+        wait_for(process, "listening to")
+        return process
+
+    yield start
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+def play(wav: Path) -> None:
+    """Speak ``wav`` into the virtual microphone."""
+    device = f"--device={os.environ['VIRTUAL_MICROPHONE']}"
+    subprocess.run(["paplay", device, str(wav)], check=True, timeout=120)
+
+
+def interrupted(process: subprocess.Popen[bytes]) -> bytes:
+    """What the run showed when an interrupt has ended it well."""
+    process.send_signal(signal.SIGINT)
     shown, error = process.communicate(timeout=60)
     assert process.returncode == 0, error.decode()
+    return shown
+
+
+@pytest.mark.microphone
+@needs_microphone
+def test_speech_into_the_microphone_becomes_subtitles(listening: Listening, tmp_path: Path) -> None:
+    """Plays the phrases into the virtual microphone that .ci/run has set up, and interrupts the run at their end."""
+    process = listening("--srt", str(tmp_path / "out.srt"))
+    play(PHRASES)
+    shown = interrupted(process)
     said = spoken_texts()["phrases"]
     cues = list(srt.parse((tmp_path / "out.srt").read_text("utf-8")))
     assert len(cues) == len(said)
@@ -290,18 +320,6 @@ def test_speech_into_the_microphone_becomes_subtitles(tmp_path: Path) -> None:
     heard = words(" ".join(line[15:] for line in shown.decode().splitlines() if "–" in line))
     reference = words(" ".join(said))
     assert edits(reference, heard) / len(reference) < 0.35
-
-
-def start_listening(tmp_path: Path) -> subprocess.Popen[bytes]:
-    process = subprocess.Popen(
-        [sys.executable, "-m", "pipeline.live", "--mic", "--config", "demo", "--jsonl", str(tmp_path / "out.jsonl")],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=os.environ | {"PYTHONUNBUFFERED": "1"},
-    )  # fmt: skip
-    watchdog = threading.Timer(120, process.kill)  # so that what is not said fails a test, and does not hang it
-    watchdog.daemon = True
-    watchdog.start()
-    wait_for(process, "listening to")
-    return process
 
 
 def wait_for(process: subprocess.Popen[bytes], words: str) -> None:
@@ -320,19 +338,17 @@ def pulseaudio(*command: str) -> str:
 
 @pytest.mark.microphone
 @needs_microphone
-def test_a_source_that_vanishes_and_comes_back_is_heard_again(tmp_path: Path) -> None:
+def test_a_source_that_vanishes_and_comes_back_is_heard_again(listening: Listening, tmp_path: Path) -> None:
     name = os.environ["VIRTUAL_MICROPHONE"]
-    process = start_listening(tmp_path)
+    process = listening()
     (module,) = [line.split("\t")[0] for line in pulseaudio("list", "short", "modules").splitlines() if name in line]
     pulseaudio("unload-module", module)
     wait_for(process, "is gone")
     pulseaudio("load-module", "module-null-sink", f"sink_name={name}", "rate=16000", "channels=1")
     pulseaudio("set-default-source", f"{name}.monitor")
     wait_for(process, "is back")
-    subprocess.run(["paplay", f"--device={name}", str(PHRASES)], check=True, timeout=120)
-    process.send_signal(signal.SIGINT)
-    _, error = process.communicate(timeout=60)
-    assert process.returncode == 0, error.decode()
+    play(PHRASES)
+    interrupted(process)
     events = events_of(tmp_path)
     kinds = [event["type"] for event in events]
     assert kinds.index("device_lost") < kinds.index("device_back") < kinds.index("transcript")
@@ -344,20 +360,17 @@ def test_a_source_that_vanishes_and_comes_back_is_heard_again(tmp_path: Path) ->
 
 @pytest.mark.microphone
 @needs_microphone
-def test_a_signal_pauses_and_resumes(tmp_path: Path) -> None:
-    process = start_listening(tmp_path)
+def test_a_signal_pauses_and_resumes(listening: Listening, tmp_path: Path) -> None:
+    process = listening()
     process.send_signal(signal.SIGUSR1)
     wait_for(process, "paused")
     with wave.open(str(tmp_path / "one.wav"), "wb") as file:
         file.setparams((1, 2, 16_000, 0, "NONE", ""))
         file.writeframes(read_wav(PHRASES)[: 6 * 16_000].tobytes())
-    device = f"--device={os.environ['VIRTUAL_MICROPHONE']}"
-    subprocess.run(["paplay", device, str(tmp_path / "one.wav")], check=True, timeout=120)
+    play(tmp_path / "one.wav")
     process.send_signal(signal.SIGUSR1)
     wait_for(process, "listening again")
-    process.send_signal(signal.SIGINT)
-    _, error = process.communicate(timeout=60)
-    assert process.returncode == 0, error.decode()
+    interrupted(process)
     paused, resumed, end = events_of(tmp_path)
     assert (paused["type"], resumed["type"], end["type"]) == ("paused", "resumed", "end")
     assert resumed["at_s"] - paused["at_s"] > 5
