@@ -7,6 +7,7 @@ import os
 import tomllib
 import types
 import typing
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -94,6 +95,9 @@ class PipelineConfig:
     overload: OverloadOptions = field(default_factory=OverloadOptions)
     subtitles: SubtitleRules = field(default_factory=SubtitleRules)
 
+
+# Below it every sentence would end with its first token.
+_LEAST_TIME_LIMIT_S = 0.001
 
 # What the types alone cannot say: (section, key) → (smallest, largest).
 _RANGES: dict[tuple[str, str], tuple[float, float]] = {
@@ -251,26 +255,47 @@ def _check_value(section: str, key: str, value: object, hint: object, path: Path
 
 
 def _check_timings(config: PipelineConfig, path: Path) -> None:
-    vad, overload = config.vad, config.overload
+    for conflict in _impossible(config.vad, config.overload, config.nmt):
+        raise ConfigError(f"{path}: {conflict}")
+
+
+def _impossible(vad: VadConfig, overload: OverloadOptions, nmt: NmtConfig) -> Iterator[str]:
+    """What no stream could keep, a sentence each, naming the keys."""
     if vad.cut_search_ms >= vad.max_segment_ms:
-        raise ConfigError(
-            f"{path}: vad.cut_search_ms ({vad.cut_search_ms}) must be less than vad.max_segment_ms ({vad.max_segment_ms})"
-        )
+        yield f"vad.cut_search_ms ({vad.cut_search_ms}) must be less than vad.max_segment_ms ({vad.max_segment_ms})"
     if vad.release_threshold > vad.threshold:
-        raise ConfigError(
-            f"{path}: vad.release_threshold ({vad.release_threshold:g}) must not be more than "
+        yield (
+            f"vad.release_threshold ({vad.release_threshold:g}) must not be more than "
             f"vad.threshold ({vad.threshold:g}): speech goes on where it could not begin, not the other way round"
         )
+    if vad.post_roll_ms > vad.hangover_ms:
+        yield (
+            f"vad.post_roll_ms ({vad.post_roll_ms}) must not be more than vad.hangover_ms ({vad.hangover_ms}): "
+            "a segment ends with the hangover, and nothing is heard behind it"
+        )
     opening_ms = vad.pre_roll_ms + vad.faint_ms + vad.trigger_ms + vad.min_speech_ms
-    if opening_ms >= vad.max_segment_ms:
-        raise ConfigError(
-            f"{path}: vad.max_segment_ms ({vad.max_segment_ms}) leaves no room after pre-roll, faint speech and trigger"
-        )
+    for section, longest_ms in (("vad", vad.max_segment_ms), ("overload", overload.max_segment_ms)):
+        if opening_ms >= longest_ms:
+            yield (
+                f"{section}.max_segment_ms ({longest_ms}) leaves no room after pre-roll, faint speech, trigger and the "
+                f"least speech ({opening_ms} ms together)"
+            )
+        if vad.hangover_ms >= longest_ms:
+            yield (
+                f"vad.hangover_ms ({vad.hangover_ms}) must be less than {section}.max_segment_ms ({longest_ms}), "
+                "or silence is cut into segments before it ends one"
+            )
     if overload.caught_up_s >= overload.behind_s:
-        raise ConfigError(
-            f"{path}: overload.caught_up_s ({overload.caught_up_s:g}) must be less than overload.behind_s ({overload.behind_s:g})"
+        yield (
+            f"overload.caught_up_s ({overload.caught_up_s:g}) must be less than overload.behind_s ({overload.behind_s:g})"
         )
-    if opening_ms >= overload.max_segment_ms:
-        raise ConfigError(
-            f"{path}: overload.max_segment_ms ({overload.max_segment_ms}) leaves no room after pre-roll, faint speech and trigger"
+    if overload.backlog_s < 2 * overload.behind_s:
+        yield (
+            f"overload.backlog_s ({overload.backlog_s:g}) must be at least twice overload.behind_s "
+            f"({overload.behind_s:g}): audio would be lost before all is done to catch up"
+        )
+    if 0 < nmt.time_limit_s < _LEAST_TIME_LIMIT_S:
+        yield (
+            f"nmt.time_limit_s ({nmt.time_limit_s:g}) leaves no time to translate a sentence; allowed is 0, no limit, or "
+            f"{_LEAST_TIME_LIMIT_S:g} at least"
         )

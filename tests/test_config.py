@@ -5,11 +5,15 @@ from __future__ import annotations
 import dataclasses
 from pathlib import Path
 
+import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from pipeline.config import PipelineConfig, load_config, with_overrides
+from pipeline.config import _RANGES, PipelineConfig, load_config, parse_config, with_overrides
 from pipeline.errors import ConfigError
 from pipeline.resources import named_configs
+from pipeline.vad.endpointing import Endpointer
 
 
 def load(tmp_path: Path, text: str) -> PipelineConfig:
@@ -68,6 +72,25 @@ def test_values_are_taken(tmp_path: Path) -> None:
             "[overload]\nmax_segment_ms = 1000\n[vad]\npre_roll_ms = 900\n",
             r"overload\.max_segment_ms \(1000\) leaves no room",
         ),
+        (
+            "[vad]\npost_roll_ms = 600\n",
+            r"vad\.post_roll_ms \(600\) must not be more than vad\.hangover_ms \(500\)",
+        ),
+        (
+            "[vad]\nhangover_ms = 4000\nmax_segment_ms = 4000\n",
+            r"vad\.hangover_ms \(4000\) must be less than vad\.max_segment_ms \(4000\)",
+        ),
+        (
+            "[vad]\nhangover_ms = 9000\n",
+            r"vad\.hangover_ms \(9000\) must be less than overload\.max_segment_ms \(8000\)",
+        ),
+        (
+            "[overload]\nbacklog_s = 9\n",
+            r"overload\.backlog_s \(9\) must be at least twice overload\.behind_s \(5\)",
+        ),
+        ("[nmt]\ntime_limit_s = 0.0001\n", r"nmt\.time_limit_s \(0\.0001\) leaves no time to translate"),
+        ("[vad]\nthreshold = nan\n", r"vad\.threshold is nan; allowed is 0\.01 to 0\.99"),
+        ("[overload]\nbehind_s = inf\n", r"overload\.behind_s is inf; allowed is 0\.5 to 3600"),
         ("[vad", r"is not a TOML file"),
         ("[subtitles]\nbilingual = 1\n", r"subtitles\.bilingual is 1; expected bool"),
         ("[subtitles]\nposition = 'left'\n", r"subtitles\.position is 'left'; allowed are bottom, top"),
@@ -90,6 +113,41 @@ def test_a_mistake_is_named(tmp_path: Path, text: str, message: str) -> None:
     assert "my.toml" in str(caught.value)
 
 
+_VAD_TIMES = {key: (int(low), int(high)) for (section, key), (low, high) in _RANGES.items()
+              if section == "vad" and key.endswith("_ms")}  # fmt: skip
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.fixed_dictionaries(
+        {key: st.integers(low, high) for key, (low, high) in _VAD_TIMES.items()}
+        | {"frame_ms": st.sampled_from([10, 20, 30])}
+    ),
+    st.integers(1_000, 30_000),
+)
+def test_timings_that_are_accepted_can_be_kept(vad: dict[str, int], while_behind_ms: int) -> None:
+    """Between two silences the least speech that counts: it is in segments, and no segment is without it."""
+    try:
+        config = parse_config({"vad": vad, "overload": {"max_segment_ms": while_behind_ms}}, Path("my.toml"))
+    except ConfigError:
+        return
+    frame = config.vad.frame_ms
+    silent, spoken = 3_000 // frame, (config.vad.min_speech_ms + config.vad.trigger_ms) // frame + 5
+    for limit in (None, while_behind_ms):
+        endpointer = Endpointer(config.vad)
+        endpointer.limit(limit)
+        segments = [
+            segment
+            for number in range(silent + spoken + 40_000 // frame)
+            for segment in endpointer.push(np.zeros(16 * frame, np.int16), silent <= number < silent + spoken)
+        ]
+        bounds = [(round(1000 * s.start_s), round(1000 * s.end_s)) for s in [*segments, *endpointer.flush()]]
+        begin, end = silent * frame, (silent + spoken) * frame
+        assert all(first < end and last > begin for first, last in bounds)
+        assert bounds[0][0] <= begin
+        assert bounds[-1][1] >= end
+
+
 def test_an_unknown_name_or_path_says_what_there_is(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="no configuration is called 'dmeo'; there are demo, en-zh, zh-en"):
         load_config("dmeo")
@@ -98,7 +156,7 @@ def test_an_unknown_name_or_path_says_what_there_is(tmp_path: Path) -> None:
 
 
 def test_every_number_has_a_range() -> None:
-    from pipeline.config import _CHOICES, _RANGES
+    from pipeline.config import _CHOICES
 
     for section in dataclasses.fields(PipelineConfig):
         for key in dataclasses.fields(getattr(PipelineConfig(), section.name)):

@@ -153,6 +153,8 @@ class Endpointer:
         """Cut the open segment at the quietest frame near its limit; the rest stays open."""
         # Beyond the limit, where the limit has become shorter than what is open, any frame will do.
         first = max(0, min(len(self._open), self._max) - self._search)
+        # Where the limit is short, what is near it may be the pre-roll: a segment without speech.
+        first = max(first, next((i for i, frame in enumerate(self._open) if frame.speech), 0))
         energies = [_energy(frame.samples) for frame in self._open[first:]]
         at = first + int(np.argmin(energies)) + 1 if energies else len(self._open)
         segment = self._segment(self._open[:at], forced=True)

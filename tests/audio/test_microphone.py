@@ -215,9 +215,15 @@ def test_closing_ends_the_waiting_for_a_device(monkeypatch: pytest.MonkeyPatch) 
     fake.unplug()
     while source.connected:
         source.read()
+    monkeypatch.setattr(microphone, "_POLL_S", 600.0)  # nothing but the closing ends it in time
+    last: list[Samples | None] = []
+    waiting = threading.Thread(target=lambda: last.append(source.read()), daemon=True)
+    waiting.start()
     source.close()
-    while source.read() is not None:
-        pass
+    waiting.join(60)
+    assert last == [None]
+    assert source.read() is None
+    assert all(stream.closed for stream in fake.streams)
 
 
 def test_audio_that_the_device_lost_is_counted_and_said_once_a_second(monkeypatch: pytest.MonkeyPatch) -> None:

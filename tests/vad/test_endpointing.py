@@ -114,6 +114,13 @@ def test_a_maximum_length_cut_falls_on_the_quietest_frame_near_the_limit() -> No
     assert not second.forced_cut
 
 
+def test_a_maximum_length_cut_never_falls_before_the_speech() -> None:
+    options = EndpointingOptions(max_segment_ms=1000, cut_search_ms=980, pre_roll_ms=500)
+    first, *_ = run([False] * 50 + [True] * 100, options, loud=dict.fromkeys(range(50), 0))
+    assert first.start_sample == 25 * FRAME
+    assert first.end_s > 1.0
+
+
 def test_a_cut_on_the_newest_frame_loses_nothing() -> None:
     options = EndpointingOptions(max_segment_ms=4000, cut_search_ms=1000)
     first, second = run([True] * 300, options, loud={199: 0})
