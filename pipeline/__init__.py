@@ -6,8 +6,13 @@ modules on first use, so that an app that translates text does not load a speech
 
 from __future__ import annotations
 
+import os
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+# From 1.29 on ONNX Runtime reports to its makers what it runs, and keeps an id of the machine for that, unless this is set
+# before it is imported. What people say is nobody else's business; a host that wants it sets the variable itself.
+os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
 
 if TYPE_CHECKING:
     from pipeline.config import PipelineConfig, load_config

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import os
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -201,3 +205,11 @@ def test_an_idle_translator_does_nothing(demo_config: PipelineConfig, demo_model
             await asyncio.gather(reading, return_exceptions=True)
 
     asyncio.run(work())
+
+
+def test_the_model_runtime_keeps_no_identifier_and_reports_nothing(tmp_path: Path) -> None:
+    """Its telemetry begins with files in the user's cache; it is also off where a CI system's variables are set."""
+    code = "from pipeline import load_config, load_models; load_models(load_config('demo'))"
+    kept = {key: os.environ[key] for key in ("PATH", "PYTHONPATH", "LD_LIBRARY_PATH") if key in os.environ}
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120, env=kept | {"HOME": str(tmp_path)})
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
