@@ -7,9 +7,10 @@ import contextlib
 import gc
 import logging
 import os
+import signal
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import BinaryIO, NoReturn
 
 from pipeline.errors import PipelineError, UsageError
@@ -40,6 +41,31 @@ def whole_number(smallest: int, largest: int) -> Callable[[str], int]:
     return parse
 
 
+def quiet_interrupts() -> None:
+    """From now on an interrupt ends the process at once and without a word; not where it is ignored already.
+
+    For a command's first line, as its libraries take a second to import: KeyboardInterrupt would show a traceback, and
+    what some of them make of it is an ImportError or a crash.
+    """
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def _raised_interrupts() -> None:
+    if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@contextlib.contextmanager
+def importing() -> Iterator[None]:
+    """``quiet_interrupts`` for a block that imports and does nothing else; KeyboardInterrupt is raised again after it."""
+    quiet_interrupts()
+    try:
+        yield
+    finally:
+        _raised_interrupts()
+
+
 def main_program(run: Callable[[list[str]], int]) -> NoReturn:
     """Run a command and end the process: 0, 1 for a failure, 2 for wrong usage, 130 when interrupted."""
     logging.basicConfig(format="%(levelname)s: %(message)s", level=logging.WARNING)
@@ -48,7 +74,9 @@ def main_program(run: Callable[[list[str]], int]) -> NoReturn:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(encoding="utf-8", errors="replace")
     try:
+        _raised_interrupts()
         status = run(sys.argv[1:])
+        quiet_interrupts()
     except PipelineError as error:
         report(error)
         status = error.exit_status

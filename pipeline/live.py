@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+if __name__ == "__main__":
+    from pipeline.cli import quiet_interrupts
+
+    quiet_interrupts()
+
 import argparse
 import asyncio
 from functools import partial
@@ -15,7 +20,7 @@ from pipeline.audio.pcm import PcmStream
 from pipeline.audio.recording import Recording
 from pipeline.audio.source import AudioSource
 from pipeline.audio.spool import Spooled
-from pipeline.cli import STARTED, main_program, standard_input
+from pipeline.cli import STARTED, importing, main_program, standard_input
 from pipeline.config import PipelineConfig, load_config, with_overrides
 from pipeline.controls import tell
 from pipeline.errors import UsageError
@@ -106,15 +111,14 @@ def run(argv: list[str]) -> int:
     makers = sink_makers(config.subtitles) | {"latency-log": partial(open_latency_log, unit=unit)}
     paths = {kind: path for kind in makers if (path := getattr(options, kind.replace("-", "_"), None)) is not None}
     recording = source.path if isinstance(source, Recording) else None
+    with importing():  # after most that can be wrong with the options, before there are files that would be left behind
+        from pipeline.live_run import LiveRun
     terminal = TerminalSink(console)
     sinks: list[Sink] = [*open_sinks(paths, recording, makers), terminal]
     paced = recording is not None and not options.fast
     if microphone is not None:
         source = Spooled(microphone, config.overload.backlog_s)
     try:
-        # Imported here so that a wrong option is told before the recogniser's libraries load.
-        from pipeline.live_run import LiveRun
-
         live = LiveRun(
             source, config, sinks, paced=paced, live=not options.fast, microphone=microphone, terminal=terminal
         )

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+if __name__ == "__main__":
+    from pipeline.cli import quiet_interrupts
+
+    quiet_interrupts()
+
 import argparse
 import dataclasses
 import json
 import sys
 from pathlib import Path
 
-from pipeline.cli import main_program
+from pipeline.cli import importing, main_program
 from pipeline.nmt.inspection import as_text, inspect_model
 
 
@@ -66,7 +71,8 @@ def _layer_and_head(text: str) -> tuple[int, int]:
 
 
 def run_list(options: argparse.Namespace) -> int:
-    from pipeline.catalog import as_table, named_models, state_of  # loads the recogniser's libraries
+    with importing():
+        from pipeline.catalog import as_table, named_models, state_of  # loads the recogniser's libraries
     from pipeline.resources import named_configs
 
     rows = [(model, state_of(model)) for model in named_models([*named_configs(), *options.config])]
@@ -80,7 +86,8 @@ def run_list(options: argparse.Namespace) -> int:
 
 
 def run_pull(options: argparse.Namespace) -> int:
-    from pipeline.catalog import models_called, pull  # loads the recogniser's libraries
+    with importing():
+        from pipeline.catalog import models_called, pull  # loads the recogniser's libraries
     from pipeline.progress import progress_bar
 
     models = models_called(options.name, options.revision)
@@ -98,7 +105,8 @@ def run_pull(options: argparse.Namespace) -> int:
 def run_compile(options: argparse.Namespace) -> int:
     from rich.console import Console
 
-    from pipeline.nmt.compiler.build import compile_model  # loads onnx
+    with importing():
+        from pipeline.nmt.compiler.build import compile_model  # loads onnx
     from pipeline.nmt.compiler.report import as_table
     from pipeline.progress import progress_bar
 

@@ -6,6 +6,11 @@ interrupted run began are finished; --overwrite makes them anew.
 
 from __future__ import annotations
 
+if __name__ == "__main__":
+    from pipeline.cli import quiet_interrupts
+
+    quiet_interrupts()
+
 import argparse
 import asyncio
 import sys

@@ -310,3 +310,44 @@ def test_a_full_disk_is_said_and_ends_the_run(tmp_path: Path) -> None:
     assert "cannot write /dev/full (No space left on device)" in done.stderr.decode()
     assert "Traceback" not in done.stderr.decode()
     webvtt.read(str(tmp_path / "ok.vtt"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "module"),
+    [
+        (("live", TRAVEL, "--config", "demo", "--vtt", "out.vtt"), "numpy._core"),
+        (("live", TRAVEL, "--config", "demo", "--vtt", "out.vtt"), "ctranslate2.models"),
+        (("translate", TRAVEL, "--config", "demo", "--output-dir", "."), "av.packet"),
+        (("models", "compile", TINY, "compiled"), "numpy._core"),
+        (("models", "compile", TINY, "compiled"), "google.protobuf.message"),
+        (("nmt", "--model", TINY), "onnxruntime.capi"),
+        (("bench", "vad"), "numpy._core"),
+    ],
+)
+def test_an_interrupt_while_libraries_load_ends_it_without_a_word(
+    arguments: tuple[str | Path, ...], module: str, tmp_path: Path
+) -> None:
+    """The interpreter says what it has imported so far."""
+    python, *rest = command(*map(str, arguments))
+    process = subprocess.Popen(
+        [python, "-X", "importtime", *rest], cwd=tmp_path, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, bufsize=0
+    )
+    assert process.stderr is not None
+    assert any(line.split(b"|")[-1].strip().decode() == module for line in process.stderr), "it is imported no more"
+    process.send_signal(signal.SIGINT)
+    said = [line for line in process.stderr if not line.startswith(b"import time:")]
+    assert said == []
+    assert process.wait(timeout=60) in (-signal.SIGINT, 130)  # the latter where it had just begun to work
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_interrupt_within_a_block_of_imports_ends_it_and_after_it_is_raised() -> None:
+    interrupt = "os.kill(os.getpid(), signal.SIGINT)"
+    program = "import os, signal\nfrom pipeline.cli import importing\nwith importing():\n    {}\ntry:\n    {}\n" + (
+        "except KeyboardInterrupt:\n    print('raised')"
+    )
+    for within, after, status, said in ((interrupt, "pass", -signal.SIGINT, ""), ("pass", interrupt, 0, "raised\n")):
+        done = subprocess.run(
+            [sys.executable, "-c", program.format(within, after)], capture_output=True, text=True, check=False
+        )
+        assert (done.returncode, done.stdout, done.stderr) == (status, said, "")

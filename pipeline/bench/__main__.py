@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+if __name__ == "__main__":
+    from pipeline.cli import quiet_interrupts
+
+    quiet_interrupts()
+
 import argparse
 from collections.abc import Callable
 from importlib import import_module
 from typing import NamedTuple, cast
 
-from pipeline.cli import main_program
+from pipeline.cli import importing, main_program
 
 
 class _Command(NamedTuple):
@@ -23,7 +28,8 @@ COMMANDS: tuple[str, ...] = ("nmt", "live", "day", "vad")
 
 
 def _command(name: str) -> _Command:
-    module = import_module(f"pipeline.bench.{name}")
+    with importing():
+        module = import_module(f"pipeline.bench.{name}")
     return _Command(cast(str, module.__doc__).splitlines()[0], module.add_arguments, module.run)
 
 

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+if __name__ == "__main__":
+    from pipeline.cli import quiet_interrupts
+
+    quiet_interrupts()
+
 import argparse
 import json
 from pathlib import Path
