@@ -30,6 +30,13 @@ def standard_input() -> BinaryIO:
     return sys.stdin.buffer
 
 
+def some_text(text: str) -> str:
+    """An argument's type: text that is not empty, as that of a variable which is not set would be."""
+    if not text:
+        raise argparse.ArgumentTypeError("is empty; give a value or leave the option out")
+    return text
+
+
 def whole_number(smallest: int, largest: int) -> Callable[[str], int]:
     """An argument's type: a whole number of a range."""
 
@@ -66,6 +73,14 @@ def importing() -> Iterator[None]:
         _raised_interrupts()
 
 
+def _in_a_folder() -> None:
+    """A library that is loaded where the current folder is gone ends the process, with another reason."""
+    try:
+        os.getcwd()
+    except OSError as error:
+        raise UsageError(f"the current folder cannot be used ({error.strerror}); change into another one") from None
+
+
 def main_program(run: Callable[[list[str]], int]) -> NoReturn:
     """Run a command and end the process: 0, 1 for a failure, 2 for wrong usage, 130 when interrupted."""
     logging.basicConfig(format="%(levelname)s: %(message)s", level=logging.WARNING)
@@ -75,6 +90,7 @@ def main_program(run: Callable[[list[str]], int]) -> NoReturn:
             stream.reconfigure(encoding="utf-8", errors="replace")
     try:
         _raised_interrupts()
+        _in_a_folder()
         status = run(sys.argv[1:])
         quiet_interrupts()
     except PipelineError as error:

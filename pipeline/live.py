@@ -20,7 +20,7 @@ from pipeline.audio.pcm import PcmStream
 from pipeline.audio.recording import Recording
 from pipeline.audio.source import AudioSource
 from pipeline.audio.spool import Spooled
-from pipeline.cli import STARTED, importing, main_program, standard_input
+from pipeline.cli import STARTED, importing, main_program, some_text, standard_input
 from pipeline.config import PipelineConfig, load_config, with_overrides
 from pipeline.controls import tell
 from pipeline.errors import UsageError
@@ -37,7 +37,7 @@ def arguments() -> argparse.ArgumentParser:
         "audio", nargs="?", metavar="AUDIO", help="a recording, or - for raw 16 kHz mono 16-bit PCM on standard input"
     )
     parser.add_argument("--mic", action="store_true", help="listen to a microphone")
-    parser.add_argument("--device", metavar="ID|NAME", help="which input device; implies --mic")
+    parser.add_argument("--device", type=some_text, metavar="ID|NAME", help="which input device; implies --mic")
     parser.add_argument("--list-devices", action="store_true", help="show the input devices and end")
     add_model_arguments(parser)
     parser.add_argument(
@@ -60,12 +60,18 @@ def arguments() -> argparse.ArgumentParser:
 def add_model_arguments(parser: argparse.ArgumentParser) -> None:
     """The options that choose configuration, languages and models."""
     parser.add_argument(
-        "--config", default="en-zh", metavar="NAME|FILE", help="demo, en-zh (default), zh-en, or a TOML file"
+        "--config",
+        type=some_text,
+        default="en-zh",
+        metavar="NAME|FILE",
+        help="demo, en-zh (default), zh-en, or a TOML file",
     )
-    parser.add_argument("--source", metavar="L", help="language spoken, such as en")
-    parser.add_argument("--target", metavar="L", help="language of the subtitles, such as zh")
-    parser.add_argument("--asr", metavar="M", help="speech model: a directory, a Whisper size, or a hub id")
-    parser.add_argument("--nmt", metavar="M", help="translation model: a directory or a hub id")
+    parser.add_argument("--source", type=some_text, metavar="L", help="language spoken, such as en")
+    parser.add_argument("--target", type=some_text, metavar="L", help="language of the subtitles, such as zh")
+    parser.add_argument(
+        "--asr", type=some_text, metavar="M", help="speech model: a directory, a Whisper size, or a hub id"
+    )
+    parser.add_argument("--nmt", type=some_text, metavar="M", help="translation model: a directory or a hub id")
 
 
 def add_bilingual_argument(parser: argparse.ArgumentParser) -> None:

@@ -55,7 +55,8 @@ def find_recordings(named: Sequence[Path]) -> list[tuple[Path, Path]]:
         elif os.path.isfile(path):  # Path.is_file raises for a name that is too long
             found.setdefault(path.resolve(), (path, Path()))
         else:
-            raise UsageError(f"no such file: {path}; give the paths of recordings or of folders that hold some")
+            problem = "neither a file nor a folder" if os.path.exists(path) else "no such file"
+            raise UsageError(f"{problem}: {path}; give the paths of recordings or of folders that hold some")
     return list(found.values())
 
 
@@ -63,8 +64,10 @@ def _inside(folder: Path) -> Iterator[Path]:
     for here, folders, files in os.walk(folder):
         folders[:] = [name for name in folders if not name.startswith(".")]
         for name in files:
-            if not name.startswith(".") and Path(name).suffix.lower() in SUFFIXES:
-                yield Path(here) / name
+            path = Path(here) / name
+            # Opening a named pipe would wait for a writer; a link to nowhere is for the run to report.
+            if not name.startswith(".") and path.suffix.lower() in SUFFIXES and (path.is_file() or not path.exists()):
+                yield path
 
 
 def plan(named: Sequence[Path], kinds: Sequence[str], output_dir: Path | None) -> list[Job]:
@@ -102,7 +105,7 @@ def begin(job: Job, config: PipelineConfig, *, overwrite: bool) -> tuple[Begin, 
     if overwrite:
         return Begin.NEW, job.outputs
     if begun is None:
-        missing = {kind: path for kind, path in job.outputs.items() if not path.exists()}
+        missing = {kind: path for kind, path in job.outputs.items() if not path.is_file()}
         return (Begin.NEW if missing else Begin.SKIP), missing
     kinds = [kind for kind in begun.get("formats", ()) if isinstance(kind, str)]
     problem = journal.difference(begun, journal.header(job.recording, config, kinds))

@@ -205,7 +205,7 @@ def summary(results: Sequence[Result]) -> Table:
         if result.audio_s:
             speed = result.audio_s / max(1e-9, result.elapsed_s)
             numbers = [f"{result.audio_s:.0f} s", str(result.sentences), f"{speed:.1f}"]
-        files = "".join(f"\n{path}" for path in result.outputs.values())
+        files = "".join(f"\n{path}" for path in result.outputs.values() if path.is_file())
         style = "red" if result.failed else "green" if result.outcome in ("done", "finished") else "yellow"
         table.add_row(Text(str(result.job.recording)), *numbers, Text(result.outcome + files, style=style))
     return table

@@ -140,6 +140,12 @@ WRONG = [
     (2, ["live", TRAVEL, "--config", "demo", "--fast", "--latency-log", "a.log"], "--fast leaves no time to measure"),
     (2, ["nmt", "--model", str(TINY), "--beams", "0"], "'0' is no whole number from 1 to 100"),
     (2, ["live", TRAVEL, "--config", "demo", "--fats"], "unrecognized arguments: --fats"),
+    (
+        2,
+        ["live", TRAVEL, "--config", "demo", "--asr", ""],
+        "argument --asr: is empty; give a value or leave the option",
+    ),
+    (2, ["translate", "/dev/null", "--config", "demo"], "neither a file nor a folder: /dev/null"),
     (1, ["live", __file__, "--config", "demo"], "is not audio that can be read"),
     (1, ["live", "-", "--config", "demo"], "standard input held no audio"),
     (1, ["live", TRAVEL, "--config", "demo", "--nmt", str(EXAMPLES)], "has no .onnx files"),
@@ -186,6 +192,15 @@ def test_closed_standard_streams_are_no_traceback(closed: str) -> None:
     done = subprocess.run(["bash", "-c", shell], capture_output=True, timeout=120, check=False)
     assert done.returncode in (0, 1, 2)
     assert b"Traceback" not in done.stderr
+
+
+def test_a_folder_that_is_gone_is_said(tmp_path: Path) -> None:
+    program = f"import os; os.rmdir(os.getcwd()); os.execv({sys.executable!r}, {command('models', 'list')!r})"
+    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, timeout=120, check=False)
+    assert done.returncode == 2
+    assert done.stderr.decode() == (
+        "error: the current folder cannot be used (No such file or directory); change into another one\n"
+    )
 
 
 @pytest.mark.parametrize("missing", [*SETTINGS[:4], "encoder_model.onnx", "decoder_model_merged.onnx"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import random
 import re
 import signal
@@ -160,6 +161,11 @@ def test_subtitles_that_are_there_are_left_alone_and_said(
     status, _, _ = translated(PHRASES, "--output-dir", tmp_path, "--overwrite")
     assert status == 0
     assert (tmp_path / "phrases.srt").read_bytes() == whole[".srt"]
+    # A folder of that name is no subtitles.
+    (tmp_path / "phrases.vtt").mkdir()
+    status, said, _ = translated(PHRASES, "--output-dir", tmp_path, "--format", "vtt")
+    assert status == 1
+    assert "there already" not in said
 
 
 @pytest.mark.parametrize(
@@ -229,6 +235,7 @@ def test_folders_are_searched_and_mirrored(tmp_path: Path) -> None:
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch()
+    os.mkfifo(folder / "pipe.wav")  # which nobody writes to
     found = find_recordings([folder, folder / "a.wav"])
     assert [(str(path.relative_to(folder)), str(below)) for path, below in found] == [
         ("2024/day 1/c.opus", "2024/day 1"),

@@ -147,7 +147,11 @@ class BlockFile:
         self._begun = self._closed = False
         self._repeating = resume and self._regular and not self._created
         if self._created:
-            self._write(header)
+            try:
+                self._write(header)
+            except SinkError:
+                self.close()
+                raise
 
     def begin(self) -> None:
         """Empty a file that was there before, and write the header. Later calls do nothing."""

@@ -257,6 +257,20 @@ def test_a_full_disk_keeps_what_was_written(tmp_path: Path, monkeypatch: pytest.
     assert (tmp_path / "out.srt").read_bytes() == before
 
 
+def test_a_disk_that_is_full_from_the_start_leaves_no_empty_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full_disk(descriptor: int, data: bytes) -> int:
+        """Stands for a disk with room for a file's name alone."""
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "write", full_disk)
+        with pytest.raises(SinkError, match="No space left"):
+            open_sinks({"vtt": tmp_path / "out.vtt"}, None, sink_makers(DEFAULT))
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_file_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"cannot write .*nowhere/out\.srt \(No such file or directory\)"):
         open_sinks({"srt": tmp_path / "nowhere" / "out.srt"}, None, sink_makers(DEFAULT))
