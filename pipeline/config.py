@@ -172,7 +172,7 @@ def load_config(name_or_path: str | Path = "en-zh") -> PipelineConfig:
                 f"no configuration is called {str(name_or_path)!r}; there are {allowed}, or a path to a .toml file"
             )
     try:
-        table = tomllib.loads(path.read_text("utf-8"))
+        table = tomllib.loads(path.read_text("utf-8-sig"))
     except FileNotFoundError:
         raise ConfigError(
             f"no such configuration file: {path}; give its path, or one of {', '.join(named_configs())}"

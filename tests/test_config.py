@@ -44,6 +44,8 @@ def test_values_are_taken(tmp_path: Path) -> None:
     assert config.vad.hangover_ms == 700
     assert config.asr.log_probability_threshold == -2.0
     assert isinstance(config.asr.log_probability_threshold, float)
+    with_mark = load(tmp_path, "\ufeff[vad]\nhangover_ms = 700\n")  # as some editors begin UTF-8
+    assert with_mark.vad.hangover_ms == 700
 
 
 @pytest.mark.parametrize(
