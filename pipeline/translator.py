@@ -112,7 +112,14 @@ class SpeechTranslator:
         self._feeding = asyncio.Lock()
 
     async def __aenter__(self) -> SpeechTranslator:
-        """Load the models (off the event loop) and start the stages."""
+        """Load the models (off the event loop) and start the stages.
+
+        Raises:
+            ValueError: it has run already.
+            PipelineError: see ``load_models``.
+        """
+        if self._stages is not None:
+            raise ValueError("a translator serves one stream; make another one, which may share its models")
         began = time.perf_counter()
         if self._models is None:
             worker = Worker("model loading")
@@ -150,8 +157,11 @@ class SpeechTranslator:
         if isinstance(audio, bytes | bytearray | memoryview) and len(audio) % 2:
             raise ValueError(f"expected 16-bit samples; got {len(audio)} bytes, an odd number")
         samples = np.frombuffer(audio, "<i2") if isinstance(audio, bytes | bytearray | memoryview) else audio
-        if samples.dtype != np.int16 or samples.ndim != 1:
-            raise ValueError(f"expected mono int16 samples [n]; got {samples.dtype} {list(samples.shape)}")
+        if not isinstance(samples, np.ndarray) or samples.dtype != np.int16 or samples.ndim != 1:
+            got = (
+                f"{samples.dtype} {list(samples.shape)}" if isinstance(samples, np.ndarray) else type(samples).__name__
+            )
+            raise ValueError(f"expected mono int16 samples [n]; got {got}")
         if not await self._take(samples):
             raise ValueError("audio was fed after end() or cancel()")
 
@@ -177,13 +187,16 @@ class SpeechTranslator:
                 await self._put(EndOfInput())
 
     async def events(self) -> AsyncGenerator[PipelineEvent, None]:
-        """Everything the chain produces, in order; ends with ``EndOfInput``, or at once when cancelled.
+        """Everything the chain produces, in order; ends with ``EndOfInput``, or at once when cancelled or at its end before.
 
         Raises:
             StageError: a stage failed; what was produced before it has been yielded.
         """
         while True:
             item = await self._outbox.get()
+            if isinstance(item, _Stopped | EndOfInput):
+                # Whoever reads on, or again, finds this. What has just been taken left room for it.
+                self._outbox.put_nowait(item if isinstance(item, _Stopped) else _Stopped(None))
             if isinstance(item, _Stopped):
                 if item.error is not None:
                     raise item.error

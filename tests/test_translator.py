@@ -241,9 +241,30 @@ def test_misuse_is_said(demo_config: PipelineConfig, demo_models: Models) -> Non
         async with translator:
             with pytest.raises(ValueError, match="expected mono int16"):
                 await translator.feed(np.zeros(10, np.float32))  # type: ignore[arg-type]
+            with pytest.raises(ValueError, match="expected mono int16 samples .* got list"):
+                await translator.feed([0, 0])  # type: ignore[arg-type]
+            with pytest.raises(ValueError, match="serves one stream"):
+                await translator.__aenter__()
             await translator.end()
             with pytest.raises(ValueError, match="after end"):
                 await translator.feed(b"\0\0")
+        with pytest.raises(ValueError, match="serves one stream"):
+            await translator.__aenter__()
+
+    asyncio.run(work())
+
+
+def test_reading_on_after_the_end_ends_at_once(demo_config: PipelineConfig, demo_models: Models) -> None:
+    async def work() -> None:
+        async with SpeechTranslator(demo_config, demo_models) as translator, asyncio.timeout(60):
+
+            async def read() -> list[PipelineEvent]:
+                return [event async for event in translator.events()]
+
+            readers = [asyncio.create_task(read()) for _ in range(2)]
+            await translator.end()
+            assert sorted(map(len, await asyncio.gather(*readers))) == [0, 1]
+            assert await read() == []
 
     asyncio.run(work())
 
