@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import errno
 import gc
 import logging
 import os
@@ -13,10 +14,14 @@ import time
 from collections.abc import Callable, Iterator
 from typing import BinaryIO, NoReturn
 
-from pipeline.errors import PipelineError, UsageError
+from pipeline.errors import PipelineError, SinkError, UsageError
 
 STARTED = time.perf_counter()
 """When the program began to import, near enough."""
+
+
+# What redirected output meets; any other OSError that comes this far is a defect, and its traceback is wanted.
+_DISK_FAILURES = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
 
 
 def standard_input() -> BinaryIO:
@@ -81,6 +86,10 @@ def _in_a_folder() -> None:
         raise UsageError(f"the current folder cannot be used ({error.strerror}); change into another one") from None
 
 
+def _unwritten(error: OSError) -> SinkError:
+    return SinkError(f"cannot write the output ({error.strerror}); give it room, or another place")
+
+
 def main_program(run: Callable[[list[str]], int]) -> NoReturn:
     """Run a command and end the process: 0, 1 for a failure, 2 for wrong usage, 130 when interrupted."""
     logging.basicConfig(format="%(levelname)s: %(message)s", level=logging.WARNING)
@@ -100,12 +109,21 @@ def main_program(run: Callable[[list[str]], int]) -> NoReturn:
         status = 130
     except BrokenPipeError:
         status = 1  # the reader went away (head, a closed terminal): nothing can be said to it
+    except OSError as error:
+        if error.errno not in _DISK_FAILURES:
+            raise
+        report(_unwritten(error))
+        status = 1
     except SystemExit as end:  # argparse, and rich when the reader went away
         status = end.code if isinstance(end.code, int) else 1
     for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(OSError):
+        try:
             if stream is not None:  # closed by whoever started us
                 stream.flush()
+        except OSError as error:
+            if error.errno in _DISK_FAILURES:
+                report(_unwritten(error))
+            status = status or 1
     # Worker threads may be inside a model call that cannot be interrupted: do not wait for them.
     os._exit(status)
 

@@ -366,3 +366,30 @@ def test_an_interrupt_within_a_block_of_imports_ends_it_and_after_it_is_raised()
             [sys.executable, "-c", program.format(within, after)], capture_output=True, text=True, check=False
         )
         assert (done.returncode, done.stdout, done.stderr) == (status, said, "")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("models", "list"),
+        ("models", "inspect", TINY),
+        ("nmt", "--model", TINY),
+        ("translate", EXAMPLES, "--output-dir", ".", "--config", "demo"),
+    ],
+)
+def test_output_onto_a_full_disk_is_a_failure_of_one_line(arguments: tuple[str | Path, ...], tmp_path: Path) -> None:
+    for path in EXAMPLES.glob("*.wav"):  # there already: nothing is translated
+        (tmp_path / f"{path.stem}.srt").touch()
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(
+            command(*map(str, arguments)),
+            cwd=tmp_path,
+            input=b"Yes.\n",
+            stdout=full,
+            stderr=subprocess.PIPE,
+            timeout=120,
+            check=False,
+        )
+    assert done.returncode == 1
+    (error,) = done.stderr.decode().strip().splitlines()
+    assert error == "error: cannot write the output (No space left on device); give it room, or another place"
