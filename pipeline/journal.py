@@ -12,7 +12,7 @@ import hashlib
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from pipeline.asr.stage import Recognizer
 from pipeline.config import AsrConfig, PipelineConfig
@@ -20,6 +20,7 @@ from pipeline.errors import UsageError
 from pipeline.events import Delta, EndOfInput, PipelineEvent, SpeechSegment, Transcript
 from pipeline.nmt.search import OnStart
 from pipeline.nmt.stage import TextTranslator
+from pipeline.subtitles.files import FORMATS
 from pipeline.subtitles.jsonl import line, read_event
 from pipeline.subtitles.sink import BlockFile
 
@@ -47,16 +48,28 @@ def header(recording: Path, config: PipelineConfig, kinds: list[str]) -> dict[st
 
 
 def read_header(path: Path) -> dict[str, Any] | None:
-    """The header of the journal at ``path``; None where there is none, or not a whole one."""
+    """The header of the journal at ``path``; None where there is none, or a run was killed before it had written it.
+
+    Raises:
+        UsageError: it cannot be read, or is no journal.
+    """
     try:
         with path.open("rb") as file:
             first = file.readline()
-        found = json.loads(first) if first.endswith(b"\n") else None
-    except (FileNotFoundError, ValueError):
+    except FileNotFoundError:
         return None
     except OSError as error:
         raise UsageError(f"cannot read {path} ({error.strerror}); check its permissions") from error
-    return found if isinstance(found, dict) and found.get("type") == "journal" else None
+    if not first.endswith(b"\n"):
+        return None
+    try:
+        found = json.loads(first)
+    except ValueError:
+        found = None
+    kinds = found.get("formats") if isinstance(found, dict) and found.get("type") == "journal" else None
+    if not isinstance(kinds, list) or not all(kind in FORMATS for kind in kinds):
+        raise UsageError(f"{path} does not begin as a journal does; begin again with --overwrite, or move it away")
+    return cast("dict[str, Any]", found)
 
 
 def difference(found: dict[str, Any], wanted: dict[str, Any]) -> str | None:
@@ -141,12 +154,20 @@ class KnownTranslation:
 
 
 def _events(path: Path) -> Iterator[Transcript | Delta]:
-    """What the journal holds now, read as it is asked for; a line that a killed run did not finish is left out."""
+    """What the journal holds now, read as it is asked for; a line that a killed run did not finish is left out.
+
+    Raises:
+        UsageError: a line is damaged.
+    """
     left = path.stat().st_size
     with path.open("rb") as file:
         while (text := file.readline(left)).endswith(b"\n"):
             left -= len(text)
-            if (event := read_event(json.loads(text))) is not None:
+            try:
+                event = read_event(json.loads(text))
+            except (ValueError, TypeError, AttributeError) as error:
+                raise UsageError(f"{path} is damaged ({error}); begin again with --overwrite") from error
+            if event is not None:
                 yield event
 
 

@@ -101,13 +101,13 @@ def begin(job: Job, config: PipelineConfig, *, overwrite: bool) -> tuple[Begin, 
     Raises:
         UsageError: what an interrupted run began cannot be finished by this one.
     """
-    begun = journal.read_header(job.journal)
     if overwrite:
         return Begin.NEW, job.outputs
+    begun = journal.read_header(job.journal)
     if begun is None:
         missing = {kind: path for kind, path in job.outputs.items() if not path.is_file()}
         return (Begin.NEW if missing else Begin.SKIP), missing
-    kinds = [kind for kind in begun.get("formats", ()) if isinstance(kind, str)]
+    kinds: list[str] = begun["formats"]
     problem = journal.difference(begun, journal.header(job.recording, config, kinds))
     if problem is None and not set(job.outputs) <= set(kinds):
         problem = f"with --format {','.join(kinds)}"

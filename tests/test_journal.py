@@ -16,7 +16,7 @@ from tests.vad.test_stage import cut
 SAID = Transcript(
     0, 1.0, 5.0, "Where is the bank? Where is the hotel?", "en", words=(Word(" Where", 1.1, 1.25),), speech_end_s=4.9
 )
-HEADER = {"type": "journal", "version": 1}
+HEADER = {"type": "journal", "version": 1, "formats": ["srt"]}
 
 
 def deltas(models: Models) -> list[Delta]:
@@ -56,8 +56,34 @@ def test_other_segments_than_the_journals_are_refused(demo_models: Models, tmp_p
         speech.transcribe(SpeechSegment(0, 32_000, read_wav(PHRASES)[:16_000]))
 
 
-@pytest.mark.parametrize("content", [b"", b'{"type": "journal"', b"no json\n", b'{"type": "delta"}\n', b"[1]\n"])
-def test_a_file_that_does_not_begin_as_a_journal_is_none(tmp_path: Path, content: bytes) -> None:
+@pytest.mark.parametrize(
+    "damage", [b"{x}\n", b"[1]\n", b'{"type": "delta", "text": 5}\n', b'{"type": "transcript", "x": 1}\n']
+)
+def test_a_damaged_line_is_said(demo_models: Models, tmp_path: Path, damage: bytes) -> None:
+    path = journal_of(tmp_path / "journal", [SAID])
+    path.write_bytes(path.read_bytes() + damage)
+    with pytest.raises(UsageError, match=r"journal is damaged \(.*\); begin again with --overwrite"):
+        KnownTranslation(demo_models.translation, path)
+
+
+def test_a_file_whose_run_wrote_no_whole_header_is_no_journal(tmp_path: Path) -> None:
     assert read_header(tmp_path / "none") is None
+    for torn in (b"", b'{"type": "journal"'):
+        (tmp_path / "some").write_bytes(torn)
+        assert read_header(tmp_path / "some") is None
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"no json\n",
+        b'{"type": "delta"}\n',
+        b"[1]\n",
+        b'{"type": "journal", "formats": ["../x"]}\n',
+        b'{"type": "journal"}\n',
+    ],
+)
+def test_a_file_that_does_not_begin_as_a_journal_is_refused(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "some").write_bytes(content)
-    assert read_header(tmp_path / "some") is None
+    with pytest.raises(UsageError, match=r"some does not begin as a journal does; begin again with --overwrite"):
+        read_header(tmp_path / "some")
