@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import atexit
 import functools
 import json
@@ -100,6 +101,21 @@ def demo_config() -> PipelineConfig:
 @pytest.fixture(scope="session")
 def demo_models(demo_config: PipelineConfig) -> Models:
     return load_models(demo_config)
+
+
+@pytest.fixture
+def queues(monkeypatch: pytest.MonkeyPatch) -> list[asyncio.Queue[Any]]:
+    """The asyncio queues made during a test. Where all are full and stay so, every stage waits for its reader; one
+    without a bound never is."""
+    made: list[asyncio.Queue[Any]] = []
+
+    class Kept(asyncio.Queue[Any]):
+        def __init__(self, maxsize: int = 0) -> None:
+            super().__init__(maxsize)
+            made.append(self)
+
+    monkeypatch.setattr(asyncio, "Queue", Kept)
+    return made
 
 
 @pytest.fixture

@@ -8,12 +8,14 @@ import os
 import subprocess
 import sys
 import threading
+import typing
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+import pipeline
 import pipeline.translator as chain
 from pipeline import Delta, EndOfInput, Models, PipelineConfig, PipelineEvent, SpeechTranslator, Transcript
 from pipeline.events import SpeechSegment
@@ -30,6 +32,15 @@ async def translated(config: PipelineConfig, models: Models, samples: np.ndarray
 
         group.create_task(feed())
         return [event async for event in translator.events()]
+
+
+def test_every_event_is_a_frozen_value_that_the_package_exports() -> None:
+    kinds = typing.get_args(PipelineEvent)
+    assert len(kinds) == 9
+    for kind in kinds:
+        assert kind.__dataclass_params__.frozen
+        assert getattr(pipeline, kind.__name__) is kind
+        assert kind.__name__ in pipeline.__all__
 
 
 class Together:

@@ -369,7 +369,7 @@ def test_when_a_sink_dies_the_others_get_all_that_was_translated_by_then(
         running = asyncio.create_task(live.run())
         await asyncio.to_thread(dying.hanging.wait)
         while live._translator.running:
-            await asyncio.sleep(0.001)
+            await asyncio.sleep(0)
         dying.go.set()
         with pytest.raises(SinkError, match="disk full"):
             await running
@@ -382,20 +382,20 @@ def test_when_a_sink_dies_the_others_get_all_that_was_translated_by_then(
 
 
 def test_a_slow_sink_holds_the_source_back_and_gets_everything_in_order(
-    demo_config: PipelineConfig, demo_models: Models, said: list[Transcript]
+    demo_config: PipelineConfig, demo_models: Models, said: list[Transcript], queues: list[asyncio.Queue[Any]]
 ) -> None:
     tight = dataclasses.replace(demo_config.queues, audio_chunks=1, segments=1, transcripts=1, events=1)
     config = dataclasses.replace(demo_config, queues=tight)
     models = Models(Said(said), demo_models.translation)  # type: ignore[arg-type]
     quick, slow, source = Hanging(), Hanging(), Chunks(times=8)
     quick.go.set()
-    live = LiveRun(source, config, [slow], models=models)
 
     async def work() -> None:
         await LiveRun(Chunks(times=8), config, [quick], models=models).run()
-        running = asyncio.create_task(live.run())
+        queues.clear()
+        running = asyncio.create_task(LiveRun(source, config, [slow], models=models).run())
         await asyncio.to_thread(slow.hanging.wait)
-        for _ in range(20_000):
+        while source.chunks and not all(queue.full() for queue in queues):
             await asyncio.sleep(0)
         assert source.chunks, "the source was read to its end though nothing was taken"
         slow.go.set()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import json
 import os
 import random
@@ -21,13 +22,14 @@ import numpy as np
 import pytest
 import srt
 from av.audio.frame import AudioFrame
+from rich.console import Console
 
 from pipeline import Delta, Models, PipelineConfig, Transcript, translate
 from pipeline.bench.probe import resident_mb
 from pipeline.errors import UsageError
 from pipeline.events import Samples, SpeechSegment
 from pipeline.journal import SUFFIX
-from pipeline.recordings import find_recordings, plan
+from pipeline.recordings import Job, find_recordings, plan
 from pipeline.subtitles.sink import BlockFile
 from tests.conftest import EXAMPLES, PHRASES, read_wav, spoken_texts
 from tests.test_cli import command
@@ -208,9 +210,42 @@ def test_a_failure_does_not_keep_others_from_their_subtitles(translated: Any, tm
     assert status == 1
     rows = [line for line in said.splitlines() if ".wav" in line and "error" not in line]
     assert re.findall(r"\b(done|failed)\b", "".join(rows)) == ["failed", "done", "done"]
+    assert re.search(r"silent\.wav +1 s +0 ", rows[1])
+    assert re.search(rf"phrases\.wav +{len(read_wav(PHRASES)) / 16_000:.0f} s +{COUNT} ", rows[2])
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["phrases.srt", "silent.srt"]
     assert len(list(srt.parse((tmp_path / "out" / "phrases.srt").read_text("utf-8")))) == COUNT
     assert (tmp_path / "out" / "silent.srt").read_text() == ""
+
+
+def test_the_summary_says_what_became_of_each_recording_and_how_fast(tmp_path: Path) -> None:
+    jobs = [Job(Path(f"{name}.wav"), {}, Path("journal")) for name in ("talk", "[b]bad", "later")]
+    done = translate.Result(jobs[0], "done", False, 60.0, 12.0, 7, {"srt": Path("out/talk.srt")})
+    shown = io.StringIO()
+    Console(file=shown, width=200).print(
+        translate.summary([done, translate.Result(jobs[1], "failed", True), translate.Result(jobs[2])])
+    )
+    lines = [line.split() for line in shown.getvalue().splitlines() if line.strip(" ─")]
+    assert lines == [
+        ["recording", "audio", "sentences", "times", "real", "time", "outcome"],
+        ["talk.wav", "60", "s", "7", "5.0", "done"],
+        ["out/talk.srt"],
+        ["[b]bad.wav", "failed"],
+        ["later.wav", "not", "begun"],
+    ]
+
+
+def test_both_languages_are_in_the_files(translated: Any, tmp_path: Path) -> None:
+    status, said, _ = translated(PHRASES, "--output-dir", tmp_path, "--bilingual", "--format", "srt,vtt,txt")
+    assert status == 0, said
+    cues = list(srt.parse((tmp_path / "phrases.srt").read_text("utf-8")))
+    assert len(cues) == COUNT
+    for cue in cues:
+        translation, *source = cue.content.splitlines()
+        assert not translation.isascii()
+        assert source
+        assert all(line.isascii() for line in source)
+    assert (tmp_path / "phrases.vtt").read_text("utf-8").count("<c.source>") == COUNT
+    assert len((tmp_path / "phrases.txt").read_text("utf-8").split("\n\n")) == COUNT + 1
 
 
 def save(path: Path, samples: Samples, rate: int = 16_000, codec: str | None = None) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import dataclasses
 from collections.abc import AsyncGenerator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -76,19 +77,20 @@ def test_silence_ends_without_a_subtitle(demo_config: PipelineConfig, demo_model
     assert asyncio.run(work()) == [EndOfInput(60.0)]
 
 
-def test_feeding_waits_while_nobody_reads(demo_config: PipelineConfig, demo_models: Models) -> None:
-    tight = dataclasses.replace(demo_config.queues, audio_chunks=4, segments=1, transcripts=1, events=4)
+def test_feeding_waits_while_nobody_reads(
+    demo_config: PipelineConfig, demo_models: Models, queues: list[asyncio.Queue[Any]]
+) -> None:
+    """All queues fill up, each to its bound; through one without a bound the feeding would come to its end."""
+    tight = dataclasses.replace(demo_config.queues, audio_chunks=4, segments=1, transcripts=2, events=3)
     config = dataclasses.replace(demo_config, queues=tight)
 
     async def work() -> None:
         async with SpeechTranslator(config, demo_models) as translator:
-            samples = np.tile(read_wav(PHRASES), 4)
-            feeding = asyncio.create_task(translator.feed(samples))
-            # The stages fill their queues and then all wait for the reader.
-            while translator._inbox.qsize() < config.queues.audio_chunks or not translator._outbox.full():
-                await asyncio.sleep(0.01)
+            feeding = asyncio.create_task(translator.feed(np.tile(read_wav(PHRASES), 4)))
+            while not feeding.done() and not all(queue.full() for queue in queues):
+                await asyncio.sleep(0)
             assert not feeding.done()
-            assert translator.stats.audio_s < len(samples) / 16_000
+            assert sorted(queue.maxsize for queue in queues) == [1, 2, 3, 4]
             feeding.cancel()
 
     asyncio.run(work())
@@ -194,7 +196,7 @@ def test_cancelling_with_a_full_outbox_ends_the_reader_too(demo_config: Pipeline
         async with SpeechTranslator(config, demo_models) as translator:
             feeding = asyncio.create_task(translator.feed(read_wav(PHRASES)))
             while not translator._outbox.full():
-                await asyncio.sleep(0.01)
+                await asyncio.sleep(0)
             await translator.cancel()
             with pytest.raises(ValueError, match="after end"):
                 await asyncio.gather(feeding)

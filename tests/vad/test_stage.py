@@ -57,6 +57,17 @@ def test_the_last_word_is_delivered_when_the_input_ends_in_it() -> None:
     assert segment.start_sample + len(segment.samples) == end + 7
 
 
+def test_a_segment_knows_how_much_had_been_heard_when_it_was_cut() -> None:
+    """What waits for its decision was heard too: the delay that is reported is the reader's."""
+    stage = VadStage(VadConfig(), asyncio.Queue(), asyncio.Queue())
+    found = 0
+    for number, frame in enumerate(read_wav(PHRASES)[: 16_000 * 9].reshape(-1, 320), 1):
+        for segment in stage._push(frame):
+            assert segment.heard_sample == 320 * number
+            found += 1
+    assert found == 2
+
+
 def test_both_detectors_run_on_the_stages_one_thread_and_never_on_the_loops(monkeypatch: pytest.MonkeyPatch) -> None:
     ran_on: dict[str, set[threading.Thread]] = {}
     for kind, method in ((SileroVad, "push"), (WebRtcVad, "is_speech")):
