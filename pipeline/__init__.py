@@ -30,11 +30,12 @@ if TYPE_CHECKING:
         Resumed,
         Transcript,
     )
+    from pipeline.loading import Models, load_models
     from pipeline.nmt.load import load_translation_model
     from pipeline.nmt.model import MarianModel
     from pipeline.nmt.stage import NmtStage
     from pipeline.stats import PipelineStats
-    from pipeline.translator import Models, SpeechTranslator, load_models
+    from pipeline.translator import SpeechTranslator
 
 _HOMES = {
     "PipelineConfig": "config",
@@ -55,9 +56,9 @@ _HOMES = {
     "MarianModel": "nmt.model",
     "NmtStage": "nmt.stage",
     "PipelineStats": "stats",
-    "Models": "translator",
+    "Models": "loading",
     "SpeechTranslator": "translator",
-    "load_models": "translator",
+    "load_models": "loading",
     "load_translation_model": "nmt.load",
 }
 

@@ -14,10 +14,11 @@ from pipeline.cli import settle
 from pipeline.config import PipelineConfig
 from pipeline.controls import NoticeSink, controls, status_line, tell
 from pipeline.events import PipelineEvent
+from pipeline.loading import Models
 from pipeline.stats import PipelineStats
 from pipeline.subtitles.sink import SINK_FAILURES, FanOut, Sink
 from pipeline.subtitles.terminal import TerminalSink
-from pipeline.translator import Models, SpeechTranslator
+from pipeline.translator import SpeechTranslator
 from pipeline.worker import Worker
 
 # How often the terminal's status line is drawn.

@@ -24,7 +24,8 @@ class PipelineStats:
     """Audio that a live source holds because the stages are behind."""
     segments: int = 0
     joined: int = 0
-    """Segments recognised in one call with the one before, to catch up: they have no transcript of their own."""
+    """Segments recognised in one call with the one before, to catch up or as ``asr.join_ms`` says: they have no
+    transcript of their own."""
     shortened: int = 0
     """Segments cut sooner than configured, while behind."""
     narrowed: int = 0

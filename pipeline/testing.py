@@ -25,9 +25,10 @@ import numpy as np
 from pipeline.audio.recording import Recording
 from pipeline.config import PipelineConfig, load_config
 from pipeline.events import SAMPLE_RATE, PipelineEvent, Samples
+from pipeline.loading import Models, load_models
 from pipeline.resources import DEMO_SPEECH
 from pipeline.subtitles.cues import Cue, CueBuilder
-from pipeline.translator import Models, SpeechTranslator, load_models
+from pipeline.translator import SpeechTranslator
 
 E = TypeVar("E", bound=PipelineEvent)
 

@@ -41,8 +41,8 @@ from pipeline.subtitles.sink import Sink, close_all, write_all
 from pipeline.worker import Worker
 
 if TYPE_CHECKING:
+    from pipeline.loading import Models
     from pipeline.stats import PipelineStats
-    from pipeline.translator import Models
 
 
 def arguments() -> argparse.ArgumentParser:
@@ -129,7 +129,7 @@ async def translate_all(results: Sequence[Result], config: PipelineConfig, *, ov
 
 
 async def _loaded(config: PipelineConfig) -> Models:
-    from pipeline.translator import load_models
+    from pipeline.loading import load_models
 
     loader = Worker("model loading")
     try:

@@ -7,15 +7,13 @@ import contextlib
 import time
 from collections import deque
 from collections.abc import AsyncGenerator, Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from types import TracebackType
 from typing import cast
 
 import numpy as np
 
-from pipeline.asr.stage import AsrStage, Recognizer
-from pipeline.asr.whisper import WhisperRecognizer, find_recognizer
+from pipeline.asr.stage import AsrStage
 from pipeline.audio.source import CHUNK_SAMPLES, AudioSource, LiveSource
 from pipeline.config import PipelineConfig
 from pipeline.errors import PipelineError, StageError
@@ -32,40 +30,15 @@ from pipeline.events import (
     SpeechSegment,
     Transcript,
 )
-from pipeline.nmt.compiled import find_translation_model
-from pipeline.nmt.load import load_translation_model
-from pipeline.nmt.stage import NmtStage, TextTranslator
+from pipeline.loading import Models, load_models
+from pipeline.nmt.stage import NmtStage
 from pipeline.overload import LoadControl
 from pipeline.stats import PipelineStats
-from pipeline.vad.silero import load_silero
 from pipeline.vad.stage import VadStage
 from pipeline.worker import Worker
 
 # Notices that wait for a reader who has stopped reading; the newest are kept, and the counters have them all.
 _NOTICES = 256
-
-
-@dataclass(frozen=True)
-class Models:
-    """Loaded models. Several translators may share them."""
-
-    recognizer: Recognizer
-    translation: TextTranslator
-
-
-def load_models(config: PipelineConfig) -> Models:
-    """Fetch what is not in the cache, one model after the other, then load both at the same time; blocks.
-
-    Raises:
-        ModelError, DownloadError, UsageError: see the adapters.
-    """
-    if config.vad.detector != "webrtc":
-        load_silero()  # a few ms; every stream uses the same
-    speech, text = find_recognizer(config.asr), find_translation_model(config.nmt)
-    with ThreadPoolExecutor(2) as pool:
-        recognizer = pool.submit(WhisperRecognizer, config.asr, config.languages.source, speech)
-        translation = pool.submit(load_translation_model, config, text)
-        return Models(recognizer.result(), translation.result())
 
 
 @dataclass(frozen=True)
@@ -108,6 +81,7 @@ class SpeechTranslator:
         self._reporter: asyncio.Task[None] | None = None
         self._load = LoadControl(config.overload)
         self._notices: deque[Notice] = deque(maxlen=_NOTICES)
+        self._reader_waits = False
         self._ended = False
         self._feeding = asyncio.Lock()
 
@@ -193,7 +167,9 @@ class SpeechTranslator:
             StageError: a stage failed; what was produced before it has been yielded.
         """
         while True:
-            item = await self._outbox.get()
+            while self._notices:
+                yield self._notices.popleft()
+            item = await self._next()
             if isinstance(item, _Stopped | EndOfInput):
                 # Whoever reads on, or again, finds this. What has just been taken left room for it.
                 self._outbox.put_nowait(item if isinstance(item, _Stopped) else _Stopped(None))
@@ -201,17 +177,25 @@ class SpeechTranslator:
                 if item.error is not None:
                     raise item.error
                 return
+            while self._notices and isinstance(item, EndOfInput):  # which stays last
+                yield self._notices.popleft()
             yield item
             self.stats.delivered(item)
             self._observe()
             if isinstance(item, EndOfInput):
                 return
-            while self._notices:
-                yield self._notices.popleft()
+
+    async def _next(self) -> PipelineEvent | _Stopped:
+        self._reader_waits = True
+        try:
+            return await self._outbox.get()
+        finally:
+            self._reader_waits = False
 
     def take_ready(self) -> list[PipelineEvent]:
         """What is ready to be read, without waiting for more: for a reader that ends early and loses nothing."""
-        ready = [self._outbox.get_nowait() for _ in range(self._outbox.qsize())]
+        ready = [*self._notices, *(self._outbox.get_nowait() for _ in range(self._outbox.qsize()))]
+        self._notices.clear()
         return [item for item in ready if not isinstance(item, _Stopped)]
 
     async def run(self, source: AudioSource, *, paced: bool = False) -> AsyncGenerator[PipelineEvent, None]:
@@ -283,11 +267,11 @@ class SpeechTranslator:
         self._notify(notice)
 
     def _notify(self, notice: Notice) -> None:
-        """Hand a notice to the reader without waiting."""
-        if self._outbox.full():
-            self._notices.append(notice)
-        else:
+        """Hand a notice to the reader: at once to one that waits, else before the next event."""
+        if self._reader_waits and self._outbox.empty():
             self._outbox.put_nowait(notice)
+        else:
+            self._notices.append(notice)
 
     async def _put(self, item: Samples | EndOfInput) -> None:
         if self._stages is None:
@@ -311,13 +295,14 @@ class SpeechTranslator:
         queues = self.config.queues
         segments: asyncio.Queue[SpeechSegment | EndOfInput] = asyncio.Queue(queues.segments)
         transcripts: asyncio.Queue[Transcript | EndOfInput] = asyncio.Queue(queues.transcripts)
-        target = self.config.languages.target
+        stats, load = self.stats, self._load
+        target, join_ms = self.config.languages.target, self.config.asr.join_ms
         outbox = cast("asyncio.Queue[PipelineEvent]", self._outbox)  # which the reader's end of it widens
         try:
             stages = (
-                VadStage(self.config.vad, self._inbox, segments, self.stats, self._load),
-                AsrStage(models.recognizer, segments, transcripts, self.stats, self._load),
-                NmtStage(models.translation, transcripts, outbox, target=target, stats=self.stats, load=self._load),
+                VadStage(self.config.vad, self._inbox, segments, stats, load),
+                AsrStage(models.recognizer, segments, transcripts, stats, load, lambda: 0 if self.live else join_ms),
+                NmtStage(models.translation, transcripts, outbox, target=target, stats=stats, load=load),
             )
             async with asyncio.TaskGroup() as group:
                 for stage in stages:

@@ -113,6 +113,28 @@ def test_instances_share_loaded_models_and_do_not_mix(
     assert asyncio.run(together()) == expected
 
 
+def test_a_client_that_does_not_read_holds_up_no_other(
+    demo_config: PipelineConfig, demo_models: Models, queues: list[asyncio.Queue[typing.Any]]
+) -> None:
+    tight = dataclasses.replace(demo_config.queues, audio_chunks=1, segments=1, transcripts=1, events=1)
+    samples = read_wav(PHRASES)
+
+    async def work() -> list[PipelineEvent]:
+        expected = await translated(demo_config, demo_models, samples)
+        queues.clear()
+        config = dataclasses.replace(demo_config, queues=tight)
+        async with SpeechTranslator(config, demo_models) as stuck, asyncio.TaskGroup() as group:
+            feeding = group.create_task(stuck.feed(np.tile(samples, 2)))
+            while not all(queue.full() for queue in queues):
+                await asyncio.sleep(0)
+            assert await translated(demo_config, demo_models, samples) == expected
+            assert not feeding.done()
+            feeding.cancel()
+        return expected
+
+    assert isinstance(asyncio.run(work())[-1], EndOfInput)
+
+
 def test_a_task_group_whose_other_task_fails_ends_the_translation_and_leaves_nothing(
     demo_config: PipelineConfig, demo_models: Models
 ) -> None:

@@ -33,6 +33,7 @@ def test_kill_9_at_a_random_moment(seed: int, tmp_path: Path) -> None:
             break
     process.send_signal(signal.SIGKILL)
     shown = process.communicate()[0].decode()
+    assert process.returncode == -signal.SIGKILL, "it had ended before"
     for line in outputs["jsonl"].read_text("utf-8").splitlines():
         json.loads(line)
     cues = ["".join(cue.content.split()) for cue in srt.parse(outputs["srt"].read_text("utf-8"))]

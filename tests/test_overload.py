@@ -134,6 +134,46 @@ def test_catching_up_what_waits_is_recognised_together_and_the_end_is_not_lost(d
     assert stats.joined == 2
 
 
+@pytest.mark.parametrize("room", [0, 1], ids=["all there", "one at a time"])
+def test_a_recording_is_recognised_in_long_stretches_however_it_comes(room: int, demo_config: PipelineConfig) -> None:
+    """What belongs together does not depend on which stage is faster."""
+    recognizer, stats = Recording(demo_config), PipelineStats()
+    inbox: asyncio.Queue[SpeechSegment | EndOfInput] = asyncio.Queue(room)
+    outbox: asyncio.Queue[Transcript | EndOfInput] = asyncio.Queue()
+
+    async def work() -> list[object]:
+        stage = AsrStage(recognizer, inbox, outbox, stats, join_ms=lambda: 9_000)  # type: ignore[arg-type]
+        running = asyncio.create_task(stage.run())
+        for number, start_s in enumerate((0.0, 3.0, 6.0, 9.0, 60.0)):
+            await inbox.put(segment(number, start_s, 2.5))
+        await inbox.put(EndOfInput(63.0))
+        await running
+        return [outbox.get_nowait() for _ in range(outbox.qsize())]
+
+    items = asyncio.run(work())
+    assert recognizer.calls == [(0, 8.5, None), (3, 11.5, None), (4, 62.5, None)]
+    assert [item.segment_id for item in items[:-1] if isinstance(item, Transcript)] == [0, 3, 4]
+    assert items[-1] == EndOfInput(63.0)
+    assert stats.joined == 2
+
+
+@pytest.mark.parametrize("live", [False, True])
+def test_only_what_is_not_live_is_waited_for(live: bool, demo_config: PipelineConfig, demo_models: Models) -> None:
+    config = dataclasses.replace(demo_config, asr=dataclasses.replace(demo_config.asr, join_ms=12_000))
+
+    async def work() -> PipelineStats:
+        async with SpeechTranslator(config, demo_models, live=live) as translator:
+            feeding = asyncio.create_task(translator.feed(read_wav(PHRASES)))
+            feeding.add_done_callback(lambda _: asyncio.ensure_future(translator.end()))
+            async for _ in translator.events():
+                pass
+            return translator.stats
+
+    stats = asyncio.run(work())
+    assert stats.segments == 6
+    assert (stats.joined > 0) == (not live)
+
+
 def test_a_translation_with_fewer_beams_is_that_of_a_smaller_search_and_is_not_kept() -> None:
     wide, narrow = MarianModel.load(TINY, beams=4), MarianModel.load(TINY, beams=1)
     said = Transcript(0, 0.0, 1.0, "Where is the bank near the old station?", "en")

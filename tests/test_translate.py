@@ -82,7 +82,8 @@ def translated(
             return replace(demo_models, recognizer=counting, translation=counting)
 
         monkeypatch.setattr(translate, "_loaded", loaded)
-        status = translate.run([*map(str, arguments), "--config", "demo"])
+        config = () if "--config" in arguments else ("--config", "demo")
+        status = translate.run([*map(str, arguments), *config])
         printed = capsys.readouterr()
         return status, printed.out + printed.err, counting
 
@@ -145,6 +146,18 @@ def test_a_run_goes_on_where_the_one_before_failed(
     # Nothing that was finished is done again.
     assert second.segments == COUNT - transcripts
     assert second.tokens == sum(b'"type": "delta"' in line for line in whole[".jsonl"].splitlines()) - tokens
+
+
+def test_speech_recognised_in_long_stretches_goes_on_as_well(translated: Any, tmp_path: Path) -> None:
+    (tmp_path / "joined.toml").write_text("asr.join_ms = 12000")
+    arguments = (PHRASES, "--format", KINDS, "--config", tmp_path / "joined.toml", "--output-dir")
+    status, said, first = translated(*arguments, tmp_path / "whole")
+    assert status == 0, said
+    assert 2 <= first.segments < COUNT
+    assert translated(*arguments, tmp_path / "cut", fail_at_segment=1)[0] == 1
+    status, said, second = translated(*arguments, tmp_path / "cut")
+    assert (status, second.segments) == (0, first.segments - 1), said
+    assert files(tmp_path / "cut") == files(tmp_path / "whole")
 
 
 def test_subtitles_that_are_there_are_left_alone_and_said(
@@ -210,6 +223,7 @@ def test_a_failure_does_not_keep_others_from_their_subtitles(translated: Any, tm
     assert status == 1
     rows = [line for line in said.splitlines() if ".wav" in line and "error" not in line]
     assert re.findall(r"\b(done|failed)\b", "".join(rows)) == ["failed", "done", "done"]
+    assert re.search(r"phrases\.wav .*23 s of 23 s, [\d.]+ times real time", said)
     assert re.search(r"silent\.wav +1 s +0 ", rows[1])
     assert re.search(rf"phrases\.wav +{len(read_wav(PHRASES)) / 16_000:.0f} s +{COUNT} ", rows[2])
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["phrases.srt", "silent.srt"]

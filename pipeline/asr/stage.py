@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from functools import partial
 from typing import Protocol
 
@@ -25,8 +26,8 @@ class Recognizer(Protocol):
 class AsrStage:
     """Puts one transcript a segment on ``outbox``, rejected ones included.
 
-    While ``load`` asks for it, segments that wait and follow each other are recognised in one call: their transcript has
-    the first one's id.
+    Segments that follow each other are recognised in one call: those that wait while ``load`` asks for it, and up to
+    ``join_ms()`` also those that are still to come. Their transcript has the first one's id.
     """
 
     name = "ASR"
@@ -38,10 +39,11 @@ class AsrStage:
         outbox: asyncio.Queue[Transcript | EndOfInput],
         stats: PipelineStats | None = None,
         load: LoadControl | None = None,
+        join_ms: Callable[[], int] = lambda: 0,
     ) -> None:
         self.recognizer, self.inbox, self.outbox = recognizer, inbox, outbox
         self.stats = stats or PipelineStats()
-        self._load = load
+        self._load, self._join_ms = load, join_ms
         self._next: SpeechSegment | EndOfInput | None = None
 
     async def run(self) -> None:
@@ -58,11 +60,12 @@ class AsrStage:
             worker.close()
 
     async def _take(self) -> SpeechSegment | EndOfInput:
-        """The next work: a segment, joined with those behind it where the load asks for that."""
+        """The next work: a segment, joined with those behind it where that is asked for."""
         item, self._next = self._next or await self.inbox.get(), None
-        limit_ms = self._load.measures.join_ms if self._load is not None else 0
-        while limit_ms and isinstance(item, SpeechSegment) and not self.inbox.empty():
-            following = self.inbox.get_nowait()
+        wait_ms = self._join_ms()
+        limit_ms = wait_ms or (self._load.measures.join_ms if self._load is not None else 0)
+        while limit_ms and isinstance(item, SpeechSegment) and (wait_ms or not self.inbox.empty()):
+            following = await self.inbox.get()
             if isinstance(following, EndOfInput) or not joins(item, following, limit_ms):
                 self._next = following
                 break

@@ -33,7 +33,7 @@ from pipeline.subtitles.sink import write_all
 from pipeline.worker import Worker
 
 if TYPE_CHECKING:
-    from pipeline.translator import Models
+    from pipeline.loading import Models
 
 MEMORY_MB_AN_HOUR = 1.0
 # In a short run the allocator's pools still grow by less than this, whatever the slope; in eight hours the slope decides.

@@ -11,6 +11,7 @@ import dataclasses
 import json
 import statistics
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -54,16 +55,16 @@ def run(options: argparse.Namespace) -> int:
     for path in options.audio:
         Recording(path).close()
     references = [read_reference(path, unit) for path in options.reference] or [[] for _ in options.audio]
-    log = open_latency_log(options.latency_log, unit) if options.latency_log else None
-    try:
+    with ExitStack() as stack:
+        log = open_latency_log(options.latency_log, unit) if options.latency_log else None
+        if log:
+            stack.callback(log.close)
         plot = BlockFile(options.plot) if options.plot else None
+        if plot:
+            stack.callback(plot.close)
         runs = asyncio.run(_play_all(options.audio, references, config, log))
         if plot:
             plot.append(_drawn(runs[0]))
-            plot.close()
-    finally:
-        if log:
-            log.close()
     print(json.dumps([_record(run) for run in runs], ensure_ascii=False, indent=1) if options.json else _text(runs))
     return 0
 

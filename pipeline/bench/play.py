@@ -20,7 +20,7 @@ from pipeline.latency.metrics import Reference, Scores, mean_scores, normalized_
 from pipeline.worker import Worker
 
 if TYPE_CHECKING:
-    from pipeline.translator import Models
+    from pipeline.loading import Models
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class LiveRun:
 
 async def loaded(config: PipelineConfig) -> Models:
     """The models, as a program that runs for long holds them."""
-    from pipeline.translator import load_models
+    from pipeline.loading import load_models
 
     loader = Worker("model loading")
     try:

@@ -12,7 +12,7 @@ import pytest
 from pipeline.bench.__main__ import arguments, run
 from pipeline.bench.stopwatch import SegmentTimes, Span
 from pipeline.bench.timeline import timeline
-from pipeline.errors import UsageError
+from pipeline.errors import ModelError, UsageError
 from tests.conftest import EXAMPLES, PHRASE_SECONDS
 
 TRAVEL = str(EXAMPLES / "travel.wav")
@@ -92,9 +92,16 @@ def test_a_mistake_is_said_before_a_model_is_loaded(
     options: list[str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.delattr("pipeline.translator.load_models")
+    monkeypatch.delattr("pipeline.loading.load_models")
     with pytest.raises(UsageError, match=message):
         run([*options, "--config", "demo"])
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_run_that_fails_leaves_no_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ModelError, match="no such model directory"):
+        run(["live", TRAVEL, "--config", "demo", "--nmt", "./none", "--plot", "a.svg", "--latency-log", "a.log"])
     assert list(tmp_path.iterdir()) == []
 
 
