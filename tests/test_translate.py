@@ -231,9 +231,13 @@ def test_a_failure_does_not_keep_others_from_their_subtitles(translated: Any, tm
     assert (tmp_path / "out" / "silent.srt").read_text() == ""
 
 
-def test_the_summary_says_what_became_of_each_recording_and_how_fast(tmp_path: Path) -> None:
+def test_the_summary_says_what_became_of_each_recording_and_how_fast(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("talk.srt").touch()
     jobs = [Job(Path(f"{name}.wav"), {}, Path("journal")) for name in ("talk", "[b]bad", "later")]
-    done = translate.Result(jobs[0], "done", False, 60.0, 12.0, 7, {"srt": Path("out/talk.srt")})
+    done = translate.Result(jobs[0], "done", False, 60.0, 12.0, 7, {"srt": Path("talk.srt"), "vtt": Path("none.vtt")})
     shown = io.StringIO()
     Console(file=shown, width=200).print(
         translate.summary([done, translate.Result(jobs[1], "failed", True), translate.Result(jobs[2])])
@@ -242,7 +246,7 @@ def test_the_summary_says_what_became_of_each_recording_and_how_fast(tmp_path: P
     assert lines == [
         ["recording", "audio", "sentences", "times", "real", "time", "outcome"],
         ["talk.wav", "60", "s", "7", "5.0", "done"],
-        ["out/talk.srt"],
+        ["talk.srt"],
         ["[b]bad.wav", "failed"],
         ["later.wav", "not", "begun"],
     ]
