@@ -21,11 +21,11 @@ from pipeline.audio.recording import Recording
 from pipeline.audio.source import AudioSource
 from pipeline.audio.spool import Spooled
 from pipeline.cli import STARTED, importing, main_program, some_text, standard_input
-from pipeline.config import PipelineConfig, load_config, with_overrides
 from pipeline.controls import tell
 from pipeline.errors import UsageError
 from pipeline.latency.emissions import unit_of
 from pipeline.latency.log import LatencyLog, open_latency_log
+from pipeline.options import add_bilingual_argument, add_model_arguments, configured
 from pipeline.subtitles.files import FORMATS, open_sinks, sink_makers
 from pipeline.subtitles.sink import Sink, close_all
 from pipeline.subtitles.terminal import TerminalSink
@@ -55,39 +55,6 @@ def arguments() -> argparse.ArgumentParser:
     )
     add_bilingual_argument(parser)
     return parser
-
-
-def add_model_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options that choose configuration, languages and models."""
-    parser.add_argument(
-        "--config",
-        type=some_text,
-        default="en-zh",
-        metavar="NAME|FILE",
-        help="demo, en-zh (default), zh-en, or a TOML file",
-    )
-    parser.add_argument("--source", type=some_text, metavar="L", help="language spoken, such as en")
-    parser.add_argument("--target", type=some_text, metavar="L", help="language of the subtitles, such as zh")
-    parser.add_argument(
-        "--asr", type=some_text, metavar="M", help="speech model: a directory, a Whisper size, or a hub id"
-    )
-    parser.add_argument("--nmt", type=some_text, metavar="M", help="translation model: a directory or a hub id")
-
-
-def add_bilingual_argument(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--bilingual", action="store_true", help="subtitle files show the source with its translation")
-
-
-def configured(options: argparse.Namespace) -> PipelineConfig:
-    """The configuration that the options of ``add_model_arguments`` and ``add_bilingual_argument`` ask for."""
-    return with_overrides(
-        load_config(options.config),
-        source=options.source,
-        target=options.target,
-        asr=options.asr,
-        nmt=options.nmt,
-        bilingual=getattr(options, "bilingual", False),
-    )
 
 
 def open_source(options: argparse.Namespace) -> AudioSource:

@@ -34,7 +34,7 @@ from pipeline.config import PipelineConfig
 from pipeline.errors import PipelineError, UsageError
 from pipeline.events import EndOfInput, Transcript
 from pipeline.journal import JournalSink, KnownSpeech, KnownTranslation, header
-from pipeline.live import add_bilingual_argument, add_model_arguments, configured
+from pipeline.options import add_bilingual_argument, add_model_arguments, configured
 from pipeline.recordings import Begin, Job, begin, plan
 from pipeline.subtitles.files import FORMATS, open_sinks, sink_makers
 from pipeline.subtitles.sink import Sink, close_all, write_all

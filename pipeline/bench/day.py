@@ -27,7 +27,7 @@ from pipeline.errors import UsageError
 from pipeline.events import EndOfInput, Samples, Transcript
 from pipeline.latency.emissions import unit_of
 from pipeline.latency.log import open_latency_log
-from pipeline.live import add_model_arguments, configured
+from pipeline.options import add_model_arguments, configured
 from pipeline.subtitles.files import FORMATS, open_sinks, sink_makers
 from pipeline.subtitles.sink import write_all
 from pipeline.worker import Worker

@@ -82,7 +82,6 @@ class DaySource:
     overflows: int = 0
     scenes: deque[Scene] = field(default_factory=deque)
     """The newest last; who follows the day takes them off."""
-    read_samples: int = 0
 
     def __post_init__(self) -> None:
         self.duration_s = self.hours * 3600
@@ -90,9 +89,7 @@ class DaySource:
         self._closed = False
 
     def read(self) -> Samples | None:
-        chunk = None if self._closed else next(self._chunks, None)
-        self.read_samples += 0 if chunk is None else len(chunk)
-        return chunk
+        return None if self._closed else next(self._chunks, None)
 
     def close(self) -> None:
         self._closed = True

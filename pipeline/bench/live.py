@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.audio.recording import Recording
-from pipeline.bench.play import LiveRun, loaded, play
+from pipeline.bench.play import PlayedRun, loaded, play
 from pipeline.bench.probe import LATE_MS, LoopTimes
 from pipeline.bench.reference import read_reference
 from pipeline.bench.timeline import timeline
@@ -25,7 +25,7 @@ from pipeline.errors import UsageError
 from pipeline.latency.emissions import unit_of
 from pipeline.latency.log import LatencyLog, open_latency_log
 from pipeline.latency.metrics import Reference
-from pipeline.live import add_model_arguments, configured
+from pipeline.options import add_model_arguments, configured
 from pipeline.subtitles.sink import BlockFile
 
 
@@ -71,7 +71,7 @@ def run(options: argparse.Namespace) -> int:
 
 async def _play_all(
     paths: list[Path], references: list[list[Reference]], config: PipelineConfig, log: LatencyLog | None
-) -> list[LiveRun]:
+) -> list[PlayedRun]:
     models = await loaded(config)
     runs = []
     for path, reference in zip(paths, references, strict=True):
@@ -80,23 +80,23 @@ async def _play_all(
     return runs
 
 
-def _drawn(run: LiveRun) -> str:
+def _drawn(run: PlayedRun) -> str:
     end_s = max([run.duration_s, *run.shown_s])
     return timeline(Path(run.recording).name, run.segments, run.spans, run.shown_s, end_s)
 
 
-def _record(run: LiveRun) -> dict[str, Any]:
+def _record(run: PlayedRun) -> dict[str, Any]:
     record = dataclasses.asdict(run) | {"real_time_factor": run.real_time_factor}
     # The voice activity detection works ten times a second; its sum says enough.
     record["spans"] = {stage: spans for stage, spans in run.spans.items() if stage != "vad"}
     return record
 
 
-def _text(runs: list[LiveRun]) -> str:
+def _text(runs: list[PlayedRun]) -> str:
     return "\n\n".join("\n".join([*_segments(run), *_totals(run)]) for run in runs)
 
 
-def _segments(run: LiveRun) -> list[str]:
+def _segments(run: PlayedRun) -> list[str]:
     """A line a segment; all delays count from the end of its speech."""
     lines = [
         f"{run.recording}: {run.duration_s:.1f} s; seconds after the end of speech",
@@ -115,7 +115,7 @@ def _segments(run: LiveRun) -> list[str]:
     return lines
 
 
-def _totals(run: LiveRun) -> list[str]:
+def _totals(run: PlayedRun) -> list[str]:
     def median(values: list[float]) -> str:
         return f"{statistics.median(values):.2f} s (longest {max(values):.2f})" if values else "none"
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class LiveRun:
+class PlayedRun:
     """What was measured. Times in seconds where the name says no other unit."""
 
     recording: str
@@ -69,7 +69,7 @@ async def loaded(config: PipelineConfig) -> Models:
 
 async def play(
     path: Path, config: PipelineConfig, models: Models, references: list[Reference], log: LatencyLog | None = None
-) -> LiveRun:
+) -> PlayedRun:
     """Play one recording; ``references`` may be empty.
 
     Raises:
@@ -105,7 +105,7 @@ async def play(
         writer.close()
         writer.join(1.0)
     emissions = text.emissions()
-    return LiveRun(
+    return PlayedRun(
         recording=str(path),
         duration_s=stopwatch.audio_s,
         unit=unit,

@@ -62,11 +62,6 @@ def layout(
     return _Breaker(pieces, limit, rules.max_lines, widest or _NEVER).cheapest(cues)
 
 
-def cue_count(text: str, rules: SubtitleRules) -> int:
-    """How many subtitles normalized ``text`` needs."""
-    return len(layout(text, rules))
-
-
 def _pieces(text: str, limit: int, seams: Collection[int]) -> list[_Piece]:
     pieces: list[_Piece] = []
     at, cjk = 0, is_cjk(text)

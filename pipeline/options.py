@@ -1,0 +1,41 @@
+"""The options that commands share: which configuration, languages and models, and whether subtitles are bilingual."""
+
+from __future__ import annotations
+
+import argparse
+
+from pipeline.cli import some_text
+from pipeline.config import PipelineConfig, load_config, with_overrides
+
+
+def add_model_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options that choose configuration, languages and models."""
+    parser.add_argument(
+        "--config",
+        type=some_text,
+        default="en-zh",
+        metavar="NAME|FILE",
+        help="demo, en-zh (default), zh-en, or a TOML file",
+    )
+    parser.add_argument("--source", type=some_text, metavar="L", help="language spoken, such as en")
+    parser.add_argument("--target", type=some_text, metavar="L", help="language of the subtitles, such as zh")
+    parser.add_argument(
+        "--asr", type=some_text, metavar="M", help="speech model: a directory, a Whisper size, or a hub id"
+    )
+    parser.add_argument("--nmt", type=some_text, metavar="M", help="translation model: a directory or a hub id")
+
+
+def add_bilingual_argument(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--bilingual", action="store_true", help="subtitle files show the source with its translation")
+
+
+def configured(options: argparse.Namespace) -> PipelineConfig:
+    """The configuration that the options of ``add_model_arguments`` and ``add_bilingual_argument`` ask for."""
+    return with_overrides(
+        load_config(options.config),
+        source=options.source,
+        target=options.target,
+        asr=options.asr,
+        nmt=options.nmt,
+        bilingual=getattr(options, "bilingual", False),
+    )
