@@ -99,6 +99,9 @@ def main_program(run: Callable[[list[str]], int]) -> NoReturn:
             stream.reconfigure(encoding="utf-8", errors="replace")
     try:
         _raised_interrupts()
+        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # else SIGTERM would be ignored, too
+            # A plain kill ends a run as Ctrl-C does: results are told, the terminal gets its cursor back.
+            signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
         _in_a_folder()
         status = run(sys.argv[1:])
         quiet_interrupts()

@@ -348,10 +348,13 @@ def first_cue_written(process: subprocess.Popen[bytes], folder: Path) -> None:
         time.sleep(0.01)
 
 
-def test_an_interrupt_keeps_what_is_done_and_says_how_to_go_on(tmp_path: Path, whole: dict[str, bytes]) -> None:
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_keeps_what_is_done_and_says_how_to_go_on(
+    tmp_path: Path, whole: dict[str, bytes], sent: signal.Signals
+) -> None:
     process = started(tmp_path)
     first_cue_written(process, tmp_path)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(sent)
     out, error = process.communicate(timeout=60)
     assert process.returncode == 130, error.decode()
     assert "Traceback" not in error.decode()
