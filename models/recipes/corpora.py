@@ -12,7 +12,7 @@ from heldout import SENTENCES
 from phrasebook import corpus, draws
 from tatoeba import Pair, read_pairs, split
 
-PHRASES = 6_000
+PHRASES = 20_000
 TEST_PHRASES = 300
 LONGEST = 10  # words of a sentence that the recogniser learns
 _SPEAKABLE = re.compile(r"[A-Za-z][A-Za-z ,.'?!-]*")

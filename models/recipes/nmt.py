@@ -1,6 +1,6 @@
 """Train one of the demo's translators, a small Marian, and export it to ONNX.
 
-    python models/recipes/nmt.py en-zh --pairs cmn.txt --work /tmp/nmt-en-zh [--steps 6000] [--workers 2]
+    python models/recipes/nmt.py en-zh --pairs cmn.txt --work /tmp/nmt-en-zh [--steps 9000] [--workers 2]
 
 ``cmn.txt`` is the English–Mandarin selection of Tatoeba (manythings.org/anki, CC BY 2.0 FR): English, Chinese and
 attribution separated by tabs. Every stage saves under --work; a stopped run goes on from its last checkpoint.
@@ -53,8 +53,8 @@ def main() -> None:
     parser.add_argument("--pairs", type=Path, required=True)
     parser.add_argument("--work", type=Path, required=True)
     parser.add_argument("--out", type=Path, help="default: models/demo/nmt-DIRECTION")
-    parser.add_argument("--steps", type=int, default=4500)
-    parser.add_argument("--batch", type=int, default=1400, help="padded tokens a worker a step")
+    parser.add_argument("--steps", type=int, default=9000)
+    parser.add_argument("--batch", type=int, default=1000, help="padded tokens a worker a step")
     parser.add_argument("--workers", type=int, default=2, help="processes that train; 1 on a GPU")
     parser.add_argument("--device", default="cpu", help="cpu or cuda")
     parser.add_argument("--seed", type=int, default=1)

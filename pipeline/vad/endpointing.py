@@ -74,10 +74,6 @@ class Endpointer:
         self._position = 0  # samples seen
         self._next_id = 0
 
-    @property
-    def in_speech(self) -> bool:
-        return self._in_speech
-
     def limit(self, max_segment_ms: int | None) -> None:
         """Cut at this length, where it is less than the configured one, until told otherwise; None ends that."""
         options = self.options
