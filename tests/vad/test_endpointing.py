@@ -177,4 +177,3 @@ def test_a_day_of_silence_holds_no_more_than_a_minute() -> None:
     for i in range(20_000):
         endpointer.push(frame(i), False)
     assert len(endpointer._waiting) == 35
-    assert not endpointer.in_speech
