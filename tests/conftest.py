@@ -22,6 +22,7 @@ from pipeline.nmt.compiler.build import compile_model
 ROOT = Path(__file__).resolve().parents[1]
 EXAMPLES = ROOT / "examples" / "audio"
 PHRASES = ROOT / "tests" / "audio" / "phrases.wav"
+SHIPPED_TRANSLATORS = {f"demo-{pair}": ROOT / "models" / "demo" / f"nmt-{pair}" for pair in ("en-zh", "zh-en")}
 PHRASE_SECONDS = 5.5
 FIXTURES = ROOT / "tests" / "fixtures"
 TINY = FIXTURES / "tiny-marian"

@@ -30,12 +30,11 @@ from speech import Clip, load_speech, make_speech, music, noise, room
 from tatoeba import nearest, spoken
 from voices import SAMPLE_RATE, TRAINING_VOICES, UNSEEN_VOICES, random_voice, require_voices, unseen_voice
 
-from pipeline import SpeechTranslator, load_config
+from pipeline import Models, SpeechTranslator, load_config
 from pipeline.asr.whisper import WhisperRecognizer
 from pipeline.audio.recording import Recording
 from pipeline.events import Delta, SpeechSegment, Transcript
 from pipeline.nmt.model import MarianModel
-from pipeline.translator import Models
 
 NAMES = {"en": "English", "zh": "Chinese"}
 PARTS = ("asr-en", "nmt-en-zh", "nmt-zh-en", "chain")

@@ -11,11 +11,10 @@ import sentencepiece
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline import load_config
 from pipeline.errors import ModelError, UsageError
 from pipeline.nmt.model import MarianModel
 from pipeline.nmt.tokenizer import IncrementalDetokenizer, MarianTokenizer
-from tests.conftest import FIXTURES, SETTINGS, TINY, golden
+from tests.conftest import FIXTURES, SETTINGS, SHIPPED_TRANSLATORS, TINY, golden
 
 
 @pytest.fixture(scope="module")
@@ -28,11 +27,11 @@ def test_ids_equal_those_of_transformers(tokenizer: MarianTokenizer) -> None:
         assert tokenizer.encode(row["source"]) == row["source_ids"]
 
 
-@pytest.mark.parametrize("name", ["tiny-marian", "demo"])
-def test_a_thousand_varied_lines_give_the_ids_of_transformers(name: str) -> None:
+@pytest.mark.parametrize(("name", "folder"), [("tiny-marian", TINY), *SHIPPED_TRANSLATORS.items()])
+def test_a_thousand_varied_lines_give_the_ids_of_transformers(name: str, folder: Path) -> None:
     lines = json.loads((FIXTURES / f"tokens-{name}.json").read_text())
     assert len(lines) >= 1000
-    tokenizer = MarianTokenizer.load(TINY if name == "tiny-marian" else Path(load_config("demo").nmt.model))
+    tokenizer = MarianTokenizer.load(folder)
     wrong = [(line, tokenizer.encode(line), ids) for line, ids in lines if tokenizer.encode(line) != ids]
     assert wrong == []
 
