@@ -108,7 +108,7 @@ def test_own_decoder_makes_as_many_tokens_as_asked_for() -> None:
     from pipeline.bench.comparison.engines import open_engine
 
     engine = open_engine(Candidate("demo", "pipeline", str(ROOT / "models" / "demo" / "nmt-en-zh"), 0), 1)
-    row = golden("demo")[0]
+    row = golden("demo-en-zh")[0]
     assert engine.translate(row["source_ids"], 256) == row["target_ids"][:-1]
     natural = len(row["target_ids"])
     assert [len(engine.decode(row["source_ids"], tokens)) for tokens in (1, natural + 4)] == [1, natural + 4]
