@@ -124,7 +124,7 @@ def main_program(run: Callable[[list[str]], int]) -> NoReturn:
             if stream is not None:  # closed by whoever started us
                 stream.flush()
         except OSError as error:
-            if error.errno in _DISK_FAILURES:
+            if status == 0 and error.errno in _DISK_FAILURES:  # else it has been told, or something worse has
                 report(_unwritten(error))
             status = status or 1
     # Worker threads may be inside a model call that cannot be interrupted: do not wait for them.

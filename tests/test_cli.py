@@ -384,6 +384,9 @@ def test_output_onto_a_full_disk_is_a_failure_of_one_line(arguments: tuple[str |
         done = subprocess.run(
             command(*map(str, arguments)),
             cwd=tmp_path,
+            env={
+                key: value for key, value in os.environ.items() if key != "PYTHONUNBUFFERED"
+            },  # fails once more at its end
             input=b"Yes.\n",
             stdout=full,
             stderr=subprocess.PIPE,
