@@ -122,7 +122,7 @@ def test_the_shipped_models_say_what_transformers_says_but_for_their_eight_bits(
         ids = [[token.id for token in search(model.decoder, row["source_ids"], options)] for row in rows]
         same = sum(found == row[key] for found, row in zip(ids, rows, strict=True))
         print(f"beams {beams}: {same} of {len(rows)} sentences as in fp32")
-        assert same >= 0.9 * len(rows)
+        assert same >= len(rows) - 4
 
 
 @pytest.mark.parametrize("layout", sorted(LAYOUTS))
