@@ -95,7 +95,7 @@ def noise(rng: np.random.Generator, count: int) -> np.ndarray:
         t = np.arange(count) / SAMPLE_RATE
         wave = sum(rng.random() * np.sin(2 * np.pi * f * t) for f in rng.uniform(50, 2000, size=4))
     else:
-        spectrum = np.fft.rfft(rng.standard_normal(fast_length(count)))
+        spectrum = np.fft.rfft(rng.standard_normal(fast_length(count), dtype=np.float32))
         spectrum /= np.arange(1, len(spectrum) + 1) ** rng.uniform(0, 0.8)
         wave = np.fft.irfft(spectrum)[:count]
     return wave / max(1e-9, float(np.sqrt(np.mean(np.square(wave)))))
