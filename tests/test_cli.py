@@ -16,7 +16,17 @@ import webvtt
 
 from pipeline import MarianModel, load_config
 from pipeline.config import with_overrides
-from tests.conftest import EXAMPLES, PHRASES, SETTINGS, TINY, golden, make_model_dir, read_wav, spoken_texts
+from tests.conftest import (
+    EXAMPLES,
+    PHRASES,
+    SETTINGS,
+    TINY,
+    golden,
+    make_model_dir,
+    read_wav,
+    shown_texts,
+    spoken_texts,
+)
 
 TRAVEL = str(EXAMPLES / "travel.wav")
 
@@ -78,7 +88,7 @@ def test_live_writes_three_files_that_agree(tmp_path: Path) -> None:
 def test_raw_pcm_on_standard_input(tmp_path: Path) -> None:
     done = run("live", "-", "--config", "demo", "--srt", tmp_path / "out.srt", stdin=read_wav(PHRASES).tobytes())
     assert done.returncode == 0, done.stderr.decode()
-    assert len(list(srt.parse((tmp_path / "out.srt").read_text("utf-8")))) == len(spoken_texts()["phrases"])
+    assert len(list(srt.parse((tmp_path / "out.srt").read_text("utf-8")))) == len(shown_texts("phrases"))
 
 
 def test_translate_many_recordings(tmp_path: Path) -> None:

@@ -188,9 +188,9 @@ class Held:
     def __init__(self, models: Models) -> None:
         self.recognizer, self.config, self.go = models.recognizer, models.recognizer.config, threading.Event()
 
-    def transcribe(self, segment: SpeechSegment) -> Transcript:
+    def transcribe(self, segment: SpeechSegment, beam_size: int | None = None) -> Transcript:
         self.go.wait()
-        return self.recognizer.transcribe(segment)
+        return self.recognizer.transcribe(segment, beam_size)
 
 
 def test_behind_a_live_source_the_run_says_so_catches_up_and_loses_nothing(

@@ -195,7 +195,8 @@ def recogniser(directory: Path, speech: Path, human: Path | None = None) -> None
             "from scratch and converted to CTranslate2 int8 for faster-whisper. It makes the demo work without a "
             f"download. {facts['domain']}",
             "Trained on": facts["trained_on"],
-            "Measured": "Through faster-whisper as the demo is configured, greedy, the shipped int8 files. "
+            "Measured": f"Through faster-whisper as the demo is configured (beams: {recognizer.config.beam_size}), the shipped int8 "
+            "files. "
             f"{facts['held_out']}\n\n"
             + table(header, rows)
             + f"\n\nOn one core it loads in {load_s:.2f} s and takes {took / lasted:.2f} of the audio's time (processor time).\n\n"
@@ -204,7 +205,8 @@ def recogniser(directory: Path, speech: Path, human: Path | None = None) -> None
             + f"\n\nWith timestamps, {split} of {windows} windows of two sentences came back as two segments, whose times were off "
             f"by {error_s:.2f} s (median). Windows whose no-speech probability is above {SILENT}:\n\n"
             + table(("of", "called silent"), silent),
-            "Limits": "Human speech is out of its domain: what it writes then is mostly wrong. It writes numbers as words, and "
+            "Limits": "Human speech is out of its domain: what it writes then is mostly wrong. Voices unlike those of the training, "
+            "noise and rare words are heard worse; numbers that sound alike (fifteen, fifty) are confused. It writes numbers as words, and "
             f"knows no other language. {facts.get('limits', '')}".rstrip(),
             "Licence": "Apache-2.0.",
         },
