@@ -284,12 +284,12 @@ def train(work: Path, options: argparse.Namespace) -> None:
 
 def facts_of(options: argparse.Namespace) -> dict[str, Any]:
     """What the card tells of the training, and the test sentences that weights it began with had been trained on."""
-    sentences = len(load_speech(options.work / "speech", "train"))
+    texts = [clip.text for clip in load_speech(options.work / "speech", "train")]
     steps = torch.load(options.work / "checkpoint.pt", weights_only=True, map_location="cpu")["step"]
     facts: dict[str, Any] = {
         "domain": "It knows everyday sentences of up to ten words and the phrasebook of "
         "`models/recipes/phrasebook.py` (travel, times, prices, meetings).",
-        "trained_on": f"{sentences:,} sentences: the English side of {ATTRIBUTION}, and the phrasebook; spoken by "
+        "trained_on": f"{len(texts):,} recordings of {len(set(texts)):,} sentences: the English side of {ATTRIBUTION}, and the phrasebook; spoken by "
         f"synthetic voices: {LICENCES}. Speed, pitch, level, noise, rooms, far microphones and telephone bands "
         f"drawn at random. No human speech. {steps:,} steps of {options.batch * options.workers} utterances: "
         "`models/recipes/asr_en.py`.",
