@@ -164,7 +164,10 @@ def learning_rate(step: int, steps: int, peak: float) -> float:
 
 
 def start_from(model: torch.nn.Module, head: torch.nn.Module, tokenizer: Tokenizer, folder: Path) -> None:
-    """Take over the weights of another run; the rows of tokens that both vocabularies have, by their names."""
+    """Take over the weights of another run; the rows of tokens that both vocabularies have, by their names.
+
+    Encoder layers that the other run's network lacks begin as copies of its last two that add nothing yet.
+    """
     saved = torch.load(folder / "checkpoint.pt", weights_only=True)
     weights = saved.get("average", saved["model"])
     before = Tokenizer.from_file(str(folder / "tokenizer.json"))
@@ -176,6 +179,24 @@ def start_from(model: torch.nn.Module, head: torch.nn.Module, tokenizer: Tokeniz
     rest = {name: w for name, w in weights.items() if "embed_tokens" not in name and "proj_out" not in name}
     model.load_state_dict(rest, strict=False)
     head.load_state_dict(saved["head"])
+    layers = model.get_submodule("model.encoder.layers")
+    had = sum(name.startswith("model.encoder.layers.") and name.endswith(".fc1.weight") for name in weights)
+    for number in range(had, len(layers)):
+        layers[number].load_state_dict(layers[had - 2 + (number - had) % 2].state_dict())
+        for silent in (layers[number].self_attn.out_proj, layers[number].fc2):
+            torch.nn.init.zeros_(silent.weight)
+            torch.nn.init.zeros_(silent.bias)
+
+
+def make_optimisers(model: torch.nn.Module, head: torch.nn.Module) -> tuple[torch.optim.Optimizer, ...]:
+    """Muon (Jordan et al. 2024) for the layers' matrices, AdamW for embeddings, convolutions, norms and biases."""
+    named = [(name, p) for name, p in model.named_parameters() if p.requires_grad]
+    matrices = [p for name, p in named if "layers" in name and p.ndim == 2]
+    rest = [p for name, p in named if "layers" not in name or p.ndim != 2] + list(head.parameters())
+    return (
+        torch.optim.Muon(matrices, weight_decay=0.01, adjust_lr_fn="match_rms_adamw"),
+        torch.optim.AdamW(rest, betas=(0.9, 0.98), weight_decay=0.01),
+    )
 
 
 def train_worker(rank: int, work: Path, options: argparse.Namespace) -> None:
@@ -194,14 +215,15 @@ def train_worker(rank: int, work: Path, options: argparse.Namespace) -> None:
         start_from(model, head, tokenizer, options.init)
     model, head = model.to(device), head.to(device)
     parameters = [p for p in (*model.parameters(), *head.parameters()) if p.requires_grad]
-    optimiser = torch.optim.AdamW(parameters, lr=1e-3, betas=(0.9, 0.98), weight_decay=0.01)
+    optimisers = make_optimisers(model, head)
     average = {name: tensor.clone() for name, tensor in model.state_dict().items()}
     step, checkpoint = 0, work / "checkpoint.pt"
     if checkpoint.exists():
         saved = torch.load(checkpoint, weights_only=True, map_location=device)
         model.load_state_dict(saved["model"])
         head.load_state_dict(saved["head"])
-        optimiser.load_state_dict(saved["optimiser"])
+        for optimiser, state in zip(optimisers, saved["optimisers"], strict=True):
+            optimiser.load_state_dict(state)
         step, average = saved["step"], saved["average"]
     pace = options.seed + 7 * step
     feed = Feed(clips, tokenizer, pace, pace + 1000 * rank + 500, options.batch)
@@ -210,15 +232,17 @@ def train_worker(rank: int, work: Path, options: argparse.Namespace) -> None:
     began, last_saved, shown = time.time(), time.time(), [0.0, 0.0]
     log = (work / "train.log").open("a")
     while step < options.steps:
-        for group in optimiser.param_groups:
-            group["lr"] = learning_rate(step, options.steps, options.peak)
+        for optimiser in optimisers:
+            for group in optimiser.param_groups:
+                group["lr"] = learning_rate(step, options.steps, options.peak)
         cross, ctc = losses(model, head, next(batches), step / options.steps, options)
         (cross + (0.6 if step / options.steps < 0.6 else 0.2) * ctc).backward()
         if options.workers > 1:
             share_gradients(parameters, options.workers)
         torch.nn.utils.clip_grad_norm_(parameters, 1.0)
-        optimiser.step()
-        optimiser.zero_grad(set_to_none=True)
+        for optimiser in optimisers:
+            optimiser.step()
+            optimiser.zero_grad(set_to_none=True)
         step += 1
         shown = [0.98 * old + 0.02 * new.item() for old, new in zip(shown, (cross, ctc), strict=True)]
         if rank:
@@ -230,8 +254,9 @@ def train_worker(rank: int, work: Path, options: argparse.Namespace) -> None:
             line = f"step {step} cross-entropy {shown[0]:.3f} ctc {shown[1]:.3f} {time.time() - began:.0f} s"
             print(line, file=log, flush=True)
         if time.time() - last_saved > 120 or step == options.steps:
-            state = {"model": model.state_dict(), "head": head.state_dict(), "optimiser": optimiser.state_dict()}
-            torch.save({**state, "average": average, "step": step}, checkpoint.with_suffix(".partial"))
+            state = {"model": model.state_dict(), "head": head.state_dict(), "average": average, "step": step}
+            state["optimisers"] = [optimiser.state_dict() for optimiser in optimisers]
+            torch.save(state, checkpoint.with_suffix(".partial"))
             checkpoint.with_suffix(".partial").rename(checkpoint)
             last_saved = time.time()
     if options.workers > 1:
@@ -319,7 +344,7 @@ def main() -> None:
     parser.add_argument("--init", type=Path, help="the --work of another run whose weights to start from")
     parser.add_argument("--steps", type=int, default=20_000)
     parser.add_argument("--batch", type=int, default=10, help="utterances a worker a step")
-    parser.add_argument("--peak", type=float, default=1.5e-3, help="highest learning rate")
+    parser.add_argument("--peak", type=float, default=1e-3, help="highest learning rate")
     parser.add_argument("--dropout", type=float, default=0.0, help="0.05 where time allows for many epochs")
     parser.add_argument("--workers", type=int, default=2, help="processes that train; 1 on a GPU")
     parser.add_argument("--feeders", type=int, default=0, help="processes a worker that prepare batches; 0: none")

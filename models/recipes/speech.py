@@ -170,11 +170,11 @@ def utterance(rng: np.random.Generator, clips: list[Clip]) -> Utterance:
         parts.append(sound * 10 ** rng.uniform(-4, -0.7))
     audio = np.concatenate(parts)
     power = max(1e-4, float(np.sqrt(np.mean(np.square(audio)))))
-    if rng.random() < 0.25:
+    if rng.random() < 0.2:
         audio = room(rng, audio)
     if rng.random() < 0.1:
         audio = band(rng, audio)
-    if rng.random() < 0.7:
+    if rng.random() < 0.5:
         audio = audio + noise(rng, len(audio)) * power * 10 ** (-rng.uniform(6, 45) / 20)
     audio = audio * 10 ** rng.uniform(-1.3, 0.3)
     return Utterance(audio.clip(-1, 1).astype(np.float32), tuple(sentences))

@@ -53,9 +53,9 @@ UNSEEN_VOICES: tuple[str, ...] = (
     "espeak:en-us+f5",
 )
 LICENCES = (
-    "flite's slt, rms, awb, kal16 and festival's kal, ked, slt (BSD-style); espeak-ng (the program is GPL-3, what it "
+    "flite's slt, rms, awb, kal16 and festival's kal and slt (BSD-style); espeak-ng (the program is GPL-3, what it "
     "speaks is free to use); SVOX Pico (Apache-2.0) from py-nanotts; hibari-tts (Apache-2.0). For testing alone: "
-    "Piper's joe (recordings CC0)"
+    "festival's ked (BSD-style), Piper's joe (recordings CC0)"
 )
 
 _PROGRAMS = {"flite": "flite", "espeak": "espeak-ng", "festival": "festival"}
