@@ -350,7 +350,7 @@ def main() -> None:
     parser.add_argument("--feeders", type=int, default=0, help="processes a worker that prepare batches; 0: none")
     parser.add_argument("--device", default="cpu", help="cpu or cuda")
     parser.add_argument("--d-model", type=int, default=160)
-    parser.add_argument("--encoder-layers", type=int, default=4)
+    parser.add_argument("--encoder-layers", type=int, default=6)
     parser.add_argument("--decoder-layers", type=int, default=2)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--bf16", action="store_true", help="bfloat16 matrix products (CPUs with AVX512-BF16 or AMX)")
