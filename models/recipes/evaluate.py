@@ -16,7 +16,7 @@ import json
 import time
 from collections import defaultdict
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from needs import require_packages
 
@@ -36,6 +36,8 @@ from pipeline.asr.whisper import WhisperRecognizer
 from pipeline.audio.recording import Recording
 from pipeline.events import Delta, SpeechSegment, Transcript
 from pipeline.nmt.model import MarianModel
+
+T = TypeVar("T")
 
 NAMES = {"en": "English", "zh": "Chinese"}
 PARTS = ("asr-en", "nmt-en-zh", "nmt-zh-en", "chain")
@@ -242,6 +244,12 @@ def demo_models() -> Models:
     return Models(recognizer, MarianModel.load(SHIPPED / "nmt-en-zh"))
 
 
+def evenly(rows: list[T], count: int) -> list[T]:
+    """``count`` of the rows, spread over all of them: Tatoeba's are in order of length."""
+    count = min(count, len(rows))
+    return [rows[i * len(rows) // count] for i in range(count)]
+
+
 def recognition_costs(models: Models, clips: list[Clip], chinese: dict[str, str], samples: int) -> tuple[object, ...]:
     """WER of what was translated, and BLEU and chrF of the translations beside those of the true transcripts."""
     results = []
@@ -249,7 +257,7 @@ def recognition_costs(models: Models, clips: list[Clip], chinese: dict[str, str]
         transcripts, text = asyncio.run(through_chain(models, np.pad(clip.samples, SAMPLE_RATE)))
         heard = " ".join(part.text for part in transcripts if part.rejected is None)
         results.append((clip, heard, text, models.translation.translate(clip.text)))
-    for clip, heard, text, _ in results[:samples]:
+    for clip, heard, text, _ in evenly(results, samples):
         print(f"{clip.voice}\n  said   {clip.text}\n  heard  {heard}\n  shown  {text}")
     wanted = [chinese[clip.text] for clip in clips]
     rate = word_error_rate([clip.text for clip in clips], [heard for _, heard, _, _ in results])
@@ -277,7 +285,7 @@ def chain(speech: Path, pairs: Path, samples: int) -> None:
     _, tatoeba, phrasebook = spoken_pairs(pairs, phrases=0)
     facts, costs = json.loads((SHIPPED / "asr-en" / "training.json").read_text()), []
     for label, rows in (("phrasebook", phrasebook), ("Tatoeba", tatoeba)):
-        clips = test_clips(speech, f"{label.lower()}-unseen", facts)[:CHAIN]
+        clips = evenly(test_clips(speech, f"{label.lower()}-unseen", facts), CHAIN)
         costs.append((label, *recognition_costs(models, clips, dict(rows), samples)))
     invented: list[tuple[object, ...]] = []
     for name, sound in sounds_without_speech().items():
