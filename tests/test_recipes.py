@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 import speech
 from align import Alignments
-from corpora import held_out_phrases
+from corpora import LONGEST, crossed, held_out_phrases
 from heldout import SENTENCES
 from measure import edits, word_error_rate
 from phrasebook import corpus, draws
@@ -61,6 +61,22 @@ def test_held_out_phrases_leave_every_template_in_training() -> None:
 def test_drawn_phrases_leave_out_what_the_demo_says() -> None:
     everything = frozenset(english for english, _ in corpus(500, seed=1))
     assert not everything & {english for english, _ in draws(500, seed=1, exclude=everything)}
+
+
+def test_crossed_sentences_are_new_say_nothing_held_out_and_follow_pairs_of_words_that_real_ones_have() -> None:
+    sentences = [english for english, _ in corpus(2000, seed=1)]
+    held = sorted(SENTENCES)
+    new = crossed(sentences, held, 500, seed=1)
+    assert new == crossed(sentences, held, 500, seed=1)
+    assert len(set(new)) == 500
+    assert not set(new) & set(sentences)
+    real = {tuple(words[at : at + 2]) for words in map(str.split, sentences) for at in range(len(words) - 1)}
+    for sentence in new:
+        words = sentence.split()
+        assert len(words) <= LONGEST
+        assert {tuple(words[at : at + 2]) for at in range(len(words) - 1)} <= real
+        same_length = [other for other in held if len(other.split()) == len(words) >= 5]
+        assert all(differing_words(sentence, other) > 1 for other in same_length)
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
     python models/recipes/asr_en.py --pairs cmn.txt --work /tmp/asr-en [--workers 2] [--steps 20000]
 
 ``cmn.txt`` is the English–Mandarin selection of Tatoeba (manythings.org/anki); its English side is spoken, and the
-phrasebook. Every stage saves what it made under --work and is skipped when it is found there, so a stopped run goes on
+phrasebook, twice, by different voices, and half as many sentences that are crossed from these. Every stage saves what it made under --work and is skipped when it is found there, so a stopped run goes on
 from where it was: speech (synthesised), training (a checkpoint every two minutes), conversion, evaluation and card.
 """
 
@@ -17,6 +17,7 @@ import random
 import signal
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -34,7 +35,7 @@ import torch.distributed as dist
 import torch.nn.functional as F
 from asr_model import STEP_S, Shape, convert, decode, encode, make_model, make_tokenizer
 from card import SHIPPED
-from corpora import spoken_pairs
+from corpora import crossed, spoken_pairs
 from features import coloured, log_mel, warped
 from heldout import SENTENCES
 from speech import Clip, load_speech, make_speech, utterance
@@ -47,10 +48,14 @@ LONGEST_S = 24.0  # of a training segment
 
 
 def speak_all(folder: Path, pairs: Path, phrases: int, seed: int, workers: int) -> None:
-    require_voices(tuple(voice for _, group in TRAINING_VOICES for voice in group))
+    require_voices(tuple(voice for engine in TRAINING_VOICES.values() for voice in engine.voices))
     evaluate.speak_tests(folder, pairs)
-    texts = [english for english, _ in spoken_pairs(pairs, phrases)[0]]
-    make_speech(folder, {"train": (texts, random_voice)}, seed, workers)
+    sets = [[english for english, _ in part] for part in spoken_pairs(pairs, phrases)]
+    texts, held_out = sets[0], [*sets[1], *sets[2], *SENTENCES]
+    again = random.Random(seed).sample(texts, len(texts))
+    new = crossed(texts, held_out, len(texts) // 2, seed)
+    takes = {"train": texts, "train-again": again, "train-crossed": new}
+    make_speech(folder, {name: (part, random_voice) for name, part in takes.items()}, seed, workers)
 
 
 Batch = tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor, list[list[int]]]
@@ -69,6 +74,9 @@ class Batches:
         self.clips, self.tokenizer, self.size = clips, tokenizer, size
         self.pace, self.random = np.random.default_rng(pace), np.random.default_rng(seed)
         self.order = np.argsort([len(clip.samples) for clip in clips])
+        engines = [clip.voice.partition(":")[0] for clip in clips]
+        recorded = Counter(engines)
+        self.weights = np.array([TRAINING_VOICES[engine].heard / recorded[engine] for engine in engines])
         self.start, self.plain, self.silence, self.end, self.zero = (
             tokenizer.token_to_id(f"<|{name}|>")
             for name in ("startoftranscript", "notimestamps", "nospeech", "endoftext", "0.00")
@@ -82,7 +90,8 @@ class Batches:
         near = self.order[low : low + 200]
         joined = self.pace.choice((1, 2, 3, 4), p=(0.8, 0.12, 0.05, 0.03))
         rows = []
-        for index in rng.choice(near, self.size, replace=len(near) < self.size):
+        weights = self.weights[near]
+        for index in rng.choice(near, self.size, replace=len(near) < self.size, p=weights / weights.sum()):
             chosen = [int(index), *rng.integers(len(self.clips), size=joined - 1).tolist()]
             rows.append(self._row([] if rng.random() < 0.04 else [self.clips[i] for i in chosen]))
         features, inputs, labels, targets = zip(*rows, strict=True)
@@ -314,7 +323,8 @@ def facts_of(options: argparse.Namespace) -> dict[str, Any]:
     facts: dict[str, Any] = {
         "domain": "It knows everyday sentences of up to ten words and the phrasebook of "
         "`models/recipes/phrasebook.py` (travel, times, prices, meetings).",
-        "trained_on": f"{len(texts):,} recordings of {len(set(texts)):,} sentences: the English side of {ATTRIBUTION}, and the phrasebook; spoken by "
+        "trained_on": f"{len(texts):,} recordings of {len(set(texts)):,} sentences: the English side of {ATTRIBUTION}, the phrasebook, and what "
+        "results when the beginning of one sentence is joined to the end of another; spoken by "
         f"synthetic voices: {LICENCES}. Speed, pitch, level, noise, rooms, far microphones and telephone bands "
         f"drawn at random. No human speech. {steps:,} steps of {options.batch * options.workers} utterances: "
         "`models/recipes/asr_en.py`.",

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import random
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from functools import cache
 from pathlib import Path
 
 from heldout import SENTENCES
 from phrasebook import corpus, draws
-from tatoeba import Pair, read_pairs, split
+from tatoeba import Pair, near_forms, read_pairs, split
 
 PHRASES = 20_000
 TEST_PHRASES = 300
@@ -47,6 +47,33 @@ def speakable(pairs: list[Pair]) -> list[Pair]:
         if _SPEAKABLE.fullmatch(english) and len(english.split()) <= LONGEST:
             found.setdefault(english, chinese)
     return list(found.items())
+
+
+def crossed(sentences: list[str], held_out: list[str], count: int, seed: int) -> list[str]:
+    """New sentences: the beginning of one and the end of another that have two words in a row in common.
+
+    None is nearly one of ``held_out``. Many are odd, but what follows what is as in real ones.
+    """
+    rng = random.Random(seed)
+    ends: defaultdict[tuple[str, str], list[list[str]]] = defaultdict(list)
+    for sentence in sentences:
+        words = sentence.split()
+        for at in range(1, len(words) - 1):
+            ends[words[at - 1].lower(), words[at].lower()].append(words[at + 1 :])
+    known = set(sentences)
+    near = {form for sentence in held_out for form in near_forms(sentence)}
+    found: dict[str, None] = {}
+    while len(found) < count:
+        words = rng.choice(sentences).split()
+        at = rng.randrange(1, max(2, len(words) - 1))
+        if len(words) < 3 or (words[at - 1].lower(), words[at].lower()) not in ends:
+            continue
+        new = [*words[: at + 1], *rng.choice(ends[words[at - 1].lower(), words[at].lower()])]
+        text = " ".join(new)
+        asks = words[-1].endswith("?") == text.endswith("?")
+        if asks and len(new) <= LONGEST and text not in known and near.isdisjoint(near_forms(text)):
+            found[text] = None
+    return list(found)
 
 
 def spoken_pairs(path: Path, phrases: int) -> tuple[list[Pair], list[Pair], list[Pair]]:

