@@ -71,6 +71,7 @@ def test_crossed_sentences_are_new_say_nothing_held_out_and_follow_pairs_of_word
     assert len(set(new)) == 500
     assert not set(new) & set(sentences)
     real = {tuple(words[at : at + 2]) for words in map(str.split, sentences) for at in range(len(words) - 1)}
+    assert crossed(sentences[:3], held, 500, seed=1) == crossed(["Too short."], held, 500, seed=1) == []
     for sentence in new:
         words = sentence.split()
         assert len(words) <= LONGEST

@@ -3,8 +3,9 @@
     python models/recipes/asr_en.py --pairs cmn.txt --work /tmp/asr-en [--workers 2] [--steps 20000]
 
 ``cmn.txt`` is the English–Mandarin selection of Tatoeba (manythings.org/anki); its English side is spoken, and the
-phrasebook, twice, by different voices, and half as many sentences that are crossed from these. Every stage saves what it made under --work and is skipped when it is found there, so a stopped run goes on
-from where it was: speech (synthesised), training (a checkpoint every two minutes), conversion, evaluation and card.
+phrasebook, twice, by voices drawn anew, and half as many sentences that are crossed from these. Every stage saves what
+it made under --work and is skipped when it is found there, so a stopped run goes on from where it was: speech
+(synthesised), training (a checkpoint every two minutes), conversion, evaluation and card.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ import torch.distributed as dist
 import torch.nn.functional as F
 from asr_model import STEP_S, Shape, convert, decode, encode, make_model, make_tokenizer
 from card import SHIPPED
-from corpora import crossed, spoken_pairs
+from corpora import crossed_from, spoken_pairs
 from features import coloured, log_mel, warped
 from heldout import SENTENCES
 from speech import Clip, load_speech, make_speech, utterance
@@ -50,11 +51,9 @@ LONGEST_S = 24.0  # of a training segment
 def speak_all(folder: Path, pairs: Path, phrases: int, seed: int, workers: int) -> None:
     require_voices(tuple(voice for engine in TRAINING_VOICES.values() for voice in engine.voices))
     evaluate.speak_tests(folder, pairs)
-    sets = [[english for english, _ in part] for part in spoken_pairs(pairs, phrases)]
-    texts, held_out = sets[0], [*sets[1], *sets[2], *SENTENCES]
-    again = random.Random(seed).sample(texts, len(texts))
-    new = crossed(texts, held_out, len(texts) // 2, seed)
-    takes = {"train": texts, "train-again": again, "train-crossed": new}
+    texts = [english for english, _ in spoken_pairs(pairs, phrases)[0]]
+    again = random.Random(seed).sample(texts, len(texts))  # in another order: a shard's prosody is drawn by its number
+    takes = {"train": texts, "train-again": again, "train-crossed": crossed_from(pairs, texts, seed)}
     make_speech(folder, {name: (part, random_voice) for name, part in takes.items()}, seed, workers)
 
 

