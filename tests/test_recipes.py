@@ -63,19 +63,21 @@ def test_drawn_phrases_leave_out_what_the_demo_says() -> None:
     assert not everything & {english for english, _ in draws(500, seed=1, exclude=everything)}
 
 
-def test_crossed_sentences_are_new_say_nothing_held_out_and_follow_pairs_of_words_that_real_ones_have() -> None:
+def test_crossed_sentences_are_new_say_nothing_held_out_and_have_every_three_words_from_a_real_one() -> None:
     sentences = [english for english, _ in corpus(2000, seed=1)]
     held = sorted(SENTENCES)
     new = crossed(sentences, held, 500, seed=1)
     assert new == crossed(sentences, held, 500, seed=1)
     assert len(set(new)) == 500
     assert not set(new) & set(sentences)
-    real = {tuple(words[at : at + 2]) for words in map(str.split, sentences) for at in range(len(words) - 1)}
+    real = {
+        tuple(words[at : at + 3]) for words in map(str.split, map(str.lower, sentences)) for at in range(len(words) - 2)
+    }
     assert crossed(sentences[:3], held, 500, seed=1) == crossed(["Too short."], held, 500, seed=1) == []
     for sentence in new:
-        words = sentence.split()
+        words = sentence.lower().split()
         assert len(words) <= LONGEST
-        assert {tuple(words[at : at + 2]) for at in range(len(words) - 1)} <= real
+        assert {tuple(words[at : at + 3]) for at in range(len(words) - 2)} <= real
         same_length = [other for other in held if len(other.split()) == len(words) >= 5]
         assert all(differing_words(sentence, other) > 1 for other in same_length)
 

@@ -42,15 +42,14 @@ from heldout import SENTENCES
 from speech import Clip, load_speech, make_speech, utterance
 from tatoeba import ATTRIBUTION
 from tokenizers import Tokenizer
-from voices import LICENCES, TRAINING_VOICES, random_voice, require_voices
+from voices import LICENCES, TRAINING_VOICES, random_voice
 
 CHARACTERS = " 'abcdefghijklmnopqrstuvwxyz"
 LONGEST_S = 24.0  # of a training segment
 
 
 def speak_all(folder: Path, pairs: Path, phrases: int, seed: int, workers: int) -> None:
-    require_voices(tuple(voice for engine in TRAINING_VOICES.values() for voice in engine.voices))
-    evaluate.speak_tests(folder, pairs)
+    evaluate.speak_tests(folder, pairs)  # which asks for the training's voices, too
     texts = [english for english, _ in spoken_pairs(pairs, phrases)[0]]
     again = random.Random(seed).sample(texts, len(texts))  # in another order: a shard's prosody is drawn by its number
     takes = {"train": texts, "train-again": again, "train-crossed": crossed_from(pairs, texts, seed)}

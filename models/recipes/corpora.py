@@ -52,8 +52,8 @@ def speakable(pairs: list[Pair]) -> list[Pair]:
 def crossed(sentences: list[str], held_out: list[str], count: int, seed: int) -> list[str]:
     """New sentences: the beginning of one and the end of another that have two words in a row in common.
 
-    So every three words in a row are from a real sentence, those at the join but two. Fewer than ``count`` where
-    ``sentences`` are too few; none is nearly one of ``held_out``.
+    So every three words in a row are from a real one, but for case. Fewer than ``count`` where ``sentences`` are too
+    few; none is nearly one of ``held_out``.
     """
     rng = random.Random(seed)
     long_enough = [words for words in map(str.split, sentences) if len(words) >= 3]
