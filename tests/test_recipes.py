@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import wave
+from collections import Counter
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -14,7 +15,7 @@ import numpy as np
 import pytest
 import speech
 from align import Alignments
-from corpora import LONGEST, crossed, held_out_phrases
+from corpora import LONGEST, crossed, held_out_phrases, reworded
 from heldout import SENTENCES
 from measure import edits, word_error_rate
 from phrasebook import corpus, draws
@@ -82,6 +83,36 @@ def test_crossed_sentences_are_new_say_nothing_held_out_and_have_every_three_wor
         assert all(differing_words(sentence, other) > 1 for other in same_length)
 
 
+def test_reworded_sentences_have_rarer_words_that_end_alike_in_turn_and_say_nothing_held_out() -> None:
+    sentences = [english for english, _ in corpus(2000, seed=1)]
+    held, alike = sorted(SENTENCES), ["oblong", "nimble", "frugal"]
+    words = [*alike, "turnips", "scarves", "soaring", "Ghana"]
+
+    def endings(word: str) -> tuple[bool, ...]:
+        return (word[0].isupper(), *(word[0].islower() and word.endswith(end) for end in ("ing", "ed", "ly", "s")))
+
+    new = reworded(sentences, words, held, 300, seed=1)
+    assert new == reworded(sentences, words, held, 300, seed=1)
+    assert len(set(new)) == 300
+    split_up = [re.findall(r"[\w'-]+|[^\w'-]+", text) for text in sentences]
+    uses: Counter[str] = Counter()
+    for sentence in new:
+        parts = re.findall(r"[\w'-]+|[^\w'-]+", sentence)
+        at = [i for i, part in enumerate(parts) if part in words]
+        assert 1 <= len(at) <= 2
+        uses.update(parts[i] for i in at)
+        sources = [
+            other
+            for other in split_up
+            if len(other) == len(parts) and all(o == p or p in words for o, p in zip(other, parts, strict=True))
+        ]
+        assert any(all(endings(other[i]) == endings(parts[i]) for i in at) for other in sources)
+        same_length = [other for other in held if len(other.split()) == len(sentence.split()) >= 5]
+        assert all(differing_words(sentence, other) > 1 for other in same_length)
+    assert max(uses[word] for word in alike) <= 1.1 * min(uses[word] for word in alike)
+    assert reworded(sentences, [], held, 300, seed=1) == reworded([], words, held, 300, seed=1) == []
+
+
 @pytest.mark.parametrize(
     ("said", "heard", "percent"),
     [
@@ -142,6 +173,8 @@ def test_speech_that_was_spoken_before_is_kept_when_the_recipe_goes_on(
     make_speech(tmp_path, sets, seed=1, workers=1)
     assert capsys.readouterr().out == "speech: 1 of 1 shards\n"
     assert [clip.text for clip in load_speech(tmp_path, "train")] == sets["train"][0]
+    make_speech(tmp_path, {"train": (sets["train"][0], lambda rng: "c")}, seed=1, workers=1)  # so have the voices
+    assert {clip.voice for clip in load_speech(tmp_path, "train")} == {"c"}
 
 
 def spoken_clip() -> Clip:

@@ -3,9 +3,9 @@
     python models/recipes/asr_en.py --pairs cmn.txt --work /tmp/asr-en [--workers 2] [--steps 20000]
 
 ``cmn.txt`` is the English–Mandarin selection of Tatoeba (manythings.org/anki); its English side is spoken, and the
-phrasebook, twice, by voices drawn anew, and half as many sentences that are crossed from these. Every stage saves what
-it made under --work and is skipped when it is found there, so a stopped run goes on from where it was: speech
-(synthesised), training (a checkpoint every two minutes), conversion, evaluation and card.
+phrasebook, twice, by voices drawn anew; then sentences crossed from these, and others into which rarer words were put.
+Every stage saves what it made under --work and is skipped when it is found there, so a stopped run goes on from where
+it was: speech (synthesised), training (a checkpoint every two minutes), conversion, evaluation and card.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from typing import Any
 
 from needs import TRAIN, require_packages
 
-require_packages(*TRAIN)
+require_packages(*TRAIN, "wordfreq")
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # one thread a worker; more threads fight for the cores
 
@@ -36,7 +36,7 @@ import torch.distributed as dist
 import torch.nn.functional as F
 from asr_model import STEP_S, Shape, convert, decode, encode, make_model, make_tokenizer
 from card import SHIPPED
-from corpora import crossed_from, spoken_pairs
+from corpora import WORDS_FROM, spoken_pairs, varied
 from features import coloured, log_mel, warped
 from heldout import SENTENCES
 from speech import Clip, load_speech, make_speech, utterance
@@ -52,7 +52,8 @@ def speak_all(folder: Path, pairs: Path, phrases: int, seed: int, workers: int) 
     evaluate.speak_tests(folder, pairs)  # which asks for the training's voices, too
     texts = [english for english, _ in spoken_pairs(pairs, phrases)[0]]
     again = random.Random(seed).sample(texts, len(texts))  # in another order: a shard's prosody is drawn by its number
-    takes = {"train": texts, "train-again": again, "train-crossed": crossed_from(pairs, texts, seed)}
+    crossed, reworded = varied(pairs, texts, seed)
+    takes = {"train": texts, "train-again": again, "train-crossed": crossed, "train-reworded": reworded}
     make_speech(folder, {name: (part, random_voice) for name, part in takes.items()}, seed, workers)
 
 
@@ -321,8 +322,9 @@ def facts_of(options: argparse.Namespace) -> dict[str, Any]:
     facts: dict[str, Any] = {
         "domain": "It knows everyday sentences of up to ten words and the phrasebook of "
         "`models/recipes/phrasebook.py` (travel, times, prices, meetings).",
-        "trained_on": f"{len(texts):,} recordings of {len(set(texts)):,} sentences: the English side of {ATTRIBUTION}, the phrasebook, and what "
-        "results when the beginning of one sentence is joined to the end of another; spoken by "
+        "trained_on": f"{len(texts):,} recordings of {len(set(texts)):,} sentences: the English side of {ATTRIBUTION}, the phrasebook, what "
+        "results when the beginning of one sentence is joined to the end of another, and these with one or two words "
+        f"replaced by rarer ones ({WORDS_FROM}); spoken by "
         f"synthetic voices: {LICENCES}. Speed, pitch, level, noise, rooms, far microphones and telephone bands "
         f"drawn at random. No human speech. {steps:,} steps of {options.batch * options.workers} utterances: "
         "`models/recipes/asr_en.py`.",

