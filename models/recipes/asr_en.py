@@ -49,11 +49,11 @@ LONGEST_S = 24.0  # of a training segment
 
 
 def speak_all(folder: Path, pairs: Path, phrases: int, seed: int, workers: int) -> None:
-    evaluate.speak_tests(folder, pairs)  # which asks for the training's voices, too
     texts = [english for english, _ in spoken_pairs(pairs, phrases)[0]]
     again = random.Random(seed).sample(texts, len(texts))  # in another order: a shard's prosody is drawn by its number
     crossed, reworded = varied(pairs, texts, seed)
     takes = {"train": texts, "train-again": again, "train-crossed": crossed, "train-reworded": reworded}
+    evaluate.speak_tests(folder, pairs)  # which asks for the training's voices, too
     make_speech(folder, {name: (part, random_voice) for name, part in takes.items()}, seed, workers)
 
 

@@ -21,7 +21,7 @@ VOCABULARY = 15_000  # the most frequent words of English are looked through for
 RARE = 20
 WORDS_FROM = "those frequent in wordfreq's list of English (data CC BY-SA 4.0) and in SCOWL's American word list"
 _DICTIONARY = Path("/usr/share/dict/american-english")
-_COARSE = re.compile("bitch|cock|cunt|dick|fag|fuck|nigg|porn|rape|shit|slut|whore", re.IGNORECASE)  # never to be shown
+_COARSE = re.compile("bitch|cock|cunt|dick|fag|fuck|nigg|porn|rape|shit|slut|whore")  # not to be taught besides
 _WORD = re.compile(r"(?<![\w'-])[A-Za-z]+(?![\w'-])")
 _SPEAKABLE = re.compile(r"[A-Za-z][A-Za-z ,.'?!-]*")
 
@@ -69,16 +69,25 @@ def crossed(sentences: list[str], held_out: list[str], count: int, seed: int) ->
     for words in long_enough:
         for at in range(1, len(words) - 1):
             ends[words[at - 1].lower(), words[at].lower()].append(words[at + 1 :])
+
+    def draws() -> Iterator[str]:
+        for _ in range(20 * count if long_enough else 0):
+            words = rng.choice(long_enough)
+            at = rng.randrange(1, len(words) - 1)
+            new = [*words[: at + 1], *rng.choice(ends[words[at - 1].lower(), words[at].lower()])]
+            if words[-1].endswith("?") == new[-1].endswith("?") and len(new) <= LONGEST:
+                yield " ".join(new)
+
+    return _new(draws(), sentences, held_out, count)
+
+
+def _new(draws: Iterator[str], sentences: list[str], held_out: list[str], count: int) -> list[str]:
+    """The first ``count`` of ``draws`` that differ, are none of ``sentences``, and not nearly one of ``held_out``."""
     known = set(sentences)
     near = {form for sentence in held_out for form in near_forms(sentence)}
     found: dict[str, None] = {}
-    for _ in range(20 * count if long_enough else 0):
-        words = rng.choice(long_enough)
-        at = rng.randrange(1, len(words) - 1)
-        new = [*words[: at + 1], *rng.choice(ends[words[at - 1].lower(), words[at].lower()])]
-        text = " ".join(new)
-        asks = words[-1].endswith("?") == text.endswith("?")
-        if asks and len(new) <= LONGEST and text not in known and near.isdisjoint(near_forms(text)):
+    for text in draws:
+        if text not in known and near.isdisjoint(near_forms(text)):
             found[text] = None
         if len(found) == count:
             break
@@ -123,20 +132,17 @@ def reworded(sentences: list[str], words: list[str], held_out: list[str], count:
     turns = {kind: _in_turn(queue, rng) for kind, queue in queues.items()}
     common = Counter(word for text in sentences for word in _WORD.findall(text))
     stays = {word for word, _ in common.most_common(200)}
-    known = set(sentences)
-    near = {form for sentence in held_out for form in near_forms(sentence)}
-    found: dict[str, None] = {}
-    for _ in range(5 * count if sentences and words else 0):
-        text = rng.choice(sentences)
-        places = [m for m in _WORD.finditer(text) if m.start() and len(m[0]) > 2 and m[0] not in stays]
-        places = [m for m in places if _kind(m[0]) in turns]
-        for m in sorted(rng.sample(places, min(len(places), 2)), key=lambda m: -m.start()):
-            text = text[: m.start()] + next(turns[_kind(m[0])]) + text[m.end() :]
-        if text not in known and near.isdisjoint(near_forms(text)):
-            found[text] = None
-        if len(found) == count:
-            break
-    return list(found)
+
+    def draws() -> Iterator[str]:
+        for _ in range(5 * count if sentences and words else 0):
+            text = rng.choice(sentences)
+            places = [m for m in _WORD.finditer(text) if m.start() and len(m[0]) > 2 and m[0] not in stays]
+            places = [m for m in places if _kind(m[0]) in turns]
+            for m in sorted(rng.sample(places, min(len(places), 2)), key=lambda m: -m.start()):
+                text = text[: m.start()] + next(turns[_kind(m[0])]) + text[m.end() :]
+            yield text
+
+    return _new(draws(), sentences, held_out, count)
 
 
 def _kind(word: str) -> str:

@@ -313,7 +313,7 @@ def _kokoro(text: str, name: str, stretch: float, pitch: float) -> tuple[np.ndar
     accent, sound, tune = name.split("+")
     session, vocabulary = _kokoro_engine()
     ids = [vocabulary[c] for c in _phonemes(text, accent) if c in vocabulary]
-    style = np.concatenate([_kokoro_style(sound, len(ids))[:128], _kokoro_style(tune, len(ids))[128:]])
+    style = np.concatenate([_kokoro_styles(sound)[len(ids) - 1, :128], _kokoro_styles(tune)[len(ids) - 1, 128:]])
     inputs = {
         "tokens": np.asarray([[0, *ids, 0]]),
         "style": style[None],
@@ -336,12 +336,8 @@ def _kokoro_engine() -> tuple[Any, dict[str, int]]:
 
 @cache
 def _kokoro_styles(name: str) -> np.ndarray:
-    return np.fromfile(_KOKORO_VOICES / f"{name}.bin", "<f4").reshape(-1, 256)  # by the number of phonemes, less one
-
-
-def _kokoro_style(name: str, phonemes: int) -> np.ndarray:
-    """float32 [256]: how the person sounds, then how they intone so many phonemes."""
-    return _kokoro_styles(name)[phonemes - 1]
+    """float32 [510, 256]: for every number of phonemes, from 1 on, how the person sounds and then how they intone."""
+    return np.fromfile(_KOKORO_VOICES / f"{name}.bin", "<f4").reshape(-1, 256)
 
 
 def _piper(text: str, name: str, stretch: float, pitch: float) -> tuple[np.ndarray, int]:
