@@ -3,9 +3,10 @@
     python models/recipes/asr_en.py --pairs cmn.txt --work /tmp/asr-en [--workers 2] [--steps 20000]
 
 ``cmn.txt`` is the English–Mandarin selection of Tatoeba (manythings.org/anki); its English side is spoken, and the
-phrasebook, twice, by voices drawn anew; then sentences crossed from these, and others into which rarer words were put.
+phrasebook, twice, by voices drawn anew; then sentences crossed from these, and others into which rarer words were put;
+some of all these also by the voices that are most like people's. ``--init`` goes on from another run's weights.
 Every stage saves what it made under --work and is skipped when it is found there, so a stopped run goes on from where
-it was: speech (synthesised), training (a checkpoint every two minutes), conversion, evaluation and card.
+it was: speech (synthesised), training (a checkpoint every hundred steps), conversion, evaluation and card.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -42,10 +44,13 @@ from heldout import SENTENCES
 from speech import Clip, load_speech, make_speech, utterance
 from tatoeba import ATTRIBUTION
 from tokenizers import Tokenizer
-from voices import LICENCES, TRAINING_VOICES, random_voice
+from torch.distributed.optim import ZeroRedundancyOptimizer
+from voices import LICENCES, TRAINING_VOICES, natural_voice, random_voice
 
 CHARACTERS = " 'abcdefghijklmnopqrstuvwxyz"
 LONGEST_S = 24.0  # of a training segment
+SAVE_STEPS = 100
+NATURAL = 1_000  # recordings by the slowest voices besides those that fall to them
 
 
 def speak_all(folder: Path, pairs: Path, phrases: int, seed: int, workers: int) -> None:
@@ -53,8 +58,10 @@ def speak_all(folder: Path, pairs: Path, phrases: int, seed: int, workers: int) 
     again = random.Random(seed).sample(texts, len(texts))  # in another order: a shard's prosody is drawn by its number
     crossed, reworded = varied(pairs, texts, seed)
     takes = {"train": texts, "train-again": again, "train-crossed": crossed, "train-reworded": reworded}
+    natural = random.Random(seed).sample([*texts, *crossed, *reworded], NATURAL)
     evaluate.speak_tests(folder, pairs)  # which asks for the training's voices, too
-    make_speech(folder, {name: (part, random_voice) for name, part in takes.items()}, seed, workers)
+    sets = {name: (part, random_voice) for name, part in takes.items()}
+    make_speech(folder, sets | {"train-natural": (natural, natural_voice)}, seed, workers)
 
 
 Batch = tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor, list[list[int]]]
@@ -174,7 +181,8 @@ def learning_rate(step: int, steps: int, peak: float) -> float:
 def start_from(model: torch.nn.Module, head: torch.nn.Module, tokenizer: Tokenizer, folder: Path) -> None:
     """Take over the weights of another run; the rows of tokens that both vocabularies have, by their names.
 
-    Encoder layers that the other run's network lacks begin as copies of its last two that add nothing yet.
+    What the other run's network lacks adds nothing yet: encoder layers begin as copies of its last two, a wider
+    feed-forward layer's further units as random as its weights are.
     """
     saved = torch.load(folder / "checkpoint.pt", weights_only=True)
     weights = saved.get("average", saved["model"])
@@ -185,26 +193,36 @@ def start_from(model: torch.nn.Module, head: torch.nn.Module, tokenizer: Tokeniz
         if piece in known:
             table[row] = weights["model.decoder.embed_tokens.weight"][known[piece]]
     rest = {name: w for name, w in weights.items() if "embed_tokens" not in name and "proj_out" not in name}
+    mine = model.state_dict()
+    for name, had in rest.items():
+        if had.shape != mine[name].shape:
+            torch.nn.init.normal_(mine[name], std=0.0 if name.endswith("fc2.weight") else had.std().item())
+            mine[name][tuple(map(slice, had.shape))] = had
+            rest[name] = mine[name]
     model.load_state_dict(rest, strict=False)
     head.load_state_dict(saved["head"])
     layers = model.get_submodule("model.encoder.layers")
-    had = sum(name.startswith("model.encoder.layers.") and name.endswith(".fc1.weight") for name in weights)
-    for number in range(had, len(layers)):
-        layers[number].load_state_dict(layers[had - 2 + (number - had) % 2].state_dict())
+    count = sum(name.startswith("model.encoder.layers.") and name.endswith(".fc1.weight") for name in weights)
+    for number in range(count, len(layers)):
+        layers[number].load_state_dict(layers[count - 2 + (number - count) % 2].state_dict())
         for silent in (layers[number].self_attn.out_proj, layers[number].fc2):
             torch.nn.init.zeros_(silent.weight)
             torch.nn.init.zeros_(silent.bias)
 
 
-def make_optimisers(model: torch.nn.Module, head: torch.nn.Module) -> tuple[torch.optim.Optimizer, ...]:
-    """Muon (Jordan et al. 2024) for the layers' matrices, AdamW for embeddings, convolutions, norms and biases."""
+def make_optimisers(model: torch.nn.Module, head: torch.nn.Module, workers: int) -> list[torch.optim.Optimizer]:
+    """Muon (Jordan et al. 2024) for the layers' matrices, AdamW for embeddings, convolutions, norms and biases.
+
+    Muon's steps cost a sixth of a worker's time, so every worker makes those of some matrices for all.
+    """
     named = [(name, p) for name, p in model.named_parameters() if p.requires_grad]
     matrices = [p for name, p in named if "layers" in name and p.ndim == 2]
     rest = [p for name, p in named if "layers" not in name or p.ndim != 2] + list(head.parameters())
-    return (
-        torch.optim.Muon(matrices, weight_decay=0.01, adjust_lr_fn="match_rms_adamw"),
+    muon = partial(torch.optim.Muon, weight_decay=0.01, adjust_lr_fn="match_rms_adamw")
+    return [
+        ZeroRedundancyOptimizer(matrices, muon) if workers > 1 else muon(matrices),
         torch.optim.AdamW(rest, betas=(0.9, 0.98), weight_decay=0.01),
-    )
+    ]
 
 
 def train_worker(rank: int, work: Path, options: argparse.Namespace) -> None:
@@ -223,7 +241,7 @@ def train_worker(rank: int, work: Path, options: argparse.Namespace) -> None:
         start_from(model, head, tokenizer, options.init)
     model, head = model.to(device), head.to(device)
     parameters = [p for p in (*model.parameters(), *head.parameters()) if p.requires_grad]
-    optimisers = make_optimisers(model, head)
+    optimisers = make_optimisers(model, head, options.workers)
     average = {name: tensor.clone() for name, tensor in model.state_dict().items()}
     step, checkpoint = 0, work / "checkpoint.pt"
     if checkpoint.exists():
@@ -237,7 +255,7 @@ def train_worker(rank: int, work: Path, options: argparse.Namespace) -> None:
     feed = Feed(clips, tokenizer, pace, pace + 1000 * rank + 500, options.batch)
     batches = iter(torch.utils.data.DataLoader(feed, batch_size=None, num_workers=options.feeders))
     random.seed(pace)
-    began, last_saved, shown = time.time(), time.time(), [0.0, 0.0]
+    began, shown = time.time(), [0.0, 0.0]
     log = (work / "train.log").open("a")
     while step < options.steps:
         for optimiser in optimisers:
@@ -252,6 +270,9 @@ def train_worker(rank: int, work: Path, options: argparse.Namespace) -> None:
             optimiser.step()
             optimiser.zero_grad(set_to_none=True)
         step += 1
+        saves = step % SAVE_STEPS == 0 or step == options.steps
+        if saves and options.workers > 1:
+            optimisers[0].consolidate_state_dict(to=0)
         shown = [0.98 * old + 0.02 * new.item() for old, new in zip(shown, (cross, ctc), strict=True)]
         if rank:
             continue
@@ -261,12 +282,11 @@ def train_worker(rank: int, work: Path, options: argparse.Namespace) -> None:
         if step % 50 == 0:
             line = f"step {step} cross-entropy {shown[0]:.3f} ctc {shown[1]:.3f} {time.time() - began:.0f} s"
             print(line, file=log, flush=True)
-        if time.time() - last_saved > 120 or step == options.steps:
+        if saves:
             state = {"model": model.state_dict(), "head": head.state_dict(), "average": average, "step": step}
             state["optimisers"] = [optimiser.state_dict() for optimiser in optimisers]
             torch.save(state, checkpoint.with_suffix(".partial"))
             checkpoint.with_suffix(".partial").rename(checkpoint)
-            last_saved = time.time()
     if options.workers > 1:
         dist.barrier()
         dist.destroy_process_group()
@@ -306,6 +326,7 @@ def share_gradients(parameters: list[torch.nn.Parameter], workers: int) -> None:
 
 def train(work: Path, options: argparse.Namespace) -> None:
     (work / "rendezvous").unlink(missing_ok=True)
+    (work / "run.json").write_text(json.dumps(settings_of(options), indent=1) + "\n")
     make_tokenizer(work / "tokenizer.json", [clip.text for clip in load_speech(work / "speech", "train")])
     if options.workers == 1:
         train_worker(0, work, options)
@@ -315,32 +336,57 @@ def train(work: Path, options: argparse.Namespace) -> None:
     torch.multiprocessing.spawn(train_worker, (work, options), nprocs=options.workers, daemon=True)
 
 
-def facts_of(options: argparse.Namespace) -> dict[str, Any]:
+def settings_of(options: argparse.Namespace) -> dict[str, Any]:
+    """What the card tells of a training besides what its files tell; ``note`` may be added by hand."""
+    return {
+        "init": str(options.init.resolve()) if options.init else None,
+        "utterances": options.batch * options.workers,
+        "shape": f"{options.encoder_layers} + {options.decoder_layers} layers, d_model {options.d_model}, "
+        f"feed-forward {options.ffn}",
+        "peak": options.peak,
+    }
+
+
+def lineage(work: Path) -> list[tuple[Path, dict[str, Any]]]:
+    """The trainings whose weights ``work`` began with, the oldest first, and itself: where, and how."""
+    settings = json.loads((work / "run.json").read_text())
+    return [*(lineage(Path(settings["init"])) if settings["init"] else []), (work, settings)]
+
+
+def facts_of(work: Path) -> dict[str, Any]:
     """What the card tells of the training, and the test sentences that weights it began with had been trained on."""
-    texts = [clip.text for clip in load_speech(options.work / "speech", "train")]
-    steps = torch.load(options.work / "checkpoint.pt", weights_only=True, map_location="cpu")["step"]
+    told, before, texts, recordings, shape = [], set[str](), set[str](), 0, ""
+    for folder, settings in lineage(work):
+        before |= texts
+        steps = torch.load(folder / "checkpoint.pt", weights_only=True, map_location="cpu")["step"]
+        clips = load_speech(folder / "speech", "train")
+        texts = {clip.text for clip in clips}
+        run = f"{steps:,} steps of {settings['utterances']} utterances, learning rate at most {settings['peak']:g}"
+        if settings["shape"] != shape:
+            run += f", with {settings['shape']}"
+        if len(clips) != recordings:
+            run += f", on {len(clips):,} recordings of {len(texts):,} sentences"
+        told.append(run + settings.get("note", ""))
+        recordings, shape = len(clips), settings["shape"]
+    tests = {clip.text for name in evaluate.TEST_SPEECH for clip in load_speech(work / "speech", name)}
     facts: dict[str, Any] = {
         "domain": "It knows everyday sentences of up to ten words and the phrasebook of "
         "`models/recipes/phrasebook.py` (travel, times, prices, meetings).",
-        "trained_on": f"{len(texts):,} recordings of {len(set(texts)):,} sentences: the English side of {ATTRIBUTION}, the phrasebook, what "
+        "trained_on": f"{recordings:,} recordings of {len(texts):,} sentences: the English side of {ATTRIBUTION}, the phrasebook, what "
         "results when the beginning of one sentence is joined to the end of another, and these with one or two words "
         f"replaced by rarer ones ({WORDS_FROM}); spoken by "
         f"synthetic voices: {LICENCES}. Speed, pitch, level, noise, rooms, far microphones and telephone bands "
-        f"drawn at random. No human speech. {steps:,} steps of {options.batch * options.workers} utterances: "
-        "`models/recipes/asr_en.py`.",
-        "held_out": "No test sentence is in the training, and none of the voices that the table calls unseen.",
-        "shape": f"{options.encoder_layers} + {options.decoder_layers} layers, d_model {options.d_model}",
+        f"drawn at random. No human speech. `models/recipes/asr_en.py`: {'; then '.join(told)}.",
+        "held_out": "No test sentence is in the training, and none of the voices that the table calls unseen. The number of "
+        "hypotheses and the threshold of `configs/demo.toml` were chosen on these test sets, with older weights.",
+        "shape": shape,
+        "heard_before": sorted(tests & before),
     }
-    if options.init:
-        before = {clip.text for clip in load_speech(options.init / "speech", "train")}
-        tests = {clip.text for name in evaluate.TEST_SPEECH for clip in load_speech(options.work / "speech", name)}
-        facts["heard_before"] = sorted(tests & before)
-        facts["trained_on"] += (
-            f" It began with the weights of a shorter training on {len(before):,} sentences of the phrasebook."
-        )
+    if facts["heard_before"]:
         facts["held_out"] += (
-            f" {len(facts['heard_before'])} of the phrasebook's test sentences were in that first training: they are left "
-            f"out here. So were {len(SENTENCES & before)} of the {len(SENTENCES)} that the demo and the tests speak."
+            f" {len(facts['heard_before'])} of the phrasebook's test sentences were in an earlier training that this one "
+            f"goes on from: they are left out here. So were {len(SENTENCES & before)} of the {len(SENTENCES)} that the "
+            "demo and the tests speak."
         )
     return facts
 
@@ -362,11 +408,12 @@ def main() -> None:
     parser.add_argument("--d-model", type=int, default=160)
     parser.add_argument("--encoder-layers", type=int, default=6)
     parser.add_argument("--decoder-layers", type=int, default=2)
+    parser.add_argument("--ffn", type=int, default=1280, help="inner units of a feed-forward layer")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--bf16", action="store_true", help="bfloat16 matrix products (CPUs with AVX512-BF16 or AMX)")
     parser.add_argument("--stage", choices=("all", "speech", "train", "export"), default="all")
     options = parser.parse_args()
-    options.shape = Shape(options.d_model, options.encoder_layers, options.decoder_layers)
+    options.shape = Shape(options.d_model, options.encoder_layers, options.decoder_layers, options.ffn)
     options.work.mkdir(parents=True, exist_ok=True)
     if options.stage in ("all", "speech"):
         speak_all(options.work / "speech", options.pairs, options.phrases, options.seed, options.workers)
@@ -374,7 +421,7 @@ def main() -> None:
         train(options.work, options)
     if options.stage in ("all", "export"):
         convert(options.work, options.out, options.shape)
-        facts = facts_of(options)
+        facts = facts_of(options.work)
         (options.out / "training.json").write_text(json.dumps(facts, indent=1) + "\n")
         evaluate.recogniser(options.out, options.work / "speech")
 

@@ -64,6 +64,7 @@ class Shape:
     d_model: int
     encoder_layers: int
     decoder_layers: int
+    ffn: int  # inner units of a feed-forward layer
 
 
 def make_model(tokenizer: Tokenizer, shape: Shape) -> WhisperForConditionalGeneration:
@@ -76,8 +77,8 @@ def make_model(tokenizer: Tokenizer, shape: Shape) -> WhisperForConditionalGener
         decoder_layers=shape.decoder_layers,
         encoder_attention_heads=HEADS,
         decoder_attention_heads=HEADS,
-        encoder_ffn_dim=4 * shape.d_model,
-        decoder_ffn_dim=4 * shape.d_model,
+        encoder_ffn_dim=shape.ffn,
+        decoder_ffn_dim=shape.ffn,
         max_source_positions=POSITIONS,
         max_target_positions=448,
         dropout=0.0,

@@ -76,14 +76,14 @@ class Engine:
 
 
 TRAINING_VOICES: dict[str, Engine] = {
-    "espeak": Engine(0.35, 0.30, tuple(f"espeak:{accent}+{v}" for accent in _ACCENTS for v in _VARIANTS)),
-    "flite": Engine(0.19, 0.18, ("flite:slt", "flite:rms", "flite:awb", "flite:kal16")),
+    "espeak": Engine(0.35, 0.22, tuple(f"espeak:{accent}+{v}" for accent in _ACCENTS for v in _VARIANTS)),
+    "flite": Engine(0.19, 0.16, ("flite:slt", "flite:rms", "flite:awb", "flite:kal16")),
     "festival": Engine(0.09, 0.09, ("festival:cmu_us_slt_arctic_hts", "festival:kal_diphone")),
-    "pico": Engine(0.13, 0.11, ("pico:en-US",)),
+    "pico": Engine(0.13, 0.12, ("pico:en-US",)),
     "hibari": Engine(0.19, 0.17, tuple(f"hibari:{accent}+{body}" for accent in _BOTH for body in _BODIES)),
     "kokoro": Engine(  # 1.8 s a sentence; the others take 10 to 50 ms
         0.05,
-        0.15,
+        0.24,
         tuple(f"kokoro:{a}+{sound}+{tune}" for a in _BOTH for sound in _KOKORO_SOUNDS for tune in _KOKORO[a]),
     ),
 }
@@ -155,6 +155,11 @@ def require_voices(voices: tuple[str, ...]) -> None:
 def random_voice(rng: random.Random) -> str:
     engines = list(TRAINING_VOICES.values())
     return rng.choice(rng.choices(engines, [engine.recorded for engine in engines])[0].voices)
+
+
+def natural_voice(rng: random.Random) -> str:
+    """Of the engine that sounds most like people."""
+    return rng.choice(TRAINING_VOICES["kokoro"].voices)
 
 
 def unseen_voice(rng: random.Random) -> str:
