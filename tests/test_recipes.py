@@ -8,6 +8,7 @@ import subprocess
 import sys
 import wave
 from collections import Counter
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -17,6 +18,7 @@ import speech
 from align import Alignments
 from corpora import LONGEST, crossed, held_out_phrases, reworded
 from heldout import SENTENCES
+from lineage import Run, Shape, begin, keep, tell
 from measure import edits, word_error_rate
 from phrasebook import corpus, draws
 from speech import Clip, load_speech, make_speech, utterance
@@ -175,6 +177,71 @@ def test_speech_that_was_spoken_before_is_kept_when_the_recipe_goes_on(
     assert [clip.text for clip in load_speech(tmp_path, "train")] == sets["train"][0]
     make_speech(tmp_path, {"train": (sets["train"][0], lambda rng: "c")}, seed=1, workers=1)  # so have the voices
     assert {clip.voice for clip in load_speech(tmp_path, "train")} == {"c"}
+
+
+def test_shards_of_more_sentences_than_there_are_now_are_deleted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(speech, "speak", tone)
+    monkeypatch.setattr(speech, "SHARD", 2)
+    for texts in (["One.", "Two two.", "Three three three."], ["One.", "Two two."]):
+        make_speech(tmp_path, {name: (texts, lambda rng: "a") for name in ("train", "train-again")}, seed=1, workers=1)
+        assert [clip.text for clip in load_speech(tmp_path, "train")] == 2 * texts
+    assert {path.stem for path in tmp_path.iterdir()} == {"train-000000", "train-again-000000"}
+
+
+SHAPE = Shape(160, 4, 2, 640)
+
+
+def trained(work: Path, texts: list[str], run: Run) -> Run:
+    """What a training of ``texts`` leaves that the card is written from."""
+    make_speech(work / "speech", {"train": (texts, lambda rng: "a")}, seed=1, workers=1)
+    run = begin(work, run)
+    run.steps += 1000
+    for name in ("checkpoint.pt", "tokenizer.json"):
+        (work / name).touch()
+    keep(work, run)
+    return run
+
+
+def test_the_card_tells_every_training_that_weights_went_through(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(speech, "speak", tone)
+    first, second = tmp_path / "first", tmp_path / "second"
+    trained(first, ["One.", "Two two.", "A test."], Run(SHAPE, None, [(0, 20, 0.001)]))
+    wider = replace(SHAPE, ffn=1280)
+    trained(second, ["One.", "Five.", "Five."], Run(wider, first, [(0, 24, 0.0006)], note=" (no noise)"))
+    trained(second, ["One.", "Five.", "Five."], Run(wider, None, [(0, 12, 0.0006)]))  # goes on
+    told = tell(second, {"A test.", "Another test."})
+    assert told.trainings == (
+        "1,000 steps of 20 utterances, learning rate at most 0.001, with 4 + 2 layers, d_model 160, feed-forward 640, "
+        "on 3 recordings of 3 sentences; then 1,000 steps of 24 utterances, learning rate at most 0.0006 and 1,000 steps "
+        "of 12 utterances, learning rate at most 0.0006, with 4 + 2 layers, d_model 160, feed-forward 1280, on 3 "
+        "recordings of 2 sentences (no noise)"
+    )
+    assert (told.recordings, told.sentences, told.heard_before, told.spoken_before) == (3, 2, ["A test."], 0)
+    with pytest.raises(SystemExit, match="1 test sentences are in the training of .*'Five.'"):
+        tell(second, {"Five."})
+    (first / "speech" / "train-000000.json").unlink()
+    with pytest.raises(SystemExit, match="has no recordings of 'train'"):
+        tell(second, set())
+
+
+def test_a_training_does_not_go_on_from_what_is_unlike_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(speech, "speak", tone)
+    work, parts = tmp_path / "work", [(0, 24, 0.001)]
+    trained(work, ["One."], Run(SHAPE, None, parts))
+    with pytest.raises(SystemExit, match=r"has a training of 4 \+ 2 layers, .* this one is to have 6 \+ 2 layers"):
+        begin(work, Run(replace(SHAPE, encoder_layers=6), None, parts))
+    with pytest.raises(SystemExit, match=r"begun with random weights; .* begun with .*other"):
+        begin(work, Run(SHAPE, tmp_path / "other", parts))
+    for unlike in ({"d_model": 320}, {"decoder_layers": 3}, {"encoder_layers": 2}, {"ffn": 320}):
+        with pytest.raises(SystemExit, match="only if no more than encoder layers and feed-forward units are added"):
+            begin(tmp_path / "new", Run(replace(SHAPE, **unlike), work, parts))
+    (work / "run.json").unlink()
+    with pytest.raises(SystemExit, match="it lacks run.json"):
+        begin(tmp_path / "new", Run(SHAPE, work, parts))
 
 
 def spoken_clip() -> Clip:

@@ -4,7 +4,8 @@
 
 ``cmn.txt`` is the English–Mandarin selection of Tatoeba (manythings.org/anki); its English side is spoken, and the
 phrasebook, twice, by voices drawn anew; then sentences crossed from these, and others into which rarer words were put;
-some of all these also by the voices that are most like people's. ``--init`` goes on from another run's weights.
+some of all these also by the voices that are most like people's. ``--init`` goes on from the weights of another run,
+whose --work stays until the card is written.
 Every stage saves what it made under --work and is skipped when it is found there, so a stopped run goes on from where
 it was: speech (synthesised), training (a checkpoint every hundred steps), conversion, evaluation and card.
 """
@@ -36,11 +37,12 @@ import numpy as np
 import torch
 import torch.distributed as dist
 import torch.nn.functional as F
-from asr_model import STEP_S, Shape, convert, decode, encode, make_model, make_tokenizer
+from asr_model import HEADS, STEP_S, convert, decode, encode, make_model, make_tokenizer
 from card import SHIPPED
 from corpora import WORDS_FROM, spoken_pairs, varied
 from features import coloured, log_mel, warped
 from heldout import SENTENCES
+from lineage import Run, Shape, begin, keep, run_of, tell
 from speech import Clip, load_speech, make_speech, utterance
 from tatoeba import ATTRIBUTION
 from tokenizers import Tokenizer
@@ -58,7 +60,8 @@ def speak_all(folder: Path, pairs: Path, phrases: int, seed: int, workers: int) 
     again = random.Random(seed).sample(texts, len(texts))  # in another order: a shard's prosody is drawn by its number
     crossed, reworded = varied(pairs, texts, seed)
     takes = {"train": texts, "train-again": again, "train-crossed": crossed, "train-reworded": reworded}
-    natural = random.Random(seed).sample([*texts, *crossed, *reworded], NATURAL)
+    everything = [*texts, *crossed, *reworded]
+    natural = random.Random(seed).sample(everything, min(NATURAL, len(everything)))
     evaluate.speak_tests(folder, pairs)  # which asks for the training's voices, too
     sets = {name: (part, random_voice) for name, part in takes.items()}
     make_speech(folder, sets | {"train-natural": (natural, natural_voice)}, seed, workers)
@@ -182,10 +185,10 @@ def start_from(model: torch.nn.Module, head: torch.nn.Module, tokenizer: Tokeniz
     """Take over the weights of another run; the rows of tokens that both vocabularies have, by their names.
 
     What the other run's network lacks adds nothing yet: encoder layers begin as copies of its last two, a wider
-    feed-forward layer's further units as random as its weights are.
+    feed-forward layer's further units as random as its weights are. In all else the two are alike.
     """
-    saved = torch.load(folder / "checkpoint.pt", weights_only=True)
-    weights = saved.get("average", saved["model"])
+    saved = torch.load(folder / "checkpoint.pt", weights_only=True, map_location="cpu")
+    weights = saved["average"]
     before = Tokenizer.from_file(str(folder / "tokenizer.json"))
     table = model.state_dict()["model.decoder.embed_tokens.weight"]
     known = before.get_vocab()
@@ -204,7 +207,7 @@ def start_from(model: torch.nn.Module, head: torch.nn.Module, tokenizer: Tokeniz
     layers = model.get_submodule("model.encoder.layers")
     count = sum(name.startswith("model.encoder.layers.") and name.endswith(".fc1.weight") for name in weights)
     for number in range(count, len(layers)):
-        layers[number].load_state_dict(layers[count - 2 + (number - count) % 2].state_dict())
+        layers[number].load_state_dict(layers[max(0, count - 2 + (number - count) % 2)].state_dict())
         for silent in (layers[number].self_attn.out_proj, layers[number].fc2):
             torch.nn.init.zeros_(silent.weight)
             torch.nn.init.zeros_(silent.bias)
@@ -235,15 +238,16 @@ def train_worker(rank: int, work: Path, options: argparse.Namespace) -> None:
     tokenizer = make_tokenizer(work / "tokenizer.json", [])
     torch.manual_seed(options.seed)
     device = torch.device(options.device)
-    model = make_model(tokenizer, options.shape)
-    head = torch.nn.Linear(options.shape.d_model, len(CHARACTERS) + 1)
-    if options.init:
-        start_from(model, head, tokenizer, options.init)
+    model = make_model(tokenizer, options.run.shape)
+    head = torch.nn.Linear(options.run.shape.d_model, len(CHARACTERS) + 1)
+    run, checkpoint = options.run, work / "checkpoint.pt"
+    if run.init and not checkpoint.exists():
+        start_from(model, head, tokenizer, run.init)
     model, head = model.to(device), head.to(device)
     parameters = [p for p in (*model.parameters(), *head.parameters()) if p.requires_grad]
     optimisers = make_optimisers(model, head, options.workers)
     average = {name: tensor.clone() for name, tensor in model.state_dict().items()}
-    step, checkpoint = 0, work / "checkpoint.pt"
+    step = 0
     if checkpoint.exists():
         saved = torch.load(checkpoint, weights_only=True, map_location=device)
         model.load_state_dict(saved["model"])
@@ -287,6 +291,8 @@ def train_worker(rank: int, work: Path, options: argparse.Namespace) -> None:
             state["optimisers"] = [optimiser.state_dict() for optimiser in optimisers]
             torch.save(state, checkpoint.with_suffix(".partial"))
             checkpoint.with_suffix(".partial").rename(checkpoint)
+            run.steps = step
+            keep(work, run)
     if options.workers > 1:
         dist.barrier()
         dist.destroy_process_group()
@@ -326,8 +332,8 @@ def share_gradients(parameters: list[torch.nn.Parameter], workers: int) -> None:
 
 def train(work: Path, options: argparse.Namespace) -> None:
     (work / "rendezvous").unlink(missing_ok=True)
-    (work / "run.json").write_text(json.dumps(settings_of(options), indent=1) + "\n")
-    make_tokenizer(work / "tokenizer.json", [clip.text for clip in load_speech(work / "speech", "train")])
+    clips = load_speech(work / "speech", "train")
+    make_tokenizer(work / "tokenizer.json", [clip.text for clip in clips])
     if options.workers == 1:
         train_worker(0, work, options)
         return
@@ -336,57 +342,30 @@ def train(work: Path, options: argparse.Namespace) -> None:
     torch.multiprocessing.spawn(train_worker, (work, options), nprocs=options.workers, daemon=True)
 
 
-def settings_of(options: argparse.Namespace) -> dict[str, Any]:
-    """What the card tells of a training besides what its files tell; ``note`` may be added by hand."""
-    return {
-        "init": str(options.init.resolve()) if options.init else None,
-        "utterances": options.batch * options.workers,
-        "shape": f"{options.encoder_layers} + {options.decoder_layers} layers, d_model {options.d_model}, "
-        f"feed-forward {options.ffn}",
-        "peak": options.peak,
-    }
-
-
-def lineage(work: Path) -> list[tuple[Path, dict[str, Any]]]:
-    """The trainings whose weights ``work`` began with, the oldest first, and itself: where, and how."""
-    settings = json.loads((work / "run.json").read_text())
-    return [*(lineage(Path(settings["init"])) if settings["init"] else []), (work, settings)]
-
-
 def facts_of(work: Path) -> dict[str, Any]:
     """What the card tells of the training, and the test sentences that weights it began with had been trained on."""
-    told, before, texts, recordings, shape = [], set[str](), set[str](), 0, ""
-    for folder, settings in lineage(work):
-        before |= texts
-        steps = torch.load(folder / "checkpoint.pt", weights_only=True, map_location="cpu")["step"]
-        clips = load_speech(folder / "speech", "train")
-        texts = {clip.text for clip in clips}
-        run = f"{steps:,} steps of {settings['utterances']} utterances, learning rate at most {settings['peak']:g}"
-        if settings["shape"] != shape:
-            run += f", with {settings['shape']}"
-        if len(clips) != recordings:
-            run += f", on {len(clips):,} recordings of {len(texts):,} sentences"
-        told.append(run + settings.get("note", ""))
-        recordings, shape = len(clips), settings["shape"]
-    tests = {clip.text for name in evaluate.TEST_SPEECH for clip in load_speech(work / "speech", name)}
+    told = tell(work, {clip.text for name in evaluate.TEST_SPEECH for clip in load_speech(work / "speech", name)})
     facts: dict[str, Any] = {
         "domain": "It knows everyday sentences of up to ten words and the phrasebook of "
         "`models/recipes/phrasebook.py` (travel, times, prices, meetings).",
-        "trained_on": f"{recordings:,} recordings of {len(texts):,} sentences: the English side of {ATTRIBUTION}, the phrasebook, what "
+        "trained_on": f"{told.recordings:,} recordings of {told.sentences:,} sentences: the English side of {ATTRIBUTION}, the phrasebook, what "
         "results when the beginning of one sentence is joined to the end of another, and these with one or two words "
         f"replaced by rarer ones ({WORDS_FROM}); spoken by "
         f"synthetic voices: {LICENCES}. Speed, pitch, level, noise, rooms, far microphones and telephone bands "
-        f"drawn at random. No human speech. `models/recipes/asr_en.py`: {'; then '.join(told)}.",
+        f"drawn at random. No human speech. `models/recipes/asr_en.py`: {told.trainings}.",
         "held_out": "No test sentence is in the training, and none of the voices that the table calls unseen. The number of "
-        "hypotheses and the threshold of `configs/demo.toml` were chosen on these test sets, with older weights.",
-        "shape": shape,
-        "heard_before": sorted(tests & before),
+        "hypotheses and the threshold of `configs/demo.toml` were chosen on these test sets, with these weights or older ones.",
+        "shape": str(run_of(work).shape),
+        "heard_before": told.heard_before,
     }
-    if facts["heard_before"]:
+    if told.heard_before:
         facts["held_out"] += (
-            f" {len(facts['heard_before'])} of the phrasebook's test sentences were in an earlier training that this one "
-            f"goes on from: they are left out here. So were {len(SENTENCES & before)} of the {len(SENTENCES)} that the "
-            "demo and the tests speak."
+            f" {len(told.heard_before)} of the test sentences were in an earlier training that this one goes on from: "
+            "they are left out here."
+        )
+    if told.spoken_before:
+        facts["held_out"] += (
+            f" {told.spoken_before} of the {len(SENTENCES)} sentences that the demo and the tests speak were in an earlier training."
         )
     return facts
 
@@ -413,17 +392,29 @@ def main() -> None:
     parser.add_argument("--bf16", action="store_true", help="bfloat16 matrix products (CPUs with AVX512-BF16 or AMX)")
     parser.add_argument("--stage", choices=("all", "speech", "train", "export"), default="all")
     options = parser.parse_args()
-    options.shape = Shape(options.d_model, options.encoder_layers, options.decoder_layers, options.ffn)
-    options.work.mkdir(parents=True, exist_ok=True)
+    if min(options.steps, options.batch, options.workers) < 1:
+        parser.error("--steps, --batch and --workers are at least 1")
+    if options.feeders and options.workers > 1:
+        parser.error("--feeders needs --workers 1: a worker of several has no processes of its own")
+    if options.d_model % HEADS:
+        parser.error(f"--d-model {options.d_model} is no multiple of the {HEADS} heads")
+    if options.device == "cuda" and not torch.cuda.is_available():
+        parser.error("--device cuda: this PyTorch finds no such device")
+    work = options.work
+    work.mkdir(parents=True, exist_ok=True)
+    if options.stage != "export":  # before hours are spent
+        shape = Shape(options.d_model, options.encoder_layers, options.decoder_layers, options.ffn)
+        init = options.init and options.init.resolve()
+        options.run = begin(work, Run(shape, init, [(0, options.batch * options.workers, options.peak)]))
     if options.stage in ("all", "speech"):
-        speak_all(options.work / "speech", options.pairs, options.phrases, options.seed, options.workers)
+        speak_all(work / "speech", options.pairs, options.phrases, options.seed, options.workers)
     if options.stage in ("all", "train"):
-        train(options.work, options)
+        train(work, options)
     if options.stage in ("all", "export"):
-        convert(options.work, options.out, options.shape)
-        facts = facts_of(options.work)
+        facts = facts_of(work)
+        convert(work, options.out, run_of(work).shape)
         (options.out / "training.json").write_text(json.dumps(facts, indent=1) + "\n")
-        evaluate.recogniser(options.out, options.work / "speech")
+        evaluate.recogniser(options.out, work / "speech")
 
 
 if __name__ == "__main__":

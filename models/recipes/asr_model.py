@@ -6,12 +6,12 @@ import json
 import math
 import random
 import shutil
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
 import torch.nn.functional as F
+from lineage import Shape
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import GenerationConfig, PreTrainedTokenizerFast, WhisperConfig, WhisperForConditionalGeneration
 from voices import SAMPLE_RATE
@@ -55,16 +55,6 @@ def make_tokenizer(path: Path, texts: list[str]) -> Tokenizer:
 
 
 # --- model ----------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Shape:
-    """The network's size."""
-
-    d_model: int
-    encoder_layers: int
-    decoder_layers: int
-    ffn: int  # inner units of a feed-forward layer
 
 
 def make_model(tokenizer: Tokenizer, shape: Shape) -> WhisperForConditionalGeneration:

@@ -80,7 +80,7 @@ def translator(directory: Path, pairs: Path) -> None:
         {
             "What it is": f"A small Marian (transformers' `MarianMTModel`): {config['encoder_layers']} + "
             f"{config['decoder_layers']} layers, d_model {config['d_model']}, in the streaming layout that `python -m "
-            "pipeline.models compile --weights int8` wrote of the trained checkpoint. It makes the demo work without "
+            "pipeline.models compile --weights int8` wrote from the trained checkpoint. It makes the demo work without "
             "a download; it is no general translator.",
             "Trained on": facts["trained_on"],
             "Measured": f"Greedy, through the pipeline, the shipped files. {facts['held_out']} The third line is what "
@@ -113,7 +113,7 @@ def speak_tests(folder: Path, pairs: Path) -> None:
 
 
 def test_clips(speech: Path, name: str, facts: dict[str, Any]) -> list[Clip]:
-    """One of ``TEST_SPEECH``, without what the weights' first training had heard."""
+    """One of ``TEST_SPEECH``, without what an earlier training of the weights had heard."""
     known = frozenset(facts.get("heard_before", ()))
     return [clip for clip in load_speech(speech, name) if clip.text not in known]
 
@@ -198,7 +198,7 @@ def recogniser(directory: Path, speech: Path, human: Path | None = None) -> None
             f"download. {facts['domain']}",
             "Trained on": facts["trained_on"],
             "Measured": f"Through faster-whisper as the demo is configured (beams: {recognizer.config.beam_size}), the shipped int8 "
-            "files. "
+            "files; transcripts that it would hold back as uncertain are counted, too. "
             f"{facts['held_out']}\n\n"
             + table(header, rows)
             + f"\n\nOn one core it loads in {load_s:.2f} s and takes {took / lasted:.2f} of the audio's time (processor time).\n\n"
@@ -209,7 +209,7 @@ def recogniser(directory: Path, speech: Path, human: Path | None = None) -> None
             + table(("of", "called silent"), silent),
             "Limits": "Human speech is out of its domain: what it writes then is mostly wrong. Voices unlike those of the training, "
             "noise and rare words are heard worse; numbers that sound alike (fifteen, fifty) are confused. It writes numbers as words, and "
-            f"knows no other language. {facts.get('limits', '')}".rstrip(),
+            "knows no other language.",
             "Licence": "Apache-2.0.",
         },
     )
@@ -298,7 +298,8 @@ def chain(speech: Path, pairs: Path, samples: int) -> None:
 
 Recordings of unseen voices, one sentence each, through VAD, recogniser and translator as `configs/demo.toml` sets them.
 `heard` is the translation of what the recogniser made of them, `said` that of the true transcript: the difference is
-what recognition costs. WER is that of what was translated.
+what recognition costs. WER compares what was said with what reached the translator: the words of sentences that are held back as
+uncertain count as missed.
 
 {table(header, costs)}
 

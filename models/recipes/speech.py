@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import sys
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
@@ -53,11 +54,18 @@ def _speak_shard(job: tuple[Path, list[str], list[str], int]) -> None:
 
 
 def make_speech(folder: Path, sets: dict[str, tuple[list[str], Voice]], seed: int, workers: int) -> None:
-    """Speak every set of texts, each by voices drawn for it, into ``folder``; what is there is kept if they are the same."""
+    """Speak every set of texts, each by voices drawn for it, into ``folder``.
+
+    What is there is kept if they are the same; what is there of more texts than a set has now is deleted.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     jobs = []
     for name, (texts, voice) in sets.items():
         rng = random.Random(f"{seed} {name}")
+        for about in folder.glob(f"{name}-[0-9]*.json"):
+            if int(about.stem.removeprefix(f"{name}-")) >= len(texts):
+                about.unlink()
+                about.with_suffix(".npy").unlink()
         for start in range(0, len(texts), SHARD):
             chunk = texts[start : start + SHARD]
             chosen = [voice(rng) for _ in chunk]
@@ -72,13 +80,15 @@ def make_speech(folder: Path, sets: dict[str, tuple[list[str], Voice]], seed: in
 
 
 def load_speech(folder: Path, name: str) -> list[Clip]:
-    """All recordings of a set, and of those whose names begin with its name and a hyphen."""
+    """All recordings of a set, and of those whose names begin with its name and a hyphen. Exits if there are none."""
     clips: list[Clip] = []
     for path in sorted(folder.glob(f"{name}-*.json")):
         about = json.loads(path.read_text())
         audio = np.load(path.with_suffix(".npy"), mmap_mode="r")
         parts = np.split(audio, about["ends"][:-1])
         clips += [Clip(*row) for row in zip(about["texts"], about["voices"], parts, strict=True)]
+    if not clips:
+        sys.exit(f"{folder} has no recordings of {name!r}: speak them first (--stage speech)")
     return clips
 
 

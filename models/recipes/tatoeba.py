@@ -15,7 +15,7 @@ TEST = 500
 SPLIT_SEED = 1  # one split for all models: what a translator is tested on, no recogniser has heard
 ATTRIBUTION = (
     "sentence pairs of the Tatoeba Project (tatoeba.org; the selection of manythings.org/anki; CC BY 2.0 FR; © their "
-    "contributors, named a pair in that selection)"
+    "contributors, whom that selection names beside each pair)"
 )
 _MARKS = dict.fromkeys(map(ord, '.!?,";:-。！？，、；：“”「」 '))
 
@@ -30,7 +30,7 @@ def read_pairs(path: Path) -> list[Pair]:
     """English with simplified Chinese, duplicates removed."""
     if not path.exists():
         sys.exit(
-            f"no such file: {path}. Get the English-Mandarin pairs of manythings.org/anki and name them with --pairs"
+            f"no such file: {path}. Get the English-Mandarin pairs (cmn-eng.zip) at manythings.org/anki and name the cmn.txt in them with --pairs"
         )
     from opencc import OpenCC
 

@@ -65,7 +65,7 @@ _KOKORO_SOUNDS = (  # whose sound: everybody's
 
 @dataclass(frozen=True)
 class Engine:
-    """``recorded``: share of the recordings; ``heard``: of the first sentences of training segments, about.
+    """``recorded``: share of what ``random_voice`` draws; ``heard``: of the first sentences of training segments, about.
 
     An engine that takes long to speak records less than training hears of it, which hears that more often.
     """
