@@ -9,6 +9,8 @@ if __name__ == "__main__":
 
 import argparse
 import asyncio
+import signal
+import sys
 from functools import partial
 from pathlib import Path
 
@@ -71,6 +73,11 @@ def open_source(options: argparse.Namespace) -> AudioSource:
 
 def run(argv: list[str]) -> int:
     options = arguments().parse_args(argv)
+    if not hasattr(signal, "SIGHUP"):
+        raise UsageError(
+            f"pipeline.live needs the signals of Linux and macOS; {sys.platform} lacks them: use pipeline.translate for "
+            "recordings, or SpeechTranslator in a program"
+        )
     if options.list_devices:
         print("\n".join(list_devices()) or "no input devices")
         return 0

@@ -204,6 +204,18 @@ def test_closed_standard_streams_are_no_traceback(closed: str) -> None:
     assert b"Traceback" not in done.stderr
 
 
+def test_a_system_without_the_signals_is_told_what_else_there_is() -> None:
+    program = (
+        "import signal; del signal.SIGHUP; from pipeline import live; from pipeline.cli import main_program; "
+        "main_program(live.run)"
+    )
+    done = subprocess.run([sys.executable, "-c", program, TRAVEL], capture_output=True, timeout=60, check=False)
+    assert done.returncode == 2
+    assert flat(done.stderr.decode()).endswith(
+        flat("use pipeline.translate for recordings, or SpeechTranslator in a program")
+    )
+
+
 def test_a_folder_that_is_gone_is_said(tmp_path: Path) -> None:
     program = f"import os; os.rmdir(os.getcwd()); os.execv({sys.executable!r}, {command('models', 'list')!r})"
     done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, timeout=120, check=False)

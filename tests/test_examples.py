@@ -26,6 +26,11 @@ def test_the_translation_alone_fed_with_text() -> None:
     assert "log-probability" in shown
 
 
+def test_detection_and_recognition_alone_fed_by_a_host_app() -> None:
+    shown = run("examples/embed_stages.py", str(EXAMPLES / "meeting.wav")).splitlines()
+    assert [line.split("] ")[1] for line in shown] == spoken_texts()["meeting"]
+
+
 def test_translating_text_loads_no_recogniser() -> None:
     shown = run(
         "-c",

@@ -1,0 +1,45 @@
+"""Voice activity detection and recognition, stage by stage, inside a host app that wants transcripts.
+
+python examples/embed_stages.py examples/audio/meeting.wav
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import wave
+
+import numpy as np
+
+from pipeline import EndOfInput, Transcript, load_config
+from pipeline.asr.stage import AsrStage
+from pipeline.asr.whisper import WhisperRecognizer
+from pipeline.events import Samples, SpeechSegment
+from pipeline.vad.stage import VadStage
+
+
+async def host_audio(path: str, audio: asyncio.Queue[Samples | EndOfInput]) -> None:
+    """Stands for the host's audio callback: 20 ms of 16 kHz mono int16 at a time."""
+    with wave.open(path) as file:
+        while chunk := file.readframes(320):
+            await audio.put(np.frombuffer(chunk, np.int16))  # waits while the stages are behind
+    await audio.put(EndOfInput())  # ends every stage in turn
+
+
+async def main(path: str) -> None:
+    config = load_config("demo")
+    recognizer = await asyncio.to_thread(WhisperRecognizer, config.asr, config.languages.source)
+    audio: asyncio.Queue[Samples | EndOfInput] = asyncio.Queue(50)
+    segments: asyncio.Queue[SpeechSegment | EndOfInput] = asyncio.Queue(8)
+    transcripts: asyncio.Queue[Transcript | EndOfInput] = asyncio.Queue(8)
+    async with asyncio.TaskGroup() as group:
+        group.create_task(VadStage(config.vad, audio, segments).run())
+        group.create_task(AsrStage(recognizer, segments, transcripts).run())
+        group.create_task(host_audio(path, audio))
+        while not isinstance(heard := await transcripts.get(), EndOfInput):
+            doubt = f"  ({heard.rejected}: not to be translated)" if heard.rejected else ""
+            print(f"[{heard.start_s:6.2f} s] {heard.text}{doubt}")
+
+
+if __name__ == "__main__":
+    asyncio.run(main(sys.argv[1]))
