@@ -59,8 +59,8 @@ class NmtConfig:
     # A directory or a hub id.
     model: str = "Xenova/opus-mt-en-zh"
     revision: str | None = None
-    # A hub model is compiled on first use, to this precision: fp32, int8, int4, or auto, the fastest that is as good
-    # as fp32. "as-is" runs its ONNX files as they are.
+    # A hub model is compiled on first use, to this precision: fp32, int8, int4, or auto, which is int8 where there is
+    # no text to measure with, as on the hub. "as-is" runs its ONNX files as they are.
     weights: str = "auto"
     # Which of a hub repository's ONNX files to run as they are: "_quantized", "_fp16", "_q4" …; "" means fp32 where
     # weights is "as-is".
