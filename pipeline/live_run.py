@@ -17,7 +17,7 @@ from pipeline.events import PipelineEvent
 from pipeline.loading import Models
 from pipeline.stats import PipelineStats
 from pipeline.subtitles.sink import SINK_FAILURES, FanOut, Sink
-from pipeline.subtitles.terminal import TerminalSink
+from pipeline.subtitles.terminal import TerminalClosedError, TerminalSink
 from pipeline.translator import SpeechTranslator
 from pipeline.worker import Worker
 
@@ -95,7 +95,10 @@ class LiveRun:
         status = asyncio.create_task(self._show_status(writer))
         try:
             async for event in events:
-                await writer.run(partial(self._outputs.write, event))
+                try:
+                    await writer.run(partial(self._outputs.write, event))
+                except TerminalClosedError:  # before SIGHUP, which may not come at all
+                    self._hung_up()
         except SINK_FAILURES:
             for event in self._translator.take_ready():
                 with suppress(*SINK_FAILURES):  # the first failure is the one to tell

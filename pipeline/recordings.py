@@ -109,7 +109,9 @@ def begin(job: Job, config: PipelineConfig, *, overwrite: bool) -> tuple[Begin, 
         return (Begin.NEW if missing else Begin.SKIP), missing
     kinds: list[str] = begun["formats"]
     problem = journal.difference(begun, journal.header(job.recording, config, kinds))
-    if problem is None and not set(job.outputs) <= set(kinds):
+    # What is there and was not begun with them was there before, and stays as it is.
+    wanted = {kind for kind, path in job.outputs.items() if kind in kinds or not path.is_file()}
+    if problem is None and not wanted <= set(kinds):
         problem = f"with --format {','.join(kinds)}"
     if problem is not None:
         raise UsageError(

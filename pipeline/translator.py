@@ -39,6 +39,7 @@ from pipeline.worker import Worker
 
 # Notices that wait for a reader who has stopped reading; the newest are kept, and the counters have them all.
 _NOTICES = 256
+_NOT_RUNNING = "the translator is not running; use it as an async context manager"
 
 
 @dataclass(frozen=True)
@@ -157,8 +158,8 @@ class SpeechTranslator:
         """The input is over: everything fed is still translated, then ``events`` ends. Idempotent."""
         async with self._feeding:  # after what is being fed, not in the middle of it
             if not self._ended:
+                await self._put(EndOfInput())  # one that is cancelled while it waits may be called again
                 self._ended = True
-                await self._put(EndOfInput())
 
     async def events(self) -> AsyncGenerator[PipelineEvent, None]:
         """Everything the chain produces, in order; ends with ``EndOfInput``, or at once when cancelled or at its end before.
@@ -204,7 +205,10 @@ class SpeechTranslator:
         Raises:
             StageError: a stage failed.
             AudioError, DeviceError: the source broke; what came before has been translated and yielded.
+            ValueError: outside ``async with``.
         """
+        if self._stages is None:
+            raise ValueError(_NOT_RUNNING)
         self.live = self.live or paced or isinstance(source, LiveSource)
         if isinstance(source, LiveSource):
             loop = asyncio.get_running_loop()
@@ -275,7 +279,7 @@ class SpeechTranslator:
 
     async def _put(self, item: Samples | EndOfInput) -> None:
         if self._stages is None:
-            raise ValueError("the translator is not running; use it as an async context manager")
+            raise ValueError(_NOT_RUNNING)
         if self._stages.done() and (error := _outcome(self._stages)) is not None:
             raise error
         if not self._inbox.full():

@@ -6,6 +6,7 @@ import json
 import os
 import pty
 import signal
+import subprocess
 import sys
 from pathlib import Path
 
@@ -112,6 +113,24 @@ def test_a_terminal_that_is_closed_loses_nothing_that_was_said(subtitles: Path) 
     cues = list(srt.parse(subtitles.read_text("utf-8")))
     assert 1 <= len(cues) < len(spoken_texts()["phrases"])
     assert len(cues) == len(finished)
+
+
+def test_a_terminal_that_vanishes_without_a_signal_loses_nothing_either(subtitles: Path) -> None:
+    ours, its = pty.openpty()  # which does not control the run: nobody sends it SIGHUP
+    arguments = ["-m", "pipeline.live", PHRASES, "--config", "demo", "--srt", subtitles]
+    with subprocess.Popen(
+        [sys.executable, *map(str, arguments)], cwd=ROOT, stdout=its, stderr=subprocess.PIPE, start_new_session=True
+    ) as running:
+        os.close(its)
+        shown = b""
+        while b"00:0" not in shown:
+            shown += os.read(ours, 4096)
+        os.close(ours)
+        assert running.stderr
+        said = running.stderr.read().decode()
+    assert running.returncode == 0, said
+    cues = list(srt.parse(subtitles.read_text("utf-8")))
+    assert 1 <= len(cues) < len(spoken_texts()["phrases"])
 
 
 LISTENING = """

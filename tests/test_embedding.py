@@ -18,6 +18,7 @@ import pytest
 import pipeline
 import pipeline.translator as chain
 from pipeline import Delta, EndOfInput, Models, PipelineConfig, PipelineEvent, SpeechTranslator, Transcript
+from pipeline.audio.recording import Recording
 from pipeline.events import SpeechSegment
 from pipeline.stats import PipelineStats
 from tests.conftest import EXAMPLES, PHRASES, read_wav
@@ -157,7 +158,7 @@ def test_a_task_group_whose_other_task_fails_ends_the_translation_and_leaves_not
     asyncio.run(work())
 
 
-def test_a_timeout_on_feeding_ends_the_feeding_alone(demo_config: PipelineConfig, demo_models: Models) -> None:
+def test_a_timeout_on_feeding_or_ending_ends_that_alone(demo_config: PipelineConfig, demo_models: Models) -> None:
     tight = dataclasses.replace(demo_config.queues, audio_chunks=1, segments=1, transcripts=1, events=1)
     config = dataclasses.replace(demo_config, queues=tight)
     held = threading.Event()
@@ -172,6 +173,9 @@ def test_a_timeout_on_feeding_ends_the_feeding_alone(demo_config: PipelineConfig
             with pytest.raises(TimeoutError):
                 async with asyncio.timeout(0.2):
                     await translator.feed(np.tile(read_wav(PHRASES), 3))
+            with pytest.raises(TimeoutError):
+                async with asyncio.timeout(0.2):
+                    await translator.end()
             held.set()
             ending = asyncio.create_task(translator.end())
             events = [event async for event in translator.events()]
@@ -202,6 +206,15 @@ def test_feeding_an_hour_at_once_lets_others_run(demo_config: PipelineConfig, de
 
     asyncio.run(work())
     assert turns >= 36_000
+
+
+def test_a_source_is_not_run_before_the_models_are_there(demo_config: PipelineConfig) -> None:
+    async def work() -> None:
+        async for _ in SpeechTranslator(demo_config).run(Recording(PHRASES)):
+            pass
+
+    with pytest.raises(ValueError, match="use it as an async context manager"):
+        asyncio.run(work())
 
 
 def test_leaving_early_leaves_nothing(demo_config: PipelineConfig, demo_models: Models) -> None:

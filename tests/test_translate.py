@@ -177,6 +177,14 @@ def test_subtitles_that_are_there_are_left_alone_and_said(
     status, _, _ = translated(PHRASES, "--output-dir", tmp_path, "--overwrite")
     assert status == 0
     assert (tmp_path / "phrases.srt").read_bytes() == whole[".srt"]
+    # So it is when that was interrupted.
+    arguments = (PHRASES, "--output-dir", tmp_path / "cut", "--format", "srt,vtt")
+    (tmp_path / "cut").mkdir()
+    (tmp_path / "cut" / "phrases.srt").write_text("precious")
+    assert translated(*arguments, fail_at_segment=2)[0] == 1
+    status, said, counting = translated(*arguments)
+    assert (status, counting.segments) == (0, COUNT - 2), said
+    assert files(tmp_path / "cut") == {".srt": b"precious", ".vtt": whole[".vtt"]}
     # A folder of that name is no subtitles.
     (tmp_path / "phrases.vtt").mkdir()
     status, said, _ = translated(PHRASES, "--output-dir", tmp_path, "--format", "vtt")

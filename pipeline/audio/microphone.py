@@ -173,11 +173,16 @@ class Microphone:
             DeviceError: the device does not open the first time. Later it is waited for.
         """
         self._reading = True
-        self.start()
-        while True:
-            samples = self._hear() if self._absence is None else self._wait()
-            if samples is None or len(samples):
-                break
+        try:
+            self.start()
+            while True:
+                samples = self._hear() if self._absence is None else self._wait()
+                if samples is None or len(samples):
+                    break
+        finally:
+            self._reading = False
+            if self._closed.is_set():  # nobody may read again
+                self._release()
         if samples is not None:
             self._delivered += len(samples)
             self.level_dbfs = level_dbfs(samples)
@@ -187,7 +192,7 @@ class Microphone:
     def close(self) -> None:
         """Stop listening and release the device: reads deliver what was heard until now, then None. Idempotent.
 
-        Does not wait: the reading thread releases the device, where there is one.
+        Does not wait for a read on another thread: that one releases the device.
         """
         self._closed.set()
         if not self._reading:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 
 import av
@@ -17,9 +18,13 @@ from pipeline.events import SAMPLE_RATE, Samples
 
 log = logging.getLogger(__name__)
 
+# Audio may begin after the picture, pause, or have damaged parts: what is this much later than what came before it
+# follows silence, and cues keep the file's times. Less is jitter of the times.
+_GAP_S = 0.3
+
 
 class Recording:
-    """The first audio stream of a file. Memory does not depend on the file's length."""
+    """The first audio stream of a file, at the file's times. Memory does not depend on the file's length."""
 
     def __init__(self, path: Path) -> None:
         """Open the file.
@@ -62,24 +67,12 @@ class Recording:
         self._closed = True
 
     def _decode(self) -> Iterator[Samples]:
-        resampler, resampled = None, None
         rest: Samples = np.zeros(0, np.int16)
         total = 0
         with self._container:
-            for frame in self._frames():
-                kind = frame and (frame.format.name, frame.layout.name, frame.sample_rate)
-                parts: list[AudioFrame] = []
-                if kind != resampled and resampler is not None:
-                    # The end, or a recording put together from others: another rate, another number of channels.
-                    parts += resampler.resample(None)
-                    resampler = None
-                if frame is not None:
-                    resampler = resampler or AudioResampler(format="s16", layout="mono", rate=SAMPLE_RATE)
-                    parts += resampler.resample(frame)
-                resampled = kind
-                for part in parts:
-                    rest = np.concatenate([rest, part.to_ndarray().reshape(-1)])
-                    total += part.samples
+            for piece in self._pieces():
+                total += len(piece)
+                rest = np.concatenate([rest, piece])
                 whole = len(rest) // CHUNK_SAMPLES * CHUNK_SAMPLES
                 for start in range(0, whole, CHUNK_SAMPLES):
                     yield rest[start : start + CHUNK_SAMPLES].copy()
@@ -88,6 +81,41 @@ class Recording:
             yield rest
         if not total:
             raise AudioError(f"{self.path} holds no audio: not one sample could be decoded; check the file")
+
+    def _pieces(self) -> Iterator[Samples]:
+        """What was decoded, at 16 kHz, and silence where the file's times leave a gap."""
+        resampler, resampled = None, None
+        position = 0  # samples
+        for frame in self._frames():
+            kind = frame and (frame.format.name, frame.layout.name, frame.sample_rate)
+            gap = self._gap(frame, position)
+            parts: list[AudioFrame] = []
+            if resampler is not None and (kind != resampled or gap):
+                # The end, a gap, or a recording put together from others: another rate, another number of channels.
+                parts += resampler.resample(None)
+                resampler = None
+            for samples in chain(map(_samples, parts), _silence(gap)):
+                position += len(samples)
+                yield samples
+            if frame is not None:
+                resampler = resampler or AudioResampler(format="s16", layout="mono", rate=SAMPLE_RATE)
+                for samples in map(_samples, resampler.resample(frame)):
+                    position += len(samples)
+                    yield samples
+            resampled = kind
+
+    def _gap(self, frame: AudioFrame | None, position: int) -> int:
+        """Samples that are missing between ``position`` and the time that the file gives for ``frame``.
+
+        A time after the file's end is a mistake in the file, and no gap.
+        """
+        if frame is None or frame.time is None:
+            return 0
+        at_s = frame.time - (self._container.start_time or 0) / av.time_base
+        missing_s = at_s - position / SAMPLE_RATE
+        if missing_s < _GAP_S or (self.duration_s is not None and at_s > self.duration_s):
+            return 0
+        return round(missing_s * SAMPLE_RATE)
 
     def _frames(self) -> Iterator[AudioFrame | None]:
         """Decoded frames, then None to drain the resampler. Damaged packets are skipped with a warning."""
@@ -110,6 +138,16 @@ class Recording:
                         f"{self.path} is too damaged to go on ({_reason(error)}); check the file"
                     ) from error
         yield None
+
+
+def _samples(part: AudioFrame) -> Samples:
+    return np.asarray(part.to_ndarray(), np.int16).reshape(-1)
+
+
+def _silence(count: int) -> Iterator[Samples]:
+    """``count`` samples of it, a chunk at a time."""
+    for start in range(0, count, CHUNK_SAMPLES):
+        yield np.zeros(min(CHUNK_SAMPLES, count - start), np.int16)
 
 
 def _reason(error: BaseException) -> str:

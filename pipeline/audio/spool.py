@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import tempfile
 import threading
 from collections import deque
@@ -16,6 +18,10 @@ from pipeline.events import SAMPLE_RATE, AudioLost, Samples, SourceNotice
 MEMORY_SAMPLES = 60 * SAMPLE_RATE
 
 
+def _unbuffered() -> IO[bytes]:
+    return tempfile.TemporaryFile(buffering=0)
+
+
 class Spool:
     """A first-in-first-out store of samples. Beyond ``memory_samples`` they go to an unnamed file, used as a ring.
 
@@ -27,8 +33,9 @@ class Spool:
         self,
         limit_samples: int,
         memory_samples: int = MEMORY_SAMPLES,
-        make_file: Callable[[], IO[bytes]] = tempfile.TemporaryFile,
+        make_file: Callable[[], IO[bytes]] = _unbuffered,
     ) -> None:
+        """``make_file`` makes the file, which must keep nothing back of what could not be written: no buffer."""
         self._limit = limit_samples
         self._make_file = make_file
         self._memory_limit = memory_samples
@@ -109,8 +116,8 @@ class Spool:
         head = min(len(samples), self._limit - at)
         for offset, part in ((at, samples[:head]), (0, samples[head:])):
             self._file.seek(2 * offset)
-            self._file.write(part.tobytes())
-        self._file.flush()
+            if self._file.write(part.tobytes()) < 2 * len(part):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         self._written += len(samples)
 
     def _load(self) -> None:

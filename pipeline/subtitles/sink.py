@@ -96,8 +96,9 @@ class FanOut:
             try:
                 sink.write(event)
             except SINK_FAILURES as error:
-                self._sinks.remove(sink)
-                failures.append(error)
+                if self.has(sink):  # not dropped meanwhile
+                    self.drop(sink)
+                    failures.append(error)
         if failures:
             raise failures[0]
 

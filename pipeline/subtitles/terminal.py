@@ -13,11 +13,16 @@ from pipeline.errors import SinkError
 from pipeline.events import Delta, EndOfInput, PipelineEvent, Transcript
 
 
+class TerminalClosedError(SinkError):
+    """The terminal that showed the subtitles is gone."""
+
+
 class TerminalSink:
     """Redraws the current segment in place on a terminal; prints whole lines elsewhere."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
+        self._is_terminal = console.is_terminal  # which one that is gone denies
         self._transcript: Transcript | None = None
         self._translation = ""
         self._live: Live | None = None
@@ -34,6 +39,7 @@ class TerminalSink:
         """Take one event.
 
         Raises:
+            TerminalClosedError: it was a terminal, and is gone.
             SinkError, BrokenPipeError: nobody sees it any more.
         """
         try:
@@ -41,7 +47,8 @@ class TerminalSink:
         except BrokenPipeError:
             raise
         except OSError as error:
-            raise SinkError(f"cannot write to the terminal ({error.strerror})") from error
+            failure = TerminalClosedError if self._is_terminal else SinkError
+            raise failure(f"cannot write to the terminal ({error.strerror})") from error
 
     def _take(self, event: PipelineEvent) -> None:
         self._start()
@@ -111,4 +118,5 @@ def plain(transcript: Transcript, translation: str) -> str:
 
 
 def _clock(seconds: float) -> str:
-    return f"{int(seconds) // 60:02}:{seconds % 60:04.1f}"
+    tenths = round(10 * seconds)
+    return f"{tenths // 600:02}:{tenths % 600 // 10:02}.{tenths % 10}"

@@ -226,6 +226,25 @@ def test_closing_ends_the_waiting_for_a_device(monkeypatch: pytest.MonkeyPatch) 
     assert all(stream.closed for stream in fake.streams)
 
 
+def test_closed_between_reads_or_in_one_it_is_released_though_nobody_reads_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    fake = plug_in(monkeypatch, ("Mic", 1, 16_000))
+    source = Microphone()
+    source.start()
+    fake.streams[0].hear(LOUD[:320])
+    assert len(heard(source, 320)) == 320
+    source.close()
+    assert fake.streams[0].closed
+    source = Microphone()
+    source.start()
+    waiting = threading.Thread(target=source.read, daemon=True)  # for a device that delivers nothing
+    waiting.start()
+    source.close()
+    waiting.join(60)
+    assert fake.streams[1].closed
+
+
 def test_audio_that_the_device_lost_is_counted_and_said_once_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
     fake = plug_in(monkeypatch, ("Mic", 1, 16_000))
     source, notices = Microphone(), []

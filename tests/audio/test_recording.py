@@ -6,6 +6,7 @@ import itertools
 import os
 import threading
 from collections.abc import Iterable
+from fractions import Fraction
 from pathlib import Path
 from typing import BinaryIO
 
@@ -81,6 +82,30 @@ def test_a_recording_joined_from_others_of_another_kind_is_read_whole(tmp_path: 
     (tmp_path / "joined.mp3").write_bytes(data)
     found = read_all(Recording(tmp_path / "joined.mp3"))
     assert len(found) == pytest.approx(2 * len(read_wav(PHRASES)), rel=0.02)
+
+
+def test_samples_keep_the_times_of_the_file(tmp_path: Path) -> None:
+    said = read_wav(PHRASES)[: 16_000 * 4]
+    with av.open(str(tmp_path / "late.mkv"), "w") as container:
+        picture = container.add_stream("ffv1", rate=1, width=16, height=16, pix_fmt="yuv420p")
+        sound = container.add_stream("pcm_s16le", rate=16_000, layout="mono")
+        for second in range(12):
+            frame = av.VideoFrame(16, 16, "yuv420p")
+            frame.pts = second
+            container.mux(picture.encode(frame))
+        for start in range(0, len(said), 1_600):
+            part = av.AudioFrame.from_ndarray(said[None, start : start + 1_600], format="s16", layout="mono")
+            part.sample_rate, part.time_base = 16_000, Fraction(1, 16_000)
+            # The sound begins after five seconds, and pauses for two more in its middle.
+            part.pts = start + 16_000 * (5 if start < 32_000 else 7)
+            container.mux(sound.encode(part))
+        for stream in (picture, sound):
+            container.mux(stream.encode(None))
+    silence = np.zeros(16_000, np.int16)
+    expected = np.concatenate([*[silence] * 5, said[:32_000], *[silence] * 2, said[32_000:]])
+    found = read_all(Recording(tmp_path / "late.mkv"))
+    assert len(found) == len(expected)
+    assert (found == expected).all()
 
 
 def test_reading_stops_when_closed() -> None:

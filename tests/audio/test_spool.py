@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -65,6 +66,22 @@ def test_a_full_disk_is_a_full_store() -> None:
     assert spool.append(numbered(100, 50)) == 50
     assert (spool.take() == numbered(0, 100)).all()
     assert (spool.take() == np.zeros(50)).all()
+
+
+def test_a_disk_that_fills_up_keeps_what_was_stored_and_time_goes_on() -> None:
+    spool = Spool(100_000, 100)
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (2 * 1_500, limits[1]))  # room for 1,500 samples in the file
+    taken = []
+    try:
+        dropped = [spool.append(numbered(start, 320)) for start in range(0, 3_200, 320)]
+        while len(samples := spool.take()):
+            taken.append(samples)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert dropped == [0] * 4 + [320] * 6
+    assert (np.concatenate(taken) == np.concatenate([numbered(0, 1_280), np.zeros(1_920)])).all()
+    spool.close()
 
 
 class Talker:

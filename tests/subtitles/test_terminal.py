@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import re
 
+import pytest
 from rich.console import Console
 
+from pipeline.errors import SinkError
 from pipeline.events import Delta, EndOfInput, PipelineEvent, Transcript
-from pipeline.subtitles.terminal import TerminalSink
+from pipeline.subtitles.sink import FanOut
+from pipeline.subtitles.terminal import TerminalClosedError, TerminalSink, plain
 
 EVENTS: list[PipelineEvent] = [
     Transcript(0, 0.5, 3.4, "Good morning.", "en"),
@@ -57,6 +61,46 @@ def test_a_pipe_gets_whole_lines() -> None:
         "01:03.0–01:05.0  Thank you.",
         " " * 17 + "谢谢。",
     ]
+
+
+def test_times_are_rounded_before_they_are_minutes() -> None:
+    assert plain(Transcript(0, 59.97, 119.94, "One.", "en"), "一。").startswith("01:00.0–01:59.9  One.")
+
+
+def test_a_terminal_that_is_gone_is_another_failure_than_a_full_disk() -> None:
+    class Gone(io.StringIO):
+        def write(self, text: str) -> int:
+            raise OSError(errno.EIO, "Input/output error")
+
+    sink = TerminalSink(Console(file=Gone(), force_terminal=True))
+    with pytest.raises(TerminalClosedError, match="Input/output error"):
+        sink.write(EVENTS[0])
+    sink = TerminalSink(Console(file=Gone(), force_terminal=False))
+    with pytest.raises(SinkError) as failure:
+        for event in EVENTS:
+            sink.write(event)
+    assert not isinstance(failure.value, TerminalClosedError)
+
+
+def test_a_sink_that_was_dropped_while_it_wrote_has_not_failed() -> None:
+    class Dropped:
+        def write(self, event: PipelineEvent) -> None:
+            outputs.drop(self)
+            raise SinkError("gone")
+
+        def close(self) -> None: ...
+
+    later: list[PipelineEvent] = []
+
+    class Later:
+        write = staticmethod(later.append)
+
+        def close(self) -> None: ...
+
+    outputs = FanOut([Dropped(), Later()])
+    outputs.write(EVENTS[0])
+    outputs.write(EVENTS[1])
+    assert later == EVENTS[:2]
 
 
 def test_nothing_is_drawn_before_the_first_event() -> None:
