@@ -98,7 +98,7 @@ class LiveRun:
                 try:
                     await writer.run(partial(self._outputs.write, event))
                 except TerminalClosedError:  # before SIGHUP, which may not come at all
-                    self._hung_up()
+                    self._source.close()
         except SINK_FAILURES:
             for event in self._translator.take_ready():
                 with suppress(*SINK_FAILURES):  # the first failure is the one to tell
