@@ -20,6 +20,7 @@ from pipeline.hub.resolve import (
     drop_damaged,
     fetch_model,
     local_directory,
+    readable,
     repository_folder,
 )
 from pipeline.nmt.compiled import cached_compiled, find_translation_model, is_compiled, translation_files
@@ -195,4 +196,5 @@ def _translation(config: NmtConfig) -> NamedModel:
 
 def _disk_usage(folder: Path) -> int:
     """Bytes of the files below, links not followed."""
-    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
+    with readable(folder):
+        return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file() and not path.is_symlink())

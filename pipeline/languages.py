@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-# ISO 639-3 codes that opus-mt's files use, and the two-letter codes that Whisper uses.
+# ISO 639-3 codes, which opus-mt's files use, and the ISO 639-1 codes of the same languages, which Whisper uses.
+# fmt: off
 TWO_LETTERS = {
-    "eng": "en",
-    "zho": "zh",
-    "cmn": "zh",
-    "deu": "de",
-    "fra": "fr",
-    "spa": "es",
-    "ita": "it",
-    "por": "pt",
-    "rus": "ru",
-    "jpn": "ja",
-    "jap": "ja",
-    "kor": "ko",
-    "nld": "nl",
-    "pol": "pl",
-    "ukr": "uk",
-    "ara": "ar",
-    "tur": "tr",
-    "vie": "vi",
+    "afr": "af", "amh": "am", "ara": "ar", "arb": "ar", "asm": "as", "aze": "az", "azj": "az", "bak": "ba", "bel": "be",
+    "ben": "bn", "bod": "bo", "bos": "bs", "bre": "br", "bul": "bg", "cat": "ca", "ces": "cs", "cmn": "zh", "cym": "cy",
+    "dan": "da", "deu": "de", "ell": "el", "eng": "en", "epo": "eo", "est": "et", "eus": "eu", "fao": "fo", "fas": "fa",
+    "fin": "fi", "fra": "fr", "gla": "gd", "gle": "ga", "glg": "gl", "guj": "gu", "hat": "ht", "hau": "ha", "heb": "he",
+    "hin": "hi", "hrv": "hr", "hun": "hu", "hye": "hy", "ind": "id", "isl": "is", "ita": "it", "jap": "ja", "jav": "jv",
+    "jpn": "ja", "kan": "kn", "kat": "ka", "kaz": "kk", "khm": "km", "kor": "ko", "lao": "lo", "lat": "la", "lav": "lv",
+    "lin": "ln", "lit": "lt", "ltz": "lb", "mal": "ml", "mar": "mr", "mkd": "mk", "mlg": "mg", "mlt": "mt", "mon": "mn",
+    "mri": "mi", "msa": "ms", "mya": "my", "nep": "ne", "nld": "nl", "nno": "nn", "nob": "no", "nor": "no", "oci": "oc",
+    "pan": "pa", "pes": "fa", "pol": "pl", "por": "pt", "pus": "ps", "ron": "ro", "rus": "ru", "san": "sa", "sin": "si",
+    "slk": "sk", "slv": "sl", "sna": "sn", "snd": "sd", "som": "so", "spa": "es", "sqi": "sq", "srp": "sr", "sun": "su",
+    "swa": "sw", "swe": "sv", "swh": "sw", "tam": "ta", "tat": "tt", "tel": "te", "tgk": "tg", "tgl": "tl", "tha": "th",
+    "tuk": "tk", "tur": "tr", "ukr": "uk", "urd": "ur", "uzb": "uz", "vie": "vi", "yid": "yi", "yor": "yo", "zho": "zh",
+    "zsm": "ms",
 }
+# fmt: on
 _UNSPACED = {"zh", "ja", "th", "lo", "km", "my"}
 
 

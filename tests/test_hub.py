@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from pipeline import load_config
-from pipeline.errors import ModelError
-from pipeline.hub import FileSet, resolve_model
+from pipeline.errors import DownloadError, ModelError
+from pipeline.hub import FileSet, resolve, resolve_model
 from tests.conftest import EXAMPLES, SETTINGS, TINY, spoken_texts
 from tests.hub_server import HubServer, python
 
@@ -50,6 +50,40 @@ def test_what_is_cached_needs_no_connection(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(tmp_path))
     snapshot = cache(tmp_path, ["config.json", "model.bin"])
     assert resolve_model("owner/name", None, FileSet(("config.json", "model.*"))) == snapshot
+
+
+def test_a_cache_that_cannot_be_read_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import huggingface_hub.constants
+
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(tmp_path))
+    snapshot = cache(tmp_path, ["config.json"])
+    real = Path.is_dir
+
+    def refused(path: Path) -> bool:  # to root, whom tests may run as, nothing is refused
+        if path == snapshot:
+            raise PermissionError(13, "Permission denied")
+        return real(path)
+
+    monkeypatch.setattr(Path, "is_dir", refused)
+    with pytest.raises(
+        DownloadError, match="cannot be read: Permission denied; give the right to read it, or set HF_HOME"
+    ):
+        resolve_model("owner/name", None, FileSet(("config.json",)))
+
+
+def test_fetching_leaves_the_progress_bars_of_a_host_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    from huggingface_hub.utils import are_progress_bars_disabled, disable_progress_bars, enable_progress_bars
+
+    with resolve._no_bars():
+        assert are_progress_bars_disabled()
+    assert not are_progress_bars_disabled()
+    disable_progress_bars()
+    try:
+        with resolve._no_bars():
+            assert are_progress_bars_disabled()
+        assert are_progress_bars_disabled()
+    finally:
+        enable_progress_bars()
 
 
 @pytest.fixture

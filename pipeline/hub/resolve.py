@@ -73,20 +73,25 @@ def cached_commit(model: str, revision: str | None) -> str:
 
     name = revision or constants.DEFAULT_REVISION
     reference = repository_folder(model) / "refs" / name
-    return reference.read_text().strip() if reference.is_file() else name
+    with readable(reference):
+        return reference.read_text().strip() if reference.is_file() else name
 
 
 def cached_snapshot(model: str, revision: str | None) -> Path | None:
     """What the cache has of a repository at a revision, whole or not. It is named after the commit."""
     snapshot = repository_folder(model) / "snapshots" / cached_commit(model, revision)
-    return snapshot if snapshot.is_dir() else None
+    with readable(snapshot):
+        return snapshot if snapshot.is_dir() else None
 
 
 def cached_model(model: str, revision: str | None, *choices: FileSet) -> Path | None:
     """The snapshot in the cache, if one of ``choices`` is there with all its files."""
     snapshot = cached_snapshot(model, revision)
     # A download that was cut off leaves a snapshot with files missing.
-    return snapshot if snapshot and any(not choice.missing_from(snapshot) for choice in choices) else None
+    if snapshot is None:
+        return None
+    with readable(snapshot):
+        return snapshot if any(not choice.missing_from(snapshot) for choice in choices) else None
 
 
 def fetch_model(model: str, revision: str | None, *choices: FileSet, progress: Progress) -> Path:
@@ -104,8 +109,8 @@ def fetch_model(model: str, revision: str | None, *choices: FileSet, progress: P
     listing = list_files(model, revision)
     folder = repository_folder(model)
     blobs, lock = folder / "blobs", folder.parent / ".locks" / folder.name / "fetch.lock"
-    files = listing.choose(choices, blobs)
     with _disk_errors(folder):
+        files = listing.choose(choices, blobs)
         blobs.mkdir(parents=True, exist_ok=True)
         lock.parent.mkdir(parents=True, exist_ok=True)
         # Two programs that start for the first time at once: the second waits and finds everything there.
@@ -120,13 +125,14 @@ def drop_damaged(snapshot: Path) -> list[str]:
     A cache without links (Windows without the right to make them) does not know the hashes: nothing is compared there.
     """
     damaged = []
-    for path in sorted(snapshot.rglob("*")):
-        if path.is_symlink() and len(digest := Path(os.readlink(path)).name) in (40, 64):
-            blob = path.parent / os.readlink(path)
-            if not blob.is_file() or digest_of(blob, digest) != digest:
-                blob.unlink(missing_ok=True)
-                path.unlink()
-                damaged.append(path.relative_to(snapshot).as_posix())
+    with readable(snapshot):
+        for path in sorted(snapshot.rglob("*")):
+            if path.is_symlink() and len(digest := Path(os.readlink(path)).name) in (40, 64):
+                blob = path.parent / os.readlink(path)
+                if not blob.is_file() or digest_of(blob, digest) != digest:
+                    blob.unlink(missing_ok=True)
+                    path.unlink()
+                    damaged.append(path.relative_to(snapshot).as_posix())
     return damaged
 
 
@@ -152,12 +158,11 @@ def _fetch_blobs(listing: Listing, files: list[RemoteFile], blobs: Path, progres
 def _link(listing: Listing, files: list[RemoteFile]) -> Path:
     """Let the hub's client arrange a snapshot of what is in the cache: it knows the layout, with links or without."""
     from huggingface_hub import snapshot_download
-    from huggingface_hub.utils import disable_progress_bars, enable_progress_bars
 
     names = [file.name for file in files]
-    disable_progress_bars()
     try:
-        snapshot = Path(snapshot_download(listing.model, revision=listing.revision, allow_patterns=names))
+        with _no_bars():
+            snapshot = Path(snapshot_download(listing.model, revision=listing.revision, allow_patterns=names))
     except Exception as error:  # the HTTP clients' errors share no base
         if isinstance(error, OSError) and error.errno:
             raise
@@ -165,12 +170,11 @@ def _link(listing: Listing, files: list[RemoteFile]) -> Path:
             f"{listing.model} is fetched, but the hub failed when it was to be arranged ({first_line(error)}); "
             f"run: {pull_command(listing.model, listing.revision)}"
         ) from error
-    finally:
-        enable_progress_bars()
     for file in files:
         path = snapshot / file.name
-        # Made by that client from the hub's answer of just now, so it may be another file than the one that was checked.
-        whole = (
+        # Made by that client from the hub's answer of just now, so it may be another file than the one that was checked,
+        # or of an older snapshot where the hub did not answer.
+        whole = path.is_file() and (
             path.samefile(repository_folder(listing.model) / "blobs" / file.digest)
             or digest_of(path, file.digest) == file.digest
         )
@@ -179,6 +183,33 @@ def _link(listing: Listing, files: list[RemoteFile]) -> Path:
                 f"{listing.model} changed on the hub while it was fetched; run: {pull_command(listing.model, listing.revision)}"
             )
     return snapshot
+
+
+@contextmanager
+def _no_bars() -> Iterator[None]:
+    """The hub's client draws no bars; what the process or its environment says of them holds again afterwards."""
+    from huggingface_hub.utils import are_progress_bars_disabled, disable_progress_bars, enable_progress_bars
+
+    if are_progress_bars_disabled() or "HF_HUB_DISABLE_PROGRESS_BARS" in os.environ:
+        yield
+        return
+    disable_progress_bars()
+    try:
+        yield
+    finally:
+        enable_progress_bars()
+
+
+@contextmanager
+def readable(place: Path) -> Iterator[None]:
+    """Say where the cache cannot be read, as a DownloadError."""
+    try:
+        yield
+    except OSError as error:
+        raise DownloadError(
+            f"the cache at {place} cannot be read: {error.strerror or error}; give the right to read it, or set HF_HOME to "
+            "another folder"
+        ) from error
 
 
 @contextmanager

@@ -39,6 +39,9 @@ def arguments() -> argparse.ArgumentParser:
     return parser
 
 
+_UNDETERMINED = "und"  # ISO 639-2's code
+
+
 def run(argv: list[str]) -> int:
     options = arguments().parse_args(argv)
     model = MarianModel.load(
@@ -48,7 +51,7 @@ def run(argv: list[str]) -> int:
         max_tokens=options.max_tokens,
         threads=options.threads,
     )
-    source, target = options.source or model.languages[0] or "en", options.target or model.languages[1] or "zh"
+    source, target = options.source or model.languages[0] or "en", options.target or model.languages[1] or _UNDETERMINED
     model.check_languages(source, target)
     for number, raw in enumerate(standard_input()):
         # Bytes that are no UTF-8 are shown as such rather than ending the run.

@@ -10,7 +10,7 @@ from pathlib import Path
 from pipeline.config import NmtConfig
 from pipeline.errors import ModelError
 from pipeline.hub import FileSet, resolve_model
-from pipeline.hub.resolve import cached_commit, local_directory
+from pipeline.hub.resolve import cached_commit, local_directory, readable
 from pipeline.nmt.compiler import VERSION
 from pipeline.progress import Progress, progress_bar
 
@@ -80,7 +80,8 @@ def translation_files(config: NmtConfig) -> tuple[FileSet, ...]:
 def cached_compiled(config: NmtConfig) -> Path | None:
     """The compiled model, if it is in the cache."""
     folder = _folder(config, cached_commit(config.model, config.revision))
-    return folder if folder.is_dir() else None
+    with readable(folder):
+        return folder if folder.is_dir() else None
 
 
 def compile_into_cache(config: NmtConfig, snapshot: Path, progress: Progress | None = None) -> Path:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import pairwise, zip_longest
 
-from pipeline.events import EndOfInput, PipelineEvent
+from pipeline.events import Delta, EndOfInput, PipelineEvent
 from pipeline.subtitles.lines import Lines, layout
 from pipeline.subtitles.rules import SubtitleRules
 from pipeline.subtitles.sentences import Sentence, SentenceBuilder
@@ -51,8 +51,8 @@ class CueBuilder:
         if isinstance(event, EndOfInput):
             return self.flush()
         sentence = self._sentences.push(event)
-        if sentence is None:
-            return []
+        if sentence is None:  # the last of a segment may be empty, and nothing of it comes after that
+            return self.flush() if isinstance(event, Delta) and event.final else []
         cues: list[Cue] = []
         if self._waiting is not None:
             both = self._waiting.joined(sentence)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import math
 import time
 from pathlib import Path
@@ -12,7 +13,8 @@ import pytest
 from pipeline import Delta, EndOfInput, MarianModel, NmtStage, PipelineEvent, Transcript
 from pipeline.errors import ModelError, UsageError
 from pipeline.events import Confidence
-from tests.conftest import golden, make_model_dir
+from pipeline.languages import TWO_LETTERS, spaced
+from tests.conftest import TINY, golden, make_model_dir
 
 
 @pytest.fixture
@@ -130,6 +132,21 @@ def test_cancelling_stops_and_leaves_the_model_usable(model: MarianModel) -> Non
 
     asyncio.run(work())
     assert model.translate(row["source"]) == row["text"]
+
+
+def test_codes_of_three_letters_are_those_of_the_recogniser(tmp_path: Path) -> None:
+    from faster_whisper.tokenizer import _LANGUAGE_CODES
+
+    # "jw" is Whisper's own for Javanese; the other two languages have no code of two letters.
+    assert set(_LANGUAGE_CODES) - set(TWO_LETTERS.values()) == {"jw", "haw", "yue"}
+    assert not spaced("tha")
+    swedish = make_model_dir(tmp_path / "swedish", "merged", leave_out="tokenizer_config.json")
+    names = json.loads((TINY / "tokenizer_config.json").read_text())
+    (swedish / "tokenizer_config.json").write_text(json.dumps(names | {"source_lang": "eng", "target_lang": "swe"}))
+    model = MarianModel.load(swedish)
+    model.check_languages("en", "sv")
+    with pytest.raises(UsageError, match="into sv, not into zh"):
+        model.check_languages("en", "zh")
 
 
 def test_the_model_says_which_languages_it_does(model: MarianModel) -> None:

@@ -135,6 +135,15 @@ def test_a_short_answer_alone_in_its_segment_is_shown_at_once_for_the_least_time
     assert builder.push(sentence("好。", 1.0, 1.2)) == [Cue(1, 1.0, 1.833, ("好。",))]
 
 
+def test_a_short_answer_does_not_wait_for_another_segment() -> None:
+    builder = CueBuilder(DEFAULT)
+    assert builder.push(sentence("Yes.", 10.0, 10.4, final=False)) == []
+    (shown,) = builder.push(sentence("", 10.4, 10.9))  # the segment's last sentence has no text
+    assert shown.start_s == 10.0
+    (later,) = builder.push(sentence("No, never.", 15.0, 16.5))
+    assert later.start_s == 15.0
+
+
 def test_a_short_answer_before_a_long_sentence_is_a_cue_of_its_own() -> None:
     cues = built([sentence("好。", 1.0, 1.4, final=False), sentence("字" * 40, 1.4, 8.0)])
     assert cues[0].lines == ("好。",)

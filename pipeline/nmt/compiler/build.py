@@ -244,7 +244,9 @@ def _reachable(model: MarianModel, everything: Rows, translations: tuple[tuple[i
 
 def _shortlisted(model: MarianModel, rows: Rows, lines: list[str], size: int) -> Rows:
     kept = _special(model)
-    frequent = (token for token, _ in model.tokenizer.target_frequencies(lines).most_common())
+    frequent = [token for token, _ in model.tokenizer.target_frequencies(lines).most_common()]
+    if not frequent:
+        raise UsageError("the shortlist's text has no word of the model's; expected text in the target language")
     for token in itertools.chain(frequent, sorted(model.tokenizer.target_characters)):
         if len(kept) >= size:
             break

@@ -203,6 +203,7 @@ BAD: dict[str, tuple[list[str], int, str]] = {
     "ragged sample": (["{tiny}", "{out}", "--sample", "{full}/ragged"], 2, "has 2 lines of text; expected"),
     "empty sample": (["{tiny}", "{out}", "--sample", "{full}/file"], 2, "has 0 lines of text; expected"),
     "no such shortlist": (["{tiny}", "{out}", "--shortlist", "{tmp}/nothing"], 2, "the shortlist"),
+    "empty shortlist": (["{tiny}", "{out}", "--shortlist", "{full}/file"], 2, "expected text in the target language"),
     "tiny shortlist": (["{tiny}", "{out}", "--shortlist", "{full}/ragged", "--shortlist-size", "3"], 2, "at least 16"),
     "alignment": (["{tiny}", "{out}", "--alignment", "1"], 2, "is no LAYER:HEAD"),
     "no such head": (["{tiny}", "{out}", "--alignment", "1:9"], 2, "2 layers of 4 heads, counted from 0"),
