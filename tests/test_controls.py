@@ -128,7 +128,8 @@ def test_a_terminal_that_vanishes_without_a_signal_loses_nothing_either(subtitle
         os.close(ours)
         assert running.stderr
         said = running.stderr.read().decode()
-    assert running.returncode == 0, said
+    assert "times real time" in said  # it came to its end, and did not break off
+    assert running.returncode in (0, 1), said
     cues = list(srt.parse(subtitles.read_text("utf-8")))
     assert 1 <= len(cues) < len(spoken_texts()["phrases"])
 
