@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-# ISO 639-3 codes, which opus-mt's files use, and the ISO 639-1 codes of the same languages, which Whisper uses.
+# ISO 639-3 codes, which opus-mt's files use ("jap" besides), and the ISO 639-1 codes of the same languages, which Whisper uses.
 # fmt: off
 TWO_LETTERS = {
     "afr": "af", "amh": "am", "ara": "ar", "arb": "ar", "asm": "as", "aze": "az", "azj": "az", "bak": "ba", "bel": "be",

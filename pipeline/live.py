@@ -73,14 +73,14 @@ def open_source(options: argparse.Namespace) -> AudioSource:
 
 def run(argv: list[str]) -> int:
     options = arguments().parse_args(argv)
+    if options.list_devices:
+        print("\n".join(list_devices()) or "no input devices")
+        return 0
     if not hasattr(signal, "SIGHUP"):
         raise UsageError(
             f"pipeline.live needs the signals of Linux and macOS; {sys.platform} lacks them: use pipeline.translate for "
             "recordings, or SpeechTranslator in a program"
         )
-    if options.list_devices:
-        print("\n".join(list_devices()) or "no input devices")
-        return 0
     config = configured(options)
     source = open_source(options)
     microphone = source if isinstance(source, Microphone) else None

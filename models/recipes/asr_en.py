@@ -290,9 +290,9 @@ def train_worker(rank: int, work: Path, options: argparse.Namespace) -> None:
             state = {"model": model.state_dict(), "head": head.state_dict(), "average": average, "step": step}
             state["optimisers"] = [optimiser.state_dict() for optimiser in optimisers]
             torch.save(state, checkpoint.with_suffix(".partial"))
-            checkpoint.with_suffix(".partial").rename(checkpoint)
             run.steps = step
-            keep(work, run)
+            keep(work, run)  # first: a checkpoint never lacks it
+            checkpoint.with_suffix(".partial").rename(checkpoint)
     if options.workers > 1:
         dist.barrier()
         dist.destroy_process_group()
