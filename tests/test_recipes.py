@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 import subprocess
 import sys
 import wave
 from collections import Counter
-from dataclasses import replace
+from dataclasses import asdict, replace
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -17,6 +18,8 @@ import pytest
 import speech
 from align import Alignments
 from corpora import LONGEST, crossed, held_out_phrases, reworded
+from ct2 import whisper_weights
+from ctranslate2.specs import WhisperSpec
 from heldout import SENTENCES
 from lineage import Run, Shape, begin, keep, tell
 from measure import edits, word_error_rate
@@ -242,6 +245,85 @@ def test_a_training_does_not_go_on_from_what_is_unlike_it(tmp_path: Path, monkey
     (work / "run.json").unlink()
     with pytest.raises(SystemExit, match="it lacks run.json"):
         begin(tmp_path / "new", Run(SHAPE, work, parts))
+
+
+@pytest.mark.parametrize("quantization", [None, "int8"])
+def test_the_weights_of_a_finished_recogniser_are_read_back(quantization: str | None, tmp_path: Path) -> None:
+    rng, spec = np.random.default_rng(1), WhisperSpec(1, 2, 1, 2)  # 1 + 1 layers of 2 heads, here 4 units
+
+    def some(*shape: int) -> np.ndarray:
+        return rng.standard_normal(shape, np.float32)
+
+    ears, mouth = spec.encoder.layer[0], spec.decoder.layer[0]
+    for part, shape in (
+        (spec.encoder.conv1, (4, 80, 3)),
+        (spec.encoder.conv2, (4, 4, 3)),
+        *((layer.self_attention.linear[0], (12, 4)) for layer in (ears, mouth)),
+        *((layer.self_attention.linear[1], (4, 4)) for layer in (ears, mouth)),
+        *((layer.ffn.linear_0, (8, 4)) for layer in (ears, mouth)),
+        *((layer.ffn.linear_1, (4, 8)) for layer in (ears, mouth)),
+        *zip(mouth.attention.linear, ((4, 4), (8, 4), (4, 4)), strict=True),
+    ):
+        part.weight, part.bias = some(*shape), some(shape[0])
+    blocks = [block for layer in (ears, mouth) for block in (layer.self_attention, layer.ffn)]
+    for part in (spec.encoder, spec.decoder, mouth.attention, *blocks):
+        part.layer_norm.gamma, part.layer_norm.beta = some(4), some(4)
+    spec.encoder.position_encodings.encodings, spec.decoder.position_encodings.encodings = some(9, 4), some(7, 4)
+    spec.decoder.embeddings.weight = spec.decoder.projection.weight = some(6, 4)
+    wanted = {
+        "encoder.conv1.weight": spec.encoder.conv1.weight,
+        "encoder.conv2.bias": spec.encoder.conv2.bias,
+        "encoder.embed_positions.weight": spec.encoder.position_encodings.encodings,
+        "encoder.layer_norm.weight": spec.encoder.layer_norm.gamma,
+        "encoder.layers.0.self_attn.out_proj.weight": ears.self_attention.linear[1].weight,
+        "encoder.layers.0.final_layer_norm.bias": ears.ffn.layer_norm.beta,
+        "encoder.layers.0.fc2.weight": ears.ffn.linear_1.weight,
+        "decoder.embed_tokens.weight": spec.decoder.embeddings.weight,
+        "decoder.layers.0.encoder_attn_layer_norm.weight": mouth.attention.layer_norm.gamma,
+        "decoder.layers.0.self_attn.k_proj.weight": mouth.self_attention.linear[0].weight[4:8],
+        "decoder.layers.0.self_attn.v_proj.bias": mouth.self_attention.linear[0].bias[8:],
+        "decoder.layers.0.encoder_attn.q_proj.weight": mouth.attention.linear[0].weight,
+        "decoder.layers.0.encoder_attn.v_proj.weight": mouth.attention.linear[1].weight[4:],
+        "decoder.layers.0.encoder_attn.out_proj.bias": mouth.attention.linear[2].bias,
+    }
+    wanted = {f"model.{name}": value.copy() for name, value in wanted.items()}
+    spec.register_vocabulary(list("abcdef"))
+    spec.validate()
+    spec.optimize(quantization)
+    spec.save(str(tmp_path))
+    found = whisper_weights(tmp_path)
+    assert len(found) == 22 + 28  # of the encoder and the decoder, as transformers counts them
+    for name, value in wanted.items():
+        assert np.abs(found[name] - value).max() <= (np.abs(value).max() / 127 if quantization else 0), name
+    assert not [name for name in found if name.endswith("k_proj.bias")]
+
+
+def test_a_training_goes_on_from_a_finished_model_and_tells_what_that_went_through(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(speech, "speak", tone)
+    model, work, parts = tmp_path / "model", tmp_path / "work", [(0, 24, 0.001)]
+    model.mkdir()
+    (model / "model.bin").write_bytes(b"weights")
+    (model / "training.json").write_text('{"shape": {}}')
+    with pytest.raises(
+        SystemExit, match=r"training\.json does not say how .* it lacks trainings, heard_before, spoken"
+    ):
+        begin(work, Run(SHAPE, model, parts))
+    facts = {"shape": asdict(SHAPE), "trainings": "9 steps", "heard_before": ["A test.", "Left."], "spoken_before": 2}
+    (model / "training.json").write_text(json.dumps(facts))
+    with pytest.raises(SystemExit, match="only if no more than encoder layers and feed-forward units are added"):
+        begin(work, Run(replace(SHAPE, d_model=320), model, parts))
+    run = trained(work, ["One."], Run(SHAPE, model, parts))
+    assert (run.init / "model.bin").read_bytes() == b"weights"
+    (model / "model.bin").write_bytes(b"what this training ends with")  # its place is where models ship from
+    (model / "training.json").write_text(json.dumps(facts | {"trainings": "the whole"}))
+    again = trained(work, ["One."], Run(SHAPE, model, parts))
+    assert (again.init / "model.bin").read_bytes() == b"weights"
+    told = tell(work, {"A test.", "Another test."})
+    expected = "2,000 steps of 24 utterances, learning rate at most 0.001, on 1 recordings of 1 sentences"
+    assert told.trainings == f"9 steps; then {expected}"
+    assert (told.recordings, told.heard_before, told.spoken_before) == (1, ["A test."], 2)
 
 
 def spoken_clip() -> Clip:

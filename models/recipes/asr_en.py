@@ -4,8 +4,8 @@
 
 ``cmn.txt`` is the English–Mandarin selection of Tatoeba (manythings.org/anki); its English side is spoken, and the
 phrasebook, twice, by voices drawn anew; then sentences crossed from these, and others into which rarer words were put;
-some of all these also by the voices that are most like people's. ``--init`` goes on from the weights of another run,
-whose --work stays until the card is written.
+some of all these also by the voices that are most like people's. ``--init`` goes on from the weights of a finished model
+(``models/demo/asr-en``), or of another run, whose --work stays until the card is written.
 Every stage saves what it made under --work and is skipped when it is found there, so a stopped run goes on from where
 it was: speech (synthesised), training (a checkpoint every hundred steps), conversion, evaluation and card.
 """
@@ -17,11 +17,13 @@ import json
 import math
 import os
 import random
+import shutil
 import signal
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -40,19 +42,22 @@ import torch.nn.functional as F
 from asr_model import HEADS, STEP_S, convert, decode, encode, make_model, make_tokenizer
 from card import SHIPPED
 from corpora import WORDS_FROM, spoken_pairs, varied
-from features import coloured, log_mel, warped
+from ct2 import whisper_weights
+from features import coloured, contrasted, log_mel, paced, warped
 from heldout import SENTENCES
-from lineage import Run, Shape, begin, keep, run_of, tell
+from lineage import Run, Shape, begin, finished, keep, run_of, tell
 from speech import Clip, load_speech, make_speech, utterance
 from tatoeba import ATTRIBUTION
 from tokenizers import Tokenizer
 from torch.distributed.optim import ZeroRedundancyOptimizer
-from voices import LICENCES, TRAINING_VOICES, natural_voice, random_voice
+from voices import LICENCES, TRAINING_VOICES, accented_voice, natural_voice, quick_voice
 
 CHARACTERS = " 'abcdefghijklmnopqrstuvwxyz"
 LONGEST_S = 24.0  # of a training segment
 SAVE_STEPS = 100
-NATURAL = 1_000  # recordings by the slowest voices besides those that fall to them
+HEAD_STEPS = 300
+ACCENTED = 15_000  # recordings by the voice whose sounds can be chosen
+NATURAL = 6_000  # recordings by the slowest voices: two seconds each
 
 
 def speak_all(folder: Path, pairs: Path, phrases: int, seed: int, workers: int) -> None:
@@ -62,9 +67,11 @@ def speak_all(folder: Path, pairs: Path, phrases: int, seed: int, workers: int) 
     takes = {"train": texts, "train-again": again, "train-crossed": crossed, "train-reworded": reworded}
     everything = [*texts, *crossed, *reworded]
     natural = random.Random(seed).sample(everything, min(NATURAL, len(everything)))
+    accented = random.Random(seed + 1).sample(everything, min(ACCENTED, len(everything)))
     evaluate.speak_tests(folder, pairs)  # which asks for the training's voices, too
-    sets = {name: (part, random_voice) for name, part in takes.items()}
-    make_speech(folder, sets | {"train-natural": (natural, natural_voice)}, seed, workers)
+    sets = {name: (part, quick_voice) for name, part in takes.items()}
+    sets |= {"train-accented": (accented, accented_voice), "train-natural": (natural, natural_voice)}
+    make_speech(folder, sets, seed, workers)
 
 
 Batch = tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor, list[list[int]]]
@@ -118,7 +125,8 @@ class Batches:
         while len(said.audio) > LONGEST_S * 16_000:
             clips = clips[:-1]
             said = utterance(rng, clips)
-        features = self._revoiced(log_mel(said.audio))
+        features, when = self._paced(log_mel(said.audio))
+        features = self._revoiced(features)
         self._mask(features)
         spelled = " ".join(text for *_, text in said.sentences).lower().replace("-", " ")
         target = [CHARACTERS.index(c) + 1 for c in spelled if c in CHARACTERS]
@@ -127,7 +135,7 @@ class Batches:
         if rng.random() < 0.3:
             ids = []
             for begin, finish, text in said.sentences:
-                ids += [self._time(begin), *self.tokenizer.encode(" " + text).ids, self._time(finish)]
+                ids += [self._time(when(begin)), *self.tokenizer.encode(" " + text).ids, self._time(when(finish))]
             return features, [self.start, *ids], [*ids, self.end], target
         ids = self.tokenizer.encode("".join(" " + text for *_, text in said.sentences)).ids
         return features, [self.start, self.plain, *ids], [self.plain, *ids, self.end], target
@@ -135,22 +143,33 @@ class Batches:
     def _time(self, seconds: float) -> int:
         return self.zero + min(1500, round(seconds / STEP_S))
 
+    def _paced(self, features: torch.Tensor) -> tuple[torch.Tensor, Callable[[float], float]]:
+        """Voices differ in rhythm. Also what second becomes of a second."""
+        if self.random.random() < 0.5:
+            return features, lambda second: second
+        points = max(3, features.shape[1] // 30)  # every 0.3 s: now a sound, now a word
+        lasting = np.exp(self.random.normal(0, 0.2, size=points)).clip(0.6, 1.6)
+        features, new = paced(features, lasting)
+        return features, lambda second: float(np.interp(second * 100, np.arange(len(new)), new)) / 100
+
     def _revoiced(self, features: torch.Tensor) -> torch.Tensor:
         """Speakers, synthesisers and microphones differ in more than the recipe's few have to show."""
         rng = self.random
-        if rng.random() < 0.6:
-            features = warped(features, rng.uniform(0.84, 1.19))
+        if rng.random() < 0.7:
+            features = warped(features, rng.uniform(0.84, 1.19), rng.normal(0, rng.choice((0, 1.2)), size=6))
+        if rng.random() < 0.3:
+            features = contrasted(features, rng.uniform(0.3, 1.4), int(rng.choice((5, 9, 15))))
         if rng.random() < 0.6:
             features = coloured(features, rng.normal(0, 5, size=6))
         return features
 
     def _mask(self, features: torch.Tensor) -> None:
-        """SpecAugment (Park et al. 2019), lightly: a band of mels and a short stretch of time are blanked."""
+        """SpecAugment (Park et al. 2019), lightly: bands of mels and short stretches of time are blanked."""
         rng = self.random
-        if rng.random() < 0.4:
-            low, width = int(rng.integers(0, 70)), int(rng.integers(1, 11))
+        for _ in range(int(rng.choice((0, 1, 2), p=(0.5, 0.3, 0.2)))):
+            low, width = int(rng.integers(0, 70)), int(rng.integers(1, 13))
             features[low : low + width] = features.mean()
-        if rng.random() < 0.4 and features.shape[1] > 80:
+        for _ in range(int(rng.choice((0, 1, 2), p=(0.5, 0.3, 0.2))) if features.shape[1] > 80 else 0):
             at, width = int(rng.integers(0, features.shape[1] - 20)), int(rng.integers(1, 16))
             features[:, at : at + width] = features.mean()
 
@@ -181,29 +200,25 @@ def learning_rate(step: int, steps: int, peak: float) -> float:
     return peak * (0.02 + 0.98 * 0.5 * (1 + math.cos(math.pi * min(1.0, step / steps))))
 
 
-def start_from(model: torch.nn.Module, head: torch.nn.Module, tokenizer: Tokenizer, folder: Path) -> None:
-    """Take over the weights of another run; the rows of tokens that both vocabularies have, by their names.
+def start_from(model: torch.nn.Module, head: torch.nn.Module, folder: Path) -> None:
+    """Take over the weights of another run, or of a finished model, which has no ``head``.
 
-    What the other run's network lacks adds nothing yet: encoder layers begin as copies of its last two, a wider
+    What the other network lacks adds nothing yet: encoder layers begin as copies of its last two, a wider
     feed-forward layer's further units as random as its weights are. In all else the two are alike.
     """
-    saved = torch.load(folder / "checkpoint.pt", weights_only=True, map_location="cpu")
-    weights = saved["average"]
-    before = Tokenizer.from_file(str(folder / "tokenizer.json"))
-    table = model.state_dict()["model.decoder.embed_tokens.weight"]
-    known = before.get_vocab()
-    for piece, row in tokenizer.get_vocab().items():
-        if piece in known:
-            table[row] = weights["model.decoder.embed_tokens.weight"][known[piece]]
-    rest = {name: w for name, w in weights.items() if "embed_tokens" not in name and "proj_out" not in name}
+    if finished(folder):
+        weights = {name: torch.from_numpy(w) for name, w in whisper_weights(folder).items()}
+    else:
+        saved = torch.load(folder / "checkpoint.pt", weights_only=True, map_location="cpu")
+        weights = {name: w for name, w in saved["average"].items() if name != "proj_out.weight"}
+        head.load_state_dict(saved["head"])
     mine = model.state_dict()
-    for name, had in rest.items():
+    for name, had in weights.items():
         if had.shape != mine[name].shape:
             torch.nn.init.normal_(mine[name], std=0.0 if name.endswith("fc2.weight") else had.std().item())
             mine[name][tuple(map(slice, had.shape))] = had
-            rest[name] = mine[name]
-    model.load_state_dict(rest, strict=False)
-    head.load_state_dict(saved["head"])
+            weights[name] = mine[name]
+    model.load_state_dict(weights, strict=False)
     layers = model.get_submodule("model.encoder.layers")
     count = sum(name.startswith("model.encoder.layers.") and name.endswith(".fc1.weight") for name in weights)
     for number in range(count, len(layers)):
@@ -242,12 +257,12 @@ def train_worker(rank: int, work: Path, options: argparse.Namespace) -> None:
     head = torch.nn.Linear(options.run.shape.d_model, len(CHARACTERS) + 1)
     run, checkpoint = options.run, work / "checkpoint.pt"
     if run.init and not checkpoint.exists():
-        start_from(model, head, tokenizer, run.init)
+        start_from(model, head, run.init)
     model, head = model.to(device), head.to(device)
     parameters = [p for p in (*model.parameters(), *head.parameters()) if p.requires_grad]
     optimisers = make_optimisers(model, head, options.workers)
     average = {name: tensor.clone() for name, tensor in model.state_dict().items()}
-    step = 0
+    step, head_alone = 0, HEAD_STEPS if run.init and finished(run.init) else 0
     if checkpoint.exists():
         saved = torch.load(checkpoint, weights_only=True, map_location=device)
         model.load_state_dict(saved["model"])
@@ -265,7 +280,7 @@ def train_worker(rank: int, work: Path, options: argparse.Namespace) -> None:
         for optimiser in optimisers:
             for group in optimiser.param_groups:
                 group["lr"] = learning_rate(step, options.steps, options.peak)
-        cross, ctc = losses(model, head, next(batches), step / options.steps, options)
+        cross, ctc = losses(model, head, next(batches), step / options.steps, step < head_alone, options)
         (cross + (0.6 if step / options.steps < 0.6 else 0.2) * ctc).backward()
         if options.workers > 1:
             share_gradients(parameters, options.workers)
@@ -299,9 +314,12 @@ def train_worker(rank: int, work: Path, options: argparse.Namespace) -> None:
 
 
 def losses(
-    model: torch.nn.Module, head: torch.nn.Module, batch: Batch, done: float, options: argparse.Namespace
+    model: torch.nn.Module, head: torch.nn.Module, batch: Batch, done: float, alone: bool, options: argparse.Namespace
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Label-smoothed cross-entropy of the decoder and CTC of the encoder over letters; ``done`` is 0 to 1."""
+    """Label-smoothed cross-entropy of the decoder and CTC of the encoder over letters; ``done`` is 0 to 1.
+
+    CTC trains its ``head`` ``alone`` as long as that knows nothing.
+    """
     device = next(head.parameters()).device
     features, frames, tokens, labels = (part.to(device) for part in batch[:4])
     targets = batch[4]
@@ -309,7 +327,8 @@ def losses(
     with torch.autocast(device.type, torch.bfloat16, enabled=options.bf16):
         memory, bias, real = encode(model, features, stride, options.dropout)
         logits = decode(model, tokens, memory, bias, options.dropout)
-        spelled = head(memory[:, :real])
+        heard = memory[:, :real]
+        spelled = head(heard.detach() if alone else heard)
     cross = F.cross_entropy(logits.float().flatten(0, 1), labels.flatten(), label_smoothing=0.05)
     ctc = F.ctc_loss(
         spelled.float().log_softmax(-1).transpose(0, 1),
@@ -332,8 +351,10 @@ def share_gradients(parameters: list[torch.nn.Parameter], workers: int) -> None:
 
 def train(work: Path, options: argparse.Namespace) -> None:
     (work / "rendezvous").unlink(missing_ok=True)
-    clips = load_speech(work / "speech", "train")
-    make_tokenizer(work / "tokenizer.json", [clip.text for clip in clips])
+    clips, tokenizer = load_speech(work / "speech", "train"), work / "tokenizer.json"
+    if options.run.init and not tokenizer.exists():
+        shutil.copy(options.run.init / "tokenizer.json", tokenizer)
+    make_tokenizer(tokenizer, [clip.text for clip in clips])
     if options.workers == 1:
         train_worker(0, work, options)
         return
@@ -355,8 +376,10 @@ def facts_of(work: Path) -> dict[str, Any]:
         f"drawn at random. No human speech. `models/recipes/asr_en.py`: {told.trainings}.",
         "held_out": "No test sentence is in the training, and none of the voices that the table calls unseen. The number of "
         "hypotheses and the threshold of `configs/demo.toml` were chosen on these test sets, with these weights or older ones.",
-        "shape": str(run_of(work).shape),
+        "shape": asdict(run_of(work).shape),
+        "trainings": told.trainings,
         "heard_before": told.heard_before,
+        "spoken_before": told.spoken_before,
     }
     if told.heard_before:
         facts["held_out"] += (
@@ -376,7 +399,9 @@ def main() -> None:
     parser.add_argument("--work", type=Path, required=True, help="where intermediate files live")
     parser.add_argument("--out", type=Path, default=SHIPPED / "asr-en", help="where the finished model goes")
     parser.add_argument("--phrases", type=int, default=10_000, help="sentences of the phrasebook that are spoken")
-    parser.add_argument("--init", type=Path, help="the --work of another run whose weights to start from")
+    parser.add_argument(
+        "--init", type=Path, help="a finished model, or the --work of another run: whose weights to start from"
+    )
     parser.add_argument("--steps", type=int, default=20_000)
     parser.add_argument("--batch", type=int, default=10, help="utterances a worker a step")
     parser.add_argument("--peak", type=float, default=1e-3, help="highest learning rate")

@@ -25,6 +25,7 @@ require_packages("opencc", "sacrebleu")
 import numpy as np
 from card import SHIPPED, table, write_card
 from corpora import spoken_pairs, translation_pairs
+from lineage import Shape
 from measure import bleu_chrf, word_error_rate
 from signs import SILENT, pieces, silent_share, timestamps
 from speech import Clip, load_speech, make_speech, music, noise, room
@@ -193,7 +194,7 @@ def recogniser(directory: Path, speech: Path, human: Path | None = None) -> None
         directory,
         "Demo speech recogniser, English",
         {
-            "What it is": f"A model of Whisper's architecture ({facts['shape']}, a vocabulary of its own), trained "
+            "What it is": f"A model of Whisper's architecture ({Shape(**facts['shape'])}, a vocabulary of its own), trained "
             "from scratch and converted to CTranslate2 int8 for faster-whisper. It makes the demo work without a "
             f"download. {facts['domain']}",
             "Trained on": facts["trained_on"],

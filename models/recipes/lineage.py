@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from heldout import SENTENCES
 from speech import load_speech
@@ -58,11 +60,40 @@ def run_of(work: Path) -> Run:
     return Run(**kept | {"init": kept["init"] and Path(kept["init"])})
 
 
+def finished(folder: Path) -> bool:
+    """Whether ``folder`` has a model, ready to be used, rather than the --work of a training."""
+    return (folder / "model.bin").exists()
+
+
+def training_of(model: Path) -> dict[str, Any]:
+    """What a finished model's training.json says. Exits if it does not say what can be gone on from."""
+    path, wanted = model / "training.json", ("shape", "trainings", "heard_before", "spoken_before")
+    facts: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
+    if lacking := [key for key in wanted if key not in facts]:
+        sys.exit(
+            f"{path} does not say how {model} was trained: it lacks {', '.join(lacking)}. Go on from another model"
+        )
+    return facts
+
+
+def shape_of(folder: Path) -> Shape:
+    """The network of a finished model, or of a training that saved something."""
+    return Shape(**training_of(folder)["shape"]) if finished(folder) else run_of(folder).shape
+
+
 def begin(work: Path, new: Run) -> Run:
     """``new`` is what a training in ``work`` is to be; what it is, if it goes on from a checkpoint there.
 
-    Exits if the checkpoint is of another training, or if its weights cannot come from ``new.init``.
+    Exits if the checkpoint is of another training, or if its weights cannot come from ``new.init``. A finished model to
+    begin with is copied into ``work``, since the training may end where that is.
     """
+    if new.init and finished(new.init):
+        training_of(new.init)
+        kept = (work / "init").resolve()
+        if not kept.exists():
+            shutil.copytree(new.init, kept.with_suffix(".partial"), dirs_exist_ok=True)
+            kept.with_suffix(".partial").rename(kept)
+        new = replace(new, init=kept)
     if (work / "checkpoint.pt").exists():
         run = run_of(work)
         init = new.init or run.init
@@ -75,7 +106,7 @@ def begin(work: Path, new: Run) -> Run:
             run.parts = [part for part in run.parts if part[0] < run.steps] + [(run.steps, *new.parts[0][1:])]
         return run
     if new.init:
-        before = lineage(new.init)[-1][1].shape
+        before = shape_of(new.init)
         same, may_grow = ("d_model", "decoder_layers"), ("encoder_layers", "ffn")
         if any(getattr(before, key) != getattr(new.shape, key) for key in same) or any(
             getattr(before, key) > getattr(new.shape, key) for key in may_grow
@@ -88,9 +119,12 @@ def begin(work: Path, new: Run) -> Run:
 
 
 def lineage(work: Path) -> list[tuple[Path, Run]]:
-    """The trainings whose weights ``work`` began with, the oldest first, and itself: where, and how."""
+    """The trainings whose weights ``work`` began with, the oldest first, and itself: where, and how.
+
+    A finished model that the oldest went on from is not among them.
+    """
     run = run_of(work)
-    return [*(lineage(run.init) if run.init else []), (work, run)]
+    return [*(lineage(run.init) if run.init and not finished(run.init) else []), (work, run)]
 
 
 @dataclass(frozen=True)
@@ -105,9 +139,17 @@ class Told:
 
 
 def tell(work: Path, tests: set[str]) -> Told:
-    """Exits if a training's recordings are gone, or if the last one has ``tests`` among them."""
-    lines, before, texts, shape = [], set[str](), list[str](), None
-    for folder, run in lineage(work):
+    """Exits if a training's recordings are gone, or if the last one has ``tests`` among them.
+
+    Of a finished model that they went on from only its training.json is known, which the ``tests`` it names are from.
+    """
+    lines, before, texts, shape, spoken = [], set[str](), list[str](), None, 0
+    runs = lineage(work)
+    if (init := runs[0][1].init) is not None:
+        facts = training_of(init)
+        lines, shape, spoken = [facts["trainings"]], Shape(**facts["shape"]), facts["spoken_before"]
+        before = set(facts["heard_before"])
+    for folder, run in runs:
         before.update(texts)
         now = [clip.text for clip in load_speech(folder / "speech", "train")]
         line = str(run)
@@ -119,4 +161,6 @@ def tell(work: Path, tests: set[str]) -> Told:
         texts, shape = now, run.shape
     if heard := tests.intersection(texts):
         sys.exit(f"{len(heard)} test sentences are in the training of {work}, such as {min(heard)!r}: speak it anew")
-    return Told("; then ".join(lines), len(texts), len(set(texts)), sorted(tests & before), len(SENTENCES & before))
+    return Told(
+        "; then ".join(lines), len(texts), len(set(texts)), sorted(tests & before), spoken + len(SENTENCES & before)
+    )
