@@ -15,11 +15,15 @@ async def main(sentences: list[str]) -> None:
     model = await asyncio.to_thread(load_translation_model, load_config("demo"))
     inbox: asyncio.Queue[Transcript | EndOfInput] = asyncio.Queue(8)
     outbox: asyncio.Queue[PipelineEvent] = asyncio.Queue(64)
-    async with asyncio.TaskGroup() as group:
-        group.create_task(NmtStage(model, inbox, outbox, target="zh").run())
+
+    async def feed() -> None:
         for number, text in enumerate(sentences):
             await inbox.put(Transcript(number, start_s=0.0, end_s=0.0, text=text, language="en"))
         await inbox.put(EndOfInput())
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(NmtStage(model, inbox, outbox, target="zh").run())
+        group.create_task(feed())  # beside reading: both queues are bounded
         while not isinstance(event := await outbox.get(), EndOfInput):
             if isinstance(event, Transcript):
                 print(event.text)

@@ -26,6 +26,11 @@ def test_the_translation_alone_fed_with_text() -> None:
     assert "log-probability" in shown
 
 
+def test_more_text_is_translated_than_the_queues_hold() -> None:
+    shown = run("examples/embed_translation.py", *["The train to Paris leaves at nine o'clock."] * 30)
+    assert shown.count("Paris") == 30
+
+
 def test_detection_and_recognition_alone_fed_by_a_host_app() -> None:
     shown = run("examples/embed_stages.py", str(EXAMPLES / "meeting.wav")).splitlines()
     assert [line.split("] ")[1] for line in shown] == spoken_texts()["meeting"]

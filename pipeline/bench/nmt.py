@@ -168,7 +168,7 @@ def _peers(asked: tuple[str, ...] | None) -> tuple[tuple[str, ...], dict[str, st
     """The peers to measure, and those that cannot be, with the reason; one that was asked for must be there."""
     missing = {
         peer: f"{module} is not installed; {_INSTALL}"
-        for peer in asked or PEERS
+        for peer in (PEERS if asked is None else asked)
         for module in reversed(PEERS[peer])
         if not _installed(module)
     }
