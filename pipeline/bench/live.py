@@ -52,6 +52,12 @@ def run(options: argparse.Namespace) -> int:
         )
     if options.plot and len(options.audio) > 1:
         raise UsageError(f"--plot draws one run, {len(options.audio)} recordings were given; give one")
+    if options.plot and options.plot.suffix.lower() != ".svg":
+        raise UsageError(f"--plot {options.plot}: its name must end with .svg")
+    read = {path.resolve() for path in (*options.audio, *options.reference)}
+    for kind, path in (("plot", options.plot), ("latency-log", options.latency_log)):
+        if path and path.resolve() in read:
+            raise UsageError(f"{path} is a recording or a reference too; give --{kind} a file of its own")
     for path in options.audio:
         Recording(path).close()
     references = [read_reference(path, unit) for path in options.reference] or [[] for _ in options.audio]

@@ -81,6 +81,7 @@ def test_a_timeline_has_a_bar_for_each_thing_at_its_time() -> None:
 WRONG = [
     (["live", TRAVEL, TRAVEL, "--reference", "a.srt"], "1 references for 2 recordings"),
     (["live", TRAVEL, TRAVEL, "--plot", "a.svg"], "--plot draws one run"),
+    (["live", TRAVEL, "--plot", "a.png"], "--plot a.png: its name must end with .svg"),
     (["live", TRAVEL, "nowhere.wav"], "no such file: nowhere.wav"),
     (["live", TRAVEL, "--plot", "nowhere/a.svg"], "cannot write nowhere/a.svg"),
     (["live", TRAVEL, "--latency-log", "a.txt"], "no form that is known"),
@@ -96,6 +97,27 @@ def test_a_mistake_is_said_before_a_model_is_loaded(
     with pytest.raises(UsageError, match=message):
         run([*options, "--config", "demo"])
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("a.svg", ["a.svg", "--plot", "a.svg"]),
+        ("a.log", ["a.log", "--latency-log", "a.log"]),
+        ("a.srt", [TRAVEL, "--reference", "a.srt", "--plot", "link.svg"]),
+    ],
+)
+def test_what_is_read_is_not_written_over(
+    name: str, options: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delattr("pipeline.loading.load_models")
+    content = SRT.encode() if name == "a.srt" else Path(TRAVEL).read_bytes()
+    Path(name).write_bytes(content)
+    Path("link.svg").symlink_to(name)
+    with pytest.raises(UsageError, match=f"{options[-1]} is a recording or a reference too"):
+        run(["live", *options, "--config", "demo"])
+    assert Path(name).read_bytes() == content
 
 
 def test_a_run_that_fails_leaves_no_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
