@@ -61,6 +61,7 @@ def run(options: argparse.Namespace) -> int:
     for path in options.audio:
         Recording(path).close()
     references = [read_reference(path, unit) for path in options.reference] or [[] for _ in options.audio]
+    runs: list[PlayedRun] = []
     with ExitStack() as stack:
         log = open_latency_log(options.latency_log, unit) if options.latency_log else None
         if log:
@@ -68,27 +69,37 @@ def run(options: argparse.Namespace) -> int:
         plot = BlockFile(options.plot) if options.plot else None
         if plot:
             stack.callback(plot.close)
-        runs = asyncio.run(_play_all(options.audio, references, config, log))
+        try:
+            asyncio.run(_play_all(options.audio, references, config, log, runs))
+        finally:  # what was measured before a failure or an interrupt is shown
+            if runs:
+                print(_json(runs) if options.json else _text(runs))
         if plot:
             plot.append(_drawn(runs[0]))
-    print(json.dumps([_record(run) for run in runs], ensure_ascii=False, indent=1) if options.json else _text(runs))
     return 0
 
 
 async def _play_all(
-    paths: list[Path], references: list[list[Reference]], config: PipelineConfig, log: LatencyLog | None
-) -> list[PlayedRun]:
+    paths: list[Path],
+    references: list[list[Reference]],
+    config: PipelineConfig,
+    log: LatencyLog | None,
+    runs: list[PlayedRun],
+) -> None:
+    """Play one after the other; each is added to ``runs`` when it has ended."""
     models = await loaded(config)
-    runs = []
     for path, reference in zip(paths, references, strict=True):
         print(f"playing {path} …", file=sys.stderr)
         runs.append(await play(path, config, models, reference, log))
-    return runs
 
 
 def _drawn(run: PlayedRun) -> str:
     end_s = max([run.duration_s, *run.shown_s])
     return timeline(Path(run.recording).name, run.segments, run.spans, run.shown_s, end_s)
+
+
+def _json(runs: list[PlayedRun]) -> str:
+    return json.dumps([_record(run) for run in runs], ensure_ascii=False, indent=1)
 
 
 def _record(run: PlayedRun) -> dict[str, Any]:

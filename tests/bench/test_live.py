@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
+import wave
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -12,7 +13,7 @@ import pytest
 from pipeline.bench.__main__ import arguments, run
 from pipeline.bench.stopwatch import SegmentTimes, Span
 from pipeline.bench.timeline import timeline
-from pipeline.errors import ModelError, UsageError
+from pipeline.errors import AudioError, ModelError, UsageError
 from tests.conftest import EXAMPLES, PHRASE_SECONDS
 
 TRAVEL = str(EXAMPLES / "travel.wav")
@@ -58,6 +59,12 @@ def test_a_recording_is_measured_at_its_own_pace(
     title = ElementTree.parse(files[2]).getroot().find("{*}text")
     assert title is not None
     assert title.text == phrase.name
+
+
+def write_silence(path: Path, samples: int) -> None:
+    with wave.open(str(path), "wb") as file:
+        file.setparams((1, 2, 16_000, 0, "NONE", ""))
+        file.writeframes(bytes(2 * samples))
 
 
 def a_run() -> list[SegmentTimes]:
@@ -125,6 +132,24 @@ def test_a_run_that_fails_leaves_no_files(tmp_path: Path, monkeypatch: pytest.Mo
     with pytest.raises(ModelError, match="no such model directory"):
         run(["live", TRAVEL, "--config", "demo", "--nmt", "./none", "--plot", "a.svg", "--latency-log", "a.log"])
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("options", [[], ["--json"]], ids=["text", "JSON"])
+def test_what_was_measured_before_a_failure_is_shown(
+    options: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    files = [tmp_path / name for name in ("quiet.wav", "empty.wav")]
+    for path, samples in zip(files, (8_000, 0), strict=True):
+        write_silence(path, samples)
+    with pytest.raises(AudioError, match="empty.wav holds no audio"):
+        run(["live", *map(str, files), "--config", "demo", *options])
+    printed = capsys.readouterr().out
+    assert str(files[0]) in printed
+    if options:
+        (measured,) = json.loads(printed)
+        assert measured["duration_s"] == 0.5
+    else:
+        assert "real-time factor" in printed
 
 
 def test_the_commands_are_listed() -> None:
