@@ -42,11 +42,18 @@ class Measurement:
     _turns: dict[tuple[int, str], list[Turn]] = field(default_factory=lambda: defaultdict(list))
 
     def run(self, plan: Plan, progress: Progress) -> None:
-        """Measure everything; ``progress`` hears what is being done, and how much of it is done."""
+        """Measure everything; ``progress`` hears what is being done, and how much of it is done.
+
+        Raises:
+            ModelError: every engine was left out.
+        """
         for number, threads in enumerate(plan.threads):
             progress("reading memory", number / len(plan.threads))
             self._probe(threads)
         self._profile(plan, progress)
+        if not self.candidates:
+            reasons = "; ".join(f"{name}: {reason}" for name, reason in self.left_out.items())
+            raise ModelError(f"no engine can be measured: {reasons}")
         for threads in plan.threads:
             self._time(plan, threads, progress)
             self._probe(threads)  # again, for what else runs on the machine slows a probe, never speeds it up

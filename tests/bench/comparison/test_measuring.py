@@ -104,6 +104,14 @@ def test_an_engine_that_does_not_start_is_left_out_with_the_reason() -> None:
     assert [row.name for row in measurement.rows()] == ["tiny"]
 
 
+@pytest.mark.parametrize("candidates", [[], [Candidate("x", "pipeline", "nowhere", 0)]], ids=["none", "one"])
+def test_where_every_engine_is_left_out_each_is_named_with_its_reason(candidates: list[Candidate]) -> None:
+    measurement = Measurement(candidates, left_out={"optimum": "torch is not installed"})
+    with pytest.raises(ModelError, match="no engine can be measured: optimum: torch is not installed") as caught:
+        measurement.run(Plan([SOURCE], 4, 1, (1,), starts=1), lambda *_: None)
+    assert all(f"; {one.name}: " in str(caught.value) for one in candidates)
+
+
 def test_own_decoder_makes_as_many_tokens_as_asked_for() -> None:
     from pipeline.bench.comparison.engines import open_engine
 
