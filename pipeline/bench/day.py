@@ -90,6 +90,9 @@ class DayReport:
                 and self.memory_mb_an_hour * self.memory_hours >= _POOLS_MB,
                 f"{self.sentences_heard} of {self.sentences_spoken} sentences heard": self.sentences_heard
                 < _HEARD * self.sentences_spoken,
+                "no sentence was spoken: the recordings say nothing that is recognised, or the day is too short": (
+                    self.sentences_spoken == 0
+                ),
                 f"work for a segment grew {self.work_growth:.2f} times": self.work_growth > _GROWTH,
             }.items()
             if wrong

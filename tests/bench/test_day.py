@@ -141,6 +141,10 @@ GOOD = DayReport([], 10, 0, 0, 100, 95, 3, 0.5, 8, 1.1, LoopTimes(9, 5, 2, 0, 10
         ({"lost": 1}, "1 segments lost"),
         ({"disorder": 2}, "2 events out of order"),
         ({"sentences_heard": 80}, "80 of 100 sentences heard"),
+        (
+            {"sentences_spoken": 0, "sentences_heard": 0},
+            "no sentence was spoken: the recordings say nothing that is recognised, or the day is too short",
+        ),
         ({"memory_mb_an_hour": 1.2}, "memory grows by 1.20 MB an hour"),
         ({"work_growth": 1.3}, "work for a segment grew 1.30 times"),
     ],
