@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import html
 import math
+import re
 from pathlib import Path
 
 import av
@@ -11,6 +13,9 @@ from pipeline.errors import UsageError
 from pipeline.latency.emissions import Unit, units
 from pipeline.latency.metrics import Reference
 
+# Tags of SRT and WebVTT, and ASS's commands, which SRT files have too.
+_MARKUP = re.compile(r"<[^>]*>|\{\\[^}]*\}")
+
 
 def read_reference(path: Path, unit: Unit) -> list[Reference]:
     """The sentences of a reference. A text file is one sentence that never ends: the recording's length is not known yet.
@@ -18,11 +23,12 @@ def read_reference(path: Path, unit: Unit) -> list[Reference]:
     Raises:
         UsageError: no such file, not of these kinds, or without text.
     """
-    if path.suffix not in (".srt", ".vtt", ".txt"):
+    suffix = path.suffix.lower()
+    if suffix not in (".srt", ".vtt", ".txt"):
         raise UsageError(f"{path} is no reference that can be read; give .srt or .vtt with times, or .txt without")
     try:
-        text = path.read_text("utf-8")
-        timed = [(text, 0.0, math.inf)] if path.suffix == ".txt" else _cues(path)
+        text = path.read_text("utf-8-sig")
+        timed = [(text, 0.0, math.inf)] if suffix == ".txt" else _cues(path)
     except (OSError, UnicodeDecodeError, av.error.FFmpegError) as error:
         reason = getattr(error, "strerror", None) or error
         raise UsageError(f"cannot read the reference {path} ({reason}); give a file in UTF-8") from error
@@ -37,11 +43,11 @@ def read_reference(path: Path, unit: Unit) -> list[Reference]:
 
 
 def _cues(path: Path) -> list[tuple[str, float, float]]:
-    """Text, start and length of each cue."""
+    """Text without markup, start and length of each cue."""
     with av.open(str(path)) as container:
         return [
             (
-                bytes(packet).decode("utf-8"),
+                html.unescape(_MARKUP.sub("", bytes(packet).decode("utf-8"))),
                 float(packet.pts * packet.time_base),
                 float(packet.duration * packet.time_base),
             )

@@ -12,6 +12,7 @@ import pytest
 
 from pipeline.bench.__main__ import run
 from pipeline.bench.comparison.prepare import Wanted, Workshop
+from pipeline.bench.comparison.sentences import read_sentences
 from pipeline.errors import PipelineError
 from tests.conftest import ROOT, SETTINGS, TINY
 
@@ -104,6 +105,11 @@ def test_a_mistake_is_told_before_anything_is_made(
     assert (error.exit_status if isinstance(error, PipelineError) else error.code) == status
     assert message in output.err + str(error)
     assert not output.out
+
+
+def test_sentences_are_lines_that_are_not_blank_without_a_byte_order_mark(tmp_path: Path) -> None:
+    (tmp_path / "text.txt").write_text("Where is the hotel?\n\n Thank you.\n", "utf-8-sig")
+    assert read_sentences(tmp_path / "text.txt") == ("Where is the hotel?", "Thank you.")
 
 
 def test_a_mistake_is_one_line() -> None:

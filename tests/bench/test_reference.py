@@ -28,6 +28,24 @@ def test_a_text_is_one_sentence_without_an_end(tmp_path: Path) -> None:
     ]
 
 
+def test_markup_is_no_text(tmp_path: Path) -> None:
+    srt = "1\n00:00:01,000 --> 00:00:02,000\n{\\an8}<i>Q&amp;A:\na &lt; b</i> {x}\n"
+    vtt = "WEBVTT\n\n00:01.000 --> 00:02.000\n<v Ann>Q&amp;A: <00:01.500>a &lt; b</v> {x}\n"
+    (tmp_path / "a.srt").write_text(srt)
+    (tmp_path / "a.vtt").write_text(vtt)
+    expected = [Reference(("Q&A:", "a", "<", "b", "{x}"), 1000, 1000)]
+    assert read_reference(tmp_path / "a.srt", "word") == read_reference(tmp_path / "a.vtt", "word") == expected
+
+
+@pytest.mark.parametrize("suffix", [".srt", ".vtt", ".txt"])
+def test_neither_a_byte_order_mark_nor_the_suffixs_case_matters(suffix: str, tmp_path: Path) -> None:
+    content = {".srt": SRT, ".vtt": "WEBVTT\n\n" + SRT.replace(",", "."), ".txt": "Yes."}[suffix]
+    plain, other = tmp_path / f"a{suffix}", tmp_path / f"b{suffix.upper()}"
+    plain.write_text(content, "utf-8")
+    other.write_text(content, "utf-8-sig")
+    assert read_reference(other, "char") == read_reference(plain, "char")
+
+
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [

@@ -27,7 +27,7 @@ def read_sentences(path: Path) -> tuple[str, ...]:
         UsageError: the file cannot be read, or there is none.
     """
     try:
-        lines = path.read_text("utf-8").splitlines()
+        lines = path.read_text("utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"cannot read {path} ({error}); give a UTF-8 file with one sentence a line") from None
     found = tuple(line.strip() for line in lines if line.strip())
