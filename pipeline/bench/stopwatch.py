@@ -34,6 +34,8 @@ class SegmentTimes:
     rejected: str | None = None
     source: str = ""
     target: str = ""
+    joined: bool = False
+    """Recognised as a part of one before, which then ends where this one does."""
 
     @property
     def endpoint_s(self) -> float:
@@ -62,6 +64,13 @@ class Stopwatch(PipelineStats):
     def segment_closed(self, segment: SpeechSegment) -> None:
         super().segment_closed(segment)
         self.by_id[segment.id] = SegmentTimes(segment.id, segment.start_s, segment.speech_end_s, self.stream_s)
+
+    def segment_joined(self, segment_id: int) -> None:
+        super().segment_joined(segment_id)
+        part = self.by_id[segment_id]
+        part.joined = True
+        whole = [segment for segment in self.by_id.values() if segment.id < segment_id and not segment.joined][-1]
+        whole.speech_end_s, whole.closed_s = part.speech_end_s, part.closed_s
 
     def got(self, event: PipelineEvent) -> None:
         """The reader has just got ``event``."""

@@ -8,12 +8,16 @@ import wave
 from pathlib import Path
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 
 from pipeline.bench.__main__ import arguments, run
-from pipeline.bench.stopwatch import SegmentTimes, Span
+from pipeline.bench.play import _scores
+from pipeline.bench.stopwatch import SegmentTimes, Span, Stopwatch
 from pipeline.bench.timeline import timeline
 from pipeline.errors import AudioError, ModelError, UsageError
+from pipeline.events import SAMPLE_RATE, Delta, SpeechSegment
+from pipeline.latency.emissions import TextSoFar
 from tests.conftest import EXAMPLES, PHRASE_SECONDS
 
 TRAVEL = str(EXAMPLES / "travel.wav")
@@ -65,6 +69,30 @@ def write_silence(path: Path, samples: int) -> None:
     with wave.open(str(path), "wb") as file:
         file.setparams((1, 2, 16_000, 0, "NONE", ""))
         file.writeframes(bytes(2 * samples))
+
+
+def test_segments_that_were_recognised_together_are_scored_as_one() -> None:
+    now_s = 0.0
+    stopwatch = Stopwatch(clock=lambda: now_s)
+    stopwatch.received(0)
+    for number in range(4):
+        now_s = number * 3 + 2.5
+        stopwatch.segment_closed(SpeechSegment(number, number * 3 * SAMPLE_RATE, np.zeros(2 * SAMPLE_RATE, np.int16)))
+    for number in (1, 2):
+        stopwatch.segment_joined(number)
+    delta = Delta(0, 0, 0.0, 8.0, "是。", -0.1, 5, "Yes.", True, True, heard_s=8.5)
+    text = TextSoFar("char")
+    text.push(delta, 12.0)
+    assert [(one.speech_end_s, one.closed_s, one.joined) for one in stopwatch.by_id.values()] == [
+        (8.0, 8.5, False),
+        (5.0, 5.5, True),
+        (8.0, 8.5, True),
+        (11.0, 11.5, False),
+    ]
+    scores = _scores(text, {0: text}, stopwatch, [])
+    assert scores is not None
+    assert (scores.sentences, scores.empty) == (1, 1)
+    assert (scores.laal_ms, scores.computation_aware_laal_ms) == (8_500, 12_000)
 
 
 def a_run() -> list[SegmentTimes]:
