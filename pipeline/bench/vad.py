@@ -7,6 +7,7 @@ the labels of the clean recordings.
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import statistics
 import time
 from collections.abc import Iterable, Sequence
@@ -77,7 +78,7 @@ class Score:
         parts = [f"{self.kept:8.1%} {self.false:8.1%}" if self.speech_s else " " * 17]
         parts.append(f"{self.taken:8.1%}" if self.noise_s else " " * 8)
         if self.delays_s:
-            late = statistics.quantiles(self.delays_s, n=10)[-1] if len(self.delays_s) > 1 else self.delays_s[0]
+            late = float(np.percentile(self.delays_s, 90))
             parts.append(f"{statistics.median(self.delays_s) * 1000:7.0f} {late * 1000:7.0f}")
         else:
             parts.append(" " * 15)
@@ -118,7 +119,8 @@ def segments_of(samples: Samples, config: VadConfig) -> list[SpeechSegment]:
     segments: list[SpeechSegment] = []
     for frames in (detector.push(samples), detector.flush()):
         for frame, decision in frames:
-            segments += endpointer.push(frame, decision.speech, decision.audible)
+            for segment in endpointer.push(frame, decision.speech, decision.audible):
+                segments.append(dataclasses.replace(segment, heard_sample=detector.heard_samples))
     return segments + endpointer.flush()
 
 
@@ -160,6 +162,8 @@ def run(options: argparse.Namespace) -> int:
     recordings = [_samples(path) for path in options.recordings]
     if options.seconds < _SHORTEST_S:
         raise UsageError(f"--seconds is {options.seconds}; a mixture needs at least {_SHORTEST_S}")
+    if options.seed < 0:
+        raise UsageError(f"--seed is {options.seed}; give a whole number from 0")
     scenes = speech_scenes(recordings, tuple(NOISES), options.seconds, options.seed)
     noises = noise_scenes(tuple(NOISES), options.seconds, options.seed + 1)
     print(f"{len(scenes)} scenes with speech, {len(noises)} without, {options.seconds} s each\n{LEGEND}\n\n{HEADING}")

@@ -40,6 +40,8 @@ class Scene:
 def speech_labels(clean: Sound) -> Labels:
     """Where a recording without noise holds speech; [len // 160]."""
     level = levels_db(clean)
+    if not len(level):
+        return np.zeros(0, np.bool_)
     loud_db = float(np.percentile(level[level > level.max() - 40], 90))
     speech = level > max(loud_db - _BELOW_LOUD_DB, _SILENCE_DB)
     edges = np.flatnonzero(np.diff(np.concatenate([[True], speech, [True]]).astype(np.int8)))

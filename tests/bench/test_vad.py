@@ -10,11 +10,13 @@ import numpy as np
 import pytest
 
 from pipeline.bench.__main__ import run
-from pipeline.bench.vad import Score, endpoint_delays
+from pipeline.bench.vad import Score, endpoint_delays, segments_of
 from pipeline.bench.vad_material import NOISES, Scene, levels_db, mixed, noise_scenes, speech_labels, speech_scenes
+from pipeline.config import VadConfig
 from pipeline.errors import UsageError
 from pipeline.events import SpeechSegment
 from tests.conftest import EXAMPLES, PHRASES, read_wav
+from tests.vad.test_stage import cut
 
 
 def steps(*runs: tuple[bool, int]) -> np.ndarray:
@@ -44,6 +46,17 @@ def test_the_sums_are_those_computed_by_hand() -> None:
 def test_an_end_of_speech_counts_for_the_delay_where_a_pause_follows() -> None:
     labels = steps((True, 100), (False, 30), (True, 100), (False, 100), (True, 50), (False, 10))
     assert endpoint_delays(labels, [segment(0, 250, 290), segment(320, 390, 390)]) == pytest.approx([0.6])
+
+
+def test_no_delay_is_later_than_the_longest() -> None:
+    assert Score(delays_s=[0.3, 0.5], audio_s=1).row("name").split() == ["name", "400", "480", "0.00"]
+
+
+def test_the_segments_are_the_stages_own() -> None:
+    samples = read_wav(PHRASES)[: 16_000 * 12]
+    found, expected = segments_of(samples, VadConfig()), cut(samples, 1600)
+    assert len(found) > 1
+    assert [(s.start_s, s.end_s, s.heard_s) for s in found] == [(s.start_s, s.end_s, s.heard_s) for s in expected]
 
 
 def test_labels_are_where_speech_was_put() -> None:
@@ -83,12 +96,18 @@ def test_the_command_measures_a_configuration(capsys: pytest.CaptureFixture[str]
     assert re.search(rf"^{re.escape(str(config))} *100.0% +[\d.]+% +[\d.]+% ", printed, re.MULTILINE)
 
 
-def test_what_cannot_be_measured_is_said(tmp_path: Path) -> None:
+def test_what_cannot_be_measured_is_said() -> None:
     with pytest.raises(UsageError, match="--seconds is 1; a mixture needs at least 2"):
         run(["vad", str(PHRASES), "--seconds", "1"])
+    with pytest.raises(UsageError, match="--seed is -1; give a whole number from 0"):
+        run(["vad", str(PHRASES), "--seed", "-1"])
+
+
+@pytest.mark.parametrize("samples", [32_000, 159], ids=["silence", "less than a label"])
+def test_a_recording_without_speech_is_said(samples: int, tmp_path: Path) -> None:
     quiet = tmp_path / "quiet.wav"
     with wave.open(str(quiet), "wb") as file:
         file.setparams((1, 2, 16_000, 0, "NONE", ""))
-        file.writeframes(bytes(64_000))
-    with pytest.raises(UsageError, match=r"quiet\.wav has no speech"):
+        file.writeframes(bytes(2 * samples))
+    with pytest.raises(UsageError, match=r"quiet\.wav has no speech of a fifth of a second"):
         run(["vad", str(quiet)])
