@@ -11,10 +11,11 @@ from pathlib import Path
 import pytest
 
 from pipeline.bench.__main__ import run
-from pipeline.bench.comparison.prepare import Wanted, Workshop
+from pipeline.bench.comparison.prepare import Wanted, Workshop, step_bytes
 from pipeline.bench.comparison.sentences import read_sentences
 from pipeline.errors import PipelineError
-from tests.conftest import ROOT, SETTINGS, TINY
+from pipeline.nmt.compiler.source import read_checkpoint
+from tests.conftest import ROOT, SETTINGS, TINY, make_model_dir
 
 
 def bench(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
@@ -70,6 +71,21 @@ def test_a_model_whose_weights_cannot_be_read_is_measured_without_peers(tmp_path
     assert "| this project, merged as it is " in done.stdout
     assert "left out: ctranslate2: " in done.stdout
     assert "| CTranslate2" not in done.stdout
+
+
+@pytest.mark.parametrize(("precision", "share"), [("fp32", 1.0), ("fp16", 0.5), ("int8", 0.0)])
+def test_graphs_as_they_are_read_the_bytes_that_they_store(precision: str, share: float, tmp_path: Path) -> None:
+    """Beside a checkpoint, which says how many weights there are."""
+    model = make_model_dir(tmp_path / "model", "merged")
+    (model / "model.safetensors").symlink_to(TINY / "model.safetensors")
+    if precision != "fp32":
+        for path in model.glob("*.onnx"):
+            path.unlink()
+            path.symlink_to(TINY / precision / f"{path.stem}_{precision}.onnx")
+    (found,) = Workshop(Wanted(model, (), (), (), 0), tmp_path / "work", lambda *_: None).prepare().candidates
+    architecture = read_checkpoint(TINY).architecture
+    assert found.weight_bytes == share * step_bytes(architecture, 4, 4, architecture.target_vocabulary)
+    assert found.lossless == (precision == "fp32")
 
 
 WRONG = [

@@ -26,6 +26,7 @@ from pipeline.nmt.compiler.quantize import block_size
 from pipeline.nmt.compiler.source import read_checkpoint
 from pipeline.nmt.layout import find_layout
 from pipeline.nmt.model import MarianModel
+from pipeline.nmt.onnx_header import read_precision
 from pipeline.nmt.streaming import StreamingDecoder
 from pipeline.nmt.tokenizer import MarianTokenizer
 from pipeline.progress import Progress
@@ -284,8 +285,17 @@ class Workshop:
     def _as_it_is(self) -> None:
         """The model's own graphs, where it has some."""
         with contextlib.suppress(ModelError):
-            kind = find_layout(self.source).kind.value
-            self._add(f"this project, {kind} as it is", "pipeline", self.source, _FP32)
+            layout = find_layout(self.source)
+            size = _stored_bytes(layout.later.path)
+            self._add(f"this project, {layout.kind.value} as it is", "pipeline", self.source, (size, size))
+
+
+def _stored_bytes(graph: Path) -> float:
+    """Of a weight in an ONNX file; 0 where some are quantised, for then they differ."""
+    precision = read_precision(graph)
+    if "int" in precision or "bit" in precision:
+        return 0.0
+    return 2.0 if precision.startswith("float16") else 4.0
 
 
 def _bytes_a_weight(precision: Precision, columns: int) -> float:
