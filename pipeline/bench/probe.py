@@ -97,7 +97,7 @@ class IdleProbe:
     """The same probe in a process of its own that does nothing else: how late this machine makes any loop."""
 
     times = LoopTimes(0.0, 0.0, 0.0, 0, 0)
-    """Filled in at the end of the block."""
+    """Filled in at the end of the block; not where the process was ended before."""
 
     async def __aenter__(self) -> IdleProbe:
         command = (sys.executable, "-m", "pipeline.bench.probe")
@@ -112,7 +112,8 @@ class IdleProbe:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         output, _ = await self._process.communicate(b"")  # ends its input
-        self.times = LoopTimes(**json.loads(output))
+        if output:  # else it was ended too, by a signal to both
+            self.times = LoopTimes(**json.loads(output))
 
 
 async def _idle() -> None:

@@ -67,6 +67,16 @@ def test_an_idle_process_is_probed_for_as_long_as_the_block_takes() -> None:
     assert after.longest_ms >= after.p99_ms > 0
 
 
+def test_an_idle_process_that_was_ended_says_nothing() -> None:
+    async def work() -> LoopTimes:
+        async with IdleProbe() as idle:
+            idle._process.terminate()
+            await idle._process.wait()
+        return idle.times
+
+    assert asyncio.run(asyncio.wait_for(work(), 60)).asked == 0
+
+
 def test_memory_is_what_the_process_holds() -> None:
     before_mb = resident_mb()
     held = bytearray(b"x" * 50_000_000)
