@@ -100,6 +100,7 @@ class Microphone:
         self._blocks: queue.Queue[bytes] = queue.Queue()
         self._converter = Converter(1, SAMPLE_RATE)
         self._stream: Any = None
+        self._closing: threading.Thread | None = None  # of a device that is gone
         self._opening = threading.Lock()
         self._closed = threading.Event()
         self._reading = self._paused = False
@@ -222,10 +223,14 @@ class Microphone:
             self._stream, self._blocks, self._heard_at = stream, blocks, time.monotonic()
 
     def _release(self) -> None:
+        if (stream := self._taken()) is not None:
+            stream.close(ignore_errors=True)
+
+    def _taken(self) -> Any:
+        """The stream, which nobody else may close any more, or None."""
         with self._opening:
             stream, self._stream = self._stream, None
-        if stream is not None:
-            stream.close(ignore_errors=True)
+        return stream
 
     def _hear(self) -> Samples | None:
         """What the device recorded next; empty where it was not there in time, None at the end."""
@@ -247,9 +252,12 @@ class Microphone:
         return self._converter.push(block)
 
     def _lose(self, reason: str) -> None:
-        self._release()
         self._absence = _Absence(self._heard_at)
         self._notify(DeviceLost(self._at_s, self.name, reason))
+        if (stream := self._taken()) is not None:
+            # PortAudio joins its thread, which may wait for the device that is gone without an end.
+            self._closing = threading.Thread(target=stream.close, args=(True,), name="microphone closing", daemon=True)
+            self._closing.start()
 
     def _wait(self) -> Samples | None:
         """The silence that has passed since the last call; looks for the device when it is time to."""
@@ -258,15 +266,20 @@ class Microphone:
         if self._closed.wait(_POLL_S):
             self._release()
             return None
-        if time.monotonic() >= absence.next_try_at:
-            if self._reopened():
-                self._absence = None
-                self._notify(DeviceBack(self._at_s, self.name, time.monotonic() - absence.since))
-            else:
-                absence.tried()
-        return absence.silence()
+        tries = time.monotonic() >= absence.next_try_at
+        back = tries and self._reopened()
+        silence = absence.silence()
+        if back:
+            self._absence = None
+            at_s = (self._delivered + len(silence)) / SAMPLE_RATE
+            self._notify(DeviceBack(at_s, self.name, time.monotonic() - absence.since))
+        elif tries:
+            absence.tried()
+        return silence
 
     def _reopened(self) -> bool:
+        if self._closing is not None and self._closing.is_alive():
+            return False  # PortAudio must not be restarted meanwhile
         sounddevice = portaudio()
         try:
             if self._rescan:

@@ -164,7 +164,8 @@ def test_unplugged_it_is_said_and_plugged_in_again_it_is_heard_under_its_new_num
     silence = heard(source, 16_000 + 1_000)[16_000:]
     assert not silence.any()
     assert not source.connected
-    assert fake.streams[0].closed
+    while not fake.streams[0].closed:
+        source.read()
     fake.plugged = [("Other", 1, 16_000), ("Third", 2, 48_000), ("USB Mic (hw:3,0)", 2, 48_000)]
     while not source.connected:
         assert not heard(source, 1).any()
@@ -177,7 +178,26 @@ def test_unplugged_it_is_said_and_plugged_in_again_it_is_heard_under_its_new_num
     assert isinstance(back, DeviceBack)
     assert back.device == "USB Mic (hw:3,0)"
     # The clock went on while it was away.
-    assert back.at_s - lost.at_s == pytest.approx(back.away_s, abs=0.2)
+    assert back.at_s - lost.at_s == pytest.approx(back.away_s, abs=0.02)
+
+
+def test_a_device_that_is_gone_is_said_though_it_does_not_close(monkeypatch: pytest.MonkeyPatch) -> None:
+    fake = plug_in(monkeypatch, ("Mic", 1, 16_000))
+    monkeypatch.setattr(fake, "_terminate", lambda: pytest.fail("PortAudio was shut down under it"))
+    source, notices, released = Microphone(), [], threading.Event()
+    source.listen(notices.append)
+    source.start()
+    close = fake.streams[0].close
+    monkeypatch.setattr(fake.streams[0], "close", lambda ignore_errors: (released.wait(60), close(ignore_errors)))
+    fake.unplug()
+    fake.plugged = [("Mic", 1, 16_000)]
+    assert not heard(source, 1_000).any()
+    assert [type(notice) for notice in notices] == [DeviceLost]
+    monkeypatch.setattr(fake, "_terminate", lambda: None)
+    released.set()
+    while not source.connected:
+        source.read()
+    assert fake.streams[-1].active
 
 
 def test_a_device_that_goes_on_but_delivers_nothing_is_opened_again(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -293,6 +313,24 @@ def test_an_unknown_device_is_said_with_those_there_are() -> None:
 Listening = Callable[..., subprocess.Popen[bytes]]
 
 
+def pulseaudio(*command: str) -> str:
+    return subprocess.run(["pactl", *command], check=True, capture_output=True, timeout=30).stdout.decode()
+
+
+def plug_in_again(name: str) -> None:
+    pulseaudio("load-module", "module-null-sink", f"sink_name={name}", "rate=16000", "channels=1")
+    pulseaudio("set-default-source", f"{name}.monitor")
+
+
+@pytest.fixture
+def virtual_microphone() -> Iterator[str]:
+    """Its name; a test that takes it away need not bring it back."""
+    name = os.environ["VIRTUAL_MICROPHONE"]
+    yield name
+    if f"sink_name={name}" not in pulseaudio("list", "short", "modules"):
+        plug_in_again(name)
+
+
 @pytest.fixture
 def listening(tmp_path: Path) -> Iterator[Listening]:
     """Starts a run on the microphone and waits until it listens; none outlives its test."""
@@ -357,20 +395,16 @@ def events_of(tmp_path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (tmp_path / "out.jsonl").read_text("utf-8").splitlines()]
 
 
-def pulseaudio(*command: str) -> str:
-    return subprocess.run(["pactl", *command], check=True, capture_output=True, timeout=30).stdout.decode()
-
-
 @pytest.mark.microphone
 @needs_microphone
-def test_a_source_that_vanishes_and_comes_back_is_heard_again(listening: Listening, tmp_path: Path) -> None:
-    name = os.environ["VIRTUAL_MICROPHONE"]
-    process = listening()
+def test_a_source_that_vanishes_and_comes_back_is_heard_again(
+    listening: Listening, virtual_microphone: str, tmp_path: Path
+) -> None:
+    process, name = listening(), virtual_microphone
     (module,) = [line.split("\t")[0] for line in pulseaudio("list", "short", "modules").splitlines() if name in line]
     pulseaudio("unload-module", module)
     wait_for(process, "is gone")
-    pulseaudio("load-module", "module-null-sink", f"sink_name={name}", "rate=16000", "channels=1")
-    pulseaudio("set-default-source", f"{name}.monitor")
+    plug_in_again(name)
     wait_for(process, "is back")
     play(PHRASES)
     interrupted(process)
@@ -380,7 +414,7 @@ def test_a_source_that_vanishes_and_comes_back_is_heard_again(listening: Listeni
     back = events[kinds.index("device_back")]
     assert len([k for k in kinds if k == "transcript"]) == len(spoken_texts()["phrases"])
     # The time that it was away counts, so that what follows has the times of the room.
-    assert back["at_s"] == pytest.approx(back["away_s"] + events[kinds.index("device_lost")]["at_s"], abs=0.5)
+    assert back["at_s"] == pytest.approx(back["away_s"] + events[kinds.index("device_lost")]["at_s"], abs=0.05)
 
 
 @pytest.mark.microphone
@@ -396,6 +430,8 @@ def test_a_signal_pauses_and_resumes(listening: Listening, tmp_path: Path) -> No
     process.send_signal(signal.SIGUSR1)
     wait_for(process, "listening again")
     interrupted(process)
-    paused, resumed, end = events_of(tmp_path)
-    assert (paused["type"], resumed["type"], end["type"]) == ("paused", "resumed", "end")
+    events = events_of(tmp_path)
+    assert not [event for event in events if event["type"] == "transcript"]
+    paused, resumed = (event for event in events if event["type"] in ("paused", "resumed"))
+    assert (paused["type"], resumed["type"], events[-1]["type"]) == ("paused", "resumed", "end")
     assert resumed["at_s"] - paused["at_s"] > 5
