@@ -191,7 +191,6 @@ def test_a_mistake_is_one_line_and_a_status(status: int, arguments: list[str], m
 
 
 def test_an_exported_model_takes_the_place_of_the_configured_one() -> None:
-    """The default configuration wants a precision by suffix; a directory named on the command line has none."""
     config = with_overrides(load_config("en-zh"), nmt=str(TINY), asr=load_config("demo").asr.model)
     assert MarianModel.load(Path(config.nmt.model), suffix=config.nmt.file_suffix).translate("Where is the bank?")
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.config import _RANGES, PipelineConfig, load_config, parse_config, with_overrides
+from pipeline.config import _RANGES, NmtConfig, PipelineConfig, load_config, parse_config, with_overrides
 from pipeline.errors import ConfigError
 from pipeline.resources import named_configs
 from pipeline.vad.endpointing import Endpointer
@@ -171,3 +171,6 @@ def test_a_model_named_on_the_command_line_is_not_pinned() -> None:
     config = with_overrides(load_config("en-zh"), asr="small", target="de")
     assert (config.asr.model, config.asr.revision, config.languages.target) == ("small", None, "de")
     assert config.nmt == load_config("en-zh").nmt
+    pinned = dataclasses.replace(PipelineConfig(), nmt=NmtConfig(revision="a" * 40, file_suffix="_q4"))
+    nmt = with_overrides(pinned, nmt="x/y").nmt
+    assert (nmt.model, nmt.revision, nmt.file_suffix) == ("x/y", None, "")

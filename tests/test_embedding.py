@@ -20,6 +20,7 @@ import pipeline.translator as chain
 from pipeline import Delta, EndOfInput, Models, PipelineConfig, PipelineEvent, SpeechTranslator, Transcript
 from pipeline.audio.recording import Recording
 from pipeline.events import SpeechSegment
+from pipeline.nmt.cache import SentenceCache
 from pipeline.stats import PipelineStats
 from tests.conftest import EXAMPLES, PHRASES, read_wav
 
@@ -101,6 +102,7 @@ def test_instances_share_loaded_models_and_do_not_mix(
     demo_config: PipelineConfig, demo_models: Models, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(chain, "load_models", lambda config: pytest.fail("models were loaded again"))
+    monkeypatch.setattr(demo_models.translation, "cache", SentenceCache(0))  # so that both decode, side by side
     inputs = [read_wav(PHRASES)[: 16_000 * 9], read_wav(EXAMPLES / "meeting.wav")[: 16_000 * 8]]
 
     async def alone() -> list[list[PipelineEvent]]:

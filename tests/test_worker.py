@@ -14,14 +14,24 @@ from tests.conftest import ROOT
 
 
 def test_calls_run_in_order_off_the_event_loop() -> None:
-    async def work() -> list[tuple[int, bool]]:
-        worker = Worker("test")
-        main = threading.get_ident()
-        found = await asyncio.gather(*(worker.run(lambda i=i: (i, threading.get_ident() != main)) for i in range(5)))
-        worker.close()
-        return found
+    submitted, calls = threading.Event(), list[tuple[int, int]]()
 
-    assert asyncio.run(work()) == [(i, True) for i in range(5)]
+    def call(number: int) -> None:
+        submitted.wait(60)
+        calls.append((number, threading.get_ident()))
+
+    async def work() -> None:
+        worker = Worker("test")
+        waiting = [asyncio.ensure_future(worker.run(lambda i=i: call(i))) for i in range(5)]
+        await asyncio.sleep(0)  # each of them runs until it waits
+        submitted.set()
+        await asyncio.gather(*waiting)
+        worker.close()
+
+    asyncio.run(work())
+    assert [number for number, _ in calls] == list(range(5))
+    (thread,) = {thread for _, thread in calls}
+    assert thread != threading.get_ident()
 
 
 def test_an_error_reaches_whoever_waits_and_the_thread_goes_on() -> None:

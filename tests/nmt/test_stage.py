@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 import math
+import queue
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,10 @@ from pipeline import Delta, EndOfInput, MarianModel, NmtStage, PipelineEvent, Tr
 from pipeline.errors import ModelError, UsageError
 from pipeline.events import Confidence
 from pipeline.languages import TWO_LETTERS, spaced
+from pipeline.nmt.cache import SentenceCache
+from pipeline.nmt.decoder import DecoderState
+from pipeline.nmt.search import OnStart
+from pipeline.overload import LoadControl, OverloadOptions
 from tests.conftest import TINY, golden, make_model_dir
 
 
@@ -114,7 +120,26 @@ def test_a_full_outbox_holds_the_translation_back(model: MarianModel) -> None:
     asyncio.run(work())
 
 
-def test_cancelling_stops_and_leaves_the_model_usable(model: MarianModel) -> None:
+@pytest.fixture
+def begun(model: MarianModel, monkeypatch: pytest.MonkeyPatch) -> queue.SimpleQueue[DecoderState]:
+    """The states of all sentences that ``model`` begins to decode."""
+    states, encode = queue.SimpleQueue[DecoderState](), model.decoder.encode
+
+    def spied(source: list[int], on_start: OnStart | None = None) -> DecoderState:
+        def started(state: DecoderState) -> None:
+            if on_start is not None:
+                on_start(state)
+            states.put(state)
+
+        return encode(source, started)
+
+    monkeypatch.setattr(model.decoder, "encode", spied)
+    return states
+
+
+def test_cancelling_stops_and_leaves_the_model_usable(
+    model: MarianModel, begun: queue.SimpleQueue[DecoderState]
+) -> None:
     row = golden("tiny-marian")[0]
 
     async def work() -> None:
@@ -131,6 +156,7 @@ def test_cancelling_stops_and_leaves_the_model_usable(model: MarianModel) -> Non
         assert stage.stats.tokens < len(row["target_ids"])
 
     asyncio.run(work())
+    assert begun.get(timeout=60).options.terminate
     assert model.translate(row["source"]) == row["text"]
 
 
@@ -208,6 +234,15 @@ def test_confidence_is_given_a_sentence_and_a_segment(model: MarianModel) -> Non
     assert whole.minimum_log_probability == min(everything)
 
 
+def test_the_most_recently_used_sentences_are_kept() -> None:
+    cache = SentenceCache(2)
+    for source in ((1,), (2,)):
+        cache.put(source, ())
+    assert cache.get((1,)) == ()
+    cache.put((3,), ())
+    assert [cache.get(source) for source in ((1,), (2,), (3,))] == [(), None, ()]
+
+
 def test_a_repeated_sentence_is_translated_once(tmp_path: Path) -> None:
     model = MarianModel.load(make_model_dir(tmp_path / "model", "merged"), cached_sentences=2)
     first = run(model, [transcript("Where is the bank?", 0)])
@@ -243,7 +278,7 @@ def test_a_reader_that_is_slow_does_not_use_up_the_time_limit(tmp_path: Path, mo
     assert first.text + "".join(delta.text for delta in deltas) == row["text"]
 
 
-def test_a_cancel_before_the_first_run_stops_it(model: MarianModel) -> None:
+def test_a_cancel_before_the_first_run_stops_it(model: MarianModel, begun: queue.SimpleQueue[DecoderState]) -> None:
     """Cancelled while the worker has not yet made the sentence's state, the state is stopped as soon as it is made."""
 
     async def work() -> None:
@@ -257,7 +292,37 @@ def test_a_cancel_before_the_first_run_stops_it(model: MarianModel) -> None:
         assert outbox.empty()
 
     asyncio.run(work())
+    assert begun.get(timeout=60).options.terminate
     assert model.translate("Where is the bank?")
+
+
+def test_while_behind_a_search_is_narrowed(model: MarianModel) -> None:
+    load = LoadControl(OverloadOptions(beam_size=1))
+    asked: list[int | None] = []
+
+    class Spied:
+        def stream(
+            self, transcript: Transcript, target: str, on_start: OnStart | None = None, beams: int | None = None
+        ) -> Iterator[Delta]:
+            asked.append(beams)
+            return iter(())
+
+    async def work() -> None:
+        inbox: asyncio.Queue[Transcript | EndOfInput] = asyncio.Queue()
+        for item in (transcript("Where is the bank?", 0), transcript("Where is the park?", 1), EndOfInput()):
+            inbox.put_nowait(item)
+        outbox: asyncio.Queue[PipelineEvent] = asyncio.Queue(1)
+        task = asyncio.create_task(NmtStage(Spied(), inbox, outbox, load=load).run())
+        await outbox.get()
+        while not asked:
+            await asyncio.sleep(0)
+        load.observe(1e9)
+        while not isinstance(await outbox.get(), EndOfInput):
+            pass
+        await task
+
+    asyncio.run(work())
+    assert asked == [None, 1]
 
 
 def test_a_model_code_as_target_joins_as_its_language(tmp_path: Path, model: MarianModel) -> None:

@@ -312,7 +312,7 @@ def test_no_file_is_written_twice_and_never_the_recording(tmp_path: Path) -> Non
     assert not (tmp_path / "out").exists()
 
 
-# Writes all events to the folder given, says when it begins, and goes on until it is killed.
+# Writes all events to the folder given, says when it begins, and stays until it is killed.
 WRITER = """
 import sys
 from pathlib import Path
@@ -321,6 +321,7 @@ _, sinks = opened(Path(sys.argv[1]))
 print("ready", flush=True)
 for event in events(TEXTS_SAID * 200):
     write_all(sinks, event)
+sys.stdin.read()
 """
 
 
@@ -329,7 +330,8 @@ def test_kill_9_at_random_moments_leaves_whole_files(tmp_path: Path) -> None:
     for n in range(3):
         folder = tmp_path / str(n)
         folder.mkdir()
-        process = subprocess.Popen([sys.executable, "-c", WRITER, str(folder)], stdout=subprocess.PIPE)
+        command = [sys.executable, "-c", WRITER, str(folder)]
+        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         assert process.stdout is not None
         process.stdout.readline()
         moment = moments.randrange(500_000)
