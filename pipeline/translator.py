@@ -123,7 +123,8 @@ class SpeechTranslator:
     async def feed(self, audio: bytes | Samples) -> None:
         """Take the next audio: int16 samples [n], or bytes of the same (little-endian), 16 kHz mono, any length.
 
-        Waits while the stages are behind. Audio fed after ``end`` is an error of the caller's.
+        Waits while the stages are behind; the array may be used anew afterwards. Audio fed after ``end`` is an error of
+        the caller's.
 
         Raises:
             StageError: a stage has failed.
@@ -146,7 +147,6 @@ class SpeechTranslator:
             for start in range(0, len(samples), CHUNK_SAMPLES):
                 if self._ended:
                     return False
-                # A copy: the caller may reuse its buffer.
                 chunk = samples[start : start + CHUNK_SAMPLES].copy()
                 self.stats.received(len(chunk))
                 self._observe()

@@ -6,6 +6,7 @@ import asyncio
 import atexit
 import functools
 import json
+import os
 import shutil
 import tempfile
 import wave
@@ -14,6 +15,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import settings
+
+# What the surroundings say of colours, of the hub and of proxies is theirs; before anything that reads it is imported.
+_OTHERS = {"FORCE_COLOR", "NO_COLOR", "TTY_COMPATIBLE", "COLUMNS", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"}
+for name in [name for name in os.environ if name.upper() in _OTHERS or name.startswith("HF_")]:
+    del os.environ[name]
+
+# Property tests draw the same examples in every run, and a slow machine fails none.
+settings.register_profile("steady", deadline=None, derandomize=True)
+settings.load_profile("steady")
 
 from pipeline import Models, PipelineConfig, load_config, load_models
 from pipeline.events import Samples

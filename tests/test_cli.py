@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
@@ -14,8 +15,9 @@ import pytest
 import srt
 import webvtt
 
-from pipeline import MarianModel, load_config
+from pipeline import MarianModel, live, load_config
 from pipeline.config import with_overrides
+from pipeline.errors import UsageError
 from tests.conftest import (
     EXAMPLES,
     PHRASES,
@@ -89,6 +91,30 @@ def test_raw_pcm_on_standard_input(tmp_path: Path) -> None:
     done = run("live", "-", "--config", "demo", "--srt", tmp_path / "out.srt", stdin=read_wav(PHRASES).tobytes())
     assert done.returncode == 0, done.stderr.decode()
     assert len(list(srt.parse((tmp_path / "out.srt").read_text("utf-8")))) == len(shown_texts("phrases"))
+
+
+@pytest.mark.parametrize(("more", "is_live"), [([], True), (["--fast"], False)])
+def test_standard_input_is_live_unless_it_is_said_to_be_fast(
+    more: list[str], is_live: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def started(*_: object, live: bool, **__: object) -> None:
+        raise UsageError(f"live: {live}")
+
+    monkeypatch.setattr("pipeline.live_run.LiveRun", started)
+    monkeypatch.setattr("pipeline.live.standard_input", io.BytesIO)
+    with pytest.raises(UsageError, match=f"live: {is_live}"):
+        live.run(["-", "--config", "demo", *more])
+
+
+def test_text_is_translated_with_as_many_beams_as_asked_for() -> None:
+    row = next(row for row in golden("tiny-marian") if row["beam_4_ids"] != row["target_ids"])
+    found = [
+        run("nmt", "--model", TINY, "--source", "en", "--target", "zh", *more, stdin=row["source"].encode()).stdout
+        for more in ([], ["--beams", "4"])
+    ]
+    wide = MarianModel.load(TINY, beams=4, max_tokens=512).translate(row["source"])
+    assert [text.decode().strip() for text in found] == [row["text"].strip(), wide.strip()]
+    assert wide != row["text"]
 
 
 def test_translate_many_recordings(tmp_path: Path) -> None:

@@ -261,3 +261,8 @@ def test_the_model_runtime_keeps_no_identifier_and_reports_nothing(tmp_path: Pat
     kept = {key: os.environ[key] for key in ("PATH", "PYTHONPATH", "LD_LIBRARY_PATH") if key in os.environ}
     subprocess.run([sys.executable, "-c", code], check=True, timeout=120, env=kept | {"HOME": str(tmp_path)})
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
+    code = "import os, pipeline; print(os.environ['ORT_DISABLE_TELEMETRY'])"  # a host that has said otherwise
+    done = subprocess.run(
+        [sys.executable, "-c", code], check=True, capture_output=True, env=kept | {"ORT_DISABLE_TELEMETRY": "0"}
+    )
+    assert done.stdout == b"0\n"

@@ -66,6 +66,25 @@ def test_audio_fed_in_chunks_gives_what_the_recording_gives(demo_config: Pipelin
     assert asyncio.run(work(10_000_000)) == expected
 
 
+def test_audio_is_taken_when_feeding_it_returns(demo_config: PipelineConfig, demo_models: Models) -> None:
+    async def work() -> list[PipelineEvent]:
+        async with SpeechTranslator(demo_config, demo_models) as translator:
+            reading = asyncio.create_task(collect(translator.events()))
+            with pytest.raises(ValueError, match="got 3 bytes, an odd number"):
+                await translator.feed(b"123")
+            buffer = np.zeros(16_000, np.int16)
+            for start in range(0, len(samples), len(buffer)):
+                part = buffer[: len(samples[start : start + len(buffer)])]
+                part[:] = samples[start : start + len(buffer)]
+                await translator.feed(part)
+                buffer[:] = 9_999  # the caller's again
+            await translator.end()
+            return await reading
+
+    samples = read_wav(PHRASES)
+    assert asyncio.run(work()) == translate(demo_config, demo_models, PHRASES)
+
+
 def test_silence_ends_without_a_subtitle(demo_config: PipelineConfig, demo_models: Models) -> None:
     async def work() -> list[PipelineEvent]:
         async with SpeechTranslator(demo_config, demo_models) as translator:
