@@ -4,8 +4,9 @@
 
 ``cmn.txt`` is the English–Mandarin selection of Tatoeba (manythings.org/anki); its English side is spoken, and the
 phrasebook, twice, by voices drawn anew; then sentences crossed from these, and others into which rarer words were put;
-some of all these also by the voices that are most like people's. ``--init`` goes on from the weights of a finished model
-(``models/demo/asr-en``), or of another run, whose --work stays until the card is written.
+some of all these also by the voices that are most like people's, and by one whose vowels become others, as accents
+have them. ``--init`` goes on from the weights of a finished model (``models/demo/asr-en``), or of another run, whose
+--work stays until the card is written.
 Every stage saves what it made under --work and is skipped when it is found there, so a stopped run goes on from where
 it was: speech (synthesised), training (a checkpoint every hundred steps), conversion, evaluation and card.
 """

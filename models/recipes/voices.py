@@ -62,9 +62,6 @@ _KOKORO_SOUNDS = (  # whose sound: everybody's
     "pm_alex", "pm_santa", "zf_xiaobei", "zf_xiaoni", "zf_xiaoxiao", "zf_xiaoyi", "zm_yunjian", "zm_yunxi",
     "zm_yunxia", "zm_yunyang",
 )
-# fmt: on
-
-# fmt: off
 # How else a sound is said somewhere: by other sounds that the engines know. Vowels differ more between accents.
 _VOWELS = {
     "A": "ɛI", "O": "QɔW", "Q": "OɔW", "I": "ɑY", "W": "ɑO", "Y": "I", "æ": "aɛɑ", "a": "æɛɑ", "ʌ": "ʊaɐ", "ɑ": "ɔæɒ",
