@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from pipeline.bench import nmt
 from pipeline.bench.__main__ import run
 from pipeline.bench.comparison.prepare import Wanted, Workshop, step_bytes
 from pipeline.bench.comparison.sentences import read_sentences
@@ -142,6 +143,12 @@ def test_a_peer_that_was_asked_for_and_is_not_installed_is_named(tmp_path: Path)
     )  # fmt: skip
     assert done.returncode == 2
     assert "--peers transformers: torch is not installed; pip install" in done.stderr
+
+
+def test_without_peers_none_need_be_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(nmt, "_installed", lambda module: False)
+    assert nmt._peers(()) == ((), {})
+    assert nmt._peers(None)[1].keys() == {"ctranslate2", "optimum", "transformers"}
 
 
 def test_work_of_another_model_is_not_taken_for_this_one(tmp_path: Path) -> None:
