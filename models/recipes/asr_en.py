@@ -46,7 +46,7 @@ from corpora import WORDS_FROM, spoken_pairs, varied
 from ct2 import whisper_weights
 from features import coloured, contrasted, log_mel, paced, warped
 from heldout import SENTENCES
-from lineage import Run, Shape, begin, finished, keep, run_of, tell
+from lineage import Run, Shape, begin, begun_with, digest, finished, keep, run_of, tell
 from speech import Clip, load_speech, make_speech, utterance
 from tatoeba import ATTRIBUTION
 from tokenizers import Tokenizer
@@ -219,9 +219,12 @@ def start_from(model: torch.nn.Module, head: torch.nn.Module, folder: Path) -> N
             torch.nn.init.normal_(mine[name], std=0.0 if name.endswith("fc2.weight") else had.std().item())
             mine[name][tuple(map(slice, had.shape))] = had
             weights[name] = mine[name]
-    model.load_state_dict(weights, strict=False)
+    missing, _ = model.load_state_dict(weights, strict=False)
     layers = model.get_submodule("model.encoder.layers")
     count = sum(name.startswith("model.encoder.layers.") and name.endswith(".fc1.weight") for name in weights)
+    added = tuple(f"model.encoder.layers.{number}." for number in range(count, len(layers)))
+    if lacking := [name for name in missing if name != "proj_out.weight" and not name.startswith(added)]:
+        sys.exit(f"{folder} lacks weights: {', '.join(lacking)}")
     for number in range(count, len(layers)):
         layers[number].load_state_dict(layers[max(0, count - 2 + (number - count) % 2)].state_dict())
         for silent in (layers[number].self_attn.out_proj, layers[number].fc2):
@@ -257,13 +260,13 @@ def train_worker(rank: int, work: Path, options: argparse.Namespace) -> None:
     model = make_model(tokenizer, options.run.shape)
     head = torch.nn.Linear(options.run.shape.d_model, len(CHARACTERS) + 1)
     run, checkpoint = options.run, work / "checkpoint.pt"
-    if run.init and not checkpoint.exists():
-        start_from(model, head, run.init)
+    if options.init and not checkpoint.exists():
+        start_from(model, head, options.init)
     model, head = model.to(device), head.to(device)
     parameters = [p for p in (*model.parameters(), *head.parameters()) if p.requires_grad]
     optimisers = make_optimisers(model, head, options.workers)
     average = {name: tensor.clone() for name, tensor in model.state_dict().items()}
-    step, head_alone = 0, HEAD_STEPS if run.init and finished(run.init) else 0
+    step, head_alone = 0, HEAD_STEPS if options.init and finished(options.init) else 0
     if checkpoint.exists():
         saved = torch.load(checkpoint, weights_only=True, map_location=device)
         model.load_state_dict(saved["model"])
@@ -353,8 +356,8 @@ def share_gradients(parameters: list[torch.nn.Parameter], workers: int) -> None:
 def train(work: Path, options: argparse.Namespace) -> None:
     (work / "rendezvous").unlink(missing_ok=True)
     clips, tokenizer = load_speech(work / "speech", "train"), work / "tokenizer.json"
-    if options.run.init and not tokenizer.exists():
-        shutil.copy(options.run.init / "tokenizer.json", tokenizer)
+    if options.init and not (work / "checkpoint.pt").exists():  # its embeddings are of its pieces
+        shutil.copy(options.init / "tokenizer.json", tokenizer)
     make_tokenizer(tokenizer, [clip.text for clip in clips])
     if options.workers == 1:
         train_worker(0, work, options)
@@ -366,7 +369,8 @@ def train(work: Path, options: argparse.Namespace) -> None:
 
 def facts_of(work: Path) -> dict[str, Any]:
     """What the card tells of the training, and the test sentences that weights it began with had been trained on."""
-    told = tell(work, {clip.text for name in evaluate.TEST_SPEECH for clip in load_speech(work / "speech", name)})
+    tests = evaluate.test_texts(work / "speech")
+    told = tell(work, tests)
     facts: dict[str, Any] = {
         "domain": "It knows everyday sentences of up to ten words and the phrasebook of "
         "`models/recipes/phrasebook.py` (travel, times, prices, meetings).",
@@ -379,6 +383,7 @@ def facts_of(work: Path) -> dict[str, Any]:
         "hypotheses and the threshold of `configs/demo.toml` were chosen on these test sets, with these weights or older ones.",
         "shape": asdict(run_of(work).shape),
         "trainings": told.trainings,
+        "tests": digest(tests),
         "heard_before": told.heard_before,
         "spoken_before": told.spoken_before,
     }
@@ -432,6 +437,7 @@ def main() -> None:
         shape = Shape(options.d_model, options.encoder_layers, options.decoder_layers, options.ffn)
         init = options.init and options.init.resolve()
         options.run = begin(work, Run(shape, init, [(0, options.batch * options.workers, options.peak)]))
+        options.init = begun_with(work, options.run)
     if options.stage in ("all", "speech"):
         speak_all(work / "speech", options.pairs, options.phrases, options.seed, options.workers)
     if options.stage in ("all", "train"):

@@ -25,12 +25,12 @@ require_packages("opencc", "sacrebleu")
 import numpy as np
 from card import SHIPPED, table, write_card
 from corpora import spoken_pairs, translation_pairs
-from lineage import Shape
+from lineage import Shape, check_tests, training_of
 from measure import bleu_chrf, word_error_rate
 from signs import GAP_S, SILENT, pieces, silent_share, timestamps
 from speech import Clip, load_speech, make_speech, music, noise, room
 from tatoeba import nearest, spoken
-from voices import SAMPLE_RATE, TRAINING_VOICES, UNSEEN_VOICES, random_voice, require_voices, unseen_voice
+from voices import SAMPLE_RATE, TRAINING_VOICES, UNSEEN_VOICES, require_voices, seen_voice, unseen_voice
 
 from pipeline import Models, SpeechTranslator, load_config
 from pipeline.asr.whisper import WhisperRecognizer
@@ -113,9 +113,13 @@ def speak_tests(folder: Path, pairs: Path) -> None:
     sets = {}
     for name, rows in (("tatoeba", tatoeba), ("phrasebook", phrasebook)):
         texts = [english for english, _ in rows]
-        sets[f"{name}-seen"] = (texts[::2], random_voice)
+        sets[f"{name}-seen"] = (texts[::2], seen_voice)
         sets[f"{name}-unseen"] = (texts, unseen_voice)
     make_speech(folder, sets, seed=1, workers=2)
+
+
+def test_texts(speech: Path) -> set[str]:
+    return {clip.text for name in TEST_SPEECH for clip in load_speech(speech, name)}
 
 
 def test_clips(speech: Path, name: str, facts: dict[str, Any]) -> list[Clip]:
@@ -131,7 +135,7 @@ def heard(recognizer: WhisperRecognizer, samples: np.ndarray) -> Transcript:
 
 
 def in_pairs(clips: list[Clip]) -> list[Clip]:
-    """Two sentences a clip, with a pause between them, as one segment may hold them."""
+    """Two sentences a clip, with a pause between them, as segments that are joined hold them."""
     pause = np.zeros(int(GAP_S * SAMPLE_RATE), np.int16)
     return [
         dataclasses.replace(a, text=f"{a.text} {b.text}", samples=np.concatenate([a.samples, pause, b.samples]))
@@ -166,7 +170,8 @@ def human_clips(folder: Path) -> list[Clip]:
 
 def recogniser(directory: Path, speech: Path, human: Path | None = None) -> None:
     """Measure the speech model in ``directory`` on the clips in ``speech`` and write its card."""
-    facts = json.loads((directory / "training.json").read_text())
+    facts = training_of(directory)
+    check_tests(facts, test_texts(speech))
     config = load_config("demo").asr
     began = time.process_time()
     recognizer = WhisperRecognizer(config, "en", directory)
@@ -210,7 +215,7 @@ def recogniser(directory: Path, speech: Path, human: Path | None = None) -> None
         for name, sound in sounds_without_speech().items()
     ]
     silent.append(("speech", f"{100 * silent_share(directory, [clip.samples / 32768 for clip in unseen]):.0f} %"))
-    header = ("test set", "sentences", "word error rate")
+    header = ("test set", "recordings", "word error rate")
     write_card(
         directory,
         "Demo speech recogniser, English",

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 import sys
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,7 @@ class Run:
     """One training. ``parts`` are its first step, utterances a step and highest learning rate, anew when they change."""
 
     shape: Shape
-    init: Path | None
+    init: Path | None  # as it was named; what a finished model was then is kept in the training's folder
     parts: list[tuple[int, int, float]]
     steps: int = 0
     note: str = ""  # what else the card should tell; added by hand
@@ -67,7 +68,7 @@ def finished(folder: Path) -> bool:
 
 def training_of(model: Path) -> dict[str, Any]:
     """What a finished model's training.json says. Exits if it does not say what can be gone on from."""
-    path, wanted = model / "training.json", ("shape", "trainings", "heard_before", "spoken_before")
+    path, wanted = model / "training.json", ("shape", "trainings", "tests", "heard_before", "spoken_before")
     facts: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
     if lacking := [key for key in wanted if key not in facts]:
         sys.exit(
@@ -81,19 +82,22 @@ def shape_of(folder: Path) -> Shape:
     return Shape(**training_of(folder)["shape"]) if finished(folder) else run_of(folder).shape
 
 
+def begun_with(work: Path, run: Run) -> Path | None:
+    """Where the weights are, still, that the training in ``work`` began with; None if they were random."""
+    return work / "init" if finished(work / "init") else run.init
+
+
+def digest(tests: set[str]) -> str:
+    """What tells one set of test sentences from another."""
+    return hashlib.sha256("\n".join(sorted(tests)).encode()).hexdigest()
+
+
 def begin(work: Path, new: Run) -> Run:
     """``new`` is what a training in ``work`` is to be; what it is, if it goes on from a checkpoint there.
 
     Exits if the checkpoint is of another training, or if its weights cannot come from ``new.init``. A finished model to
     begin with is copied into ``work``, since the training may end where that is.
     """
-    if new.init and finished(new.init):
-        training_of(new.init)
-        kept = (work / "init").resolve()
-        if not kept.exists():
-            shutil.copytree(new.init, kept.with_suffix(".partial"), dirs_exist_ok=True)
-            kept.with_suffix(".partial").rename(kept)
-        new = replace(new, init=kept)
     if (work / "checkpoint.pt").exists():
         run = run_of(work)
         init = new.init or run.init
@@ -115,6 +119,11 @@ def begin(work: Path, new: Run) -> Run:
                 f"--init {new.init} has {before}; that becomes {new.shape} only if no more than encoder layers and "
                 "feed-forward units are added"
             )
+    shutil.rmtree(work / "init", ignore_errors=True)
+    if new.init and finished(new.init):
+        (work / "init").mkdir(parents=True)
+        for name in ("training.json", "tokenizer.json", "model.bin"):  # which, the last, makes it a finished one
+            shutil.copy(new.init / name, work / "init" / name)
     return new
 
 
@@ -124,7 +133,8 @@ def lineage(work: Path) -> list[tuple[Path, Run]]:
     A finished model that the oldest went on from is not among them.
     """
     run = run_of(work)
-    return [*(lineage(run.init) if run.init and not finished(run.init) else []), (work, run)]
+    init = begun_with(work, run)
+    return [*(lineage(init) if init and not finished(init) else []), (work, run)]
 
 
 @dataclass(frozen=True)
@@ -138,15 +148,25 @@ class Told:
     spoken_before: int  # of what the demo and the tests say
 
 
+def check_tests(facts: dict[str, Any], tests: set[str]) -> None:
+    """Exit if a finished model, of whose training.json ``facts`` are, may have learned some of ``tests``."""
+    if facts["tests"] != digest(tests):
+        sys.exit(
+            "this model was trained with another edition of --pairs, whose test sentences are others: it has learned many "
+            "of these. Take the edition that it was trained with, or train from random weights"
+        )
+
+
 def tell(work: Path, tests: set[str]) -> Told:
     """Exits if a training's recordings are gone, or if the last one has ``tests`` among them.
 
-    Of a finished model that they went on from only its training.json is known, which the ``tests`` it names are from.
+    Of a finished model that they went on from only its training.json is known, which is of these ``tests`` or none.
     """
     lines, before, texts, shape, spoken = [], set[str](), list[str](), None, 0
     runs = lineage(work)
-    if (init := runs[0][1].init) is not None:
+    if (init := begun_with(*runs[0])) is not None:
         facts = training_of(init)
+        check_tests(facts, tests)
         lines, shape, spoken = [facts["trainings"]], Shape(**facts["shape"]), facts["spoken_before"]
         before = set(facts["heard_before"])
     for folder, run in runs:

