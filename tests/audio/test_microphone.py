@@ -9,9 +9,11 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 import wave
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -179,6 +181,27 @@ def test_unplugged_it_is_said_and_plugged_in_again_it_is_heard_under_its_new_num
     assert back.device == "USB Mic (hw:3,0)"
     # The clock went on while it was away.
     assert back.at_s - lost.at_s == pytest.approx(back.away_s, abs=0.02)
+
+
+def test_the_time_that_opening_it_again_takes_counts_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    fake = plug_in(monkeypatch, ("Mic", 1, 16_000))
+    later_s = [0.0]
+    monkeypatch.setattr(microphone, "time", SimpleNamespace(monotonic=lambda: time.monotonic() + later_s[0]))
+    initialize = fake._initialize
+    monkeypatch.setattr(fake, "_initialize", lambda: (later_s.append(later_s.pop() + 5.0), initialize()))
+    source, notices = Microphone(), []
+    source.listen(notices.append)
+    source.start()
+    plugged = fake.plugged
+    fake.unplug()
+    while source.connected:
+        source.read()
+    fake.plugged = plugged
+    while not source.connected:
+        source.read()
+    lost, back = notices
+    assert back.away_s > 5
+    assert back.at_s - lost.at_s == pytest.approx(back.away_s, abs=0.5)
 
 
 def test_a_device_that_is_gone_is_said_though_it_does_not_close(monkeypatch: pytest.MonkeyPatch) -> None:
