@@ -55,7 +55,7 @@ from voices import LICENCES, TRAINING_VOICES, natural_voice, random_voice
 CHARACTERS = " 'abcdefghijklmnopqrstuvwxyz"
 LONGEST_S = 24.0  # of a training segment
 SAVE_STEPS = 100
-HEAD_STEPS = 300
+HEAD_STEPS = 300  # in which CTC trains only its head, where a finished model is gone on from, which has none
 NATURAL = 1_000  # recordings by the slowest voices besides those that fall to them
 
 

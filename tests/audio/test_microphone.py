@@ -72,6 +72,16 @@ def heard(source: Microphone, samples: int) -> Samples:
     return np.concatenate(parts)
 
 
+def away_and_back(fake: FakePortAudio, source: Microphone) -> None:
+    plugged = fake.plugged
+    fake.unplug()
+    while source.connected:
+        source.read()
+    fake.plugged = plugged
+    while not source.connected:
+        source.read()
+
+
 def test_without_an_input_device_that_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     plug_in(monkeypatch)
     assert list_devices() == []
@@ -166,8 +176,10 @@ def test_unplugged_it_is_said_and_plugged_in_again_it_is_heard_under_its_new_num
     silence = heard(source, 16_000 + 1_000)[16_000:]
     assert not silence.any()
     assert not source.connected
-    while not fake.streams[0].closed:
-        source.read()
+    for thread in threading.enumerate():
+        if thread.name == "microphone closing":
+            thread.join(60)
+    assert fake.streams[0].closed
     fake.plugged = [("Other", 1, 16_000), ("Third", 2, 48_000), ("USB Mic (hw:3,0)", 2, 48_000)]
     while not source.connected:
         assert not heard(source, 1).any()
@@ -192,13 +204,7 @@ def test_the_time_that_opening_it_again_takes_counts_too(monkeypatch: pytest.Mon
     source, notices = Microphone(), []
     source.listen(notices.append)
     source.start()
-    plugged = fake.plugged
-    fake.unplug()
-    while source.connected:
-        source.read()
-    fake.plugged = plugged
-    while not source.connected:
-        source.read()
+    away_and_back(fake, source)
     lost, back = notices
     assert back.away_s > 5
     assert back.at_s - lost.at_s == pytest.approx(back.away_s, abs=0.5)
@@ -241,13 +247,7 @@ def test_an_app_with_streams_of_its_own_keeps_them(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(fake, "_terminate", lambda: pytest.fail("PortAudio was shut down"))
     source = Microphone(rescan=False)
     source.start()
-    plugged = fake.plugged
-    fake.unplug()
-    while source.connected:
-        source.read()
-    fake.plugged = plugged
-    while not source.connected:
-        source.read()
+    away_and_back(fake, source)
     assert fake.streams[-1].active
 
 

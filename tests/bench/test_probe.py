@@ -63,7 +63,7 @@ def test_an_idle_process_is_probed_for_as_long_as_the_block_takes() -> None:
 
     before, after = asyncio.run(asyncio.wait_for(work(), 60))
     assert before.asked == 0
-    assert after.asked > 0
+    assert after.asked > 10
     assert after.longest_ms >= after.p99_ms > 0
 
 
