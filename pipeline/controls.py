@@ -9,6 +9,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from typing import Any
 
 from pipeline.audio.microphone import SILENCE_DBFS, Microphone
 from pipeline.events import (
@@ -113,7 +114,7 @@ def _pause_or_resume(microphone: Microphone) -> Callable[[], None]:
 
 @contextmanager
 def _space_bar(pressed: Callable[[], None]) -> Iterator[None]:
-    """Call ``pressed`` at each press, where standard input is a terminal that this process has in the foreground."""
+    """Call ``pressed`` at each press, where standard input is a terminal, while this process is in its foreground."""
     if sys.stdin is None or not sys.stdin.isatty():
         yield
         return
@@ -121,30 +122,38 @@ def _space_bar(pressed: Callable[[], None]) -> Iterator[None]:
     import tty
 
     terminal = sys.stdin.fileno()
-    if not _in_foreground(terminal):  # changing the settings from the background would stop the process
-        yield
-        return
     loop = asyncio.get_running_loop()
+    before: list[Any] | None = None
+
+    def continued() -> None:
+        """At the start, and whenever the shell lets the process go on: there, or in the background."""
+        nonlocal before
+        loop.remove_reader(terminal)
+        if _in_foreground(terminal):  # from the background, reading or changing the settings would stop the process
+            before = before or termios.tcgetattr(terminal)
+            tty.setcbreak(terminal)  # a key at a time; Ctrl-C stays an interrupt
+            loop.add_reader(terminal, readable)
 
     def readable() -> None:
         try:
-            keys = os.read(terminal, 64)
+            keys = os.read(terminal, 64) if _in_foreground(terminal) else b""
         except OSError:
             keys = b""
-        if not keys:  # the terminal is gone
+        if not keys:  # the terminal is gone, or somebody else's now
             loop.remove_reader(terminal)
         for _ in range(keys.count(b" ")):
             pressed()
 
-    before = termios.tcgetattr(terminal)
-    tty.setcbreak(terminal)  # a key at a time; Ctrl-C stays an interrupt
-    loop.add_reader(terminal, readable)
+    continued()
+    loop.add_signal_handler(signal.SIGCONT, continued)
     try:
         yield
     finally:
+        loop.remove_signal_handler(signal.SIGCONT)
         loop.remove_reader(terminal)
-        with contextlib.suppress(termios.error):  # the terminal is gone
-            termios.tcsetattr(terminal, termios.TCSADRAIN, before)
+        if before is not None and _in_foreground(terminal):
+            with contextlib.suppress(termios.error):  # the terminal is gone
+                termios.tcsetattr(terminal, termios.TCSADRAIN, before)
 
 
 def _in_foreground(terminal: int) -> bool:

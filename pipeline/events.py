@@ -16,6 +16,18 @@ Samples = NDArray[np.int16]
 """Mono PCM, int16, [n] at SAMPLE_RATE."""
 
 
+def mono_int16(audio: object) -> Samples:
+    """``audio`` if it is int16 samples [n].
+
+    Raises:
+        ValueError: anything else, and what it is.
+    """
+    if isinstance(audio, np.ndarray) and audio.dtype == np.int16 and audio.ndim == 1:
+        return audio
+    got = f"{audio.dtype} {list(audio.shape)}" if isinstance(audio, np.ndarray) else type(audio).__name__
+    raise ValueError(f"expected mono int16 samples [n]; got {got}")
+
+
 @dataclass(frozen=True, eq=False)
 class SpeechSegment:
     """A stretch of audio that holds speech, as the endpointer cut it."""

@@ -29,6 +29,7 @@ from pipeline.events import (
     SourceNotice,
     SpeechSegment,
     Transcript,
+    mono_int16,
 )
 from pipeline.loading import Models, load_models
 from pipeline.nmt.stage import NmtStage
@@ -40,6 +41,7 @@ from pipeline.worker import Worker
 # Notices that wait for a reader who has stopped reading; the newest are kept, and the counters have them all.
 _NOTICES = 256
 _NOT_RUNNING = "the translator is not running; use it as an async context manager"
+_ONE_STREAM = "a translator serves one stream; make another one, which may share its models"
 
 
 @dataclass(frozen=True)
@@ -84,6 +86,7 @@ class SpeechTranslator:
         self._notices: deque[Notice] = deque(maxlen=_NOTICES)
         self._reader_waits = False
         self._ended = False
+        self._served = False  # its one stream
         self._feeding = asyncio.Lock()
 
     async def __aenter__(self) -> SpeechTranslator:
@@ -94,7 +97,7 @@ class SpeechTranslator:
             PipelineError: see ``load_models``.
         """
         if self._stages is not None:
-            raise ValueError("a translator serves one stream; make another one, which may share its models")
+            raise ValueError(_ONE_STREAM)
         began = time.perf_counter()
         if self._models is None:
             worker = Worker("model loading")
@@ -120,7 +123,7 @@ class SpeechTranslator:
         """True from when the models are loaded until the stages have ended."""
         return self._stages is not None and not self._stages.done()
 
-    async def feed(self, audio: bytes | Samples) -> None:
+    async def feed(self, audio: bytes | bytearray | memoryview | Samples) -> None:
         """Take the next audio: int16 samples [n], or bytes of the same (little-endian), 16 kHz mono, any length.
 
         Waits while the stages are behind; the array may be used anew afterwards. Audio fed after ``end`` is an error of
@@ -130,15 +133,7 @@ class SpeechTranslator:
             StageError: a stage has failed.
             ValueError: after ``end`` or ``cancel``, or not int16 mono.
         """
-        if isinstance(audio, bytes | bytearray | memoryview) and len(audio) % 2:
-            raise ValueError(f"expected 16-bit samples; got {len(audio)} bytes, an odd number")
-        samples = np.frombuffer(audio, "<i2") if isinstance(audio, bytes | bytearray | memoryview) else audio
-        if not isinstance(samples, np.ndarray) or samples.dtype != np.int16 or samples.ndim != 1:
-            got = (
-                f"{samples.dtype} {list(samples.shape)}" if isinstance(samples, np.ndarray) else type(samples).__name__
-            )
-            raise ValueError(f"expected mono int16 samples [n]; got {got}")
-        if not await self._take(samples):
+        if not await self._take(_as_samples(audio)):
             raise ValueError("audio was fed after end() or cancel()")
 
     async def _take(self, samples: Samples) -> bool:
@@ -147,10 +142,7 @@ class SpeechTranslator:
             for start in range(0, len(samples), CHUNK_SAMPLES):
                 if self._ended:
                     return False
-                chunk = samples[start : start + CHUNK_SAMPLES].copy()
-                self.stats.received(len(chunk))
-                self._observe()
-                await self._put(chunk)
+                await self._put(samples[start : start + CHUNK_SAMPLES].copy())
                 await asyncio.sleep(0)  # a long recording fed at once must not keep the loop
         return True
 
@@ -159,14 +151,17 @@ class SpeechTranslator:
         async with self._feeding:  # after what is being fed, not in the middle of it
             if not self._ended:
                 await self._put(EndOfInput())  # one that is cancelled while it waits may be called again
-                self._ended = True
+                self._ended = self._served = True
 
     async def events(self) -> AsyncGenerator[PipelineEvent, None]:
         """Everything the chain produces, in order; ends with ``EndOfInput``, or at once when cancelled or at its end before.
 
         Raises:
             StageError: a stage failed; what was produced before it has been yielded.
+            ValueError: outside ``async with``.
         """
+        if self._stages is None and not self._ended:
+            raise ValueError(_NOT_RUNNING)
         while True:
             while self._notices:
                 yield self._notices.popleft()
@@ -205,10 +200,13 @@ class SpeechTranslator:
         Raises:
             StageError: a stage failed.
             AudioError, DeviceError: the source broke; what came before has been translated and yielded.
-            ValueError: outside ``async with``.
+            ValueError: outside ``async with``, or after another ``run`` or ``end``.
         """
         if self._stages is None:
             raise ValueError(_NOT_RUNNING)
+        if self._served:
+            raise ValueError(_ONE_STREAM)
+        self._served = True
         self.live = self.live or paced or isinstance(source, LiveSource)
         if isinstance(source, LiveSource):
             loop = asyncio.get_running_loop()
@@ -282,6 +280,10 @@ class SpeechTranslator:
             raise ValueError(_NOT_RUNNING)
         if self._stages.done() and (error := _outcome(self._stages)) is not None:
             raise error
+        count = 0 if isinstance(item, EndOfInput) else len(item)
+        if count:  # what waits here is behind, too
+            self.stats.received(count)
+            self._observe()
         if not self._inbox.full():
             self._inbox.put_nowait(item)
             return
@@ -291,6 +293,7 @@ class SpeechTranslator:
         finally:
             if not putting.done():
                 putting.cancel()
+                self.stats.received(-count)
         if self._stages.done() and (error := _outcome(self._stages)) is not None:
             raise error
 
@@ -321,6 +324,18 @@ class SpeechTranslator:
     async def _report_failure(self, stages: asyncio.Task[PipelineError | None]) -> None:
         if (error := await stages) is not None:
             await self._outbox.put(_Stopped(error))
+
+
+def _as_samples(audio: object) -> Samples:
+    """int16 samples [n], or a ValueError that says what these are."""
+    if isinstance(audio, memoryview) and audio.format not in ("B", "b", "c"):  # of other than bytes: its items count
+        audio = np.asarray(audio)
+    if isinstance(audio, bytes | bytearray | memoryview):
+        data = bytes(audio)
+        if len(data) % 2:
+            raise ValueError(f"expected 16-bit samples; got {len(data)} bytes, an odd number")
+        return np.frombuffer(data, "<i2")
+    return mono_int16(audio)
 
 
 async def _guarded(stage: VadStage | AsrStage | NmtStage) -> None:

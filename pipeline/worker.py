@@ -63,6 +63,9 @@ class Worker:
             error: BaseException | None = None
             try:
                 result = function()
+            except (StopIteration, asyncio.CancelledError) as problem:  # which mean something else to who awaits
+                error = RuntimeError(f"{function} raised {problem!r}")
+                error.__cause__ = problem
             except BaseException as problem:  # handed to the awaiting stage, whatever it is
                 error = problem
             try:

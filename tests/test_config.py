@@ -66,6 +66,7 @@ def test_values_are_taken(tmp_path: Path) -> None:
         ),
         ("[vad]\nframe_ms = 25\n", r"vad\.frame_ms is 25; allowed are 10, 20, 30"),
         ("[asr]\ncompute_type = 'int9'\n", r"asr\.compute_type is 'int9'; allowed are default"),
+        ("[asr]\ncompute_type = 'float16'\n", r"asr\.compute_type is 'float16'; allowed are .*float32"),
         ("[asr]\nmodel = ''\n", r"asr\.model is empty"),
         ("[nmt]\nmax_tokens = 0\n", r"nmt\.max_tokens is 0; allowed is 1 to"),
         ("[vad]\nmax_segment_ms = 2000\n", r"cut_search_ms \(3000\) must be less than vad\.max_segment_ms \(2000\)"),

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import os
 import pty
+import select
 import signal
 import subprocess
 import sys
+import termios
 from pathlib import Path
 
 import numpy as np
@@ -163,4 +165,79 @@ def test_the_space_bar_pauses_and_resumes_and_the_terminal_is_left_as_it_was() -
     terminal.wait_for("it is paused")
     terminal.press(b" ")
     terminal.wait_for("echo is on")
+    assert terminal.status() == 0
+
+
+# A shell's part: its job is in the foreground, in the background, there again, and ends in the background.
+SHELL = """
+import atexit, os, select, signal, subprocess, sys, termios
+settings = termios.tcgetattr(0)
+job = subprocess.Popen([sys.executable, "-c", sys.argv[1]], stdout=subprocess.PIPE, text=True, bufsize=1)
+atexit.register(job.kill)  # also one that is stopped
+signal.signal(signal.SIGTTOU, signal.SIG_IGN)
+
+def said(line):
+    assert select.select([job.stdout], [], [], 30)[0], f"the job has not said {line!r}: it is stopped"
+    assert job.stdout.readline() == line + "\\n"
+
+def to_background():
+    os.kill(job.pid, signal.SIGSTOP)
+    os.waitpid(job.pid, os.WUNTRACED)
+    os.tcsetpgrp(0, os.getpgrp())
+    termios.tcsetattr(0, termios.TCSANOW, settings)
+    os.kill(job.pid, signal.SIGCONT)
+
+said("ready")
+to_background()
+print("type", flush=True)
+while b" " not in os.read(0, 64):
+    pass
+os.kill(job.pid, signal.SIGUSR1)
+said("paused")
+os.tcsetpgrp(0, job.pid)
+os.kill(job.pid, signal.SIGCONT)
+print("press", flush=True)
+said("resumed")
+to_background()
+os.kill(job.pid, signal.SIGUSR1)
+said("paused")
+assert job.wait(30) == 0
+print("the job has ended", flush=True)
+"""
+JOB = """
+import asyncio, os, signal, sys
+from tests.audio.portaudio import FakePortAudio
+sys.modules["sounddevice"] = FakePortAudio(("Mic", 1, 16_000))
+from pipeline.audio.microphone import Microphone
+from pipeline.controls import controls
+
+async def main():
+    microphone, notices = Microphone(), asyncio.Queue()
+    microphone.listen(notices.put_nowait)
+    with controls(interrupted=lambda: None, hung_up=lambda: None, microphone=microphone):
+        print("ready", flush=True)
+        for _ in range(3):
+            print(type(await notices.get()).__name__.lower(), flush=True)
+
+os.setpgid(0, 0)
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTTOU])
+os.tcsetpgrp(0, os.getpid())
+signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGTTOU])
+asyncio.run(main())
+"""
+
+
+def test_in_the_background_the_keyboard_is_the_shells_and_in_the_foreground_ours_again() -> None:
+    terminal = Terminal("-c", SHELL, JOB)
+    terminal.wait_for("type")
+    terminal.press(b"ls \n")  # the shell's terminal gives lines
+    terminal.wait_for("press")
+    for _ in range(30_000):
+        if not termios.tcgetattr(terminal.descriptor)[3] & termios.ICANON:
+            break
+        select.select([], [], [], 0.001)  # what is pressed before the job has taken the keyboard is not kept
+    else:
+        pytest.fail("in the foreground again, the job has not taken the keyboard")
+    terminal.press(b" ")
+    terminal.wait_for("the job has ended")
     assert terminal.status() == 0

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import dataclasses
+import threading
 from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
@@ -16,6 +18,7 @@ from pipeline.audio.recording import Recording
 from pipeline.config import VadConfig
 from pipeline.errors import AudioError, PipelineError
 from pipeline.events import Samples, SpeechSegment
+from pipeline.vad.stage import VadStage
 from tests.conftest import EXAMPLES, PHRASES, read_wav, spoken_texts
 
 
@@ -259,20 +262,82 @@ def test_misuse_is_said(demo_config: PipelineConfig, demo_models: Models) -> Non
         translator = SpeechTranslator(demo_config, demo_models)
         with pytest.raises(ValueError, match="not running"):
             await translator.feed(b"\0\0")
+        with pytest.raises(ValueError, match="not running"):
+            await anext(translator.events())
         async with translator:
             with pytest.raises(ValueError, match="expected mono int16"):
                 await translator.feed(np.zeros(10, np.float32))  # type: ignore[arg-type]
             with pytest.raises(ValueError, match="expected mono int16 samples .* got list"):
                 await translator.feed([0, 0])  # type: ignore[arg-type]
+            with pytest.raises(ValueError, match=r"got float32 \[5\]"):
+                await translator.feed(memoryview(np.zeros(5, np.float32)))
+            with pytest.raises(ValueError, match=r"got int16 \[2, 3\]"):
+                await translator.feed(memoryview(np.zeros((2, 3), np.int16)))
+            with pytest.raises(ValueError, match="got 3 bytes, an odd number"):
+                await translator.feed(memoryview(b"abc"))
             with pytest.raises(ValueError, match="serves one stream"):
                 await translator.__aenter__()
             await translator.end()
+            with pytest.raises(ValueError, match="serves one stream"):
+                await anext(translator.run(Recording(PHRASES)))
             with pytest.raises(ValueError, match="after end"):
                 await translator.feed(b"\0\0")
         with pytest.raises(ValueError, match="serves one stream"):
             await translator.__aenter__()
 
     asyncio.run(work())
+
+
+def test_views_of_samples_are_taken_as_what_they_hold(demo_config: PipelineConfig, demo_models: Models) -> None:
+    samples = read_wav(PHRASES)[:1_600]
+    views = [
+        memoryview(samples),
+        memoryview(samples.tobytes()),
+        memoryview(np.repeat(samples, 2))[::2],
+        bytearray(samples),
+    ]
+
+    async def work() -> float:
+        async with SpeechTranslator(demo_config, demo_models) as translator:
+            for view in views:
+                await translator.feed(view)
+            await translator.end()
+            (end,) = [event async for event in translator.events() if isinstance(event, EndOfInput)]
+            return end.duration_s
+
+    assert asyncio.run(work()) == len(views) * len(samples) / 16_000
+
+
+def test_audio_that_a_cancelled_feed_took_back_is_not_waited_for(
+    demo_config: PipelineConfig, demo_models: Models, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Counted, it would be behind for ever: a live run would stay at its measures against that."""
+    config = dataclasses.replace(demo_config, queues=dataclasses.replace(demo_config.queues, audio_chunks=1))
+    go, real = threading.Event(), VadStage._push
+
+    def held(stage: VadStage, samples: Samples) -> list[SpeechSegment]:
+        go.wait()
+        return real(stage, samples)
+
+    monkeypatch.setattr(VadStage, "_push", held)
+
+    async def work() -> None:
+        async with SpeechTranslator(config, demo_models) as translator:
+            for _ in range(4):
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(0.05):
+                        await translator.feed(np.zeros(1_600, np.int16))
+            go.set()
+            await translator.end()
+            (end,) = [event async for event in translator.events()]
+            assert isinstance(end, EndOfInput)
+            assert 0 < end.duration_s < 0.4
+            assert translator.stats.received_samples == translator.stats.audio_samples
+
+    try:
+        asyncio.run(work())
+    finally:
+        go.set()
 
 
 def test_reading_on_after_the_end_ends_at_once(demo_config: PipelineConfig, demo_models: Models) -> None:

@@ -49,6 +49,22 @@ def test_an_error_reaches_whoever_waits_and_the_thread_goes_on() -> None:
     assert asyncio.run(work()) == 7
 
 
+@pytest.mark.parametrize("error", [StopIteration("empty"), asyncio.CancelledError("odd")])
+def test_an_error_that_means_something_else_to_who_awaits_reaches_them_as_a_failure(error: BaseException) -> None:
+    def broken() -> None:
+        raise error
+
+    async def work() -> None:
+        worker = Worker("test")
+        with pytest.raises(RuntimeError, match=type(error).__name__) as raised:
+            async with asyncio.timeout(60):
+                await worker.run(broken)
+        assert raised.value.__cause__ is error
+        worker.close()
+
+    asyncio.run(work())
+
+
 def test_a_process_that_exits_lets_a_running_call_end() -> None:
     """Taken down in the middle of a model call, the interpreter crashes; a long sum stands for the call."""
     program = """

@@ -12,6 +12,7 @@ from pipeline.config import AsrConfig
 _SURELY_SILENT = 0.9
 # A phrase said so many times in a row is a decoder's loop, not speech.
 _LOOP_REPEATS = 4
+_SHORT_REPEATS = 16  # of one digit, letter or word as short, which people do say in a row
 
 
 def compression_ratio(text: str) -> float:
@@ -42,14 +43,20 @@ def rejection(text: str, no_speech: float, log_probability: float, ratio: float,
 
 
 def loops(text: str) -> bool:
-    """True where a phrase of up to eight words, or up to eight characters of unspaced text, repeats four times in a row."""
+    """True where a phrase of up to eight words, or up to eight characters of unspaced text, repeats four times in a row.
+
+    One word of up to four letters, or one character of unspaced text, may come fifteen times.
+    """
     words = re.findall(r"\w+", text.lower())
     units = list("".join(words)) if len(words) * 8 < len("".join(words)) else words
     for size in range(1, 9):
         run = 0
         for i in range(size, len(units)):
             run = run + 1 if units[i] == units[i - size] else 0
-            # Digits and single letters are dictated in runs: "nine nine nine nine".
-            if run >= size * (_LOOP_REPEATS - 1) and (size > 1 or len(units[i]) > 4):
+            # Digits and single letters are dictated in runs: "nine nine nine nine", whatever size they are looked at in.
+            repeats = (
+                _LOOP_REPEATS if len(units[i]) > 4 or len(set(units[i + 1 - size : i + 1])) > 1 else _SHORT_REPEATS
+            )
+            if run >= size * (repeats - 1):
                 return True
     return False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import queue
 import threading
 import time
@@ -283,7 +284,8 @@ class Microphone:
         sounddevice = portaudio()
         try:
             if self._rescan:
-                sounddevice._terminate()
+                with contextlib.suppress(sounddevice.PortAudioError):  # an earlier start has failed
+                    sounddevice._terminate()
                 sounddevice._initialize()
             self._open(find_device(self._wanted))
         except (ValueError, sounddevice.PortAudioError, UsageError, DeviceError):

@@ -21,6 +21,10 @@ log = logging.getLogger(__name__)
 # Audio may begin after the picture, pause, or have damaged parts: what is this much later than what came before it
 # follows silence, and cues keep the file's times. Less is jitter of the times.
 _GAP_S = 0.3
+# Nor does what streams write, which give no length, pause for longer: such a time is a mistake.
+_LONGEST_GAP_S = 3600.0
+_MIXED_CHANNELS = 8
+"""Up to so many channels FFmpeg always knows how to mix."""
 
 
 class Recording:
@@ -37,7 +41,7 @@ class Recording:
         try:
             with path.open("rb"):
                 pass
-            self._container = av.open(str(path), metadata_errors="replace")
+            self._container = av.open(str(path.absolute()), metadata_errors="replace")
         except FileNotFoundError:
             raise UsageError(f"no such file: {path}; give the path of a recording, - for raw PCM, or --mic") from None
         except IsADirectoryError:
@@ -87,7 +91,7 @@ class Recording:
         resampler, resampled = None, None
         position = 0  # samples
         for frame in self._frames():
-            kind = frame and (frame.format.name, frame.layout.name, frame.sample_rate)
+            kind = frame and _kind(frame)
             gap = self._gap(frame, position)
             parts: list[AudioFrame] = []
             if resampler is not None and (kind != resampled or gap):
@@ -99,21 +103,31 @@ class Recording:
                 yield samples
             if frame is not None:
                 resampler = resampler or AudioResampler(format="s16", layout="mono", rate=SAMPLE_RATE)
-                for samples in map(_samples, resampler.resample(frame)):
+                for samples in map(_samples, self._resampled(resampler, frame)):
                     position += len(samples)
                     yield samples
             resampled = kind
 
+    def _resampled(self, resampler: AudioResampler, frame: AudioFrame) -> list[AudioFrame]:
+        try:
+            return resampler.resample(_averaged(frame))
+        except av.error.FFmpegError as error:
+            raise AudioError(
+                f"{self.path} has audio that cannot be resampled ({', '.join(map(str, _kind(frame)))}: {_reason(error)}); "
+                "give one of a usual rate with at most 8 channels"
+            ) from error
+
     def _gap(self, frame: AudioFrame | None, position: int) -> int:
         """Samples that are missing between ``position`` and the time that the file gives for ``frame``.
 
-        A time after the file's end is a mistake in the file, and no gap.
+        A time after the file's end is a mistake in the file, and no gap; so is one beyond reason where the file has no length.
         """
         if frame is None or frame.time is None:
             return 0
         at_s = frame.time - (self._container.start_time or 0) / av.time_base
         missing_s = at_s - position / SAMPLE_RATE
-        if missing_s < _GAP_S or (self.duration_s is not None and at_s > self.duration_s):
+        mistaken = missing_s > _LONGEST_GAP_S if self.duration_s is None else at_s > self.duration_s
+        if missing_s < _GAP_S or mistaken:
             return 0
         return round(missing_s * SAMPLE_RATE)
 
@@ -138,6 +152,25 @@ class Recording:
                         f"{self.path} is too damaged to go on ({_reason(error)}); check the file"
                     ) from error
         yield None
+
+
+def _kind(frame: AudioFrame) -> tuple[str, str, int]:
+    return frame.format.name, frame.layout.name, frame.sample_rate
+
+
+def _averaged(frame: AudioFrame) -> AudioFrame:
+    """A mixer's many channels as one: FFmpeg has layouts, and so a way to mix them, for some numbers of channels only."""
+    channels = frame.layout.nb_channels
+    known = channels <= _MIXED_CHANNELS or not frame.layout.name.endswith(" channels")
+    if known or frame.format.is_planar:  # PyAV 18 reads behind the planes of so many channels
+        return frame
+    samples = frame.to_ndarray()
+    mixed = samples.reshape(-1, channels).mean(axis=1)
+    if samples.dtype.kind != "f":
+        mixed = np.rint(mixed)
+    mono = AudioFrame.from_ndarray(mixed.astype(samples.dtype)[None], frame.format.name, "mono")
+    mono.sample_rate = frame.sample_rate
+    return mono
 
 
 def _samples(part: AudioFrame) -> Samples:

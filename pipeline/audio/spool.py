@@ -46,6 +46,8 @@ class Spool:
         self._appended = self._taken = 0  # samples, gaps not counted
         self._gaps: deque[list[int]] = deque()  # [position among the appended, samples missing there]
         self._dropping = False
+        self.refused: str | None = None
+        """Why the file did not take what was dropped last; None where the store was full."""
 
     def __len__(self) -> int:
         """Samples that wait."""
@@ -64,8 +66,10 @@ class Spool:
         else:
             try:
                 self._store(samples)
-            except OSError:  # the disk is full: as if this store were
+            except OSError as error:  # the disk is full: as if this store were
+                self.refused = error.strerror or str(error)
                 return self._drop(len(samples))
+            self.refused = None
         self._appended += len(samples)
         return 0
 
@@ -197,6 +201,8 @@ class Spooled:
         except Exception as error:  # handed to whoever reads
             self._error = error
         finally:
+            if self._losing:
+                self._tell_lost("the audio has ended")
             with self._changed:
                 self._ended = True
                 self._changed.notify()
@@ -207,11 +213,15 @@ class Spooled:
         with self._changed:
             lost = self._spool.append(samples)
             self._changed.notify()
-        at_s = self._heard / SAMPLE_RATE
         if lost and not self._losing:
             self._losses += 1
-            self._notify(AudioLost(at_s, 0.0, f"the {self._limit_s:.0f} s that are kept for the translation are full"))
+            full = f"the {self._limit_s:.0f} s that are kept for the translation are full"
+            refused = self._spool.refused and f"the temporary file cannot keep it ({self._spool.refused})"
+            self._notify(AudioLost(self._heard / SAMPLE_RATE, 0.0, refused or full))
         elif self._losing and not lost:
-            self._notify(AudioLost(at_s, self._losing / SAMPLE_RATE, "there is room again"))
-            self._losing = 0
+            self._tell_lost("there is room again")
         self._losing += lost
+
+    def _tell_lost(self, now: str) -> None:
+        self._notify(AudioLost(self._heard / SAMPLE_RATE, self._losing / SAMPLE_RATE, now))
+        self._losing = 0

@@ -82,10 +82,13 @@ def _shown(text: str, cjk: bool) -> int:
 def _forced(atom: str, limit: int, cjk: bool) -> list[str]:
     parts = [""]
     for cluster in clusters(atom):
+        if _shown(cluster, cjk) > limit:  # joined without end
+            parts += [*cluster, ""]
+            continue
         if parts[-1] and _shown(parts[-1] + cluster, cjk) > limit:
             parts.append("")
         parts[-1] += cluster
-    return parts
+    return [part for part in parts if part]
 
 
 class _Breaker:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 from collections.abc import Iterable, Iterator
-from functools import partial
+from functools import cached_property, partial
 
 from pipeline.config import VadConfig
-from pipeline.events import EndOfInput, Samples, SpeechSegment
+from pipeline.events import EndOfInput, Samples, SpeechSegment, mono_int16
 from pipeline.overload import LoadControl
 from pipeline.stats import PipelineStats
 from pipeline.vad.detector import SpeechDetector
@@ -35,19 +35,27 @@ class VadStage:
     ) -> None:
         self.inbox, self.outbox = inbox, outbox
         self.stats = stats or PipelineStats()
-        self._load = load
-        self._detector = SpeechDetector(config)
+        self._config, self._load = config, load
         self._endpointer = Endpointer(config)
 
+    @cached_property
+    def _detector(self) -> SpeechDetector:  # made on the stage's thread, for it loads a model
+        return SpeechDetector(self._config)
+
     async def run(self) -> None:
-        """Work until the end of input has been passed on."""
+        """Work until the end of input has been passed on.
+
+        Raises:
+            ValueError: what came is no mono int16 audio.
+        """
         worker = Worker("VAD")
         try:
             while not isinstance(item := await self.inbox.get(), EndOfInput):
                 if self._load is not None:
                     self._endpointer.limit(self._load.measures.max_segment_ms)
-                self.stats.audio_samples += len(item)
-                for segment in await worker.run(partial(self._push, item)):
+                samples = mono_int16(item)
+                self.stats.audio_samples += len(samples)
+                for segment in await worker.run(partial(self._push, samples)):
                     await self._deliver(segment)
             for segment in await worker.run(self._flush):
                 await self._deliver(segment)

@@ -41,6 +41,8 @@ def test_what_the_recogniser_doubts_is_flagged() -> None:
         "Thank you. Thank you. Thank you. Thank you. Thank you.",
         "谢谢大家谢谢大家谢谢大家谢谢大家谢谢大家谢谢大家",
         "going " * 40,
+        "you " * 16,
+        "five four " * 4,
         "and then we and then we and then we and then we",
     ],
 )
@@ -49,7 +51,16 @@ def test_loops_are_flagged(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["no no no no", "nine nine nine nine", "that that is is", "bye bye", "very very very very good"]
+    "text",
+    [
+        "no no no no",
+        "nine nine nine nine",
+        "zero " * 8,
+        "1 1 1 1 1 1 1 1",
+        "that that is is",
+        "bye bye",
+        "very very very very good",
+    ],
 )
 def test_natural_repetition_is_not_a_loop(text: str) -> None:
     assert not loops(text)

@@ -242,6 +242,33 @@ def test_a_device_that_goes_on_but_delivers_nothing_is_opened_again(monkeypatch:
     assert len(fake.streams) >= 2
 
 
+def test_after_a_restart_of_portaudio_that_failed_it_is_started_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    fake = plug_in(monkeypatch, ("Mic", 1, 16_000))
+    source = Microphone()
+    source.start()
+    started, initialize, failures, refused = [True], fake._initialize, [True, True], [False]
+
+    def terminate() -> None:
+        if len(fake.streams) == 1 and not started.pop():
+            started.append(False)
+            refused.append(True)
+            assert len(refused) < 9, "PortAudio was not started again"
+            raise fake.PortAudioError("PortAudio not initialized")
+
+    def start() -> None:
+        if failures and failures.pop():
+            started.append(False)
+            raise fake.PortAudioError("Unanticipated host error")
+        started.append(True)
+        initialize()
+
+    monkeypatch.setattr(fake, "_terminate", terminate)
+    monkeypatch.setattr(fake, "_initialize", start)
+    away_and_back(fake, source)
+    assert not failures
+    assert fake.streams[-1].active
+
+
 def test_an_app_with_streams_of_its_own_keeps_them(monkeypatch: pytest.MonkeyPatch) -> None:
     fake = plug_in(monkeypatch, ("Mic", 1, 16_000))
     monkeypatch.setattr(fake, "_terminate", lambda: pytest.fail("PortAudio was shut down"))

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import itertools
 import os
+import sys
 import threading
+import wave
 from collections.abc import Iterable
 from fractions import Fraction
 from pathlib import Path
@@ -106,6 +108,69 @@ def test_samples_keep_the_times_of_the_file(tmp_path: Path) -> None:
     found = read_all(Recording(tmp_path / "late.mkv"))
     assert len(found) == len(expected)
     assert (found == expected).all()
+
+
+def test_without_a_length_a_time_beyond_reason_is_no_gap(tmp_path: Path) -> None:
+    """A browser's recorder writes no length; a damaged time must not become days of silence."""
+    said = read_wav(PHRASES)[: 16_000 * 2]
+    with av.open(str(tmp_path / "live.webm"), "w", format="webm", options={"live": "1"}) as container:
+        sound = container.add_stream("libopus", rate=48_000, layout="mono")
+        for start in range(0, len(said), 320):
+            part = av.AudioFrame.from_ndarray(
+                np.repeat(said[start : start + 320], 3)[None], format="s16", layout="mono"
+            )
+            part.sample_rate, part.time_base, part.pts = 48_000, Fraction(1, 48_000), 3 * start
+            for packet in sound.encode(part):
+                if start >= 16_000:
+                    packet.pts = packet.dts = packet.pts + int(20 * 86_400 / packet.time_base)
+                container.mux(packet)
+    source = Recording(tmp_path / "live.webm")
+    assert source.duration_s is None
+    chunks = 0
+    while source.read() is not None:
+        chunks += 1
+        assert chunks < 100
+    assert 15 < chunks < 25
+
+
+def test_a_mixers_many_channels_are_averaged(tmp_path: Path) -> None:
+    said = read_wav(PHRASES)[:16_000]
+    channels = np.zeros((18, len(said)), np.int16)
+    channels[3], channels[17] = said, said
+    path = tmp_path / "mixer.wav"
+    with wave.open(str(path), "wb") as file:
+        file.setnchannels(18)
+        file.setsampwidth(2)
+        file.setframerate(16_000)
+        file.writeframes(channels.T.tobytes())
+    assert (read_all(Recording(path)) == np.rint(said / 9)).all()
+
+
+def test_more_planes_than_can_be_mixed_are_refused_with_advice(tmp_path: Path) -> None:
+    path = tmp_path / "mixer.ogg"
+    with av.open(str(path), "w") as container:
+        sound = container.add_stream("libopus", rate=48_000, layout="18 channels", options={"mapping_family": "255"})
+        frame = av.AudioFrame.from_ndarray(np.zeros((1, 960 * 18), np.int16), format="s16", layout="18 channels")
+        frame.sample_rate = 48_000
+        container.mux([*sound.encode(frame), *sound.encode(None)])
+    with pytest.raises(AudioError, match="cannot be resampled .*18 channels.*; give one of"):
+        read_all(Recording(path))
+
+
+def test_a_rate_that_cannot_be_resampled_is_said(tmp_path: Path) -> None:
+    path = tmp_path / "fast.wav"
+    data = bytearray(PHRASES.read_bytes()[:8_000])
+    data[24:28] = (2**31 - 1).to_bytes(4, "little")
+    path.write_bytes(data)
+    with pytest.raises(AudioError, match=r"fast\.wav has audio that cannot be resampled"):
+        read_all(Recording(path))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="its file names have no colons")
+def test_a_name_that_looks_like_a_protocol_is_a_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("2024-05-01T10:30:00.wav").write_bytes(PHRASES.read_bytes())
+    assert len(read_all(Recording(Path("2024-05-01T10:30:00.wav")))) == len(read_wav(PHRASES))
 
 
 def test_reading_stops_when_closed() -> None:

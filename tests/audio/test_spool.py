@@ -131,9 +131,15 @@ def test_a_source_that_breaks_is_heard_to_its_end_first() -> None:
         spooled.read()
 
 
-def test_a_loss_is_told_when_it_begins_and_measured_when_it_ends() -> None:
+def test_a_loss_is_told_when_it_begins_and_measured_when_it_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     notices: list[SourceNotice] = []
-    spooled = Spooled(Talker([]), limit_s=10)
+    talker, over = Talker([]), threading.Event()
+
+    def silent() -> None:
+        over.wait()
+
+    monkeypatch.setattr(talker, "read", silent)  # it has not ended
+    spooled = Spooled(talker, limit_s=10)
     spooled.listen(notices.append)
     for second in range(12):
         spooled._hear(numbered(second * SAMPLE_RATE, SAMPLE_RATE))
@@ -144,3 +150,28 @@ def test_a_loss_is_told_when_it_begins_and_measured_when_it_ends() -> None:
     spooled._hear(numbered(0, SAMPLE_RATE))
     assert notices[1:] == [AudioLost(13.0, 2.0, "there is room again")]
     assert spooled.overflows == 1
+    over.set()
+
+
+def test_a_loss_that_the_end_ends_is_measured() -> None:
+    notices: list[SourceNotice] = []
+    talker = Talker([numbered(0, SAMPLE_RATE) for _ in range(10)])
+    spooled = Spooled(talker, limit_s=2)
+    spooled.listen(notices.append)
+    spooled._work()
+    assert [(notice.at_s, notice.lost_s) for notice in notices if isinstance(notice, AudioLost)] == [(3, 0), (10, 8)]
+
+
+def test_a_disk_that_takes_nothing_is_named_as_the_cause(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse() -> Any:
+        raise OSError(28, "No space left on device")
+
+    notices: list[SourceNotice] = []
+    spooled = Spooled(Talker([]), limit_s=600)
+    spooled._spool = Spool(600 * SAMPLE_RATE, SAMPLE_RATE, refuse)
+    spooled.listen(notices.append)
+    for second in range(3):
+        spooled._hear(numbered(second * SAMPLE_RATE, SAMPLE_RATE))
+    (notice,) = notices
+    assert isinstance(notice, AudioLost)
+    assert "No space left on device" in notice.reason

@@ -120,6 +120,12 @@ def test_a_word_wider_than_a_line_is_broken_and_kept() -> None:
     assert layout("x" * 100, DEFAULT) == [("x" * 42, "x" * 42), ("x" * 16,)]
 
 
+def test_what_combines_without_end_is_broken_and_kept() -> None:
+    text = "so " + "👩\u200d" * 22 + "👩"
+    cues = layout(text, SubtitleRules())
+    assert "".join(line for lines in cues for line in lines).replace(" ", "") == text.replace(" ", "")
+
+
 def test_a_long_text_takes_no_longer_for_its_length() -> None:
     """Breaking is linear in the length: quadratic work on this would not end."""
     assert len(flat(layout("你好，" * 5_000, DEFAULT))) >= 1_000

@@ -70,7 +70,7 @@ def test_a_segment_knows_how_much_had_been_heard_when_it_was_cut() -> None:
 
 def test_both_detectors_run_on_the_stages_one_thread_and_never_on_the_loops(monkeypatch: pytest.MonkeyPatch) -> None:
     ran_on: dict[str, set[threading.Thread]] = {}
-    for kind, method in ((SileroVad, "push"), (WebRtcVad, "is_speech")):
+    for kind, method in ((SileroVad, "__init__"), (SileroVad, "push"), (WebRtcVad, "is_speech")):
         real = getattr(kind, method)
 
         def spied(*args: Any, kind: type = kind, real: Any = real, **named: Any) -> Any:
@@ -84,6 +84,12 @@ def test_both_detectors_run_on_the_stages_one_thread_and_never_on_the_loops(monk
     assert thread is not threading.current_thread()
     thread.join(60)
     assert not thread.is_alive(), "the thread outlives its stage"
+
+
+def test_other_samples_are_refused() -> None:
+    """As float samples, which Silero would take for near silence."""
+    with pytest.raises(ValueError, match=r"expected mono int16 samples \[n\]; got float32 \[1600\]"):
+        cut(np.zeros(1600, np.float32), 1600)  # type: ignore[arg-type]
 
 
 def test_cancelling_waits_for_no_detector(monkeypatch: pytest.MonkeyPatch) -> None:

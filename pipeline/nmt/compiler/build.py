@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import json
+import os
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -142,7 +143,9 @@ def compile_model(
 def _given_text(source: Path, sample: Path | None) -> Sample | None:
     """The user's text, else what ``source`` ships, if anything."""
     shipped = (source / name for name in SHIPPED)
-    file = sample or next((path for path in shipped if path.is_file()), None)
+    file = sample or next(
+        (path for path in shipped if os.path.isfile(path)), None
+    )  # Path.is_file raises for long names
     return read_sample(file) if file else None
 
 
