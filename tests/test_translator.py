@@ -263,7 +263,8 @@ def test_misuse_is_said(demo_config: PipelineConfig, demo_models: Models) -> Non
         with pytest.raises(ValueError, match="not running"):
             await translator.feed(b"\0\0")
         with pytest.raises(ValueError, match="not running"):
-            await anext(translator.events())
+            async with asyncio.timeout(60):
+                await anext(translator.events())
         async with translator:
             with pytest.raises(ValueError, match="expected mono int16"):
                 await translator.feed(np.zeros(10, np.float32))  # type: ignore[arg-type]
