@@ -12,6 +12,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import BinaryIO, NoReturn
 
 from pipeline.errors import PipelineError, SinkError, UsageError
@@ -40,6 +41,11 @@ def some_text(text: str) -> str:
     if not text:
         raise argparse.ArgumentTypeError("is empty; give a value or leave the option out")
     return text
+
+
+def some_path(text: str) -> Path:
+    """``some_text`` as a path: without a name it would be the current folder."""
+    return Path(some_text(text))
 
 
 def whole_number(smallest: int, largest: int) -> Callable[[str], int]:
@@ -92,6 +98,8 @@ def _unwritten(error: OSError) -> SinkError:
 
 def main_program(run: Callable[[list[str]], int]) -> NoReturn:
     """Run a command and end the process: 0, 1 for a failure, 2 for wrong usage, 130 when interrupted."""
+    if sys.stderr is None:  # closed by whoever started us: print would take standard output for it
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115 (as long as the process)
     logging.basicConfig(format="%(levelname)s: %(message)s", level=logging.WARNING)
     for stream in (sys.stdout, sys.stderr):
         # A terminal or pipe in an ASCII locale must not end the run at the first Chinese character.

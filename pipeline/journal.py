@@ -8,6 +8,7 @@ written stays as it was, and the files come out as those of a run that was never
 from __future__ import annotations
 
 import dataclasses
+import errno
 import hashlib
 import json
 from collections.abc import Iterator
@@ -59,7 +60,8 @@ def read_header(path: Path) -> dict[str, Any] | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise UsageError(f"cannot read {path} ({error.strerror}); check its permissions") from error
+        advice = "shorten the recording's name" if error.errno == errno.ENAMETOOLONG else "check its permissions"
+        raise UsageError(f"cannot read {path} ({error.strerror}); {advice}") from error
     if not first.endswith(b"\n"):
         return None
     try:
@@ -87,7 +89,11 @@ class JournalSink:
 
     def __init__(self, path: Path, header: dict[str, Any], *, resume: bool) -> None:
         self.path = path
-        self._file = BlockFile(path, json.dumps(header, ensure_ascii=False) + "\n", resume=resume)
+        first = json.dumps(header, ensure_ascii=False) + "\n"
+        if resume and read_header(path) is not None:  # which may say more than this version does
+            with path.open("rb") as file:
+                first = file.readline().decode()
+        self._file = BlockFile(path, first, resume=resume)
 
     def write(self, event: PipelineEvent) -> None:
         if isinstance(event, Transcript | Delta | EndOfInput):

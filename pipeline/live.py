@@ -22,7 +22,7 @@ from pipeline.audio.pcm import PcmStream
 from pipeline.audio.recording import Recording
 from pipeline.audio.source import AudioSource
 from pipeline.audio.spool import Spooled
-from pipeline.cli import STARTED, importing, main_program, some_text, standard_input
+from pipeline.cli import STARTED, importing, main_program, some_path, some_text, standard_input
 from pipeline.controls import tell
 from pipeline.errors import UsageError
 from pipeline.latency.emissions import unit_of
@@ -48,10 +48,10 @@ def arguments() -> argparse.ArgumentParser:
         help="do not hold a recording back to its own pace, nor take standard input as live",
     )
     for kind in FORMATS:
-        parser.add_argument(f"--{kind}", type=Path, metavar="FILE", help=f"also write {kind.upper()}")
+        parser.add_argument(f"--{kind}", type=some_path, metavar="FILE", help=f"also write {kind.upper()}")
     parser.add_argument(
         "--latency-log",
-        type=Path,
+        type=some_path,
         metavar="FILE",
         help="also write when what came: .jsonl for simulstream, .log for SimulEval",
     )

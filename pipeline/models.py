@@ -11,9 +11,8 @@ import argparse
 import dataclasses
 import json
 import sys
-from pathlib import Path
 
-from pipeline.cli import importing, main_program
+from pipeline.cli import importing, main_program, some_path
 from pipeline.nmt.inspection import as_text, inspect_model
 
 
@@ -33,8 +32,8 @@ def arguments() -> argparse.ArgumentParser:
     pull.add_argument("--revision", metavar="R", help="commit, tag or branch of a hub id's repository")
     pull.set_defaults(run=run_pull)
     compiled = commands.add_parser("compile", help="write a translator in the streaming layout, the fastest to decode")
-    compiled.add_argument("source", type=Path, metavar="SRC", help="a checkpoint, or an fp32 ONNX export")
-    compiled.add_argument("destination", type=Path, metavar="DST", help="a new directory")
+    compiled.add_argument("source", type=some_path, metavar="SRC", help="a checkpoint, or an fp32 ONNX export")
+    compiled.add_argument("destination", type=some_path, metavar="DST", help="a new directory")
     compiled.add_argument(
         "--weights",
         choices=["fp32", "int8", "int4", "auto"],
@@ -42,10 +41,13 @@ def arguments() -> argparse.ArgumentParser:
         help="default: auto, the fastest that is as good as fp32 on the sample, or int8 without one",
     )
     compiled.add_argument(
-        "--sample", type=Path, metavar="FILE", help="text to measure with: a sentence a line, a tab, its translation"
+        "--sample",
+        type=some_path,
+        metavar="FILE",
+        help="text to measure with: a sentence a line, a tab, its translation",
     )
     compiled.add_argument(
-        "--shortlist", type=Path, metavar="FILE", help="target-language text: keep only its most frequent pieces"
+        "--shortlist", type=some_path, metavar="FILE", help="target-language text: keep only its most frequent pieces"
     )
     compiled.add_argument(
         "--shortlist-size", type=int, default=8192, metavar="N", help="of how many output rows at most (default: 8192)"
@@ -56,7 +58,7 @@ def arguments() -> argparse.ArgumentParser:
     compiled.add_argument("--report", action="store_true", help="print size, agreement with fp32 and speed")
     compiled.set_defaults(run=run_compile)
     inspect = commands.add_parser("inspect", help="say what a model directory holds and whether it will run")
-    inspect.add_argument("directory", type=Path, metavar="DIR")
+    inspect.add_argument("directory", type=some_path, metavar="DIR")
     inspect.add_argument("--file-suffix", default="", help='precision, such as "_quantized"')
     inspect.add_argument("--json", action="store_true", help="the report as JSON")
     inspect.set_defaults(run=run_inspect)

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
+from typing import NoReturn
 
 from pipeline import journal
 from pipeline.config import PipelineConfig
@@ -55,13 +56,28 @@ def find_recordings(named: Sequence[Path]) -> list[tuple[Path, Path]]:
         elif os.path.isfile(path):  # Path.is_file raises for a name that is too long
             found.setdefault(path.resolve(), (path, Path()))
         else:
-            problem = "neither a file nor a folder" if os.path.exists(path) else "no such file"
-            raise UsageError(f"{problem}: {path}; give the paths of recordings or of folders that hold some")
+            raise UsageError(f"{_problem(path)}: {path}; give the paths of recordings or of folders that hold some")
     return list(found.values())
 
 
+def _problem(path: Path) -> str:
+    try:
+        path.stat()
+    except PermissionError:
+        return "may not be looked at"
+    except OSError:
+        return "no such file"
+    return "neither a file nor a folder"
+
+
+def _unreadable(error: OSError) -> NoReturn:
+    raise UsageError(
+        f"the folder {error.filename} cannot be searched ({error.strerror}); check its permissions"
+    ) from error
+
+
 def _inside(folder: Path) -> Iterator[Path]:
-    for here, folders, files in os.walk(folder):
+    for here, folders, files in os.walk(folder, onerror=_unreadable):
         folders[:] = [name for name in folders if not name.startswith(".")]
         for name in files:
             path = Path(here) / name
@@ -84,7 +100,8 @@ def plan(named: Sequence[Path], kinds: Sequence[str], output_dir: Path | None) -
         outputs = {kind: base.with_name(f"{base.name}.{kind}") for kind in kinds}
         if base in jobs:
             raise UsageError(
-                f"{jobs[base].recording} and {recording} would both write {outputs[kinds[0]]}; rename one or run them apart"
+                f"{jobs[base].recording} and {recording} would both write {outputs[kinds[0]]}; rename one, or translate it in "
+                "a run of its own with another --output-dir"
             )
         jobs[base] = Job(recording, outputs, base.with_name(base.name + journal.SUFFIX))
     for job in jobs.values():
@@ -99,8 +116,11 @@ def begin(job: Job, config: PipelineConfig, *, overwrite: bool) -> tuple[Begin, 
     interrupted run began is finished, unless it is to be overwritten.
 
     Raises:
-        UsageError: what an interrupted run began cannot be finished by this one.
+        UsageError: what an interrupted run began cannot be finished by this one; the folder may not be written to.
     """
+    folder = job.journal.parent
+    if folder.is_dir() and not os.access(folder, os.W_OK | os.X_OK):
+        raise UsageError(f"the folder {folder} may not be written to; choose another with --output-dir")
     if overwrite:
         return Begin.NEW, job.outputs
     begun = journal.read_header(job.journal)

@@ -29,7 +29,7 @@ from rich.table import Table
 from rich.text import Text
 
 from pipeline.audio.recording import Recording
-from pipeline.cli import main_program, report
+from pipeline.cli import main_program, report, some_path
 from pipeline.config import PipelineConfig
 from pipeline.errors import PipelineError, UsageError
 from pipeline.events import EndOfInput, Transcript
@@ -47,10 +47,12 @@ if TYPE_CHECKING:
 
 def arguments() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m pipeline.translate", description=__doc__)
-    parser.add_argument("audio", nargs="+", type=Path, metavar="AUDIO", help="recordings, or folders that hold some")
+    parser.add_argument(
+        "audio", nargs="+", type=some_path, metavar="AUDIO", help="recordings, or folders that hold some"
+    )
     parser.add_argument(
         "--output-dir",
-        type=Path,
+        type=some_path,
         metavar="D",
         help="where the subtitle files go, made if missing (default: beside each)",
     )
@@ -228,7 +230,8 @@ def run(argv: list[str]) -> int:
         console.width = 200
     console.print(summary(results))
     if interrupted:
-        print("interrupted: the same command goes on from here", file=sys.stderr)
+        again = "the same command without --overwrite" if options.overwrite else "the same command"
+        print(f"interrupted: {again} goes on from here", file=sys.stderr)
         return 130
     return 1 if any(result.failed for result in results) else 0
 

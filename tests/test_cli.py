@@ -193,6 +193,9 @@ WRONG = [
     (2, ["translate", TRAVEL, "--config", "impossible.toml"], "min_duration_ms (9000) must not exceed max_duration_ms"),
     (2, ["live", TRAVEL, "--config", "impossible.toml"], "min_duration_ms (9000) must not exceed max_duration_ms"),
     (2, ["translate", TRAVEL, "--output-dir", __file__, "--config", "demo"], "cannot make the folder"),
+    (2, ["translate", "", "--config", "demo"], "argument AUDIO: is empty"),
+    (2, ["translate", TRAVEL, "--output-dir", "", "--config", "demo"], "argument --output-dir: is empty"),
+    (2, ["models", "inspect", ""], "argument DIR: is empty"),
     (1, ["nmt", "--model", "nowhere"], "no such model directory: nowhere"),
     (2, ["nmt", "--model", str(TINY), "--target", "de"], "from en into zh, not into de"),
 ]
@@ -227,6 +230,21 @@ def test_closed_standard_streams_are_no_traceback(closed: str) -> None:
     done = subprocess.run(["bash", "-c", shell], capture_output=True, timeout=120, check=False)
     assert done.returncode in (0, 1, 2)
     assert b"Traceback" not in done.stderr
+
+
+def test_without_standard_error_nothing_else_is_written_among_translations() -> None:
+    shell = " ".join(command("nmt", "--model", "nowhere")) + " 2>&-"
+    done = subprocess.run(
+        ["bash", "-c", shell], stdin=subprocess.DEVNULL, capture_output=True, timeout=120, check=False
+    )
+    assert (done.returncode, done.stdout) == (1, b"")
+
+
+def test_without_standard_output_translations_have_nowhere_to_go() -> None:
+    shell = " ".join(command("nmt", "--model", str(TINY))) + " >&-"
+    done = subprocess.run(["bash", "-c", shell], input=b"Hello\n", capture_output=True, timeout=120, check=False)
+    assert done.returncode == 1
+    assert b"error: standard output is closed" in done.stderr
 
 
 def test_a_system_without_the_signals_is_told_what_else_there_is() -> None:

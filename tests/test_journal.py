@@ -66,6 +66,27 @@ def test_a_damaged_line_is_said(demo_models: Models, tmp_path: Path, damage: byt
         KnownTranslation(demo_models.translation, path)
 
 
+def test_a_run_that_goes_on_keeps_a_first_line_that_says_more_than_its_own(demo_models: Models, tmp_path: Path) -> None:
+    """As another version writes it; what follows is read by its place in the file."""
+    said = deltas(demo_models)
+    path = tmp_path / "journal"
+    sink = JournalSink(path, HEADER | {"asr.retired": 1}, resume=False)
+    for event in (SAID, *said):
+        sink.write(event)
+    sink.close()
+    before = path.read_bytes()
+    sink = JournalSink(path, HEADER, resume=True)
+    for event in (SAID, *said):
+        sink.write(event)
+    sink.close()
+    assert path.read_bytes() == before
+
+
+def test_a_name_without_room_for_its_journal_is_said(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"File name too long\); shorten the recording's name"):
+        read_header(tmp_path / ("x" * 250 + ".unfinished.jsonl"))
+
+
 def test_a_file_whose_run_wrote_no_whole_header_is_no_journal(tmp_path: Path) -> None:
     assert read_header(tmp_path / "none") is None
     for torn in (b"", b'{"type": "journal"'):

@@ -8,6 +8,7 @@ import json
 import os
 import random
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -29,7 +30,7 @@ from pipeline.bench.probe import resident_mb
 from pipeline.errors import UsageError
 from pipeline.events import Samples, SpeechSegment
 from pipeline.journal import SUFFIX
-from pipeline.recordings import Job, find_recordings, plan
+from pipeline.recordings import Job, begin, find_recordings, plan
 from pipeline.subtitles.sink import BlockFile
 from tests.conftest import EXAMPLES, PHRASES, read_wav, shown_texts, spoken_texts
 from tests.test_cli import command
@@ -320,6 +321,41 @@ def test_folders_are_searched_and_mirrored(tmp_path: Path) -> None:
         find_recordings([folder / "empty"])
     with pytest.raises(UsageError, match=r"no such file: .*nowhere"):
         find_recordings([tmp_path / "nowhere"])
+
+
+def test_a_folder_that_cannot_be_searched_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "closed").mkdir()
+    shutil.copy(PHRASES, tmp_path / "open.wav")
+    scan = os.scandir
+
+    def refused(path: Any) -> Any:
+        if str(path).endswith("closed"):
+            raise PermissionError(13, "Permission denied", str(path))
+        return scan(path)
+
+    monkeypatch.setattr(os, "scandir", refused)
+    with pytest.raises(UsageError, match=r"closed cannot be searched \(Permission denied\); check its permissions"):
+        find_recordings([tmp_path])
+
+
+def test_a_recording_that_may_not_be_looked_at_is_not_said_to_be_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(path: Path) -> Any:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "stat", refused)
+    with pytest.raises(UsageError, match="may not be looked at: .*hidden"):
+        find_recordings([tmp_path / "hidden.wav"])
+
+
+def test_a_folder_that_may_not_be_written_to_is_said_with_the_way_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, demo_config: PipelineConfig
+) -> None:
+    (job,) = plan([PHRASES], ["srt"], tmp_path)
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    with pytest.raises(UsageError, match="may not be written to; choose another with --output-dir"):
+        begin(job, demo_config, overwrite=True)
 
 
 @pytest.mark.parametrize("name", ["a.mp3", "b.m4a", "c.mkv", "d.flac", "e.opus", "f.talk.2024.mov", "g.webm"])

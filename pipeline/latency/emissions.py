@@ -62,7 +62,8 @@ class TextSoFar:
     def push(self, delta: Delta, elapsed_s: float) -> Change:
         """Take the next delta, received ``elapsed_s`` after the stream began."""
         gap = " " if self.unit == "word" and self.pieces and delta.segment_id != self._segment else ""
-        self._segment = delta.segment_id
+        if delta.text:  # a bare space comes as an empty first delta
+            self._segment = delta.segment_id
         withdrawn, kept = self._withdraw(delta.withdrawn)
         appended = [kept] if kept else []
         if delta.text:

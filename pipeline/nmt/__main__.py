@@ -9,16 +9,17 @@ if __name__ == "__main__":
 
 import argparse
 import json
-from pathlib import Path
+import sys
 
-from pipeline.cli import main_program, standard_input, whole_number
+from pipeline.cli import main_program, some_path, standard_input, whole_number
+from pipeline.errors import SinkError
 from pipeline.events import Transcript
 from pipeline.nmt.model import MarianModel
 
 
 def arguments() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m pipeline.nmt", description=__doc__)
-    parser.add_argument("--model", type=Path, required=True, metavar="DIR", help="a Marian model exported to ONNX")
+    parser.add_argument("--model", type=some_path, required=True, metavar="DIR", help="a Marian model exported to ONNX")
     parser.add_argument(
         "--file-suffix", default="", help='precision among a hub repository\'s files, such as "_quantized"'
     )
@@ -44,6 +45,8 @@ _UNDETERMINED = "und"  # ISO 639-2's code
 
 def run(argv: list[str]) -> int:
     options = arguments().parse_args(argv)
+    if sys.stdout is None:
+        raise SinkError("standard output is closed, and translations go there; leave it open, or give it a file")
     model = MarianModel.load(
         options.model,
         suffix=options.file_suffix,

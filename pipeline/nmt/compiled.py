@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import shutil
 from collections.abc import Iterable
@@ -17,6 +18,7 @@ from pipeline.progress import Progress, progress_bar
 logger = logging.getLogger(__name__)
 
 _LIBRARY = "streaming-speech-translation"
+_SIZES = "sizes.json"
 _FILES = ("config.json", "source.spm", "target.spm", "vocab.json")
 _OPTIONAL_FILES = ("target_vocab.json", "generation_config.json", "tokenizer_config.json")
 
@@ -78,10 +80,23 @@ def translation_files(config: NmtConfig) -> tuple[FileSet, ...]:
 
 
 def cached_compiled(config: NmtConfig) -> Path | None:
-    """The compiled model, if it is in the cache."""
+    """The compiled model, if it is in the cache, and whole."""
     folder = _folder(config, cached_commit(config.model, config.revision))
     with readable(folder):
-        return folder if folder.is_dir() else None
+        return folder if _is_whole(folder) else None
+
+
+def _is_whole(folder: Path) -> bool:
+    """Whether all files of a compiled model are there, as long as they were made."""
+    try:
+        sizes: dict[str, int] = json.loads((folder / _SIZES).read_text())
+    except (FileNotFoundError, NotADirectoryError, ValueError):
+        return False
+    return _sizes(folder) == sizes
+
+
+def _sizes(folder: Path) -> dict[str, int]:
+    return {path.name: path.stat().st_size for path in folder.iterdir() if path.name != _SIZES}
 
 
 def compile_into_cache(config: NmtConfig, snapshot: Path, progress: Progress | None = None) -> Path:
@@ -101,10 +116,12 @@ def compile_into_cache(config: NmtConfig, snapshot: Path, progress: Progress | N
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         with WeakFileLock(folder.with_name(f"{folder.name}.lock")):
-            if not folder.is_dir():
+            if not _is_whole(folder):
+                shutil.rmtree(folder, ignore_errors=True)
                 for left in folder.parent.glob(f".{folder.name}.*"):  # by a program that was killed
                     shutil.rmtree(left, ignore_errors=True)
                 compile_model(snapshot, folder, weights=config.weights, progress=progress)
+                (folder / _SIZES).write_text(json.dumps(_sizes(folder)))  # last: without it the model is not whole
     except OSError as error:
         raise ModelError(
             f"cannot write to {folder.parent}: {error.strerror or error}; make room or give the right to write, or set "

@@ -138,7 +138,10 @@ def find_files(directory: Path, suffix: str) -> list[Path]:
     """
     if not os.path.isdir(directory):  # Path.is_dir raises for a name that is too long
         raise ModelError(f"no such model directory: {directory}; give the folder that holds the .onnx files")
-    found = [path for folder in (directory, directory / "onnx") for path in sorted(folder.glob("*.onnx"))]
+    try:
+        found = [path for folder in (directory, directory / "onnx") for path in sorted(folder.glob("*.onnx"))]
+    except OSError as error:
+        raise ModelError(f"{directory} cannot be read ({error.strerror}); check its permissions") from error
     paths = [path for path in found if _suffix(path) == suffix]
     if not paths and found:
         others = ", ".join(sorted({repr(_suffix(path)) for path in found}))

@@ -212,10 +212,11 @@ class MarianModel:
                 self.cache.put(source, tuple(found))
             yield token
 
-    def translate(self, text: str, *, source: str = "en", target: str = "zh") -> str:
-        """The whole translation of ``text`` at once."""
-        transcript = Transcript(0, 0.0, 0.0, text, source)
-        return "".join(delta.text for delta in self.stream(transcript, target))
+    def translate(self, text: str, *, source: str | None = None, target: str | None = None) -> str:
+        """The whole translation of ``text`` at once; languages not given are those that the model names."""
+        own_source, own_target = self.languages
+        transcript = Transcript(0, 0.0, 0.0, text, source or own_source or "en")
+        return "".join(delta.text for delta in self.stream(transcript, target or own_target or "und"))
 
 
 class _Stopwatch:

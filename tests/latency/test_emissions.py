@@ -45,6 +45,9 @@ def test_segments_of_a_spaced_language_do_not_run_together() -> None:
     text.push(delta("No", segment=1), 2)
     text.push(delta(".", segment=1), 3)
     assert [emission.text for emission in text.emissions()] == ["Yes.", "No."]
+    text.push(delta("", segment=2), 4)  # the space that a sentence begins with, a token of its own
+    text.push(delta("0", segment=2), 5)
+    assert [emission.text for emission in text.emissions()] == ["Yes.", "No.", "0"]
 
 
 def test_withdrawn_text_is_gone_and_counted() -> None:

@@ -119,6 +119,21 @@ def test_what_it_was_compiled_from_is_not_needed_again(hub: HubServer, home: Pat
     assert f"{NAME}: compiled, in {directory}" in done.stdout
 
 
+@pytest.mark.parametrize("damage", ["a graph is gone", "a graph is cut", "not said to be whole"])
+def test_a_damaged_one_is_made_again(damage: str, hub: HubServer, home: Path, config: Path) -> None:
+    text = golden("tiny-marian")[0]["source"]
+    first, directory, _ = translated(home, hub.url, config, text)
+    graph = Path(directory) / "step.onnx"
+    if damage == "a graph is cut":
+        graph.write_bytes(graph.read_bytes()[:1000])
+    else:
+        (graph if "gone" in damage else Path(directory) / "sizes.json").unlink()
+    assert "compiled" not in models(home, NOWHERE, "list", "--config", str(config)).stdout
+    again, made, said = translated(home, NOWHERE, config, text)
+    assert (again, made) == (first, directory)
+    assert "building" in said
+
+
 def test_what_was_fetched_earlier_is_compiled_without_a_network(hub: HubServer, home: Path, tmp_path: Path) -> None:
     as_is = write_config(tmp_path, 'weights = "as-is"')
     assert models(home, hub.url, "pull", str(as_is)).returncode == 0

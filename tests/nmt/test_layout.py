@@ -103,6 +103,15 @@ def test_no_model_directory_and_no_onnx_files(tmp_path: Path) -> None:
         find_layout(tmp_path)
 
 
+def test_a_directory_that_cannot_be_read_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(path: Path, pattern: str) -> list[Path]:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "glob", refused)
+    with pytest.raises(ModelError, match=r"cannot be read \(Permission denied\); check its permissions"):
+        find_layout(tmp_path)
+
+
 def test_another_precision_is_asked_for_by_suffix(tmp_path: Path) -> None:
     (tmp_path / "onnx").mkdir()
     for name in LAYOUTS["merged"]:

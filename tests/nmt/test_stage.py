@@ -20,7 +20,7 @@ from pipeline.nmt.cache import SentenceCache
 from pipeline.nmt.decoder import DecoderState
 from pipeline.nmt.search import OnStart
 from pipeline.overload import LoadControl, OverloadOptions
-from tests.conftest import TINY, golden, make_model_dir
+from tests.conftest import ROOT, TINY, golden, make_model_dir
 
 
 @pytest.fixture
@@ -331,3 +331,9 @@ def test_a_model_code_as_target_joins_as_its_language(tmp_path: Path, model: Mar
     assert " " not in "".join(
         d.text for d in model.stream(transcript("Where is the bank? Where is the park?"), "cmn_Hans")
     )
+
+
+def test_a_model_translates_from_and_into_the_languages_that_it_names() -> None:
+    model, text = MarianModel.load(ROOT / "models" / "demo" / "nmt-zh-en"), "酒店在哪里？谢谢。"
+    assert model.translate(text) == model.translate(text, source="zh", target="en")
+    assert len(model.translate(text).split("? ")) == 2, "sentences of a spaced language are set apart"
