@@ -11,10 +11,8 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import cast
 
-import numpy as np
-
 from pipeline.asr.stage import AsrStage
-from pipeline.audio.source import CHUNK_SAMPLES, AudioSource, LiveSource
+from pipeline.audio.source import CHUNK_SAMPLES, AudioSource, LiveSource, as_samples
 from pipeline.config import PipelineConfig
 from pipeline.errors import PipelineError, StageError
 from pipeline.events import (
@@ -29,7 +27,6 @@ from pipeline.events import (
     SourceNotice,
     SpeechSegment,
     Transcript,
-    mono_int16,
 )
 from pipeline.loading import Models, load_models
 from pipeline.nmt.stage import NmtStage
@@ -133,7 +130,7 @@ class SpeechTranslator:
             StageError: a stage has failed.
             ValueError: after ``end`` or ``cancel``, or not int16 mono.
         """
-        if not await self._take(_as_samples(audio)):
+        if not await self._take(as_samples(audio)):
             raise ValueError("audio was fed after end() or cancel()")
 
     async def _take(self, samples: Samples) -> bool:
@@ -324,18 +321,6 @@ class SpeechTranslator:
     async def _report_failure(self, stages: asyncio.Task[PipelineError | None]) -> None:
         if (error := await stages) is not None:
             await self._outbox.put(_Stopped(error))
-
-
-def _as_samples(audio: object) -> Samples:
-    """int16 samples [n], or a ValueError that says what these are."""
-    if isinstance(audio, memoryview) and audio.format not in ("B", "b", "c"):  # of other than bytes: its items count
-        audio = np.asarray(audio)
-    if isinstance(audio, bytes | bytearray | memoryview):
-        data = bytes(audio)
-        if len(data) % 2:
-            raise ValueError(f"expected 16-bit samples; got {len(data)} bytes, an odd number")
-        return np.frombuffer(data, "<i2")
-    return mono_int16(audio)
 
 
 async def _guarded(stage: VadStage | AsrStage | NmtStage) -> None:

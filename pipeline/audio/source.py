@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol, runtime_checkable
 
-from pipeline.events import Samples, SourceNotice
+import numpy as np
+
+from pipeline.events import Samples, SourceNotice, mono_int16
 
 CHUNK_SAMPLES = 1_600
 """Samples in a chunk at most: 100 ms, so that a recording at its own pace arrives as a microphone does."""
@@ -42,3 +44,19 @@ class LiveSource(AudioSource, Protocol):
 
     def listen(self, notify: Callable[[SourceNotice], None]) -> None:
         """Have ``notify`` called, from any thread, with what happens to the source."""
+
+
+def as_samples(audio: object) -> Samples:
+    """``audio`` as int16 samples [n]: such an array, or bytes of them (little-endian), or a view of either.
+
+    Raises:
+        ValueError: anything else, and what it is.
+    """
+    if isinstance(audio, memoryview) and audio.format not in ("B", "b", "c"):  # of other than bytes: its items count
+        audio = np.asarray(audio)
+    if isinstance(audio, bytes | bytearray | memoryview):
+        data = bytes(audio)
+        if len(data) % 2:
+            raise ValueError(f"expected 16-bit samples; got {len(data)} bytes, an odd number")
+        return np.frombuffer(data, "<i2")
+    return mono_int16(audio)
