@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import random
 import re
 import subprocess
 import sys
@@ -11,17 +12,19 @@ import wave
 from collections import Counter
 from dataclasses import asdict, replace
 from importlib.util import find_spec
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pytest
 import speech
+from accents import PICO, SPEAKERS, foreign, tagged
 from align import Alignments
 from corpora import LONGEST, crossed, held_out_phrases, reworded
 from ct2 import whisper_weights
 from ctranslate2.specs import WhisperSpec
 from heldout import SENTENCES
-from lineage import Run, Shape, begin, begun_with, digest, keep, tell
+from lineage import Run, Shape, begin, begun_with, digest, keep, run_of, tell
 from measure import edits, word_error_rate
 from phrasebook import corpus, draws
 from speech import Clip, load_speech, make_speech, utterance
@@ -224,6 +227,8 @@ def test_the_card_tells_every_training_that_weights_went_through(
         "recordings of 2 sentences (no noise)"
     )
     assert (told.recordings, told.sentences, told.heard_before, told.spoken_before) == (3, 2, ["A test."], 0)
+    keep(second, replace(run_of(second), share=0.5))
+    assert " at most 0.0006 (0.5 of these weights and 0.5 of those before), with " in tell(second, set()).trainings
     with pytest.raises(SystemExit, match="1 test sentences are in the training of .*'Five.'"):
         tell(second, {"Five."})
     (first / "speech" / "train-000000.json").unlink()
@@ -333,6 +338,45 @@ def test_a_training_goes_on_from_a_finished_model_and_tells_what_that_went_throu
     expected = "2,000 steps of 24 utterances, learning rate at most 0.001, on 1 recordings of 1 sentences"
     assert told.trainings == f"9 steps; then {expected}"
     assert (told.recordings, told.heard_before, told.spoken_before) == (1, ["A test."], 2)
+
+
+# What festival's American voices say: the phones of their set, in an order in which they might come.
+RADIO = (
+    "pau hh ax l ow w er l d dh ih s ih z ae n iy v n ih ng b oy th aw z ax n d ay ey m uw v t ch jh f r k g y ao zh eh p sh "
+    "uh aa axr hv el em en dx nx h# brth ah t t z pau"
+)
+
+
+@pytest.mark.parametrize("name", SPEAKERS)
+def test_a_voice_of_another_language_says_every_english_phone_with_its_own(name: str) -> None:
+    spoken = [(phone, 0.08, 100.0 if phone in ("ax", "ow", "er") else 0.0) for phone in RADIO.split()]
+    own = {part for ways in SPEAKERS[name].ways.values() for way in ways for part in way.split()}
+    accents = [foreign(spoken, name, str(lot), 1.0, random.Random(1)) for lot in range(20)]
+    assert accents[7] == foreign(spoken, name, "7", 1.0, random.Random(1))
+    assert len({tuple(phone for phone, *_ in said) for said in accents}) > 10
+    for said in accents:
+        assert {phone for phone, *_ in said} <= own
+        assert all(one[0] != other[0] for one, other in pairwise(said)), "a double consonant is one long one"
+        assert all(seconds > 0 for _, seconds, _ in said)
+        assert {round(hertz, 3) for *_, hertz in said} == {SPEAKERS[name].pitch}
+        assert 0.8 < sum(seconds for _, seconds, _ in said) / (0.08 * len(spoken)) < 2.2
+    higher = foreign(spoken, name, "7", 1.2, random.Random(1))
+    assert higher[3][2] == pytest.approx(1.2 * SPEAKERS[name].pitch)
+
+
+def test_accents_end_words_as_their_language_does() -> None:
+    said = foreign(
+        [("d", 0.1, 0.0), ("ow", 0.1, 90.0), ("g", 0.1, 0.0), ("pau", 0.2, 0.0)], "czech_ph", "1", 1, random.Random(1)
+    )
+    assert [phone for phone, *_ in said] == ["d", "o", "u", "k", "#"]
+
+
+def test_pico_is_told_the_phonemes_of_another_language() -> None:
+    assert tagged("ˌI hˈæv, tˈIm?", "fr-FR", "3") == (
+        "<phoneme alphabet='xsampa' ph='aj'/> <phoneme alphabet='xsampa' ph='\"av'/>, <phoneme alphabet='xsampa' ph='t\"ajm'/>?"
+    )
+    accents = {tagged("θˈɔt ðˈæt wˈʊd ɹˈʌn", name, str(lot)) for name in PICO for lot in range(20)}
+    assert len(accents) > 40
 
 
 def spoken_clip() -> Clip:

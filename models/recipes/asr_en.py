@@ -23,7 +23,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -45,7 +45,7 @@ from corpora import WORDS_FROM, spoken_pairs, varied
 from ct2 import whisper_weights
 from features import coloured, log_mel, warped
 from heldout import SENTENCES
-from lineage import Run, Shape, begin, begun_with, digest, finished, keep, run_of, tell
+from lineage import Run, Shape, begin, begun_with, digest, finished, keep, run_of, shape_of, tell
 from speech import Clip, load_speech, make_speech, utterance
 from tatoeba import ATTRIBUTION
 from tokenizers import Tokenizer
@@ -351,6 +351,21 @@ def train(work: Path, options: argparse.Namespace) -> None:
     torch.multiprocessing.spawn(train_worker, (work, options), nprocs=options.workers, daemon=True)
 
 
+def shipped_weights(work: Path) -> dict[str, torch.Tensor]:
+    """Those of the training in ``work``, averaged over its steps, and with those that it began with, as its run says.
+
+    Such a mean keeps what was known before and takes on what is new (Wortsman et al. 2022, Robust fine-tuning).
+    """
+    saved = torch.load(work / "checkpoint.pt", weights_only=True, map_location="cpu")
+    weights: dict[str, torch.Tensor] = saved["average"]
+    run = run_of(work)
+    if run.share < 1:
+        before = whisper_weights(work / "init")
+        before["proj_out.weight"] = before["model.decoder.embed_tokens.weight"]
+        weights = {name: torch.from_numpy(before[name]).lerp(new, run.share) for name, new in weights.items()}
+    return weights
+
+
 def facts_of(work: Path) -> dict[str, Any]:
     """What the card tells of the training, and the test sentences that weights it began with had been trained on."""
     tests = evaluate.test_texts(work / "speech")
@@ -392,6 +407,9 @@ def main() -> None:
     parser.add_argument(
         "--init", type=Path, help="a finished model, or the --work of another run: whose weights to start from"
     )
+    parser.add_argument(
+        "--share", type=float, default=1.0, help="of the trained weights in the result; the rest: those of --init"
+    )
     parser.add_argument("--steps", type=int, default=20_000)
     parser.add_argument("--batch", type=int, default=10, help="utterances a worker a step")
     parser.add_argument("--peak", type=float, default=1e-3, help="highest learning rate")
@@ -409,6 +427,8 @@ def main() -> None:
     options = parser.parse_args()
     if min(options.steps, options.batch, options.workers) < 1:
         parser.error("--steps, --batch and --workers are at least 1")
+    if not 0 < options.share <= 1:
+        parser.error("--share is above 0 and at most 1")
     if options.feeders and options.workers > 1:
         parser.error("--feeders needs --workers 1: a worker of several has no processes of its own")
     if options.d_model % HEADS:
@@ -427,8 +447,12 @@ def main() -> None:
     if options.stage in ("all", "train"):
         train(work, options)
     if options.stage in ("all", "export"):
+        run = run_of(work)
+        if options.share < 1 and (not finished(work / "init") or shape_of(work / "init") != run.shape):
+            sys.exit(f"--share {options.share:g}: {work} did not begin with a finished model of its shape")
+        keep(work, replace(run, share=options.share))
         facts = facts_of(work)
-        convert(work, options.out, run_of(work).shape)
+        convert(work, options.out, run.shape, shipped_weights(work))
         (options.out / "training.json").write_text(json.dumps(facts, indent=1) + "\n")
         evaluate.recogniser(options.out, work / "speech")
 

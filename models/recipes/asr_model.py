@@ -143,13 +143,13 @@ def decode(model: Any, tokens: torch.Tensor, memory: torch.Tensor, bias: torch.T
 # --- conversion -----------------------------------------------------------------------------------------------------
 
 
-def convert(work: Path, destination: Path, shape: Shape) -> None:
-    """Write the CTranslate2 int8 model that faster-whisper loads."""
+def convert(work: Path, destination: Path, shape: Shape, weights: dict[str, torch.Tensor]) -> None:
+    """Write the CTranslate2 int8 model that faster-whisper loads, of ``weights`` and the tokenizer in ``work``."""
     from ctranslate2.converters import TransformersConverter
 
     tokenizer = Tokenizer.from_file(str(work / "tokenizer.json"))
     model = make_model(tokenizer, shape)
-    model.load_state_dict(torch.load(work / "checkpoint.pt", weights_only=True, map_location="cpu")["average"])
+    model.load_state_dict(weights)
     folder = work / "hf"
     shutil.rmtree(folder, ignore_errors=True)
     config = model.config

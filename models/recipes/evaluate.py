@@ -30,7 +30,7 @@ from measure import bleu_chrf, word_error_rate
 from signs import GAP_S, SILENT, pieces, silent_share, timestamps
 from speech import Clip, load_speech, make_speech, music, noise, room
 from tatoeba import nearest, spoken
-from voices import SAMPLE_RATE, TRAINING_VOICES, UNSEEN_VOICES, random_voice, require_voices, unseen_voice
+from voices import SAMPLE_RATE, TRAINING_VOICES, UNSEEN_VOICES, english_voice, require_voices, unseen_voice
 
 from pipeline import Models, SpeechTranslator, load_config
 from pipeline.asr.whisper import WhisperRecognizer
@@ -43,9 +43,9 @@ T = TypeVar("T")
 NAMES = {"en": "English", "zh": "Chinese"}
 PARTS = ("asr-en", "nmt-en-zh", "nmt-zh-en", "chain")
 TEST_SPEECH = {
-    "phrasebook-seen": "phrasebook, voices of the training",
+    "phrasebook-seen": "phrasebook, English voices of the training",
     "phrasebook-unseen": "phrasebook, unseen voices",
-    "tatoeba-seen": "Tatoeba, voices of the training",
+    "tatoeba-seen": "Tatoeba, English voices of the training",
     "tatoeba-unseen": "Tatoeba, unseen voices",
 }
 CHAIN = 100  # test sentences of either kind that go through the whole chain
@@ -113,7 +113,7 @@ def speak_tests(folder: Path, pairs: Path) -> None:
     sets = {}
     for name, rows in (("tatoeba", tatoeba), ("phrasebook", phrasebook)):
         texts = [english for english, _ in rows]
-        sets[f"{name}-seen"] = (texts[::2], random_voice)
+        sets[f"{name}-seen"] = (texts[::2], english_voice)
         sets[f"{name}-unseen"] = (texts, unseen_voice)
     make_speech(folder, sets, seed=1, workers=2)
 

@@ -36,12 +36,18 @@ class Run:
     parts: list[tuple[int, int, float]]
     steps: int = 0
     note: str = ""  # what else the card should tell; added by hand
+    share: float = 1.0  # of the trained weights in what is shipped; the rest are those that it began with
 
     def __str__(self) -> str:
         ends = [first for first, *_ in self.parts[1:]] + [self.steps]
-        return " and ".join(
+        told = " and ".join(
             f"{end - first:,} steps of {utterances} utterances, learning rate at most {peak:g}"
             for (first, utterances, peak), end in zip(self.parts, ends, strict=True)
+        )
+        return (
+            told
+            if self.share == 1
+            else f"{told} ({self.share:g} of these weights and {1 - self.share:g} of those before)"
         )
 
 

