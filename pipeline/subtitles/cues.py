@@ -41,7 +41,7 @@ class CueBuilder:
 
     def __init__(self, rules: SubtitleRules) -> None:
         self.rules = rules
-        self._sentences = SentenceBuilder()
+        self._sentences = SentenceBuilder(bilingual=rules.bilingual)
         self._waiting: Sentence | None = None
         self._count = 0
         self._end_ms = -rules.gap_ms

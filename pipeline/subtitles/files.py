@@ -124,12 +124,13 @@ class TextSink:
     def __init__(self, path: Path, rules: SubtitleRules, *, resume: bool = False) -> None:
         self._file = BlockFile(path, resume=resume)
         self._bilingual = rules.bilingual
-        self._sentences = SentenceBuilder()
+        self._sentences = SentenceBuilder(bilingual=rules.bilingual)
 
     def write(self, event: PipelineEvent) -> None:
         self._file.begin()
         if (sentence := self._sentences.push(event)) is not None:
-            self._file.append(sentence.text + (f"\n{sentence.source}\n\n" if self._bilingual else "\n"))
+            shown = filter(None, (sentence.text, sentence.source)) if self._bilingual else (sentence.text,)
+            self._file.append("\n".join(shown) + ("\n\n" if self._bilingual else "\n"))
         if isinstance(event, EndOfInput):
             self._file.finish()
 

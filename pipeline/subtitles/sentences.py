@@ -17,7 +17,7 @@ class Sentence:
     end_s: float
     source: str
     text: str
-    """Normalized, not empty."""
+    """Normalized; empty only where nothing was translated and the source is to be shown all the same."""
     seams: frozenset[int] = frozenset()
     """Positions in ``text`` where two tokens' texts meet."""
     final: bool = True
@@ -33,9 +33,10 @@ class Sentence:
 
 
 class SentenceBuilder:
-    """Makes a sentence of its deltas; one without text makes none."""
+    """Makes a sentence of its deltas; one without text makes none, unless its source is shown, too."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, bilingual: bool = False) -> None:
+        self._bilingual = bilingual
         self._tokens: list[str] = []
 
     def push(self, event: PipelineEvent) -> Sentence | None:
@@ -48,12 +49,12 @@ class SentenceBuilder:
             return None
         raw, seams = "".join(self._tokens), frozenset(accumulate(map(len, self._tokens)))
         self._tokens = []
-        text = normalized(raw)
-        if not text:
+        text, source = normalized(raw), normalized(event.source)
+        if not (text or (self._bilingual and source)):
             return None
         if text != raw:
             seams = frozenset(len(normalized(raw[:seam])) for seam in seams)
-        return Sentence(event.start_s, event.end_s, normalized(event.source), text, seams, event.final)
+        return Sentence(event.start_s, event.end_s, source, text, seams, event.final)
 
     def _withdraw(self, count: int) -> None:
         while count > 0 and self._tokens:
@@ -64,4 +65,6 @@ class SentenceBuilder:
 
 
 def _joined(first: str, second: str) -> str:
+    if not (first and second):
+        return first or second
     return first + ("" if is_cjk(first) and is_cjk(second) else " ") + second

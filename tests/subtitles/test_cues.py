@@ -184,3 +184,18 @@ def test_a_translation_with_no_place_to_break_still_shows_the_whole_source() -> 
     cues = built([sentence("Ja", 0.0, 6.0, source=source)], SubtitleRules(bilingual=True))
     assert [cue.lines for cue in cues] == [("Ja",), ()]
     assert " ".join(line for cue in cues for line in cue.source_lines) == source
+
+
+def test_of_two_languages_the_source_is_shown_though_nothing_was_translated() -> None:
+    said = [
+        sentence("", 0.0, 2.0, source="Hm, hm, hm."),
+        sentence("", 3.0, 3.2, source="Ah.", final=False),
+        sentence("好的。", 3.2, 6.0, source="All right."),
+    ]
+    cues = built(said, SubtitleRules(bilingual=True))
+    assert [(cue.lines, cue.source_lines) for cue in cues] == [
+        ((), ("Hm, hm, hm.",)),
+        (("好的。",), ("Ah. All right.",)),
+    ]
+    assert times(cues) == [(0.0, 2.0), (3.0, 6.0)]
+    assert [cue.lines for cue in built(said)] == [("好的。",)]

@@ -146,6 +146,18 @@ def test_both_languages_in_every_format(tmp_path: Path) -> None:
     assert paths["txt"].read_text("utf-8").startswith("去柏林的火车几点出发？\nWhere is it?\n\n")
 
 
+def test_a_source_without_a_translation_is_in_every_format(tmp_path: Path) -> None:
+    paths, sinks = opened(tmp_path, BILINGUAL)
+    for event in events(["", "好的。"]):
+        write_all(sinks, event)
+    close_all(sinks)
+    assert paths["txt"].read_text("utf-8") == "Where is it?\n\n好的。\nWhere is it?\n\n"
+    for kind in ("srt", "vtt", "ass"):
+        assert paths[kind].read_text("utf-8").count("Where is it?") == 2
+    records = [json.loads(line) for line in paths["jsonl"].read_text("utf-8").splitlines()]
+    assert [cue["source_lines"] for cue in records if cue["type"] == "cue"] == [["Where is it?"]] * 2
+
+
 def test_positions_are_the_configured_ones(tmp_path: Path) -> None:
     paths = write(tmp_path, rules=SubtitleRules(bilingual=True, position="top", source_position="top"))
     captions = webvtt.read(str(paths["vtt"])).captions
