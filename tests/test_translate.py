@@ -412,6 +412,20 @@ def test_an_interrupt_keeps_what_is_done_and_says_how_to_go_on(
     assert files(tmp_path) == whole
 
 
+@pytest.mark.parametrize(
+    ("option", "again"), [([], "the same command"), (["--overwrite"], "the same command without --overwrite")]
+)
+def test_an_interrupt_names_the_command_that_goes_on(
+    option: list[str], again: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(translate, "translate_all", interrupted)
+    assert translate.run([str(PHRASES), "--config", "demo", "--output-dir", str(tmp_path), *option]) == 130
+    assert capsys.readouterr().err == f"interrupted: {again} goes on from here\n"
+
+
 def test_a_full_disk_is_said_and_the_next_run_goes_on(tmp_path: Path, whole: dict[str, bytes]) -> None:
     """A limit on the size of files stands for the disk."""
     limited = f"ulimit -f 4; exec {' '.join(map(str, command('translate', PHRASES)))} --output-dir {tmp_path} --format {KINDS} --config demo"

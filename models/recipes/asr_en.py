@@ -379,7 +379,8 @@ def facts_of(work: Path) -> dict[str, Any]:
         f"synthetic voices: {LICENCES}. Speed, pitch, level, noise, rooms, far microphones and telephone bands "
         f"drawn at random. No human speech. `models/recipes/asr_en.py`: {told.trainings}.",
         "held_out": "No test sentence is in the training, and none of the voices that the table calls unseen. The number of "
-        "hypotheses and the threshold of `configs/demo.toml` were chosen on these test sets, with these weights or older ones.",
+        "hypotheses and the threshold of `configs/demo.toml`, and how much of the last training went into the weights, were "
+        "chosen on these test sets, with these weights or older ones.",
         "shape": asdict(run_of(work).shape),
         "trainings": told.trainings,
         "tests": digest(tests),
