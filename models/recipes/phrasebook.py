@@ -107,6 +107,12 @@ def price(rng: random.Random) -> Pair:
     return f"{english} {unit_en}", chinese + unit_zh
 
 
+def prices() -> list[Pair]:
+    """One thing at every price that the phrasebook knows."""
+    amounts = [number(value) for value in range(2, 1000)]
+    return [(f"This jacket costs {english} dollars.", f"这个夹克{chinese}美元。") for english, chinese in amounts]
+
+
 def small(rng: random.Random) -> Pair:
     return counted(rng.randint(2, 12))
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pipeline import Delta, Transcript
+from pipeline import Delta, EndOfInput, Transcript
 from pipeline.bench.__main__ import run
 from pipeline.bench.day import DayReport, Listener
 from pipeline.bench.day_audio import DaySource, Scene, noise, scenes
@@ -107,6 +107,20 @@ def test_what_comes_out_of_turn_is_counted(events: list[Transcript | Delta]) -> 
     for event in events:
         ledger.got(event)
     assert ledger.disorder == 1
+
+
+def test_what_a_call_borrows_is_no_growth(monkeypatch: pytest.MonkeyPatch) -> None:
+    held = iter([200.0, 215.0, 201.0, 215.0, 216.0, 217.0])
+    monkeypatch.setattr("pipeline.bench.ledger.resident_mb", lambda: next(held))
+    ledger = Ledger()
+    ledger.sample(0.0)
+    ledger.segment_closed(segment(0))
+    ledger.got(transcript(0))
+    ledger.got(delta(0))
+    ledger.sample(60.0)
+    ledger.got(EndOfInput(70.0))
+    ledger.sample(70.0)
+    assert [sample.memory_mb for sample in ledger.samples] == [200.0, 201.0, 216.0]
 
 
 def test_the_slope_leaves_out_the_beginning_and_the_end() -> None:
