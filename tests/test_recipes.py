@@ -16,19 +16,26 @@ from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
 import speech
 from accents import PICO, SPEAKERS, foreign, tagged
 from align import Alignments
-from corpora import LONGEST, crossed, held_out_phrases, reworded
+from compiled import marian_weights
+from corpora import LONGEST, crossed, held_out_phrases, reworded, translators_phrases, unseen_numbers
 from ct2 import whisper_weights
 from ctranslate2.specs import WhisperSpec
 from heldout import SENTENCES
 from lineage import Run, Shape, begin, begun_with, digest, keep, run_of, tell
 from measure import edits, word_error_rate
-from phrasebook import corpus, draws
+from onnx.numpy_helper import to_array
+from phrasebook import corpus, draws, number, prices
 from speech import Clip, load_speech, make_speech, utterance
 from tatoeba import nearest, split, spoken
+
+from pipeline.nmt.compiler.assemble import assemble
+from pipeline.nmt.compiler.build import PRESETS
+from pipeline.nmt.compiler.network import build_encoder, build_step
 
 ROOT = Path(__file__).resolve().parents[1]
 RECIPES = ROOT / "models" / "recipes"
@@ -70,6 +77,21 @@ def test_held_out_phrases_leave_every_template_in_training() -> None:
 def test_drawn_phrases_leave_out_what_the_demo_says() -> None:
     everything = frozenset(english for english, _ in corpus(500, seed=1))
     assert not everything & {english for english, _ in draws(500, seed=1, exclude=everything)}
+
+
+def test_translators_learn_every_number_and_no_sentence_that_they_are_tested_on() -> None:
+    phrases, unseen = translators_phrases(), unseen_numbers()
+    tests = (*prices(), *unseen, *held_out_phrases())
+    assert not {english for english, _ in phrases} & {english for english, _ in tests}
+    assert len(unseen) > 2000
+    said = [
+        (re.sub(r"[.,?]|$|^", " ", english.lower()), chinese) for english, chinese in phrases if "点" not in chinese
+    ]
+    for value in range(2, 1000):
+        words, signs = number(value)
+        found = [chinese for english, chinese in said if f" {words} " in english]
+        assert len(found) >= 2, words
+        assert all(signs in chinese or (value == 2 and "两" in chinese) for chinese in found), words
 
 
 def test_crossed_sentences_are_new_say_nothing_held_out_and_have_every_three_words_from_a_real_one() -> None:
@@ -301,6 +323,23 @@ def test_the_weights_of_a_finished_recogniser_are_read_back(quantization: str | 
     for name, value in wanted.items():
         assert np.abs(found[name] - value).max() <= (np.abs(value).max() / 127 if quantization else 0), name
     assert not [name for name in found if name.endswith("k_proj.bias")]
+
+
+@pytest.mark.parametrize("direction", ["en-zh", "zh-en"])
+def test_the_weights_of_a_finished_translator_are_read_back(direction: str) -> None:
+    folder = DEMO / f"nmt-{direction}"
+    weights = {name.removeprefix("model."): value for name, value in marian_weights(folder).items()}
+    config = json.loads((folder / "config.json").read_text())
+    bias = {"final_logits_bias": np.zeros(config["vocab_size"], np.float32)}
+    checkpoint = assemble(weights | bias, config, {}, "safetensors", folder)
+    encoder, step = (onnx.load(folder / f"{name}.onnx") for name in ("encoder", "step"))
+    rows = next(to_array(tensor) for tensor in step.graph.initializer if tensor.name == "ids")
+    again = build_step(checkpoint, rows, PRESETS["int8"], config["pad_token_id"])
+    for shipped, built in ((encoder, build_encoder(checkpoint, PRESETS["int8"])), (step, again)):
+        found = {tensor.name: to_array(tensor) for tensor in built.graph.initializer}
+        for tensor in shipped.graph.initializer:
+            if not tensor.name.startswith("coarse_logits"):  # of four bits, made with what goes through them
+                np.testing.assert_allclose(found[tensor.name], to_array(tensor), rtol=1e-5, err_msg=tensor.name)
 
 
 def test_a_training_goes_on_from_a_finished_model_and_tells_what_that_went_through(

@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 
 from heldout import SENTENCES
-from phrasebook import corpus, draws
+from phrasebook import corpus, draws, numbers, prices
 from tatoeba import Pair, near_forms, read_pairs, split
 
 PHRASES = 20_000
@@ -39,10 +39,22 @@ def training_phrases(count: int) -> list[Pair]:
     return draws(count, seed=2, exclude=SENTENCES | {english for english, _ in held_out_phrases()})
 
 
+def translators_phrases() -> list[Pair]:
+    """For training translators: the phrasebook as the recogniser has it, and its numbers, each in several sentences."""
+    kept = SENTENCES.union(english for english, _ in (*held_out_phrases(), *prices()))
+    return [pair for pair in training_phrases(PHRASES) + numbers(seed=5) if pair[0] not in kept]
+
+
+def unseen_numbers() -> list[Pair]:
+    """Other sentences with every number, none of them in ``translators_phrases``."""
+    learned = {english for english, _ in translators_phrases()}
+    return [pair for pair in dict.fromkeys(numbers(seed=6)) if pair[0] not in learned]
+
+
 def translation_pairs(path: Path, direction: str) -> tuple[list[Pair], list[Pair], list[Pair], list[Pair]]:
     """(source, target) pairs for training, of Tatoeba and of the phrasebook, then for testing, likewise."""
     training, test = split(read_pairs(path))
-    sets = (training, training_phrases(PHRASES), test, list(held_out_phrases()))
+    sets = (training, translators_phrases(), test, list(held_out_phrases()))
     if direction == "zh-en":
         sets = tuple([(chinese, english) for english, chinese in pairs] for pairs in sets)
     return sets

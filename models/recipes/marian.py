@@ -24,6 +24,7 @@ import torch
 import torch.distributed as dist
 import torch.nn.functional as F
 from align import Alignments
+from compiled import marian_weights
 from onnx import TensorProto, helper, numpy_helper
 from tatoeba import Pair, spoken
 from transformers import GenerationConfig, MarianConfig, MarianMTModel, MarianTokenizer
@@ -189,6 +190,12 @@ def _train_worker(rank: int, work: Path, size: Size, pairs: list[Pair], options:
         model.load_state_dict(saved["model"])
         optimiser.load_state_dict(saved["optimiser"])
         average, step = saved["average"], saved["step"]
+    elif (work / "init").exists():
+        weights = {name: torch.tensor(weight) for name, weight in marian_weights(work / "init").items()}
+        if lacking := {name for name, p in model.named_parameters() if p.requires_grad} ^ weights.keys():
+            raise SystemExit(f"--init has other layers than this recipe's translator: {', '.join(sorted(lacking)[:3])}")
+        model.load_state_dict(weights, strict=False)
+        average = {name: tensor.clone() for name, tensor in model.state_dict().items()}
     torch.manual_seed(options.seed + 100 * rank + step)
     pad = tokenizer.pad_token_id
     encoded = encode(pairs, tokenizer)

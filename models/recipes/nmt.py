@@ -3,7 +3,8 @@
     python models/recipes/nmt.py en-zh --pairs cmn.txt --work /tmp/nmt-en-zh [--steps 9000] [--workers 2]
 
 ``cmn.txt`` is the English–Mandarin selection of Tatoeba (manythings.org/anki, CC BY 2.0 FR): English, Chinese and
-attribution separated by tabs. Every stage saves under --work; a stopped run goes on from its last checkpoint.
+attribution separated by tabs. Every stage saves under --work; a stopped run goes on from its last checkpoint. ``--init``
+goes on from the weights and the vocabulary of a finished translator (``models/demo/nmt-en-zh``).
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import shutil
+import sys
 from pathlib import Path
 
 from needs import TRAIN, require_packages
@@ -20,6 +22,7 @@ require_packages(*TRAIN)
 import evaluate
 import torch
 from card import SHIPPED
+from compiled import marian_weights
 from corpora import translation_pairs
 from marian import Size, averaged, make_vocabulary, save, train
 from tatoeba import ATTRIBUTION, Pair
@@ -47,12 +50,37 @@ def ship(work: Path, shape: Size, sample: list[Pair], destination: Path) -> None
     shutil.copytree(compiled, destination)
 
 
+def begin(work: Path, init: Path | None, pairs: list[Pair], direction: str) -> None:
+    """Make the vocabulary, or keep a copy of what is gone on from, since the training may end where that is."""
+    if (work / "vocabulary" / "tokenizer_config.json").exists():
+        if init and not (work / "init").exists():
+            sys.exit(f"{work} has a training that began with random weights; --init wants another --work")
+    elif init:
+        marian_weights(init)  # which exits if they cannot be gone on from
+        told = told_of(init)
+        if (told["direction"], "trainings" in told) != (direction, True):
+            sys.exit(f"{init / 'training.json'} does not tell of trainings of {direction}. Go on from another model")
+        shutil.copytree(init, work / "init", dirs_exist_ok=True)
+        for name in ("source.spm", "target.spm", "vocab.json", "tokenizer_config.json"):
+            (work / "vocabulary").mkdir(exist_ok=True)
+            shutil.copy(init / name, work / "vocabulary" / name)
+    else:
+        make_vocabulary(work / "vocabulary", pairs, size(direction), tuple(direction.split("-")))
+
+
+def told_of(model: Path) -> dict[str, str]:
+    """What a finished translator's training.json says."""
+    path = model / "training.json"
+    return json.loads(path.read_text()) if path.exists() else {"direction": ""}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("direction", choices=("en-zh", "zh-en"))
     parser.add_argument("--pairs", type=Path, required=True)
     parser.add_argument("--work", type=Path, required=True)
     parser.add_argument("--out", type=Path, help="default: models/demo/nmt-DIRECTION")
+    parser.add_argument("--init", type=Path, help="a finished translator to go on from")
     parser.add_argument("--steps", type=int, default=9000)
     parser.add_argument("--batch", type=int, default=1000, help="padded tokens a worker a step")
     parser.add_argument("--workers", type=int, default=2, help="processes that train; 1 on a GPU")
@@ -67,20 +95,22 @@ def main() -> None:
     destination = options.out or SHIPPED / f"nmt-{options.direction}"
     pairs, phrases, _, _ = translation_pairs(options.pairs, options.direction)
     options.work.mkdir(parents=True, exist_ok=True)
-    vocabulary = options.work / "vocabulary"
-    if not (vocabulary / "tokenizer_config.json").exists():
-        make_vocabulary(vocabulary, pairs + phrases, shape, tuple(options.direction.split("-")))
+    begin(options.work, options.init, pairs + phrases, options.direction)
     if options.stage in ("all", "train"):
         train(options.work, shape, pairs + phrases, options)
     if options.stage in ("all", "export"):
         torch.set_num_threads(options.workers)
         ship(options.work, shape, pairs[:SAMPLE] + phrases[:SAMPLE], destination)
         steps = torch.load(options.work / "checkpoint.pt", weights_only=True, map_location="cpu")["step"]
+        before = told_of(options.work / "init").get("trainings")
+        trainings = f"{steps:,} steps of {options.batch * options.workers:,} tokens, with {len(phrases):,} phrases"
+        trainings = f"{before}; then {trainings}" if before else trainings
         facts = {
             "direction": options.direction,
-            "trained_on": f"{len(pairs):,} {ATTRIBUTION}, with Chinese in simplified script (OpenCC), and {len(phrases):,} "
-            "pairs of `models/recipes/phrasebook.py` (travel, times, prices, meetings). A fifth of the sources in lower "
-            f"case without marks. {steps:,} steps of {options.batch * options.workers:,} tokens: `models/recipes/nmt.py`.",
+            "trainings": trainings,
+            "trained_on": f"{len(pairs):,} {ATTRIBUTION}, with Chinese in simplified script (OpenCC), and pairs of "
+            "`models/recipes/phrasebook.py` (travel, times, prices, meetings, every number from 2 to 999). A fifth of the "
+            f"sources in lower case without marks. {trainings}: `models/recipes/nmt.py`.",
             "held_out": "No training pair has either side of a test pair, whatever its case and marks, or an English side "
             "that differs from a test sentence in one word.",
         }

@@ -102,14 +102,18 @@ def amount(rng: random.Random) -> int:
 
 
 def price(rng: random.Random) -> Pair:
-    english, chinese = number(amount(rng))
+    return in_currency(amount(rng), rng)
+
+
+def in_currency(value: int, rng: random.Random) -> Pair:
+    english, chinese = counted(value)
     unit_en, unit_zh = rng.choice((("dollars", "美元"), ("euros", "欧元"), ("pounds", "英镑"), ("yuan", "元")))
     return f"{english} {unit_en}", chinese + unit_zh
 
 
 def prices() -> list[Pair]:
     """One thing at every price that the phrasebook knows."""
-    amounts = [number(value) for value in range(2, 1000)]
+    amounts = [counted(value) for value in range(2, 1000)]
     return [(f"This jacket costs {english} dollars.", f"这个夹克{chinese}美元。") for english, chinese in amounts]
 
 
@@ -417,21 +421,63 @@ TEMPLATES: tuple[Pair, ...] = (
     ("When does the {place} open?", "{place}什么时候开门？"),
 )
 
+# For one number in all of them: {number} names something, {counted} counts, {price} has a currency.
+NUMBER_TEMPLATES: tuple[Pair, ...] = (
+    ("{number}.", "{number}。"),
+    ("{price}.", "{price}。"),
+    ("It costs {price}.", "这个要{price}。"),
+    ("This {item} costs {price}.", "这个{item}{price}。"),
+    ("A ticket to {city} costs {price}.", "去{city}的票价是{price}。"),
+    ("That is {price} altogether.", "一共{price}。"),
+    ("My room number is {number}.", "我的房间号是{number}。"),
+    ("Platform {number}, please.", "请到{number}号站台。"),
+    ("The train leaves from platform {number}.", "火车从{number}号站台出发。"),
+    ("There are {counted} people here.", "这里有{counted}个人。"),
+    ("{person} is {counted} years old.", "{person}{counted}岁。"),
+    ("I am {counted} years old.", "我{counted}岁。"),
+)
+
 
 def _sentence_case(text: str) -> str:
     return text[0].upper() + text[1:]
+
+
+def numbers(seed: int) -> list[Pair]:
+    """Every number from 2 to 999 in sentences: the most frequent ones, and round ones, are rare among random ``draws``."""
+    rng, found = random.Random(seed), []
+    for value in range(2, 1000):
+        slots: dict[str, Slot] = {
+            "number": lambda _, value=value: number(value),
+            "counted": lambda _, value=value: counted(value),
+            "price": lambda rng, value=value: in_currency(value, rng),
+        }
+        templates = [pair for pair in NUMBER_TEMPLATES if value < 100 or "years" not in pair[0]]
+        for _ in range(_times_drilled(value)):
+            found.append(_filled(rng.choice(templates), SLOTS | slots, rng))
+    return found
+
+
+def _times_drilled(value: int) -> int:
+    """Numbers of one word are heard most often and have nothing beside them to tell them by: seven, seventy, seventeen."""
+    if value <= 20 or value in range(30, 100, 10):
+        return 72
+    return 24 if value < 100 or value % 100 == 0 else 4
 
 
 def generate(rng: random.Random) -> Pair:
     """One random sentence as an (English, Chinese) pair."""
     # Templates without slots would fill the corpus with a few fixed phrases: they come less often.
     weights = [1.0 if "{" in english else 0.3 for english, _ in TEMPLATES]
-    english, chinese = rng.choices(TEMPLATES, weights)[0]
+    return _filled(rng.choices(TEMPLATES, weights)[0], SLOTS, rng)
+
+
+def _filled(template: Pair, slots: dict[str, Slot], rng: random.Random) -> Pair:
+    english, chinese = template
     used: set[str] = set()
     for name in _names(english):
-        slot_en, slot_zh = SLOTS[name.rstrip("2")](rng)
+        slot_en, slot_zh = slots[name.rstrip("2")](rng)
         while slot_en in used and name.endswith("2"):
-            slot_en, slot_zh = SLOTS[name.rstrip("2")](rng)
+            slot_en, slot_zh = slots[name.rstrip("2")](rng)
         used.add(slot_en)
         english = english.replace("{" + name + "}", slot_en)
         chinese = chinese.replace("{" + name + "}", slot_zh)
