@@ -61,6 +61,7 @@ def translator(directory: Path, pairs: Path) -> None:
     facts = json.loads((directory / "training.json").read_text())
     source, target = facts["direction"].split("-")
     training, phrases, test, test_phrases = translation_pairs(pairs, facts["direction"])
+    check_tests(facts, {text for text, _ in test})
     began = time.process_time()
     model = MarianModel.load(directory, cached_sentences=0)
     load_s, rows = time.process_time() - began, []

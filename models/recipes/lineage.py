@@ -156,7 +156,7 @@ class Told:
 
 def check_tests(facts: dict[str, Any], tests: set[str]) -> None:
     """Exit if a finished model, of whose training.json ``facts`` are, may have learned some of ``tests``."""
-    if facts["tests"] != digest(tests):
+    if facts.get("tests") != digest(tests):
         sys.exit(
             "this model was trained with another edition of --pairs, whose test sentences are others: it has learned many "
             "of these. Take the edition that it was trained with, or train from random weights"

@@ -24,6 +24,7 @@ import torch
 from card import SHIPPED
 from compiled import marian_weights
 from corpora import translation_pairs
+from lineage import check_tests, digest
 from marian import Size, averaged, make_vocabulary, save, train
 from tatoeba import ATTRIBUTION, Pair
 
@@ -50,16 +51,17 @@ def ship(work: Path, shape: Size, sample: list[Pair], destination: Path) -> None
     shutil.copytree(compiled, destination)
 
 
-def begin(work: Path, init: Path | None, pairs: list[Pair], direction: str) -> None:
+def begin(work: Path, init: Path | None, pairs: list[Pair], tests: set[str], direction: str) -> None:
     """Make the vocabulary, or keep a copy of what is gone on from, since the training may end where that is."""
     if (work / "vocabulary" / "tokenizer_config.json").exists():
         if init and not (work / "init").exists():
             sys.exit(f"{work} has a training that began with random weights; --init wants another --work")
     elif init:
-        marian_weights(init)  # which exits if they cannot be gone on from
         told = told_of(init)
-        if (told["direction"], "trainings" in told) != (direction, True):
+        if told.get("direction") != direction or "trainings" not in told:
             sys.exit(f"{init / 'training.json'} does not tell of trainings of {direction}. Go on from another model")
+        check_tests(told, tests)
+        marian_weights(init)  # which exits if they cannot be gone on from
         shutil.copytree(init, work / "init", dirs_exist_ok=True)
         for name in ("source.spm", "target.spm", "vocab.json", "tokenizer_config.json"):
             (work / "vocabulary").mkdir(exist_ok=True)
@@ -71,7 +73,7 @@ def begin(work: Path, init: Path | None, pairs: list[Pair], direction: str) -> N
 def told_of(model: Path) -> dict[str, str]:
     """What a finished translator's training.json says."""
     path = model / "training.json"
-    return json.loads(path.read_text()) if path.exists() else {"direction": ""}
+    return json.loads(path.read_text()) if path.exists() else {}
 
 
 def main() -> None:
@@ -93,9 +95,10 @@ def main() -> None:
     options = parser.parse_args()
     shape = size(options.direction)
     destination = options.out or SHIPPED / f"nmt-{options.direction}"
-    pairs, phrases, _, _ = translation_pairs(options.pairs, options.direction)
+    pairs, phrases, test, _ = translation_pairs(options.pairs, options.direction)
+    asked = {source for source, _ in test}
     options.work.mkdir(parents=True, exist_ok=True)
-    begin(options.work, options.init, pairs + phrases, options.direction)
+    begin(options.work, options.init, pairs + phrases, asked, options.direction)
     if options.stage in ("all", "train"):
         train(options.work, shape, pairs + phrases, options)
     if options.stage in ("all", "export"):
@@ -108,6 +111,7 @@ def main() -> None:
         facts = {
             "direction": options.direction,
             "trainings": trainings,
+            "tests": digest(asked),
             "trained_on": f"{len(pairs):,} {ATTRIBUTION}, with Chinese in simplified script (OpenCC), and pairs of "
             "`models/recipes/phrasebook.py` (travel, times, prices, meetings, every number from 2 to 999). A fifth of the "
             f"sources in lower case without marks. {trainings}: `models/recipes/nmt.py`.",
