@@ -360,6 +360,8 @@ def test_a_training_goes_on_from_a_finished_model_and_tells_what_that_went_throu
         begin(work, Run(replace(SHAPE, d_model=320), model, parts))
     assert not work.exists()
     begin(work, Run(SHAPE, model, parts))
+    with pytest.raises(SystemExit, match="keeps of its own: name another model"):
+        begin(work, Run(SHAPE, work / "init", parts))
     (model / "model.bin").write_bytes(b"other weights")  # stopped before it saved anything, and begun anew
     trained(work, ["One."], Run(SHAPE, model, parts))
     (model / "model.bin").write_bytes(b"what this training ends with")  # its place is where models ship from

@@ -116,6 +116,8 @@ def begin(work: Path, new: Run) -> Run:
             run.parts = [part for part in run.parts if part[0] < run.steps] + [(run.steps, *new.parts[0][1:])]
         return run
     if new.init:
+        if new.init.resolve() == (work / "init").resolve():
+            sys.exit(f"--init {new.init} is what the training in {work} keeps of its own: name another model or --work")
         before = shape_of(new.init)
         same, may_grow = ("d_model", "decoder_layers"), ("encoder_layers", "ffn")
         if any(getattr(before, key) != getattr(new.shape, key) for key in same) or any(

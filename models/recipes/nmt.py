@@ -57,6 +57,8 @@ def begin(work: Path, init: Path | None, pairs: list[Pair], tests: set[str], dir
         if init and not (work / "init").exists():
             sys.exit(f"{work} has a training that began with random weights; --init wants another --work")
     elif init:
+        if init.resolve() == (work / "init").resolve():
+            sys.exit(f"--init {init} is what the training in {work} keeps of its own: name another model or --work")
         told = told_of(init)
         if told.get("direction") != direction or "trainings" not in told:
             sys.exit(f"{init / 'training.json'} does not tell of trainings of {direction}. Go on from another model")
