@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import io
 import json
 import os
@@ -9,8 +10,11 @@ import re
 import signal
 import subprocess
 import sys
+import termios
+from array import array
 from pathlib import Path
 
+import numpy as np
 import pytest
 import srt
 import webvtt
@@ -334,15 +338,17 @@ def test_an_interrupt_drains_what_was_said(tmp_path: Path) -> None:
     records = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text("utf-8").splitlines()]
     assert records[-1]["type"] == "end"
     assert "Traceback" not in error.decode()
-    transcripts = [r["segment_id"] for r in records if r["type"] == "transcript"]
+    transcripts = [r["segment_id"] for r in records if r["type"] == "transcript" and "rejected" not in r]
     finished = [r["segment_id"] for r in records if r["type"] == "delta" and r["final"]]
     assert transcripts == finished
     assert len(finished) < len(spoken_texts()["phrases"])
 
 
-def test_an_interrupt_before_the_end_of_standard_input_drains_too(tmp_path: Path) -> None:
+def listening(tmp_path: Path, audio: bytes) -> subprocess.Popen[bytes]:
+    """A live run of standard input that has read ``audio``, waits for more, and has shown its first sentence."""
+    outputs = ("--srt", tmp_path / "out.srt", "--jsonl", tmp_path / "out.jsonl")
     process = subprocess.Popen(
-        command("live", "-", "--config", "demo", "--srt", tmp_path / "out.srt"),
+        command("live", "-", "--config", "demo", *outputs),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -350,18 +356,30 @@ def test_an_interrupt_before_the_end_of_standard_input_drains_too(tmp_path: Path
     )
     assert process.stdin is not None
     assert process.stdout is not None
-    process.stdin.write(read_wav(PHRASES)[: 16_000 * 9].tobytes())
+    assert process.stderr is not None
+    process.stdin.write(audio)
     process.stdin.flush()
-    process.stdout.readline()
+    assert process.stdout.readline(), process.stderr.read()
+    unread = array("i", [1])
+    while unread[0]:
+        fcntl.ioctl(process.stdin, termios.FIONREAD, unread)
+    return process
+
+
+def test_an_interrupt_drains_the_sentence_that_standard_input_is_in(tmp_path: Path) -> None:
+    process = listening(tmp_path, read_wav(PHRASES)[: int(16_000 * 7.2)].tobytes())  # in the pause that would end it
     process.send_signal(signal.SIGINT)
     process.wait(timeout=60)
     assert process.returncode == 0
-    assert len(list(srt.parse((tmp_path / "out.srt").read_text("utf-8")))) >= 1
+    records = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text("utf-8").splitlines()]
+    assert [r["text"] for r in records if r["type"] == "transcript"] == spoken_texts()["phrases"][:2]
+    assert len(list(srt.parse((tmp_path / "out.srt").read_text("utf-8")))) == 2
+    assert records[-1]["type"] == "end"
 
 
 def test_a_second_interrupt_stops_at_once(tmp_path: Path) -> None:
-    """Two signals while the first sentence is under way; what is drained after one would take the second with it."""
-    process, _ = started(tmp_path)
+    """Two signals while a minute is being recognised; what is drained after one would take the second with it."""
+    process = listening(tmp_path, np.tile(read_wav(PHRASES), 4).tobytes())
     process.send_signal(signal.SIGINT)
     process.send_signal(signal.SIGTERM)  # another signal: two of one kind may be delivered as one
     _, error = process.communicate(timeout=60)

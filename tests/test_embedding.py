@@ -128,7 +128,7 @@ def test_a_client_that_does_not_read_holds_up_no_other(
         config = dataclasses.replace(demo_config, queues=tight)
         async with SpeechTranslator(config, demo_models) as stuck, asyncio.TaskGroup() as group:
             feeding = group.create_task(stuck.feed(np.tile(samples, 2)))
-            while not all(queue.full() for queue in queues):
+            while not all(queue.full() for queue in queues) and not feeding.done():
                 await asyncio.sleep(0)
             assert await translated(demo_config, demo_models, samples) == expected
             assert not feeding.done()
@@ -163,22 +163,28 @@ def test_a_task_group_whose_other_task_fails_ends_the_translation_and_leaves_not
 def test_a_timeout_on_feeding_or_ending_ends_that_alone(demo_config: PipelineConfig, demo_models: Models) -> None:
     tight = dataclasses.replace(demo_config.queues, audio_chunks=1, segments=1, transcripts=1, events=1)
     config = dataclasses.replace(demo_config, queues=tight)
-    held = threading.Event()
+    called, held = threading.Event(), threading.Event()
 
     class Held:
         def transcribe(self, segment: SpeechSegment) -> Transcript:
+            called.set()
             held.wait()
             return demo_models.recognizer.transcribe(segment)
 
     async def work() -> list[PipelineEvent]:
         async with SpeechTranslator(config, Models(Held(), demo_models.translation)) as translator:  # type: ignore[arg-type]
-            with pytest.raises(TimeoutError):
-                async with asyncio.timeout(0.2):
-                    await translator.feed(np.tile(read_wav(PHRASES), 3))
-            with pytest.raises(TimeoutError):
-                async with asyncio.timeout(0.2):
-                    await translator.end()
-            held.set()
+            try:
+                feeding = asyncio.create_task(translator.feed(np.tile(read_wav(PHRASES), 3)))
+                while not called.is_set():
+                    await asyncio.sleep(0)
+                with pytest.raises(TimeoutError):
+                    async with asyncio.timeout(0.2):
+                        await feeding
+                with pytest.raises(TimeoutError):
+                    async with asyncio.timeout(0.2):
+                        await translator.end()
+            finally:
+                held.set()
             ending = asyncio.create_task(translator.end())
             events = [event async for event in translator.events()]
             await ending

@@ -81,8 +81,9 @@ def test_what_happens_to_a_live_source_reaches_the_reader_and_the_counters(
         async with SpeechTranslator(dataclasses.replace(demo_config, queues=queues), demo_models) as translator:
             reading = translator.run(Device())
             events.append(await anext(reading))
-            while translator.stats.lost_s < 2.5:
-                await asyncio.sleep(0)
+            async with asyncio.timeout(120):
+                while translator.stats.lost_s < 2.5:
+                    await asyncio.sleep(0)
             events.extend([event async for event in reading])
         return translator
 

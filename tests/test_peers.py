@@ -111,8 +111,13 @@ def test_text_that_was_shown_never_changes(demo_config: PipelineConfig, demo_mod
     deltas = [event for event in events if isinstance(event, Delta)]
     assert deltas
     assert all(delta.withdrawn == 0 for delta in deltas)
-    # A segment's text grows only while it is the newest one.
-    assert [delta.segment_id for delta in deltas] == sorted(delta.segment_id for delta in deltas)
+    # A sentence grows only while it is the newest one, and not after its end.
+    order = [(delta.segment_id, delta.sentence) for delta in deltas]
+    assert order == sorted(order)
+    assert all(
+        delta.end_of_sentence == (here != after)
+        for delta, here, after in zip(deltas, order, [*order[1:], None], strict=True)
+    )
 
 
 def test_what_was_said_before_does_not_leak_into_what_is_heard(demo_models: Models) -> None:

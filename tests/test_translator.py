@@ -15,6 +15,7 @@ import pytest
 
 from pipeline import Delta, EndOfInput, Models, PipelineConfig, PipelineEvent, SpeechTranslator, StageError, Transcript
 from pipeline.audio.recording import Recording
+from pipeline.audio.source import as_samples
 from pipeline.config import VadConfig
 from pipeline.errors import AudioError, PipelineError
 from pipeline.events import Samples, SpeechSegment
@@ -297,6 +298,7 @@ def test_views_of_samples_are_taken_as_what_they_hold(demo_config: PipelineConfi
         memoryview(np.repeat(samples, 2))[::2],
         bytearray(samples),
     ]
+    assert all(np.array_equal(as_samples(view), samples) for view in views)
 
     async def work() -> float:
         async with SpeechTranslator(demo_config, demo_models) as translator:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import pickle
 import random
+import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -103,6 +106,20 @@ class TestPyTorch:
         monkeypatch.setattr(source, "can_read_pytorch", lambda: False)
         (write_export(tmp_path, "merged") / "pytorch_model.bin").touch()
         assert read_checkpoint(tmp_path).origin == "ONNX (merged)"
+
+    def test_nothing_but_tensors_is_asked_of_pytorch(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """As the test with real code in a file, below, but where PyTorch is not."""
+
+        def load(path: Path, *, map_location: str, weights_only: bool = False) -> Any:
+            if weights_only:
+                raise pickle.UnpicklingError("Weights only load failed.")
+            return {}
+
+        monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(load=load, Tensor=np.ndarray))
+        for module in (huggingface, source):
+            monkeypatch.setattr(module, "can_read_pytorch", lambda: True)
+        (write_settings(tmp_path) / "pytorch_model.bin").touch()
+        assert "not a readable file of PyTorch tensors (Weights only load failed.)" in refusal(tmp_path)
 
     @pytest.mark.parametrize("damage", DAMAGES)
     def test_file_that_is_damaged_is_refused(self, tmp_path: Path, damage: Callable[[bytes], bytes]) -> None:
