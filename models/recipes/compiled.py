@@ -18,7 +18,7 @@ def marian_weights(folder: Path) -> Arrays:
     """float32 weights by the names of ``MarianMTModel``, of ``folder`` in the streaming layout; a shared embedding.
 
     8-bit weights are those numbers times their scales: near what was trained, not the same. Exits if there is no such
-    model, or if it was compiled with output rows or heads of its own.
+    model, or if it is of a kind that no recipe here trains.
     """
     config = json.loads(_file(folder, "config.json").read_text())
     heads, width = config["decoder_attention_heads"], config["d_model"]

@@ -101,7 +101,7 @@ def translator(directory: Path, pairs: Path) -> None:
             "phrasebook's test sentences are unseen combinations of seen phrases.\n\n"
             + table(("test set", "sentences", "BLEU", "chrF"), rows)
             + f"\n\nOf a jacket's prices from 2 to 999 dollars {exact[0]} are translated exactly, of other sentences with these "
-            f"numbers, none of them in the last training, {exact[1]}."
+            f"numbers {exact[1]}; the last training had none of either."
             f"\n\nsacrebleu signatures: `{signatures['bleu_signature']}`; `{signatures['chrf_signature']}`\n\n"
             f"On one core it loads in {load_s:.2f} s and takes {per_sentence_ms:.0f} ms a sentence (processor time).",
             "Limits": "Outside the phrasebook it is often wrong: rare words are invented, long sentences lose their thread. "

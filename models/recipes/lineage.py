@@ -98,6 +98,12 @@ def digest(tests: set[str]) -> str:
     return hashlib.sha256("\n".join(sorted(tests)).encode()).hexdigest()
 
 
+def refuse_own_copy(work: Path, init: Path) -> None:
+    """Exit if ``init`` is the copy that ``work`` keeps of what it began with: it would be made of itself."""
+    if init.resolve() == (work / "init").resolve():
+        sys.exit(f"--init {init} is what the training in {work} keeps of its own: name another model or --work")
+
+
 def begin(work: Path, new: Run) -> Run:
     """``new`` is what a training in ``work`` is to be; what it is, if it goes on from a checkpoint there.
 
@@ -116,8 +122,7 @@ def begin(work: Path, new: Run) -> Run:
             run.parts = [part for part in run.parts if part[0] < run.steps] + [(run.steps, *new.parts[0][1:])]
         return run
     if new.init:
-        if new.init.resolve() == (work / "init").resolve():
-            sys.exit(f"--init {new.init} is what the training in {work} keeps of its own: name another model or --work")
+        refuse_own_copy(work, new.init)
         before = shape_of(new.init)
         same, may_grow = ("d_model", "decoder_layers"), ("encoder_layers", "ffn")
         if any(getattr(before, key) != getattr(new.shape, key) for key in same) or any(

@@ -170,6 +170,14 @@ def batches(encoded: list[Encoded], pad: int, seed: int, budget: int) -> Iterato
                 )
 
 
+def start_from(model: MarianMTModel, folder: Path) -> None:
+    """Take over the weights of a finished translator, whose layers must be the same."""
+    weights = {name: torch.tensor(weight) for name, weight in marian_weights(folder).items()}
+    if other := {name for name, p in model.named_parameters() if p.requires_grad} ^ weights.keys():
+        sys.exit(f"--init has other layers than this recipe's translator: {', '.join(sorted(other)[:3])}")
+    model.load_state_dict(weights, strict=False)
+
+
 def _train_worker(rank: int, work: Path, size: Size, pairs: list[Pair], options: argparse.Namespace) -> None:
     torch.set_num_threads(1)
     if options.workers > 1:
@@ -182,20 +190,16 @@ def _train_worker(rank: int, work: Path, size: Size, pairs: list[Pair], options:
     device = torch.device(options.device)
     model = make_model(vocabulary, size, options.dropout).train().to(device)
     model.set_attn_implementation("eager")  # the one that shows its weights
+    step, checkpoint = 0, work / "checkpoint.pt"
+    if (work / "init").exists() and not checkpoint.exists():
+        start_from(model, work / "init")
     optimiser = torch.optim.AdamW(model.parameters(), lr=1e-3, betas=(0.9, 0.98), weight_decay=0.01)
     average = {name: tensor.clone() for name, tensor in model.state_dict().items()}
-    step, checkpoint = 0, work / "checkpoint.pt"
     if checkpoint.exists():
         saved = torch.load(checkpoint, weights_only=True, map_location=device)
         model.load_state_dict(saved["model"])
         optimiser.load_state_dict(saved["optimiser"])
         average, step = saved["average"], saved["step"]
-    elif (work / "init").exists():
-        weights = {name: torch.tensor(weight) for name, weight in marian_weights(work / "init").items()}
-        if lacking := {name for name, p in model.named_parameters() if p.requires_grad} ^ weights.keys():
-            raise SystemExit(f"--init has other layers than this recipe's translator: {', '.join(sorted(lacking)[:3])}")
-        model.load_state_dict(weights, strict=False)
-        average = {name: tensor.clone() for name, tensor in model.state_dict().items()}
     torch.manual_seed(options.seed + 100 * rank + step)
     pad = tokenizer.pad_token_id
     encoded = encode(pairs, tokenizer)

@@ -24,7 +24,7 @@ import torch
 from card import SHIPPED
 from compiled import marian_weights
 from corpora import translation_pairs
-from lineage import check_tests, digest
+from lineage import check_tests, digest, refuse_own_copy
 from marian import Size, averaged, make_vocabulary, save, train
 from tatoeba import ATTRIBUTION, Pair
 
@@ -57,16 +57,15 @@ def begin(work: Path, init: Path | None, pairs: list[Pair], tests: set[str], dir
         if init and not (work / "init").exists():
             sys.exit(f"{work} has a training that began with random weights; --init wants another --work")
     elif init:
-        if init.resolve() == (work / "init").resolve():
-            sys.exit(f"--init {init} is what the training in {work} keeps of its own: name another model or --work")
+        refuse_own_copy(work, init)
         told = told_of(init)
         if told.get("direction") != direction or "trainings" not in told:
             sys.exit(f"{init / 'training.json'} does not tell of trainings of {direction}. Go on from another model")
         check_tests(told, tests)
         marian_weights(init)  # which exits if they cannot be gone on from
         shutil.copytree(init, work / "init", dirs_exist_ok=True)
+        (work / "vocabulary").mkdir(exist_ok=True)
         for name in ("source.spm", "target.spm", "vocab.json", "tokenizer_config.json"):
-            (work / "vocabulary").mkdir(exist_ok=True)
             shutil.copy(init / name, work / "vocabulary" / name)
     else:
         make_vocabulary(work / "vocabulary", pairs, size(direction), tuple(direction.split("-")))
