@@ -25,9 +25,11 @@ from compiled import marian_weights
 from corpora import LONGEST, crossed, held_out_phrases, reworded, translators_phrases, unseen_numbers
 from ct2 import whisper_weights
 from ctranslate2.specs import WhisperSpec
+from growth import widened
 from heldout import SENTENCES
 from lineage import Run, Shape, begin, begun_with, digest, keep, run_of, tell
 from measure import edits, word_error_rate
+from numpy.lib.stride_tricks import sliding_window_view
 from onnx.numpy_helper import to_array
 from phrasebook import corpus, draws, number, prices
 from speech import Clip, load_speech, make_speech, utterance
@@ -266,8 +268,8 @@ def test_a_training_does_not_go_on_from_what_is_unlike_it(tmp_path: Path, monkey
         begin(work, Run(replace(SHAPE, encoder_layers=6), None, parts))
     with pytest.raises(SystemExit, match=r"begun with random weights; .* begun with .*other"):
         begin(work, Run(SHAPE, tmp_path / "other", parts))
-    for unlike in ({"d_model": 320}, {"decoder_layers": 3}, {"encoder_layers": 2}, {"ffn": 320}):
-        with pytest.raises(SystemExit, match="only if no more than encoder layers and feed-forward units are added"):
+    for unlike in ({"d_model": 240}, {"decoder_layers": 3}, {"encoder_layers": 2}, {"ffn": 320}):
+        with pytest.raises(SystemExit, match="only by encoder layers and feed-forward units that are added"):
             begin(tmp_path / "new", Run(replace(SHAPE, **unlike), work, parts))
     (work / "run.json").unlink()
     with pytest.raises(SystemExit, match="it lacks run.json"):
@@ -325,6 +327,44 @@ def test_the_weights_of_a_finished_recogniser_are_read_back(quantization: str | 
     assert not [name for name in found if name.endswith("k_proj.bias")]
 
 
+def reference_logits(weights: dict[str, np.ndarray], features: np.ndarray, heads: int) -> np.ndarray:
+    """What a network of one encoder layer makes of ``features`` [80, T], read out as Whisper's decoder reads out."""
+
+    def linear(name: str, x: np.ndarray) -> np.ndarray:
+        return x @ weights[f"model.{name}.weight"].T + weights.get(f"model.{name}.bias", 0)
+
+    def norm(name: str, x: np.ndarray) -> np.ndarray:
+        x = (x - x.mean(-1, keepdims=True)) / x.std(-1, keepdims=True)
+        return x * weights[f"model.{name}.weight"] + weights[f"model.{name}.bias"]
+
+    layer = "encoder.layers.0"
+    for conv in ("conv1", "conv2"):
+        kernel, bias = (weights[f"model.encoder.{conv}.{kind}"] for kind in ("weight", "bias"))
+        features = np.tanh(np.einsum("oik,itk->ot", kernel, sliding_window_view(features, 3, axis=1)) + bias[:, None])
+    x = features.T + weights["model.encoder.embed_positions.weight"][: features.shape[1]]
+    normed = norm(f"{layer}.self_attn_layer_norm", x)
+    q, k, v = (linear(f"{layer}.self_attn.{p}_proj", normed).reshape(len(x), heads, -1).swapaxes(0, 1) for p in "qkv")
+    scores = np.exp(q @ k.swapaxes(1, 2) / np.sqrt(q.shape[2]))
+    mixed = (scores / scores.sum(-1, keepdims=True) @ v).swapaxes(0, 1).reshape(len(x), -1)
+    x = x + linear(f"{layer}.self_attn.out_proj", mixed)
+    x = x + linear(f"{layer}.fc2", np.tanh(linear(f"{layer}.fc1", norm(f"{layer}.final_layer_norm", x))))
+    return norm("decoder.layer_norm", x) @ weights["model.decoder.embed_tokens.weight"].T
+
+
+@pytest.mark.parametrize("times", [2, 3])
+def test_a_wider_recogniser_begins_with_the_function_of_the_narrow_one(times: int) -> None:
+    shipped, rng = whisper_weights(DEMO / "asr-en"), np.random.default_rng(1)
+    features = rng.normal(0, 0.3, (80, 24))
+    wide = widened(shipped, times, heads=4)
+    wanted = reference_logits(shipped, features, 4)
+    np.testing.assert_allclose(reference_logits(wide, features, 4), wanted, atol=1e-3 * wanted.std())
+    for name, had in shipped.items():
+        assert wide[name].dtype == np.float32
+        if name.endswith("fc1.weight"):  # channels that are the same at first must not learn the same for ever
+            one, other = wide[name][:, : had.shape[1]], wide[name][:, had.shape[1] : 2 * had.shape[1]]
+            assert np.abs(one - other).mean() > 0.3 * had.std()
+
+
 @pytest.mark.parametrize("direction", ["en-zh", "zh-en"])
 def test_the_weights_of_a_finished_translator_are_read_back(direction: str) -> None:
     folder = DEMO / f"nmt-{direction}"
@@ -356,8 +396,8 @@ def test_a_training_goes_on_from_a_finished_model_and_tells_what_that_went_throu
     facts = {"shape": asdict(SHAPE), "trainings": "9 steps", "heard_before": ["A test.", "Left."], "spoken_before": 2}
     (model / "training.json").write_text(json.dumps(facts | {"tests": digest(tests)}))
     (model / "tokenizer.json").touch()
-    with pytest.raises(SystemExit, match="only if no more than encoder layers and feed-forward units are added"):
-        begin(work, Run(replace(SHAPE, d_model=320), model, parts))
+    with pytest.raises(SystemExit, match="only by encoder layers and feed-forward units that are added"):
+        begin(work, Run(replace(SHAPE, d_model=3 * SHAPE.d_model // 2), model, parts))
     assert not work.exists()
     begin(work, Run(SHAPE, model, parts))
     with pytest.raises(SystemExit, match="keeps of its own: name another model"):

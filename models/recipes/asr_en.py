@@ -44,6 +44,7 @@ from card import SHIPPED
 from corpora import WORDS_FROM, spoken_pairs, varied
 from ct2 import whisper_weights
 from features import coloured, log_mel, warped
+from growth import wide_inputs, widened
 from heldout import SENTENCES
 from lineage import Run, Shape, begin, begun_with, digest, finished, keep, run_of, shape_of, tell
 from speech import Clip, load_speech, make_speech, utterance
@@ -101,7 +102,7 @@ class Batches:
         centre = int(self.pace.integers(len(self.order)))
         low = min(max(0, centre - 100), max(0, len(self.order) - 200))
         near = self.order[low : low + 200]
-        joined = self.pace.choice((1, 2, 3, 4), p=(0.8, 0.12, 0.05, 0.03))
+        joined = self.pace.choice((1, 2, 3, 4), p=(0.92, 0.05, 0.02, 0.01))  # a long one costs what many short ones do
         rows = []
         weights = self.weights[near]
         for index in rng.choice(near, self.size, replace=len(near) < self.size, p=weights / weights.sum()):
@@ -189,15 +190,23 @@ def start_from(model: torch.nn.Module, head: torch.nn.Module, folder: Path) -> N
     """Take over the weights of another run, or of a finished model, which has no ``head``.
 
     What the other network lacks adds nothing yet: encoder layers begin as copies of its last two, a wider
-    feed-forward layer's further units as random as its weights are. In all else the two are alike.
+    feed-forward layer's further units as random as its weights are, and a multiple of its channels repeats them.
+    In all else the two are alike.
     """
-    if finished(folder):
-        weights = {name: torch.from_numpy(w) for name, w in whisper_weights(folder).items()}
-    else:
+    arrays, spelling = whisper_weights(folder) if finished(folder) else {}, {}
+    if not arrays:
         saved = torch.load(folder / "checkpoint.pt", weights_only=True, map_location="cpu")
-        weights = {name: w for name, w in saved["average"].items() if name != "proj_out.weight"}
-        head.load_state_dict(saved["head"])
-    mine = model.state_dict()
+        arrays = {name: w.numpy() for name, w in saved["average"].items() if name != "proj_out.weight"}
+        spelling = saved["head"]
+    mine, norm = model.state_dict(), "model.encoder.layer_norm.weight"
+    if (times := len(mine[norm]) // len(arrays[norm])) > 1:
+        arrays = widened(arrays, times, HEADS)
+        if spelling:
+            wide = wide_inputs(spelling["weight"].numpy(), times, np.random.default_rng(2))
+            spelling["weight"] = torch.from_numpy(wide)
+    if spelling:
+        head.load_state_dict(spelling)
+    weights = {name: torch.from_numpy(w) for name, w in arrays.items()}
     for name, had in weights.items():
         if had.shape != mine[name].shape:
             torch.nn.init.normal_(mine[name], std=0.0 if name.endswith("fc2.weight") else had.std().item())

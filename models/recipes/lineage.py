@@ -27,6 +27,16 @@ class Shape:
         return f"{self.encoder_layers} + {self.decoder_layers} layers, d_model {self.d_model}, feed-forward {self.ffn}"
 
 
+def grows(before: Shape, after: Shape) -> bool:
+    """Whether weights of ``before`` can begin a training of ``after``."""
+    return (
+        after.d_model % before.d_model == 0
+        and after.encoder_layers >= before.encoder_layers
+        and after.decoder_layers == before.decoder_layers
+        and after.ffn >= before.ffn
+    )
+
+
 @dataclass
 class Run:
     """One training. ``parts`` are its first step, utterances a step and highest learning rate, anew when they change."""
@@ -124,13 +134,10 @@ def begin(work: Path, new: Run) -> Run:
     if new.init:
         refuse_own_copy(work, new.init)
         before = shape_of(new.init)
-        same, may_grow = ("d_model", "decoder_layers"), ("encoder_layers", "ffn")
-        if any(getattr(before, key) != getattr(new.shape, key) for key in same) or any(
-            getattr(before, key) > getattr(new.shape, key) for key in may_grow
-        ):
+        if not grows(before, new.shape):
             sys.exit(
-                f"--init {new.init} has {before}; that becomes {new.shape} only if no more than encoder layers and "
-                "feed-forward units are added"
+                f"--init {new.init} has {before}; that becomes {new.shape} only by encoder layers and feed-forward units "
+                "that are added, and a d_model that is a multiple"
             )
     shutil.rmtree(work / "init", ignore_errors=True)
     if new.init and finished(new.init):
