@@ -328,7 +328,7 @@ def test_the_weights_of_a_finished_recogniser_are_read_back(quantization: str | 
 
 
 def reference_logits(weights: dict[str, np.ndarray], features: np.ndarray, heads: int) -> np.ndarray:
-    """What a network of one encoder layer makes of ``features`` [80, T], read out as Whisper's decoder reads out."""
+    """What one encoder layer makes of ``features`` [80, T], read out by a head and as Whisper's decoder reads out."""
 
     def linear(name: str, x: np.ndarray) -> np.ndarray:
         return x @ weights[f"model.{name}.weight"].T + weights.get(f"model.{name}.bias", 0)
@@ -348,13 +348,15 @@ def reference_logits(weights: dict[str, np.ndarray], features: np.ndarray, heads
     mixed = (scores / scores.sum(-1, keepdims=True) @ v).swapaxes(0, 1).reshape(len(x), -1)
     x = x + linear(f"{layer}.self_attn.out_proj", mixed)
     x = x + linear(f"{layer}.fc2", np.tanh(linear(f"{layer}.fc1", norm(f"{layer}.final_layer_norm", x))))
-    return norm("decoder.layer_norm", x) @ weights["model.decoder.embed_tokens.weight"].T
+    logits = norm("decoder.layer_norm", x) @ weights["model.decoder.embed_tokens.weight"].T
+    return np.concatenate([logits, x @ weights["head.weight"].T + weights["head.bias"]], axis=1)
 
 
 @pytest.mark.parametrize("times", [2, 3])
 def test_a_wider_recogniser_begins_with_the_function_of_the_narrow_one(times: int) -> None:
     shipped, rng = whisper_weights(DEMO / "asr-en"), np.random.default_rng(1)
     features = rng.normal(0, 0.3, (80, 24))
+    shipped |= {"head.weight": np.float32(rng.normal(0, 0.1, (29, 160))), "head.bias": np.float32(rng.normal(size=29))}
     wide = widened(shipped, times, heads=4)
     wanted = reference_logits(shipped, features, 4)
     np.testing.assert_allclose(reference_logits(wide, features, 4), wanted, atol=1e-3 * wanted.std())

@@ -44,7 +44,7 @@ from card import SHIPPED
 from corpora import WORDS_FROM, spoken_pairs, varied
 from ct2 import whisper_weights
 from features import coloured, log_mel, warped
-from growth import wide_inputs, widened
+from growth import widened
 from heldout import SENTENCES
 from lineage import Run, Shape, begin, begun_with, digest, finished, keep, run_of, shape_of, tell
 from speech import Clip, load_speech, make_speech, utterance
@@ -102,7 +102,7 @@ class Batches:
         centre = int(self.pace.integers(len(self.order)))
         low = min(max(0, centre - 100), max(0, len(self.order) - 200))
         near = self.order[low : low + 200]
-        joined = self.pace.choice((1, 2, 3, 4), p=(0.92, 0.05, 0.02, 0.01))  # a long one costs what many short ones do
+        joined = self.pace.choice((1, 2, 3, 4), p=(0.8, 0.12, 0.05, 0.03))
         rows = []
         weights = self.weights[near]
         for index in rng.choice(near, self.size, replace=len(near) < self.size, p=weights / weights.sum()):
@@ -193,20 +193,17 @@ def start_from(model: torch.nn.Module, head: torch.nn.Module, folder: Path) -> N
     feed-forward layer's further units as random as its weights are, and a multiple of its channels repeats them.
     In all else the two are alike.
     """
-    arrays, spelling = whisper_weights(folder) if finished(folder) else {}, {}
-    if not arrays:
+    if finished(folder):
+        arrays = whisper_weights(folder)
+    else:
         saved = torch.load(folder / "checkpoint.pt", weights_only=True, map_location="cpu")
         arrays = {name: w.numpy() for name, w in saved["average"].items() if name != "proj_out.weight"}
-        spelling = saved["head"]
+        arrays |= {f"head.{kind}": w.numpy() for kind, w in saved["head"].items()}
     mine, norm = model.state_dict(), "model.encoder.layer_norm.weight"
-    if (times := len(mine[norm]) // len(arrays[norm])) > 1:
-        arrays = widened(arrays, times, HEADS)
-        if spelling:
-            wide = wide_inputs(spelling["weight"].numpy(), times, np.random.default_rng(2))
-            spelling["weight"] = torch.from_numpy(wide)
-    if spelling:
-        head.load_state_dict(spelling)
-    weights = {name: torch.from_numpy(w) for name, w in arrays.items()}
+    wide = widened(arrays, len(mine[norm]) // len(arrays[norm]), HEADS)
+    weights = {name: torch.from_numpy(w) for name, w in wide.items()}
+    if not finished(folder):
+        head.load_state_dict({kind: weights.pop(f"head.{kind}") for kind in ("weight", "bias")})
     for name, had in weights.items():
         if had.shape != mine[name].shape:
             torch.nn.init.normal_(mine[name], std=0.0 if name.endswith("fc2.weight") else had.std().item())
@@ -447,19 +444,21 @@ def main() -> None:
         parser.error("--device cuda: this PyTorch finds no such device")
     work = options.work
     work.mkdir(parents=True, exist_ok=True)
-    if options.stage != "export":  # before hours are spent
+    if options.stage == "export":
+        run = run_of(work)
+    else:
         shape = Shape(options.d_model, options.encoder_layers, options.decoder_layers, options.ffn)
         init = options.init and options.init.resolve()
-        options.run = begin(work, Run(shape, init, [(0, options.batch * options.workers, options.peak)]))
-        options.init = begun_with(work, options.run)
+        run = options.run = begin(work, Run(shape, init, [(0, options.batch * options.workers, options.peak)]))
+        options.init = begun_with(work, run)
+    if options.share < 1 and (not finished(work / "init") or shape_of(work / "init") != run.shape):
+        sys.exit(f"--share {options.share:g}: {work} did not begin with a finished model of its shape")
     if options.stage in ("all", "speech"):
         speak_all(work / "speech", options.pairs, options.phrases, options.seed, options.workers)
     if options.stage in ("all", "train"):
         train(work, options)
     if options.stage in ("all", "export"):
         run = run_of(work)
-        if options.share < 1 and (not finished(work / "init") or shape_of(work / "init") != run.shape):
-            sys.exit(f"--share {options.share:g}: {work} did not begin with a finished model of its shape")
         keep(work, replace(run, share=options.share))
         facts = facts_of(work)
         convert(work, options.out, run.shape, shipped_weights(work))
