@@ -41,6 +41,9 @@ class AsrConfig:
     # Commit of the hub repository; None takes the newest.
     revision: str | None = None
     beam_size: int = 1
+    # A hypothesis counts by its log-probability over its number of tokens to this power: 1 prefers long ones to what is
+    # likeliest, which 0 takes. Matters where beam_size is above 1.
+    length_penalty: float = 1.0
     compute_type: str = "int8"
     threads: int = 0  # 0: as many as the machine has cores
     # Of what is no live source, speech recognised in one call; 0 joins nothing. Whisper computes on a window of 30 s
@@ -118,6 +121,7 @@ _RANGES: dict[tuple[str, str], tuple[float, float]] = {
     ("vad", "max_segment_ms"): (1_000, 30_000),
     ("vad", "cut_search_ms"): (0, 30_000),
     ("asr", "beam_size"): (1, 20),
+    ("asr", "length_penalty"): (0, 10),
     ("asr", "join_ms"): (0, 30_000),
     ("asr", "threads"): (0, 256),
     ("asr", "no_speech_threshold"): (0, 1),

@@ -43,7 +43,7 @@ from asr_model import HEADS, STEP_S, convert, decode, encode, make_model, make_t
 from card import SHIPPED
 from corpora import WORDS_FROM, spoken_pairs, varied
 from ct2 import whisper_weights
-from features import coloured, log_mel, warped
+from features import bent, blurred, coloured, log_mel, paced, rippled, warped
 from growth import widened
 from heldout import SENTENCES
 from lineage import Run, Shape, begin, begun_with, digest, finished, keep, run_of, shape_of, tell
@@ -72,7 +72,10 @@ def speak_all(folder: Path, pairs: Path, phrases: int, seed: int, workers: int) 
     make_speech(folder, sets | {"train-natural": (natural, natural_voice)}, seed, workers)
 
 
+# Features [80, frames], decoder input, labels, CTC targets: of one segment, and of several.
+Row = tuple[torch.Tensor, list[int], list[int], list[int]]
 Batch = tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor, list[list[int]]]
+SORTED = 4  # batches that are drawn together, so that segments of like length come into one
 
 
 # --- batches --------------------------------------------------------------------------------------------------------
@@ -87,6 +90,7 @@ class Batches:
     def __init__(self, clips: list[Clip], tokenizer: Tokenizer, pace: int, seed: int, size: int) -> None:
         self.clips, self.tokenizer, self.size = clips, tokenizer, size
         self.pace, self.random = np.random.default_rng(pace), np.random.default_rng(seed)
+        self.drawn: list[list[Row]] = []
         self.order = np.argsort([len(clip.samples) for clip in clips])
         engines = [clip.voice.partition(":")[0] for clip in clips]
         recorded = Counter(engines)
@@ -98,17 +102,10 @@ class Batches:
 
     def next(self) -> Batch:
         """features [B, 80, T], frames [B], decoder input [B, L], labels [B, L] (-100 ignored), CTC targets."""
-        rng = self.random
-        centre = int(self.pace.integers(len(self.order)))
-        low = min(max(0, centre - 100), max(0, len(self.order) - 200))
-        near = self.order[low : low + 200]
-        joined = self.pace.choice((1, 2, 3, 4), p=(0.8, 0.12, 0.05, 0.03))
-        rows = []
-        weights = self.weights[near]
-        for index in rng.choice(near, self.size, replace=len(near) < self.size, p=weights / weights.sum()):
-            chosen = [int(index), *rng.integers(len(self.clips), size=joined - 1).tolist()]
-            rows.append(self._row([] if rng.random() < 0.04 else [self.clips[i] for i in chosen]))
-        features, inputs, labels, targets = zip(*rows, strict=True)
+        if not self.drawn:
+            rows = sorted(self._rows(SORTED * self.size), key=lambda row: row[0].shape[1])
+            self.drawn = [rows[start : start + self.size] for start in range(0, len(rows), self.size)]
+        features, inputs, labels, targets = zip(*self.drawn.pop(), strict=True)
         frames = torch.tensor([f.shape[1] for f in features])
         width = int(frames.max()) + int(frames.max()) % 2
         batch = torch.stack([F.pad(f, (0, width - f.shape[1])) for f in features])
@@ -117,19 +114,36 @@ class Batches:
         wanted = torch.tensor([row + [-100] * (length - len(row)) for row in labels])
         return batch, frames, tokens, wanted, list(targets)
 
-    def _row(self, clips: list[Clip]) -> tuple[torch.Tensor, list[int], list[int], list[int]]:
+    def _rows(self, count: int) -> list[Row]:
+        rng = self.random
+        centre = int(self.pace.integers(len(self.order)))
+        low = min(max(0, centre - 75 * SORTED), max(0, len(self.order) - 150 * SORTED))
+        near = self.order[low : low + 150 * SORTED]
+        joined = self.pace.choice((1, 2, 3, 4), p=(0.95, 0.03, 0.015, 0.005))  # a long one takes as long as several
+        weights = self.weights[near]
+        rows = []
+        for index in rng.choice(near, count, replace=len(near) < count, p=weights / weights.sum()):
+            chosen = [int(index), *rng.integers(len(self.clips), size=joined - 1).tolist()]
+            rows.append(self._row([] if rng.random() < 0.03 else [self.clips[i] for i in chosen]))
+        return rows
+
+    def _row(self, clips: list[Clip]) -> Row:
         rng = self.random
         said = utterance(rng, clips)
         while len(said.audio) > LONGEST_S * 16_000:
             clips = clips[:-1]
             said = utterance(rng, clips)
-        features = self._revoiced(log_mel(said.audio))
+        timed = bool(clips) and rng.random() < 0.25
+        features = log_mel(said.audio)
+        if clips and not timed and rng.random() < 0.6:  # some 0.14 s at one pace, up to a third faster or slower
+            features = paced(features, np.exp(rng.normal(0, 0.11) + rng.normal(0, 0.25, features.shape[1] // 14 + 2)))
+        features = self._revoiced(features)
         self._mask(features)
         spelled = " ".join(text for *_, text in said.sentences).lower().replace("-", " ")
         target = [CHARACTERS.index(c) + 1 for c in spelled if c in CHARACTERS]
         if not clips:
             return features, [self.start, self.plain], [self.silence, self.end], target
-        if rng.random() < 0.3:
+        if timed:
             ids = []
             for begin, finish, text in said.sentences:
                 ids += [self._time(begin), *self.tokenizer.encode(" " + text).ids, self._time(finish)]
@@ -147,17 +161,28 @@ class Batches:
             features = warped(features, rng.uniform(0.84, 1.19))
         if rng.random() < 0.6:
             features = coloured(features, rng.normal(0, 5, size=6))
+        if rng.random() < 0.5:
+            features = bent(features, rng.normal(0, 1.5, size=6))
+        if rng.random() < 0.35:
+            for _ in range(rng.integers(1, 3)):
+                features = blurred(features, rng.uniform(0.1, 0.3))
+            if rng.random() < 0.5:
+                features = rippled(features, rng.uniform(80, 300), rng.uniform(0.03, 0.12))
+        if rng.random() < 0.5:  # more contrast, or less
+            mean = features.mean()
+            features = mean + (features - mean) * rng.uniform(0.75, 1.2)
         return features
 
     def _mask(self, features: torch.Tensor) -> None:
-        """SpecAugment (Park et al. 2019), lightly: a band of mels and a short stretch of time are blanked."""
-        rng = self.random
-        if rng.random() < 0.4:
-            low, width = int(rng.integers(0, 70)), int(rng.integers(1, 11))
-            features[low : low + width] = features.mean()
-        if rng.random() < 0.4 and features.shape[1] > 80:
-            at, width = int(rng.integers(0, features.shape[1] - 20)), int(rng.integers(1, 16))
-            features[:, at : at + width] = features.mean()
+        """SpecAugment (Park et al. 2019): bands of mels and stretches of time are blanked, which the rest must explain."""
+        rng, frames, mean = self.random, features.shape[1], features.mean()
+        for _ in range(rng.binomial(2, 0.4)):
+            low, width = int(rng.integers(0, 70)), int(rng.integers(1, 15))
+            features[low : low + width] = mean
+        if rng.random() < 0.75:
+            for _ in range(1 + rng.poisson(frames / 200)):
+                at, width = int(rng.integers(0, max(1, frames - 20))), int(rng.integers(1, 32))
+                features[:, at : at + width] = mean
 
 
 class Feed(torch.utils.data.IterableDataset[Batch]):
@@ -317,10 +342,10 @@ def losses(
     device = next(head.parameters()).device
     features, frames, tokens, labels = (part.to(device) for part in batch[:4])
     targets = batch[4]
-    stride = random.choice((25, 50, 100)) if done < 0.85 else random.choice((5, 10, 25))
+    stride = random.choice((50, 100, 200)) if done < 0.9 else random.choice((5, 10, 25))
     with torch.autocast(device.type, torch.bfloat16, enabled=options.bf16):
         memory, bias, real = encode(model, features, stride, options.dropout)
-        logits = decode(model, tokens, memory, bias, options.dropout)
+        logits = decode(model, tokens, memory, bias, real, options.dropout)
         heard = memory[:, :real]
         spelled = head(heard.detach() if alone else heard)
     cross = F.cross_entropy(logits.float().flatten(0, 1), labels.flatten(), label_smoothing=0.05)
@@ -385,7 +410,7 @@ def facts_of(work: Path) -> dict[str, Any]:
         f"synthetic voices: {LICENCES}. Speed, pitch, level, noise, rooms, far microphones and telephone bands "
         f"drawn at random. No human speech. `models/recipes/asr_en.py`: {told.trainings}.",
         "held_out": "No test sentence is in the training, and none of the voices that the table calls unseen. The number of "
-        "hypotheses and the threshold of `configs/demo.toml`, and how much of the last training went into the weights, were "
+        "hypotheses, how their length counts and the threshold of `configs/demo.toml`, and how much of the last training went into the weights, were "
         "chosen on these test sets, with these weights or older ones.",
         "shape": asdict(run_of(work).shape),
         "trainings": told.trainings,

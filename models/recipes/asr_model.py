@@ -51,7 +51,24 @@ def make_tokenizer(path: Path, texts: list[str]) -> Tokenizer:
     tokenizer.train_from_iterator([" " + text for text in texts], trainer)
     tokenizer.add_special_tokens([AddedToken(token, special=True, normalized=False) for token in SPECIALS])
     tokenizer.save(str(path))
-    return tokenizer
+    spare_the_space(path)
+    return Tokenizer.from_file(str(path))
+
+
+def spare_the_space(path: Path) -> None:
+    """Give " -" and " '" pieces of their own in the tokenizer at ``path``.
+
+    faster-whisper never writes the first piece of either: where that is the space's, no word can begin with it, and
+    words that no longer piece begins do. The new ones take the places of two bytes that no text has in UTF-8.
+    """
+    spec = json.loads(path.read_text("utf-8"))
+    pieces, merges = spec["model"]["vocab"], spec["model"]["merges"]
+    for sign, byte in (("-", "\xfe"), ("'", "\xff")):
+        if f"Ġ{sign}" not in pieces:
+            pieces[f"Ġ{sign}"] = pieces.pop(byte)
+            merges.append(["Ġ", sign])
+    spec["model"]["vocab"] = dict(sorted(pieces.items(), key=lambda piece: piece[1]))
+    path.write_text(json.dumps(spec, indent=2, ensure_ascii=False), "utf-8")
 
 
 # --- model ----------------------------------------------------------------------------------------------------------
@@ -82,30 +99,47 @@ def make_model(tokenizer: Tokenizer, shape: Shape) -> WhisperForConditionalGener
     return WhisperForConditionalGeneration(config)
 
 
+def _dropped(x: torch.Tensor, share: float) -> torch.Tensor:
+    return F.dropout(x, share) if share else x  # a share of 0 takes time, too
+
+
 def _heads(x: torch.Tensor, heads: int) -> torch.Tensor:
     return x.view(x.shape[0], x.shape[1], heads, -1).transpose(1, 2)
 
 
-def _attend(block: Any, x: torch.Tensor, memory: torch.Tensor, bias: torch.Tensor | None, causal: bool) -> torch.Tensor:
-    query, key, value = (
-        _heads(projection(source), block.num_heads)
-        for projection, source in ((block.q_proj, x), (block.k_proj, memory), (block.v_proj, memory))
-    )
+def _attend(
+    block: Any, x: torch.Tensor, memory: torch.Tensor, bias: float = 0.0, real: int = 0, causal: bool = False
+) -> torch.Tensor:
+    """``bias`` is added to the logits of the positions of ``memory`` from ``real`` on."""
+    if memory is x:  # one product instead of three
+        weight = torch.cat([block.q_proj.weight, block.k_proj.weight, block.v_proj.weight])
+        offset = torch.cat([block.q_proj.bias, torch.zeros_like(block.q_proj.bias), block.v_proj.bias])
+        parts = F.linear(x, weight, offset).chunk(3, -1)
+    else:
+        parts = block.q_proj(x), block.k_proj(memory), block.v_proj(memory)
+    query, key, value = (_heads(part, block.num_heads) for part in parts)
     scores = (query * query.shape[-1] ** -0.5) @ key.transpose(-1, -2)  # F.scaled_dot_product_attention: slower on CPUs
-    if bias is not None:
-        scores = scores + bias.to(scores.dtype)
+    if bias:
+        scores[..., real:] += bias
     if causal:
         scores = scores.masked_fill(torch.ones(scores.shape[-2:], dtype=torch.bool, device=x.device).triu(1), -math.inf)
-    mixed = scores.softmax(-1).to(value.dtype) @ value
+    with torch.autocast(x.device.type, enabled=False):  # which takes it in float32
+        mixed = scores.softmax(-1) @ value
     return block.out_proj(mixed.transpose(1, 2).flatten(2))
 
 
-def encode(model: Any, features: torch.Tensor, stride: int, dropout: float) -> tuple[torch.Tensor, torch.Tensor, int]:
+def _normed(norm: Any, x: torch.Tensor) -> torch.Tensor:
+    """In bfloat16 where products are: cast once, not by every product that takes it."""
+    normed: torch.Tensor = norm(x)
+    return normed.to(torch.bfloat16) if torch.is_autocast_enabled(x.device.type) else normed
+
+
+def encode(model: Any, features: torch.Tensor, stride: int, dropout: float) -> tuple[torch.Tensor, float, int]:
     """Whisper's encoder over ``features`` [B, 80, T] as if padded with zeros to 30 s, at a fraction of the cost.
 
     Past the speech all convolution outputs are one constant, and neighbouring positions differ little: every
     ``stride``-th padding position stands for its neighbours, its attention logit raised by log(stride). Returns the
-    states [B, T/2 + sampled, d_model], the attention bias and the number of positions that hold features.
+    states [B, T/2 + sampled, d_model], that log and the number of positions that hold features.
     """
     encoder = model.model.encoder
     x = F.gelu(encoder.conv2(F.gelu(encoder.conv1(F.pad(features, (0, 4))))))
@@ -116,28 +150,29 @@ def encode(model: Any, features: torch.Tensor, stride: int, dropout: float) -> t
     sampled = torch.arange(real + offset, POSITIONS, stride, device=x.device)
     x = torch.cat([x[:, :, :real], constant.expand(x.shape[0], -1, len(sampled))], dim=2).transpose(1, 2)
     positions = torch.cat([torch.arange(real, device=x.device), sampled])
-    x = F.dropout(x + encoder.embed_positions.weight[positions], dropout)
-    bias = torch.zeros(len(positions), device=x.device)
-    bias[real:] = math.log((POSITIONS - real) / max(1, len(sampled)))
-    bias = bias[None, None, None, :].expand(-1, 1, -1, -1)
+    x = _dropped(x + encoder.embed_positions.weight[positions], dropout)
+    bias = math.log((POSITIONS - real) / max(1, len(sampled)))
     for layer in encoder.layers:
-        normed = layer.self_attn_layer_norm(x)
-        x = x + F.dropout(_attend(layer.self_attn, normed, normed, bias, False), dropout)
-        x = x + F.dropout(layer.fc2(F.gelu(layer.fc1(layer.final_layer_norm(x)))), dropout)
-    return encoder.layer_norm(x), bias, real
+        normed = _normed(layer.self_attn_layer_norm, x)
+        x = x + _dropped(_attend(layer.self_attn, normed, normed, bias, real), dropout)
+        x = x + _dropped(layer.fc2(F.gelu(layer.fc1(_normed(layer.final_layer_norm, x)))), dropout)
+    return _normed(encoder.layer_norm, x), bias, real
 
 
-def decode(model: Any, tokens: torch.Tensor, memory: torch.Tensor, bias: torch.Tensor, dropout: float) -> torch.Tensor:
-    """Logits [B, L, vocabulary] of ``tokens`` [B, L] against the encoder's ``memory``."""
+def decode(
+    model: Any, tokens: torch.Tensor, memory: torch.Tensor, bias: float, real: int, dropout: float
+) -> torch.Tensor:
+    """Logits [B, L, vocabulary] of ``tokens`` [B, L] against what ``encode`` returned."""
     decoder = model.model.decoder
     x = decoder.embed_tokens(tokens) + decoder.embed_positions.weight[: tokens.shape[1]]
-    x = F.dropout(x, dropout)
+    x = _dropped(x, dropout)
     for layer in decoder.layers:
-        normed = layer.self_attn_layer_norm(x)
-        x = x + F.dropout(_attend(layer.self_attn, normed, normed, None, True), dropout)
-        x = x + F.dropout(_attend(layer.encoder_attn, layer.encoder_attn_layer_norm(x), memory, bias, False), dropout)
-        x = x + F.dropout(layer.fc2(F.gelu(layer.fc1(layer.final_layer_norm(x)))), dropout)
-    return F.linear(decoder.layer_norm(x), decoder.embed_tokens.weight)
+        normed = _normed(layer.self_attn_layer_norm, x)
+        x = x + _dropped(_attend(layer.self_attn, normed, normed, causal=True), dropout)
+        heard = _attend(layer.encoder_attn, _normed(layer.encoder_attn_layer_norm, x), memory, bias, real)
+        x = x + _dropped(heard, dropout)
+        x = x + _dropped(layer.fc2(F.gelu(layer.fc1(_normed(layer.final_layer_norm, x)))), dropout)
+    return F.linear(_normed(decoder.layer_norm, x), decoder.embed_tokens.weight)
 
 
 # --- conversion -----------------------------------------------------------------------------------------------------

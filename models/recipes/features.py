@@ -31,9 +31,41 @@ def log_mel(audio: np.ndarray) -> torch.Tensor:
 def warped(features: torch.Tensor, factor: float) -> torch.Tensor:
     """Features [80, frames] of a vocal tract ``factor`` times as long (Jaitly and Hinton 2013): another speaker."""
     at = (hertz_to_mel(_CENTRES * factor, "slaney") / _STEP - 1).clip(0, BANDS - 1)
-    below = np.minimum(at.astype(int), BANDS - 2)
+    return _rows(features, at)
+
+
+def bent(features: torch.Tensor, bands: np.ndarray) -> torch.Tensor:
+    """Features [80, frames] whose formants are moved by so many ``bands`` [n] at points evenly spread over the bands."""
+    knots = np.linspace(0, BANDS - 1, len(bands))
+    return _rows(features, np.interp(np.arange(BANDS), knots, knots + bands).clip(0, BANDS - 1))
+
+
+def paced(features: torch.Tensor, pace: np.ndarray) -> torch.Tensor:
+    """Features [80, frames] spoken at a pace that changes: frames last ``pace`` [n] times as long, at n even points."""
+    frames = features.shape[1]
+    lasts = np.interp(np.arange(frames), np.linspace(0, frames - 1, len(pace)), pace)
+    begins = np.cumsum(lasts) - lasts
+    at = np.interp(np.arange(begins[-1] + lasts[-1]), begins, np.arange(frames))
+    return _rows(features.T, at).T.contiguous()
+
+
+def _rows(features: torch.Tensor, at: np.ndarray) -> torch.Tensor:
+    """The rows at the indices ``at``, which lie between two of them."""
+    below = np.minimum(at.astype(int), len(features) - 2)
     share = torch.from_numpy((at - below).astype(np.float32))[:, None]
     return features[below] * (1 - share) + features[below + 1] * share
+
+
+def blurred(features: torch.Tensor, share: float) -> torch.Tensor:
+    """Features [80, frames] whose bands give ``share`` of themselves to either neighbour: harmonics drown."""
+    padded = torch.cat([features[:1], features, features[-1:]])
+    return (1 - 2 * share) * features + share * (padded[:-2] + padded[2:])
+
+
+def rippled(features: torch.Tensor, hertz: float, depth: float) -> torch.Tensor:
+    """Features [80, frames] with a ripple every ``hertz`` at low frequencies: harmonics that do not move."""
+    ripple = depth * np.cos(2 * np.pi * _CENTRES / hertz) * np.clip(1.5 - _CENTRES / 2_500, 0, 1)
+    return features + torch.from_numpy(ripple.astype(np.float32))[:, None]
 
 
 def coloured(features: torch.Tensor, decibels: np.ndarray) -> torch.Tensor:

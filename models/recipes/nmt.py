@@ -54,8 +54,11 @@ def ship(work: Path, shape: Size, sample: list[Pair], destination: Path) -> None
 def begin(work: Path, init: Path | None, pairs: list[Pair], tests: set[str], direction: str) -> None:
     """Make the vocabulary, or keep a copy of what is gone on from, since the training may end where that is."""
     if (work / "vocabulary" / "tokenizer_config.json").exists():
-        if init and not (work / "init").exists():
-            sys.exit(f"{work} has a training that began with random weights; --init wants another --work")
+        if init and told_of(init) != told_of(work / "init"):
+            began = "another model" if (work / "init").exists() else "random weights"
+            sys.exit(
+                f"{work} has a training that began with {began}, not {init}: use another --work, or leave --init out"
+            )
     elif init:
         refuse_own_copy(work, init)
         told = told_of(init)

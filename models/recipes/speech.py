@@ -166,7 +166,7 @@ def utterance(rng: np.random.Generator, clips: list[Clip]) -> Utterance:
 
     Without clips a few seconds of silence, noise or music in which nobody speaks.
     """
-    parts = [np.zeros(int(SAMPLE_RATE * rng.uniform(0.0, 0.5)))]
+    parts = [np.zeros(int(SAMPLE_RATE * rng.uniform(0.0, 0.5) * rng.random()))]
     sentences = []
     factor = float(np.clip(rng.normal(1, 0.06), 0.85, 1.18))
     for clip in clips:
@@ -174,7 +174,7 @@ def utterance(rng: np.random.Generator, clips: list[Clip]) -> Utterance:
         first, last = extent(samples)
         at = sum(map(len, parts))
         sentences.append(((at + first) / SAMPLE_RATE, (at + last) / SAMPLE_RATE, clip.text))
-        parts += [samples, np.zeros(int(SAMPLE_RATE * rng.uniform(0.0, 0.7)))]
+        parts += [samples, np.zeros(int(SAMPLE_RATE * rng.uniform(0.0, 0.7) * rng.random()))]
     if not clips:
         count = int(SAMPLE_RATE * rng.uniform(0.3, 4))
         kind = rng.random()

@@ -66,6 +66,7 @@ class WhisperRecognizer:
             segment.samples.astype(np.float32) / 32768.0,
             language=self.language,
             beam_size=beam_size or self.config.beam_size,
+            length_penalty=self.config.length_penalty,
             # The endpointer did this already; text of the segment before must not leak into this one.
             vad_filter=False,
             condition_on_previous_text=False,

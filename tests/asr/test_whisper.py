@@ -76,3 +76,17 @@ def test_a_damaged_model_is_one_clear_error(demo_config: PipelineConfig, tmp_pat
 def test_a_language_that_the_model_lacks_is_refused(demo_config: PipelineConfig) -> None:
     with pytest.raises(UsageError, match="does not know the language 'zh'; it knows en"):
         WhisperRecognizer(demo_config.asr, "zh")
+
+
+def test_a_length_penalty_prefers_longer_hypotheses(demo_config: PipelineConfig) -> None:
+    lengths = []
+    for penalty in (0.0, 10.0):
+        rng = np.random.default_rng(1)
+        config = dataclasses.replace(demo_config.asr, beam_size=5, length_penalty=penalty)
+        recognizer, length = WhisperRecognizer(config, "en"), 0
+        for segment in cut(read_wav(PHRASES), 1600)[:6]:
+            noise = rng.normal(0, segment.samples.std(), len(segment.samples))  # as loud: there is much to doubt
+            doubtful = (segment.samples + noise).clip(-32768, 32767).astype(np.int16)
+            length += len(recognizer.transcribe(dataclasses.replace(segment, samples=doubtful)).text)
+        lengths.append(length)
+    assert lengths[0] < lengths[1]
