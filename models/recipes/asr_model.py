@@ -93,7 +93,7 @@ def make_model(tokenizer: Tokenizer, shape: Shape) -> WhisperForConditionalGener
         bos_token_id=identity["<|endoftext|>"],
         eos_token_id=identity["<|endoftext|>"],
         decoder_start_token_id=identity["<|startoftranscript|>"],
-        begin_suppress_tokens=[tokenizer.encode(" ").ids[0], identity["<|endoftext|>"]],
+        begin_suppress_tokens=[identity["<|endoftext|>"]],  # no blank: words begin with it that no longer piece begins
         suppress_tokens=[],
     )
     return WhisperForConditionalGeneration(config)
