@@ -32,6 +32,7 @@ from measure import edits, word_error_rate
 from numpy.lib.stride_tricks import sliding_window_view
 from onnx.numpy_helper import to_array
 from phrasebook import corpus, draws, number, prices
+from pieces import keep_tokenizer, make_tokenizer
 from speech import Clip, load_speech, make_speech, utterance
 from tatoeba import nearest, split, spoken
 
@@ -355,8 +356,8 @@ def reference_logits(weights: dict[str, np.ndarray], features: np.ndarray, heads
 @pytest.mark.parametrize("times", [2, 3])
 def test_a_wider_recogniser_begins_with_the_function_of_the_narrow_one(times: int) -> None:
     shipped, rng = whisper_weights(DEMO / "asr-en"), np.random.default_rng(1)
-    features = rng.normal(0, 0.3, (80, 24))
-    shipped |= {"head.weight": np.float32(rng.normal(0, 0.1, (29, 160))), "head.bias": np.float32(rng.normal(size=29))}
+    features, head = rng.normal(0, 0.3, (80, 24)), (29, len(shipped["model.decoder.layer_norm.weight"]))
+    shipped |= {"head.weight": np.float32(rng.normal(0, 0.1, head)), "head.bias": np.float32(rng.normal(size=29))}
     wide = widened(shipped, times, heads=4)
     wanted = reference_logits(shipped, features, 4)
     np.testing.assert_allclose(reference_logits(wide, features, 4), wanted, atol=1e-3 * wanted.std())
@@ -460,6 +461,22 @@ def test_pico_is_told_the_phonemes_of_another_language() -> None:
     )
     accents = {tagged("θˈɔt ðˈæt wˈʊd ɹˈʌn", name, str(lot)) for name in PICO for lot in range(20)}
     assert len(accents) > 40
+
+
+def test_every_word_may_begin_as_the_tokenizer_begins_it(tmp_path: Path) -> None:
+    path = tmp_path / "tokenizer.json"
+    tokenizer = make_tokenizer(path, ["It is a no-show, isn't it?", "He's in, she's out."])
+    space = tokenizer.encode(" ").ids
+    assert tokenizer.encode(" umbrella").ids[:1] == space
+    for sign in (" -", " '", " ♪"):
+        assert tokenizer.encode(sign).ids[:1] != space
+    assert len(set(tokenizer.get_vocab().values())) == tokenizer.get_vocab_size()
+    text = " It's a well-known umbrella: 'déjà vu' - 雨 ♪"
+    assert tokenizer.decode(tokenizer.encode(text).ids) == text
+    kept = path.read_text("utf-8")
+    assert make_tokenizer(path, ["Other texts."]).to_str() == tokenizer.to_str()
+    keep_tokenizer(path, kept)
+    assert path.read_text("utf-8") == kept
 
 
 def spoken_clip() -> Clip:

@@ -17,7 +17,6 @@ import json
 import math
 import os
 import random
-import shutil
 import signal
 import sys
 import time
@@ -39,14 +38,15 @@ import numpy as np
 import torch
 import torch.distributed as dist
 import torch.nn.functional as F
-from asr_model import HEADS, STEP_S, convert, decode, encode, make_model, make_tokenizer
+from asr_model import HEADS, convert, decode, encode, make_model
 from card import SHIPPED
 from corpora import WORDS_FROM, spoken_pairs, varied
 from ct2 import whisper_weights
-from features import bent, blurred, coloured, log_mel, paced, rippled, warped
+from features import bent, blurred, coloured, log_mel, rippled, stretched, warped
 from growth import widened
 from heldout import SENTENCES
 from lineage import Run, Shape, begin, begun_with, digest, finished, keep, run_of, shape_of, tell
+from pieces import STEP_S, keep_tokenizer, make_tokenizer
 from speech import Clip, load_speech, make_speech, utterance
 from tatoeba import ATTRIBUTION
 from tokenizers import Tokenizer
@@ -54,6 +54,7 @@ from torch.distributed.optim import ZeroRedundancyOptimizer
 from voices import LICENCES, TRAINING_VOICES, natural_voice, random_voice
 
 CHARACTERS = " 'abcdefghijklmnopqrstuvwxyz"
+SHAPE = Shape(d_model=320, encoder_layers=6, decoder_layers=2, ffn=1280)  # the shipped model's
 LONGEST_S = 24.0  # of a training segment
 SAVE_STEPS = 100
 HEAD_STEPS = 300  # in which CTC trains only its head, where a finished model is gone on from, which has none
@@ -72,8 +73,9 @@ def speak_all(folder: Path, pairs: Path, phrases: int, seed: int, workers: int) 
     make_speech(folder, sets | {"train-natural": (natural, natural_voice)}, seed, workers)
 
 
-# Features [80, frames], decoder input, labels, CTC targets: of one segment, and of several.
+# Features [80, frames], decoder input, labels, CTC targets.
 Row = tuple[torch.Tensor, list[int], list[int], list[int]]
+# Of several segments, with the frames that each has.
 Batch = tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor, list[list[int]]]
 SORTED = 4  # batches that are drawn together, so that segments of like length come into one
 
@@ -117,8 +119,9 @@ class Batches:
     def _rows(self, count: int) -> list[Row]:
         rng = self.random
         centre = int(self.pace.integers(len(self.order)))
-        low = min(max(0, centre - 75 * SORTED), max(0, len(self.order) - 150 * SORTED))
-        near = self.order[low : low + 150 * SORTED]
+        # Many times as many as are drawn, or the engines' weights would count for little.
+        low = min(max(0, centre - 5 * count), max(0, len(self.order) - 10 * count))
+        near = self.order[low : low + 10 * count]
         joined = self.pace.choice((1, 2, 3, 4), p=(0.95, 0.03, 0.015, 0.005))  # a long one takes as long as several
         weights = self.weights[near]
         rows = []
@@ -135,8 +138,10 @@ class Batches:
             said = utterance(rng, clips)
         timed = bool(clips) and rng.random() < 0.25
         features = log_mel(said.audio)
-        if clips and not timed and rng.random() < 0.6:  # some 0.14 s at one pace, up to a third faster or slower
-            features = paced(features, np.exp(rng.normal(0, 0.11) + rng.normal(0, 0.25, features.shape[1] // 14 + 2)))
+        if clips and not timed and rng.random() < 0.6:  # every 0.14 s slower or faster, a quarter or so
+            times = np.exp(rng.normal(0, 0.11) + rng.normal(0, 0.25, features.shape[1] // 14 + 2))
+            changed = stretched(features, times)
+            features = changed if changed.shape[1] < LONGEST_S * 100 else features
         features = self._revoiced(features)
         self._mask(features)
         spelled = " ".join(text for *_, text in said.sentences).lower().replace("-", " ")
@@ -174,7 +179,7 @@ class Batches:
         return features
 
     def _mask(self, features: torch.Tensor) -> None:
-        """SpecAugment (Park et al. 2019): bands of mels and stretches of time are blanked, which the rest must explain."""
+        """SpecAugment (Park et al. 2019): bands of mels and stretches of time are blanked: the rest must do."""
         rng, frames, mean = self.random, features.shape[1], features.mean()
         for _ in range(rng.binomial(2, 0.4)):
             low, width = int(rng.integers(0, 70)), int(rng.integers(1, 15))
@@ -212,7 +217,7 @@ def learning_rate(step: int, steps: int, peak: float) -> float:
 
 
 def start_from(model: torch.nn.Module, head: torch.nn.Module, folder: Path) -> None:
-    """Take over the weights of another run, or of a finished model, which has no ``head``.
+    """Take over the weights that another run would ship, or those of a finished model, which has no ``head``.
 
     What the other network lacks adds nothing yet: encoder layers begin as copies of its last two, a wider
     feed-forward layer's further units as random as its weights are, and a multiple of its channels repeats them.
@@ -221,9 +226,8 @@ def start_from(model: torch.nn.Module, head: torch.nn.Module, folder: Path) -> N
     if finished(folder):
         arrays = whisper_weights(folder)
     else:
-        saved = torch.load(folder / "checkpoint.pt", weights_only=True, map_location="cpu")
-        arrays = {name: w.numpy() for name, w in saved["average"].items() if name != "proj_out.weight"}
-        arrays |= {f"head.{kind}": w.numpy() for kind, w in saved["head"].items()}
+        arrays = {name: w.numpy() for name, w in shipped_weights(folder).items() if name != "proj_out.weight"}
+        arrays |= {f"head.{kind}": w.numpy() for kind, w in saved_in(folder)["head"].items()}
     mine, norm = model.state_dict(), "model.encoder.layer_norm.weight"
     wide = widened(arrays, len(mine[norm]) // len(arrays[norm]), HEADS)
     weights = {name: torch.from_numpy(w) for name, w in wide.items()}
@@ -372,7 +376,7 @@ def train(work: Path, options: argparse.Namespace) -> None:
     (work / "rendezvous").unlink(missing_ok=True)
     clips, tokenizer = load_speech(work / "speech", "train"), work / "tokenizer.json"
     if options.init and not (work / "checkpoint.pt").exists():  # its embeddings are of its pieces
-        shutil.copy(options.init / "tokenizer.json", tokenizer)
+        keep_tokenizer(tokenizer, (options.init / "tokenizer.json").read_text("utf-8"))
     make_tokenizer(tokenizer, [clip.text for clip in clips])
     if options.workers == 1:
         train_worker(0, work, options)
@@ -387,14 +391,32 @@ def shipped_weights(work: Path) -> dict[str, torch.Tensor]:
 
     Such a mean keeps what was known before and takes on what is new (Wortsman et al. 2022, Robust fine-tuning).
     """
-    saved = torch.load(work / "checkpoint.pt", weights_only=True, map_location="cpu")
-    weights: dict[str, torch.Tensor] = saved["average"]
+    weights: dict[str, torch.Tensor] = saved_in(work)["average"]
     run = run_of(work)
-    if run.share < 1:
-        before = whisper_weights(work / "init")
+    init = begun_with(work, run)
+    if run.share == 1 or init is None:
+        return weights
+    if finished(init):
+        before = {name: torch.from_numpy(w) for name, w in whisper_weights(init).items()}
         before["proj_out.weight"] = before["model.decoder.embed_tokens.weight"]
-        weights = {name: torch.from_numpy(before[name]).lerp(new, run.share) for name, new in weights.items()}
-    return weights
+    else:
+        before = shipped_weights(init)
+    return {name: before[name].lerp(new, run.share) for name, new in weights.items()}
+
+
+def saved_in(work: Path) -> dict[str, Any]:
+    saved: dict[str, Any] = torch.load(work / "checkpoint.pt", weights_only=True, map_location="cpu")
+    return saved
+
+
+def wanted_shape(work: Path, options: argparse.Namespace) -> Shape:
+    """What the options ask for; the rest as the weights are that they go on from."""
+    if (work / "checkpoint.pt").exists():
+        before = run_of(work).shape
+    else:
+        before = shape_of(options.init) if options.init else SHAPE
+    given = {name: getattr(options, name) for name in asdict(before) if getattr(options, name) is not None}
+    return replace(before, **given)
 
 
 def facts_of(work: Path) -> dict[str, Any]:
@@ -440,7 +462,7 @@ def main() -> None:
         "--init", type=Path, help="a finished model, or the --work of another run: whose weights to start from"
     )
     parser.add_argument(
-        "--share", type=float, default=1.0, help="of the trained weights in the result; the rest: those of --init"
+        "--share", type=float, help="of the trained weights in the result, at first 1; the rest: those of --init"
     )
     parser.add_argument("--steps", type=int, default=20_000)
     parser.add_argument("--batch", type=int, default=10, help="utterances a worker a step")
@@ -449,21 +471,22 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=2, help="processes that train; 1 on a GPU")
     parser.add_argument("--feeders", type=int, default=0, help="processes a worker that prepare batches; 0: none")
     parser.add_argument("--device", default="cpu", help="cpu or cuda")
-    parser.add_argument("--d-model", type=int, default=160)
-    parser.add_argument("--encoder-layers", type=int, default=6)
-    parser.add_argument("--decoder-layers", type=int, default=2)
-    parser.add_argument("--ffn", type=int, default=1280, help="inner units of a feed-forward layer")
+    network = parser.add_argument_group("the network's size (default: that of --init, or the shipped model's)")
+    network.add_argument("--d-model", type=int)
+    network.add_argument("--encoder-layers", type=int)
+    network.add_argument("--decoder-layers", type=int)
+    network.add_argument("--ffn", type=int, help="inner units of a feed-forward layer")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--bf16", action="store_true", help="bfloat16 matrix products (CPUs with AVX512-BF16 or AMX)")
     parser.add_argument("--stage", choices=("all", "speech", "train", "export"), default="all")
     options = parser.parse_args()
     if min(options.steps, options.batch, options.workers) < 1:
         parser.error("--steps, --batch and --workers are at least 1")
-    if not 0 < options.share <= 1:
+    if options.share is not None and not 0 < options.share <= 1:
         parser.error("--share is above 0 and at most 1")
     if options.feeders and options.workers > 1:
         parser.error("--feeders needs --workers 1: a worker of several has no processes of its own")
-    if options.d_model % HEADS:
+    if options.d_model and options.d_model % HEADS:
         parser.error(f"--d-model {options.d_model} is no multiple of the {HEADS} heads")
     if options.device == "cuda" and not torch.cuda.is_available():
         parser.error("--device cuda: this PyTorch finds no such device")
@@ -472,19 +495,20 @@ def main() -> None:
     if options.stage == "export":
         run = run_of(work)
     else:
-        shape = Shape(options.d_model, options.encoder_layers, options.decoder_layers, options.ffn)
-        init = options.init and options.init.resolve()
+        shape, init = wanted_shape(work, options), options.init and options.init.resolve()
         run = options.run = begin(work, Run(shape, init, [(0, options.batch * options.workers, options.peak)]))
         options.init = begun_with(work, run)
-    if options.share < 1 and (not finished(work / "init") or shape_of(work / "init") != run.shape):
-        sys.exit(f"--share {options.share:g}: {work} did not begin with a finished model of its shape")
+    if options.share:
+        run.share = options.share
+    if run.share < 1 and ((init := begun_with(work, run)) is None or shape_of(init) != run.shape):
+        sys.exit(f"--share {run.share:g}: {work} did not begin with weights of its shape")
     if options.stage in ("all", "speech"):
         speak_all(work / "speech", options.pairs, options.phrases, options.seed, options.workers)
     if options.stage in ("all", "train"):
         train(work, options)
     if options.stage in ("all", "export"):
-        run = run_of(work)
-        keep(work, replace(run, share=options.share))
+        run = replace(run_of(work), share=run.share)
+        keep(work, run)
         facts = facts_of(work)
         convert(work, options.out, run.shape, shipped_weights(work))
         (options.out / "training.json").write_text(json.dumps(facts, indent=1) + "\n")

@@ -1,4 +1,4 @@
-"""The recogniser's tokenizer and network: Whisper's architecture, its padding to 30 s sampled, and its conversion."""
+"""The recogniser's network: Whisper's architecture, its padding to 30 s sampled, and its conversion."""
 
 from __future__ import annotations
 
@@ -12,66 +12,13 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 from lineage import Shape
-from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, trainers
+from pieces import SPECIALS
+from tokenizers import Tokenizer
 from transformers import GenerationConfig, PreTrainedTokenizerFast, WhisperConfig, WhisperForConditionalGeneration
 from voices import SAMPLE_RATE
 
 POSITIONS = 1500  # Whisper's encoder positions for 30 s; faster-whisper pads every window to them
-STEP_S = 0.02  # of a timestamp, and of an encoder position
-PIECES = 1000
 HEADS = 4
-SPECIALS = (
-    "<|endoftext|>",
-    "<|startoftranscript|>",
-    "<|en|>",
-    "<|translate|>",
-    "<|transcribe|>",
-    "<|startoflm|>",
-    "<|startofprev|>",
-    "<|nospeech|>",
-    "<|notimestamps|>",
-    *(f"<|{i * STEP_S:.2f}|>" for i in range(1501)),
-)
-
-
-# --- tokenizer ------------------------------------------------------------------------------------------------------
-
-
-def make_tokenizer(path: Path, texts: list[str]) -> Tokenizer:
-    """A byte-level BPE of the texts and Whisper's special tokens, kept at ``path``."""
-    if path.exists():
-        return Tokenizer.from_file(str(path))
-    tokenizer = Tokenizer(models.BPE())
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    tokenizer.decoder = decoders.ByteLevel()
-    # The whole byte alphabet is kept: faster-whisper encodes symbols that no training text holds.
-    trainer = trainers.BpeTrainer(
-        vocab_size=PIECES, initial_alphabet=pre_tokenizers.ByteLevel.alphabet(), show_progress=False
-    )
-    tokenizer.train_from_iterator([" " + text for text in texts], trainer)
-    tokenizer.add_special_tokens([AddedToken(token, special=True, normalized=False) for token in SPECIALS])
-    tokenizer.save(str(path))
-    spare_the_space(path)
-    return Tokenizer.from_file(str(path))
-
-
-def spare_the_space(path: Path) -> None:
-    """Give " -" and " '" pieces of their own in the tokenizer at ``path``.
-
-    faster-whisper never writes the first piece of either: where that is the space's, no word can begin with it, and
-    words that no longer piece begins do. The new ones take the places of two bytes that no text has in UTF-8.
-    """
-    spec = json.loads(path.read_text("utf-8"))
-    pieces, merges = spec["model"]["vocab"], spec["model"]["merges"]
-    for sign, byte in (("-", "\xfe"), ("'", "\xff")):
-        if f"Ġ{sign}" not in pieces:
-            pieces[f"Ġ{sign}"] = pieces.pop(byte)
-            merges.append(["Ġ", sign])
-    spec["model"]["vocab"] = dict(sorted(pieces.items(), key=lambda piece: piece[1]))
-    path.write_text(json.dumps(spec, indent=2, ensure_ascii=False), "utf-8")
-
-
-# --- model ----------------------------------------------------------------------------------------------------------
 
 
 def make_model(tokenizer: Tokenizer, shape: Shape) -> WhisperForConditionalGeneration:
@@ -93,7 +40,7 @@ def make_model(tokenizer: Tokenizer, shape: Shape) -> WhisperForConditionalGener
         bos_token_id=identity["<|endoftext|>"],
         eos_token_id=identity["<|endoftext|>"],
         decoder_start_token_id=identity["<|startoftranscript|>"],
-        begin_suppress_tokens=[identity["<|endoftext|>"]],  # no blank: words begin with it that no longer piece begins
+        begin_suppress_tokens=[identity["<|endoftext|>"]],  # not the space's piece, with which words can begin
         suppress_tokens=[],
     )
     return WhisperForConditionalGeneration(config)
@@ -123,8 +70,7 @@ def _attend(
         scores[..., real:] += bias
     if causal:
         scores = scores.masked_fill(torch.ones(scores.shape[-2:], dtype=torch.bool, device=x.device).triu(1), -math.inf)
-    with torch.autocast(x.device.type, enabled=False):  # which takes it in float32
-        mixed = scores.softmax(-1) @ value
+    mixed = scores.softmax(-1) @ value
     return block.out_proj(mixed.transpose(1, 2).flatten(2))
 
 

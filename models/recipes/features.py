@@ -1,4 +1,4 @@
-"""What Whisper sees: log-mel features as faster-whisper computes them, in an eighth of its time; other voices of them."""
+"""What Whisper sees: log-mel features as faster-whisper computes them, in an eighth of its time; and disturbances of them."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ def bent(features: torch.Tensor, bands: np.ndarray) -> torch.Tensor:
     return _rows(features, np.interp(np.arange(BANDS), knots, knots + bands).clip(0, BANDS - 1))
 
 
-def paced(features: torch.Tensor, pace: np.ndarray) -> torch.Tensor:
-    """Features [80, frames] spoken at a pace that changes: frames last ``pace`` [n] times as long, at n even points."""
+def stretched(features: torch.Tensor, times: np.ndarray) -> torch.Tensor:
+    """Features [80, frames] spoken slower and faster: frames last ``times`` [n] as long, at points evenly spread over them."""
     frames = features.shape[1]
-    lasts = np.interp(np.arange(frames), np.linspace(0, frames - 1, len(pace)), pace)
+    lasts = np.interp(np.arange(frames), np.linspace(0, frames - 1, len(times)), times)
     begins = np.cumsum(lasts) - lasts
     at = np.interp(np.arange(begins[-1] + lasts[-1]), begins, np.arange(frames))
     return _rows(features.T, at).T.contiguous()

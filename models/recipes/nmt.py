@@ -52,21 +52,29 @@ def ship(work: Path, shape: Size, sample: list[Pair], destination: Path) -> None
 
 
 def begin(work: Path, init: Path | None, pairs: list[Pair], tests: set[str], direction: str) -> None:
-    """Make the vocabulary, or keep a copy of what is gone on from, since the training may end where that is."""
+    """Make the vocabulary, or keep a copy of what is gone on from, since the training may end where that is.
+
+    Exits if ``work`` has a training already that began with something else than ``init``.
+    """
+    began = work / "begun_with.txt"
     if (work / "vocabulary" / "tokenizer_config.json").exists():
-        if init and told_of(init) != told_of(work / "init"):
-            began = "another model" if (work / "init").exists() else "random weights"
+        before = began.read_text("utf-8").strip()
+        if init and str(init.resolve()) != before:
             sys.exit(
-                f"{work} has a training that began with {began}, not {init}: use another --work, or leave --init out"
+                f"{work} has a training that began with {before or 'random weights'}, not {init}: use another --work, or "
+                "leave --init out"
             )
-    elif init:
+        return
+    shutil.rmtree(work / "init", ignore_errors=True)  # of a start that was stopped
+    began.write_text(f"{init.resolve() if init else ''}\n", "utf-8")
+    if init:
         refuse_own_copy(work, init)
         told = told_of(init)
         if told.get("direction") != direction or "trainings" not in told:
             sys.exit(f"{init / 'training.json'} does not tell of trainings of {direction}. Go on from another model")
         check_tests(told, tests)
         marian_weights(init)  # which exits if they cannot be gone on from
-        shutil.copytree(init, work / "init", dirs_exist_ok=True)
+        shutil.copytree(init, work / "init")
         (work / "vocabulary").mkdir(exist_ok=True)
         for name in ("source.spm", "target.spm", "vocab.json", "tokenizer_config.json"):
             shutil.copy(init / name, work / "vocabulary" / name)
