@@ -69,15 +69,6 @@ def spoken_texts() -> dict[str, list[str]]:
     return texts
 
 
-# Spoken in the recordings, and doubted by the demo's recogniser: no subtitle comes of it.
-DOUBTED = "This umbrella costs twelve dollars."
-
-
-def shown_texts(stem: str) -> list[str]:
-    """What a recording says and subtitles show."""
-    return [text for text in spoken_texts()[stem] if text != DOUBTED]
-
-
 def golden(name: str) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = json.loads((FIXTURES / f"golden-{name}.json").read_text("utf-8"))
     return rows

@@ -30,7 +30,6 @@ from tests.conftest import (
     golden,
     make_model_dir,
     read_wav,
-    shown_texts,
     spoken_texts,
 )
 
@@ -94,7 +93,7 @@ def test_live_writes_three_files_that_agree(tmp_path: Path) -> None:
 def test_raw_pcm_on_standard_input(tmp_path: Path) -> None:
     done = run("live", "-", "--config", "demo", "--srt", tmp_path / "out.srt", stdin=read_wav(PHRASES).tobytes())
     assert done.returncode == 0, done.stderr.decode()
-    assert len(list(srt.parse((tmp_path / "out.srt").read_text("utf-8")))) == len(shown_texts("phrases"))
+    assert len(list(srt.parse((tmp_path / "out.srt").read_text("utf-8")))) == len(spoken_texts()["phrases"])
 
 
 @pytest.mark.parametrize(("more", "is_live"), [([], True), (["--fast"], False)])

@@ -32,8 +32,8 @@ def test_more_text_is_translated_than_the_queues_hold() -> None:
 
 
 def test_detection_and_recognition_alone_fed_by_a_host_app() -> None:
-    shown = run("examples/embed_stages.py", str(EXAMPLES / "meeting.wav")).splitlines()
-    assert [line.split("] ")[1] for line in shown] == spoken_texts()["meeting"]
+    shown = run("examples/embed_stages.py", str(EXAMPLES / "travel.wav")).splitlines()
+    assert [line.split("] ")[1] for line in shown] == spoken_texts()["travel"]
 
 
 def test_translating_text_loads_no_recogniser() -> None:

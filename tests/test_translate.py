@@ -32,12 +32,11 @@ from pipeline.events import Samples, SpeechSegment
 from pipeline.journal import SUFFIX
 from pipeline.recordings import Job, begin, find_recordings, plan
 from pipeline.subtitles.sink import BlockFile
-from tests.conftest import EXAMPLES, PHRASES, read_wav, shown_texts, spoken_texts
+from tests.conftest import EXAMPLES, PHRASES, read_wav, spoken_texts
 from tests.test_cli import command
 
 KINDS = "srt,vtt,ass,jsonl,txt"
 COUNT = len(spoken_texts()["phrases"])
-SHOWN = len(shown_texts("phrases"))
 _HEARD: dict[bytes, Transcript] = {}
 """What the demo's recogniser made of each sound, so that many tests of one recording take it once."""
 
@@ -235,9 +234,9 @@ def test_a_failure_does_not_keep_others_from_their_subtitles(translated: Any, tm
     assert re.findall(r"\b(done|failed)\b", "".join(rows)) == ["failed", "done", "done"]
     assert re.search(r"phrases\.wav .*23 s of 23 s, [\d.]+ times real time", said)
     assert re.search(r"silent\.wav +1 s +0 ", rows[1])
-    assert re.search(rf"phrases\.wav +{len(read_wav(PHRASES)) / 16_000:.0f} s +{SHOWN} ", rows[2])
+    assert re.search(rf"phrases\.wav +{len(read_wav(PHRASES)) / 16_000:.0f} s +{COUNT} ", rows[2])
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["phrases.srt", "silent.srt"]
-    assert len(list(srt.parse((tmp_path / "out" / "phrases.srt").read_text("utf-8")))) == SHOWN
+    assert len(list(srt.parse((tmp_path / "out" / "phrases.srt").read_text("utf-8")))) == COUNT
     assert (tmp_path / "out" / "silent.srt").read_text() == ""
 
 
@@ -266,14 +265,14 @@ def test_both_languages_are_in_the_files(translated: Any, tmp_path: Path) -> Non
     status, said, _ = translated(PHRASES, "--output-dir", tmp_path, "--bilingual", "--format", "srt,vtt,txt")
     assert status == 0, said
     cues = list(srt.parse((tmp_path / "phrases.srt").read_text("utf-8")))
-    assert len(cues) == SHOWN
+    assert len(cues) == COUNT
     for cue in cues:
         translation, *source = cue.content.splitlines()
         assert not translation.isascii()
         assert source
         assert all(line.isascii() for line in source)
-    assert (tmp_path / "phrases.vtt").read_text("utf-8").count("<c.source>") == SHOWN
-    assert len((tmp_path / "phrases.txt").read_text("utf-8").split("\n\n")) == SHOWN + 1
+    assert (tmp_path / "phrases.vtt").read_text("utf-8").count("<c.source>") == COUNT
+    assert len((tmp_path / "phrases.txt").read_text("utf-8").split("\n\n")) == COUNT + 1
 
 
 def save(path: Path, samples: Samples, rate: int = 16_000, codec: str | None = None) -> None:

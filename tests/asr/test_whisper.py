@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from pathlib import Path
 
 import numpy as np
 import pytest
+from faster_whisper import WhisperModel
+from faster_whisper.tokenizer import Tokenizer
+from faster_whisper.transcribe import get_suppressed_tokens
 from measure import edits, words
 
 from pipeline import Models, PipelineConfig, load_config
 from pipeline.asr.whisper import WhisperRecognizer
 from pipeline.errors import ModelError, UsageError
 from pipeline.events import SpeechSegment
-from tests.conftest import DOUBTED, EXAMPLES, PHRASES, read_wav, spoken_texts
+from tests.conftest import EXAMPLES, PHRASES, read_wav, spoken_texts
 from tests.vad.test_stage import cut
 
 
@@ -25,7 +29,7 @@ def test_speech_comes_through_mostly_right(demo_models: Models, recording: Path,
     for segment, said in zip(cut(read_wav(recording), 1600), spoken_texts()[recording.stem], strict=True):
         transcript = demo_models.recognizer.transcribe(segment)
         print(f"{said} => {transcript.text} ({transcript.mean_log_probability:.2f})")
-        assert transcript.rejected == ("uncertain" if said == DOUBTED else None)
+        assert transcript.rejected is None
         # One processor's instructions and another's differ by 0.003: what is shown must not hang on that.
         assert abs(transcript.mean_log_probability - threshold) > 0.01
         assert (transcript.start_s, transcript.end_s) == (segment.start_s, segment.end_s)
@@ -78,6 +82,15 @@ def test_a_language_that_the_model_lacks_is_refused(demo_config: PipelineConfig)
         WhisperRecognizer(demo_config.asr, "zh")
 
 
+def test_words_may_begin_with_a_lone_space(demo_config: PipelineConfig) -> None:
+    """Those whose first letters no piece joins to the space; faster-whisper never writes the first piece of " -"."""
+    model = WhisperModel(demo_config.asr.model, device="cpu", compute_type="int8")
+    space = model.hf_tokenizer.encode(" umbrella").ids[0]
+    assert space == model.hf_tokenizer.encode(" ").ids[0]
+    assert space not in get_suppressed_tokens(Tokenizer(model.hf_tokenizer, multilingual=False), [-1])
+    assert space not in json.loads((Path(demo_config.asr.model) / "config.json").read_text())["suppress_ids_begin"]
+
+
 def test_a_length_penalty_prefers_longer_hypotheses(demo_config: PipelineConfig) -> None:
     lengths = []
     for penalty in (0.0, 10.0):
@@ -85,7 +98,7 @@ def test_a_length_penalty_prefers_longer_hypotheses(demo_config: PipelineConfig)
         config = dataclasses.replace(demo_config.asr, beam_size=5, length_penalty=penalty)
         recognizer, length = WhisperRecognizer(config, "en"), 0
         for segment in cut(read_wav(PHRASES), 1600)[:6]:
-            noise = rng.normal(0, segment.samples.std(), len(segment.samples))  # as loud: there is much to doubt
+            noise = rng.normal(0, 3 * segment.samples.std(), len(segment.samples))  # much to doubt
             doubtful = (segment.samples + noise).clip(-32768, 32767).astype(np.int16)
             length += len(recognizer.transcribe(dataclasses.replace(segment, samples=doubtful)).text)
         lengths.append(length)

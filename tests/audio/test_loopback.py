@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import srt
 
-from tests.conftest import PHRASES, shown_texts
+from tests.conftest import PHRASES, spoken_texts
 
 pytestmark = [
     pytest.mark.microphone,
@@ -52,4 +52,4 @@ def test_what_the_computer_plays_is_subtitled(speakers: str, tmp_path: Path) -> 
         process.kill()
         process.wait()
         watchdog.cancel()
-    assert len(list(srt.parse((tmp_path / "out.srt").read_text("utf-8")))) == len(shown_texts("phrases"))
+    assert len(list(srt.parse((tmp_path / "out.srt").read_text("utf-8")))) == len(spoken_texts()["phrases"])

@@ -27,7 +27,7 @@ from pipeline.audio.microphone import Converter, Microphone, level_dbfs
 from pipeline.errors import DeviceError, UsageError
 from pipeline.events import AudioLost, DeviceBack, DeviceLost, Paused, Resumed, Samples
 from tests.audio.portaudio import FakePortAudio
-from tests.conftest import PHRASES, read_wav, shown_texts, spoken_texts
+from tests.conftest import PHRASES, read_wav, spoken_texts
 
 
 def test_without_portaudio_the_error_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -428,7 +428,7 @@ def test_speech_into_the_microphone_becomes_subtitles(listening: Listening, tmp_
     shown = interrupted(process)
     said = spoken_texts()["phrases"]
     cues = list(srt.parse((tmp_path / "out.srt").read_text("utf-8")))
-    assert len(cues) == len(shown_texts("phrases"))
+    assert len(cues) == len(spoken_texts()["phrases"])
     assert all(any("\u4e00" <= c <= "\u9fff" for c in cue.content) for cue in cues)
     heard = words(" ".join(line[15:] for line in shown.decode().splitlines() if "–" in line))
     reference = words(" ".join(said))
