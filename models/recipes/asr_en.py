@@ -32,6 +32,8 @@ from needs import TRAIN, require_packages
 require_packages(*TRAIN, "wordfreq")
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # one thread a worker; more threads fight for the cores
+# oneDNN's kernels are each for one length: a thousand of them, as it keeps, take gigabytes and are seldom used again.
+os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "32")
 
 import evaluate
 import numpy as np
