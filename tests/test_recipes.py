@@ -21,8 +21,9 @@ import pytest
 import speech
 from accents import PICO, SPEAKERS, foreign, tagged
 from align import Alignments
+from card import refuse_other_files
 from compiled import marian_weights
-from corpora import LONGEST, crossed, held_out_phrases, reworded, translators_phrases, unseen_numbers
+from corpora import LONGEST, apart, crossed, held_out_phrases, reworded, translators_phrases, unseen_numbers
 from ct2 import whisper_weights
 from ctranslate2.specs import WhisperSpec
 from growth import widened
@@ -33,8 +34,8 @@ from numpy.lib.stride_tricks import sliding_window_view
 from onnx.numpy_helper import to_array
 from phrasebook import corpus, draws, number, prices
 from pieces import keep_tokenizer, make_tokenizer
-from speech import Clip, load_speech, make_speech, utterance
-from tatoeba import nearest, split, spoken
+from speech import Clip, load_speech, make_speech, unlike, utterance
+from tatoeba import nearest, read_pairs, split, spoken
 
 from pipeline.nmt.compiler.assemble import assemble
 from pipeline.nmt.compiler.build import PRESETS
@@ -80,6 +81,11 @@ def test_held_out_phrases_leave_every_template_in_training() -> None:
 def test_drawn_phrases_leave_out_what_the_demo_says() -> None:
     everything = frozenset(english for english, _ in corpus(500, seed=1))
     assert not everything & {english for english, _ in draws(500, seed=1, exclude=everything)}
+
+
+def test_phrases_that_are_nearly_a_test_sentence_are_left_out() -> None:
+    phrases = [("I would like two tickets.", "我要两张票。"), ("I would like to leave.", "我想走了。")]
+    assert apart(phrases, [("I would like ten tickets!", "我要十张票！")]) == phrases[1:]
 
 
 def test_translators_learn_every_number_and_no_sentence_that_they_are_tested_on() -> None:
@@ -194,6 +200,7 @@ def test_speech_that_was_spoken_before_is_kept_when_the_recipe_goes_on(
     make_speech(tmp_path, sets, seed=1, workers=1)
     before = load_speech(tmp_path, "train")
     assert [clip.text for clip in before] == texts
+    assert not unlike(tmp_path, sets, seed=1)
     lengths = [len(clip.samples) for clip in before]
     (tmp_path / "train-000002.json").unlink()  # as if it had been stopped while it wrote this one
     capsys.readouterr()
@@ -203,6 +210,7 @@ def test_speech_that_was_spoken_before_is_kept_when_the_recipe_goes_on(
     assert [len(clip.samples) for clip in after] == lengths
     assert [clip.voice for clip in after] == [clip.voice for clip in before]
     sets["train"][0][4] = "Another."  # the sentences have changed: what was spoken before is not what is wanted
+    assert unlike(tmp_path, sets, seed=1)
     make_speech(tmp_path, sets, seed=1, workers=1)
     assert capsys.readouterr().out == "speech: 1 of 1 shards\n"
     assert [clip.text for clip in load_speech(tmp_path, "train")] == sets["train"][0]
@@ -216,7 +224,9 @@ def test_shards_of_more_sentences_than_there_are_now_are_deleted(
     monkeypatch.setattr(speech, "speak", tone)
     monkeypatch.setattr(speech, "SHARD", 2)
     for texts in (["One.", "Two two.", "Three three three."], ["One.", "Two two."]):
-        make_speech(tmp_path, {name: (texts, lambda rng: "a") for name in ("train", "train-again")}, seed=1, workers=1)
+        sets = {name: (texts, lambda rng: "a") for name in ("train", "train-again")}
+        assert unlike(tmp_path, sets, seed=1)
+        make_speech(tmp_path, sets, seed=1, workers=1)
         assert [clip.text for clip in load_speech(tmp_path, "train")] == 2 * texts
     assert {path.stem for path in tmp_path.iterdir()} == {"train-000000", "train-again-000000"}
 
@@ -269,9 +279,9 @@ def test_a_training_does_not_go_on_from_what_is_unlike_it(tmp_path: Path, monkey
         begin(work, Run(replace(SHAPE, encoder_layers=6), None, parts))
     with pytest.raises(SystemExit, match=r"begun with random weights; .* begun with .*other"):
         begin(work, Run(SHAPE, tmp_path / "other", parts))
-    for unlike in ({"d_model": 240}, {"decoder_layers": 3}, {"encoder_layers": 2}, {"ffn": 320}):
+    for change in ({"d_model": 240}, {"decoder_layers": 3}, {"encoder_layers": 2}, {"ffn": 320}):
         with pytest.raises(SystemExit, match="only by encoder layers and feed-forward units that are added"):
-            begin(tmp_path / "new", Run(replace(SHAPE, **unlike), work, parts))
+            begin(tmp_path / "new", Run(replace(SHAPE, **change), work, parts))
     (work / "run.json").unlink()
     with pytest.raises(SystemExit, match="it lacks run.json"):
         begin(tmp_path / "new", Run(SHAPE, work, parts))
@@ -513,6 +523,26 @@ def test_a_recipe_names_what_is_missing(recipe: tuple[str, ...], tmp_path: Path)
     wanted = r"no such file: .*cmn\.txt\. Get" if complete else r"missing packages: .*opencc.*pip install"
     assert re.match(wanted, done.stderr)
     assert done.stderr.count("\n") == 1
+
+
+def test_a_model_replaces_only_a_model(tmp_path: Path) -> None:
+    refuse_other_files(tmp_path)
+    refuse_other_files(tmp_path / "new")
+    (tmp_path / "thesis.txt").touch()
+    with pytest.raises(SystemExit, match=r"has files but no training\.json"):
+        refuse_other_files(tmp_path)
+    with pytest.raises(SystemExit, match="is a file"):
+        refuse_other_files(tmp_path / "thesis.txt")
+    (tmp_path / "training.json").touch()
+    refuse_other_files(tmp_path)
+
+
+@pytest.mark.parametrize("content", [None, b"PK\x03\x04\xff"])
+def test_pairs_that_are_a_folder_or_no_text_are_named(content: bytes | None, tmp_path: Path) -> None:
+    path = tmp_path / "cmn-eng.zip"
+    path.mkdir() if content is None else path.write_bytes(content)
+    with pytest.raises(SystemExit, match=r"cmn-eng\.zip.* name the cmn\.txt in them with --pairs"):
+        read_pairs(path)
 
 
 @pytest.mark.parametrize("model", sorted(path.name for path in DEMO.iterdir() if path.is_dir()))

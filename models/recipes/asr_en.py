@@ -6,8 +6,8 @@
 phrasebook, twice, by voices drawn anew; then sentences crossed from these, and others into which rarer words were put;
 some of all these also by the voices that are most like people's. ``--init`` goes on from the weights of a finished model
 (``models/demo/asr-en``), or of another run, whose --work stays until the card is written.
-Every stage saves what it made under --work and is skipped when it is found there, so a stopped run goes on from where
-it was: speech (synthesised), training (a checkpoint every hundred steps), conversion, evaluation and card.
+Speech and training save what they made under --work, so a stopped run goes on from where it was: shards of sentences, a
+checkpoint every hundred steps. Conversion, evaluation and card take minutes and are made anew.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ import json
 import math
 import os
 import random
-import signal
 import sys
 import time
 from collections import Counter
@@ -38,10 +37,9 @@ os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "32")
 import evaluate
 import numpy as np
 import torch
-import torch.distributed as dist
 import torch.nn.functional as F
 from asr_model import HEADS, convert, decode, encode, make_model
-from card import SHIPPED
+from card import SHIPPED, refuse_other_files
 from corpora import WORDS_FROM, spoken_pairs, varied
 from ct2 import whisper_weights
 from features import bent, blurred, coloured, log_mel, rippled, stretched, warped
@@ -49,30 +47,38 @@ from growth import widened
 from heldout import SENTENCES
 from lineage import Run, Shape, begin, begun_with, digest, finished, keep, run_of, shape_of, tell
 from pieces import STEP_S, keep_tokenizer, make_tokenizer
-from speech import Clip, load_speech, make_speech, utterance
+from speech import Clip, load_speech, make_speech, unlike, utterance
 from tatoeba import ATTRIBUTION
 from tokenizers import Tokenizer
 from torch.distributed.optim import ZeroRedundancyOptimizer
 from voices import LICENCES, TRAINING_VOICES, natural_voice, random_voice
+from workers import check, join, launch, leave, share_gradients
 
 CHARACTERS = " 'abcdefghijklmnopqrstuvwxyz"
 SHAPE = Shape(d_model=320, encoder_layers=6, decoder_layers=2, ffn=1280)  # the shipped model's
 LONGEST_S = 24.0  # of a training segment
 SAVE_STEPS = 100
 HEAD_STEPS = 300  # in which CTC trains only its head, where a finished model is gone on from, which has none
-NATURAL = 1_000  # recordings by the slowest voices besides those that fall to them
+NATURAL = 5_000  # recordings by mixed Kokoro voices, on top of Kokoro's usual share
 
 
-def speak_all(folder: Path, pairs: Path, phrases: int, seed: int, workers: int) -> None:
+def speak_all(work: Path, pairs: Path, phrases: int, seed: int) -> None:
+    folder = work / "speech"
     texts = [english for english, _ in spoken_pairs(pairs, phrases)[0]]
     again = random.Random(seed).sample(texts, len(texts))  # in another order: a shard's prosody is drawn by its number
     crossed, reworded = varied(pairs, texts, seed)
     takes = {"train": texts, "train-again": again, "train-crossed": crossed, "train-reworded": reworded}
     everything = [*texts, *crossed, *reworded]
     natural = random.Random(seed).sample(everything, min(NATURAL, len(everything)))
-    evaluate.speak_tests(folder, pairs)  # which asks for the training's voices, too
     sets = {name: (part, random_voice) for name, part in takes.items()}
-    make_speech(folder, sets | {"train-natural": (natural, natural_voice)}, seed, workers)
+    sets |= {"train-natural": (natural, natural_voice)}
+    if (work / "checkpoint.pt").exists() and unlike(folder, sets, seed):
+        sys.exit(
+            f"the training in {work} has heard other recordings than --pairs, --phrases and --seed ask for: use another "
+            "--work, or --stage train and --stage export to go on with those that it has"
+        )
+    evaluate.speak_tests(folder, pairs)  # which asks for the training's voices, too
+    make_speech(folder, sets, seed)
 
 
 # Features [80, frames], decoder input, labels, CTC targets.
@@ -124,7 +130,7 @@ class Batches:
         # Many times as many as are drawn, or the engines' weights would count for little.
         low = min(max(0, centre - 5 * count), max(0, len(self.order) - 10 * count))
         near = self.order[low : low + 10 * count]
-        joined = self.pace.choice((1, 2, 3, 4), p=(0.95, 0.03, 0.015, 0.005))  # a long one takes as long as several
+        joined = self.pace.choice((1, 2, 3, 4), p=(0.9, 0.06, 0.03, 0.01))  # a long one takes as long as several
         weights = self.weights[near]
         rows = []
         for index in rng.choice(near, count, replace=len(near) < count, p=weights / weights.sum()):
@@ -138,7 +144,7 @@ class Batches:
         while len(said.audio) > LONGEST_S * 16_000:
             clips = clips[:-1]
             said = utterance(rng, clips)
-        timed = bool(clips) and rng.random() < 0.25
+        timed = bool(clips) and rng.random() < (0.25 if len(clips) == 1 else 0.5)  # several sentences need them
         features = log_mel(said.audio)
         if clips and not timed and rng.random() < 0.6:  # every 0.14 s slower or faster, a quarter or so
             times = np.exp(rng.normal(0, 0.11) + rng.normal(0, 0.25, features.shape[1] // 14 + 2))
@@ -270,10 +276,7 @@ def make_optimisers(model: torch.nn.Module, head: torch.nn.Module, workers: int)
 
 def train_worker(rank: int, work: Path, options: argparse.Namespace) -> None:
     torch.set_num_threads(1)
-    if options.workers > 1:
-        dist.init_process_group(
-            "gloo", init_method=f"file://{work / 'rendezvous'}", rank=rank, world_size=options.workers
-        )
+    join(rank, work, options.workers)
     clips = load_speech(work / "speech", "train")
     tokenizer = make_tokenizer(work / "tokenizer.json", [])
     torch.manual_seed(options.seed)
@@ -299,6 +302,7 @@ def train_worker(rank: int, work: Path, options: argparse.Namespace) -> None:
     feed = Feed(clips, tokenizer, pace, pace + 1000 * rank + 500, options.batch)
     batches = iter(torch.utils.data.DataLoader(feed, batch_size=None, num_workers=options.feeders))
     random.seed(pace)
+    torch.manual_seed(pace + 1000 * rank)
     began, shown = time.time(), [0.0, 0.0]
     log = (work / "train.log").open("a")
     while step < options.steps:
@@ -307,8 +311,7 @@ def train_worker(rank: int, work: Path, options: argparse.Namespace) -> None:
                 group["lr"] = learning_rate(step, options.steps, options.peak)
         cross, ctc = losses(model, head, next(batches), step / options.steps, step < head_alone, options)
         (cross + (0.6 if step / options.steps < 0.6 else 0.2) * ctc).backward()
-        if options.workers > 1:
-            share_gradients(parameters, options.workers)
+        share_gradients(parameters, options.workers)
         torch.nn.utils.clip_grad_norm_(parameters, 1.0)
         for optimiser in optimisers:
             optimiser.step()
@@ -333,9 +336,7 @@ def train_worker(rank: int, work: Path, options: argparse.Namespace) -> None:
             run.steps = step
             keep(work, run)  # first: a checkpoint never lacks it
             checkpoint.with_suffix(".partial").rename(checkpoint)
-    if options.workers > 1:
-        dist.barrier()
-        dist.destroy_process_group()
+    leave(options.workers)
 
 
 def losses(
@@ -365,27 +366,12 @@ def losses(
     return cross, ctc
 
 
-def share_gradients(parameters: list[torch.nn.Parameter], workers: int) -> None:
-    present = [p for p in parameters if p.grad is not None]
-    flat = torch.cat([p.grad.flatten() for p in present])
-    dist.all_reduce(flat)
-    flat /= workers
-    for p, piece in zip(present, flat.split([p.numel() for p in present]), strict=True):
-        p.grad.copy_(piece.view_as(p))
-
-
 def train(work: Path, options: argparse.Namespace) -> None:
-    (work / "rendezvous").unlink(missing_ok=True)
     clips, tokenizer = load_speech(work / "speech", "train"), work / "tokenizer.json"
     if options.init and not (work / "checkpoint.pt").exists():  # its embeddings are of its pieces
         keep_tokenizer(tokenizer, (options.init / "tokenizer.json").read_text("utf-8"))
     make_tokenizer(tokenizer, [clip.text for clip in clips])
-    if options.workers == 1:
-        train_worker(0, work, options)
-        return
-    # A run that is told to stop takes its workers along.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-    torch.multiprocessing.spawn(train_worker, (work, options), nprocs=options.workers, daemon=True)
+    launch(train_worker, work, options.workers, options)
 
 
 def shipped_weights(work: Path) -> dict[str, torch.Tensor]:
@@ -482,16 +468,14 @@ def main() -> None:
     parser.add_argument("--bf16", action="store_true", help="bfloat16 matrix products (CPUs with AVX512-BF16 or AMX)")
     parser.add_argument("--stage", choices=("all", "speech", "train", "export"), default="all")
     options = parser.parse_args()
-    if min(options.steps, options.batch, options.workers) < 1:
-        parser.error("--steps, --batch and --workers are at least 1")
+    check(parser, options)
     if options.share is not None and not 0 < options.share <= 1:
         parser.error("--share is above 0 and at most 1")
     if options.feeders and options.workers > 1:
         parser.error("--feeders needs --workers 1: a worker of several has no processes of its own")
     if options.d_model and options.d_model % HEADS:
         parser.error(f"--d-model {options.d_model} is no multiple of the {HEADS} heads")
-    if options.device == "cuda" and not torch.cuda.is_available():
-        parser.error("--device cuda: this PyTorch finds no such device")
+    refuse_other_files(options.out)
     work = options.work
     work.mkdir(parents=True, exist_ok=True)
     if options.stage == "export":
@@ -505,7 +489,7 @@ def main() -> None:
     if run.share < 1 and ((init := begun_with(work, run)) is None or shape_of(init) != run.shape):
         sys.exit(f"--share {run.share:g}: {work} did not begin with weights of its shape")
     if options.stage in ("all", "speech"):
-        speak_all(work / "speech", options.pairs, options.phrases, options.seed, options.workers)
+        speak_all(work, options.pairs, options.phrases, options.seed)
     if options.stage in ("all", "train"):
         train(work, options)
     if options.stage in ("all", "export"):

@@ -54,10 +54,16 @@ def unseen_numbers() -> list[Pair]:
 def translation_pairs(path: Path, direction: str) -> tuple[list[Pair], list[Pair], list[Pair], list[Pair]]:
     """(source, target) pairs for training, of Tatoeba and of the phrasebook, then for testing, likewise."""
     training, test = split(read_pairs(path))
-    sets = (training, translators_phrases(), test, list(held_out_phrases()))
+    sets = (training, apart(translators_phrases(), test), test, list(held_out_phrases()))
     if direction == "zh-en":
         sets = tuple([(chinese, english) for english, chinese in pairs] for pairs in sets)
     return sets
+
+
+def apart(phrases: list[Pair], test: list[Pair]) -> list[Pair]:
+    """Those that are not nearly a sentence of Tatoeba's ``test``: its own training has none such."""
+    near = {form for english, _ in test for form in near_forms(english)}
+    return [pair for pair in phrases if near.isdisjoint(near_forms(pair[0]))]
 
 
 def speakable(pairs: list[Pair]) -> list[Pair]:
@@ -169,6 +175,6 @@ def _in_turn(words: list[str], rng: random.Random) -> Iterator[str]:
 def spoken_pairs(path: Path, phrases: int) -> tuple[list[Pair], list[Pair], list[Pair]]:
     """What the recogniser hears, as (English, Chinese): for training, then for testing of Tatoeba and the phrasebook."""
     training, test = split(read_pairs(path))
-    train = speakable(training) + training_phrases(phrases)
+    train = speakable(training) + apart(training_phrases(phrases), test)
     random.Random(4).shuffle(train)
     return train, speakable(test), list(held_out_phrases())

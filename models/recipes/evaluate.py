@@ -13,6 +13,7 @@ import argparse
 import asyncio
 import dataclasses
 import json
+import sys
 import time
 from collections import Counter, defaultdict
 from pathlib import Path
@@ -124,7 +125,7 @@ def speak_tests(folder: Path, pairs: Path) -> None:
         texts = [english for english, _ in rows]
         sets[f"{name}-seen"] = (texts[::2], english_voice)
         sets[f"{name}-unseen"] = (texts, unseen_voice)
-    make_speech(folder, sets, seed=1, workers=2)
+    make_speech(folder, sets, seed=1)
 
 
 def test_texts(speech: Path) -> set[str]:
@@ -165,19 +166,23 @@ def disturbed(clips: list[Clip]) -> list[Clip]:
 
 
 def human_clips(folder: Path) -> list[Clip]:
-    """Recordings with a transcript of the same name, or ``transcript.txt`` for a folder's only one."""
+    """Recordings with a transcript of the same name, or ``transcript.txt`` for a folder's only one. Exits if there are none."""
     clips = []
-    for path in sorted([*folder.rglob("*.wav")]):
-        texts = [text for text in (path.with_suffix(".txt"), path.with_name("transcript.txt")) if text.exists()]
-        if texts:
+    for path in sorted(folder.rglob("*.wav")):
+        text = path.with_suffix(".txt")
+        if not text.exists() and len(list(path.parent.glob("*.wav"))) == 1:
+            text = path.with_name("transcript.txt")
+        if text.exists():
             recording, parts = Recording(path), []
             while (chunk := recording.read()) is not None:
                 parts.append(chunk)
-            clips.append(Clip(texts[0].read_text("utf-8").strip(), "human", np.concatenate(parts)))
+            clips.append(Clip(text.read_text("utf-8").strip(), "human", np.concatenate(parts)))
+    if not clips:
+        sys.exit(f"--human {folder} has no recording x.wav with its transcript x.txt beside it")
     return clips
 
 
-def recogniser(directory: Path, speech: Path, human: Path | None = None) -> None:
+def recogniser(directory: Path, speech: Path, human: list[Clip] | None = None) -> None:
     """Measure the speech model in ``directory`` on the clips in ``speech`` and write its card."""
     facts = training_of(directory)
     check_tests(facts, test_texts(speech))
@@ -213,7 +218,7 @@ def recogniser(directory: Path, speech: Path, human: Path | None = None) -> None
     score("phrasebook, unseen voices, two sentences in a segment", in_pairs(unseen))
     score("phrasebook, unseen voices, noise at 10 dB in a room", disturbed(unseen))
     if human is not None:
-        score("people reading prose (out of domain)", human_clips(human))
+        score("people reading prose (out of domain)", human)
     by_voice = [
         (voice, len(found), f"{word_error_rate(*map(list, zip(*found, strict=True))):.1f} %")
         for voice, found in sorted(voices.items())
@@ -321,7 +326,8 @@ def chain(speech: Path, pairs: Path, samples: int) -> None:
     """What recognition costs, and what is shown where nobody speaks; written to ``models/demo/README.md``."""
     models = demo_models()
     _, tatoeba, phrasebook = spoken_pairs(pairs, phrases=0)
-    facts, costs = json.loads((SHIPPED / "asr-en" / "training.json").read_text()), []
+    facts, costs = training_of(SHIPPED / "asr-en"), []
+    check_tests(facts, test_texts(speech))
     for label, rows in (("phrasebook", phrasebook), ("Tatoeba", tatoeba)):
         clips = evenly(test_clips(speech, f"{label.lower()}-unseen", facts), CHAIN)
         costs.append((label, *recognition_costs(models, clips, dict(rows), samples)))
@@ -360,6 +366,7 @@ def main() -> None:
     parser.add_argument("--only", choices=PARTS)
     options = parser.parse_args()
     wanted = {options.only} if options.only else set(PARTS)
+    human = human_clips(options.human) if options.human else None
     for name in sorted(wanted & {"nmt-en-zh", "nmt-zh-en"}):
         if (SHIPPED / name / "training.json").exists():
             translator(SHIPPED / name, options.pairs)
@@ -368,7 +375,7 @@ def main() -> None:
     if wanted & {"asr-en", "chain"}:
         speak_tests(options.work / "speech", options.pairs)
     if "asr-en" in wanted:
-        recogniser(SHIPPED / "asr-en", options.work / "speech", options.human)
+        recogniser(SHIPPED / "asr-en", options.work / "speech", human)
     if "chain" in wanted:
         chain(options.work / "speech", options.pairs, options.samples)
 

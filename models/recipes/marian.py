@@ -9,7 +9,6 @@ import math
 import os
 import random
 import shutil
-import signal
 import sys
 import time
 from collections.abc import Iterator
@@ -21,13 +20,13 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # one thread a worker; more threa
 import onnx
 import sentencepiece
 import torch
-import torch.distributed as dist
 import torch.nn.functional as F
 from align import Alignments
 from compiled import marian_weights
 from onnx import TensorProto, helper, numpy_helper
 from tatoeba import Pair, spoken
 from transformers import GenerationConfig, MarianConfig, MarianMTModel, MarianTokenizer
+from workers import join, launch, leave, share_gradients
 
 # Weight of the attention's cross-entropy against word alignments, for one head a layer, falling to nothing half-way:
 # left alone, attention takes most of a short training to find out what corresponds to what.
@@ -180,10 +179,7 @@ def start_from(model: MarianMTModel, folder: Path) -> None:
 
 def _train_worker(rank: int, work: Path, size: Size, pairs: list[Pair], options: argparse.Namespace) -> None:
     torch.set_num_threads(1)
-    if options.workers > 1:
-        dist.init_process_group(
-            "gloo", init_method=f"file://{work / 'rendezvous'}", rank=rank, world_size=options.workers
-        )
+    join(rank, work, options.workers)
     torch.manual_seed(options.seed)
     tokenizer = MarianTokenizer.from_pretrained(work / "vocabulary")
     vocabulary = len(tokenizer.encoder)
@@ -228,13 +224,7 @@ def _train_worker(rank: int, work: Path, size: Size, pairs: list[Pair], options:
         guided = sum(-(wanted * (heads[:, 0].float() + 1e-6).log()).sum() for heads in output.cross_attentions)
         loss = cross + GUIDANCE * max(0.0, 1 - 2 * step / options.steps) * guided / (target != pad).sum()
         loss.backward()
-        if options.workers > 1:
-            present = [p for p in model.parameters() if p.grad is not None]
-            flat = torch.cat([p.grad.flatten() for p in present])
-            dist.all_reduce(flat)
-            flat /= options.workers
-            for p, piece in zip(present, flat.split([p.numel() for p in present]), strict=True):
-                p.grad.copy_(piece.view_as(p))
+        share_gradients(list(model.parameters()), options.workers)
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimiser.step()
         optimiser.zero_grad(set_to_none=True)
@@ -257,20 +247,12 @@ def _train_worker(rank: int, work: Path, size: Size, pairs: list[Pair], options:
                 torch.save(state, checkpoint.with_suffix(".partial"))
                 checkpoint.with_suffix(".partial").rename(checkpoint)
                 last_saved = time.time()
-    if options.workers > 1:
-        dist.barrier()
-        dist.destroy_process_group()
+    leave(options.workers)
 
 
 def train(work: Path, size: Size, pairs: list[Pair], options: argparse.Namespace) -> None:
     """Train to ``options.steps``; go on from ``work/checkpoint.pt`` if it is there."""
-    (work / "rendezvous").unlink(missing_ok=True)
-    if options.workers == 1:
-        _train_worker(0, work, size, pairs, options)
-    else:
-        # A run that is told to stop takes its workers along.
-        signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-        torch.multiprocessing.spawn(_train_worker, (work, size, pairs, options), nprocs=options.workers, daemon=True)
+    launch(_train_worker, work, options.workers, size, pairs, options)
 
 
 def averaged(work: Path, size: Size) -> MarianMTModel:

@@ -13,6 +13,7 @@ import argparse
 import json
 import shutil
 import sys
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from needs import TRAIN, require_packages
@@ -21,12 +22,13 @@ require_packages(*TRAIN)
 
 import evaluate
 import torch
-from card import SHIPPED
+from card import SHIPPED, refuse_other_files
 from compiled import marian_weights
 from corpora import translation_pairs
 from lineage import check_tests, digest, refuse_own_copy
 from marian import Size, averaged, make_vocabulary, save, train
 from tatoeba import ATTRIBUTION, Pair
+from workers import check
 
 from pipeline.nmt.compiler.build import compile_model
 
@@ -51,41 +53,77 @@ def ship(work: Path, shape: Size, sample: list[Pair], destination: Path) -> None
     shutil.copytree(compiled, destination)
 
 
-def begin(work: Path, init: Path | None, pairs: list[Pair], tests: set[str], direction: str) -> None:
+@dataclass
+class Begun:
+    """What a training in a --work is of, kept there as ``begun.json``."""
+
+    direction: str
+    init: str | None  # as it was named
+    tests: str  # their digest
+    parts: list[tuple[int, int]] = field(default_factory=list)  # first step and tokens a step, anew when these change
+
+    def __str__(self) -> str:
+        return f"of {self.direction}, begun with {self.init or 'random weights'}"
+
+
+def kept(work: Path) -> Begun | None:
+    """None where no training was begun."""
+    path = work / "begun.json"
+    return Begun(**json.loads(path.read_text())) if path.exists() else None
+
+
+def keep(work: Path, begun: Begun) -> None:
+    partial = work / "begun.partial"
+    partial.write_text(json.dumps(asdict(begun), indent=1) + "\n")
+    partial.rename(work / "begun.json")
+
+
+def begin(work: Path, new: Begun, pairs: list[Pair], tests: set[str]) -> Begun:
     """Make the vocabulary, or keep a copy of what is gone on from, since the training may end where that is.
 
-    Exits if ``work`` has a training already that began with something else than ``init``.
+    Exits if ``work`` has another training already.
     """
-    began = work / "begun_with.txt"
-    if (work / "vocabulary" / "tokenizer_config.json").exists():
-        before = began.read_text("utf-8").strip()
-        if init and str(init.resolve()) != before:
-            sys.exit(
-                f"{work} has a training that began with {before or 'random weights'}, not {init}: use another --work, or "
-                "leave --init out"
-            )
-        return
-    shutil.rmtree(work / "init", ignore_errors=True)  # of a start that was stopped
-    began.write_text(f"{init.resolve() if init else ''}\n", "utf-8")
-    if init:
+    before = kept(work)
+    if before is not None:
+        if (before.direction, new.init or before.init) != (new.direction, before.init):
+            sys.exit(f"{work} has a training {before}; this one is to be {new}: use another --work")
+        if before.tests != new.tests:
+            sys.exit(f"{work} has a training on another edition of --pairs: use that, or another --work")
+        return before
+    if (work / "checkpoint.pt").exists():
+        sys.exit(f"{work} has a checkpoint, but no begun.json that tells what it is of: use another --work")
+    for folder in ("init", "vocabulary"):  # of a start that was stopped
+        shutil.rmtree(work / folder, ignore_errors=True)
+    (work / "vocabulary").mkdir(parents=True)
+    if new.init:
+        init = Path(new.init)
         refuse_own_copy(work, init)
         told = told_of(init)
-        if told.get("direction") != direction or "trainings" not in told:
-            sys.exit(f"{init / 'training.json'} does not tell of trainings of {direction}. Go on from another model")
+        if told.get("direction") != new.direction or "trainings" not in told:
+            sys.exit(
+                f"{init / 'training.json'} does not tell of trainings of {new.direction}. Go on from another model"
+            )
         check_tests(told, tests)
         marian_weights(init)  # which exits if they cannot be gone on from
         shutil.copytree(init, work / "init")
-        (work / "vocabulary").mkdir(exist_ok=True)
         for name in ("source.spm", "target.spm", "vocab.json", "tokenizer_config.json"):
             shutil.copy(init / name, work / "vocabulary" / name)
     else:
-        make_vocabulary(work / "vocabulary", pairs, size(direction), tuple(direction.split("-")))
+        make_vocabulary(work / "vocabulary", pairs, size(new.direction), tuple(new.direction.split("-")))
+    keep(work, new)
+    return new
 
 
 def told_of(model: Path) -> dict[str, str]:
     """What a finished translator's training.json says."""
     path = model / "training.json"
     return json.loads(path.read_text()) if path.exists() else {}
+
+
+def steps_of(work: Path) -> int:
+    """Those that the training in ``work`` has made and saved."""
+    checkpoint = work / "checkpoint.pt"
+    return torch.load(checkpoint, weights_only=True, map_location="cpu")["step"] if checkpoint.exists() else 0
 
 
 def main() -> None:
@@ -105,30 +143,42 @@ def main() -> None:
     parser.add_argument("--bf16", action="store_true", help="bfloat16 matrix products (CPUs with AVX512-BF16 or AMX)")
     parser.add_argument("--stage", choices=("all", "train", "export"), default="all")
     options = parser.parse_args()
-    shape = size(options.direction)
+    check(parser, options)
+    work, shape = options.work, size(options.direction)
     destination = options.out or SHIPPED / f"nmt-{options.direction}"
+    refuse_other_files(destination)
+    if options.stage == "export" and not (work / "checkpoint.pt").exists():
+        parser.error(f"--stage export: no checkpoint in {work}")
     pairs, phrases, test, _ = translation_pairs(options.pairs, options.direction)
     asked = {source for source, _ in test}
-    options.work.mkdir(parents=True, exist_ok=True)
-    begin(options.work, options.init, pairs + phrases, asked, options.direction)
+    work.mkdir(parents=True, exist_ok=True)
+    init = str(options.init.resolve()) if options.init else None
+    begun = begin(work, Begun(options.direction, init, digest(asked)), pairs + phrases, asked)
     if options.stage in ("all", "train"):
-        train(options.work, shape, pairs + phrases, options)
+        done, tokens = steps_of(work), options.batch * options.workers
+        if not begun.parts or tokens != begun.parts[-1][1]:
+            begun.parts = [part for part in begun.parts if part[0] < done] + [(done, tokens)]
+            keep(work, begun)
+        train(work, shape, pairs + phrases, options)
     if options.stage in ("all", "export"):
         torch.set_num_threads(options.workers)
-        ship(options.work, shape, pairs[:SAMPLE] + phrases[:SAMPLE], destination)
-        steps = torch.load(options.work / "checkpoint.pt", weights_only=True, map_location="cpu")["step"]
-        before = told_of(options.work / "init").get("trainings")
-        trainings = f"{steps:,} steps of {options.batch * options.workers:,} tokens, with {len(phrases):,} phrases"
-        trainings = f"{before}; then {trainings}" if before else trainings
+        ship(work, shape, pairs[:SAMPLE] + phrases[:SAMPLE], destination)
+        ends = [first for first, _ in begun.parts[1:]] + [steps_of(work)]
+        trainings = " and ".join(
+            f"{end - first:,} steps of {tokens:,} tokens"
+            for (first, tokens), end in zip(begun.parts, ends, strict=True)
+        )
+        before = told_of(work / "init").get("trainings")
+        trainings = f"{before + '; then ' if before else ''}{trainings}, with {len(phrases):,} phrases"
         facts = {
             "direction": options.direction,
             "trainings": trainings,
-            "tests": digest(asked),
+            "tests": begun.tests,
             "trained_on": f"{len(pairs):,} {ATTRIBUTION}, with Chinese in simplified script (OpenCC), and pairs of "
             "`models/recipes/phrasebook.py` (travel, times, prices, meetings, every number from 2 to 999). A fifth of the "
             f"sources in lower case without marks. {trainings}: `models/recipes/nmt.py`.",
             "held_out": "No training pair has either side of a test pair, whatever its case and marks, or an English side "
-            "that differs from a test sentence in one word.",
+            "that differs from one of Tatoeba's test sentences in one word.",
         }
         (destination / "training.json").write_text(json.dumps(facts, indent=1) + "\n")
         evaluate.translator(destination, options.pairs)

@@ -1,6 +1,6 @@
 """A bilingual English–Chinese phrase grammar: travel, times, prices, meetings, everyday talk.
 
-Both demo models are trained on what it generates, so that the demo's recogniser and translator share a domain.
+The demo's models are all trained on what it generates, so that recogniser and translators share a domain.
 ``python models/recipes/phrasebook.py 20`` prints twenty sentences.
 """
 

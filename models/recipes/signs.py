@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 from faster_whisper import WhisperModel
+from faster_whisper.audio import pad_or_trim
+from faster_whisper.tokenizer import Tokenizer
 from faster_whisper.transcribe import Segment
 from speech import Clip, extent
 from voices import SAMPLE_RATE
@@ -42,12 +44,17 @@ def timestamps(directory: Path, clips: list[Clip]) -> tuple[int, int, float]:
 
 
 def silent_share(directory: Path, sounds: list[np.ndarray]) -> float:
-    """The share of float [n] ``sounds`` that Whisper's rule would call silent by their no-speech probability."""
+    """The share of float [n] ``sounds`` that Whisper's rule would call silent by their no-speech probability.
+
+    That is read where faster-whisper reads it: of a window without text it tells nothing.
+    """
     model = WhisperModel(str(directory), compute_type="int8", cpu_threads=1)
+    prompt = Tokenizer(model.hf_tokenizer, model.model.is_multilingual, "transcribe", "en").sot_sequence
     silent = 0
     for sound in sounds:
-        found = _segments(model, sound.astype(np.float32))
-        silent += not found or found[0].no_speech_prob > SILENT
+        encoded = model.encode(pad_or_trim(model.feature_extractor(sound.astype(np.float32))))
+        (result,) = model.model.generate(encoded, [prompt], beam_size=1, max_length=2, return_no_speech_prob=True)
+        silent += result.no_speech_prob > SILENT
     return silent / len(sounds)
 
 

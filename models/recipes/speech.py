@@ -15,6 +15,7 @@ from voices import SAMPLE_RATE, random_prosody, speak
 
 SHARD = 500
 Voice = Callable[[random.Random], str]
+Job = tuple[Path, list[str], list[str], int]  # a shard: where to, texts, voices, seed
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ class Utterance:
 # --- recorded -------------------------------------------------------------------------------------------------------
 
 
-def _speak_shard(job: tuple[Path, list[str], list[str], int]) -> None:
+def _speak_shard(job: Job) -> None:
     path, texts, voices, seed = job
     rng = random.Random(seed)
     spoken = [
@@ -53,19 +54,11 @@ def _speak_shard(job: tuple[Path, list[str], list[str], int]) -> None:
     partial.rename(path.with_suffix(".json"))
 
 
-def make_speech(folder: Path, sets: dict[str, tuple[list[str], Voice]], seed: int, workers: int) -> None:
-    """Speak every set of texts, each by voices drawn for it, into ``folder``.
-
-    What is there is kept if they are the same; what is there of more texts than a set has now is deleted.
-    """
-    folder.mkdir(parents=True, exist_ok=True)
+def _missing(folder: Path, sets: dict[str, tuple[list[str], Voice]], seed: int) -> list[Job]:
+    """The shards of ``sets`` that ``folder`` lacks or has otherwise."""
     jobs = []
     for name, (texts, voice) in sets.items():
         rng = random.Random(f"{seed} {name}")
-        for about in folder.glob(f"{name}-[0-9]*.json"):
-            if int(about.stem.removeprefix(f"{name}-")) >= len(texts):
-                about.unlink()
-                about.with_suffix(".npy").unlink()
         for start in range(0, len(texts), SHARD):
             chunk = texts[start : start + SHARD]
             chosen = [voice(rng) for _ in chunk]
@@ -74,6 +67,34 @@ def make_speech(folder: Path, sets: dict[str, tuple[list[str], Voice]], seed: in
             kept = json.loads(about.read_text()) if about.exists() else {}
             if (kept.get("texts"), kept.get("voices")) != (chunk, chosen):
                 jobs.append((path, chunk, chosen, seed + start))
+    return jobs
+
+
+def _too_many(folder: Path, sets: dict[str, tuple[list[str], Voice]]) -> list[Path]:
+    """Shards in ``folder`` of more texts than their set has now."""
+    return [
+        about
+        for name, (texts, _) in sets.items()
+        for about in folder.glob(f"{name}-[0-9]*.json")
+        if int(about.stem.removeprefix(f"{name}-")) >= len(texts)
+    ]
+
+
+def unlike(folder: Path, sets: dict[str, tuple[list[str], Voice]], seed: int) -> bool:
+    """Whether ``make_speech`` would change anything."""
+    return bool(_missing(folder, sets, seed) or _too_many(folder, sets))
+
+
+def make_speech(folder: Path, sets: dict[str, tuple[list[str], Voice]], seed: int, workers: int | None = None) -> None:
+    """Speak every set of texts, each by voices drawn for it, into ``folder``; as many at once as there are cores.
+
+    What is there is kept if they are the same; what is there of more texts than a set has now is deleted.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    for about in _too_many(folder, sets):
+        about.unlink()
+        about.with_suffix(".npy").unlink()
+    jobs = _missing(folder, sets, seed)
     with ProcessPoolExecutor(workers) as pool:
         for done, _ in enumerate(pool.map(_speak_shard, jobs), 1):
             print(f"speech: {done} of {len(jobs)} shards", flush=True)

@@ -28,15 +28,20 @@ def spoken(text: str) -> str:
 
 def read_pairs(path: Path) -> list[Pair]:
     """English with simplified Chinese, duplicates removed."""
-    if not path.exists():
-        sys.exit(
-            f"no such file: {path}. Get the English-Mandarin pairs (cmn-eng.zip) at manythings.org/anki and name the cmn.txt in them with --pairs"
-        )
+    wanted = (
+        "Get the English-Mandarin pairs (cmn-eng.zip) at manythings.org/anki and name the cmn.txt in them with --pairs"
+    )
+    if not path.is_file():
+        sys.exit(f"no such file: {path}. {wanted}")
+    try:
+        lines = path.read_text("utf-8-sig").splitlines()
+    except UnicodeDecodeError:
+        sys.exit(f"{path} is no text in UTF-8. {wanted}")
     from opencc import OpenCC
 
     simplify = OpenCC("t2s").convert
     pairs: dict[Pair, None] = {}
-    for number, line in enumerate(path.read_text("utf-8-sig").splitlines(), 1):
+    for number, line in enumerate(lines, 1):
         english, _, rest = line.partition("\t")
         chinese = rest.split("\t")[0]
         if not english.strip() or not chinese.strip():
