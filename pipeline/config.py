@@ -72,7 +72,7 @@ class NmtConfig:
     beam_size: int = 1
     # Target tokens a sentence at most; a sentence that reaches it is marked as truncated.
     max_tokens: int = 256
-    # No sequence of so many target tokens comes twice in a sentence; 0 allows it.
+    # No sequence of so many target tokens comes twice in a sentence; 0: as the model's files say.
     no_repeat_ngram: int = 0
     # Seconds a sentence at most; 0 sets no limit.
     time_limit_s: float = 0.0

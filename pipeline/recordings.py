@@ -45,16 +45,16 @@ def find_recordings(named: Sequence[Path]) -> list[tuple[Path, Path]]:
     Raises:
         UsageError: nothing there, or a folder without recordings.
     """
-    found: dict[Path, tuple[Path, Path]] = {}
+    found: dict[str, tuple[Path, Path]] = {}  # Path.resolve raises for a link to itself
     for path in named:
         if os.path.isdir(path):
             inside = sorted(_inside(path))
             if not inside:
                 raise UsageError(f"{path} holds no recordings; their names end in {', '.join(sorted(SUFFIXES))}")
             for recording in inside:
-                found.setdefault(recording.resolve(), (recording, recording.parent.relative_to(path)))
+                found.setdefault(os.path.realpath(recording), (recording, recording.parent.relative_to(path)))
         elif os.path.isfile(path):  # Path.is_file raises for a name that is too long
-            found.setdefault(path.resolve(), (path, Path()))
+            found.setdefault(os.path.realpath(path), (path, Path()))
         else:
             raise UsageError(f"{_problem(path)}: {path}; give the paths of recordings or of folders that hold some")
     return list(found.values())
@@ -81,8 +81,10 @@ def _inside(folder: Path) -> Iterator[Path]:
         folders[:] = [name for name in folders if not name.startswith(".")]
         for name in files:
             path = Path(here) / name
-            # Opening a named pipe would wait for a writer; a link to nowhere is for the run to report.
-            if not name.startswith(".") and path.suffix.lower() in SUFFIXES and (path.is_file() or not path.exists()):
+            if name.startswith(".") or path.suffix.lower() not in SUFFIXES:
+                continue
+            # Opening a named pipe would wait for a writer; what cannot be looked at is for the run to report.
+            if os.path.isfile(path) or not os.path.exists(path):
                 yield path
 
 
@@ -112,8 +114,8 @@ def plan(named: Sequence[Path], kinds: Sequence[str], output_dir: Path | None) -
 
 
 def begin(job: Job, config: PipelineConfig, *, overwrite: bool) -> tuple[Begin, dict[str, Path]]:
-    """How to begin with a job now, and which files to write: what is there already stays as it is, and what an
-    interrupted run began is finished, unless it is to be overwritten.
+    """How to begin with a job now, and which files to write: what is there already stays as it is, unless it is to be
+    overwritten, and what an interrupted run began is finished, of other formats, too.
 
     Raises:
         UsageError: what an interrupted run began cannot be finished by this one; the folder may not be written to.
@@ -122,7 +124,7 @@ def begin(job: Job, config: PipelineConfig, *, overwrite: bool) -> tuple[Begin, 
     if folder.is_dir() and not os.access(folder, os.W_OK | os.X_OK):
         raise UsageError(f"the folder {folder} may not be written to; choose another with --output-dir")
     if overwrite:
-        return Begin.NEW, job.outputs
+        return Begin.NEW, _begun_outputs(job) | job.outputs
     begun = journal.read_header(job.journal)
     if begun is None:
         missing = {kind: path for kind, path in job.outputs.items() if not path.is_file()}
@@ -137,5 +139,14 @@ def begin(job: Job, config: PipelineConfig, *, overwrite: bool) -> tuple[Begin, 
         raise UsageError(
             f"{job.journal} was begun {problem}; finish it as it was begun, or begin again with --overwrite"
         )
+    return Begin.RESUME, _begun_outputs(job)
+
+
+def _begun_outputs(job: Job) -> dict[str, Path]:
+    """The files that an interrupted run began; none where its journal cannot tell."""
+    try:
+        begun = journal.read_header(job.journal)
+    except UsageError:
+        begun = None
     stem = job.journal.name.removesuffix(journal.SUFFIX)
-    return Begin.RESUME, {kind: job.journal.with_name(f"{stem}.{kind}") for kind in kinds}
+    return {kind: job.journal.with_name(f"{stem}.{kind}") for kind in begun["formats"]} if begun else {}

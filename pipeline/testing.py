@@ -22,7 +22,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from pipeline.audio.recording import Recording
+from pipeline.audio.recording import read_audio
 from pipeline.config import PipelineConfig, load_config
 from pipeline.events import SAMPLE_RATE, PipelineEvent, Samples
 from pipeline.loading import Models, load_models
@@ -43,19 +43,6 @@ def demo_models() -> Models:
 def demo_speech() -> Samples:
     """Some sentences that the demo's models know, [n] int16 at 16 kHz, with a pause after each."""
     return read_audio(DEMO_SPEECH)
-
-
-def read_audio(path: Path) -> Samples:
-    """A whole recording of any format, [n] int16 at 16 kHz mono.
-
-    Raises:
-        UsageError, AudioError: not a recording that can be read.
-    """
-    recording = Recording(path)
-    chunks = [np.zeros(0, np.int16)]
-    while (chunk := recording.read()) is not None:
-        chunks.append(chunk)
-    return np.concatenate(chunks)
 
 
 class EndedError(AssertionError):

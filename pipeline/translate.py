@@ -13,6 +13,7 @@ if __name__ == "__main__":
 
 import argparse
 import asyncio
+import os
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -148,7 +149,6 @@ async def _translate_one(
 
     known = result.job.journal
     finished = False
-    writer = Worker("subtitles")
     with ExitStack() as stack:
         sinks = _opened(result, config, stack)
         if result.how is Begin.RESUME:
@@ -157,6 +157,7 @@ async def _translate_one(
                 recognizer=KnownSpeech(models.recognizer, known),
                 translation=KnownTranslation(models.translation, known),
             )
+        writer = Worker("subtitles")
         stack.callback(writer.join, 1.0)  # no sink is closed while it is written to
         stack.callback(writer.close)
         async with SpeechTranslator(config, models) as translator, aclosing(translator.run(source)) as events:
@@ -207,7 +208,7 @@ def summary(results: Sequence[Result]) -> Table:
         if result.audio_s:
             speed = result.audio_s / max(1e-9, result.elapsed_s)
             numbers = [f"{result.audio_s:.0f} s", str(result.sentences), f"{speed:.1f}"]
-        files = "".join(f"\n{path}" for path in result.outputs.values() if path.is_file())
+        files = "".join(f"\n{path}" for path in result.outputs.values() if os.path.isfile(path))
         style = "red" if result.failed else "green" if result.outcome in ("done", "finished") else "yellow"
         table.add_row(Text(str(result.job.recording)), *numbers, Text(result.outcome + files, style=style))
     return table

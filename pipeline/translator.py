@@ -128,7 +128,7 @@ class SpeechTranslator:
 
         Raises:
             StageError: a stage has failed.
-            ValueError: after ``end`` or ``cancel``, or not int16 mono.
+            ValueError: after ``end`` or ``cancel``, outside ``async with``, or not int16 mono.
         """
         if not await self._take(as_samples(audio)):
             raise ValueError("audio was fed after end() or cancel()")
@@ -144,7 +144,12 @@ class SpeechTranslator:
         return True
 
     async def end(self) -> None:
-        """The input is over: everything fed is still translated, then ``events`` ends. Idempotent."""
+        """The input is over: everything fed is still translated, then ``events`` ends. Idempotent.
+
+        Raises:
+            StageError: a stage has failed.
+            ValueError: outside ``async with``.
+        """
         async with self._feeding:  # after what is being fed, not in the middle of it
             if not self._ended:
                 await self._put(EndOfInput())  # one that is cancelled while it waits may be called again

@@ -12,6 +12,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -213,6 +214,26 @@ def test_what_was_begun_otherwise_is_not_mixed(
     assert (status, counting.segments) == (0, COUNT), said
 
 
+def test_what_was_begun_in_other_formats_is_made_anew_with_the_rest(
+    translated: Any, tmp_path: Path, whole: dict[str, bytes]
+) -> None:
+    translated(PHRASES, "--output-dir", tmp_path, "--format", "srt,vtt", fail_at_segment=2)
+    assert files(tmp_path)[".vtt"] != whole[".vtt"]
+    status, said, _ = translated(PHRASES, "--output-dir", tmp_path, "--format", "srt", "--overwrite")
+    assert status == 0, said
+    assert files(tmp_path) == {suffix: whole[suffix] for suffix in (".srt", ".vtt")}
+
+
+def test_a_name_that_leaves_no_room_for_subtitles_fails_alone(translated: Any, tmp_path: Path) -> None:
+    long = tmp_path / ("x" * 255)
+    shutil.copy(PHRASES, long)
+    status, said, _ = translated(long, PHRASES, "--output-dir", tmp_path / "out", "--overwrite")
+    assert status == 1
+    assert "File name too long" in said
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["phrases.srt"]
+    assert not [thread for thread in threading.enumerate() if thread.name == "subtitles"]
+
+
 def test_another_recording_of_the_same_name_does_not_go_on(translated: Any, tmp_path: Path) -> None:
     translated(PHRASES, "--output-dir", tmp_path, fail_at_segment=2)
     other = tmp_path / "other" / "phrases.wav"
@@ -298,17 +319,20 @@ def test_folders_are_searched_and_mirrored(tmp_path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch()
     os.mkfifo(folder / "pipe.wav")  # which nobody writes to
+    (folder / "loop.wav").symlink_to("loop.wav")  # which the run reports
     found = find_recordings([folder, folder / "a.wav"])
     assert [(str(path.relative_to(folder)), str(below)) for path, below in found] == [
         ("2024/day 1/c.opus", "2024/day 1"),
         ("a.wav", "."),
         ("b.MP4", "."),
+        ("loop.wav", "."),
     ]
     jobs = plan([folder], ["srt"], tmp_path / "out")
     assert [str(job.outputs["srt"].relative_to(tmp_path / "out")) for job in jobs] == [
         "2024/day 1/c.srt",
         "a.srt",
         "b.srt",
+        "loop.srt",
     ]
     beside = plan([folder], ["srt"], None)
     assert beside[0].outputs["srt"] == folder / "2024" / "day 1" / "c.srt"
@@ -335,6 +359,21 @@ def test_a_folder_that_cannot_be_searched_is_said(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr(os, "scandir", refused)
     with pytest.raises(UsageError, match=r"closed cannot be searched \(Permission denied\); check its permissions"):
         find_recordings([tmp_path])
+
+
+def test_what_a_folder_lists_but_may_not_be_looked_at_is_for_the_run_to_report(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a.wav").touch()
+    stat = os.stat
+
+    def refused(path: Any, **options: Any) -> Any:
+        if str(path).endswith("a.wav"):
+            raise PermissionError(13, "Permission denied", str(path))
+        return stat(path, **options)
+
+    monkeypatch.setattr(os, "stat", refused)
+    assert find_recordings([tmp_path]) == [(tmp_path / "a.wav", Path())]
 
 
 def test_a_recording_that_may_not_be_looked_at_is_not_said_to_be_missing(

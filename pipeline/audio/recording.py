@@ -185,3 +185,16 @@ def _silence(count: int) -> Iterator[Samples]:
 
 def _reason(error: BaseException) -> str:
     return str(getattr(error, "strerror", None) or error)
+
+
+def read_audio(path: Path) -> Samples:
+    """A whole recording of any format, [n] int16 at 16 kHz mono.
+
+    Raises:
+        UsageError, AudioError: not a recording that can be read.
+    """
+    recording = Recording(path)
+    chunks = [np.zeros(0, np.int16)]
+    while (chunk := recording.read()) is not None:
+        chunks.append(chunk)
+    return np.concatenate(chunks)

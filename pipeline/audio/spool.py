@@ -26,7 +26,7 @@ class Spool:
     """A first-in-first-out store of samples. Beyond ``memory_samples`` they go to an unnamed file, used as a ring.
 
     What does not fit is dropped and remembered as a gap of silence, so that what follows keeps its time. After a drop,
-    half of the store must be free before it takes more: there are at most two gaps at a time.
+    half of what was waiting must be taken before it takes more: there are few gaps at a time.
     """
 
     def __init__(
@@ -46,6 +46,7 @@ class Spool:
         self._appended = self._taken = 0  # samples, gaps not counted
         self._gaps: deque[list[int]] = deque()  # [position among the appended, samples missing there]
         self._dropping = False
+        self._takes_more_at = 0  # samples that wait, once it has dropped some
         self.refused: str | None = None
         """Why the file did not take what was dropped last; None where the store was full."""
 
@@ -55,7 +56,7 @@ class Spool:
 
     def append(self, samples: Samples) -> int:
         """Add samples; returns how many were dropped for want of room."""
-        if self._dropping and len(self) > self._limit // 2:
+        if self._dropping and len(self) > self._takes_more_at:
             return self._drop(len(samples))
         self._dropping = False
         if len(self) + len(samples) > self._limit:
@@ -109,7 +110,9 @@ class Spool:
     def _drop(self, count: int) -> int:
         if not self._dropping:
             self._dropping = True
-            self._gaps.append([self._appended, 0])
+            self._takes_more_at = len(self) // 2
+            if not self._gaps or self._gaps[-1][0] != self._appended:
+                self._gaps.append([self._appended, 0])
         self._gaps[-1][1] += count
         return count
 

@@ -15,9 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from pipeline.audio.recording import Recording
+from pipeline.audio.recording import read_audio
 from pipeline.bench.day_audio import GAP_S, DaySource, Scene
 from pipeline.bench.ledger import Ledger, Sample, median_or_zero, slope
 from pipeline.bench.play import loaded
@@ -137,7 +135,7 @@ async def simulate(
     """
     from pipeline.translator import SpeechTranslator
 
-    alone = [await _sentences(recording, config, models) for recording in recordings]
+    alone = [await recognised(recording, config, models) for recording in recordings]
     source = DaySource(recordings, hours, seed)
     listener = Listener(source.scenes, alone)
     translator = SpeechTranslator(config, models)
@@ -167,7 +165,7 @@ async def simulate(
     return _report(ledger, listener, probe)
 
 
-async def _sentences(recording: Samples, config: PipelineConfig, models: Models) -> list[str]:
+async def recognised(recording: Samples, config: PipelineConfig, models: Models) -> list[str]:
     """What is recognised in the recording on its own."""
     from pipeline.translator import SpeechTranslator
 
@@ -175,13 +173,17 @@ async def _sentences(recording: Samples, config: PipelineConfig, models: Models)
         await translator.feed(recording)
         await translator.end()
 
-    async with SpeechTranslator(config, models) as translator, asyncio.TaskGroup() as group:
-        group.create_task(feed())
-        return [
-            event.text
-            async for event in translator.events()
-            if isinstance(event, Transcript) and event.rejected is None
-        ]
+    async with SpeechTranslator(config, models) as translator:
+        feeding = asyncio.create_task(feed())
+        try:
+            return [
+                event.text
+                async for event in translator.events()
+                if isinstance(event, Transcript) and event.rejected is None
+            ]
+        finally:  # it has ended, but where a stage failed, which the events told
+            feeding.cancel()
+            await asyncio.gather(feeding, return_exceptions=True)
 
 
 def _report(ledger: Ledger, listener: Listener, probe: LoopProbe) -> DayReport:
@@ -232,7 +234,7 @@ def run(options: argparse.Namespace) -> int:
         raise UsageError(f"--hours is {options.hours:g}; give a number above 0, up to 1000")
     if options.seed < 0:
         raise UsageError(f"--seed is {options.seed}; give a whole number from 0")
-    recordings = [_whole(path) for path in options.audio]
+    recordings = [read_audio(path) for path in options.audio]
     with tempfile.TemporaryDirectory() as folder:
         report = asyncio.run(_day(recordings, options, config, Path(folder)))
     print(json.dumps(dataclasses.asdict(report), indent=1) if options.json else _text(report))
@@ -245,14 +247,6 @@ async def _day(
     recordings: list[Samples], options: argparse.Namespace, config: PipelineConfig, folder: Path
 ) -> DayReport:
     return await simulate(recordings, options.hours, config, await loaded(config), folder, options.seed)
-
-
-def _whole(path: Path) -> Samples:
-    recording = Recording(path)
-    chunks: list[Samples] = []
-    while (chunk := recording.read()) is not None:
-        chunks.append(chunk)
-    return np.concatenate(chunks)
 
 
 def _show(ledger: Ledger) -> None:

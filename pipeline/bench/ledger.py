@@ -42,7 +42,6 @@ class Ledger(PipelineStats):
 
     hours: dict[int, Hour] = field(default_factory=dict)
     samples: list[Sample] = field(default_factory=list)
-    transcripts: int = 0
     finished: int = 0
     """Segments translated to the end."""
     disorder: int = 0
@@ -72,7 +71,6 @@ class Ledger(PipelineStats):
         """The reader has just got ``event``."""
         self._least_mb = min(self._least_mb, resident_mb())
         if isinstance(event, Transcript):
-            self.transcripts += 1
             self.disorder += self._translating is not None or event.segment_id <= self._newest
             self._newest = event.segment_id
             if event.rejected:

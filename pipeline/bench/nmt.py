@@ -74,7 +74,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     peers, left_out = _peers(options.peers)
     sentences = read_sentences(options.text) if options.text else ENGLISH
-    _check_outputs(options.json, options.plot)
+    _check_outputs(options.json, options.plot, options.text)
     if options.model is not None and not os.path.isdir(options.model):
         raise UsageError(f"no such model directory: {options.model}; give the folder that holds the checkpoint")
     with ExitStack() as stack:
@@ -185,7 +185,7 @@ def _installed(module: str) -> bool:
         return False
 
 
-def _check_outputs(json_file: Path | None, plot: Path | None) -> None:
+def _check_outputs(json_file: Path | None, plot: Path | None, text: Path | None) -> None:
     """Say before minutes of work what cannot be written after them."""
     if plot is not None:
         if plot.suffix.lower() not in (".svg", ".png"):
@@ -195,7 +195,9 @@ def _check_outputs(json_file: Path | None, plot: Path | None) -> None:
     for path in (json_file, plot):
         if path is None:
             continue
-        existed = path.exists()
+        if text is not None and os.path.realpath(path) == os.path.realpath(text):
+            raise UsageError(f"{path} is the --text too; give what is written a file of its own")
+        existed = os.path.exists(path)  # Path.exists raises where a folder may not be looked into
         try:
             path.open("ab").close()
         except OSError as error:

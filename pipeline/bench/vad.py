@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from pipeline.audio.recording import Recording
+from pipeline.audio.recording import read_audio
 from pipeline.bench.vad_material import NOISES, STEP, Labels, Scene, noise_scenes, speech_scenes, utterances
 from pipeline.config import VadConfig, load_config
 from pipeline.errors import UsageError
@@ -175,12 +175,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _samples(path: Path) -> Samples:
-    recording = Recording(path)
-    chunks = []
-    while (chunk := recording.read()) is not None:
-        chunks.append(chunk)
-    recording.close()
-    samples = np.concatenate(chunks)
+    samples = read_audio(path)
     if not utterances([samples]):
         raise UsageError(f"{path} has no speech of a fifth of a second; give recordings of clean speech")
     return samples

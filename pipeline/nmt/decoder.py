@@ -107,6 +107,10 @@ class Decoder(ABC):
         """Run the encoder over ``source`` ids (with the end-of-sentence id).
 
         ``on_start`` receives the state before the run, so that another thread can terminate it.
+
+        Raises:
+            ModelError: ONNX Runtime could not run the model.
+            DecodingStoppedError: the state was terminated.
         """
         ids = np.array([source], np.int64)
         source_ids, mask = ort.OrtValue.ortvalue_from_numpy(ids), ort.OrtValue.ortvalue_from_numpy(np.ones_like(ids))
@@ -142,7 +146,11 @@ class Decoder(ABC):
         return len(logits)
 
     def step(self, state: DecoderState, token: int) -> StepOutput:
-        """Feed ``token`` (the decoder start token first) and return the scores of the one that follows."""
+        """Feed ``token`` (the decoder start token first) and return the scores of the one that follows.
+
+        Raises:
+            ModelError, DecodingStoppedError: see ``encode``.
+        """
         return self._feed(state, (token,))
 
     def choose(self, state: DecoderState, token: int, pad: int) -> Choice:
@@ -157,6 +165,10 @@ class Decoder(ABC):
         """Feed several tokens that are given, and return the scores of the one that follows the last.
 
         In one run where the graph attends causally to several new tokens, which is tried once; else one by one.
+
+        Raises:
+            ModelError, DecodingStoppedError: see ``encode``.
+            ValueError: no tokens.
         """
         if not tokens:
             raise ValueError("no tokens to force")

@@ -85,12 +85,6 @@ class Layout:
     vocabulary: int | None
     """Scores that the decoder gives for a token; None where the graph does not say, or leaves out ids that cannot come."""
 
-    @property
-    def headers(self) -> list[OnnxHeader]:
-        """The files to run, each once."""
-        found = [header for header in (self.encoder, self.first, self.later) if header is not None]
-        return [header for index, header in enumerate(found) if header not in found[:index]]
-
 
 def classify(header: OnnxHeader) -> Role | str:
     """The role of a graph, or, completing the sentence "FILE is …", why it has none that can be used."""

@@ -68,7 +68,7 @@ class MarianModel:
             suffix: which precision of a hub repository's files; see ``find_layout``.
             beams: hypotheses kept by the search; 1 is greedy.
             max_tokens: target tokens a sentence at most.
-            no_repeat_ngram: no sequence of so many tokens comes twice in a sentence; 0 allows it.
+            no_repeat_ngram: no sequence of so many tokens comes twice in a sentence; 0: as the model's files say.
             time_limit_s: seconds a sentence at most; 0 sets no limit.
             cached_sentences: translations kept for sentences that come again.
             threads: of one run; 0 leaves the number to ONNX Runtime.
@@ -131,7 +131,7 @@ class MarianModel:
                 raise UsageError(
                     f"the translation model translates from {self.languages[0] or 'an unnamed language'} into "
                     f"{self.languages[1] or 'an unnamed language'}, not {side} {asked}; "
-                    "choose the languages with --source and --target, or another model with --nmt"
+                    "choose the languages with --source and --target, or another translation model"
                 )
         self.target_code(target)
 
@@ -149,6 +149,11 @@ class MarianModel:
 
         The deltas' texts, joined, are the translation. The last delta of a sentence is its end token's; the last of all
         is ``final``. A blank transcript yields nothing.
+
+        Raises:
+            UsageError: see ``target_code``.
+            ModelError: ONNX Runtime could not run the model.
+            DecodingStoppedError: a sentence's state was terminated.
         """
         code = self.target_code(target)
 
@@ -213,7 +218,11 @@ class MarianModel:
             yield token
 
     def translate(self, text: str, *, source: str | None = None, target: str | None = None) -> str:
-        """The whole translation of ``text`` at once; languages not given are those that the model names."""
+        """The whole translation of ``text`` at once; languages not given are those that the model names.
+
+        Raises:
+            UsageError, ModelError, DecodingStoppedError: see ``stream``.
+        """
         own_source, own_target = self.languages
         transcript = Transcript(0, 0.0, 0.0, text, source or own_source or "en")
         return "".join(delta.text for delta in self.stream(transcript, target or own_target or "und"))

@@ -68,6 +68,32 @@ def test_a_full_disk_is_a_full_store() -> None:
     assert (spool.take() == np.zeros(50)).all()
 
 
+def test_a_full_disk_takes_one_long_stretch_rather_than_many_short_ones() -> None:
+    def full() -> Any:
+        raise OSError(28, "No space left on device")
+
+    spool = Spool(100_000, 3 * CHUNK_SAMPLES, full)
+
+    def lost() -> bool:
+        return spool.append(numbered(0, CHUNK_SAMPLES)) > 0
+
+    assert [lost() for _ in range(4)] == [False, False, False, True]
+    spool.take()
+    assert lost()  # there is room, but the reader is still behind
+    spool.take()
+    assert not lost()
+
+
+def test_a_disk_that_never_took_anything_leaves_one_gap() -> None:
+    def full() -> Any:
+        raise OSError(28, "No space left on device")
+
+    spool = Spool(100_000, 0, full)
+    for start in range(0, 1000, 100):
+        assert spool.append(numbered(start, 100)) == 100
+    assert list(spool._gaps) == [[0, 1000]]
+
+
 def test_a_disk_that_fills_up_keeps_what_was_stored_and_time_goes_on() -> None:
     spool = Spool(100_000, 100)
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import subprocess
 import sys
@@ -11,15 +12,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pipeline import Delta, EndOfInput, Transcript
+from pipeline import Delta, EndOfInput, Models, PipelineConfig, StageError, Transcript
 from pipeline.bench.__main__ import run
-from pipeline.bench.day import DayReport, Listener
+from pipeline.bench.day import DayReport, Listener, recognised
 from pipeline.bench.day_audio import DaySource, Scene, noise, scenes
 from pipeline.bench.ledger import Ledger, Sample, slope
 from pipeline.bench.probe import LoopTimes
-from pipeline.errors import UsageError
+from pipeline.errors import ModelError, UsageError
 from pipeline.events import SAMPLE_RATE, SpeechSegment
-from tests.conftest import EXAMPLES, ROOT
+from tests.conftest import EXAMPLES, PHRASES, ROOT, read_wav
 
 RECORDINGS = [np.full(20 * SAMPLE_RATE, 1000 + 100 * number, np.int16) for number in range(2)]
 
@@ -166,6 +167,18 @@ GOOD = DayReport([], 10, 0, 0, 100, 95, 3, 0.5, 8, 1.1, LoopTimes(9, 5, 2, 0, 10
 def test_a_day_that_went_wrong_says_how(change: dict[str, float], message: str) -> None:
     assert GOOD.failures == []
     assert replace(GOOD, **change).failures == [message]
+
+
+def test_a_stage_that_fails_is_told_as_such(demo_config: PipelineConfig, demo_models: Models) -> None:
+    class Broken:
+        config = demo_models.recognizer.config
+
+        def transcribe(self, segment: SpeechSegment, beam_size: int | None = None) -> Transcript:
+            raise ModelError("broken")
+
+    models = replace(demo_models, recognizer=Broken())
+    with pytest.raises(StageError, match="the ASR stage failed: broken"):
+        asyncio.run(recognised(read_wav(PHRASES), demo_config, models))
 
 
 def test_a_short_run_may_still_fill_the_allocators_pools() -> None:

@@ -110,6 +110,14 @@ WRONG = [
 ]
 
 
+def test_the_sentences_are_not_written_over(tmp_path: Path) -> None:
+    text = tmp_path / "sentences.txt"
+    text.write_text("Hello.\n")
+    with pytest.raises(PipelineError, match="is the --text too"):
+        run(["nmt", "--rounds", "1", "--tokens", "2", "--peers", "none", "--text", str(text), "--json", str(text)])
+    assert text.read_text() == "Hello.\n"
+
+
 @pytest.mark.parametrize(("status", "arguments", "message"), WRONG)
 def test_a_mistake_is_told_before_anything_is_made(
     status: int, arguments: list[str], message: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch

@@ -35,6 +35,8 @@ def read_checkpoint(directory: Path, *, tokenizer: bool = True) -> Checkpoint:
     """
     if not os.path.isdir(directory):  # Path.is_dir raises for a name that is too long
         raise ModelError(f"no such model directory: {directory}; give the folder that holds the checkpoint")
+    if not os.access(directory, os.R_OK | os.X_OK):
+        raise ModelError(f"the model directory {directory} may not be read; check its permissions")
     if has_safetensors(directory):
         return _from_transformers(directory, read_safetensors, "safetensors", tokenizer)
     if has_npz(directory):

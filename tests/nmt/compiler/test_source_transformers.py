@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -243,3 +244,7 @@ class TestRefused:
         (tmp_path / "tf_model.h5").touch()
         assert "found tf_model.h5" in refusal(tmp_path)
         assert "no such model directory" in refusal(tmp_path / "nowhere")
+
+    def test_is_a_directory_that_may_not_be_read(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(os, "access", lambda *_: False)
+        assert "may not be read; check its permissions" in refusal(tmp_path)
