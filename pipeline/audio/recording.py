@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
+from contextlib import closing
 from itertools import chain
 from pathlib import Path
 
@@ -193,8 +194,8 @@ def read_audio(path: Path) -> Samples:
     Raises:
         UsageError, AudioError: not a recording that can be read.
     """
-    recording = Recording(path)
     chunks = [np.zeros(0, np.int16)]
-    while (chunk := recording.read()) is not None:
-        chunks.append(chunk)
+    with closing(Recording(path)) as recording:
+        while (chunk := recording.read()) is not None:
+            chunks.append(chunk)
     return np.concatenate(chunks)
