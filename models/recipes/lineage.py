@@ -6,6 +6,7 @@ import hashlib
 import json
 import shutil
 import sys
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -49,10 +50,9 @@ class Run:
     share: float = 1.0  # of the trained weights in what is shipped; the rest are those that it began with
 
     def __str__(self) -> str:
-        ends = [first for first, *_ in self.parts[1:]] + [self.steps]
         told = " and ".join(
-            f"{end - first:,} steps of {utterances} utterances, learning rate at most {peak:g}"
-            for (first, utterances, peak), end in zip(self.parts, ends, strict=True)
+            f"{count:,} steps of {utterances} utterances, learning rate at most {peak:g}"
+            for count, (_, utterances, peak) in zip(lengths(self.parts, self.steps), self.parts, strict=True)
         )
         return (
             told
@@ -61,10 +61,21 @@ class Run:
         )
 
 
+def lengths(parts: Sequence[tuple[Any, ...]], steps: int) -> list[int]:
+    """The steps of each part of a training that made ``steps``; a part begins with its first step."""
+    firsts = [first for first, *_ in parts]
+    return [end - first for first, end in zip(firsts, [*firsts[1:], steps], strict=True)]
+
+
 def keep(work: Path, run: Run) -> None:
-    partial = work / "run.partial"
-    partial.write_text(json.dumps(asdict(run) | {"init": run.init and str(run.init)}, indent=1) + "\n")
-    partial.rename(work / "run.json")
+    write_whole(work / "run.json", asdict(run) | {"init": run.init and str(run.init)})
+
+
+def write_whole(path: Path, facts: dict[str, Any]) -> None:
+    """Write JSON; a process that is stopped leaves what was there before."""
+    partial = path.with_suffix(".partial")
+    partial.write_text(json.dumps(facts, indent=1) + "\n")
+    partial.rename(path)
 
 
 def run_of(work: Path) -> Run:

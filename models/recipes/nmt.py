@@ -25,7 +25,7 @@ import torch
 from card import SHIPPED, refuse_other_files
 from compiled import marian_weights
 from corpora import translation_pairs
-from lineage import check_tests, digest, refuse_own_copy
+from lineage import check_tests, digest, lengths, refuse_own_copy, write_whole
 from marian import Size, averaged, make_vocabulary, save, train
 from tatoeba import ATTRIBUTION, Pair
 from workers import check
@@ -73,9 +73,7 @@ def kept(work: Path) -> Begun | None:
 
 
 def keep(work: Path, begun: Begun) -> None:
-    partial = work / "begun.partial"
-    partial.write_text(json.dumps(asdict(begun), indent=1) + "\n")
-    partial.rename(work / "begun.json")
+    write_whole(work / "begun.json", asdict(begun))
 
 
 def begin(work: Path, new: Begun, pairs: list[Pair], tests: set[str]) -> Begun:
@@ -163,10 +161,9 @@ def main() -> None:
     if options.stage in ("all", "export"):
         torch.set_num_threads(options.workers)
         ship(work, shape, pairs[:SAMPLE] + phrases[:SAMPLE], destination)
-        ends = [first for first, _ in begun.parts[1:]] + [steps_of(work)]
         trainings = " and ".join(
-            f"{end - first:,} steps of {tokens:,} tokens"
-            for (first, tokens), end in zip(begun.parts, ends, strict=True)
+            f"{count:,} steps of {tokens:,} tokens"
+            for count, (_, tokens) in zip(lengths(begun.parts, steps_of(work)), begun.parts, strict=True)
         )
         before = told_of(work / "init").get("trainings")
         trainings = f"{before + '; then ' if before else ''}{trainings}, with {len(phrases):,} phrases"
