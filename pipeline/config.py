@@ -45,7 +45,7 @@ class AsrConfig:
     # likeliest, which 0 takes. Matters where beam_size is above 1.
     length_penalty: float = 1.0
     compute_type: str = "int8"
-    threads: int = 0  # 0: as many as the machine has cores
+    threads: int = 0  # 0: CTranslate2's choice, as many as the machine has cores but four at most
     # Of what is no live source, speech recognised in one call; 0 joins nothing. Whisper computes on a window of 30 s
     # however short the speech: phrases of 2 to 4 s take a quarter of the time. Their text comes later.
     join_ms: int = 0
@@ -187,7 +187,7 @@ def load_config(name_or_path: str | Path = "en-zh") -> PipelineConfig:
         ) from None
     except OSError as error:
         raise ConfigError(f"cannot read the configuration {path}: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:  # what is no TOML or UTF-8, a number too long, brackets too deep
         raise ConfigError(f"{path} is not a TOML file: {error}") from None
     return parse_config(table, path)
 

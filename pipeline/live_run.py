@@ -57,6 +57,7 @@ class LiveRun:
         self._translator = SpeechTranslator(config, models, live=live or paced or microphone is not None)
         self._outputs = FanOut([*sinks, NoticeSink()])
         self._interrupts = 0
+        self._began = False  # from here on what was said is delivered, whatever ends the run
         self._task: asyncio.Task[object] | None = None
 
     @property
@@ -78,6 +79,7 @@ class LiveRun:
                     self._translator,
                     aclosing(self._translator.run(self._source, paced=self._paced)) as events,
                 ):
+                    self._began = True
                     await self._begin(writer)
                     await self._deliver(events, writer)
             finally:
@@ -115,7 +117,7 @@ class LiveRun:
 
     def _interrupted(self) -> None:
         self._interrupts += 1
-        if self._interrupts == 1 and self._translator.running:
+        if self._interrupts == 1 and self._began:
             tell("\nfinishing what was said; interrupt again to stop at once")
         self._end(at_once=self._interrupts > 1)
 
@@ -126,7 +128,7 @@ class LiveRun:
 
     def _end(self, at_once: bool) -> None:
         assert self._task is not None
-        if at_once or not self._translator.running:
+        if at_once or not self._began:
             self._task.cancel()
         else:
             self._source.close()

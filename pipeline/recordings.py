@@ -95,17 +95,18 @@ def plan(named: Sequence[Path], kinds: Sequence[str], output_dir: Path | None) -
         UsageError: see ``find_recordings``; two recordings that would write the same file; a file that another run is
             writing.
     """
-    jobs: dict[Path, Job] = {}
+    jobs: dict[str, Job] = {}  # by place, however it is named
     for recording, below in find_recordings(named):
         base = (output_dir / below if output_dir else recording.parent) / recording.stem
         # Path.with_suffix would take the end of "talk.2024" for a suffix.
         outputs = {kind: base.with_name(f"{base.name}.{kind}") for kind in kinds}
-        if base in jobs:
+        place = os.path.join(os.path.realpath(base.parent), base.name)
+        if place in jobs:
             raise UsageError(
-                f"{jobs[base].recording} and {recording} would both write {outputs[kinds[0]]}; rename one, or translate it in "
+                f"{jobs[place].recording} and {recording} would both write {outputs[kinds[0]]}; rename one, or translate it in "
                 "a run of its own with another --output-dir"
             )
-        jobs[base] = Job(recording, outputs, base.with_name(base.name + journal.SUFFIX))
+        jobs[place] = Job(recording, outputs, base.with_name(base.name + journal.SUFFIX))
     for job in jobs.values():
         for path in (job.journal, *job.outputs.values()):
             if in_use(path):
@@ -121,18 +122,18 @@ def begin(job: Job, config: PipelineConfig, *, overwrite: bool) -> tuple[Begin, 
         UsageError: what an interrupted run began cannot be finished by this one; the folder may not be written to.
     """
     folder = job.journal.parent
-    if folder.is_dir() and not os.access(folder, os.W_OK | os.X_OK):
+    if os.path.isdir(folder) and not os.access(folder, os.W_OK | os.X_OK):
         raise UsageError(f"the folder {folder} may not be written to; choose another with --output-dir")
     if overwrite:
         return Begin.NEW, _begun_outputs(job) | job.outputs
     begun = journal.read_header(job.journal)
     if begun is None:
-        missing = {kind: path for kind, path in job.outputs.items() if not path.is_file()}
+        missing = {kind: path for kind, path in job.outputs.items() if not os.path.isfile(path)}
         return (Begin.NEW if missing else Begin.SKIP), missing
     kinds: list[str] = begun["formats"]
     problem = journal.difference(begun, journal.header(job.recording, config, kinds))
     # What is there and was not begun with them was there before, and stays as it is.
-    wanted = {kind for kind, path in job.outputs.items() if kind in kinds or not path.is_file()}
+    wanted = {kind for kind, path in job.outputs.items() if kind in kinds or not os.path.isfile(path)}
     if problem is None and not wanted <= set(kinds):
         problem = f"with --format {','.join(kinds)}"
     if problem is not None:

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 
 from pipeline.events import SAMPLE_RATE, Delta, EndOfInput, PipelineEvent, SpeechSegment, Transcript
 
+_WAITING = 1000  # segments between the VAD and the reader; a translator's queues hold far fewer
+
 
 @dataclass
 class PipelineStats:
@@ -95,6 +97,9 @@ class PipelineStats:
         self.segments += 1
         self._closed[segment.id] = self.clock()
         self._pending[segment.id] = self.audio_s
+        for waiting in (self._closed, self._pending):  # forever, where nobody calls ``delivered``
+            if len(waiting) > _WAITING:
+                del waiting[next(iter(waiting))]
 
     def segment_joined(self, segment_id: int) -> None:
         """The segment is recognised as a part of the one before."""

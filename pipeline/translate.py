@@ -14,6 +14,7 @@ if __name__ == "__main__":
 import argparse
 import asyncio
 import os
+import shlex
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -214,6 +215,16 @@ def summary(results: Sequence[Result]) -> Table:
     return table
 
 
+def way_on(results: Sequence[Result], *, overwrite: bool) -> str:
+    """What an interrupted run needs to come to its end."""
+    if not overwrite:
+        return "the same command goes on from here"
+    # Without --overwrite, subtitles from before would be left as they are.
+    old = [r.job for r in results if r.outcome == "not begun" and any(map(os.path.isfile, r.job.outputs.values()))]
+    rest = f"; not begun and still to be made anew: {shlex.join(str(job.recording) for job in old)}" if old else ""
+    return f"the same command without --overwrite goes on from here{rest}"
+
+
 def run(argv: list[str]) -> int:
     options = arguments().parse_args(argv)
     config = configured(options)
@@ -231,8 +242,7 @@ def run(argv: list[str]) -> int:
         console.width = 200
     console.print(summary(results))
     if interrupted:
-        again = "the same command without --overwrite" if options.overwrite else "the same command"
-        print(f"interrupted: {again} goes on from here", file=sys.stderr)
+        print(f"interrupted: {way_on(results, overwrite=options.overwrite)}", file=sys.stderr)
         return 130
     return 1 if any(result.failed for result in results) else 0
 

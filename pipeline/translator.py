@@ -230,12 +230,14 @@ class SpeechTranslator:
         tasks = [task for task in (self._stages, self._reporter) if task is not None]
         for task in tasks:
             task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        self._ended = True
-        while not self._outbox.empty():
-            self._outbox.get_nowait()
-        self._notices.clear()
-        self._outbox.put_nowait(_Stopped(None))
+        try:
+            await asyncio.gather(*tasks, return_exceptions=True)
+        finally:  # one that is cancelled itself stops all the same
+            self._ended = True
+            while not self._outbox.empty():
+                self._outbox.get_nowait()
+            self._notices.clear()
+            self._outbox.put_nowait(_Stopped(None))
 
     async def _pump(self, source: AudioSource, paced: bool) -> None:
         worker = Worker("audio")

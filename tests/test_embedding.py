@@ -160,6 +160,29 @@ def test_a_task_group_whose_other_task_fails_ends_the_translation_and_leaves_not
     asyncio.run(work())
 
 
+@pytest.mark.parametrize("turns", range(1, 6))
+def test_a_cancellation_that_is_cancelled_ends_the_reader_all_the_same(
+    turns: int, demo_config: PipelineConfig, demo_models: Models
+) -> None:
+    async def work() -> None:
+        async with SpeechTranslator(demo_config, demo_models) as translator:
+
+            async def read() -> list[PipelineEvent]:
+                return [event async for event in translator.events()]
+
+            reading = asyncio.create_task(read())
+            await asyncio.sleep(0)
+            cancelling = asyncio.create_task(translator.cancel())
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            cancelling.cancel()
+            await asyncio.gather(cancelling, return_exceptions=True)
+            async with asyncio.timeout(60):
+                assert await reading == []
+
+    asyncio.run(work())
+
+
 def test_a_timeout_on_feeding_or_ending_ends_that_alone(demo_config: PipelineConfig, demo_models: Models) -> None:
     tight = dataclasses.replace(demo_config.queues, audio_chunks=1, segments=1, transcripts=1, events=1)
     config = dataclasses.replace(demo_config, queues=tight)

@@ -359,6 +359,30 @@ def test_a_sink_that_hangs_does_not_keep_two_interrupts_from_ending_the_run(
     assert "interrupt again to stop at once" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("how", [LiveRun._interrupted, LiveRun._hung_up])
+def test_what_waits_for_a_slow_sink_is_delivered_after_the_first_interrupt(
+    how: Callable[[LiveRun], None],
+    demo_config: PipelineConfig,
+    demo_models: Models,
+    clean: list[PipelineEvent],
+    said: list[Transcript],
+) -> None:
+    sink = Hanging()
+    live = LiveRun(Chunks(), demo_config, [sink], models=Models(Said(said), demo_models.translation))  # type: ignore[arg-type]
+
+    async def work() -> None:
+        running = asyncio.create_task(live.run())
+        await asyncio.to_thread(sink.hanging.wait)
+        while live._translator.running:
+            await asyncio.sleep(0)
+        how(live)
+        sink.go.set()
+        await running
+
+    asyncio.run(work())
+    assert sink.events == clean
+
+
 def test_when_a_sink_dies_the_others_get_all_that_was_translated_by_then(
     demo_config: PipelineConfig, demo_models: Models, clean: list[PipelineEvent], said: list[Transcript], tmp_path: Path
 ) -> None:

@@ -303,3 +303,10 @@ def test_lag_is_the_age_of_the_oldest_segment_that_is_not_translated() -> None:
     stats.backlog_s = lambda: 0.0
     stats.received(100 * SAMPLE_RATE)  # faster than its own pace
     assert stats.lag_s == pytest.approx(1.0)
+
+
+def test_a_stage_of_which_nobody_reads_remembers_no_more_than_a_thousand_segments() -> None:
+    stats = PipelineStats()
+    for number in range(2_500):
+        stats.segment_closed(segment(number, 0.0, 1.0))
+    assert len(stats._closed) == len(stats._pending) == 1_000

@@ -339,6 +339,8 @@ def test_folders_are_searched_and_mirrored(tmp_path: Path) -> None:
     (folder / "a.mp3").touch()
     with pytest.raises(UsageError, match=r"a\.mp3 and .*a\.wav would both write .*a\.srt; rename one"):
         plan([folder], ["srt"], None)
+    with pytest.raises(UsageError, match="would both write"):  # however the folder is named
+        plan([folder / "a.wav", folder / "2024" / ".." / "a.mp3"], ["srt"], None)
     (folder / "empty").mkdir()
     with pytest.raises(UsageError, match="holds no recordings; their names end in"):
         find_recordings([folder / "empty"])
@@ -394,6 +396,30 @@ def test_a_folder_that_may_not_be_written_to_is_said_with_the_way_on(
     monkeypatch.setattr(os, "access", lambda *_: False)
     with pytest.raises(UsageError, match="may not be written to; choose another with --output-dir"):
         begin(job, demo_config, overwrite=True)
+
+
+def test_an_output_folder_that_may_not_be_looked_into_fails_its_recording_alone(
+    translated: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "in" / "closed").mkdir(parents=True)
+    shutil.copy(PHRASES, tmp_path / "in" / "closed" / "a.wav")
+    shutil.copy(PHRASES, tmp_path / "in" / "b.wav")
+    stat, mkdir = os.stat, os.mkdir
+
+    def refused(call: Any) -> Any:
+        def look(path: Any, *arguments: Any, **options: Any) -> Any:
+            if "out/closed" in str(path):
+                raise PermissionError(13, "Permission denied", str(path))
+            return call(path, *arguments, **options)
+
+        return look
+
+    monkeypatch.setattr(os, "stat", refused(stat))
+    monkeypatch.setattr(os, "mkdir", refused(mkdir))
+    status, printed, _ = translated(tmp_path / "in", "--output-dir", tmp_path / "out", "--format", "txt")
+    assert status == 1
+    assert "out/closed (Permission denied); choose another with --output-dir" in printed
+    assert (tmp_path / "out" / "b.txt").read_text("utf-8")
 
 
 @pytest.mark.parametrize("name", ["a.mp3", "b.m4a", "c.mkv", "d.flac", "e.opus", "f.talk.2024.mov", "g.webm"])
@@ -462,6 +488,21 @@ def test_an_interrupt_names_the_command_that_goes_on(
     monkeypatch.setattr(translate, "translate_all", interrupted)
     assert translate.run([str(PHRASES), "--config", "demo", "--output-dir", str(tmp_path), *option]) == 130
     assert capsys.readouterr().err == f"interrupted: {again} goes on from here\n"
+
+
+def test_an_interrupt_names_the_old_subtitles_that_it_had_not_come_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async def interrupted(results: list[translate.Result], *_: object, **__: object) -> None:
+        results[0].outcome = "interrupted"
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(translate, "translate_all", interrupted)
+    for name in ("a.wav", "b 1.wav", "c.wav", "a.srt", "b 1.srt"):
+        (tmp_path / name).touch()
+    monkeypatch.chdir(tmp_path)
+    assert translate.run(["a.wav", "b 1.wav", "c.wav", "--config", "demo", "--overwrite"]) == 130
+    assert capsys.readouterr().err.endswith(" goes on from here; not begun and still to be made anew: 'b 1.wav'\n")
 
 
 def test_a_full_disk_is_said_and_the_next_run_goes_on(tmp_path: Path, whole: dict[str, bytes]) -> None:

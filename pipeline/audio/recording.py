@@ -40,8 +40,6 @@ class Recording:
         """
         self.path = path
         try:
-            with path.open("rb"):
-                pass
             self._container = av.open(str(path.absolute()), metadata_errors="replace")
         except FileNotFoundError:
             raise UsageError(f"no such file: {path}; give the path of a recording, - for raw PCM, or --mic") from None
@@ -152,6 +150,7 @@ class Recording:
                     raise AudioError(
                         f"{self.path} is too damaged to go on ({_reason(error)}); check the file"
                     ) from error
+                packets = self._container.demux(self._stream)  # one that has raised has ended
         yield None
 
 

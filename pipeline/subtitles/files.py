@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -164,15 +165,15 @@ def open_sinks(paths: dict[str, Path], source: Path | None, makers: Mapping[str,
     Raises:
         UsageError: a file cannot be created, or it is ``source``, the recording, or another sink's.
     """
-    taken = {source.resolve(): "the recording"} if source else {}
+    taken = {os.path.realpath(source): "the recording"} if source else {}
     sinks: list[Sink] = []
     try:
         for kind, path in paths.items():
-            if (other := taken.get(path.resolve())) is not None:
+            if (other := taken.get(os.path.realpath(path))) is not None:
                 raise UsageError(f"{path} is {other} too; give --{kind} a file of its own")
             sinks.append(makers[kind](path))
             if path.is_file():  # a device may take several
-                taken[path.resolve()] = f"the file for {kind}"
+                taken[os.path.realpath(path)] = f"the file for {kind}"
     except BaseException:
         close_all(sinks)
         raise

@@ -221,6 +221,24 @@ def test_a_truncated_recording_gives_what_it_has(tmp_path: Path) -> None:
     assert len(found) == pytest.approx(len(read_wav(PHRASES)) / 2, rel=0.1)
 
 
+@pytest.mark.parametrize(("name", "codec"), [("a.ts", "mp2"), ("a.opus", "libopus")])
+def test_what_follows_damage_is_read(name: str, codec: str, tmp_path: Path) -> None:
+    data = bytearray(encode(tmp_path / name, codec, 48_000, "mono").read_bytes())
+    whole = read_all(Recording(tmp_path / name))
+    (tmp_path / name).write_bytes(data[: len(data) // 4] + bytes(len(data) // 4) + data[len(data) // 2 :])
+    found = read_all(Recording(tmp_path / name))
+    last = 16_000 * 3
+    assert len(found) > len(whole) * 0.7
+    assert np.corrcoef(found[-last:], whole[-last:])[0, 1] > 0.99
+
+
+def test_a_named_pipe_is_read(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.mp3")
+    path = encode(tmp_path / "a.mp3", "libmp3lame", 44_100, "stereo")
+    threading.Thread(target=(tmp_path / "pipe.mp3").write_bytes, args=[path.read_bytes()], daemon=True).start()
+    assert np.array_equal(read_all(Recording(tmp_path / "pipe.mp3")), read_all(Recording(path)))
+
+
 def piped(data: bytes, sizes: Iterable[int] = ()) -> BinaryIO:
     """The reading end of a pipe into which a thread writes ``data``, in pieces of ``sizes`` first."""
     reading, writing = os.pipe()

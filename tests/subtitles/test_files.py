@@ -288,6 +288,12 @@ def test_a_file_that_cannot_be_made_is_named(tmp_path: Path) -> None:
         open_sinks({"srt": tmp_path / "nowhere" / "out.srt"}, None, sink_makers(DEFAULT))
 
 
+def test_a_link_to_itself_is_named(tmp_path: Path) -> None:
+    (tmp_path / "out.srt").symlink_to("out.srt")
+    with pytest.raises(UsageError, match=r"cannot write .*out\.srt \(Too many levels of symbolic links\)"):
+        open_sinks({"srt": tmp_path / "out.srt"}, tmp_path / "talk.wav", sink_makers(DEFAULT))
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="no locks there that leave a file readable")
 def test_two_runs_never_write_the_same_file(tmp_path: Path) -> None:
     paths, sinks = opened(tmp_path)
