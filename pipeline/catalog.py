@@ -11,7 +11,7 @@ from pathlib import Path
 
 from pipeline.asr.whisper import RECOGNIZER_FILES, recognizer_name
 from pipeline.config import AsrConfig, NmtConfig, load_config
-from pipeline.errors import DownloadError, ModelError, UsageError
+from pipeline.errors import HubUnreachableError, ModelError, UsageError
 from pipeline.hub import FileSet
 from pipeline.hub.resolve import (
     cached_commit,
@@ -157,12 +157,13 @@ def pull(model: NamedModel, progress: Progress) -> str:
 
 def _fetched(model: NamedModel, cached: Path | None, progress: Progress) -> tuple[Path, str]:
     """The snapshot, whole and undamaged, and how it came to be so."""
-    damaged = drop_damaged(cached) if cached else []
+    begun = cached_snapshot(model.name, model.revision)  # which may lack a file
+    damaged = drop_damaged(begun) if begun else []
     if cached and model.pinned and not damaged:
         return cached, f"{model.name}: complete and undamaged at {cached.name}"
     try:
         snapshot = fetch_model(model.name, model.revision, *model.choices, progress=progress)
-    except DownloadError:
+    except HubUnreachableError:
         if cached is None or damaged:
             raise
         said = f"{model.name}: complete and undamaged at {cached.name}"

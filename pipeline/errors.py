@@ -35,6 +35,10 @@ class DownloadError(PipelineError):
     """A model is not in the cache and could not be fetched."""
 
 
+class HubUnreachableError(DownloadError):
+    """The hub could not be asked, or not at the moment: what the cache has may be the newest."""
+
+
 class SinkError(PipelineError):
     """A subtitle file could not be opened or written."""
 

@@ -37,8 +37,8 @@ class Faults:
     """Sent from its beginning, whatever range was asked for."""
     no_hashes: bool = False
     """The listing has names only."""
-    busy: bool = False
-    """Everything is answered with 503."""
+    status: int = 0
+    """Everything is answered with it."""
 
 
 class HubServer:
@@ -80,8 +80,8 @@ class HubServer:
     def _answer(self, handler: http.server.BaseHTTPRequestHandler, body: bool) -> None:
         path = urlsplit(handler.path).path
         self.requests.append(f"{handler.command} {path}")
-        if self.faults.busy:
-            return self._refuse(handler, 503, "")
+        if self.faults.status:
+            return self._refuse(handler, self.faults.status, "")
         for name, files in self.repositories.items():
             if path.startswith(f"/api/models/{name}/tree/"):
                 return self._json(handler, [self._tree_entry(file, files[file]) for file in files])

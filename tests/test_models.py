@@ -169,6 +169,23 @@ def test_a_file_that_is_damaged_in_the_cache_is_fetched_again(hub: HubServer, ho
     assert has_whole_model(home, hub, PINNED)
 
 
+def test_a_damaged_file_of_a_model_that_lacks_another_is_fetched_again(hub: HubServer, home: Path) -> None:
+    assert pull(home, hub).returncode == 0
+    snapshot = repository(home) / "snapshots" / COMMIT
+    for name in ("model.bin", "tokenizer.json"):  # with a SHA-256 and with git's SHA-1
+        (snapshot / name).resolve().write_bytes(bytes(SIZES[name]))
+    (snapshot / "config.json").unlink()
+    assert "model.bin, tokenizer.json had been damaged and came again" in pull(home, hub).stdout
+    assert has_whole_model(home, hub)
+
+
+def test_an_update_that_fails_is_no_success(hub: HubServer, home: Path) -> None:
+    assert pull(home, hub).returncode == 0
+    hub.repositories[NAME]["tokenizer.json"].write_bytes(b"newer")
+    hub.faults.damaged = {"tokenizer.json"}
+    assert "tokenizer.json of owner/speech arrived with the hash" in failed(pull(home, hub))
+
+
 def test_a_listed_file_that_is_not_there_is_said(hub: HubServer, home: Path) -> None:
     hub.faults.missing = {"tokenizer.json"}
     assert "the hub refused tokenizer.json of owner/speech" in failed(pull(home, hub))
@@ -184,8 +201,9 @@ def test_a_repository_of_another_kind_is_said(hub: HubServer, home: Path) -> Non
     assert "owner/other has no config.json, model.bin" in failed(pull(home, hub, "owner/other"))
 
 
-def test_a_busy_hub_is_asked_once(hub: HubServer, home: Path) -> None:
-    hub.faults.busy = True
+@pytest.mark.parametrize("status", [429, 503])
+def test_a_busy_hub_is_asked_once(status: int, hub: HubServer, home: Path) -> None:
+    hub.faults.status = status
     assert "cannot serve owner/speech at the moment" in failed(pull(home, hub))
     assert [request for request in hub.requests if NAME in request] == [f"GET /api/models/{NAME}"]
 

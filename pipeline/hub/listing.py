@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path
 
-from pipeline.errors import DownloadError, ModelError, PipelineError
+from pipeline.errors import DownloadError, HubUnreachableError, ModelError, PipelineError
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,8 @@ def list_files(model: str, revision: str | None) -> Listing:
     """What the hub has under a name. It is asked once, without retries: that there is no network is told at once.
 
     Raises:
-        DownloadError: the hub cannot be reached, does not know the name or the revision, or gives no hashes.
+        HubUnreachableError: the hub cannot be reached, or does not serve at the moment.
+        DownloadError: it does not know the name or the revision, or gives no hashes.
     """
     from huggingface_hub import HfApi, constants
     from huggingface_hub.errors import HfHubHTTPError, OfflineModeIsEnabled
@@ -92,7 +93,7 @@ def list_files(model: str, revision: str | None) -> Listing:
     try:
         info = HfApi().model_info(model, revision=revision, files_metadata=True, timeout=constants.HF_HUB_ETAG_TIMEOUT)
     except OfflineModeIsEnabled:
-        raise DownloadError(
+        raise HubUnreachableError(
             f"{model} is not in the cache and HF_HUB_OFFLINE forbids to fetch it. Unset it and {way_on}"
         ) from None
     except HfHubHTTPError as error:
@@ -102,7 +103,7 @@ def list_files(model: str, revision: str | None) -> Listing:
             raise DownloadError(
                 f"{error.filename} cannot be read: {error.strerror}; set HF_HOME to a folder that can be used"
             ) from error
-        raise DownloadError(
+        raise HubUnreachableError(
             f"{model} is not in the cache and the hub cannot be reached ({constants.ENDPOINT}: {first_line(error)}). "
             f"Connect and {way_on}"
         ) from error
@@ -134,12 +135,17 @@ def pull_command(model: str, revision: str | None) -> str:
 
 def refused(what: str, error: Exception) -> PipelineError:
     """The hub answered, and not with what was asked for."""
-    if getattr(getattr(error, "response", None), "status_code", 0) >= 500:
-        return DownloadError(f"the hub cannot serve {what} at the moment ({first_line(error)}); try again later")
+    if busy(getattr(getattr(error, "response", None), "status_code", 0)):
+        return HubUnreachableError(f"the hub cannot serve {what} at the moment ({first_line(error)}); try again later")
     return DownloadError(
         f"the hub refused {what} ({first_line(error)}); check the name and the revision, and for a private or gated "
         "model that HF_TOKEN is set"
     )
+
+
+def busy(status: int) -> bool:
+    """Whether the same request may succeed later: the server is at fault, too slow, or was asked too often."""
+    return status >= 500 or status in (408, 429)
 
 
 def first_line(error: Exception) -> str:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.errors import DownloadError
-from pipeline.hub.listing import Listing, RemoteFile, first_line, pull_command, refused, size_of
+from pipeline.hub.listing import Listing, RemoteFile, busy, first_line, pull_command, refused, size_of
 
 _ATTEMPTS = 3
 """Connections in a row that may bring nothing before a download is given up."""
@@ -92,7 +92,7 @@ def _grow(listing: Listing, file: RemoteFile, path: Path, arrived: Callable[[int
             status = error.response.status_code if error.response is not None else 0
             if status == 416:  # the range asked for begins behind the end
                 break
-            if status < 500 and status not in (408, 429):
+            if not busy(status):
                 raise refused(f"{file.name} of {listing.model}", error) from error
             reason = first_line(error)
         barren = 0 if size_of(path) > had else barren + 1

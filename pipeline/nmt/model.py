@@ -148,7 +148,7 @@ class MarianModel:
         ``beams`` keeps fewer hypotheses than the model was loaded with.
 
         The deltas' texts, joined, are the translation. The last delta of a sentence is its end token's; the last of all
-        is ``final``. A blank transcript yields nothing.
+        is ``final``. A transcript in which there is nothing to be seen yields nothing.
 
         Raises:
             UsageError: see ``target_code``.
@@ -164,14 +164,20 @@ class MarianModel:
         text = _SURROGATE.sub("\N{REPLACEMENT CHARACTER}", transcript.text)
         sentences = [part for whole in split_sentences(text, transcript.language) for part in fit(whole, fits)]
         at = len(text) - len(text.lstrip())
-        of_segment: list[float] = []
-        for index, sentence in enumerate(sentences):
-            start_s, end_s = transcript.span(at, at + len(sentence))
+        nothing = self.tokenizer.encode("", code)
+        said = []
+        for sentence in sentences:
+            span = transcript.span(at, at + len(sentence))
             at += len(sentence)
+            ids = self.tokenizer.encode(sentence.strip(), code)
+            if ids != nothing:  # of zero-width and control characters alone
+                said.append((sentence.strip(), tuple(ids), span))
+        of_segment: list[float] = []
+        for index, (sentence, source, (start_s, end_s)) in enumerate(said):
             detokenizer = self.tokenizer.detokenizer()
             separator = " " if index and spaced(target) else ""
             of_sentence: list[float] = []
-            for token in self._tokens(tuple(self.tokenizer.encode(sentence.strip(), code)), on_start, beams):
+            for token in self._tokens(source, on_start, beams):
                 text = detokenizer.push(token.id)
                 if token.last:
                     text += detokenizer.flush()
@@ -179,7 +185,7 @@ class MarianModel:
                     text, separator = separator + text, ""
                 of_sentence.append(token.log_probability)
                 of_segment.append(token.log_probability)
-                final = token.last and index == len(sentences) - 1
+                final = token.last and index == len(said) - 1
                 yield Delta(
                     segment_id=transcript.segment_id,
                     sentence=index,
@@ -188,7 +194,7 @@ class MarianModel:
                     text=text,
                     log_probability=token.log_probability,
                     token=token.id,
-                    source=sentence.strip(),
+                    source=sentence,
                     end_of_sentence=token.last,
                     final=final,
                     truncated=token.truncated,

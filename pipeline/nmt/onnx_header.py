@@ -121,6 +121,7 @@ def _model(path: Path, data: mmap.mmap) -> OnnxHeader:
     ir_version = opset = 0
     inputs: dict[str, Port] = {}
     outputs: dict[str, Port] = {}
+    weights: set[str] = set()
     for number, value in fields(data, 0, len(data)):
         if number == 1 and isinstance(value, int):
             ir_version = value
@@ -138,6 +139,11 @@ def _model(path: Path, data: mmap.mmap) -> OnnxHeader:
                 if inner in (11, 12) and isinstance(content, tuple):
                     port = _port(data, *content)
                     (inputs if inner == 11 else outputs)[port.name] = port
+                elif inner == 5 and isinstance(content, tuple):
+                    names = [v for n, v in fields(data, *content) if n == 8 and isinstance(v, tuple)]
+                    weights.update(data[start:end].decode() for start, end in names)
+    for name in weights:  # which older exporters list among the inputs, too
+        inputs.pop(name, None)
     if not outputs:
         raise ValueError("it declares no outputs")
     return OnnxHeader(path, ir_version, opset, inputs, outputs)

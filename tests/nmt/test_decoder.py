@@ -232,6 +232,17 @@ def test_a_fork_goes_on_by_itself_and_shares_what_is_static(model_dir: Path) -> 
     assert all(other.encoder_kv[name] is value for name, value in state.encoder_kv.items())
 
 
+def test_a_state_that_is_terminated_stops_its_forks_too(model_dir: Path) -> None:
+    decoder = load_decoder(find_layout(model_dir))
+    state = decoder.encode([5, 6, 7, 0])
+    decoder.step(state, 399)
+    forks = [state.fork(), state.fork().fork()]
+    state.terminate()
+    for fork in forks:
+        with pytest.raises(DecodingStoppedError, match="was stopped"):
+            decoder.step(fork, 400)
+
+
 def test_forced_tokens_give_what_steps_give(model_dir: Path) -> None:
     decoder = load_decoder(find_layout(model_dir))
     tokens = [399, 400, 401, 402]

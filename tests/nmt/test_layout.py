@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+import onnx
 import onnxruntime
 import pytest
 
@@ -32,6 +33,17 @@ def test_the_header_says_what_onnxruntime_says(name: str) -> None:
         assert [kinds[port.dtype] for port in ports.values()] == [node.type for node in nodes]
     assert header.opset >= 12
     assert header.ir_version >= 7
+
+
+@pytest.mark.parametrize("name", ROLES)
+def test_weights_that_are_listed_among_the_inputs_are_no_inputs(name: str, tmp_path: Path) -> None:
+    """As exporters before IR version 4 had to list them."""
+    graph = onnx.load(TINY / name).graph
+    for weight in graph.initializer:
+        graph.input.append(onnx.helper.make_tensor_value_info(weight.name, weight.data_type, weight.dims))
+    onnx.save(onnx.helper.make_model(graph), tmp_path / name)
+    assert len(graph.input) > len(read_header(TINY / name).inputs)
+    assert read_header(tmp_path / name).inputs == read_header(TINY / name).inputs
 
 
 @pytest.mark.parametrize("name", ROLES)

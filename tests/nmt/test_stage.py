@@ -92,6 +92,14 @@ def test_odd_text_ends(model: MarianModel, text: str) -> None:
     assert any(isinstance(event, Delta) and event.segment_id == 1 and event.final for event in events)
 
 
+@pytest.mark.parametrize(
+    ("text", "count"), [("\u200b", 0), ("\x07", 0), ("Thank you. \u200b", 1), ("\ufeffThank you.", 1)]
+)
+def test_what_cannot_be_seen_is_not_translated(text: str, count: int, model: MarianModel) -> None:
+    deltas = [event for event in run(model, [transcript(text)]) if isinstance(event, Delta)]
+    assert len({delta.sentence for delta in deltas}) == sum(delta.final for delta in deltas) == count
+
+
 @pytest.mark.parametrize("text", ["x" * 100_000, "很" * 100_000, "on and on, " * 9_000, "one two " * 12_500])
 def test_a_hundred_thousand_characters_are_all_translated(text: str, tmp_path: Path) -> None:
     model = MarianModel.load(make_model_dir(tmp_path / "model", "merged"), max_tokens=2)
@@ -265,6 +273,7 @@ def test_a_time_limit_ends_a_sentence_and_marks_it(tmp_path: Path) -> None:
         assert [(d.token, d.truncated, d.end_of_sentence, d.final) for d in deltas] == [
             (row["target_ids"][0], True, True, True)
         ]
+    assert len(limited.cache) == 0
     assert len(MarianModel.load(folder, time_limit_s=3600).translate(row["source"])) == len(row["text"])
 
 

@@ -294,7 +294,7 @@ def _rescored(
         "TopK", coarse, g.constant("few", np.array([count], np.int64)), outputs=["coarse_best", "candidates"], axis=1
     )
     exact = g.look_up(table, "candidates", rows.shape[1], precision, "candidate")
-    unscaled = g.node("Mul", last, g.constant("unscale", np.array(1 / scale)), name="final_unscaled")
+    unscaled = g.node("Mul", last, g.constant("unscale", np.array(1 / scale, np.float32)), name="final_unscaled")
     product = g.node("FusedMatMul", unscaled, exact, name="candidate_products", domain=CONTRIB, transB=1)
     flat = g.node("Reshape", product, g.constant("one_row", np.array([1, -1], np.int64)), name="candidate_scores")
     biases = g.node("Gather", "coarse_logits.bias", "candidates", name="candidate_biases")
