@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import random
 import resource
@@ -13,8 +14,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from huggingface_hub import constants
 
 from pipeline import load_config
+from pipeline.catalog import models_called, named_models
+from pipeline.config import NmtConfig
+from pipeline.errors import ModelError
+from pipeline.hub.listing import Listing, RemoteFile, pull_command
+from pipeline.nmt.compiled import translation_files
 from tests.conftest import ROOT
 from tests.hub_server import COMMIT, HubServer, environment, failed, models
 
@@ -217,7 +224,7 @@ def test_without_a_network_the_error_comes_at_once_and_names_the_way_on(home: Pa
     done = models(home, "http://127.0.0.1:9", "pull", NAME)
     line = failed(done)
     assert "the hub cannot be reached" in line
-    assert "python -m pipeline.models pull owner/speech; or use --config demo" in line
+    assert "python -m pipeline.models pull owner/speech --revision main; or use --config demo" in line
     assert "Retrying" not in done.stderr
     offline = failed(models(home, "http://127.0.0.1:9", "pull", NAME, HF_HUB_OFFLINE="1"))
     assert "HF_HUB_OFFLINE forbids" in offline
@@ -312,6 +319,30 @@ def test_a_directory_needs_no_fetching(home: Path) -> None:
     done = models(home, "http://127.0.0.1:9", "pull", "demo")
     assert done.returncode == 0
     assert done.stdout.count("a directory, nothing to fetch") == 2
+
+
+def test_the_command_that_an_error_names_fetches_what_was_asked_for() -> None:
+    """Of a model that a configuration pins, too: named on the command line it is not pinned."""
+    for model in named_models(["en-zh"]):
+        name, _, revision = pull_command(model.name, None).partition(" pull ")[2].split()
+        (called,) = models_called(name, revision)
+        assert (called.name, called.revision) == (model.name, constants.DEFAULT_REVISION)
+
+
+def test_an_export_with_weights_beside_its_graphs_is_no_choice(tmp_path: Path) -> None:
+    files = ["config.json", "source.spm", "target.spm", "vocab.json"]
+    files += [
+        f"onnx/{name}_model{kind}.onnx{end}"
+        for name, kind in (("encoder", ""), ("decoder", "_merged"))
+        for end in ("", "_data")
+    ]
+    choices = translation_files(NmtConfig("x/y"))
+    export = Listing("x/y", None, COMMIT, tuple(RemoteFile(name, 1, "a" * 40) for name in files))
+    with pytest.raises(ModelError, match=r"onnx/encoder_model.onnx_data, .*; fetch the repository into a directory"):
+        export.choose(choices, tmp_path)
+    checkpoint = RemoteFile("model.safetensors", 10**9, "b" * 64)
+    both = dataclasses.replace(export, files=(*export.files, checkpoint))
+    assert [file.name for file in both.choose(choices, tmp_path)] == [*files[:4], "model.safetensors"]
 
 
 def test_wrong_names_are_wrong_usage(home: Path) -> None:

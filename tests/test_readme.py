@@ -91,7 +91,9 @@ def test_the_limits_say_what_the_cards_measured() -> None:
     card, chain = ((ROOT / "models" / "demo" / path).read_text("utf-8") for path in ("asr-en/README.md", "README.md"))
 
     def percents(row: str, text: str) -> list[int]:
-        return [int(float(figure) + 0.5) for figure in re.findall(rf"^\| {row} \| \d+ \| ([\d.]+) %", text, re.MULTILINE)]
+        return [
+            int(float(figure) + 0.5) for figure in re.findall(rf"^\| {row} \| \d+ \| ([\d.]+) %", text, re.MULTILINE)
+        ]
 
     (seen,), (unseen,) = (percents(f"Tatoeba, {voices}", card) for voices in (r"English voices .*", "unseen voices"))
     by_voice = percents(r"\w+:\S+", card)

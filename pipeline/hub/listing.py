@@ -17,6 +17,9 @@ class FileSet:
     needed: tuple[str, ...]
     optional: tuple[str, ...] = ()
     """Taken where there are such."""
+    beside: tuple[str, ...] = ()
+    """Weights outside the graphs: a repository that has such cannot be used in this form, for ONNX Runtime takes no file
+    that a cache's link points to. A directory can."""
 
     def missing_from(self, directory: Path) -> list[str]:
         """The needed globs that match nothing there."""
@@ -66,9 +69,15 @@ class Listing:
         offered = [
             matching(*choice.needed, *choice.optional)
             for choice in choices
-            if all(matching(pattern) for pattern in choice.needed)
+            if all(matching(pattern) for pattern in choice.needed) and not matching(*choice.beside)
         ]
         if not offered:
+            if beside := matching(*(pattern for choice in choices for pattern in choice.beside)):
+                raise ModelError(
+                    f"{self.model} keeps weights outside its graphs ({', '.join(file.name for file in beside)}), which "
+                    "cannot be run from the cache; fetch the repository into a directory and give that, or choose another "
+                    "model or file_suffix"
+                )
             missing = [pattern for pattern in choices[0].needed if not matching(pattern)]
             largest = sorted(self.files, key=lambda file: -file.size)[:3]
             raise ModelError(
@@ -129,8 +138,10 @@ def size_of(path: Path) -> int:
 
 
 def pull_command(model: str, revision: str | None) -> str:
-    """The command that fetches a model."""
-    return f"python -m pipeline.models pull {model}" + (f" --revision {revision}" if revision else "")
+    """The command that fetches a model, also where a bundled configuration pins another revision of it than the newest."""
+    from huggingface_hub import constants
+
+    return f"python -m pipeline.models pull {model} --revision {revision or constants.DEFAULT_REVISION}"
 
 
 def refused(what: str, error: Exception) -> PipelineError:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import logging
 import shutil
-from collections.abc import Iterable
 from pathlib import Path
 
 from pipeline.config import NmtConfig
@@ -76,7 +75,7 @@ def translation_files(config: NmtConfig) -> tuple[FileSet, ...]:
     checkpoints = ["model.safetensors", "pytorch_model.bin"] if can_read_pytorch() else ["model.safetensors"]
     # Half precision keeps 11 bits of a weight: enough for whatever is compiled to fewer.
     half = _exports("_fp16") if config.weights != "fp32" else ()
-    return (*_exports(""), *half, *_file_sets([name] for name in checkpoints))
+    return (*_exports(""), *half, *(FileSet((*_FILES, name), _OPTIONAL_FILES) for name in checkpoints))
 
 
 def cached_compiled(config: NmtConfig) -> Path | None:
@@ -140,11 +139,8 @@ def _folder(config: NmtConfig, commit: str) -> Path:
 
 def _exports(suffix: str) -> tuple[FileSet, ...]:
     """An ONNX export in one precision, in the folder that the hub's converters use or at the top, as optimum leaves it."""
-    return _file_sets(
-        [f"{folder}encoder_model{suffix}.onnx", f"{folder}decoder_model_merged{suffix}.onnx"]
+    return tuple(
+        FileSet((*_FILES, *graphs), _OPTIONAL_FILES, tuple(f"{graph}?data*" for graph in graphs))
         for folder in ("onnx/", "")
+        for graphs in [(f"{folder}encoder_model{suffix}.onnx", f"{folder}decoder_model_merged{suffix}.onnx")]
     )
-
-
-def _file_sets(names: Iterable[list[str]]) -> tuple[FileSet, ...]:
-    return tuple(FileSet((*_FILES, *each), _OPTIONAL_FILES) for each in names)
