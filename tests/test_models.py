@@ -236,6 +236,10 @@ def test_without_a_network_a_cached_model_is_enough(hub: HubServer, home: Path) 
         done = models(home, "http://127.0.0.1:9", "pull", NAME, **more)
         assert done.returncode == 0, done.stderr
         assert "whether the hub has a newer one could not be asked" in done.stdout
+    (repository(home) / "snapshots" / COMMIT / "model.bin").resolve().write_bytes(bytes(SIZES["model.bin"]))
+    assert "the hub cannot be reached" in failed(
+        models(home, "http://127.0.0.1:9", "pull", NAME)
+    )  # but not a damaged one
 
 
 def test_a_model_that_the_disk_has_no_room_for_is_not_begun(hub: HubServer, home: Path) -> None:

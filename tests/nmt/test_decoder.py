@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import onnxruntime as ort
 import pytest
 from sacrebleu.metrics import CHRF
@@ -258,13 +259,31 @@ def test_forced_tokens_give_what_steps_give(model_dir: Path) -> None:
     assert decoder.step(together, 403).token == decoder.step(one_by_one, 403).token
 
 
-def test_a_graph_that_is_not_causal_is_forced_one_by_one(tmp_path: Path) -> None:
+def test_a_graph_that_is_not_causal_is_forced_one_by_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     decoder = load_decoder(find_layout(make_model_dir(tmp_path, "merged")))
-    decoder._causal = False
+    feed = decoder._feed
+
+    def sees_later_tokens(state: DecoderState, tokens: tuple[int, ...]) -> StepOutput:
+        output = feed(state, tokens)
+        return output if len(tokens) == 1 else StepOutput(output.logits[::-1])
+
+    monkeypatch.setattr(decoder, "_feed", sees_later_tokens)
+    assert decoder.causal is False
     runs = spied(decoder)
     decoder.force(decoder.encode([5, 6, 7, 0]), [399, 400, 401])
     assert len(runs) == 1 + 3
-    assert decoder.causal is False
+
+
+def test_a_model_whose_scores_are_no_numbers_is_refused(tmp_path: Path) -> None:
+    folder = make_model_dir(tmp_path, "merged")
+    model = onnx.load(folder / "encoder_model.onnx")
+    for weight in model.graph.initializer:
+        if weight.data_type == onnx.TensorProto.FLOAT:
+            weight.CopyFrom(onnx.numpy_helper.from_array(np.full(weight.dims, np.nan, np.float32), weight.name))
+    (folder / "encoder_model.onnx").unlink()
+    onnx.save(model, folder / "encoder_model.onnx")
+    with pytest.raises(ModelError, match="the scores are not all finite numbers; export the model again"):
+        MarianModel.load(folder)
 
 
 def test_a_failing_run_is_our_error(tmp_path: Path) -> None:
