@@ -57,7 +57,7 @@ def run(argv: list[str]) -> int:
     source, target = options.source or model.languages[0] or "en", options.target or model.languages[1] or _UNDETERMINED
     model.check_languages(source, target)
     for number, raw in enumerate(standard_input()):
-        # Bytes that are no UTF-8 are shown as such rather than ending the run.
+        # Bytes that are no UTF-8 do not end the run.
         line = raw.decode("utf-8", "replace").rstrip("\r\n")
         for delta in model.stream(Transcript(number, 0.0, 0.0, line, source), target):
             if options.jsonl:

@@ -148,7 +148,7 @@ class MarianModel:
         ``beams`` keeps fewer hypotheses than the model was loaded with.
 
         The deltas' texts, joined, are the translation. The last delta of a sentence is its end token's; the last of all
-        is ``final``. A transcript in which there is nothing to be seen yields nothing.
+        is ``final``. A transcript without a token, blank or of zero-width characters, yields nothing.
 
         Raises:
             UsageError: see ``target_code``.
@@ -170,7 +170,7 @@ class MarianModel:
             span = transcript.span(at, at + len(sentence))
             at += len(sentence)
             ids = self.tokenizer.encode(sentence.strip(), code)
-            if ids != nothing:  # of zero-width and control characters alone
+            if ids != nothing:  # or the model would make something up
                 said.append((sentence.strip(), tuple(ids), span))
         of_segment: list[float] = []
         for index, (sentence, source, (start_s, end_s)) in enumerate(said):
