@@ -155,23 +155,7 @@ class MarianModel:
             ModelError: ONNX Runtime could not run the model.
             DecodingStoppedError: a sentence's state was terminated.
         """
-        code = self.target_code(target)
-
-        def fits(text: str) -> bool:
-            return len(self.tokenizer.encode(text, code)) <= self.max_source_tokens
-
-        # A lone surrogate is no character and cannot be encoded.
-        text = _SURROGATE.sub("\N{REPLACEMENT CHARACTER}", transcript.text)
-        sentences = [part for whole in split_sentences(text, transcript.language) for part in fit(whole, fits)]
-        at = len(text) - len(text.lstrip())
-        nothing = self.tokenizer.encode("", code)
-        said = []
-        for sentence in sentences:
-            span = transcript.span(at, at + len(sentence))
-            at += len(sentence)
-            ids = self.tokenizer.encode(sentence.strip(), code)
-            if ids != nothing:  # or the model would make something up
-                said.append((sentence.strip(), tuple(ids), span))
+        said = self._sentences(transcript, self.target_code(target))
         of_segment: list[float] = []
         for index, (sentence, source, (start_s, end_s)) in enumerate(said):
             detokenizer = self.tokenizer.detokenizer()
@@ -203,6 +187,27 @@ class MarianModel:
                     segment_confidence=Confidence.of(of_segment) if final else None,
                     heard_s=transcript.heard_s,
                 )
+
+    def _sentences(
+        self, transcript: Transcript, code: str | None
+    ) -> list[tuple[str, tuple[int, ...], tuple[float, float]]]:
+        """The sentences, none longer than the model takes: text, source ids, and the seconds where it begins and ends."""
+
+        def fits(text: str) -> bool:
+            return len(self.tokenizer.encode(text, code)) <= self.max_source_tokens
+
+        # A lone surrogate is no character and cannot be encoded.
+        text = _SURROGATE.sub("\N{REPLACEMENT CHARACTER}", transcript.text)
+        at = len(text) - len(text.lstrip())
+        nothing = self.tokenizer.encode("", code)
+        found = []
+        for part in (part for whole in split_sentences(text, transcript.language) for part in fit(whole, fits)):
+            span = transcript.span(at, at + len(part))
+            at += len(part)
+            ids = self.tokenizer.encode(part.strip(), code)
+            if ids != nothing:  # or the model would make something up
+                found.append((part.strip(), tuple(ids), span))
+        return found
 
     def _tokens(self, source: tuple[int, ...], on_start: OnStart | None, beams: int | None) -> Iterator[Token]:
         """The tokens of one sentence: from the cache, or generated within the time limit."""
