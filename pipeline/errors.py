@@ -54,3 +54,8 @@ class StageError(PipelineError):
         super().__init__(f"the {stage} stage failed: {cause}")
         self.stage = stage
         self.__cause__ = cause
+
+
+def first_line(error: Exception) -> str:
+    """What an error of another library says, in one line."""
+    return str(error).strip().partition("\n")[0] or type(error).__name__

@@ -337,6 +337,15 @@ class Hanging:
     def close(self) -> None: ...
 
 
+async def stages_ended(live: LiveRun, sink: Hanging) -> asyncio.Task[None]:
+    """A run that has only its hanging sink to wait for."""
+    running = asyncio.create_task(live.run())
+    await asyncio.to_thread(sink.hanging.wait)
+    while live._translator.running:
+        await asyncio.sleep(0)
+    return running
+
+
 def test_a_sink_that_hangs_does_not_keep_two_interrupts_from_ending_the_run(
     demo_config: PipelineConfig, demo_models: Models, said: list[Transcript], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -371,10 +380,7 @@ def test_what_waits_for_a_slow_sink_is_delivered_after_the_first_interrupt(
     live = LiveRun(Chunks(), demo_config, [sink], models=Models(Said(said), demo_models.translation))  # type: ignore[arg-type]
 
     async def work() -> None:
-        running = asyncio.create_task(live.run())
-        await asyncio.to_thread(sink.hanging.wait)
-        while live._translator.running:
-            await asyncio.sleep(0)
+        running = await stages_ended(live, sink)
         how(live)
         sink.go.set()
         await running
@@ -391,10 +397,7 @@ def test_when_a_sink_dies_the_others_get_all_that_was_translated_by_then(
     live = LiveRun(Chunks(), demo_config, [dying, other], models=Models(Said(said), demo_models.translation))  # type: ignore[arg-type]
 
     async def work() -> None:
-        running = asyncio.create_task(live.run())
-        await asyncio.to_thread(dying.hanging.wait)
-        while live._translator.running:
-            await asyncio.sleep(0)
+        running = await stages_ended(live, dying)
         dying.go.set()
         with pytest.raises(SinkError, match="disk full"):
             await running

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path
 
-from pipeline.errors import DownloadError, HubUnreachableError, ModelError, PipelineError
+from pipeline.errors import DownloadError, HubUnreachableError, ModelError, PipelineError, first_line
 
 
 @dataclass(frozen=True)
@@ -157,8 +157,3 @@ def refused(what: str, error: Exception) -> PipelineError:
 def busy(status: int) -> bool:
     """Whether the same request may succeed later: the server is at fault, too slow, or was asked too often."""
     return status >= 500 or status in (408, 429)
-
-
-def first_line(error: Exception) -> str:
-    """What an error of another library says, in one line."""
-    return str(error).strip().partition("\n")[0] or type(error).__name__

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from pipeline.errors import DownloadError, ModelError
-from pipeline.hub.listing import FileSet, Listing, RemoteFile, first_line, list_files, pull_command
+from pipeline.errors import DownloadError, ModelError, first_line
+from pipeline.hub.listing import FileSet, Listing, RemoteFile, list_files, pull_command
 from pipeline.hub.transfer import digest_of, fetch_blob, megabytes
 from pipeline.progress import Progress, progress_bar
 

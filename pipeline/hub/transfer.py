@@ -14,8 +14,8 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from pipeline.errors import DownloadError
-from pipeline.hub.listing import Listing, RemoteFile, busy, first_line, pull_command, refused, size_of
+from pipeline.errors import DownloadError, first_line
+from pipeline.hub.listing import Listing, RemoteFile, busy, pull_command, refused, size_of
 
 _ATTEMPTS = 3
 """Connections in a row that may bring nothing before a download is given up."""

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import onnxruntime as ort
 
-from pipeline.errors import DecodingStoppedError, ModelError
+from pipeline.errors import DecodingStoppedError, ModelError, first_line
 
 
 def quiet_options() -> ort.RunOptions:
@@ -31,12 +31,8 @@ def told_as_ours(path: Path, steps: int, options: ort.RunOptions) -> Iterator[No
     except Exception as error:
         if options.terminate:
             raise DecodingStoppedError("the translation was stopped") from error
-        reason = _first_line(error)
+        reason = first_line(error)
         raise ModelError(f"{path} failed at step {steps}: {reason}; inspect the model, or make it again") from error
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0]
 
 
 def open_session(path: Path, threads: int) -> ort.InferenceSession:
@@ -56,7 +52,7 @@ def open_session(path: Path, threads: int) -> ort.InferenceSession:
     try:
         return ort.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
     except Exception as error:  # ONNX Runtime's exception classes share no base of their own
-        reason = _first_line(error)
+        reason = first_line(error)
         raise ModelError(
             f"ONNX Runtime {ort.__version__} cannot load {path}: {reason}; fetch or export it again"
         ) from error

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 
-from pipeline.errors import ModelError
+from pipeline.errors import ModelError, first_line
 from pipeline.nmt.settings import read_json
 
 Weights = dict[str, NDArray[Any]]
@@ -109,7 +109,7 @@ def _read_pytorch(path: Path) -> Weights:
     try:
         tensors = torch.load(path, map_location="cpu", weights_only=True)
     except (OSError, RuntimeError, ValueError, EOFError, KeyError, pickle.UnpicklingError) as error:
-        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        reason = first_line(error)
         raise ModelError(f"{path} is not a readable file of PyTorch tensors ({reason}); fetch it again") from None
     if not isinstance(tensors, dict) or not all(isinstance(value, torch.Tensor) for value in tensors.values()):
         raise ModelError(f"{path} does not map names to tensors; expected what transformers saves")
