@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
-COMMIT = "c" * 40
+COMMIT, NEXT_COMMIT = "c" * 40, "e" * 40
 # What the hub's .gitattributes send to large file storage, whose files are served from elsewhere.
 LARGE = (".bin", ".onnx", ".spm", ".safetensors", ".npz")
 
@@ -39,6 +39,8 @@ class Faults:
     """The listing has names only."""
     status: int = 0
     """Everything is answered with it."""
+    new_commit_after: str = ""
+    """Once this file's content has been asked for, the branches are at ``NEXT_COMMIT``."""
 
 
 class HubServer:
@@ -53,6 +55,7 @@ class HubServer:
         """Of each file's content that was asked for: its name, and the first byte."""
         self.held = threading.Event()
         self._closed = threading.Event()
+        self._commit = COMMIT
         outer = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -89,11 +92,13 @@ class HubServer:
                 if path.endswith("/nowhere"):
                     return self._refuse(handler, 404, "RevisionNotFound")
                 siblings = [self._sibling(file, files[file]) for file in files]
-                return self._json(handler, {"id": name, "sha": _commit(path.rpartition("/")[2]), "siblings": siblings})
+                return self._json(
+                    handler, {"id": name, "sha": self._commit_of(path.rpartition("/")[2]), "siblings": siblings}
+                )
             if path.startswith(f"/{name}/resolve/"):
                 revision, file = path.removeprefix(f"/{name}/resolve/").split("/", 1)
                 if file in files and file not in self.faults.missing:
-                    return self._file(handler, file, files[file], _commit(revision), body)
+                    return self._file(handler, file, files[file], self._commit_of(revision), body)
                 return self._refuse(handler, 404, "EntryNotFound")
             if path.startswith(f"/storage/{name}/"):
                 file = path.removeprefix(f"/storage/{name}/")
@@ -111,6 +116,10 @@ class HubServer:
         size = path.stat().st_size
         large = {"lfs": {"oid": _sha256(path), "size": size, "pointerSize": 134}} if file.endswith(LARGE) else {}
         return {"type": "file", "path": file, "size": size, "oid": _git_sha1(path), **large}
+
+    def _commit_of(self, revision: str) -> str:
+        """A revision that is a commit stands for itself; every branch is at the same one."""
+        return revision if len(revision) == 40 else self._commit
 
     def _refuse(self, handler: http.server.BaseHTTPRequestHandler, status: int, code: str) -> None:
         handler.send_response(status)
@@ -151,6 +160,8 @@ class HubServer:
         start = int(asked) if asked and file not in self.faults.deaf else 0
         if body:
             self.ranges.append((file, int(asked or 0)))
+            if file == self.faults.new_commit_after:
+                self._commit = NEXT_COMMIT
         if start >= len(data):
             return self._refuse(handler, 416, "")
         handler.send_response(206 if start else 200)
@@ -199,11 +210,6 @@ def failed(done: subprocess.CompletedProcess[str], status: int = 1) -> str:
     assert "Traceback" not in done.stderr
     (line,) = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
     return line
-
-
-def _commit(revision: str) -> str:
-    """A revision that is a commit stands for itself; a branch is at the one commit there is."""
-    return revision if len(revision) == 40 else COMMIT
 
 
 def _sha256(path: Path) -> str:

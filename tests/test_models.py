@@ -23,7 +23,7 @@ from pipeline.errors import ModelError
 from pipeline.hub.listing import Listing, RemoteFile, pull_command
 from pipeline.nmt.compiled import translation_files
 from tests.conftest import ROOT
-from tests.hub_server import COMMIT, HubServer, environment, failed, models
+from tests.hub_server import COMMIT, NEXT_COMMIT, HubServer, environment, failed, models
 
 NAME = "owner/speech"
 SIZES = {"model.bin": 2_000_000, "config.json": 300, "tokenizer.json": 20_000, "vocabulary.json": 4_000, "README.md": 9}
@@ -191,6 +191,15 @@ def test_an_update_that_fails_is_no_success(hub: HubServer, home: Path) -> None:
     hub.repositories[NAME]["tokenizer.json"].write_bytes(b"newer")
     hub.faults.damaged = {"tokenizer.json"}
     assert "tokenizer.json of owner/speech arrived with the hash" in failed(pull(home, hub))
+
+
+def test_a_model_that_changes_while_it_is_fetched_is_fetched_by_the_next_run(hub: HubServer, home: Path) -> None:
+    hub.faults.new_commit_after = "model.bin"
+    line = failed(pull(home, hub))
+    assert "owner/speech changed on the hub while it was fetched" in line
+    assert line.endswith("run: python -m pipeline.models pull owner/speech --revision main")
+    assert pull(home, hub, NAME, "--revision", "main").returncode == 0
+    assert has_whole_model(home, hub, NEXT_COMMIT)
 
 
 def test_a_listed_file_that_is_not_there_is_said(hub: HubServer, home: Path) -> None:

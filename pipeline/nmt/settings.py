@@ -52,6 +52,14 @@ def generation_options(
         )
     if ignored := [key for key, neutral in _UNSUPPORTED.items() if settings.get(key, neutral) not in (neutral, [])]:
         log.warning("%s: these generation settings are not supported and ignored: %s", directory, ", ".join(ignored))
+    ends = settings.get("eos_token_id")
+    if isinstance(ends, list):  # which transformers allows
+        if len(ends) != 1:
+            raise ModelError(
+                f"{directory}/generation_config.json: eos_token_id is {ends!r}; only one token can end a sentence here: "
+                "leave the one that the model was trained with"
+            )
+        settings = settings | {"eos_token_id": ends[0]}
     end = _token(settings, "eos_token_id", tokenizer.end_token, size, directory)
     return GenerationOptions(
         start_token=_token(settings, "decoder_start_token_id", pad, size, directory),

@@ -204,6 +204,15 @@ def test_a_vocabulary_of_another_model_is_refused(tmp_path: Path) -> None:
         MarianModel.load(folder)
 
 
+def test_a_vocabulary_that_only_a_run_tells_from_the_models_is_refused(tmp_path: Path) -> None:
+    """A compiled graph declares fewer scores than there are ids: those that a target sentence can hold."""
+    folder = make_model_dir(tmp_path / "model", "streaming", leave_out="vocab.json")
+    table = json.loads((TINY / "vocab.json").read_text("utf-8"))
+    (folder / "vocab.json").write_text(json.dumps(table | {"another": len(table)}))
+    with pytest.raises(ModelError, match="the vocabulary has 879 entries, the decoder scores 878"):
+        MarianModel.load(folder)
+
+
 @pytest.mark.parametrize(
     ("name", "content"),
     [

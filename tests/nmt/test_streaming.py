@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -119,13 +121,42 @@ def test_several_sessions_of_one_state_do_not_mix(model: MarianModel) -> None:
     assert found == expected
 
 
-def test_a_graph_without_its_metadata_is_refused(tmp_path: Path) -> None:
+def edited(folder: Path, name: str, edit: Callable[[Any], None]) -> Path:
+    """The compiled tiny model in ``folder``, one of its graphs edited."""
     import onnx
 
-    folder = make_model_dir(tmp_path, "streaming")
-    graph = onnx.load(folder / "step.onnx")
-    del graph.metadata_props[:]
-    (folder / "step.onnx").unlink()
-    onnx.save(graph, folder / "step.onnx")
+    folder = make_model_dir(folder, "streaming")
+    graph = onnx.load(folder / name)
+    edit(graph)
+    (folder / name).unlink()
+    onnx.save(graph, folder / name)
+    return folder
+
+
+def test_a_graph_without_its_metadata_is_refused(tmp_path: Path) -> None:
+    folder = edited(tmp_path, "step.onnx", lambda graph: graph.ClearField("metadata_props"))
     with pytest.raises(ModelError, match="does not say its vocabulary"):
         load_decoder(find_layout(folder))
+
+
+@pytest.mark.parametrize("wrong", [878, -1])
+def test_a_graph_that_names_ids_outside_its_vocabulary_is_refused(tmp_path: Path, wrong: int) -> None:
+    from onnx import numpy_helper
+
+    def edit(graph: Any) -> None:
+        (ids,) = [tensor for tensor in graph.graph.initializer if tensor.name == "ids"]
+        changed = numpy_helper.to_array(ids).copy()
+        changed[3] = wrong
+        ids.CopyFrom(numpy_helper.from_array(changed, "ids"))
+
+    with pytest.raises(ModelError, match="names ids outside its vocabulary"):
+        load_decoder(find_layout(edited(tmp_path, "step.onnx", edit)))
+
+
+def test_an_encoder_that_lacks_an_output_is_refused(tmp_path: Path) -> None:
+    def edit(graph: Any) -> None:
+        (output,) = [output for output in graph.graph.output if output.name == "present.1.encoder.value"]
+        graph.graph.output.remove(output)
+
+    with pytest.raises(ModelError, match=r"encoder\.onnx.*present\.1\.encoder\.value"):
+        load_decoder(find_layout(edited(tmp_path, "encoder.onnx", edit)))
