@@ -7,16 +7,17 @@ from __future__ import annotations
 
 import asyncio
 import sys
-import wave
+from pathlib import Path
 
 from pipeline import Delta, SpeechTranslator, Transcript, load_config
+from pipeline.audio.recording import read_audio
 
 
 async def host_audio(translator: SpeechTranslator, path: str) -> None:
     """Stands for the host's audio callback: 20 ms of 16 kHz mono 16-bit PCM at a time."""
-    with wave.open(path) as file:
-        while chunk := file.readframes(320):
-            await translator.feed(chunk)  # waits while the translator is behind
+    samples = read_audio(Path(path))  # of any recording; a host has such samples already
+    for start in range(0, len(samples), 320):
+        await translator.feed(samples[start : start + 320])  # waits while the translator is behind
     await translator.end()
 
 
@@ -33,4 +34,6 @@ async def main(path: str) -> None:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
     asyncio.run(main(sys.argv[1]))

@@ -7,22 +7,21 @@ from __future__ import annotations
 
 import asyncio
 import sys
-import wave
-
-import numpy as np
+from pathlib import Path
 
 from pipeline import EndOfInput, Transcript, load_config
 from pipeline.asr.stage import AsrStage
 from pipeline.asr.whisper import WhisperRecognizer
+from pipeline.audio.recording import read_audio
 from pipeline.events import Samples, SpeechSegment
 from pipeline.vad.stage import VadStage
 
 
 async def host_audio(path: str, audio: asyncio.Queue[Samples | EndOfInput]) -> None:
     """Stands for the host's audio callback: 20 ms of 16 kHz mono int16 at a time."""
-    with wave.open(path) as file:
-        while chunk := file.readframes(320):
-            await audio.put(np.frombuffer(chunk, np.int16))  # waits while the stages are behind
+    samples = read_audio(Path(path))  # of any recording; a host has such samples already
+    for start in range(0, len(samples), 320):
+        await audio.put(samples[start : start + 320])  # waits while the stages are behind
     await audio.put(EndOfInput())  # ends every stage in turn
 
 
@@ -42,4 +41,6 @@ async def main(path: str) -> None:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
     asyncio.run(main(sys.argv[1]))

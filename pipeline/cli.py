@@ -13,7 +13,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import BinaryIO, NoReturn
+from typing import Any, BinaryIO, NoReturn, TextIO, cast
 
 from pipeline.errors import PipelineError, SinkError, UsageError
 
@@ -96,10 +96,30 @@ def _unwritten(error: OSError) -> SinkError:
     return SinkError(f"cannot write the output ({error.strerror}); give it room, or another place")
 
 
+class _Heedless:
+    """Standard error for a run that goes on without: what cannot be written there is not worth a result."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def write(self, text: str) -> int:
+        with contextlib.suppress(OSError):
+            self._stream.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        with contextlib.suppress(OSError):
+            self._stream.flush()
+
+
 def main_program(run: Callable[[list[str]], int]) -> NoReturn:
     """Run a command and end the process: 0, 1 for a failure, 2 for wrong usage, 130 when interrupted."""
     if sys.stderr is None:  # closed by whoever started us: print would take standard output for it
         sys.stderr = open(os.devnull, "w")  # noqa: SIM115 (as long as the process)
+    sys.stderr = cast(TextIO, _Heedless(sys.stderr))
     logging.basicConfig(format="%(levelname)s: %(message)s", level=logging.WARNING)
     for stream in (sys.stdout, sys.stderr):
         # A terminal or pipe in an ASCII locale must not end the run at the first Chinese character.

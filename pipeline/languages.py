@@ -20,17 +20,22 @@ TWO_LETTERS = {
     "zsm": "ms",
 }
 # fmt: on
-_UNSPACED = {"zh", "ja", "th", "lo", "km", "my"}
+_UNSPACED = {"zh", "ja", "th", "lo", "km", "my", "cdo", "cjy", "gan", "hak", "hsn", "lzh", "nan", "wuu", "yue"}
 
 
 def two_letters(code: object) -> str | None:
     """The two-letter code for "eng", "zho_Hans", "pt-BR" and the like; None for what is no code that is known."""
     if not isinstance(code, str) or not code:
         return None
-    base = code.split("_")[0].split("-")[0].lower()
+    base = _base(code)
     return TWO_LETTERS.get(base, base if len(base) == 2 else None)
 
 
 def spaced(language: str) -> bool:
     """True where words and sentences are set apart by spaces."""
-    return (two_letters(language) or language) not in _UNSPACED
+    return (two_letters(language) or _base(language)) not in _UNSPACED
+
+
+def _base(code: str) -> str:
+    """A code without its script and region."""
+    return code.split("_")[0].split("-")[0].lower()

@@ -107,7 +107,13 @@ def plan(named: Sequence[Path], kinds: Sequence[str], output_dir: Path | None) -
                 "a run of its own with another --output-dir"
             )
         jobs[place] = Job(recording, outputs, base.with_name(base.name + journal.SUFFIX))
+    owners = {os.path.realpath(path): job.recording for job in jobs.values() for path in job.outputs.values()}
     for job in jobs.values():
+        if (other := owners.get(os.path.realpath(job.journal))) is not None:
+            raise UsageError(
+                f"the subtitles of {other} would take the name of {job.journal}, which a run of {job.recording} writes; "
+                "rename one, or translate it in a run of its own with another --output-dir"
+            )
         for path in (job.journal, *job.outputs.values()):
             if in_use(path):
                 raise UsageError(f"{path} is being written by another run; wait for its end, or choose another folder")

@@ -111,6 +111,11 @@ class PipelineStats:
         self.rejected += 1
         self._closed.pop(segment_id, None)
 
+    def segment_untranslated(self, segment_id: int) -> None:
+        """Its transcript holds nothing to translate, so that no delta will complete it."""
+        self._closed.pop(segment_id, None)
+        self._pending.pop(segment_id, None)
+
     def token(self, segment_id: int) -> None:
         self.tokens += 1
         if (closed := self._closed.pop(segment_id, None)) is not None:

@@ -42,7 +42,9 @@ def demo_models() -> Models:
 @cache
 def demo_speech() -> Samples:
     """Some sentences that the demo's models know, [n] int16 at 16 kHz, with a pause after each."""
-    return read_audio(DEMO_SPEECH)
+    speech = read_audio(DEMO_SPEECH)
+    speech.flags.writeable = False  # every caller's is the same
+    return speech
 
 
 class EndedError(AssertionError):

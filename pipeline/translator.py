@@ -130,7 +130,10 @@ class SpeechTranslator:
             StageError: a stage has failed.
             ValueError: after ``end`` or ``cancel``, outside ``async with``, or not int16 mono.
         """
-        if not await self._take(as_samples(audio)):
+        samples = as_samples(audio)
+        if self._stages is None:
+            raise ValueError(_NOT_RUNNING)
+        if self._ended or not await self._take(samples):
             raise ValueError("audio was fed after end() or cancel()")
 
     async def _take(self, samples: Samples) -> bool:
@@ -333,7 +336,9 @@ class SpeechTranslator:
 async def _guarded(stage: VadStage | AsrStage | NmtStage) -> None:
     try:
         await stage.run()
-    except Exception as error:
+    except (asyncio.CancelledError, GeneratorExit, KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as error:  # a panic of a library's is no Exception
         raise StageError(stage.name, error) from error
 
 

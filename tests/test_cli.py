@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fcntl
-import io
 import json
 import os
 import re
@@ -104,8 +103,8 @@ def test_standard_input_is_live_unless_it_is_said_to_be_fast(
         raise UsageError(f"live: {live}")
 
     monkeypatch.setattr("pipeline.live_run.LiveRun", started)
-    monkeypatch.setattr("pipeline.live.standard_input", io.BytesIO)
-    with pytest.raises(UsageError, match=f"live: {is_live}"):
+    with open(os.devnull, "rb") as nothing, pytest.raises(UsageError, match=f"live: {is_live}"):
+        monkeypatch.setattr("pipeline.live.standard_input", lambda: nothing)
         live.run(["-", "--config", "demo", *more])
 
 
@@ -191,6 +190,11 @@ WRONG = [
     (1, ["live", TRAVEL, "--config", "demo", "--nmt", str(EXAMPLES)], "has no .onnx files"),
     (1, ["live", TRAVEL, "--config", "demo", "--asr", str(EXAMPLES)], "not a whole CTranslate2 Whisper model"),
     (1, ["live", TRAVEL, "--config", "demo", "--asr", "./nowhere"], "no such model directory: ./nowhere"),
+    (
+        2,
+        ["live", "https://example.org/talk.mp3", "--config", "demo"],
+        "looks like a URL, which is not read; pipe it in: ffmpeg",
+    ),
     (2, ["translate", TRAVEL, "--output-dir", "out", "--format", "doc", "--config", "demo"], "unknown format 'doc'"),
     (2, ["translate", TRAVEL, "nowhere", "--config", "demo"], "no such file: nowhere; give the paths of recordings"),
     (2, ["translate", ".", "--config", "demo"], "holds no recordings; their names end in .3g2"),
@@ -249,6 +253,39 @@ def test_without_standard_output_translations_have_nowhere_to_go() -> None:
     done = subprocess.run(["bash", "-c", shell], input=b"Hello\n", capture_output=True, timeout=120, check=False)
     assert done.returncode == 1
     assert b"error: standard output is closed" in done.stderr
+
+
+def test_subtitles_are_not_written_over_what_standard_output_goes_to(tmp_path: Path) -> None:
+    with (tmp_path / "out.txt").open("wb") as out:
+        done = subprocess.run(
+            command("live", TRAVEL, "--config", "demo", "--srt", "/dev/stdout"),
+            stdout=out, stderr=subprocess.PIPE, timeout=120, check=False,
+        )  # fmt: skip
+    assert done.returncode == 2
+    assert b"/dev/stdout is what standard output goes to too; give --srt a file of its own" in done.stderr
+    assert (tmp_path / "out.txt").read_bytes() == b""
+
+
+@pytest.mark.parametrize("colour", [{}, {"FORCE_COLOR": "1"}])
+def test_a_full_disk_under_standard_output_is_no_closed_terminal(colour: dict[str, str], tmp_path: Path) -> None:
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(
+            command("live", TRAVEL, "--config", "demo", "--fast", "--srt", tmp_path / "a.srt"),
+            env=os.environ | colour, stdout=full, stderr=subprocess.PIPE, timeout=300, check=False,
+        )  # fmt: skip
+    assert done.returncode == 1
+    assert b"error: cannot write to standard output (No space left on device)" in done.stderr
+
+
+def test_standard_error_that_cannot_be_written_to_costs_nothing_else(tmp_path: Path) -> None:
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(
+            command("translate", EXAMPLES / "travel.wav", "--config", "demo", "--output-dir", tmp_path),
+            stdout=subprocess.PIPE, stderr=full, timeout=300, check=False,
+        )  # fmt: skip
+    assert done.returncode == 0
+    assert b"travel.wav" in done.stdout
+    assert (tmp_path / "travel.srt").stat().st_size > 0
 
 
 def test_a_system_without_the_signals_is_told_what_else_there_is() -> None:

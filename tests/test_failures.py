@@ -179,6 +179,26 @@ def test_a_recogniser_that_fails_at_any_segment(
         assert is_beginning(events, clean)
 
 
+def test_a_librarys_panic_is_a_failure_of_its_stage(
+    demo_config: PipelineConfig, demo_models: Models, clean: list[PipelineEvent], said: list[Transcript]
+) -> None:
+    class Panic(BaseException):
+        """As that of extensions written in Rust, which is no Exception."""
+
+    class Panics(Said):
+        def transcribe(self, segment: SpeechSegment) -> Transcript:
+            if segment.id == 1:
+                raise Panic
+            return super().transcribe(segment)
+
+    models = Models(Panics(said), demo_models.translation)  # type: ignore[arg-type]
+    events, error = asyncio.run(ran(demo_config, models, Chunks()))
+    assert isinstance(error, StageError)
+    assert error.stage == "ASR"
+    assert isinstance(error.__cause__, Panic)
+    assert is_beginning(events, clean)
+
+
 def test_a_translation_that_fails_at_any_token_keeps_all_before_it(
     demo_config: PipelineConfig, demo_models: Models, clean: list[PipelineEvent], said: list[Transcript]
 ) -> None:

@@ -193,6 +193,13 @@ class Held:
         return self.recognizer.transcribe(segment, beam_size)
 
 
+async def feed(translator: SpeechTranslator, samples: Samples) -> None:
+    for start in range(0, len(samples), 1_600):
+        await translator.feed(samples[start : start + 1_600])
+        await asyncio.sleep(0)
+    await translator.end()
+
+
 def test_behind_a_live_source_the_run_says_so_catches_up_and_loses_nothing(
     demo_config: PipelineConfig, demo_models: Models
 ) -> None:
@@ -214,12 +221,6 @@ def test_behind_a_live_source_the_run_says_so_catches_up_and_loses_nothing(
                     held.go.set()
             await feeding
             return stats
-
-    async def feed(translator: SpeechTranslator, samples: Samples) -> None:
-        for start in range(0, len(samples), 1_600):
-            await translator.feed(samples[start : start + 1_600])
-            await asyncio.sleep(0)
-        await translator.end()
 
     try:
         stats = asyncio.run(asyncio.wait_for(work(), 120))
@@ -303,6 +304,29 @@ def test_lag_is_the_age_of_the_oldest_segment_that_is_not_translated() -> None:
     stats.backlog_s = lambda: 0.0
     stats.received(100 * SAMPLE_RATE)  # faster than its own pace
     assert stats.lag_s == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("nothing", ["", " ", "\u200b"])
+def test_a_transcript_without_anything_to_translate_is_not_behind(
+    nothing: str, demo_config: PipelineConfig, demo_models: Models
+) -> None:
+    class Silent:
+        config = demo_models.recognizer.config
+
+        def transcribe(self, segment: SpeechSegment, beam_size: int | None = None) -> Transcript:
+            return Transcript(segment.id, segment.start_s, segment.end_s, nothing, "en")
+
+    async def work() -> None:
+        models = Models(Silent(), demo_models.translation)  # type: ignore[arg-type]
+        async with SpeechTranslator(demo_config, models, live=True) as translator:
+            feeding = asyncio.create_task(feed(translator, read_wav(PHRASES)[: 8 * SAMPLE_RATE]))
+            async for event in translator.events():
+                if isinstance(event, EndOfInput):  # which itself completes everything
+                    assert translator.stats.segments > 0
+                    assert not translator.stats._pending
+            await feeding
+
+    asyncio.run(work())
 
 
 def test_a_stage_of_which_nobody_reads_remembers_no_more_than_a_thousand_segments() -> None:

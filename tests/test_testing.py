@@ -85,6 +85,11 @@ def test_a_failing_stage_is_raised_by_what_waits(demo_models: Models) -> None:
         asyncio.run(work())
 
 
+def test_one_test_cannot_change_the_demo_speech_of_another() -> None:
+    with pytest.raises(ValueError, match="read-only"):
+        demo_speech()[:] = 0
+
+
 def test_the_demo_speech_is_a_recording_that_ships() -> None:
     with wave.open(str(Path(EXAMPLES / "travel.wav"))) as file:
         assert len(demo_speech()) == file.getnframes()

@@ -32,7 +32,7 @@ from pipeline.errors import UsageError
 from pipeline.events import Samples, SpeechSegment
 from pipeline.journal import SUFFIX
 from pipeline.recordings import Job, begin, find_recordings, plan
-from pipeline.subtitles.sink import BlockFile
+from pipeline.subtitles.sink import BlockFile, in_use
 from tests.conftest import EXAMPLES, PHRASES, read_wav, spoken_texts
 from tests.test_cli import command
 
@@ -346,6 +346,25 @@ def test_folders_are_searched_and_mirrored(tmp_path: Path) -> None:
         find_recordings([folder / "empty"])
     with pytest.raises(UsageError, match=r"no such file: .*nowhere"):
         find_recordings([tmp_path / "nowhere"])
+
+
+def test_subtitles_that_would_take_the_name_of_another_recordings_journal_are_refused(tmp_path: Path) -> None:
+    for name in ("talk.wav", "talk.unfinished.wav"):
+        (tmp_path / name).touch()
+    with pytest.raises(
+        UsageError, match=r"talk\.unfinished\.wav would take the name of .*talk\.unfinished\.jsonl, which a run of"
+    ):
+        plan([tmp_path], ["srt", "jsonl"], None)
+    assert len(plan([tmp_path], ["srt"], None)) == 2
+
+
+def test_a_pipe_in_the_place_of_subtitles_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "talk.srt")
+    found: list[bool] = []
+    looking = threading.Thread(target=lambda: found.append(in_use(tmp_path / "talk.srt")), daemon=True)
+    looking.start()
+    looking.join(timeout=30)
+    assert found == [False]
 
 
 def test_a_folder_that_cannot_be_searched_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

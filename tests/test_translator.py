@@ -264,6 +264,8 @@ def test_misuse_is_said(demo_config: PipelineConfig, demo_models: Models) -> Non
         with pytest.raises(ValueError, match="not running"):
             await translator.feed(b"\0\0")
         with pytest.raises(ValueError, match="not running"):
+            await translator.feed(b"")
+        with pytest.raises(ValueError, match="not running"):
             async with asyncio.timeout(60):
                 await anext(translator.events())
         async with translator:

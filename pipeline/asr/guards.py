@@ -54,9 +54,13 @@ def loops(text: str) -> bool:
         for i in range(size, len(units)):
             run = run + 1 if units[i] == units[i - size] else 0
             # Digits and single letters are dictated in runs: "nine nine nine nine", whatever size they are looked at in.
-            repeats = (
-                _LOOP_REPEATS if len(units[i]) > 4 or len(set(units[i + 1 - size : i + 1])) > 1 else _SHORT_REPEATS
-            )
+            single = len(set(units[i + 1 - size : i + 1])) == 1 and _short(units[i])
+            repeats = _SHORT_REPEATS if single else _LOOP_REPEATS
             if run >= size * (repeats - 1):
                 return True
     return False
+
+
+def _short(unit: str) -> bool:
+    """A word of up to four letters; of Chinese or Japanese, which has a word in each of its characters or two, one."""
+    return len(unit) <= (1 if max(unit) >= "\u2e80" else 4)

@@ -19,7 +19,7 @@ _MOST_UNPLACED = 0.3
 # A sentence's first word may take the silence before it too. It is not believed to last longer than this, and so much for
 # each letter: with a recogniser of no better alignment that took the error from 0.48 s to 0.24 s.
 _FIRST_WORD_S, _LETTER_S, _SYLLABLE_S = 0.15, 0.05, 0.2
-_SENTENCE_ENDS = tuple(".!?。！？…")
+_SENTENCE_ENDS = tuple(".!?。！？…؟۔।॥")
 # Whisper's clock ticks every 20 ms, and its window may end a tick after the audio.
 _TICK_S = 0.02
 

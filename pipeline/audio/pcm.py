@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import logging
-import os
-import select
+import struct
 from typing import BinaryIO
 
 import numpy as np
 
+from pipeline.audio.pipe import PipeReader
 from pipeline.audio.source import CHUNK_SAMPLES
 from pipeline.errors import AudioError
-from pipeline.events import Samples
+from pipeline.events import SAMPLE_RATE, Samples
 
 log = logging.getLogger(__name__)
 
-# How soon a read that waits for a silent writer notices ``close``.
-_POLL_S = 0.1
+# How recordings begin that are no raw PCM, and what they are called.
+_CONTAINERS = {b"RIFF": "WAV", b"OggS": "Ogg", b"fLaC": "FLAC", b"ID3": "MP3", b"\x1aE\xdf\xa3": "Matroska or WebM"}
+# What a WAV header says of raw PCM as it is wanted: PCM, channels, rate; bits.
+_AS_EXPECTED = struct.pack("<HHI", 1, 1, SAMPLE_RATE), struct.pack("<H", 16)
 
 
 class PcmStream:
@@ -26,7 +28,7 @@ class PcmStream:
 
     def __init__(self, stream: BinaryIO) -> None:
         """Read from the descriptor of ``stream``, past any buffer that it has."""
-        self._stream = stream
+        self._pipe = PipeReader(stream)
         self._odd = b""
         self._seen = self._closed = False
         self.overflows = 0
@@ -35,11 +37,11 @@ class PcmStream:
         """Up to 100 ms; None when the stream ends.
 
         Raises:
-            AudioError: the stream ended before its first sample.
+            AudioError: the stream ended before its first sample, or begins as a recording of another kind does.
         """
         data = self._odd
         while len(data) < 2:
-            received = self._receive(2 * CHUNK_SAMPLES - len(data))
+            received = self._pipe.read(2 * CHUNK_SAMPLES - len(data))
             if not received:
                 break
             data += received
@@ -51,18 +53,27 @@ class PcmStream:
             if not self._seen:
                 raise AudioError("standard input held no audio; pipe in raw 16 kHz mono 16-bit little-endian PCM")
             return None
+        if not self._seen:
+            _refuse_containers(data)
         self._seen = True
         even = len(data) // 2 * 2
         self._odd = data[even:]
         return np.frombuffer(data[:even], "<i2").astype(np.int16)
 
-    def _receive(self, count: int) -> bytes:
-        """Wait for up to ``count`` bytes; none at the end of the stream, or once closed."""
-        while not self._closed:
-            if select.select([self._stream], [], [], _POLL_S)[0]:
-                return os.read(self._stream.fileno(), count)
-        return b""
-
     def close(self) -> None:
         """End the reading; a read in progress returns None."""
         self._closed = True
+        self._pipe.close()
+
+
+def _refuse_containers(data: bytes) -> None:
+    """Raise AudioError where ``data`` begins a recording, which would be heard as noise, or at another speed.
+
+    A WAV file that holds just what is expected may pass: its header's 44 bytes are as good as silent.
+    """
+    kind = next((kind for mark, kind in _CONTAINERS.items() if data.startswith(mark)), None)
+    if kind is not None and (data[20:28], data[34:36]) != _AS_EXPECTED:
+        raise AudioError(
+            f"standard input begins as {kind} does; expected raw 16 kHz mono 16-bit little-endian PCM: give the file's "
+            f"path, or convert it with: ffmpeg -i - -f s16le -ac 1 -ar {SAMPLE_RATE} -"
+        )

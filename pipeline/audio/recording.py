@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import os
+import re
 from collections.abc import Iterator
 from contextlib import closing
 from itertools import chain
@@ -12,7 +14,9 @@ import av
 import numpy as np
 from av.audio.frame import AudioFrame
 from av.audio.resampler import AudioResampler
+from av.container import InputContainer
 
+from pipeline.audio.pipe import PipeReader, relayed
 from pipeline.audio.source import CHUNK_SAMPLES
 from pipeline.errors import AudioError, UsageError
 from pipeline.events import SAMPLE_RATE, Samples
@@ -26,6 +30,7 @@ _GAP_S = 0.3
 _LONGEST_GAP_S = 3600.0
 _MIXED_CHANNELS = 8
 """Up to so many channels FFmpeg always knows how to mix."""
+_URL = re.compile(r"[a-z][a-z0-9+.-]+:/", re.IGNORECASE)  # as a Path, which keeps one of its slashes
 
 
 class Recording:
@@ -39,14 +44,22 @@ class Recording:
             AudioError: not audio, or without an audio stream.
         """
         self.path = path
+        self._pipe: PipeReader | None = None
         try:
-            self._container = av.open(str(path.absolute()), metadata_errors="replace")
+            self._container = self._opened()
         except FileNotFoundError:
+            if _URL.match(str(path)):
+                raise UsageError(
+                    f"{path} looks like a URL, which is not read; pipe it in: ffmpeg -i URL -f s16le -ac 1 "
+                    f"-ar {SAMPLE_RATE} - | python -m pipeline.live -"
+                ) from None
             raise UsageError(f"no such file: {path}; give the path of a recording, - for raw PCM, or --mic") from None
         except IsADirectoryError:
             raise UsageError(f"{path} is a folder; give the path of a recording") from None
         except PermissionError:
             raise UsageError(f"{path} may not be read; check its permissions") from None
+        except InterruptedError:  # by a signal, which FFmpeg takes for a failure
+            raise KeyboardInterrupt from None
         except (av.error.FFmpegError, OSError) as error:
             raise AudioError(
                 f"{path} is not audio that can be read ({_reason(error)}); give a recording such as wav, mp3, m4a"
@@ -61,6 +74,19 @@ class Recording:
         self._closed = False
         self.overflows = 0
 
+    def _opened(self) -> InputContainer:
+        if not self.path.is_fifo():
+            return av.open(str(self.path.absolute()), metadata_errors="replace")
+        self._pipe = PipeReader(self.path.open("rb", buffering=0))
+        descriptor = relayed(self._pipe)
+        try:
+            return av.open(f"/dev/fd/{descriptor}", metadata_errors="replace")
+        except BaseException:
+            self._pipe.close()
+            raise
+        finally:
+            os.close(descriptor)
+
     def read(self) -> Samples | None:
         """The next up to 100 ms; None at the end."""
         return None if self._closed else next(self._chunks, None)
@@ -68,6 +94,8 @@ class Recording:
     def close(self) -> None:
         """End the reading. The file itself is closed by the thread that reads, or with this object."""
         self._closed = True
+        if self._pipe is not None:
+            self._pipe.close()
 
     def _decode(self) -> Iterator[Samples]:
         rest: Samples = np.zeros(0, np.int16)
@@ -82,7 +110,7 @@ class Recording:
                 rest = rest[whole:]
         if len(rest):
             yield rest
-        if not total:
+        if not total and not self._closed:
             raise AudioError(f"{self.path} holds no audio: not one sample could be decoded; check the file")
 
     def _pieces(self) -> Iterator[Samples]:

@@ -14,6 +14,7 @@ from pipeline.nmt.onnx_header import OnnxHeader, read_header
 PAST = re.compile(r"past_key_values\.(\d{1,4})\.(decoder|encoder)\.(key|value)")
 _ENCODER_KV = re.compile(r"present\.\d{1,4}\.encoder\.(key|value)")
 EXPORT_HINT = "export it with: optimum-cli export onnx --model MODEL --task text2text-generation-with-past DIRECTORY"
+_CHECKPOINTS = ("model.safetensors*", "pytorch_model.bin*", "*.npz")
 COMPILE_HINT = "compile it again with: python -m pipeline.models compile CHECKPOINT DIRECTORY"
 _SUFFIX = re.compile(r"_(fp16|int8|uint8|quantized|q4|q4f16|bnb4)$")
 # Every input that a Marian graph has been seen to have, besides its past.
@@ -141,7 +142,9 @@ def find_files(directory: Path, suffix: str) -> list[Path]:
         others = ", ".join(sorted({repr(_suffix(path)) for path in found}))
         raise ModelError(f"{directory} has no .onnx files with the suffix {suffix!r}; there are files with {others}")
     if not paths:
-        raise ModelError(f"{directory} has no .onnx files; {EXPORT_HINT}")
+        checkpoint = any(any(directory.glob(name)) for name in _CHECKPOINTS)
+        hint = f"compile it with: python -m pipeline.models compile {directory} OUT" if checkpoint else EXPORT_HINT
+        raise ModelError(f"{directory} has no .onnx files; {hint}")
     return paths
 
 

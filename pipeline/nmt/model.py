@@ -24,6 +24,7 @@ from pipeline.nmt.tokenizer import MarianTokenizer
 
 # Target codes of multilingual models, the preferred first.
 _PREFERRED_CODES = {"zh": ("cmn_Hans", "zho_Hans", "cmn", "zho", "zh")}
+_TOKENS = ("pad_token_id", "eos_token_id", "decoder_start_token_id")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -84,8 +85,13 @@ class MarianModel:
         names = read_json(directory / "tokenizer_config.json", required=False)
         _check_vocabulary(layout.vocabulary, tokenizer, directory)
         positions = max(2, integer(config, "max_position_embeddings", 512, directory))
+        # As transformers: where there is a generation_config.json, config.json's decoding settings are not looked at. Tokens
+        # that it lacks are taken all the same; without them there would be no translation.
         settings = {
-            key: value for part in (config, generation_config) for key, value in part.items() if value is not None
+            key: value
+            for part in (config, generation_config)
+            for key, value in part.items()
+            if value is not None and (part is generation_config or key in _TOKENS or not generation_config)
         }
         generation = dataclasses.replace(
             generation_options(settings, tokenizer, min(max_tokens, positions), directory),
@@ -198,10 +204,11 @@ class MarianModel:
 
         # A lone surrogate is no character and cannot be encoded.
         text = _SURROGATE.sub("\N{REPLACEMENT CHARACTER}", transcript.text)
-        at = len(text) - len(text.lstrip())
+        parts = [part for whole in split_sentences(text, transcript.language) for part in fit(whole, fits)]
+        at = len(text) - sum(map(len, parts))
         nothing = self.tokenizer.encode("", code)
         found = []
-        for part in (part for whole in split_sentences(text, transcript.language) for part in fit(whole, fits)):
+        for part in parts:
             span = transcript.span(at, at + len(part))
             at += len(part)
             ids = self.tokenizer.encode(part.strip(), code)

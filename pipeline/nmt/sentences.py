@@ -10,6 +10,8 @@ from sentencex import segment
 # Where a sentence that is too long may be cut, the best first: after clause marks (not inside 12,500 or 10:30), at spaces.
 _CLAUSE = re.compile(r"(?<=[,;:—])(?=\s)|(?<=[，；：、])")
 _SPACE = re.compile(r"(?<=\s)")
+# sentencex 1.0 panics at a blank of several bytes between a capital letter and a full stop.
+_BLANK = re.compile(r"[^\S\n]")
 # A cut nearer to either end than this share leaves a part that means little by itself.
 _LEAST_SHARE = 0.2
 
@@ -17,7 +19,10 @@ _LEAST_SHARE = 0.2
 def split_sentences(text: str, language: str) -> list[str]:
     """The sentences of ``text``; whitespace between them stays with the one before. Blank text has none."""
     sentences: list[str] = []
-    for part in segment(language, text):
+    at = 0
+    for plain in segment(language, _BLANK.sub(" ", text)):
+        part = text[at : at + len(plain)]
+        at += len(plain)
         if part.strip():
             sentences.append(part)
         elif sentences:

@@ -74,11 +74,15 @@ class NmtStage:
             with self.stats.busy("nmt"):
                 return next(deltas, None)
 
+        empty = True
         try:
             while (delta := await worker.run(step)) is not None:
+                empty = False
                 self.stats.token(delta.segment_id)
                 self.stats.sentences += delta.end_of_sentence
                 await self.outbox.put(delta)
+            if empty:
+                self.stats.segment_untranslated(transcript.segment_id)
         finally:
             stopped = True
             for state in running:

@@ -145,8 +145,13 @@ class IncrementalDetokenizer:
 
 def _load_spm(path: Path) -> Any:
     try:
-        return sentencepiece.SentencePieceProcessor(model_file=str(path))
-    except (OSError, RuntimeError) as error:
+        processor = sentencepiece.SentencePieceProcessor(model_file=str(path))
+        ids = list(range(len(processor)))
+        processor.id_to_piece(ids)  # damage may have left what is no UTF-8
+        if not np.isfinite(processor.get_score(ids)).all():
+            raise RuntimeError("a piece's score is no number")
+        return processor
+    except (OSError, RuntimeError, UnicodeDecodeError) as error:
         raise ModelError(f"{path} is not a SentencePiece model ({str(error).strip()[:80]}); fetch it again") from None
 
 

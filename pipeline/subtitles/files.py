@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -159,6 +160,15 @@ def sink_makers(rules: SubtitleRules, *, resume: bool = False) -> dict[str, Call
     return {kind: partial(sink, rules=rules, resume=resume) for kind, sink in _SINKS.items()}
 
 
+def _is_output(path: Path) -> bool:
+    """Whether standard output is redirected to this file, which two writers would write over each other."""
+    try:
+        there, ours = path.stat(), os.fstat(1)
+    except OSError:
+        return False
+    return stat.S_ISREG(there.st_mode) and os.path.samestat(there, ours)
+
+
 def open_sinks(paths: dict[str, Path], source: Path | None, makers: Mapping[str, Callable[[Path], Sink]]) -> list[Sink]:
     """One sink for each kind → path, by ``makers``; if one cannot be opened, those before it are closed.
 
@@ -169,7 +179,8 @@ def open_sinks(paths: dict[str, Path], source: Path | None, makers: Mapping[str,
     sinks: list[Sink] = []
     try:
         for kind, path in paths.items():
-            if (other := taken.get(os.path.realpath(path))) is not None:
+            other = "what standard output goes to" if _is_output(path) else taken.get(os.path.realpath(path))
+            if other is not None:
                 raise UsageError(f"{path} is {other} too; give --{kind} a file of its own")
             sinks.append(makers[kind](path))
             if path.is_file():  # a device may take several

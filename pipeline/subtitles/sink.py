@@ -14,6 +14,7 @@ from pipeline.errors import SinkError, UsageError
 from pipeline.events import PipelineEvent
 
 if sys.platform == "win32":
+    _NO_WAITING = 0
 
     def locked(descriptor: int) -> bool:
         """Whether another run holds the file; Windows has no lock that would leave it readable."""
@@ -21,6 +22,8 @@ if sys.platform == "win32":
 
 else:
     import fcntl
+
+    _NO_WAITING = os.O_NONBLOCK  # for a named pipe's writer
 
     def locked(descriptor: int) -> bool:
         """Take the file for this run; whether another one holds it. The system lets go of it when a process ends,
@@ -37,7 +40,7 @@ else:
 def in_use(path: Path) -> bool:
     """Whether another run is writing the file at ``path``."""
     try:
-        descriptor = os.open(path, os.O_RDONLY)
+        descriptor = os.open(path, os.O_RDONLY | _NO_WAITING)
     except OSError:  # not there, or not to be read: whoever opens it for writing says so
         return False
     try:

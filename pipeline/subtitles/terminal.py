@@ -22,7 +22,7 @@ class TerminalSink:
 
     def __init__(self, console: Console) -> None:
         self._console = console
-        self._is_terminal = console.is_terminal  # which one that is gone denies
+        self._is_terminal = console.file.isatty()  # which one that is gone denies, and FORCE_COLOR makes of any file
         self._transcript: Transcript | None = None
         self._translation = ""
         self._live: Live | None = None
@@ -47,8 +47,9 @@ class TerminalSink:
         except BrokenPipeError:
             raise
         except OSError as error:
-            failure = TerminalClosedError if self._is_terminal else SinkError
-            raise failure(f"cannot write to the terminal ({error.strerror})") from error
+            if self._is_terminal:
+                raise TerminalClosedError(f"cannot write to the terminal ({error.strerror})") from error
+            raise SinkError(f"cannot write to standard output ({error.strerror})") from error
 
     def _take(self, event: PipelineEvent) -> None:
         self._start()
@@ -101,7 +102,7 @@ def drawn(transcript: Transcript, translation: str, growing: bool) -> Table:
     """A segment as a terminal shows it: its times, its source, and below it the translation, a cursor while it grows."""
     grid = Table.grid(padding=(0, 2))
     grid.add_column(no_wrap=True, style="cyan")
-    grid.add_column()
+    grid.add_column(overflow="fold")  # Chinese has no spaces to break at
     times = f"{_clock(transcript.start_s)}–{_clock(transcript.end_s)}"
     grid.add_row(times, Text(transcript.text or "…", style="bright_black"))
     if transcript.rejected:
@@ -114,7 +115,8 @@ def drawn(transcript: Transcript, translation: str, growing: bool) -> Table:
 def plain(transcript: Transcript, translation: str) -> str:
     """The same as two lines of text, for pipes and files."""
     below = f"(not translated: {transcript.rejected})" if transcript.rejected else translation
-    return f"{_clock(transcript.start_s)}–{_clock(transcript.end_s)}  {transcript.text or '…'}\n{' ' * 17}{below}"
+    times = f"{_clock(transcript.start_s)}–{_clock(transcript.end_s)}  "
+    return f"{times}{transcript.text or '…'}\n{' ' * len(times)}{below}"
 
 
 def _clock(seconds: float) -> str:

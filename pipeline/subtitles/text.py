@@ -13,7 +13,9 @@ from collections.abc import Collection
 from pipeline.subtitles.rules import SubtitleRules
 
 # No line begins with these …
-_CLOSING = set("，。、；：？！）》」』】〕〉｝］”’…·・—～．,.;:?!)]}%»›‰％℃°ー々〻ゝゞヽヾ")
+_CLOSING = set(
+    "，。、；：？！）》」』】〕〉｝］”’…·・—～．,.;:?!)]}%»›‰％℃°ー々〻ゝゞヽヾ،؛؟۔।॥ぁぃぅぇぉっゃゅょゎゕゖァィゥェォッャュョヮヵヶ"
+)
 # … and none ends with these.
 _OPENING = set("（《「『【〔〈｛［“‘([{«‹¿¡$€£¥￥＄#＃")
 _NO_BREAK_SPACES = "\u00a0\u202f\u2007"
@@ -21,8 +23,8 @@ _GLUE = {*_NO_BREAK_SPACES, "\u2060", "\ufeff"}
 _BLANK = re.compile(rf"[^\S{_NO_BREAK_SPACES}]+")
 # A number's parts: 三百二十五, 三点五, 百分之十.
 _CHINESE_DIGITS = set("〇零一二三四五六七八九十百千万亿两")
-_SENTENCE_END = set(".!?。！？…")
-_CLAUSE_END = set(",;:，；：、—)）》」』】”’»")
+_SENTENCE_END = set(".!?。！？…؟۔।॥")
+_CLAUSE_END = set(",;:，；：、—)）》」』】”’»،؛")
 # Particles that lean on what is before them.
 _LEANING = set("的了吗呢吧们")
 
@@ -151,6 +153,8 @@ def _ideographic(character: str) -> bool:
 
 
 def _joins(character: str) -> bool:
+    if "\U0001f3fb" <= character <= "\U0001f3ff":  # an emoji's skin tone
+        return True
     return unicodedata.category(character) in ("Mn", "Mc", "Me") or character in "\u200d\ufe0e\ufe0f"
 
 

@@ -19,6 +19,13 @@ def test_short_and_ordinary_utterances_pass(text: str) -> None:
     assert reason(text) is None
 
 
+def test_text_that_compresses_too_well_is_flagged_though_nothing_repeats_in_a_row() -> None:
+    text = " ".join(f"and then we go to the {place} and then we" for place in ("bank", "park", "shop", "lake") * 3)
+    assert not loops(text)
+    assert compression_ratio(text) > AsrConfig().compression_ratio_threshold
+    assert reason(text) == "repetition"
+
+
 @pytest.mark.parametrize("text", ["", " ", "...", "!?", "。"])
 def test_a_transcript_without_a_letter_is_empty(text: str) -> None:
     assert reason(text) == "empty"
@@ -44,6 +51,9 @@ def test_what_the_recogniser_doubts_is_flagged() -> None:
         "you " * 16,
         "five four " * 4,
         "and then we and then we and then we and then we",
+        "one two three four five six seven eight " * 4,
+        "谢谢观看，谢谢观看，谢谢观看，谢谢观看",
+        "我爱你。" * 4,
     ],
 )
 def test_loops_are_flagged(text: str) -> None:

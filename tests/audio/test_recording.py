@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import itertools
 import os
+import resource
 import sys
 import threading
 import wave
 from collections.abc import Iterable
+from contextlib import suppress
 from fractions import Fraction
 from pathlib import Path
 from typing import BinaryIO
@@ -239,13 +241,41 @@ def test_a_named_pipe_is_read(tmp_path: Path) -> None:
     assert np.array_equal(read_all(Recording(tmp_path / "pipe.mp3")), read_all(Recording(path)))
 
 
+def test_a_named_pipe_whose_writer_is_silent_ends_when_closed(tmp_path: Path) -> None:
+    path = tmp_path / "pipe.wav"
+    os.mkfifo(path)
+    data = encode(tmp_path / "a.wav", "pcm_s16le", 16_000, "mono").read_bytes()[:400_000]
+    held = threading.Event()
+
+    def write() -> None:
+        with suppress(BrokenPipeError), path.open("wb") as stream:
+            stream.write(data)
+            held.wait()
+
+    threading.Thread(target=write, daemon=True).start()
+    source = Recording(path)
+    first = source.read()
+    source.close()
+    assert source.read() is None
+    # Whoever was inside a read when it was closed comes out of it: FFmpeg waits for nothing more.
+    rest: list[Samples] = []
+    inside = threading.Thread(target=lambda: rest.extend(source._chunks), daemon=True)
+    inside.start()
+    inside.join(timeout=30)
+    assert not inside.is_alive()
+    held.set()
+    assert first is not None
+    samples = np.concatenate([first, *rest])
+    assert np.array_equal(samples, read_wav(PHRASES)[: len(samples)])
+
+
 def piped(data: bytes, sizes: Iterable[int] = ()) -> BinaryIO:
     """The reading end of a pipe into which a thread writes ``data``, in pieces of ``sizes`` first."""
     reading, writing = os.pipe()
 
     def write() -> None:
         rest = data
-        with os.fdopen(writing, "wb", buffering=0) as stream:
+        with suppress(BrokenPipeError), os.fdopen(writing, "wb", buffering=0) as stream:
             for size in sizes:
                 stream.write(rest[:size])
                 rest = rest[size:]
@@ -259,6 +289,41 @@ def piped(data: bytes, sizes: Iterable[int] = ()) -> BinaryIO:
 def test_raw_pcm_is_read_as_it_is() -> None:
     samples = read_wav(PHRASES)
     assert np.array_equal(read_all(PcmStream(piped(samples.tobytes()))), samples)
+
+
+def test_raw_pcm_comes_by_any_descriptor() -> None:
+    samples = read_wav(PHRASES)[:5000]
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, max(soft, 2000)), hard))
+    try:
+        with piped(samples.tobytes()) as stream:
+            high = os.dup2(stream.fileno(), 1500)  # select.select takes 1,023 at most
+        with os.fdopen(high, "rb") as moved:
+            assert np.array_equal(read_all(PcmStream(moved)), samples)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+@pytest.mark.parametrize(
+    ("name", "codec", "kind"),
+    [
+        ("a.mp3", "libmp3lame", "MP3"),
+        ("a.opus", "libopus", "Ogg"),
+        ("a.flac", "flac", "FLAC"),
+        ("a.webm", "libopus", "WebM"),
+    ],
+)
+def test_a_recording_piped_in_for_raw_pcm_is_refused(name: str, codec: str, kind: str, tmp_path: Path) -> None:
+    data = encode(tmp_path / name, codec, 48_000, "stereo").read_bytes()
+    with pytest.raises(AudioError, match=rf"begins as .*{kind} does; expected raw 16 kHz mono.*ffmpeg -i - -f s16le"):
+        PcmStream(piped(data)).read()
+
+
+def test_of_wav_only_what_is_raw_pcm_but_for_its_header_is_taken(tmp_path: Path) -> None:
+    data = encode(tmp_path / "a.wav", "pcm_s16le", 44_100, "stereo").read_bytes()
+    with pytest.raises(AudioError, match="begins as WAV does"):
+        PcmStream(piped(data)).read()
+    assert len(read_all(PcmStream(piped(PHRASES.read_bytes())))) == len(PHRASES.read_bytes()) // 2
 
 
 def test_raw_pcm_that_ends_within_a_sample_gives_the_rest(caplog: pytest.LogCaptureFixture) -> None:

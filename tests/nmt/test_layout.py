@@ -151,3 +151,13 @@ def test_a_file_of_something_else_is_refused(tmp_path: Path) -> None:
         (tmp_path / "other.onnx").write_bytes(content)
         with pytest.raises(ModelError, match="not a readable ONNX model"):
             read_header(tmp_path / "other.onnx")
+
+
+def test_a_checkpoint_that_was_not_compiled_is_told_the_command(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match="has no .onnx files; export it with"):
+        find_layout(tmp_path)
+    for name in ("model.safetensors", "pytorch_model.bin", "opus.npz"):
+        (tmp_path / name).touch()
+        with pytest.raises(ModelError, match="compile it with: python -m pipeline.models compile"):
+            find_layout(tmp_path)
+        (tmp_path / name).unlink()

@@ -17,6 +17,8 @@ from pipeline.nmt.sentences import fit, split_sentences
         ("en", "Mr. Smith paid 3.5 dollars. Thank you.", ["Mr. Smith paid 3.5 dollars. ", "Thank you."]),
         ("zh", "好。你好吗？我很好！", ["好。", "你好吗？", "我很好！"]),
         ("en", "no final mark", ["no final mark"]),
+        ("en", "We go with plan B\u00a0. Yes.", ["We go with plan B\u00a0. ", "Yes."]),
+        ("zh", "选A\u3000. 好。", ["选A\u3000. ", "好。"]),
         ("xx", "A language it does not know. Still two.", ["A language it does not know. ", "Still two."]),
     ],
 )
@@ -27,6 +29,17 @@ def test_sentences(language: str, text: str, expected: list[str]) -> None:
 @pytest.mark.parametrize("blank", ["", "   ", "\n\t "])
 def test_blank_text_has_no_sentence(blank: str) -> None:
     assert split_sentences(blank, "en") == []
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    text=st.text("AbÉ好.?! \n\t\u00a0\u2009\u202f\u3000\u2028\x85", max_size=20),
+    language=st.sampled_from(["en", "zh", "fr"]),
+)
+def test_no_blank_of_any_kind_ends_the_run(text: str, language: str) -> None:
+    joined = "".join(split_sentences(text, language))
+    assert text.endswith(joined)
+    assert not text.removesuffix(joined).strip()
 
 
 @settings(max_examples=300, deadline=None)

@@ -213,6 +213,46 @@ def test_a_vocabulary_that_only_a_run_tells_from_the_models_is_refused(tmp_path:
         MarianModel.load(folder)
 
 
+def test_where_decoding_has_a_file_of_its_own_the_config_does_not_decide_it(tmp_path: Path) -> None:
+    """As in transformers; a null there is no setting of config.json's either."""
+    row = golden("tiny-marian")[0]
+    found = []
+    for name, content in (
+        ("null", '{"forced_eos_token_id": null, "max_length": 4}'),
+        ("left out", '{"max_length": 4}'),
+    ):
+        folder = make_model_dir(tmp_path / name, "merged", leave_out="generation_config.json")
+        (folder / "generation_config.json").write_text(content)
+        generation = MarianModel.load(folder).generation
+        assert (generation.forced_end_token, generation.end_token, generation.start_token) == (None, 0, 877)
+        source = transcript(row["source"])
+        found.append([d.token for d in MarianModel.load(folder).stream(source, "zh")])
+    assert found == [row["target_ids"][:3]] * 2
+    folder = make_model_dir(tmp_path / "none", "merged", leave_out="generation_config.json")
+    assert MarianModel.load(folder).generation.forced_end_token == 0
+
+
+def test_a_sentence_can_end_where_the_end_token_is_listed_among_bad_words(tmp_path: Path) -> None:
+    folder = make_model_dir(tmp_path / "model", "merged", leave_out="generation_config.json")
+    (folder / "generation_config.json").write_text('{"bad_words_ids": [[877], [0]]}')
+    row = golden("tiny-marian")[0]
+    assert MarianModel.load(folder).translate(row["source"]) == row["text"]
+
+
+def test_no_translation_is_longer_than_the_models_positions(tmp_path: Path) -> None:
+    folder = make_model_dir(tmp_path / "model", "merged", leave_out="config.json")
+    config = json.loads((TINY / "config.json").read_text("utf-8"))
+    (folder / "config.json").write_text(json.dumps(config | {"max_position_embeddings": 9}))
+    assert MarianModel.load(folder, max_tokens=100).generation.max_tokens == 9
+
+
+@pytest.mark.parametrize(("target", "space"), [("zh", ""), ("yue_Hant", ""), ("wuu", ""), ("de", " ")])
+def test_sentences_are_set_apart_as_the_language_does(target: str, space: str, model: MarianModel) -> None:
+    rows = [row for row in golden("tiny-marian") if row["source"].endswith("?")][:2]
+    deltas = model.stream(transcript(" ".join(row["source"] for row in rows)), target)
+    assert "".join(delta.text for delta in deltas) == space.join(row["text"] for row in rows)
+
+
 @pytest.mark.parametrize(
     ("name", "content"),
     [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import shutil
 from pathlib import Path
 
@@ -150,3 +151,32 @@ def test_separate_vocabularies_have_special_tokens_of_their_own(tmp_path: Path) 
     tokenizer = MarianTokenizer.load(tmp_path)
     assert tokenizer.decode([1, 3, 4, 2, 0]) == "hello."
     assert (tokenizer.target_size, tokenizer.encode("x")[-1]) == (5, 0)
+
+
+def test_a_sentencepiece_model_with_wrong_bytes_is_refused_or_whole(tmp_path: Path) -> None:
+    """What it says of its pieces is asked for later; then it is too late for an error that names the file."""
+    rng = random.Random(0)
+    refused = 0
+    for name in ("source.spm", "target.spm"):
+        whole = (TINY / name).read_bytes()
+        for other in SETTINGS:
+            (tmp_path / other).write_bytes((TINY / other).read_bytes())
+        for _ in range(150):
+            damaged = bytearray(whole)
+            for _ in range(8):
+                damaged[rng.randrange(len(whole))] = rng.randrange(256)
+            (tmp_path / name).write_bytes(damaged)
+            try:
+                tokenizer = MarianTokenizer.load(tmp_path)
+            except ModelError:
+                refused += 1
+                continue
+            assert tokenizer.target_ids
+            assert tokenizer.pseudo_text(2)
+    assert refused > 20
+
+
+def test_bytes_of_a_broken_character_do_not_reach_into_the_next_one() -> None:
+    pieces = {0: "<0xE5>", 1: "\u2581a", 2: "<0xA5>", 3: "<0xBD>"}
+    detokenizer = IncrementalDetokenizer(pieces, set())
+    assert "".join([*(detokenizer.push(i) for i in (0, 1, 2, 3)), detokenizer.flush()]) == "\ufffd a\ufffd\ufffd"

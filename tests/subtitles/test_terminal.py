@@ -7,12 +7,13 @@ import io
 import re
 
 import pytest
+from rich.cells import cell_len
 from rich.console import Console
 
 from pipeline.errors import SinkError
 from pipeline.events import Delta, EndOfInput, PipelineEvent, Transcript
 from pipeline.subtitles.sink import FanOut
-from pipeline.subtitles.terminal import TerminalClosedError, TerminalSink, plain
+from pipeline.subtitles.terminal import TerminalClosedError, TerminalSink, drawn, plain
 
 EVENTS: list[PipelineEvent] = [
     Transcript(0, 0.5, 3.4, "Good morning.", "en"),
@@ -63,23 +64,45 @@ def test_a_pipe_gets_whole_lines() -> None:
     ]
 
 
+@pytest.mark.parametrize("growing", [False, True])
+def test_a_long_line_without_spaces_is_wrapped_and_not_cut(growing: bool) -> None:
+    chinese = "我妹妹明天早上将在会议室里向大家介绍我们公司今年秋天要推出的全部新产品和新的价格方案，请大家准时参加。"
+    console = Console(file=io.StringIO(), force_terminal=True, width=50)
+    console.print(drawn(Transcript(0, 0.0, 5.0, chinese[::-1], "zh"), chinese, growing))
+    lines = visible(console.file.getvalue()).splitlines()  # type: ignore[attr-defined]
+    assert "".join(line[17:].strip() for line in lines).removesuffix("▌").strip() == chinese[::-1] + chinese
+    assert all(cell_len(line) <= 50 for line in lines)
+
+
+def test_the_translation_stands_under_its_source_after_an_hour_and_a_half_too() -> None:
+    source, translation = plain(Transcript(0, 7225.2, 7227.4, "What time?", "en"), "几点？").splitlines()
+    assert translation.index("几") == source.index("W")
+
+
 def test_times_are_rounded_before_they_are_minutes() -> None:
     assert plain(Transcript(0, 59.97, 119.94, "One.", "en"), "一。").startswith("01:00.0–01:59.9  One.")
 
 
-def test_a_terminal_that_is_gone_is_another_failure_than_a_full_disk() -> None:
-    class Gone(io.StringIO):
-        def write(self, text: str) -> int:
-            raise OSError(errno.EIO, "Input/output error")
+class Broken(io.StringIO):
+    def write(self, text: str) -> int:
+        raise OSError(errno.EIO, "Input/output error")
 
-    sink = TerminalSink(Console(file=Gone(), force_terminal=True))
-    with pytest.raises(TerminalClosedError, match="Input/output error"):
+
+class BrokenTerminal(Broken):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_terminal_that_is_gone_is_another_failure_than_a_file_that_cannot_be_written() -> None:
+    sink = TerminalSink(Console(file=BrokenTerminal()))
+    with pytest.raises(TerminalClosedError, match="cannot write to the terminal"):
         sink.write(EVENTS[0])
-    sink = TerminalSink(Console(file=Gone(), force_terminal=False))
-    with pytest.raises(SinkError) as failure:
-        for event in EVENTS:
-            sink.write(event)
-    assert not isinstance(failure.value, TerminalClosedError)
+    for forced in (False, True):  # True is what FORCE_COLOR makes of a file
+        sink = TerminalSink(Console(file=Broken(), force_terminal=forced))
+        with pytest.raises(SinkError, match="cannot write to standard output") as failure:
+            for event in EVENTS:
+                sink.write(event)
+        assert not isinstance(failure.value, TerminalClosedError)
 
 
 def test_a_sink_that_was_dropped_while_it_wrote_has_not_failed() -> None:

@@ -5,7 +5,17 @@ from __future__ import annotations
 import pytest
 
 from pipeline.subtitles.rules import SubtitleRules
-from pipeline.subtitles.text import atoms, break_cost, clusters, is_cjk, normalized, reading_ms, width
+from pipeline.subtitles.text import (
+    COST_CLAUSE,
+    COST_SENTENCE,
+    atoms,
+    break_cost,
+    clusters,
+    is_cjk,
+    normalized,
+    reading_ms,
+    width,
+)
 
 RULES = SubtitleRules()
 
@@ -23,6 +33,7 @@ RULES = SubtitleRules()
         ("한국어", 6),
         ("ｶﾅ", 2),
         ("👩\u200d🚀", 4),
+        ("👍🏽", 2),
     ],
 )
 def test_width_counts_columns(text: str, columns: int) -> None:
@@ -53,7 +64,9 @@ def test_width_counts_columns(text: str, columns: int) -> None:
         ("오늘 날씨가", ["오늘 ", "날씨가"]),
         ("售价$50元", ["售", "价", "$50", "元"]),
         ("ครับ\u200bผม", ["ครับ\u200b", "ผม"]),
-        ("カップ麺々", ["カ", "ッ", "プ", "麺々"]),
+        ("カップ麺々", ["カッ", "プ", "麺々"]),
+        ("ちょっとキャンプ", ["ちょっ", "と", "キャ", "ン", "プ"]),
+        ("👍🏽👍🏽", ["👍🏽", "👍🏽"]),
     ],
 )
 def test_text_breaks_only_where_it_may(text: str, pieces: list[str]) -> None:
@@ -69,6 +82,12 @@ def test_a_break_after_a_clause_is_better_than_elsewhere() -> None:
     english = "The cat, the dog"
     assert break_cost(english, 9) < break_cost(english, 4)
     assert break_cost(english, 13) > break_cost("Some cats", 5)
+
+
+@pytest.mark.parametrize(("mark", "cost"), [*((m, COST_SENTENCE) for m in "؟۔।॥"), *((m, COST_CLAUSE) for m in "،؛")])
+def test_the_marks_of_other_scripts_end_sentences_and_clauses(mark: str, cost: float) -> None:
+    text = f"الميزانية{mark} الجديدة"
+    assert break_cost(text, text.index(" ") + 1) == cost
 
 
 def test_reading_time_is_each_scripts_own() -> None:

@@ -69,6 +69,17 @@ def test_what_a_segment_leaves_at_its_end_is_there_for_the_next() -> None:
     assert faint("S" * 50 + "." * 20 + "a" * 9 + "S" * 50) == [(0, 54), (65, 129)]
 
 
+def test_a_noise_burst_after_a_cut_segment_has_ended_is_dropped_as_any_other() -> None:
+    options = EndpointingOptions(max_segment_ms=4000, cut_search_ms=1000)
+    segments = run([True] * 250 + [False] * 60 + [True] * 5 + [False] * 60, options)
+    assert [segment.forced_cut for segment in segments] == [True, False]
+
+
+def test_the_tail_of_a_noise_burst_is_the_pre_roll_of_the_word_after_it() -> None:
+    (segment,) = run([False] * 50 + [True] * 5 + [False] * 25 + [True] * 50)
+    assert segment.start_sample == (50 + 5 + 25 - 5) * FRAME
+
+
 def test_samples_are_those_of_the_input() -> None:
     (segment,) = run([False] * 50 + [True] * 50 + [False] * 100)
     expected = (np.arange(len(segment.samples)) + segment.start_sample) % 2**15

@@ -12,14 +12,13 @@ from rich.text import Text
 from pipeline.bench.comparison.results import REFERENCE, Profile, Results, Spread
 
 _WIDTH = 180
-"""Where the output is no terminal."""
+"""Columns, at least: a narrower terminal wraps the lines, where a narrower table would leave out names and figures."""
 
 
 def print_results(results: Results, console: Console | None = None) -> None:
     """Print machine, tables and what was left out."""
     console = console or Console(highlight=False)
-    if not console.is_terminal:
-        console.width = _WIDTH
+    console.width = max(console.width, _WIDTH)
     console.print(Text("\n".join(heading(results))))
     for threads in dict.fromkeys(row.threads for row in results.rows):
         console.print()

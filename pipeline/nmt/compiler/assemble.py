@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -78,7 +79,11 @@ def assemble(
                 f"{place}: {name} has the shape {list(found[name].shape)}, its config wants {list(shape)}; "
                 "weights and config.json must be of one model"
             )
-    _check_vocabulary(files, architecture, place)
+    source, target = _vocabulary_sizes(files, architecture, place)
+    if (source, target) != (architecture.source_vocabulary, architecture.target_vocabulary):
+        found |= _without_padding(found, source, target)
+        architecture = replace(architecture, source_vocabulary=source, target_vocabulary=target)
+        config = {**config, "vocab_size": source, "decoder_vocab_size": target}
     return Checkpoint(architecture, {name: found[name] for name in expected}, dict(config), dict(files), origin)
 
 
@@ -102,7 +107,7 @@ def read_architecture(config: Mapping[str, Any], place: Path) -> Architecture:
         if config.get(key):
             raise ModelError(f"{place}: the config has {key}; give the unquantised, whole checkpoint")
     activation = config.get("activation_function", "gelu")
-    if activation not in _ACTIVATIONS:
+    if not isinstance(activation, str) or activation not in _ACTIVATIONS:
         raise ModelError(
             f"{place}: the activation function is {activation!r}; the graphs have {', '.join(sorted(_ACTIVATIONS))}"
         )
@@ -178,15 +183,26 @@ def _tie(found: dict[str, Array], share: bool, tied: bool, place: Path) -> None:
     found.pop(SHARED, None)
 
 
-def _check_vocabulary(files: Mapping[str, bytes], architecture: Architecture, place: Path) -> None:
+def _without_padding(found: Mapping[str, Array], source: int, target: int) -> dict[str, Array]:
+    """The arrays of a row an entry, cut to the vocabularies: fine-tuning may leave rows that stand for nothing."""
+    sizes = {ENCODER: source, DECODER: target, HEAD: target, BIAS: target}
+    cut: dict[tuple[int, int], Array] = {}  # what was one array stays one
+    return {name: cut.setdefault((id(found[name]), size), found[name][:size]) for name, size in sizes.items()}
+
+
+def _vocabulary_sizes(files: Mapping[str, bytes], architecture: Architecture, place: Path) -> tuple[int, int]:
+    """Entries of the source's and the target's vocabulary; of one that is not there, its embedding's rows."""
     target = "target_vocab.json" if "target_vocab.json" in files else "vocab.json"
     if target == "vocab.json" and _json(files, "tokenizer_config.json", place).get("separate_vocabs") is True:
         raise ModelError(f"{place} lacks target_vocab.json, but its tokenizer_config.json says separate_vocabs")
+    sizes = []
     for name, rows in (("vocab.json", architecture.source_vocabulary), (target, architecture.target_vocabulary)):
         if (entries := len(_json(files, name, place))) > rows:
             raise ModelError(
                 f"{place}: {name} has {entries} entries, the embedding {rows} rows; they must be of one model"
             )
+        sizes.append(entries or rows)
+    return sizes[0], sizes[1]
 
 
 def _json(files: Mapping[str, bytes], name: str, place: Path) -> dict[str, Any]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-import pickle
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -108,13 +107,17 @@ def _read_pytorch(path: Path) -> Weights:
     torch: Any = importlib.import_module("torch")
     try:
         tensors = torch.load(path, map_location="cpu", weights_only=True)
-    except (OSError, RuntimeError, ValueError, EOFError, KeyError, pickle.UnpicklingError) as error:
+    except Exception as error:  # its parser's, which damage ends in any way
         reason = first_line(error)
         raise ModelError(f"{path} is not a readable file of PyTorch tensors ({reason}); fetch it again") from None
-    if not isinstance(tensors, dict) or not all(isinstance(value, torch.Tensor) for value in tensors.values()):
+    if not isinstance(tensors, dict) or not all(
+        isinstance(name, str) and isinstance(value, torch.Tensor) for name, value in tensors.items()
+    ):
         raise ModelError(f"{path} does not map names to tensors; expected what transformers saves")
     if quantised := [name for name, value in tensors.items() if not value.is_floating_point()]:
         raise ModelError(
             f"{path}: {quantised[0]} is not floating point: quantised; give the checkpoint in fp32 or fp16"
         )
-    return {name: value.float().numpy() for name, value in tensors.items()}
+    if absent := [name for name, value in tensors.items() if value.layout != torch.strided or value.is_meta]:
+        raise ModelError(f"{path}: {absent[0]} is no dense tensor; expected what transformers saves")
+    return {name: value.detach().float().numpy() for name, value in tensors.items()}

@@ -34,11 +34,12 @@ def read_sample(path: Path) -> Sample:
         UsageError: no such file, no text, or translations for some lines only.
     """
     lines = [line.split("\t") for line in read_lines(path, "sample")]
-    widths = {len(line) for line in lines}
-    if widths not in ({1}, {2}):
+    other = next((line for line in lines if len(line) != min(len(lines[0]), 2)), None)
+    if not lines or other:
+        unlike = f"; one that is unlike the first: {' '.join(other)[:60]!r}" if other else ""
         raise UsageError(
             f"the sample {path} has {len(lines)} lines of text; expected at least one, and either all of them text alone "
-            "or all of them text, a tab and its translation"
+            f"or all of them text, a tab and its translation{unlike}"
         )
     return Sample(tuple(line[0] for line in lines), tuple(line[1] for line in lines if len(line) == 2))
 
@@ -50,6 +51,7 @@ def read_lines(path: Path, what: str) -> list[str]:
         UsageError: it cannot be read; ``what`` says what it is for.
     """
     try:
-        return [line for line in path.read_text("utf-8-sig").splitlines() if line.strip()]
+        # Not splitlines, which breaks at a form feed and at Unicode's other separators, too.
+        return [line for line in path.read_text("utf-8-sig").split("\n") if line.strip()]
     except (OSError, ValueError) as error:
         raise UsageError(f"the {what} {path} cannot be read as UTF-8 text: {error}") from None

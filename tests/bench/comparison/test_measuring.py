@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Sequence
 
 import pytest
+from rich.console import Console
 
 from pipeline.bench.comparison import measure
 from pipeline.bench.comparison.engines import Candidate, Engine
 from pipeline.bench.comparison.fresh import measure_fresh
+from pipeline.bench.comparison.machine import this_machine
 from pipeline.bench.comparison.measure import Measurement, Plan
-from pipeline.bench.comparison.results import REFERENCE, Spread, agreement, summarise
+from pipeline.bench.comparison.results import REFERENCE, Results, Spread, agreement, summarise
 from pipeline.bench.comparison.rounds import Turn, take_turns
+from pipeline.bench.comparison.table import print_results
 from pipeline.errors import ModelError
 from tests.conftest import ROOT, TINY, golden
 
@@ -51,6 +55,21 @@ def test_ratios_are_taken_round_by_round() -> None:
     assert row.ratio == Spread(3.5, 3, 4)
     assert row.sentence_ratio == Spread(1, 1, 1)
     assert summarise("own", 1, own, [], 0.5).ratio is None
+
+
+@pytest.mark.parametrize("terminal", [False, True])
+def test_a_narrow_screen_loses_no_name_and_no_figure(terminal: bool) -> None:
+    turns = [Turn(36.5, 180.25, 1777.5), Turn(38.5, 190.75, 1999.5)]
+    row = summarise("CTranslate2 int8, a long name", 1, turns, turns, 4.25)
+    results = Results("model", True, this_machine(), 1, 9.0, 40, 2, {1: 12.5}, [], {}, [row])
+    file = io.StringIO()
+    print_results(results, Console(file=file, width=60, force_terminal=terminal, color_system=None))
+    cells = [
+        cell.strip() for line in file.getvalue().splitlines() if line.startswith("| CT") for cell in line.split("|")
+    ]
+    assert cells[1] == "CTranslate2 int8, a long name"
+    assert cells[2] == "37.5 (36.5–38.5)"
+    assert "…" not in file.getvalue()
 
 
 def test_agreement_counts_tokens_before_the_first_difference() -> None:

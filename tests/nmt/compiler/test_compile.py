@@ -15,6 +15,7 @@ from pipeline.errors import ModelError, UsageError
 from pipeline.nmt.compiler.assemble import read_architecture
 from pipeline.nmt.compiler.build import compile_model
 from pipeline.nmt.compiler.checkpoint import expected_shapes
+from pipeline.nmt.compiler.sample import read_sample
 from pipeline.nmt.model import MarianModel
 from pipeline.nmt.search import greedy
 from pipeline.nmt.streaming import StreamingDecoder, StreamingState
@@ -193,6 +194,16 @@ def test_a_pad_token_that_the_config_leaves_open_is_the_vocabularys(tmp_path: Pa
     assert MarianModel.load(tmp_path / "out").generation.pad_token == 877
 
 
+def test_a_samples_lines_end_at_line_feeds_alone(tmp_path: Path) -> None:
+    path = tmp_path / "sample.tsv"
+    path.write_text("One,\u2028two.\x0c\tEins,\u2028zwei.\r\nThree.\tDrei.\n", "utf-8", newline="")
+    assert read_sample(path).sources == ("One,\u2028two.\x0c", "Three.")
+    assert [reference.strip() for reference in read_sample(path).references] == ["Eins,\u2028zwei.", "Drei."]
+    path.write_text("One.\tEins.\nTwo without\n", "utf-8")
+    with pytest.raises(UsageError, match="one that is unlike the first: 'Two without'"):
+        read_sample(path)
+
+
 BAD: dict[str, tuple[list[str], int, str]] = {
     "weights": (["{tiny}", "{out}", "--weights", "int2"], 2, "invalid choice: 'int2'"),
     "no such source": (["{tmp}/nothing", "{out}"], 1, "no such model directory"),
@@ -200,7 +211,11 @@ BAD: dict[str, tuple[list[str], int, str]] = {
     "a file in the way": (["{tiny}", "{full}/file/out"], 1, "cannot write to"),
     "a name too long": (["{tiny}", "{tmp}/" + "x" * 300], 1, "File name too long; choose another directory"),
     "no such sample": (["{tiny}", "{out}", "--sample", "{tmp}/nothing"], 2, "cannot be read as UTF-8 text"),
-    "ragged sample": (["{tiny}", "{out}", "--sample", "{full}/ragged"], 2, "has 2 lines of text; expected"),
+    "ragged sample": (
+        ["{tiny}", "{out}", "--sample", "{full}/ragged"],
+        2,
+        "has 2 lines of text; expected at least one, and",
+    ),
     "empty sample": (["{tiny}", "{out}", "--sample", "{full}/file"], 2, "has 0 lines of text; expected"),
     "no such shortlist": (["{tiny}", "{out}", "--shortlist", "{tmp}/nothing"], 2, "the shortlist"),
     "empty shortlist": (["{tiny}", "{out}", "--shortlist", "{full}/file"], 2, "expected text in the target language"),

@@ -16,8 +16,10 @@ import pytest
 from safetensors.numpy import save_file
 
 from pipeline.nmt.compiler.assemble import sinusoids
+from pipeline.nmt.compiler.build import compile_model
 from pipeline.nmt.compiler.source import read_checkpoint
-from tests.conftest import TINY
+from pipeline.nmt.model import MarianModel
+from tests.conftest import TINY, golden
 from tests.nmt.compiler.checkpoints import (
     DAMAGES,
     EMBEDDINGS,
@@ -96,6 +98,19 @@ class TestSafetensors:
         np.testing.assert_array_equal(found["lm_head.weight"], own)
         np.testing.assert_array_equal(found["decoder.embed_tokens.weight"], true_weights()["model.shared.weight"])
 
+    def test_may_have_rows_that_no_entry_of_the_vocabulary_stands_for(self, tmp_path: Path) -> None:
+        """As fine-tuning leaves them that rounds the embedding's size up."""
+        weights = true_weights()
+        weights["model.shared.weight"] = np.pad(weights["model.shared.weight"], ((0, 2), (0, 0)))
+        weights["final_logits_bias"] = np.pad(weights["final_logits_bias"], ((0, 0), (0, 2)))
+        directory = write_checkpoint(tmp_path / "in", weights, {"vocab_size": 880, "decoder_vocab_size": 880})
+        checkpoint = read_checkpoint(directory)
+        assert_same_weights(checkpoint)
+        assert len({id(checkpoint.weights[name]) for name in EMBEDDINGS}) == 1
+        compile_model(directory, tmp_path / "out", weights="int8")
+        row = golden("tiny-marian")[0]
+        assert MarianModel.load(tmp_path / "out").translate(row["source"]) == row["text"]
+
     def test_may_have_separate_vocabularies(self, tmp_path: Path) -> None:
         weights = true_weights()
         source = weights.pop("model.shared.weight")
@@ -138,6 +153,7 @@ class TestRefused:
             ("add_final_layer_norm", True),
             ("static_position_embeddings", False),
             ("activation_function", "gelu_new"),
+            ("activation_function", ["swish"]),
             ("scale_embedding", "yes"),
             ("d_model", 0),
             ("encoder_layers", None),

@@ -6,6 +6,7 @@ import pickle
 import random
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -84,6 +85,12 @@ class TestEveryKindOfSource:
         assert checkpoint.origin == "PyTorch"
         assert_same_weights(checkpoint)
 
+    def test_may_be_parameters_that_pytorch_would_train(self, tmp_path: Path) -> None:
+        torch = pytest.importorskip("torch", reason="only the extra `train` has PyTorch")
+        parameters = {name: torch.nn.Parameter(torch.from_numpy(array)) for name, array in true_weights().items()}
+        torch.save(parameters, write_settings(tmp_path) / "pytorch_model.bin")
+        assert_same_weights(read_checkpoint(tmp_path))
+
     def test_is_told_by_what_is_there_safetensors_first(self, tmp_path: Path) -> None:
         directory = write_export(tmp_path, "merged")
         assert read_checkpoint(directory).origin == "ONNX (merged)"
@@ -128,6 +135,26 @@ class TestPyTorch:
         torch.save({name: torch.from_numpy(array) for name, array in true_weights().items()}, path)
         path.write_bytes(damage(path.read_bytes()))
         assert "not a readable file of PyTorch tensors" in refusal(tmp_path)
+
+    @pytest.mark.parametrize("seed", range(5))
+    def test_file_with_any_wrong_byte_is_refused_or_read(self, tmp_path: Path, seed: int) -> None:
+        torch = pytest.importorskip("torch", reason="only the extra `train` has PyTorch")
+        path = write_settings(tmp_path) / "pytorch_model.bin"
+        torch.save({name: torch.from_numpy(array) for name, array in true_weights().items()}, path)
+        rng, whole = random.Random(seed), path.read_bytes()
+        for _ in range(40):
+            at = rng.randrange(2000)  # names, types and sizes are at the beginning
+            path.write_bytes(whole[:at] + rng.randbytes(1) + whole[at + 1 :])
+            with suppress(ModelError):
+                read_checkpoint(tmp_path)
+
+    @pytest.mark.parametrize("kind", ["sparse", "meta", "without a name"])
+    def test_file_of_other_tensors_is_refused(self, tmp_path: Path, kind: str) -> None:
+        torch = pytest.importorskip("torch", reason="only the extra `train` has PyTorch")
+        tensor = torch.zeros(3, 3)
+        saved = {"sparse": {"a": tensor.to_sparse()}, "meta": {"a": tensor.to("meta")}, "without a name": {1: tensor}}
+        torch.save(saved[kind], write_settings(tmp_path) / "pytorch_model.bin")
+        assert "expected what transformers saves" in refusal(tmp_path)
 
     def test_file_with_code_in_it_is_refused_and_the_code_not_run(self, tmp_path: Path) -> None:
         torch = pytest.importorskip("torch", reason="only the extra `train` has PyTorch")
