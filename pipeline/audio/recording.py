@@ -6,6 +6,7 @@ import logging
 import os
 import re
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from itertools import chain
 from pathlib import Path
@@ -58,8 +59,6 @@ class Recording:
             raise UsageError(f"{path} is a folder; give the path of a recording") from None
         except PermissionError:
             raise UsageError(f"{path} may not be read; check its permissions") from None
-        except InterruptedError:  # by a signal, which FFmpeg takes for a failure
-            raise KeyboardInterrupt from None
         except (av.error.FFmpegError, OSError) as error:
             raise AudioError(
                 f"{path} is not audio that can be read ({_reason(error)}); give a recording such as wav, mp3, m4a"
@@ -79,13 +78,15 @@ class Recording:
             return av.open(str(self.path.absolute()), metadata_errors="replace")
         self._pipe = PipeReader(self.path.open("rb", buffering=0))
         descriptor = relayed(self._pipe)
-        try:
-            return av.open(f"/dev/fd/{descriptor}", metadata_errors="replace")
-        except BaseException:
-            self._pipe.close()
-            raise
-        finally:
-            os.close(descriptor)
+        # FFmpeg reads the beginning now, and no signal gets it out of that: this thread stays one that can be interrupted.
+        with ThreadPoolExecutor(1, "opening") as pool:
+            try:
+                return pool.submit(av.open, f"/dev/fd/{descriptor}", metadata_errors="replace").result()
+            except BaseException:
+                self._pipe.close()
+                raise
+            finally:
+                pool.submit(os.close, descriptor)  # after it
 
     def read(self) -> Samples | None:
         """The next up to 100 ms; None at the end."""
