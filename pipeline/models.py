@@ -13,6 +13,7 @@ import json
 import sys
 
 from pipeline.cli import importing, main_program, some_path
+from pipeline.errors import UsageError
 from pipeline.nmt.inspection import as_text, inspect_model
 
 
@@ -50,7 +51,7 @@ def arguments() -> argparse.ArgumentParser:
         "--shortlist", type=some_path, metavar="FILE", help="target-language text: keep only its most frequent pieces"
     )
     compiled.add_argument(
-        "--shortlist-size", type=int, default=8192, metavar="N", help="of how many output rows at most (default: 8192)"
+        "--shortlist-size", type=int, metavar="N", help="of how many output rows at most (default: 8192)"
     )
     compiled.add_argument(
         "--alignment", type=_layer_and_head, metavar="LAYER:HEAD", help="give out this head's cross-attention, too"
@@ -107,8 +108,10 @@ def run_pull(options: argparse.Namespace) -> int:
 def run_compile(options: argparse.Namespace) -> int:
     from rich.console import Console
 
+    if options.shortlist is None and options.shortlist_size is not None:
+        raise UsageError("--shortlist-size says how much of --shortlist is kept; give --shortlist, too")
     with importing():
-        from pipeline.nmt.compiler.build import compile_model  # loads onnx
+        from pipeline.nmt.compiler.build import SHORTLIST_SIZE, compile_model  # loads onnx
     from pipeline.nmt.compiler.report import as_table
     from pipeline.progress import progress_bar
 
@@ -119,7 +122,7 @@ def run_compile(options: argparse.Namespace) -> int:
             weights=options.weights,
             sample=options.sample,
             shortlist=options.shortlist,
-            shortlist_size=options.shortlist_size,
+            shortlist_size=SHORTLIST_SIZE if options.shortlist_size is None else options.shortlist_size,
             alignment=options.alignment,
             progress=progress,
         )

@@ -157,6 +157,9 @@ def test_nmt_jsonl_has_an_object_a_token() -> None:
     assert len(of_line) == len(row["target_ids"])
     assert [record["final"] for record in of_line] == [False] * (len(of_line) - 1) + [True]
     assert all(record["log_probability"] <= 0 for record in of_line)
+    assert not any(record["truncated"] for record in records)
+    cut = run("nmt", "--model", TINY, "--jsonl", "--max-tokens", "3", stdin=source).stdout.decode().splitlines()
+    assert [json.loads(line)["truncated"] for line in cut] == [False, False, True]
     assert {record["id"] for record in records} == {1, 3}  # SentencePiece has no token for what is no UTF-8
 
 

@@ -78,6 +78,15 @@ def test_a_model_is_fetched_into_the_hubs_own_cache(hub: HubServer, home: Path) 
     assert done.stderr.splitlines() == ["fetching owner/speech, 2.0 MB"]
 
 
+def test_two_files_of_one_content_are_fetched_once(hub: HubServer, home: Path) -> None:
+    files = hub.repositories[NAME]
+    files["preprocessor_config.json"] = files["tokenizer.json"]
+    assert pull(home, hub).returncode == 0
+    assert len(hub.ranges) == len({*SIZES} - {"README.md"})
+    snapshot = repository(home) / "snapshots" / COMMIT
+    assert (snapshot / "preprocessor_config.json").read_bytes() == (snapshot / "tokenizer.json").read_bytes()
+
+
 def test_a_pinned_revision_is_asked_for_once(hub: HubServer, home: Path) -> None:
     assert pull(home, hub, NAME, "--revision", PINNED).returncode == 0
     assert has_whole_model(home, hub, PINNED)

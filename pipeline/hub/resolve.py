@@ -137,7 +137,8 @@ def drop_damaged(snapshot: Path) -> list[str]:
 
 
 def _fetch_blobs(listing: Listing, files: list[RemoteFile], blobs: Path, progress: Progress) -> None:
-    missing = [file for file in files if not (blobs / file.digest).exists()]
+    # Two files of the same content are one blob.
+    missing = list({file.digest: file for file in files if not (blobs / file.digest).exists()}.values())
     total = sum(file.size for file in missing)
     to_come = sum(file.to_come(blobs) for file in missing)
     if to_come > (free := shutil.disk_usage(blobs).free):

@@ -35,7 +35,7 @@ def arguments() -> argparse.ArgumentParser:
         "--threads", type=whole_number(0, 256), default=1, metavar="N", help="0: as many as the machine has cores"
     )
     parser.add_argument(
-        "--jsonl", action="store_true", help="one JSON object a token: id, text, log_probability, final"
+        "--jsonl", action="store_true", help="one JSON object a token: id, text, log_probability, final …"
     )
     return parser
 
@@ -67,6 +67,7 @@ def run(argv: list[str]) -> int:
                     "text": delta.text,
                     "log_probability": round(delta.log_probability, 6),
                     "final": delta.final,
+                    "truncated": delta.truncated,
                 }
                 print(json.dumps(record, ensure_ascii=False), flush=True)
             else:

@@ -128,15 +128,15 @@ class Decoder(ABC):
         state.fixed = {"encoder_attention_mask": mask, "attention_mask": mask, "encoder_hidden_states": hidden}
         return state
 
-    def check(self, start_token: int, end_token: int) -> int:
-        """Translate two tokens of nothing, so that a model that cannot run says so before its first sentence.
+    def check(self, source: Sequence[int], start_token: int, end_token: int) -> int:
+        """Translate two tokens of ``source``, so that a model that cannot run says so before its first sentence.
 
         Returns the number of scores that the decoder gives.
 
         Raises:
             ModelError: a run failed, or the scores are not numbers.
         """
-        state = self.encode([end_token])
+        state = self.encode(source)
         for token in (start_token, end_token):
             logits = self.step(state, token).logits
             if logits.ndim != 1 or np.isnan(logits).any() or not np.isfinite(logits.max()):

@@ -99,7 +99,8 @@ class MarianModel:
             no_repeat_ngram=no_repeat_ngram or integer(settings, "no_repeat_ngram_size", 0, directory),
         )
         decoder = load_decoder(layout, threads, use_cache=use_cache)
-        _check_vocabulary(decoder.check(generation.start_token, generation.end_token), tokenizer, directory)
+        scores = decoder.check([tokenizer.end_token], generation.start_token, generation.end_token)
+        _check_vocabulary(scores, tokenizer, directory)
         languages = two_letters(names.get("source_lang")), two_letters(names.get("target_lang"))
         return cls(
             tokenizer,
@@ -163,16 +164,17 @@ class MarianModel:
         """
         said = self._sentences(transcript, self.target_code(target))
         of_segment: list[float] = []
+        begun = False
         for index, (sentence, source, (start_s, end_s)) in enumerate(said):
             detokenizer = self.tokenizer.detokenizer()
-            separator = " " if index and spaced(target) else ""
+            separator = " " if begun and spaced(target) else ""
             of_sentence: list[float] = []
             for token in self._tokens(source, on_start, beams):
                 text = detokenizer.push(token.id)
                 if token.last:
                     text += detokenizer.flush()
                 if text:
-                    text, separator = separator + text, ""
+                    text, separator, begun = separator + text, "", True
                 of_sentence.append(token.log_probability)
                 of_segment.append(token.log_probability)
                 final = token.last and index == len(said) - 1

@@ -17,8 +17,8 @@ from pipeline.errors import ModelError, UsageError
 from pipeline.events import Confidence
 from pipeline.languages import TWO_LETTERS, spaced
 from pipeline.nmt.cache import SentenceCache
-from pipeline.nmt.decoder import DecoderState
-from pipeline.nmt.search import OnStart
+from pipeline.nmt.decoder import Decoder, DecoderState
+from pipeline.nmt.search import OnStart, Token
 from pipeline.overload import LoadControl, OverloadOptions
 from tests.conftest import ROOT, TINY, golden, make_model_dir
 
@@ -237,6 +237,27 @@ def test_a_sentence_can_end_where_the_end_token_is_listed_among_bad_words(tmp_pa
     (folder / "generation_config.json").write_text('{"bad_words_ids": [[877], [0]]}')
     row = golden("tiny-marian")[0]
     assert MarianModel.load(folder).translate(row["source"]) == row["text"]
+
+
+def test_the_first_run_is_of_the_sources_own_end_token(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The target's may be outside a vocabulary of the source's own."""
+    folder = make_model_dir(tmp_path / "model", "merged", leave_out="generation_config.json")
+    (folder / "generation_config.json").write_text('{"eos_token_id": 5}')
+    sources = []
+    encode = Decoder.encode
+    monkeypatch.setattr(Decoder, "encode", lambda self, source, *more: sources.append(source) or encode(self, source))
+    assert MarianModel.load(folder).generation.end_token == 5
+    assert sources == [[0]]
+
+
+def test_in_a_spaced_language_no_space_comes_before_the_first_text(
+    model: MarianModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Though the first sentence was translated into nothing."""
+    rows = [row for row in golden("tiny-marian") if row["source"].endswith("?")][:2]
+    model.cache.put(tuple(rows[0]["source_ids"]), (Token(0, -0.1, last=True),))
+    deltas = model.stream(transcript(" ".join(row["source"] for row in rows)), "de")
+    assert "".join(delta.text for delta in deltas) == rows[1]["text"]
 
 
 def test_no_translation_is_longer_than_the_models_positions(tmp_path: Path) -> None:
