@@ -62,5 +62,5 @@ def loops(text: str) -> bool:
 
 
 def _short(unit: str) -> bool:
-    """A word of up to four letters; of Chinese or Japanese, which has a word in each of its characters or two, one."""
-    return len(unit) <= (1 if max(unit) >= "\u2e80" else 4)
+    """A word of up to four letters; of kana and Chinese characters, one, for four are words enough for a phrase."""
+    return len(unit) <= (1 if any("\u3040" <= character <= "\u9fff" for character in unit) else 4)

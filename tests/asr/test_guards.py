@@ -65,6 +65,7 @@ def test_loops_are_flagged(text: str) -> None:
     [
         "no no no no",
         "nine nine nine nine",
+        "아니 아니 아니 아니",
         "zero " * 8,
         "1 1 1 1 1 1 1 1",
         "that that is is",
