@@ -36,4 +36,6 @@ async def main(audio: Path, picture: Path) -> None:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) != 3:
+        sys.exit(__doc__)
     asyncio.run(main(Path(sys.argv[1]), Path(sys.argv[2])))

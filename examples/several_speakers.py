@@ -34,4 +34,6 @@ async def main(recordings: list[Path]) -> None:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
     asyncio.run(main([Path(argument) for argument in sys.argv[1:]]))

@@ -43,7 +43,7 @@ def described(notice: Notice) -> str:
         case Resumed(at_s):
             return f"[{_clock(at_s)}] listening again"
         case LoadChanged(level, lag_s):
-            does = ("caught up", "shorter segments and narrower searches", "catching up, several segments at a time")
+            does = ("caught up", "text comes in shorter pieces", "catching up")
             return f"lag {lag_s:.1f} s: {does[level]}"
 
 

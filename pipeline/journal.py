@@ -12,6 +12,7 @@ import errno
 import hashlib
 import json
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any, cast
 
@@ -27,6 +28,7 @@ from pipeline.subtitles.sink import BlockFile
 
 SUFFIX = ".unfinished.jsonl"
 _VERSION = 1
+_TRANSCRIPT = b'{"type": "transcript"'  # how the line of one begins
 # Of a recording so much of its beginning and its end is enough to know it again.
 _DIGEST_BYTES = 1 << 20
 # Keys that change how fast a run is, not what it gives.
@@ -109,16 +111,20 @@ class KnownSpeech:
     def __init__(self, recognizer: Recognizer, journal: Path) -> None:
         self._recognizer, self._journal = recognizer, journal
         self._known = (event for event in _events(journal) if isinstance(event, Transcript))
+        self._next = next(self._known, None)
 
     @property
     def config(self) -> AsrConfig:
         return self._recognizer.config
 
     def transcribe(self, segment: SpeechSegment, beam_size: int | None = None) -> Transcript:
-        known = next(self._known, None)
+        known, self._next = self._next, next(self._known, None)
         if known is None:
             return self._recognizer.transcribe(segment, beam_size)
         if (known.segment_id, known.start_s, known.end_s) != (segment.id, segment.start_s, segment.end_s):
+            if self._next is None and (known.segment_id, known.start_s) == (segment.id, segment.start_s):
+                # The last one: cut off where the recording could not be read further then, or cannot now.
+                return self._recognizer.transcribe(segment, beam_size)
             raise UsageError(
                 f"{self._journal} has a segment from {known.start_s:.2f} to {known.end_s:.2f} s where this run finds one "
                 f"from {segment.start_s:.2f} to {segment.end_s:.2f} s; it is another version's: begin again with --overwrite"
@@ -131,13 +137,15 @@ class KnownTranslation:
 
     def __init__(self, translation: TextTranslator, journal: Path) -> None:
         self._translation = translation
-        self._known = (event for event in _events(journal) if isinstance(event, Delta))
+        # From the last transcript on the journal may be written anew while this reads it.
+        last = _last_transcript(journal)
+        self._known = chain(_events(journal, end=last), list(_events(journal, last)))
         self._next = next(self._known, None)
 
     def stream(
         self, transcript: Transcript, target: str, on_start: OnStart | None = None, beams: int | None = None
     ) -> Iterator[Delta]:
-        known = self._sentences(transcript.segment_id)
+        known = self._sentences(transcript)
         yield from known
         if known and known[-1].final:
             return
@@ -146,27 +154,37 @@ class KnownTranslation:
             if delta.sentence >= done:
                 yield delta
 
-    def _sentences(self, segment_id: int) -> list[Delta]:
-        """The deltas of a segment's whole sentences."""
+    def _sentences(self, transcript: Transcript) -> list[Delta]:
+        """The deltas of a segment's whole sentences; none of one that was transcribed otherwise."""
         whole: list[Delta] = []
         sentence: list[Delta] = []
-        while self._next is not None and self._next.segment_id == segment_id:
-            sentence.append(self._next)
-            if self._next.end_of_sentence:
-                whole += sentence
-                sentence = []
+        same = False
+        while self._next is not None and self._next.segment_id <= transcript.segment_id:
+            if isinstance(self._next, Transcript):
+                same = _what(self._next) == _what(transcript)
+            elif same:
+                sentence.append(self._next)
+                if self._next.end_of_sentence:
+                    whole += sentence
+                    sentence = []
             self._next = next(self._known, None)
         return whole
 
 
-def _events(path: Path) -> Iterator[Transcript | Delta]:
-    """What the journal holds now, read as it is asked for; a line that a killed run did not finish is left out.
+def _what(transcript: Transcript) -> tuple[int, float, str]:
+    return transcript.segment_id, transcript.end_s, transcript.text
+
+
+def _events(path: Path, begin: int = 0, end: int | None = None) -> Iterator[Transcript | Delta]:
+    """What the journal holds now between two offsets of lines, read as it is asked for; a line that a killed run did not
+    finish is left out.
 
     Raises:
         UsageError: a line is damaged.
     """
-    left = path.stat().st_size
+    left = (path.stat().st_size if end is None else end) - begin
     with path.open("rb") as file:
+        file.seek(begin)
         while (text := file.readline(left)).endswith(b"\n"):
             left -= len(text)
             try:
@@ -175,6 +193,17 @@ def _events(path: Path) -> Iterator[Transcript | Delta]:
                 raise UsageError(f"{path} is damaged ({error}); begin again with --overwrite") from error
             if event is not None:
                 yield event
+
+
+def _last_transcript(path: Path) -> int:
+    """The offset of the last transcript's line; of the end where there is none."""
+    at, found = 0, path.stat().st_size
+    with path.open("rb") as file:
+        for text in file:
+            if text.startswith(_TRANSCRIPT):
+                found = at
+            at += len(text)
+    return found
 
 
 def _digest(recording: Path) -> str:

@@ -13,7 +13,7 @@ from pipeline.audio.source import AudioSource
 from pipeline.cli import settle
 from pipeline.config import PipelineConfig
 from pipeline.controls import NoticeSink, controls, status_line, tell
-from pipeline.events import PipelineEvent
+from pipeline.events import EndOfInput, PipelineEvent
 from pipeline.loading import Models
 from pipeline.stats import PipelineStats
 from pipeline.subtitles.sink import SINK_FAILURES, FanOut, Sink
@@ -97,6 +97,8 @@ class LiveRun:
         status = asyncio.create_task(self._show_status(writer))
         try:
             async for event in events:
+                if isinstance(event, EndOfInput) and not event.duration_s:
+                    continue  # nothing was heard: what was in the files stays
                 try:
                     await writer.run(partial(self._outputs.write, event))
                 except TerminalClosedError:  # before SIGHUP, which may not come at all

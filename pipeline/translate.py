@@ -149,7 +149,7 @@ async def _translate_one(
     from pipeline.translator import SpeechTranslator
 
     known = result.job.journal
-    finished = False
+    end: EndOfInput | None = None
     with ExitStack() as stack:
         sinks = _opened(result, config, stack)
         if result.how is Begin.RESUME:
@@ -163,16 +163,20 @@ async def _translate_one(
         stack.callback(writer.close)
         async with SpeechTranslator(config, models) as translator, aclosing(translator.run(source)) as events:
             async for event in events:
-                await writer.run(partial(write_all, sinks, event))
+                if isinstance(event, EndOfInput):  # also of a source that breaks, of which more is to come another time
+                    end = event
+                else:
+                    await writer.run(partial(write_all, sinks, event))
                 result.count(translator.stats)
                 if isinstance(event, Transcript | EndOfInput):
                     done_s = event.end_s if isinstance(event, Transcript) else event.duration_s
                     length = f"{source.duration_s:.0f} s" if source.duration_s else "?"
                     speed = done_s / max(1e-9, result.elapsed_s)
                     shown(completed=done_s, done=f"{done_s:.0f} s of {length}, {speed:.1f} times real time")
-                finished = isinstance(event, EndOfInput)
+            if end is not None:
+                await writer.run(partial(write_all, sinks, end))
         shown(total=result.audio_s, completed=result.audio_s)
-    if finished:
+    if end is not None:
         known.unlink(missing_ok=True)
 
 
@@ -220,7 +224,13 @@ def way_on(results: Sequence[Result], *, overwrite: bool) -> str:
     if not overwrite:
         return "the same command goes on from here"
     # Without --overwrite, subtitles from before would be left as they are.
-    old = [r.job for r in results if r.outcome == "not begun" and any(map(os.path.isfile, r.job.outputs.values()))]
+    old = [
+        r.job
+        for r in results
+        if r.outcome in ("not begun", "interrupted")
+        and not os.path.isfile(r.job.journal)  # which is there from the first result on
+        and any(map(os.path.isfile, r.job.outputs.values()))
+    ]
     rest = f"; not begun and still to be made anew: {shlex.join(str(job.recording) for job in old)}" if old else ""
     return f"the same command without --overwrite goes on from here{rest}"
 

@@ -84,6 +84,7 @@ class SpeechTranslator:
         self._reader_waits = False
         self._ended = False
         self._served = False  # its one stream
+        self._broken: PipelineError | None = None  # what its source failed of
         self._feeding = asyncio.Lock()
 
     async def __aenter__(self) -> SpeechTranslator:
@@ -211,6 +212,8 @@ class SpeechTranslator:
             raise ValueError(_NOT_RUNNING)
         if self._served:
             raise ValueError(_ONE_STREAM)
+        if self._ended:  # cancelled
+            raise ValueError(_NOT_RUNNING)
         self._served = True
         self.live = self.live or paced or isinstance(source, LiveSource)
         if isinstance(source, LiveSource):
@@ -219,8 +222,14 @@ class SpeechTranslator:
             self.stats.backlog_s = lambda: source.backlog_s
         pump = asyncio.create_task(self._pump(source, paced))
         try:
-            async for event in self.events():
-                yield event
+            try:
+                async for event in self.events():
+                    yield event
+            except StageError as error:
+                # A stage may have failed of what a broken source left: the cause is what helps.
+                if self._broken is not None and self._broken is not error:
+                    raise self._broken from error
+                raise
             if pump.done():
                 pump.result()
         finally:
@@ -255,8 +264,9 @@ class SpeechTranslator:
             await self.end()
         except Exception as error:
             # What was heard before the source broke is still worth reading; run() raises the error after it.
+            self._broken = error if isinstance(error, PipelineError) else StageError("audio", error)
             await self.end()
-            raise error if isinstance(error, PipelineError) else StageError("audio", error) from error
+            raise self._broken from error
         finally:
             worker.close()
 

@@ -21,6 +21,7 @@ import webvtt
 from pipeline import MarianModel, live, load_config
 from pipeline.config import with_overrides
 from pipeline.errors import UsageError
+from pipeline.subtitles.files import FORMATS
 from tests.conftest import (
     EXAMPLES,
     PHRASES,
@@ -233,6 +234,17 @@ def test_a_mistake_is_one_line_and_a_status(status: int, arguments: list[str], m
 def test_an_exported_model_takes_the_place_of_the_configured_one() -> None:
     config = with_overrides(load_config("en-zh"), nmt=str(TINY), asr=load_config("demo").asr.model)
     assert MarianModel.load(Path(config.nmt.model), suffix=config.nmt.file_suffix).translate("Where is the bank?")
+
+
+def test_where_nothing_was_heard_old_subtitles_stay(tmp_path: Path) -> None:
+    outputs = [tmp_path / f"old.{kind}" for kind in FORMATS]
+    for path in outputs:
+        path.write_text("old")
+    options = [part for path in outputs for part in (f"--{path.suffix[1:]}", path)]
+    done = run("live", "-", "--config", "demo", *options)
+    assert done.returncode == 1
+    assert "held no audio" in done.stderr.decode()
+    assert {path.read_text() for path in outputs} == {"old"}
 
 
 @pytest.mark.parametrize("closed", ["<&-", ">&-"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import io
 import json
 import os
@@ -17,7 +18,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import av
 import numpy as np
@@ -27,6 +28,7 @@ from av.audio.frame import AudioFrame
 from rich.console import Console
 
 from pipeline import Delta, Models, PipelineConfig, Transcript, translate
+from pipeline.audio.recording import Recording
 from pipeline.bench.probe import resident_mb
 from pipeline.errors import UsageError
 from pipeline.events import Samples, SpeechSegment
@@ -148,6 +150,57 @@ def test_a_run_goes_on_where_the_one_before_failed(
     # Nothing that was finished is done again.
     assert second.segments == COUNT - transcripts
     assert second.tokens == sum(b'"type": "delta"' in line for line in whole[".jsonl"].splitlines()) - tokens
+
+
+def broken_after(reads: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From now on recordings cannot be read beyond so many tenths of a second, as on a disk that is gone."""
+    left = iter(range(reads))
+
+    def read(self: Recording, real: Any = Recording.read) -> Samples | None:
+        if next(left, None) is None:
+            raise OSError(errno.EIO, "Input/output error")
+        return cast("Samples | None", real(self))
+
+    monkeypatch.setattr(Recording, "read", read)
+
+
+def test_a_recording_that_breaks_in_the_middle_of_speech_is_finished_by_the_next_run(
+    translated: Any, tmp_path: Path, whole: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    segments = [json.loads(line) for line in whole[".jsonl"].splitlines() if line.startswith(b'{"type": "transcript"')]
+    inside = int(5 * (segments[2]["start_s"] + segments[2]["end_s"]))
+    arguments = (PHRASES, "--output-dir", tmp_path, "--format", KINDS)
+    with monkeypatch.context() as context:
+        broken_after(inside, context)
+        status, said, _ = translated(*arguments)
+    assert status == 1
+    assert "Input/output error" in said
+    assert finished(next(tmp_path.glob(f"*{SUFFIX}")))[0] == 3  # the third is cut off
+    status, said, second = translated(*arguments)
+    assert (status, second.segments) == (0, COUNT - 2), said
+    assert files(tmp_path) == whole
+
+
+@pytest.mark.parametrize("at", ["speech", "pause"])
+def test_a_recording_that_breaks_earlier_than_before_takes_nothing_away_and_is_said(
+    translated: Any, tmp_path: Path, whole: dict[str, bytes], monkeypatch: pytest.MonkeyPatch, at: str
+) -> None:
+    segments = [json.loads(line) for line in whole[".jsonl"].splitlines() if line.startswith(b'{"type": "transcript"')]
+    arguments = (PHRASES, "--output-dir", tmp_path, "--format", KINDS)
+    assert translated(*arguments, fail_at_segment=4)[0] == 1
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    ends = {
+        "speech": segments[1]["start_s"] + segments[1]["end_s"],
+        "pause": segments[1]["end_s"] + segments[2]["start_s"],
+    }
+    with monkeypatch.context() as context:
+        broken_after(int(5 * ends[at]), context)
+        status, said, _ = translated(*arguments)
+    assert status == 1
+    assert "Input/output error" in said
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+    assert translated(*arguments)[0] == 0
+    assert files(tmp_path) == whole
 
 
 def test_speech_recognised_in_long_stretches_goes_on_as_well(translated: Any, tmp_path: Path) -> None:
@@ -509,19 +562,30 @@ def test_an_interrupt_names_the_command_that_goes_on(
     assert capsys.readouterr().err == f"interrupted: {again} goes on from here\n"
 
 
+@pytest.mark.parametrize(
+    ("begun", "named"),
+    [
+        (("a.unfinished.jsonl",), "'b 1.wav'"),
+        ((), "a.wav 'b 1.wav'"),  # nothing was heard in it: of its old subtitles none is overwritten
+    ],
+)
 def test_an_interrupt_names_the_old_subtitles_that_it_had_not_come_to(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    begun: tuple[str, ...],
+    named: str,
 ) -> None:
     async def interrupted(results: list[translate.Result], *_: object, **__: object) -> None:
         results[0].outcome = "interrupted"
         raise KeyboardInterrupt
 
     monkeypatch.setattr(translate, "translate_all", interrupted)
-    for name in ("a.wav", "b 1.wav", "c.wav", "a.srt", "b 1.srt"):
+    for name in ("a.wav", "b 1.wav", "c.wav", "a.srt", "b 1.srt", *begun):
         (tmp_path / name).touch()
     monkeypatch.chdir(tmp_path)
     assert translate.run(["a.wav", "b 1.wav", "c.wav", "--config", "demo", "--overwrite"]) == 130
-    assert capsys.readouterr().err.endswith(" goes on from here; not begun and still to be made anew: 'b 1.wav'\n")
+    assert capsys.readouterr().err.endswith(" goes on from here; not begun and still to be made anew: " + named + "\n")
 
 
 def test_a_full_disk_is_said_and_the_next_run_goes_on(tmp_path: Path, whole: dict[str, bytes]) -> None:

@@ -288,6 +288,11 @@ def test_misuse_is_said(demo_config: PipelineConfig, demo_models: Models) -> Non
                 await translator.feed(b"\0\0")
         with pytest.raises(ValueError, match="serves one stream"):
             await translator.__aenter__()
+        over = SpeechTranslator(demo_config, demo_models)
+        async with over:
+            await over.cancel()
+            with pytest.raises(ValueError, match="not running"):
+                await anext(over.run(Recording(PHRASES)))
 
     asyncio.run(work())
 

@@ -16,7 +16,16 @@ from pipeline.events import SAMPLE_RATE, Samples
 log = logging.getLogger(__name__)
 
 # How recordings begin that are no raw PCM, and what they are called.
-_CONTAINERS = {b"RIFF": "WAV", b"OggS": "Ogg", b"fLaC": "FLAC", b"ID3": "MP3", b"\x1aE\xdf\xa3": "Matroska or WebM"}
+_CONTAINERS = {
+    b"RIFF": "WAV",
+    b"RF64": "WAV",
+    b"RIFX": "WAV",
+    b"FORM": "AIFF",
+    b"OggS": "Ogg",
+    b"fLaC": "FLAC",
+    b"ID3": "MP3",
+    b"\x1aE\xdf\xa3": "Matroska or WebM",
+}
 # What a WAV header says of raw PCM as it is wanted: PCM, channels, rate; bits.
 _AS_EXPECTED = struct.pack("<HHI", 1, 1, SAMPLE_RATE), struct.pack("<H", 16)
 

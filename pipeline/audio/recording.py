@@ -29,6 +29,9 @@ log = logging.getLogger(__name__)
 _GAP_S = 0.3
 # Nor does what streams write, which give no length, pause for longer: such a time is a mistake.
 _LONGEST_GAP_S = 3600.0
+# Containers that say how long their audio is; of others FFmpeg guesses.
+_TELLING = {"matroska,webm", "mov,mp4,m4a,3gp,3g2,mj2", "flac"}
+_CUT_OFF_S = 2.0
 _MIXED_CHANNELS = 8
 """Up to so many channels FFmpeg always knows how to mix."""
 _URL = re.compile(r"[a-z][a-z0-9+.-]+:/", re.IGNORECASE)  # as a Path, which keeps one of its slashes
@@ -69,6 +72,9 @@ class Recording:
         self._stream = self._container.streams.audio[0]
         length = self._container.duration
         self.duration_s = length / av.time_base if length and length > 0 else None
+        # That of a film is the picture's.
+        alone = len(self._container.streams) == 1 and self._container.format.name in _TELLING
+        self._told_s = self.duration_s if alone else None
         self._chunks = self._decode()
         self._closed = False
         self.overflows = 0
@@ -111,8 +117,15 @@ class Recording:
                 rest = rest[whole:]
         if len(rest):
             yield rest
-        if not total and not self._closed:
+        if self._closed:
+            return
+        if not total:
             raise AudioError(f"{self.path} holds no audio: not one sample could be decoded; check the file")
+        told = self._told_s
+        if told is not None and told - total / SAMPLE_RATE > _CUT_OFF_S:
+            log.warning(
+                "%s ends after %.0f s, but says it has %.0f s: it was cut off", self.path, total / SAMPLE_RATE, told
+            )
 
     def _pieces(self) -> Iterator[Samples]:
         """What was decoded, at 16 kHz, and silence where the file's times leave a gap."""

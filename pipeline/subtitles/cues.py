@@ -36,7 +36,8 @@ class Cue:
 class CueBuilder:
     """Makes cues of deltas.
 
-    A sentence that is over too soon for a cue of its own waits for the next one of its segment, to share a cue with it.
+    A sentence that is over too soon for a cue of its own waits for the next one of its segment, to share a cue with it;
+    where cues are late already, for the next segment's: steadily spoken short ones would fall behind without end.
     """
 
     def __init__(self, rules: SubtitleRules) -> None:
@@ -60,7 +61,9 @@ class CueBuilder:
                 self._waiting, sentence = None, both
             else:
                 cues = self.flush()
-        if not sentence.final and 1000 * (sentence.end_s - sentence.start_s) < self.rules.min_duration_ms:
+        short = 1000 * (sentence.end_s - sentence.start_s) < self.rules.min_duration_ms
+        late = self._end_ms + self.rules.gap_ms - 1000 * sentence.start_s > self.rules.linger_ms
+        if short and (late or not sentence.final):
             self._waiting = sentence
             return cues
         return cues + self._cues(sentence)

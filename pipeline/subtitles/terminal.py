@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from contextlib import suppress
 
 from rich.console import Console, Group
@@ -76,7 +77,9 @@ class TerminalSink:
     def _start(self) -> None:
         if self._live is None and self._console.is_terminal:
             # Not before the first event: progress bars of downloads draw on the same terminal.
-            self._live = Live(console=self._console, auto_refresh=False, transient=True)
+            # What goes to standard error is drawn above; not where that is a file.
+            there = sys.stderr is not None and sys.stderr.isatty()
+            self._live = Live(console=self._console, auto_refresh=False, transient=True, redirect_stderr=there)
             self._live.start()
 
     def _draw(self) -> None:

@@ -73,7 +73,8 @@ class VadStage:
 
     async def _deliver(self, segment: SpeechSegment) -> None:
         self.stats.segment_closed(segment)
-        if segment.forced_cut and self._load is not None and self._load.measures.max_segment_ms is not None:
+        sooner = self._load.measures.max_segment_ms if self._load is not None else None
+        if segment.forced_cut and sooner is not None and sooner < self._config.max_segment_ms:
             self.stats.shortened += 1
         await self.outbox.put(segment)
 

@@ -17,6 +17,7 @@ from typing import BinaryIO
 import av
 import numpy as np
 import pytest
+from av.audio.frame import AudioFrame
 
 from pipeline.audio.pcm import PcmStream
 from pipeline.audio.recording import Recording
@@ -352,3 +353,26 @@ def test_a_read_that_waits_for_a_silent_writer_ends_when_closed() -> None:
     thread.join(timeout=10)
     assert found == [None]
     os.close(writing)
+
+
+@pytest.mark.parametrize(
+    ("head", "kind"),
+    [(b"RIFF", "WAV"), (b"RF64", "WAV"), (b"RIFX", "WAV"), (b"FORM", "AIFF"), (b"OggS", "Ogg"), (b"fLaC", "FLAC")],
+)
+def test_a_recording_in_the_place_of_raw_pcm_is_refused(head: bytes, kind: str) -> None:
+    with pytest.raises(AudioError, match=f"begins as {kind} does"):
+        PcmStream(piped(head + bytes(3200))).read()
+
+
+def test_a_recording_that_was_cut_off_is_said_to_be(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    whole, half = tmp_path / "whole.flac", tmp_path / "half.flac"
+    with av.open(str(whole), "w") as container:
+        stream = container.add_stream("flac", rate=16_000, layout="mono")
+        frame = AudioFrame.from_ndarray(read_wav(PHRASES)[None], "s16", "mono")
+        frame.sample_rate = 16_000
+        container.mux([*stream.encode(frame), *stream.encode(None)])
+    half.write_bytes(whole.read_bytes()[: whole.stat().st_size // 2])
+    for path in (whole, half):
+        with suppress(AudioError):
+            read_all(Recording(path))
+        assert ("it was cut off" in caplog.text) == (path == half)

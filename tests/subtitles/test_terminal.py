@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import io
 import re
+import sys
 
 import pytest
 from rich.cells import cell_len
@@ -131,3 +132,14 @@ def test_nothing_is_drawn_before_the_first_event() -> None:
     sink = TerminalSink(Console(file=file, force_terminal=True))
     sink.close()
     assert file.getvalue() == ""
+
+
+def test_what_goes_to_a_file_for_errors_does_not_go_to_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    errors, terminal = io.StringIO(), io.StringIO()
+    monkeypatch.setattr(sys, "stderr", errors)
+    sink = TerminalSink(Console(file=terminal, force_terminal=True))
+    sink.write(EVENTS[0])
+    print("finishing", file=sys.stderr)
+    sink.close()
+    assert errors.getvalue() == "finishing\n"
+    assert "finishing" not in terminal.getvalue()

@@ -11,6 +11,8 @@ import pytest
 
 from pipeline.config import VadConfig
 from pipeline.events import EndOfInput, Samples, SpeechSegment
+from pipeline.overload import LoadControl, OverloadOptions
+from pipeline.stats import PipelineStats
 from pipeline.vad.detector import SpeechDetector
 from pipeline.vad.silero import SileroVad
 from pipeline.vad.stage import VadStage
@@ -116,3 +118,21 @@ def test_cancelling_waits_for_no_detector(monkeypatch: pytest.MonkeyPatch) -> No
         asyncio.run(run())
     finally:
         go.set()
+
+
+@pytest.mark.parametrize(("allowed_ms", "sooner"), [(1_000, False), (8_000, True)])
+def test_only_what_is_cut_sooner_than_configured_counts_as_shortened(allowed_ms: int, sooner: bool) -> None:
+    load, stats = LoadControl(OverloadOptions(max_segment_ms=2_000)), PipelineStats()
+    load.observe(6.0)
+
+    async def run() -> list[SpeechSegment | EndOfInput]:
+        inbox: asyncio.Queue[Samples | EndOfInput] = asyncio.Queue()
+        outbox: asyncio.Queue[SpeechSegment | EndOfInput] = asyncio.Queue()
+        for item in (read_wav(PHRASES), EndOfInput()):
+            inbox.put_nowait(item)
+        await VadStage(VadConfig(max_segment_ms=allowed_ms), inbox, outbox, stats, load).run()
+        return [outbox.get_nowait() for _ in range(outbox.qsize())]
+
+    forced = sum(isinstance(item, SpeechSegment) and item.forced_cut for item in asyncio.run(run()))
+    assert forced
+    assert stats.shortened == (forced if sooner else 0)
