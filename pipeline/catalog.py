@@ -23,7 +23,13 @@ from pipeline.hub.resolve import (
     readable,
     repository_folder,
 )
-from pipeline.nmt.compiled import cached_compiled, find_translation_model, is_compiled, translation_files
+from pipeline.nmt.compiled import (
+    cached_compiled,
+    drop_damaged_compiled,
+    find_translation_model,
+    is_compiled,
+    translation_files,
+)
 from pipeline.progress import Progress
 from pipeline.resources import named_configs
 
@@ -144,11 +150,13 @@ def pull(model: NamedModel, progress: Progress) -> str:
     """
     if local_directory(model.name) is not None:
         return f"{model.name}: a directory, nothing to fetch"
+    run = model.translation
+    if run is not None and is_compiled(run) and drop_damaged_compiled(run):
+        progress(f"what was compiled of {model.name} is damaged: it is made again", 0.0)
     cached = cached_model(model.name, model.revision, *model.choices)
     if cached is None and model.pinned and (compiled := model.compiled) is not None:
         return f"{model.name}: compiled, in {compiled}"
     snapshot, done = _fetched(model, cached, progress)
-    run = model.translation
     if run is None or not is_compiled(run) or not (snapshot / "source.spm").is_file():
         return done
     found = find_translation_model(run, progress)

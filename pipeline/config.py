@@ -257,7 +257,9 @@ def _check_value(section: str, key: str, value: object, hint: object, path: Path
         raise ConfigError(f"{path}: {section}.{key} is {value!r}; allowed are {allowed}")
     low, high = _RANGES.get((section, key), (float("-inf"), float("inf")))
     if isinstance(value, int | float) and not low <= value <= high:
-        raise ConfigError(f"{path}: {section}.{key} is {value}; allowed is {low:g} to {high:g}")
+        # Python refuses to write thousands of digits.
+        said = "too large" if isinstance(value, int) and abs(value) > 10**18 else value
+        raise ConfigError(f"{path}: {section}.{key} is {said}; allowed is {low:g} to {high:g}")
     if isinstance(value, str) and not value and key != "file_suffix":
         raise ConfigError(f"{path}: {section}.{key} is empty; give a value or leave the key out")
 

@@ -27,6 +27,8 @@ def two_letters(code: object) -> str | None:
     """The two-letter code for "eng", "zho_Hans", "pt-BR" and the like; None for what is no code that is known."""
     if not isinstance(code, str) or not code:
         return None
+    if sum(len(part) < 4 and part.islower() for part in code.split("_")) > 1:
+        return None  # several languages, as in en_el_es_fi
     base = _base(code)
     return TWO_LETTERS.get(base, base if len(base) == 2 else None)
 

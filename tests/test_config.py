@@ -96,6 +96,7 @@ def test_values_are_taken(tmp_path: Path) -> None:
         ("[overload]\nbehind_s = inf\n", r"overload\.behind_s is inf; allowed is 0\.5 to 3600"),
         ("[vad", r"is not a TOML file"),
         ("[asr]\nbeam_size = " + "1" * 5000, r"is not a TOML file: Exceeds the limit"),
+        ("[asr]\nbeam_size = 0x" + "f" * 5000, r"asr\.beam_size is too large; allowed is 1 to 20"),
         ("x = " + "[" * 5000, r"is not a TOML file"),
         ("[subtitles]\nbilingual = 1\n", r"subtitles\.bilingual is 1; expected bool"),
         ("[subtitles]\nposition = 'left'\n", r"subtitles\.position is 'left'; allowed are bottom, top"),

@@ -148,6 +148,12 @@ def test_a_server_that_knows_no_ranges_sends_the_whole_again(hub: HubServer, hom
     assert has_whole_model(home, hub)
 
 
+def test_one_that_never_gets_further_is_given_up(hub: HubServer, home: Path) -> None:
+    hub.faults.cut, hub.faults.deaf = {"model.bin": [700_000, 600_000] * 10}, {"model.bin"}
+    assert "model.bin of owner/speech stopped at" in failed(pull(home, hub))
+    assert len(starts(hub)) < 10
+
+
 @pytest.mark.parametrize("name", ["model.bin", "config.json"])
 def test_what_arrives_with_another_hash_is_not_kept(hub: HubServer, home: Path, name: str) -> None:
     """Large files are listed with their SHA-256, small ones with git's SHA-1."""

@@ -78,12 +78,18 @@ class Listing:
                     "cannot be run from the cache; fetch the repository into a directory and give that, or choose another "
                     "model or file_suffix"
                 )
-            missing = [pattern for pattern in choices[0].needed if not matching(pattern)]
+            lacks = ([pattern for pattern in choice.needed if not matching(pattern)] for choice in choices)
+            missing = min(lacks, key=len)
+            hint = ""
+            if matching("pytorch_model.bin"):
+                hint = ", or install PyTorch, which reads its pytorch_model.bin"
+            elif matching("*.index.json", "*decoder_with_past_model*.onnx"):
+                hint = ", or fetch the repository into a directory and give that"
             largest = sorted(self.files, key=lambda file: -file.size)[:3]
             raise ModelError(
                 f"{self.model} has no {', '.join(missing)}; its largest files are "
                 f"{', '.join(file.name for file in largest) or 'none'}: a repository of another kind, or of other files; "
-                "choose another model, revision or file_suffix"
+                f"choose another model, revision or file_suffix{hint}"
             )
         return min(offered, key=lambda files: sum(file.to_come(blobs) for file in files))
 

@@ -74,7 +74,7 @@ def cached_commit(model: str, revision: str | None) -> str:
     name = revision or constants.DEFAULT_REVISION
     reference = repository_folder(model) / "refs" / name
     with readable(reference):
-        return reference.read_text().strip() if reference.is_file() else name
+        return reference.read_text(errors="replace").strip() if reference.is_file() else name
 
 
 def cached_snapshot(model: str, revision: str | None) -> Path | None:

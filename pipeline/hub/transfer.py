@@ -51,9 +51,9 @@ def fetch_blob(listing: Listing, file: RemoteFile, blobs: Path, arrived: Callabl
     os.replace(path, blobs / file.digest)
 
 
-def digest_of(path: Path, like: str) -> str:
-    """A file's hash, hex: SHA-256 if ``like`` has 64 digits, else git's SHA-1 of it as a blob."""
-    if len(like) == 64:
+def digest_of(path: Path, like: str = "") -> str:
+    """A file's hash, hex: SHA-256, or git's SHA-1 of it as a blob if ``like`` has 40 digits."""
+    if len(like) != 40:
         hasher = hashlib.sha256()
     else:
         # Git hashes a header with the size first (git-scm.com/book, "Git Objects").
@@ -82,6 +82,7 @@ def _grow(listing: Listing, file: RemoteFile, path: Path, arrived: Callable[[int
 
     barren = 0
     path.touch()
+    most = size_of(path)  # a server that knows no ranges begins again each time
     while (had := size_of(path)) < file.size:
         reason = "the connection ended early"
         try:
@@ -95,7 +96,8 @@ def _grow(listing: Listing, file: RemoteFile, path: Path, arrived: Callable[[int
             if not busy(status):
                 raise refused(f"{file.name} of {listing.model}", error) from error
             reason = first_line(error)
-        barren = 0 if size_of(path) > had else barren + 1
+        barren = 0 if size_of(path) > most else barren + 1
+        most = max(most, size_of(path))
         if barren == _ATTEMPTS:
             raise DownloadError(
                 f"fetching {file.name} of {listing.model} stopped at {megabytes(had)} of {megabytes(file.size)} "

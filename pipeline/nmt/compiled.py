@@ -8,16 +8,17 @@ import shutil
 from pathlib import Path
 
 from pipeline.config import NmtConfig
-from pipeline.errors import ModelError
+from pipeline.errors import HubUnreachableError, ModelError
 from pipeline.hub import FileSet, resolve_model
 from pipeline.hub.resolve import cached_commit, local_directory, readable
+from pipeline.hub.transfer import digest_of
 from pipeline.nmt.compiler import VERSION
 from pipeline.progress import Progress, progress_bar
 
 logger = logging.getLogger(__name__)
 
 _LIBRARY = "streaming-speech-translation"
-_SIZES = "sizes.json"
+_FILES_MADE = "files.json"
 _FILES = ("config.json", "source.spm", "target.spm", "vocab.json")
 _OPTIONAL_FILES = ("target_vocab.json", "generation_config.json", "tokenizer_config.json")
 
@@ -47,7 +48,7 @@ def find_translation_model(config: NmtConfig, progress: Progress | None = None) 
         # It came in another form: the one that can be run as it is may also be the one that the compiler understands.
         try:
             snapshot = resolve_model(config.model, config.revision, *exact, progress=progress)
-        except ModelError:
+        except (ModelError, HubUnreachableError):
             raise refusal from None
         try:
             return compile_into_cache(config, snapshot, progress)
@@ -87,15 +88,33 @@ def cached_compiled(config: NmtConfig) -> Path | None:
 
 def _is_whole(folder: Path) -> bool:
     """Whether all files of a compiled model are there, as long as they were made."""
+    made = _noted(folder)
+    return made is not None and {name: size for name, (size, _) in made.items()} == {
+        path.name: path.stat().st_size for path in folder.iterdir() if path.name != _FILES_MADE
+    }
+
+
+def _noted(folder: Path) -> dict[str, tuple[int, str]] | None:
+    """Size and hash of every file, as the model was made; None where that was not noted, or not here."""
     try:
-        sizes: dict[str, int] = json.loads((folder / _SIZES).read_text())
-    except (FileNotFoundError, NotADirectoryError, ValueError):
-        return False
-    return _sizes(folder) == sizes
+        return {name: (size, digest) for name, (size, digest) in json.loads((folder / _FILES_MADE).read_text()).items()}
+    except (FileNotFoundError, NotADirectoryError, ValueError, TypeError, AttributeError):
+        return None
 
 
-def _sizes(folder: Path) -> dict[str, int]:
-    return {path.name: path.stat().st_size for path in folder.iterdir() if path.name != _SIZES}
+def _as_made(folder: Path) -> dict[str, tuple[int, str]]:
+    files = [path for path in folder.iterdir() if path.name != _FILES_MADE]
+    return {path.name: (path.stat().st_size, digest_of(path)) for path in files}
+
+
+def drop_damaged_compiled(config: NmtConfig) -> bool:
+    """Compare a compiled model in the cache with what was made; True if it differs: it is then made again."""
+    folder = _folder(config, cached_commit(config.model, config.revision))
+    with readable(folder):
+        if not _is_whole(folder) or _as_made(folder) == _noted(folder):
+            return False
+    (folder / _FILES_MADE).unlink()
+    return True
 
 
 def compile_into_cache(config: NmtConfig, snapshot: Path, progress: Progress | None = None) -> Path:
@@ -120,11 +139,13 @@ def compile_into_cache(config: NmtConfig, snapshot: Path, progress: Progress | N
                 for left in folder.parent.glob(f".{folder.name}.*"):  # by a program that was killed
                     shutil.rmtree(left, ignore_errors=True)
                 compile_model(snapshot, folder, weights=config.weights, progress=progress)
-                (folder / _SIZES).write_text(json.dumps(_sizes(folder)))  # last: without it the model is not whole
+                (folder / _FILES_MADE).write_text(
+                    json.dumps(_as_made(folder))
+                )  # last: without it the model is not whole
     except OSError as error:
         raise ModelError(
             f"cannot write to {folder.parent}: {error.strerror or error}; make room or give the right to write, or set "
-            "HF_HOME to another folder"
+            "HF_ASSETS_CACHE to another folder"
         ) from error
     return folder
 

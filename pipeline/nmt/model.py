@@ -83,6 +83,11 @@ class MarianModel:
         config = read_json(directory / "config.json", required=True)
         generation_config = read_json(directory / "generation_config.json", required=False)
         names = read_json(directory / "tokenizer_config.json", required=False)
+        if names.get("separate_vocabs") is True and not (directory / "target_vocab.json").is_file():
+            raise ModelError(
+                f"{directory} lacks target_vocab.json, which its tokenizer_config.json speaks of (separate_vocabs); copy it "
+                "from the checkpoint the model was exported from"
+            )
         _check_vocabulary(layout.vocabulary, tokenizer, directory)
         positions = max(2, integer(config, "max_position_embeddings", 512, directory))
         # As transformers: where there is a generation_config.json, config.json's decoding settings are not looked at. Tokens

@@ -17,7 +17,13 @@ log = logging.getLogger(__name__)
 _UNSUPPORTED: dict[str, Any] = {
     "repetition_penalty": 1.0,
     "min_length": 0,
-    "min_new_tokens": None,
+    "min_new_tokens": 0,
+    "sequence_bias": None,
+    "exponential_decay_length_penalty": None,
+    "force_words_ids": None,
+    "encoder_repetition_penalty": 1.0,
+    "guidance_scale": 1.0,
+    "max_time": None,
     "suppress_tokens": None,
     "begin_suppress_tokens": None,
     "encoder_no_repeat_ngram_size": 0,
@@ -52,26 +58,27 @@ def generation_options(
         )
     if ignored := [key for key, neutral in _UNSUPPORTED.items() if settings.get(key, neutral) not in (neutral, [])]:
         log.warning("%s: these generation settings are not supported and ignored: %s", directory, ", ".join(ignored))
-    ends = settings.get("eos_token_id")
-    if isinstance(ends, list):  # which transformers allows
-        if len(ends) != 1:
-            raise ModelError(
-                f"{directory}/generation_config.json: eos_token_id is {ends!r}; only one token can end a sentence here: "
-                "leave the one that the model was trained with"
-            )
-        settings = settings | {"eos_token_id": ends[0]}
+    for key in ("eos_token_id", "forced_eos_token_id"):
+        ends = settings.get(key)
+        if isinstance(ends, list):  # which transformers allows
+            if len(ends) != 1:
+                raise ModelError(
+                    f"{directory}/generation_config.json: {key} is {ends!r}; only one token can end a sentence here: "
+                    "leave the one that the model was trained with"
+                )
+            settings = settings | {key: ends[0]}
     end = _token(settings, "eos_token_id", tokenizer.end_token, size, directory)
     return GenerationOptions(
         start_token=_token(settings, "decoder_start_token_id", pad, size, directory),
         end_token=end,
-        pad_token=pad,
+        pad_token=pad if pad != end else tokenizer.pad_token,  # which is never chosen; the end must be
         # transformers leaves the end token alone: a sentence must be able to end.
         bad_words=tuple(tuple(word) for word in words if word and word != [end]),
         renormalize=settings.get("renormalize_logits") is True,
         forced_end_token=_optional_token(settings, "forced_eos_token_id", size, directory),
         forced_begin_token=_optional_token(settings, "forced_bos_token_id", size, directory),
         # transformers' max_length counts the start token, which is not generated.
-        max_tokens=max(1, min(max_tokens, length - 1)),
+        max_tokens=max(1, min(max_tokens, integer(settings, "max_new_tokens", length - 1, directory))),
         length_penalty=float(penalty),
         early_stopping=early,
     )

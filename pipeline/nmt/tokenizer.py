@@ -145,7 +145,9 @@ class IncrementalDetokenizer:
 
 def _load_spm(path: Path) -> Any:
     try:
-        processor = sentencepiece.SentencePieceProcessor(model_file=str(path))
+        if not (content := path.read_bytes()):
+            raise RuntimeError("it is empty")
+        processor = sentencepiece.SentencePieceProcessor(model_proto=content)
         ids = list(range(len(processor)))
         processor.id_to_piece(ids)  # damage may have left what is no UTF-8
         if not np.isfinite(processor.get_score(ids)).all():

@@ -127,11 +127,47 @@ def test_a_damaged_one_is_made_again(damage: str, hub: HubServer, home: Path, co
     if damage == "a graph is cut":
         graph.write_bytes(graph.read_bytes()[:1000])
     else:
-        (graph if "gone" in damage else Path(directory) / "sizes.json").unlink()
+        (graph if "gone" in damage else Path(directory) / "files.json").unlink()
     assert "compiled" not in models(home, NOWHERE, "list", "--config", str(config)).stdout
     again, made, said = translated(home, NOWHERE, config, text)
     assert (again, made) == (first, directory)
     assert "building" in said
+
+
+def test_pull_finds_damage_that_changes_no_size(hub: HubServer, home: Path, config: Path) -> None:
+    text = golden("tiny-marian")[0]["source"]
+    first, directory, _ = translated(home, hub.url, config, text)
+    graph = Path(directory) / "step.onnx"
+    made = graph.read_bytes()
+    graph.write_bytes(made[:-5_000] + bytes(4_000) + made[-1_000:])
+    done = models(home, hub.url, "pull", str(config))
+    assert done.returncode == 0, done.stderr
+    assert "is damaged: it is made again" in done.stderr
+    assert graph.read_bytes() == made
+    assert translated(home, NOWHERE, config, text) == (first, directory, "")
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("pytorch_model.bin", "or install PyTorch, which reads its pytorch_model.bin"),
+        ("model.safetensors.index.json", "or fetch the repository into a directory and give that"),
+    ],
+)
+def test_a_repository_of_other_files_is_said_to_be_one_with_a_way_on(
+    name: str, hint: str, hub: HubServer, home: Path, config: Path, tmp_path: Path
+) -> None:
+    other = {file: TINY / file for file in ("config.json", "source.spm", "target.spm", "vocab.json")}
+    hub.repositories[NAME] = {**other, name: TINY / "config.json"}
+    script = tmp_path / "without.py"  # as on a machine without PyTorch
+    script.write_text(
+        "import sys\nfrom pipeline.nmt.compiler import huggingface\nhuggingface.can_read_pytorch = lambda: False\n"
+        "from pipeline import models\nfrom pipeline.cli import main_program\nmain_program(models.run)\n"
+    )
+    done = python(home, hub.url, str(script), "pull", str(config))
+    assert done.returncode == 1
+    assert hint in done.stderr
+    assert "model.bin, tokenizer.json" not in done.stderr
 
 
 def test_what_was_fetched_earlier_is_compiled_without_a_network(hub: HubServer, home: Path, tmp_path: Path) -> None:

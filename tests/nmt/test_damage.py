@@ -230,6 +230,7 @@ HARMLESS = {
     "generation_config.json cut to 0.9999",
     "tokenizer_config.json cut to 0.9999",
     "eos_token_id [0]",
+    "forced_eos_token_id [0]",
     "decoder_model_merged.onnx holds no-past/decoder_model.onnx",  # slower, but a model
     *(f"{name} b'{{\"a\": 1e999}}'" for name in ("config.json", "generation_config.json", "tokenizer_config.json")),
 }

@@ -15,7 +15,7 @@ import pytest
 from pipeline import Delta, EndOfInput, MarianModel, NmtStage, PipelineEvent, Transcript
 from pipeline.errors import ModelError, UsageError
 from pipeline.events import Confidence
-from pipeline.languages import TWO_LETTERS, spaced
+from pipeline.languages import TWO_LETTERS, spaced, two_letters
 from pipeline.nmt.cache import SentenceCache
 from pipeline.nmt.decoder import Decoder, DecoderState
 from pipeline.nmt.search import OnStart, Token
@@ -237,6 +237,40 @@ def test_a_sentence_can_end_where_the_end_token_is_listed_among_bad_words(tmp_pa
     (folder / "generation_config.json").write_text('{"bad_words_ids": [[877], [0]]}')
     row = golden("tiny-marian")[0]
     assert MarianModel.load(folder).translate(row["source"]) == row["text"]
+
+
+def test_a_sentence_ends_where_the_end_token_is_the_pad_token_too(tmp_path: Path) -> None:
+    """In compiled graphs as well; transformers rules out neither."""
+    for name, layout in (("exported", "merged"), ("compiled", "streaming")):
+        folder = make_model_dir(tmp_path / name, layout, leave_out="generation_config.json")
+        settings = {"pad_token_id": 0, "decoder_start_token_id": 877, "bad_words_ids": [[877]]}
+        (folder / "generation_config.json").write_text(json.dumps(settings))
+        row = golden("tiny-marian")[0]
+        assert MarianModel.load(folder).translate(row["source"]) == row["text"]
+
+
+def test_a_limit_of_new_tokens_is_kept_and_what_is_not_done_is_said(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    folder = make_model_dir(tmp_path / "model", "merged", leave_out="generation_config.json")
+    settings = {"max_new_tokens": 3, "forced_eos_token_id": [0], "min_new_tokens": 0, "sequence_bias": [[[3], -20.0]]}
+    (folder / "generation_config.json").write_text(json.dumps(settings))
+    model, row = MarianModel.load(folder), golden("tiny-marian")[0]
+    assert [d.token for d in model.stream(transcript(row["source"]), "zh")] == [*row["target_ids"][:2], 0]
+    assert "not supported and ignored: sequence_bias" in caplog.text
+
+
+def test_a_vocabulary_that_the_tokenizer_speaks_of_must_be_there(tmp_path: Path) -> None:
+    folder = make_model_dir(tmp_path / "model", "merged", leave_out="tokenizer_config.json")
+    (folder / "tokenizer_config.json").write_text('{"separate_vocabs": true}')
+    with pytest.raises(ModelError, match="lacks target_vocab.json, which its tokenizer_config.json speaks of"):
+        MarianModel.load(folder)
+
+
+@pytest.mark.parametrize("source", ["en_el_es_fi", "fi_nb_no_nn_ru_sv_en"])
+def test_a_model_of_several_source_languages_is_not_taken_for_the_first(source: str) -> None:
+    assert two_letters(source) is None
+    assert (two_letters("zho_Hans"), two_letters("pt_BR"), two_letters("eng")) == ("zh", "pt", "en")
 
 
 def test_the_first_run_is_of_the_sources_own_end_token(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

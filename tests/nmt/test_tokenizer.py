@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import shutil
 from pathlib import Path
@@ -13,6 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.errors import ModelError, UsageError
+from pipeline.nmt.compiler.measure import translate_sample
+from pipeline.nmt.compiler.sample import Sample
 from pipeline.nmt.model import MarianModel
 from pipeline.nmt.tokenizer import IncrementalDetokenizer, MarianTokenizer
 from tests.conftest import FIXTURES, SETTINGS, SHIPPED_TRANSLATORS, TINY, golden
@@ -143,6 +146,27 @@ def test_the_code_is_chosen_by_the_target_language(tmp_path: Path) -> None:
     assert model.target_code("cmn_Hant") == "cmn_Hant"
     with pytest.raises(UsageError, match="does not translate into 'fr'; its targets are cmn_Hans, cmn_Hant, deu"):
         model.check_languages("en", "fr")
+
+
+def test_references_are_translations_into_one_language(tmp_path: Path) -> None:
+    bilingual = MarianModel.load(TINY)
+    model = MarianModel(multilingual(tmp_path), bilingual.decoder, bilingual.generation, (None, "de"), 256)
+    asked: list[str | None] = []
+    model.tokenizer.encode = lambda text, code=None: asked.append(code) or bilingual.tokenizer.encode(text)  # type: ignore[method-assign, func-returns-value, assignment]
+    sources = ("Hello.", "Thank you.", "Where is the bank?")
+    translate_sample(model, Sample(sources), lambda done: None)
+    translate_sample(model, Sample(sources, sources), lambda done: None)
+    assert asked == ["cmn_Hans", "cmn_Hant", "deu", "deu", "deu", "deu"]
+    model.languages = (None, None)
+    with pytest.raises(UsageError, match="does not say into which the sample is translated"):
+        translate_sample(model, Sample(sources, sources), lambda done: None)
+
+
+def test_a_path_that_is_no_utf8_is_read(tmp_path: Path) -> None:
+    folder = tmp_path / os.fsdecode(b"caf\xe9")
+    folder.mkdir()
+    copied(folder)
+    assert MarianTokenizer.load(folder).size
 
 
 def test_separate_vocabularies_have_special_tokens_of_their_own(tmp_path: Path) -> None:

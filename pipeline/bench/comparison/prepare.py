@@ -306,9 +306,13 @@ def _bytes_a_weight(precision: Precision, columns: int) -> float:
 def _claim(work: Path, model: Path | None) -> None:
     """Note in ``work`` whose files it holds."""
     note = work / "model.json"
-    holds = {"model": None} if model is None else {"model": str(model.resolve()), "changed": _last_change(model)}
+    holds = {"model": None} if model is None else {"model": str(model.resolve()), "changed": _last_change(model, work)}
     if note.exists():
-        if json.loads(note.read_text("utf-8")) != holds:
+        try:
+            held = json.loads(note.read_text("utf-8"))
+        except ValueError:  # cut off
+            held = None
+        if held != holds:
             raise UsageError(f"{work} holds the files of another model, or of an older state of it; empty it first")
         return
     work.mkdir(parents=True, exist_ok=True)
@@ -317,6 +321,7 @@ def _claim(work: Path, model: Path | None) -> None:
     note.write_text(json.dumps(holds), "utf-8")
 
 
-def _last_change(model: Path) -> float:
-    """When a file of the model was last written."""
-    return max((path.stat().st_mtime for path in model.rglob("*") if path.is_file()), default=0.0)
+def _last_change(model: Path, work: Path) -> float:
+    """When a file of the model, and not of ``work``, was last written."""
+    files = (path for path in model.rglob("*") if path.is_file() and not path.is_relative_to(work))
+    return max((path.stat().st_mtime for path in files), default=0.0)

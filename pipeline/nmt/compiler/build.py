@@ -182,7 +182,10 @@ class _Compiler:
         config = dict(self.checkpoint.config)
         (folder / "config.json").write_text(json.dumps(config, indent=2) + "\n", "utf-8")
         said = {key: value for key, value in config.items() if value is not None}
-        pad = integer(said, "pad_token_id", MarianTokenizer.load(folder).pad_token, folder)
+        tokenizer = MarianTokenizer.load(folder)
+        pad = integer(said, "pad_token_id", tokenizer.pad_token, folder)
+        if said.get("eos_token_id", tokenizer.end_token) in (pad, [pad]):
+            pad = tokenizer.pad_token  # which is never chosen; the end must be
         save(build_encoder(self.checkpoint, precisions), folder / "encoder.onnx")
         self._say(doing, 0.3)
         step = build_step(

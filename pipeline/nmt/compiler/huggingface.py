@@ -104,7 +104,12 @@ def _read_safetensors(path: Path) -> Weights:
 
 
 def _read_pytorch(path: Path) -> Weights:
-    torch: Any = importlib.import_module("torch")
+    try:
+        torch: Any = importlib.import_module("torch")
+    except Exception as error:  # of its libraries, some of which lack
+        raise ModelError(
+            f"{path} needs PyTorch, which is installed and cannot be imported ({first_line(error)}); install it again"
+        ) from error
     try:
         tensors = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:  # its parser's, which damage ends in any way

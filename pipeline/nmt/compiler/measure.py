@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from pipeline.errors import UsageError
 from pipeline.nmt.compiler.chrf import chrf
 from pipeline.nmt.compiler.sample import Sample
 from pipeline.nmt.model import MarianModel
@@ -45,7 +46,7 @@ def translate_sample(model: MarianModel, sample: Sample, progress: Callable[[flo
     ids: list[tuple[int, ...]] = []
     texts: list[str] = []
     times: list[float] = []
-    codes: Sequence[str | None] = model.tokenizer.target_codes or (None,)
+    codes = _codes(model, sample)
     for number, source in enumerate(sample.sources):
         # A multilingual model's languages take turns.
         encoded = model.tokenizer.encode(source, codes[number % len(codes)])
@@ -62,6 +63,19 @@ def translate_sample(model: MarianModel, sample: Sample, progress: Callable[[flo
         texts.append(model.tokenizer.decode(tokens))
         progress((number + 1) / len(sample.sources))
     return Translated(tuple(sources), tuple(ids), tuple(texts), 1000 * statistics.median(times) if times else 0.0)
+
+
+def _codes(model: MarianModel, sample: Sample) -> Sequence[str | None]:
+    """The target codes that the sample's sentences take in turn: all that the model has, or that of the references."""
+    codes = model.tokenizer.target_codes
+    if not codes or not sample.references:
+        return codes or (None,)
+    if (target := model.languages[1]) is None:
+        raise UsageError(
+            f"the model has several targets ({', '.join(codes[:8])}, …) and its tokenizer_config.json does not say into "
+            "which the sample is translated; give source sentences alone"
+        )
+    return (model.target_code(target),)
 
 
 def compare(found: Translated, fp32: Translated, sample: Sample) -> Comparison:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import resource
 import subprocess
@@ -192,6 +193,29 @@ def test_a_pad_token_that_the_config_leaves_open_is_the_vocabularys(tmp_path: Pa
     (folder / "config.json").write_text(json.dumps(config), "utf-8")
     compile_model(folder, tmp_path / "out", weights="fp32")
     assert MarianModel.load(tmp_path / "out").generation.pad_token == 877
+
+
+def test_an_end_token_that_the_config_calls_the_pad_token_too_is_not_masked(tmp_path: Path) -> None:
+    folder = write_checkpoint(tmp_path / "in")
+    before = MarianModel.load(compiled(folder, tmp_path / "before"))
+    config = json.loads((folder / "config.json").read_text("utf-8"))
+    start = {"decoder_start_token_id": config["pad_token_id"], "pad_token_id": config["eos_token_id"]}
+    (folder / "config.json").write_text(json.dumps(config | start), "utf-8")
+    after = MarianModel.load(compiled(folder, tmp_path / "after"))
+    text = golden("tiny-marian")[0]["source"]
+    assert after.translate(text) == before.translate(text)
+    scores = [model.decoder.check([0], 877, 0) for model in (before, after)]
+    assert scores[0] == scores[1]
+    token = [
+        next(greedy(model.decoder, [0], dataclasses.replace(model.generation, forced_begin_token=0)))
+        for model in (before, after)
+    ]
+    assert token[0] == token[1]
+
+
+def compiled(source: Path, destination: Path) -> Path:
+    compile_model(source, destination, weights="fp32")
+    return destination
 
 
 def test_a_samples_lines_end_at_line_feeds_alone(tmp_path: Path) -> None:

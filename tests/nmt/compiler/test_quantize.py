@@ -60,16 +60,16 @@ def test_the_kernels_compute_the_product(precision: Precision, most: float) -> N
 
 def test_rounding_that_knows_the_inputs_is_nearer_on_them() -> None:
     rng = np.random.default_rng(2)
-    mixing = rng.standard_normal((64, 64))
-    inputs = rng.standard_normal((500, 8)) @ mixing[:8] + 0.1 * rng.standard_normal((500, 64))
-    weight = rng.standard_normal((30, 64)).astype(np.float32)
+    mixing = rng.standard_normal((256, 256))
+    inputs = rng.standard_normal((500, 8)) @ mixing[:8] + 0.1 * rng.standard_normal((500, 256))
+    weight = rng.standard_normal((30, 256)).astype(np.float32)
 
     def off(moment: np.ndarray | None) -> float:
         values, scales = quantize_blocks(weight, 4, moment)
-        return float(np.square(inputs @ (restored(values, scales, 4, 64) - weight).T).mean())
+        return float(np.square(inputs @ (restored(values, scales, 4, 256) - weight).T).mean())
 
     assert off(inputs.T @ inputs / len(inputs)) < 0.5 * off(None)
-    assert np.isfinite(off(np.zeros((64, 64))))
+    assert np.isfinite(off(np.zeros((256, 256))))
 
 
 def test_chrf_is_sacrebleus() -> None:
