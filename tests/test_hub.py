@@ -52,6 +52,12 @@ def test_what_is_cached_needs_no_connection(tmp_path: Path, monkeypatch: pytest.
     assert resolve_model("owner/name", None, FileSet(("config.json", "model.*"))) == snapshot
 
 
+def test_a_damaged_note_of_a_commit_is_no_commit_that_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
+    (cache(tmp_path, ["model.bin"]).parents[1] / "refs" / "main").write_bytes(b"\xff\xfe")
+    assert resolve.cached_snapshot("owner/name", None) is None
+
+
 def test_a_cache_that_cannot_be_read_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import huggingface_hub.constants
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 import random
 import resource
+import select
 import signal
 import subprocess
 import sys
@@ -15,6 +17,7 @@ from typing import Any
 
 import pytest
 from huggingface_hub import constants
+from huggingface_hub.utils import WeakFileLock
 
 from pipeline import load_config
 from pipeline.catalog import models_called, named_models
@@ -145,6 +148,27 @@ def test_a_connection_on_which_nothing_more_comes_is_given_up_for_another(hub: H
 def test_a_server_that_knows_no_ranges_sends_the_whole_again(hub: HubServer, home: Path) -> None:
     hub.faults.cut, hub.faults.deaf = {"model.bin": [700_000]}, {"model.bin"}
     assert pull(home, hub).returncode == 0
+    assert has_whole_model(home, hub)
+
+
+def test_a_program_that_waits_for_another_says_so(hub: HubServer, home: Path) -> None:
+    lock = repository(home).parent / ".locks" / repository(home).name / "fetch.lock"
+    lock.parent.mkdir(parents=True)
+    with WeakFileLock(lock):
+        waiting = subprocess.Popen(
+            [sys.executable, "-m", "pipeline.models", "pull", NAME],
+            env=environment(home, hub.url),
+            cwd=ROOT,
+            stderr=subprocess.PIPE,
+        )
+        assert waiting.stderr
+        said = b""
+        while b"waiting for another program, which fetches owner/speech" not in said:
+            assert select.select([waiting.stderr], [], [], 60)[0], said  # it says nothing
+            part = os.read(waiting.stderr.fileno(), 1000)
+            assert part, said  # it has ended
+            said += part
+    assert waiting.wait(60) == 0
     assert has_whole_model(home, hub)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from pipeline.errors import DownloadError, ModelError, first_line
@@ -104,8 +104,6 @@ def fetch_model(model: str, revision: str | None, *choices: FileSet, progress: P
         ModelError: the repository has none of the choices.
         DownloadError: the hub cannot be reached or refuses, the disk is full, or what arrived is not what was listed.
     """
-    from huggingface_hub.utils import WeakFileLock
-
     listing = list_files(model, revision)
     folder = repository_folder(model)
     blobs, lock = folder / "blobs", folder.parent / ".locks" / folder.name / "fetch.lock"
@@ -114,9 +112,23 @@ def fetch_model(model: str, revision: str | None, *choices: FileSet, progress: P
         blobs.mkdir(parents=True, exist_ok=True)
         lock.parent.mkdir(parents=True, exist_ok=True)
         # Two programs that start for the first time at once: the second waits and finds everything there.
-        with WeakFileLock(lock):
+        with held(lock, f"fetches {model}", progress):
             _fetch_blobs(listing, files, blobs, progress)
         return _link(listing, files)
+
+
+@contextmanager
+def held(lock: Path, doing: str, progress: Progress) -> Iterator[None]:
+    """Hold a lock that programs share; ``progress`` is told if another one has it, which is ``doing`` something."""
+    from huggingface_hub.utils import WeakFileLock
+
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(WeakFileLock(lock, timeout=1.0))
+        except TimeoutError:
+            progress(f"waiting for another program, which {doing}", 0.0)
+            stack.enter_context(WeakFileLock(lock))
+        yield
 
 
 def drop_damaged(snapshot: Path) -> list[str]:
@@ -130,8 +142,9 @@ def drop_damaged(snapshot: Path) -> list[str]:
             if path.is_symlink() and len(digest := Path(os.readlink(path)).name) in (40, 64):
                 blob = path.parent / os.readlink(path)
                 if not blob.is_file() or digest_of(blob, digest) != digest:
-                    blob.unlink(missing_ok=True)
-                    path.unlink()
+                    with _disk_errors(path):
+                        blob.unlink(missing_ok=True)
+                        path.unlink()
                     damaged.append(path.relative_to(snapshot).as_posix())
     return damaged
 

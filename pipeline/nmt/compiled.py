@@ -10,7 +10,7 @@ from pathlib import Path
 from pipeline.config import NmtConfig
 from pipeline.errors import HubUnreachableError, ModelError
 from pipeline.hub import FileSet, resolve_model
-from pipeline.hub.resolve import cached_commit, local_directory, readable
+from pipeline.hub.resolve import cached_commit, held, local_directory, readable
 from pipeline.hub.transfer import digest_of
 from pipeline.nmt.compiler import VERSION
 from pipeline.progress import Progress, progress_bar
@@ -126,14 +126,12 @@ def compile_into_cache(config: NmtConfig, snapshot: Path, progress: Progress | N
     if progress is None:
         with progress_bar() as bar:
             return compile_into_cache(config, snapshot, bar)
-    from huggingface_hub.utils import WeakFileLock
-
     from pipeline.nmt.compiler.build import compile_model
 
     folder = _folder(config, snapshot.name)
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
-        with WeakFileLock(folder.with_name(f"{folder.name}.lock")):
+        with held(folder.with_name(f"{folder.name}.lock"), f"compiles {config.model}", progress):
             if not _is_whole(folder):
                 shutil.rmtree(folder, ignore_errors=True)
                 for left in folder.parent.glob(f".{folder.name}.*"):  # by a program that was killed

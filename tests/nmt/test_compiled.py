@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import resource
 import shutil
 import subprocess
@@ -12,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.nmt.model import MarianModel
-from tests.conftest import SETTINGS, TINY, golden
+from tests.conftest import PHRASES, SETTINGS, TINY, golden
 from tests.hub_server import COMMIT, HubServer, environment, failed, models, python
 
 NAME = "owner/translation"
@@ -145,6 +146,21 @@ def test_pull_finds_damage_that_changes_no_size(hub: HubServer, home: Path, conf
     assert "is damaged: it is made again" in done.stderr
     assert graph.read_bytes() == made
     assert translated(home, NOWHERE, config, text) == (first, directory, "")
+
+
+def test_without_a_network_too_it_is_said_why_a_model_is_refused(
+    hub: HubServer, home: Path, config: Path, tmp_path: Path
+) -> None:
+    other = {file: TINY / file for file in ("source.spm", "target.spm", "vocab.json", "model.safetensors")}
+    changed = tmp_path / "config.json"
+    changed.write_text(
+        json.dumps(json.loads((TINY / "config.json").read_text()) | {"activation_function": "tanhshrink"})
+    )
+    hub.repositories[NAME] = {**other, "config.json": changed}
+    for url in (hub.url, NOWHERE):
+        done = python(home, url, "-m", "pipeline.live", str(PHRASES), "--config", str(config), "--source", "en")
+        assert done.returncode == 1
+        assert "the activation function is 'tanhshrink'" in done.stderr
 
 
 @pytest.mark.parametrize(

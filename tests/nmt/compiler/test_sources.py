@@ -107,6 +107,17 @@ class TestPyTorch:
         assert "[train]" in message
         assert "safetensors or as an fp32 ONNX export" in message
 
+    def test_file_is_refused_where_pytorch_is_damaged(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        def broken(name: str) -> None:
+            raise OSError("libcudart.so.12: cannot open shared object file")
+
+        monkeypatch.setattr(huggingface, "can_read_pytorch", lambda: True)
+        monkeypatch.setattr(source, "can_read_pytorch", lambda: True)
+        monkeypatch.setattr(huggingface.importlib, "import_module", broken)
+        (write_settings(tmp_path) / "pytorch_model.bin").touch()
+        with pytest.raises(ModelError, match=r"PyTorch, which is installed and cannot be imported \(libcudart"):
+            source.read_checkpoint(tmp_path)
+
     def test_file_is_passed_over_where_pytorch_is_not_and_there_is_an_export(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
