@@ -6,6 +6,7 @@ import asyncio
 import subprocess
 import sys
 import threading
+from typing import Any
 
 import pytest
 
@@ -89,3 +90,22 @@ asyncio.run(main())
 """
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, timeout=60, check=False)
     assert (done.returncode, done.stdout) == (0, b"the call ended\n"), done.stderr.decode()
+
+
+def test_what_a_call_gives_after_nobody_waits_for_it_any_more_is_dropped() -> None:
+    problems: list[dict[str, Any]] = []
+    go = threading.Event()
+
+    async def work() -> None:
+        asyncio.get_running_loop().set_exception_handler(lambda loop, context: problems.append(context))
+        worker = Worker("test")
+        waiting = asyncio.create_task(worker.run(go.wait))
+        await asyncio.sleep(0)
+        waiting.cancel()
+        await asyncio.gather(waiting, return_exceptions=True)
+        go.set()
+        assert await worker.run(lambda: 1) == 1  # after the other one's result was delivered
+        worker.close()
+
+    asyncio.run(work())
+    assert not problems

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import resource
 import threading
 from collections.abc import Callable
+from tempfile import TemporaryFile
 from typing import Any
 
 import numpy as np
@@ -201,3 +203,14 @@ def test_a_disk_that_takes_nothing_is_named_as_the_cause(monkeypatch: pytest.Mon
     (notice,) = notices
     assert isinstance(notice, AudioLost)
     assert "No space left on device" in notice.reason
+
+
+def test_the_disk_is_given_back_when_nothing_waits_any_more() -> None:
+    with TemporaryFile(buffering=0) as file:
+        spool = Spool(10_000, 0, lambda: file)
+        for start in (0, 3_000):
+            assert spool.append(numbered(start, 3_000)) == 0
+            assert os.fstat(file.fileno()).st_size == 6_000
+            while len(spool):
+                spool.take()
+            assert os.fstat(file.fileno()).st_size == 0

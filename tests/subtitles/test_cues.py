@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -172,6 +173,8 @@ def test_long_speech_is_shown_in_cues_of_its_own_pace() -> None:
     assert cues[0].start_s == 10.0
     assert cues[1].end_s == 20.0
     assert round(cues[1].start_s - cues[0].end_s, 3) == 0.083
+    first, second = ("".join(cue.lines) for cue in cues)
+    assert cues[1].start_s == pytest.approx(10 + 10 * len(first) / len(first + second), abs=0.001), "not late"
     # Slow speech with little text: split where there is a clause, cut short where there is none.
     assert [cue.lines for cue in built([sentence("首先我要说的是，谢谢大家。", 0.0, 12.0)])] == [
         ("首先我要说的是，",),
