@@ -11,6 +11,7 @@ import pytest
 from pipeline import load_config
 from pipeline.errors import DownloadError, ModelError
 from pipeline.hub import FileSet, resolve, resolve_model
+from pipeline.hub.listing import Listing, RemoteFile
 from tests.conftest import EXAMPLES, SETTINGS, TINY, spoken_texts
 from tests.hub_server import HubServer, python
 
@@ -56,6 +57,21 @@ def test_a_damaged_note_of_a_commit_is_no_commit_that_is_there(tmp_path: Path, m
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
     (cache(tmp_path, ["model.bin"]).parents[1] / "refs" / "main").write_bytes(b"\xff\xfe")
     assert resolve.cached_snapshot("owner/name", None) is None
+
+
+def test_nothing_is_written_where_all_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The cache may be somebody else's, and the hub the only one to ask whether it is up to date."""
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
+    snapshot = cache(tmp_path, [])
+    blob = snapshot.parents[1] / "blobs" / ("b" * 64)
+    blob.parent.mkdir()
+    blob.touch()
+    (snapshot / "model.bin").symlink_to(blob)
+    listing = Listing("owner/name", None, "a" * 40, (RemoteFile("model.bin", 0, blob.name),))
+    monkeypatch.setattr(resolve, "list_files", lambda model, revision: listing)
+    before = sorted(tmp_path.rglob("*"))
+    assert resolve.fetch_model("owner/name", None, FileSet(("model.bin",)), progress=print) == snapshot
+    assert sorted(tmp_path.rglob("*")) == before
 
 
 def test_a_cache_that_cannot_be_read_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
