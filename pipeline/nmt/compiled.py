@@ -108,12 +108,20 @@ def _as_made(folder: Path) -> dict[str, tuple[int, str]]:
 
 
 def drop_damaged_compiled(config: NmtConfig) -> bool:
-    """Compare a compiled model in the cache with what was made; True if it differs: it is then made again."""
+    """Compare a compiled model in the cache with what was made; True if it differs: it is then made again.
+
+    Raises:
+        DownloadError: the cache cannot be read.
+        ModelError: it cannot be written.
+    """
     folder = _folder(config, cached_commit(config.model, config.revision))
     with readable(folder):
         if not _is_whole(folder) or _as_made(folder) == _noted(folder):
             return False
-    (folder / _FILES_MADE).unlink()
+    try:
+        (folder / _FILES_MADE).unlink(missing_ok=True)
+    except OSError as error:
+        raise ModelError(f"{folder} is damaged and cannot be removed: {error.strerror or error}; remove it") from error
     return True
 
 
@@ -137,9 +145,8 @@ def compile_into_cache(config: NmtConfig, snapshot: Path, progress: Progress | N
                 for left in folder.parent.glob(f".{folder.name}.*"):  # by a program that was killed
                     shutil.rmtree(left, ignore_errors=True)
                 compile_model(snapshot, folder, weights=config.weights, progress=progress)
-                (folder / _FILES_MADE).write_text(
-                    json.dumps(_as_made(folder))
-                )  # last: without it the model is not whole
+                made = json.dumps(_as_made(folder))
+                (folder / _FILES_MADE).write_text(made)  # last: without it the model is not whole
     except OSError as error:
         raise ModelError(
             f"cannot write to {folder.parent}: {error.strerror or error}; make room or give the right to write, or set "
