@@ -72,9 +72,6 @@ class Recording:
         self._stream = self._container.streams.audio[0]
         length = self._container.duration
         self.duration_s = length / av.time_base if length and length > 0 else None
-        # That of a film is the picture's.
-        alone = len(self._container.streams) == 1 and self._container.format.name in _TELLING
-        self._told_s = self.duration_s if alone else None
         self._chunks = self._decode()
         self._closed = False
         self.overflows = 0
@@ -108,6 +105,8 @@ class Recording:
         rest: Samples = np.zeros(0, np.int16)
         total = 0
         with self._container:
+            # The length of a film is the picture's.
+            telling = len(self._container.streams) == 1 and self._container.format.name in _TELLING
             for piece in self._pieces():
                 total += len(piece)
                 rest = np.concatenate([rest, piece])
@@ -121,10 +120,10 @@ class Recording:
             return
         if not total:
             raise AudioError(f"{self.path} holds no audio: not one sample could be decoded; check the file")
-        told = self._told_s
-        if told is not None and told - total / SAMPLE_RATE > _CUT_OFF_S:
+        read_s = total / SAMPLE_RATE
+        if telling and self.duration_s is not None and self.duration_s - read_s > _CUT_OFF_S:
             log.warning(
-                "%s ends after %.0f s, but says it has %.0f s: it was cut off", self.path, total / SAMPLE_RATE, told
+                "%s ends after %.0f s, but says it has %.0f s: it was cut off", self.path, read_s, self.duration_s
             )
 
     def _pieces(self) -> Iterator[Samples]:

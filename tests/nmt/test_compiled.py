@@ -12,6 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from pipeline.config import NmtConfig
+from pipeline.errors import ModelError
+from pipeline.nmt import compiled as compiled_module
+from pipeline.nmt.compiled import drop_damaged_compiled
 from pipeline.nmt.model import MarianModel
 from tests.conftest import PHRASES, SETTINGS, TINY, golden
 from tests.hub_server import COMMIT, HubServer, environment, failed, models, python
@@ -286,3 +290,24 @@ def test_a_bare_hub_id_is_compiled_too(hub: HubServer, home: Path) -> None:
     done = models(home, hub.url, "pull", NAME)
     assert done.returncode == 0, done.stderr
     assert f"compiled, in {compiled(home)[0]}" in done.stdout
+
+
+def test_a_damaged_one_that_may_not_be_removed_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("huggingface_hub.constants.HF_ASSETS_CACHE", str(tmp_path))
+    config = NmtConfig(NAME, revision=COMMIT)
+    folder = compiled_module._folder(config, COMMIT)
+    folder.mkdir(parents=True)
+    (folder / "step.onnx").write_text("made")
+    (folder / "files.json").write_text(json.dumps(compiled_module._as_made(folder)))
+    assert not drop_damaged_compiled(config)
+    (folder / "step.onnx").write_text("edam")
+
+    def refused(path: Path, missing_ok: bool = False) -> None:  # to root, whom tests may run as, nothing is refused
+        raise PermissionError(13, "Permission denied")
+
+    with monkeypatch.context() as context:
+        context.setattr(Path, "unlink", refused)
+        with pytest.raises(ModelError, match="is damaged and cannot be removed: Permission denied"):
+            drop_damaged_compiled(config)
+    assert drop_damaged_compiled(config)
+    assert not drop_damaged_compiled(config), "it is no whole model any more, and made again anyway"
