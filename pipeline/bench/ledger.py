@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from pipeline.bench.probe import resident_mb
+from pipeline.bench.probe import held_mb
 from pipeline.events import Delta, PipelineEvent, SpeechSegment, Transcript
 from pipeline.stats import PipelineStats
 
@@ -52,9 +52,14 @@ class Ledger(PipelineStats):
     _newest: int = -1
     _translating: int | None = None
 
+    def weigh(self) -> None:
+        """Look at the memory held, between two samples; it takes milliseconds."""
+        self._least_mb = min(self._least_mb, held_mb())
+
     def sample(self, audio_s: float) -> None:
         """Note the process's state: of its memory the least since the last sample, for a call borrows 15 MB in its course."""
-        least_mb, self._least_mb = min(self._least_mb, resident_mb()), math.inf
+        self.weigh()
+        least_mb, self._least_mb = self._least_mb, math.inf
         self.samples.append(Sample(audio_s, time.perf_counter(), time.process_time(), least_mb))
 
     def segment_closed(self, segment: SpeechSegment) -> None:
@@ -69,7 +74,6 @@ class Ledger(PipelineStats):
 
     def got(self, event: PipelineEvent) -> None:
         """The reader has just got ``event``."""
-        self._least_mb = min(self._least_mb, resident_mb())
         if isinstance(event, Transcript):
             self.disorder += self._translating is not None or event.segment_id <= self._newest
             self._newest = event.segment_id

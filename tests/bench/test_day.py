@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pipeline import Delta, EndOfInput, Models, PipelineConfig, StageError, Transcript
+from pipeline import Delta, Models, PipelineConfig, StageError, Transcript
 from pipeline.bench.__main__ import run
 from pipeline.bench.day import DayReport, Listener, recognised
 from pipeline.bench.day_audio import DaySource, Scene, noise, scenes
@@ -112,14 +112,13 @@ def test_what_comes_out_of_turn_is_counted(events: list[Transcript | Delta]) -> 
 
 def test_what_a_call_borrows_is_no_growth(monkeypatch: pytest.MonkeyPatch) -> None:
     held = iter([200.0, 215.0, 201.0, 215.0, 216.0, 217.0])
-    monkeypatch.setattr("pipeline.bench.ledger.resident_mb", lambda: next(held))
+    monkeypatch.setattr("pipeline.bench.ledger.held_mb", lambda: next(held))
     ledger = Ledger()
     ledger.sample(0.0)
-    ledger.segment_closed(segment(0))
-    ledger.got(transcript(0))
-    ledger.got(delta(0))
+    ledger.weigh()
+    ledger.weigh()
     ledger.sample(60.0)
-    ledger.got(EndOfInput(70.0))
+    ledger.weigh()
     ledger.sample(70.0)
     assert [sample.memory_mb for sample in ledger.samples] == [200.0, 201.0, 216.0]
 
@@ -160,7 +159,8 @@ GOOD = DayReport([], 10, 0, 0, 100, 95, 3, 0.5, 8, 1.1, LoopTimes(9, 5, 2, 0, 10
             {"sentences_spoken": 0, "sentences_heard": 0},
             "no sentence was spoken: the recordings say nothing that is recognised, or the day is too short",
         ),
-        ({"memory_mb_an_hour": 1.2}, "memory grows by 1.20 MB an hour"),
+        ({"memory_mb_an_hour": 1.2, "memory_hours": 6.4}, "memory grows by 1.20 MB an hour"),
+        ({"memory_mb_an_hour": 115.0, "memory_hours": 0.1}, "memory grows by 115.00 MB an hour"),
         ({"work_growth": 1.3}, "work for a segment grew 1.30 times"),
     ],
 )
@@ -182,7 +182,7 @@ def test_a_stage_that_fails_is_told_as_such(demo_config: PipelineConfig, demo_mo
 
 
 def test_a_short_run_may_still_fill_the_allocators_pools() -> None:
-    assert replace(GOOD, memory_mb_an_hour=6, memory_hours=0.5).failures == []
+    assert replace(GOOD, memory_mb_an_hour=50, memory_hours=0.1).failures == []
 
 
 @pytest.mark.parametrize(("option", "value"), [("--hours", "0"), ("--hours", "nan"), ("--seed", "-1")])
@@ -200,7 +200,7 @@ def test_ten_minutes_of_a_day_lose_nothing_and_keep_nothing() -> None:
         capture_output=True, text=True, cwd=ROOT, check=False,
     )  # fmt: skip
     print(done.stdout)
-    # A minute of audio is 1.9 MB: keeping it would show as 15 MB.
+    # A minute of audio is 1.9 MB: keeping it would show as growth by 15 MB, and what is told begins at 8.
     assert done.returncode == 0, done.stderr
     report = json.loads(done.stdout)
     assert report["sentences_spoken"] >= 20

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import platform
 import time
 
 import numpy as np
 import pytest
 
-from pipeline.bench.probe import IdleProbe, LoopProbe, LoopTimes, peak_mb, resident_mb
+from pipeline.bench.probe import IdleProbe, LoopProbe, LoopTimes, held_mb, peak_mb, resident_mb
 
 
 def test_lateness_is_counted_in_tenths_of_a_millisecond() -> None:
@@ -85,3 +86,12 @@ def test_memory_is_what_the_process_holds() -> None:
     assert 40 < resident_mb() - before_mb < 100
     assert peak_mb() >= 50
     del held, reserved
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="another allocator cannot be told to give memory back")
+def test_memory_that_lies_free_is_not_held() -> None:
+    before_mb = held_mb()
+    blocks = [np.ones(8000, np.uint8) for _ in range(10_000)]
+    assert held_mb() - before_mb > 60
+    del blocks[:-1]  # the last one keeps the allocator from giving back those below it by itself
+    assert held_mb() - before_mb < 20
