@@ -16,6 +16,9 @@ import json
 import sys
 import time
 from collections import Counter, defaultdict
+from concurrent.futures import ProcessPoolExecutor
+from functools import cache, partial
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -37,6 +40,7 @@ from voices import SAMPLE_RATE, TRAINING_VOICES, UNSEEN_VOICES, english_voice, r
 from pipeline import Models, SpeechTranslator, load_config
 from pipeline.asr.whisper import WhisperRecognizer
 from pipeline.audio.recording import Recording
+from pipeline.config import AsrConfig
 from pipeline.events import Delta, SpeechSegment, Transcript
 from pipeline.nmt.model import MarianModel
 
@@ -138,10 +142,19 @@ def test_clips(speech: Path, name: str, facts: dict[str, Any]) -> list[Clip]:
     return [clip for clip in load_speech(speech, name) if clip.text not in known]
 
 
-def heard(recognizer: WhisperRecognizer, samples: np.ndarray) -> Transcript:
-    """The transcript of int16 samples with 0.3 s of silence on either side; it may be one that is held back."""
-    padded = np.pad(samples, 3 * SAMPLE_RATE // 10)
-    return recognizer.transcribe(SpeechSegment(0, 0, padded))
+@cache  # a process loads a model once
+def loaded(config: AsrConfig, directory: Path) -> WhisperRecognizer:
+    return WhisperRecognizer(config, "en", directory)
+
+
+def heard(config: AsrConfig, directory: Path, samples: np.ndarray) -> tuple[Transcript, float]:
+    """The transcript of int16 samples with 0.3 s of silence on either side, and the processor time that it took, seconds.
+
+    It may be one that is held back.
+    """
+    recognizer, padded = loaded(config, directory), np.pad(samples, 3 * SAMPLE_RATE // 10)
+    began = time.process_time()
+    return recognizer.transcribe(SpeechSegment(0, 0, padded)), time.process_time() - began
 
 
 def in_pairs(clips: list[Clip]) -> list[Clip]:
@@ -187,38 +200,41 @@ def recogniser(directory: Path, speech: Path, human: list[Clip] | None = None) -
     facts = training_of(directory)
     check_tests(facts, test_texts(speech))
     config = load_config("demo").asr
+    quick = dataclasses.replace(config, beam_size=1)
     began = time.process_time()
-    recognizer = WhisperRecognizer(config, "en", directory)
+    WhisperRecognizer(config, "en", directory)
     load_s = time.process_time() - began
-    quick = WhisperRecognizer(dataclasses.replace(config, beam_size=1), "en", directory)
     voices: dict[str, list[tuple[str, str]]] = defaultdict(list)
     rows: list[tuple[object, ...]] = []
     held: Counter[tuple[bool, bool]] = Counter()
     took = lasted = 0.0
 
-    def score(name: str, clips: list[Clip], by: WhisperRecognizer = recognizer) -> list[Transcript]:
-        found = [heard(by, clip.samples) for clip in clips]
-        rate = word_error_rate([clip.text for clip in clips], [transcript.text for transcript in found])
-        rows.append((name, len(clips), f"{rate:.1f} %"))
-        return found
+    # As many processes as there are cores, begun anew: a loaded recogniser's threads would not come along.
+    with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
 
-    for name, label in TEST_SPEECH.items():
-        clips = test_clips(speech, name, facts)
-        began = time.process_time()
-        found = score(label, clips)
-        took += time.process_time() - began
-        lasted += sum(len(clip.samples) for clip in clips) / SAMPLE_RATE
-        for clip, transcript in zip(clips, found, strict=True):
-            right = word_error_rate([clip.text], [transcript.text]) == 0
-            held[right, transcript.rejected is not None] += 1
-            if name == "tatoeba-unseen":
-                voices[clip.voice].append((clip.text, transcript.text))
-    unseen = test_clips(speech, "phrasebook-unseen", facts)
-    score("phrasebook, unseen voices, one hypothesis", unseen, quick)
-    score("phrasebook, unseen voices, two sentences in a segment", in_pairs(unseen))
-    score("phrasebook, unseen voices, noise at 10 dB in a room", disturbed(unseen))
-    if human is not None:
-        score("people reading prose (out of domain)", human)
+        def score(name: str, clips: list[Clip], by: AsrConfig = config) -> tuple[list[Transcript], float]:
+            samples = [np.array(clip.samples) for clip in clips]
+            found, seconds = zip(*pool.map(partial(heard, by, directory), samples), strict=True)
+            rate = word_error_rate([clip.text for clip in clips], [transcript.text for transcript in found])
+            rows.append((name, len(clips), f"{rate:.1f} %"))
+            return list(found), sum(seconds)
+
+        for name, label in TEST_SPEECH.items():
+            clips = test_clips(speech, name, facts)
+            found, seconds = score(label, clips)
+            took += seconds
+            lasted += sum(len(clip.samples) for clip in clips) / SAMPLE_RATE
+            for clip, transcript in zip(clips, found, strict=True):
+                right = word_error_rate([clip.text], [transcript.text]) == 0
+                held[right, transcript.rejected is not None] += 1
+                if name == "tatoeba-unseen":
+                    voices[clip.voice].append((clip.text, transcript.text))
+        unseen = test_clips(speech, "phrasebook-unseen", facts)
+        score("phrasebook, unseen voices, one hypothesis", unseen, quick)
+        score("phrasebook, unseen voices, two sentences in a segment", in_pairs(unseen))
+        score("phrasebook, unseen voices, noise at 10 dB in a room", disturbed(unseen))
+        if human is not None:
+            score("people reading prose (out of domain)", human)
     by_voice = [
         (voice, len(found), f"{word_error_rate(*map(list, zip(*found, strict=True))):.1f} %")
         for voice, found in sorted(voices.items())
@@ -238,7 +254,7 @@ def recogniser(directory: Path, speech: Path, human: list[Clip] | None = None) -
             "from scratch and converted to CTranslate2 int8 for faster-whisper. It makes the demo work without a "
             f"download. {facts['domain']}",
             "Trained on": facts["trained_on"],
-            "Measured": f"Through faster-whisper as the demo is configured (beams: {recognizer.config.beam_size}), the shipped int8 "
+            "Measured": f"Through faster-whisper as the demo is configured (beams: {config.beam_size}), the shipped int8 "
             "files; transcripts that it would hold back as uncertain are counted, too. "
             f"{facts['held_out']}\n\n"
             + table(header, rows)
