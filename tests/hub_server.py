@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from tests.conftest import HANG_S
+
 COMMIT, NEXT_COMMIT = "c" * 40, "e" * 40
 # What the hub's .gitattributes send to large file storage, whose files are served from elsewhere.
 LARGE = (".bin", ".onnx", ".spm", ".safetensors", ".npz")
@@ -195,7 +197,7 @@ def environment(home: Path, url: str, **more: str) -> dict[str, str]:
 def python(home: Path, url: str, *arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, *arguments],
-        env=environment(home, url, **more), capture_output=True, text=True, encoding="utf-8", timeout=120, check=False,
+        env=environment(home, url, **more), capture_output=True, text=True, encoding="utf-8", timeout=HANG_S, check=False,
     )  # fmt: skip
 
 

@@ -24,6 +24,7 @@ from pipeline.errors import UsageError
 from pipeline.subtitles.files import FORMATS
 from tests.conftest import (
     EXAMPLES,
+    HANG_S,
     PHRASES,
     SETTINGS,
     TINY,
@@ -48,7 +49,7 @@ def run(
         input=stdin,
         capture_output=True,
         env=os.environ | environment,
-        timeout=300,
+        timeout=HANG_S,
         check=False,
     )
 
@@ -222,7 +223,7 @@ def test_a_mistake_is_one_line_and_a_status(status: int, arguments: list[str], m
         "asr.model = './none'\nnmt.model = './none'\nsubtitles.min_duration_ms = 9000"
     )
     done = subprocess.run(
-        command(*arguments), stdin=subprocess.DEVNULL, capture_output=True, cwd=tmp_path, timeout=120, check=False
+        command(*arguments), stdin=subprocess.DEVNULL, capture_output=True, cwd=tmp_path, timeout=HANG_S, check=False
     )
     error = done.stderr.decode()
     assert done.returncode == status, error
@@ -250,7 +251,7 @@ def test_where_nothing_was_heard_old_subtitles_stay(tmp_path: Path) -> None:
 @pytest.mark.parametrize("closed", ["<&-", ">&-"])
 def test_closed_standard_streams_are_no_traceback(closed: str) -> None:
     shell = " ".join(command("live", "-" if closed == "<&-" else TRAVEL, "--config", "demo", "--fast")) + " " + closed
-    done = subprocess.run(["bash", "-c", shell], capture_output=True, timeout=120, check=False)
+    done = subprocess.run(["bash", "-c", shell], capture_output=True, timeout=HANG_S, check=False)
     assert done.returncode in (0, 1, 2)
     assert b"Traceback" not in done.stderr
 
@@ -258,14 +259,14 @@ def test_closed_standard_streams_are_no_traceback(closed: str) -> None:
 def test_without_standard_error_nothing_else_is_written_among_translations() -> None:
     shell = " ".join(command("nmt", "--model", "nowhere")) + " 2>&-"
     done = subprocess.run(
-        ["bash", "-c", shell], stdin=subprocess.DEVNULL, capture_output=True, timeout=120, check=False
+        ["bash", "-c", shell], stdin=subprocess.DEVNULL, capture_output=True, timeout=HANG_S, check=False
     )
     assert (done.returncode, done.stdout) == (1, b"")
 
 
 def test_without_standard_output_translations_have_nowhere_to_go() -> None:
     shell = " ".join(command("nmt", "--model", str(TINY))) + " >&-"
-    done = subprocess.run(["bash", "-c", shell], input=b"Hello\n", capture_output=True, timeout=120, check=False)
+    done = subprocess.run(["bash", "-c", shell], input=b"Hello\n", capture_output=True, timeout=HANG_S, check=False)
     assert done.returncode == 1
     assert b"error: standard output is closed" in done.stderr
 
@@ -274,7 +275,7 @@ def test_subtitles_are_not_written_over_what_standard_output_goes_to(tmp_path: P
     with (tmp_path / "out.txt").open("wb") as out:
         done = subprocess.run(
             command("live", TRAVEL, "--config", "demo", "--srt", "/dev/stdout"),
-            stdout=out, stderr=subprocess.PIPE, timeout=120, check=False,
+            stdout=out, stderr=subprocess.PIPE, timeout=HANG_S, check=False,
         )  # fmt: skip
     assert done.returncode == 2
     assert b"/dev/stdout is what standard output goes to too; give --srt a file of its own" in done.stderr
@@ -286,7 +287,7 @@ def test_a_full_disk_under_standard_output_is_no_closed_terminal(colour: dict[st
     with open("/dev/full", "wb") as full:
         done = subprocess.run(
             command("live", TRAVEL, "--config", "demo", "--fast", "--srt", tmp_path / "a.srt"),
-            env=os.environ | colour, stdout=full, stderr=subprocess.PIPE, timeout=300, check=False,
+            env=os.environ | colour, stdout=full, stderr=subprocess.PIPE, timeout=HANG_S, check=False,
         )  # fmt: skip
     assert done.returncode == 1
     assert b"error: cannot write to standard output (No space left on device)" in done.stderr
@@ -296,7 +297,7 @@ def test_standard_error_that_cannot_be_written_to_costs_nothing_else(tmp_path: P
     with open("/dev/full", "wb") as full:
         done = subprocess.run(
             command("translate", EXAMPLES / "travel.wav", "--config", "demo", "--output-dir", tmp_path),
-            stdout=subprocess.PIPE, stderr=full, timeout=300, check=False,
+            stdout=subprocess.PIPE, stderr=full, timeout=HANG_S, check=False,
         )  # fmt: skip
     assert done.returncode == 0
     assert b"travel.wav" in done.stdout
@@ -308,7 +309,7 @@ def test_a_system_without_the_signals_is_told_what_else_there_is() -> None:
         "import signal; del signal.SIGHUP; from pipeline import live; from pipeline.cli import main_program; "
         "main_program(live.run)"
     )
-    done = subprocess.run([sys.executable, "-c", program, TRAVEL], capture_output=True, timeout=60, check=False)
+    done = subprocess.run([sys.executable, "-c", program, TRAVEL], capture_output=True, timeout=HANG_S, check=False)
     assert done.returncode == 2
     assert flat(done.stderr.decode()).endswith(
         flat("use pipeline.translate for recordings, or SpeechTranslator in a program")
@@ -317,7 +318,9 @@ def test_a_system_without_the_signals_is_told_what_else_there_is() -> None:
 
 def test_a_folder_that_is_gone_is_said(tmp_path: Path) -> None:
     program = f"import os; os.rmdir(os.getcwd()); os.execv({sys.executable!r}, {command('models', 'list')!r})"
-    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, timeout=120, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, timeout=HANG_S, check=False
+    )
     assert done.returncode == 2
     assert done.stderr.decode() == (
         "error: the current folder cannot be used (No such file or directory); change into another one\n"
@@ -385,7 +388,7 @@ def test_kill_9_loses_nothing_that_was_shown(tmp_path: Path) -> None:
 def test_an_interrupt_drains_what_was_said(tmp_path: Path) -> None:
     process, _ = started(tmp_path)
     process.send_signal(signal.SIGINT)
-    _, error = process.communicate(timeout=60)
+    _, error = process.communicate(timeout=HANG_S)
     assert process.returncode == 0, error.decode()
     records = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text("utf-8").splitlines()]
     assert records[-1]["type"] == "end"
@@ -421,7 +424,7 @@ def listening(tmp_path: Path, audio: bytes) -> subprocess.Popen[bytes]:
 def test_an_interrupt_drains_the_sentence_that_standard_input_is_in(tmp_path: Path) -> None:
     process = listening(tmp_path, read_wav(PHRASES)[: int(16_000 * 7.2)].tobytes())  # in the pause that would end it
     process.send_signal(signal.SIGINT)
-    process.wait(timeout=60)
+    process.wait(timeout=HANG_S)
     assert process.returncode == 0
     records = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text("utf-8").splitlines()]
     assert [r["text"] for r in records if r["type"] == "transcript"] == spoken_texts()["phrases"][:2]
@@ -434,7 +437,7 @@ def test_a_second_interrupt_stops_at_once(tmp_path: Path) -> None:
     process = listening(tmp_path, np.tile(read_wav(PHRASES), 4).tobytes())
     process.send_signal(signal.SIGINT)
     process.send_signal(signal.SIGTERM)  # another signal: two of one kind may be delivered as one
-    _, error = process.communicate(timeout=60)
+    _, error = process.communicate(timeout=HANG_S)
     assert process.returncode == 130, error.decode()
     assert b"Traceback" not in error
     list(srt.parse((tmp_path / "out.srt").read_text("utf-8")))
@@ -448,7 +451,7 @@ def test_a_closed_reader_ends_the_run_without_a_traceback(tmp_path: Path) -> Non
     process.stdout.close()
     assert process.stderr is not None
     error = process.stderr.read().decode()
-    assert process.wait(timeout=60) == 1
+    assert process.wait(timeout=HANG_S) == 1
     assert "Traceback" not in error
     list(srt.parse((tmp_path / "out.srt").read_text("utf-8")))
 
@@ -487,7 +490,7 @@ def test_an_interrupt_while_libraries_load_ends_it_without_a_word(
     process.send_signal(signal.SIGINT)
     said = [line for line in process.stderr if not line.startswith(b"import time:")]
     assert said == []
-    assert process.wait(timeout=60) in (-signal.SIGINT, 130)  # the latter where it had just begun to work
+    assert process.wait(timeout=HANG_S) in (-signal.SIGINT, 130)  # the latter where it had just begun to work
     assert list(tmp_path.iterdir()) == []
 
 
@@ -525,7 +528,7 @@ def test_output_onto_a_full_disk_is_a_failure_of_one_line(arguments: tuple[str |
             input=b"Yes.\n",
             stdout=full,
             stderr=subprocess.PIPE,
-            timeout=120,
+            timeout=HANG_S,
             check=False,
         )
     assert done.returncode == 1

@@ -5,11 +5,11 @@ from __future__ import annotations
 import subprocess
 import sys
 
-from tests.conftest import EXAMPLES, ROOT, spoken_texts
+from tests.conftest import EXAMPLES, HANG_S, ROOT, spoken_texts
 
 
 def run(*arguments: str) -> str:
-    done = subprocess.run([sys.executable, *arguments], cwd=ROOT, capture_output=True, timeout=300, check=False)
+    done = subprocess.run([sys.executable, *arguments], cwd=ROOT, capture_output=True, timeout=HANG_S, check=False)
     assert done.returncode == 0, done.stderr.decode()
     return done.stdout.decode()
 

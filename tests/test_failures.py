@@ -26,7 +26,7 @@ from pipeline.nmt.search import OnStart
 from pipeline.subtitles.files import SrtSink
 from pipeline.subtitles.jsonl import JsonlSink
 from pipeline.subtitles.sink import Sink
-from tests.conftest import PHRASES, read_wav
+from tests.conftest import HANG_S, PHRASES, read_wav
 
 T = TypeVar("T")
 SPEECH = read_wav(PHRASES)[: 16_000 * 11]
@@ -107,7 +107,7 @@ async def ran(
     """The events of a run and its error; nothing of the run may be left when it has ended."""
     events: list[PipelineEvent] = []
     error: BaseException | None = None
-    async with asyncio.timeout(120):
+    async with asyncio.timeout(HANG_S):
         try:
             async with SpeechTranslator(config, models) as translator:
                 async for event in translator.run(source):
@@ -250,7 +250,7 @@ def into(config: PipelineConfig, models: Models, sinks: list[Sink]) -> BaseExcep
 
     async def work() -> BaseException | None:
         try:
-            async with asyncio.timeout(120):
+            async with asyncio.timeout(HANG_S):
                 await LiveRun(Chunks(), config, sinks, models=models).run()
         except (Exception, SystemExit) as error:
             return error
@@ -321,7 +321,10 @@ def test_cancelling_waits_for_no_call_that_hangs(
     monkeypatch.setattr(target, method, stream if place == "NMT" else hang)
 
     async def work() -> None:
-        async with asyncio.timeout(120), SpeechTranslator(demo_config, Models(recognizer, translation)) as translator:  # type: ignore[arg-type]
+        async with (
+            asyncio.timeout(HANG_S),
+            SpeechTranslator(demo_config, Models(recognizer, translation)) as translator,
+        ):  # type: ignore[arg-type]
             reading = asyncio.create_task(collected(translator, source))
             await asyncio.to_thread(hanging.wait)
             await translator.cancel()

@@ -17,7 +17,7 @@ import pytest
 import srt
 import webvtt
 
-from tests.conftest import EXAMPLES, read_wav
+from tests.conftest import EXAMPLES, HANG_S, read_wav
 
 # What is said in the recording, and a pause that ends its last sentence.
 SPEECH = np.pad(read_wav(EXAMPLES / "travel.wav"), (0, 2 * 16_000)).tobytes()
@@ -37,7 +37,7 @@ def whole_size(tmp_path_factory: pytest.TempPathFactory) -> int:
     """Bytes of the event file of a run that nobody kills, but for its last line: the end of the input."""
     path = tmp_path_factory.mktemp("whole") / "out.jsonl"
     process = started({"jsonl": path})
-    process.communicate(SPEECH, timeout=300)
+    process.communicate(SPEECH, timeout=HANG_S)
     assert process.returncode == 0
     return sum(map(len, path.read_bytes().splitlines(keepends=True)[:-1]))
 

@@ -34,7 +34,7 @@ from pipeline.events import Samples, SourceNotice
 from pipeline.live_run import LiveRun
 from pipeline.subtitles.jsonl import JsonlSink
 from tests.audio.portaudio import FakePortAudio
-from tests.conftest import PHRASES, read_wav
+from tests.conftest import HANG_S, PHRASES, read_wav
 
 NOTICES: list[SourceNotice] = [
     DeviceLost(1.0, "Mic", "it stopped"),
@@ -81,7 +81,7 @@ def test_what_happens_to_a_live_source_reaches_the_reader_and_the_counters(
         async with SpeechTranslator(dataclasses.replace(demo_config, queues=queues), demo_models) as translator:
             reading = translator.run(Device())
             events.append(await anext(reading))
-            async with asyncio.timeout(120):
+            async with asyncio.timeout(HANG_S):
                 while translator.stats.lost_s < 2.5:
                     await asyncio.sleep(0)
             events.extend([event async for event in reading])

@@ -25,7 +25,7 @@ from pipeline.config import NmtConfig
 from pipeline.errors import ModelError
 from pipeline.hub.listing import Listing, RemoteFile, pull_command
 from pipeline.nmt.compiled import translation_files
-from tests.conftest import ROOT
+from tests.conftest import HANG_S, ROOT
 from tests.hub_server import COMMIT, NEXT_COMMIT, HubServer, environment, failed, models
 
 NAME = "owner/speech"
@@ -300,7 +300,7 @@ def test_a_disk_that_is_full_in_the_middle_is_said_and_nothing_is_lost(hub: HubS
     """A limit on the size of files stands for the full disk."""
     done = subprocess.run(
         [sys.executable, "-m", "pipeline.models", "pull", NAME], env=environment(home, hub.url),
-        capture_output=True, text=True, timeout=120, check=False,
+        capture_output=True, text=True, timeout=HANG_S, check=False,
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1_000_000, 1_000_000)),
     )  # fmt: skip
     assert "cannot write to the cache" in failed(done)
@@ -321,7 +321,7 @@ def test_a_cache_that_cannot_be_written_is_said(hub: HubServer, tmp_path: Path) 
 def test_two_programs_that_start_at_once_fetch_once(hub: HubServer, home: Path) -> None:
     command = [sys.executable, "-m", "pipeline.models", "pull", NAME]
     both = [subprocess.Popen(command, env=environment(home, hub.url), stdout=subprocess.DEVNULL) for _ in range(2)]
-    assert [process.wait(timeout=120) for process in both] == [0, 0]
+    assert [process.wait(timeout=HANG_S) for process in both] == [0, 0]
     assert has_whole_model(home, hub)
     assert starts(hub) == [0]
 

@@ -19,7 +19,7 @@ from pipeline.overload import LoadControl, Measures, OverloadOptions, joined, jo
 from pipeline.stats import PipelineStats
 from pipeline.translator import SpeechTranslator
 from pipeline.vad.endpointing import Endpointer, EndpointingOptions
-from tests.conftest import PHRASES, TINY, read_wav
+from tests.conftest import HANG_S, PHRASES, TINY, read_wav
 
 OPTIONS = OverloadOptions(behind_s=5.0, caught_up_s=2.0)
 
@@ -223,7 +223,7 @@ def test_behind_a_live_source_the_run_says_so_catches_up_and_loses_nothing(
             return stats
 
     try:
-        stats = asyncio.run(asyncio.wait_for(work(), 120))
+        stats = asyncio.run(asyncio.wait_for(work(), HANG_S))
     finally:
         held.go.set()
     changes = [event.level for event in events if isinstance(event, LoadChanged)]

@@ -25,7 +25,7 @@ from pipeline.stats import PipelineStats
 from pipeline.subtitles.files import SrtSink
 from pipeline.subtitles.rules import SubtitleRules
 from pipeline.subtitles.terminal import TerminalSink
-from tests.conftest import EXAMPLES, PHRASES, ROOT, TINY, read_wav
+from tests.conftest import EXAMPLES, HANG_S, PHRASES, ROOT, TINY, read_wav
 
 
 def chain(config: PipelineConfig, models: Models, *parts: Samples) -> list[PipelineEvent]:
@@ -172,7 +172,7 @@ sys.exit(run([sys.argv[1], "--config", "demo", "--fast"]))
 """
     done = subprocess.run(
         [sys.executable, "-c", program, str(EXAMPLES / "travel.wav")],
-        cwd=ROOT, capture_output=True, timeout=300, check=False,
+        cwd=ROOT, capture_output=True, timeout=HANG_S, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr.decode()
     assert any("\u4e00" <= character <= "\u9fff" for character in done.stdout.decode())

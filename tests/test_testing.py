@@ -10,12 +10,12 @@ import pytest
 
 from pipeline import Delta, EndOfInput, Models, StageError, Transcript
 from pipeline.testing import EndedError, Harness, demo_speech
-from tests.conftest import EXAMPLES, spoken_texts
+from tests.conftest import EXAMPLES, HANG_S, spoken_texts
 
 
 def test_audio_silence_and_end_give_cues() -> None:
     async def work() -> None:
-        async with Harness() as harness, asyncio.timeout(300):
+        async with Harness() as harness, asyncio.timeout(HANG_S):
             await harness.feed(EXAMPLES / "meeting.wav")
             first = await harness.cue()
             assert first.index == 1
@@ -34,7 +34,7 @@ def test_audio_silence_and_end_give_cues() -> None:
 
 def test_silence_ends_what_was_being_said() -> None:
     async def work() -> Transcript:
-        async with Harness() as harness, asyncio.timeout(300):
+        async with Harness() as harness, asyncio.timeout(HANG_S):
             await harness.feed(demo_speech()[: 16_000 * 3])
             await harness.silence(2.0)
             return await harness.event(Transcript)
@@ -44,7 +44,7 @@ def test_silence_ends_what_was_being_said() -> None:
 
 def test_waiting_for_what_does_not_come_says_so() -> None:
     async def work() -> None:
-        async with Harness() as harness, asyncio.timeout(300):
+        async with Harness() as harness, asyncio.timeout(HANG_S):
             await harness.silence(5.0)
             await harness.end()
             assert await harness.event(EndOfInput) == EndOfInput(5.0)

@@ -35,7 +35,7 @@ from pipeline.events import Samples, SpeechSegment
 from pipeline.journal import SUFFIX
 from pipeline.recordings import Job, begin, find_recordings, plan
 from pipeline.subtitles.sink import BlockFile, in_use
-from tests.conftest import EXAMPLES, PHRASES, read_wav, spoken_texts
+from tests.conftest import EXAMPLES, HANG_S, PHRASES, read_wav, spoken_texts
 from tests.test_cli import command
 
 KINDS = "srt,vtt,ass,jsonl,txt"
@@ -416,7 +416,7 @@ def test_a_pipe_in_the_place_of_subtitles_is_not_waited_for(tmp_path: Path) -> N
     found: list[bool] = []
     looking = threading.Thread(target=lambda: found.append(in_use(tmp_path / "talk.srt")), daemon=True)
     looking.start()
-    looking.join(timeout=30)
+    looking.join(timeout=HANG_S)
     assert found == [False]
 
 
@@ -536,14 +536,14 @@ def test_an_interrupt_keeps_what_is_done_and_says_how_to_go_on(
     process = started(tmp_path)
     first_cue_written(process, tmp_path)
     process.send_signal(sent)
-    out, error = process.communicate(timeout=60)
+    out, error = process.communicate(timeout=HANG_S)
     assert process.returncode == 130, error.decode()
     assert "Traceback" not in error.decode()
     assert "the same command goes on from here" in error.decode()
     assert "interrupted" in out.decode()
     assert 0 < len(files(tmp_path)[".srt"]) < len(whole[".srt"])
     process = started(tmp_path)
-    assert process.wait(timeout=120) == 0
+    assert process.wait(timeout=HANG_S) == 0
     assert "finished" in process.communicate()[0].decode()
     assert files(tmp_path) == whole
 
@@ -591,13 +591,13 @@ def test_an_interrupt_names_the_old_subtitles_that_it_had_not_come_to(
 def test_a_full_disk_is_said_and_the_next_run_goes_on(tmp_path: Path, whole: dict[str, bytes]) -> None:
     """A limit on the size of files stands for the disk."""
     limited = f"ulimit -f 4; exec {' '.join(map(str, command('translate', PHRASES)))} --output-dir {tmp_path} --format {KINDS} --config demo"
-    done = subprocess.run(["bash", "-c", limited], capture_output=True, timeout=120, check=False)
+    done = subprocess.run(["bash", "-c", limited], capture_output=True, timeout=HANG_S, check=False)
     assert done.returncode == 1
     assert "File too large" in done.stderr.decode()
     assert "Traceback" not in done.stderr.decode()
     for suffix, content in files(tmp_path).items():
         assert whole[suffix].startswith(content)
-    assert started(tmp_path).wait(timeout=120) == 0
+    assert started(tmp_path).wait(timeout=HANG_S) == 0
     assert files(tmp_path) == whole
 
 
@@ -605,7 +605,7 @@ def test_closed_output_loses_nothing(tmp_path: Path, whole: dict[str, bytes]) ->
     shell = " ".join(
         map(str, command("translate", PHRASES, "--output-dir", tmp_path, "--format", KINDS, "--config", "demo"))
     )
-    done = subprocess.run(["bash", "-c", shell + " >&- 2>&-"], timeout=120, check=False)
+    done = subprocess.run(["bash", "-c", shell + " >&- 2>&-"], timeout=HANG_S, check=False)
     assert done.returncode in (0, 1)
     assert files(tmp_path) == whole
 
@@ -616,7 +616,7 @@ def test_killed_at_twenty_random_moments_it_comes_out_as_if_never_killed(tmp_pat
     recording = tmp_path / "talk.wav"
     save(recording, np.concatenate([read_wav(EXAMPLES / "travel.wav"), read_wav(EXAMPLES / "meeting.wav")] * 4))
     whole = tmp_path / "whole"
-    assert started(whole, recording).wait(timeout=300) == 0
+    assert started(whole, recording).wait(timeout=HANG_S) == 0
     wanted = {path.suffix: path.read_bytes() for path in whole.iterdir()}
     folder = tmp_path / "killed"
     journal = folder / f"talk{SUFFIX}"
@@ -641,7 +641,7 @@ def test_killed_at_twenty_random_moments_it_comes_out_as_if_never_killed(tmp_pat
                 assert wanted[path.suffix].startswith(before[path])
         print(f"kill {n + 1}:", before.get(folder / "talk.srt", b"").count(b"-->"), "of", wanted[".srt"].count(b"-->"))
     assert wanted[".srt"] != before[folder / "talk.srt"] != b""
-    assert started(folder, recording).wait(timeout=300) == 0
+    assert started(folder, recording).wait(timeout=HANG_S) == 0
     assert {path.suffix: path.read_bytes() for path in folder.iterdir()} == wanted
 
 
@@ -678,7 +678,7 @@ def test_a_name_is_never_taken_for_markup_nor_for_text_that_can_be_encoded(tmp_p
     save(tmp_path / "plain.wav", read_wav(EXAMPLES / "travel.wav")[: 16_000 * 4])
     (tmp_path / "plain.wav").rename(recording)
     process = started(tmp_path, recording, kinds="srt")
-    out, error = process.communicate(timeout=120)
+    out, error = process.communicate(timeout=HANG_S)
     assert process.returncode == 0, error.decode()
     assert "[bold] ?.wav" in out.decode()
     assert "[bold] ?.wav" in error.decode()

@@ -20,7 +20,7 @@ from pipeline.config import VadConfig
 from pipeline.errors import AudioError, PipelineError
 from pipeline.events import Samples, SpeechSegment
 from pipeline.vad.stage import VadStage
-from tests.conftest import EXAMPLES, PHRASES, read_wav, spoken_texts
+from tests.conftest import EXAMPLES, HANG_S, PHRASES, read_wav, spoken_texts
 
 
 async def collect(events: AsyncGenerator[PipelineEvent, None]) -> list[PipelineEvent]:
@@ -266,7 +266,7 @@ def test_misuse_is_said(demo_config: PipelineConfig, demo_models: Models) -> Non
         with pytest.raises(ValueError, match="not running"):
             await translator.feed(b"")
         with pytest.raises(ValueError, match="not running"):
-            async with asyncio.timeout(60):
+            async with asyncio.timeout(HANG_S):
                 await anext(translator.events())
         async with translator:
             with pytest.raises(ValueError, match="expected mono int16"):
@@ -352,7 +352,7 @@ def test_audio_that_a_cancelled_feed_took_back_is_not_waited_for(
 
 def test_reading_on_after_the_end_ends_at_once(demo_config: PipelineConfig, demo_models: Models) -> None:
     async def work() -> None:
-        async with SpeechTranslator(demo_config, demo_models) as translator, asyncio.timeout(60):
+        async with SpeechTranslator(demo_config, demo_models) as translator, asyncio.timeout(HANG_S):
 
             async def read() -> list[PipelineEvent]:
                 return [event async for event in translator.events()]

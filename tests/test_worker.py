@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from pipeline.worker import Worker
-from tests.conftest import ROOT
+from tests.conftest import HANG_S, ROOT
 
 
 def test_calls_run_in_order_off_the_event_loop() -> None:
@@ -58,7 +58,7 @@ def test_an_error_that_means_something_else_to_who_awaits_reaches_them_as_a_fail
     async def work() -> None:
         worker = Worker("test")
         with pytest.raises(RuntimeError, match=type(error).__name__) as raised:
-            async with asyncio.timeout(60):
+            async with asyncio.timeout(HANG_S):
                 await worker.run(broken)
         assert raised.value.__cause__ is error
         worker.close()
@@ -88,7 +88,7 @@ async def main():
 
 asyncio.run(main())
 """
-    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, timeout=60, check=False)
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, timeout=HANG_S, check=False)
     assert (done.returncode, done.stdout) == (0, b"the call ended\n"), done.stderr.decode()
 
 

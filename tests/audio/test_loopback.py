@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import srt
 
-from tests.conftest import PHRASES, spoken_texts
+from tests.conftest import HANG_S, PHRASES, spoken_texts
 
 pytestmark = [
     pytest.mark.microphone,
@@ -25,13 +25,13 @@ pytestmark = [
 def speakers() -> Iterator[str]:
     """An output that is not what the microphone hears."""
     load = ["pactl", "load-module", "module-null-sink", "sink_name=speakers", "rate=48000", "channels=2"]
-    module = subprocess.run(load, check=True, capture_output=True, timeout=30).stdout.decode().strip()
+    module = subprocess.run(load, check=True, capture_output=True, timeout=HANG_S).stdout.decode().strip()
     yield "speakers"
-    subprocess.run(["pactl", "unload-module", module], check=True, timeout=30)
+    subprocess.run(["pactl", "unload-module", module], check=True, timeout=HANG_S)
 
 
 def test_what_the_computer_plays_is_subtitled(speakers: str, tmp_path: Path) -> None:
-    listed = subprocess.run(["pactl", "list", "short", "sources"], check=True, capture_output=True, timeout=30)
+    listed = subprocess.run(["pactl", "list", "short", "sources"], check=True, capture_output=True, timeout=HANG_S)
     assert f"{speakers}.monitor" in listed.stdout.decode()
     process = subprocess.Popen(
         [sys.executable, "-m", "pipeline.live", "--device", "pulse", "--config", "demo", "--srt", tmp_path / "out.srt"],
@@ -44,9 +44,9 @@ def test_what_the_computer_plays_is_subtitled(speakers: str, tmp_path: Path) -> 
         assert process.stderr is not None
         while b"listening to" not in (line := process.stderr.readline()):
             assert line, "the run ended before it listened"
-        subprocess.run(["paplay", f"--device={speakers}", str(PHRASES)], check=True, timeout=120)
+        subprocess.run(["paplay", f"--device={speakers}", str(PHRASES)], check=True, timeout=HANG_S)
         process.send_signal(signal.SIGINT)
-        _, error = process.communicate(timeout=60)
+        _, error = process.communicate(timeout=HANG_S)
         assert process.returncode == 0, error.decode()
     finally:
         process.kill()

@@ -27,7 +27,7 @@ from pipeline.audio.microphone import Converter, Microphone, level_dbfs
 from pipeline.errors import DeviceError, UsageError
 from pipeline.events import AudioLost, DeviceBack, DeviceLost, Paused, Resumed, Samples
 from tests.audio.portaudio import FakePortAudio
-from tests.conftest import PHRASES, read_wav, spoken_texts
+from tests.conftest import HANG_S, PHRASES, read_wav, spoken_texts
 
 
 def test_without_portaudio_the_error_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -364,7 +364,7 @@ Listening = Callable[..., subprocess.Popen[bytes]]
 
 
 def pulseaudio(*command: str) -> str:
-    return subprocess.run(["pactl", *command], check=True, capture_output=True, timeout=30).stdout.decode()
+    return subprocess.run(["pactl", *command], check=True, capture_output=True, timeout=HANG_S).stdout.decode()
 
 
 def plug_in_again(name: str) -> None:
@@ -408,13 +408,13 @@ def listening(tmp_path: Path) -> Iterator[Listening]:
 def play(wav: Path) -> None:
     """Speak ``wav`` into the virtual microphone."""
     device = f"--device={os.environ['VIRTUAL_MICROPHONE']}"
-    subprocess.run(["paplay", device, str(wav)], check=True, timeout=120)
+    subprocess.run(["paplay", device, str(wav)], check=True, timeout=HANG_S)
 
 
 def interrupted(process: subprocess.Popen[bytes]) -> bytes:
     """What the run showed when an interrupt has ended it well."""
     process.send_signal(signal.SIGINT)
-    shown, error = process.communicate(timeout=60)
+    shown, error = process.communicate(timeout=HANG_S)
     assert process.returncode == 0, error.decode()
     return shown
 

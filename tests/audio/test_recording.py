@@ -24,7 +24,7 @@ from pipeline.audio.recording import Recording
 from pipeline.audio.source import CHUNK_SAMPLES, AudioSource
 from pipeline.errors import AudioError, UsageError
 from pipeline.events import Samples
-from tests.conftest import PHRASES, read_wav
+from tests.conftest import HANG_S, PHRASES, read_wav
 
 
 def read_all(source: AudioSource) -> Samples:
@@ -262,7 +262,7 @@ def test_a_named_pipe_whose_writer_is_silent_ends_when_closed(tmp_path: Path) ->
     rest: list[Samples] = []
     inside = threading.Thread(target=lambda: rest.extend(source._chunks), daemon=True)
     inside.start()
-    inside.join(timeout=30)
+    inside.join(timeout=HANG_S)
     assert not inside.is_alive()
     held.set()
     assert first is not None
@@ -350,7 +350,7 @@ def test_a_read_that_waits_for_a_silent_writer_ends_when_closed() -> None:
     thread = threading.Thread(target=lambda: found.append(source.read()), daemon=True)
     thread.start()
     source.close()
-    thread.join(timeout=10)
+    thread.join(timeout=HANG_S)
     assert found == [None]
     os.close(writing)
 

@@ -16,13 +16,13 @@ from pipeline.bench.comparison.prepare import Wanted, Workshop, step_bytes
 from pipeline.bench.comparison.sentences import read_sentences
 from pipeline.errors import PipelineError
 from pipeline.nmt.compiler.source import read_checkpoint
-from tests.conftest import ROOT, SETTINGS, TINY, make_model_dir
+from tests.conftest import HANG_S, ROOT, SETTINGS, TINY, make_model_dir
 
 
 def bench(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "pipeline.bench", "nmt", *map(str, arguments)],
-        cwd=ROOT, capture_output=True, text=True, timeout=300, check=False,
+        cwd=ROOT, capture_output=True, text=True, timeout=HANG_S, check=False,
     )  # fmt: skip
 
 
@@ -147,7 +147,7 @@ def test_a_peer_that_was_asked_for_and_is_not_installed_is_named(tmp_path: Path)
     (tmp_path / "sitecustomize.py").write_text("import sys\nsys.modules['torch'] = None\n")
     done = subprocess.run(
         [sys.executable, "-m", "pipeline.bench", "nmt", "--peers", "transformers"],
-        cwd=ROOT, env={"PYTHONPATH": str(tmp_path)}, capture_output=True, text=True, timeout=60, check=False,
+        cwd=ROOT, env={"PYTHONPATH": str(tmp_path)}, capture_output=True, text=True, timeout=HANG_S, check=False,
     )  # fmt: skip
     assert done.returncode == 2
     assert "--peers transformers: torch is not installed; pip install" in done.stderr

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from pipeline.bench.probe import IdleProbe, LoopProbe, LoopTimes, held_mb, peak_mb, resident_mb
+from tests.conftest import HANG_S
 
 
 def test_lateness_is_counted_in_tenths_of_a_millisecond() -> None:
@@ -63,7 +64,7 @@ def test_an_idle_process_is_probed_for_as_long_as_the_block_takes() -> None:
             await woken(own, 50)  # so many 2 ms have passed for that process too
         return before, idle.times
 
-    before, after = asyncio.run(asyncio.wait_for(work(), 60))
+    before, after = asyncio.run(asyncio.wait_for(work(), HANG_S))
     assert before.asked == 0
     assert after.asked > 10
     assert after.longest_ms >= after.p99_ms > 0
@@ -76,7 +77,7 @@ def test_an_idle_process_that_was_ended_says_nothing() -> None:
             await idle._process.wait()
         return idle.times
 
-    assert asyncio.run(asyncio.wait_for(work(), 60)).asked == 0
+    assert asyncio.run(asyncio.wait_for(work(), HANG_S)).asked == 0
 
 
 def test_memory_is_what_the_process_holds() -> None:

@@ -7,14 +7,14 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.conftest import PHRASE_SECONDS
+from tests.conftest import HANG_S, PHRASE_SECONDS
 
 
 def test_a_live_run_logs_when_what_it_shows_came(phrase: Path, tmp_path: Path) -> None:
     outputs = ["--latency-log", tmp_path / "instances.log", "--jsonl", tmp_path / "out.jsonl"]
     done = subprocess.run(
         [sys.executable, "-m", "pipeline.live", phrase, "--config", "demo", *outputs],
-        capture_output=True, timeout=120, check=False,
+        capture_output=True, timeout=HANG_S, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr.decode()
     # A clock that ran ahead of the audio, or stood still, would be told.

@@ -17,7 +17,7 @@ from pipeline.errors import ModelError
 from pipeline.nmt import compiled as compiled_module
 from pipeline.nmt.compiled import drop_damaged_compiled
 from pipeline.nmt.model import MarianModel
-from tests.conftest import PHRASES, SETTINGS, TINY, golden
+from tests.conftest import HANG_S, PHRASES, SETTINGS, TINY, golden
 from tests.hub_server import COMMIT, HubServer, environment, failed, models, python
 
 NAME = "owner/translation"
@@ -245,7 +245,7 @@ def test_a_full_disk_is_said_and_nothing_half_written_is_left(hub: HubServer, ho
     """A limit on the size of files stands for the full disk: what is fetched is below it, what is written is not."""
     done = subprocess.run(
         [sys.executable, "-m", "pipeline.models", "pull", str(config)], env=environment(home, hub.url),
-        capture_output=True, text=True, timeout=120, check=False,
+        capture_output=True, text=True, timeout=HANG_S, check=False,
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (500_000, 500_000)),
     )  # fmt: skip
     failed(done)
@@ -267,7 +267,7 @@ def test_two_programs_that_start_at_once_compile_once(hub: HubServer, home: Path
     command = [sys.executable, "-m", "pipeline.models", "pull", str(config)]
     run = {"env": environment(home, hub.url), "stderr": subprocess.PIPE, "stdout": subprocess.DEVNULL, "text": True}
     both = [subprocess.Popen(command, **run) for _ in range(2)]
-    said = [process.communicate(timeout=120)[1] for process in both]
+    said = [process.communicate(timeout=HANG_S)[1] for process in both]
     assert [process.returncode for process in both] == [0, 0]
     assert sum("reading the checkpoint" in text for text in said) == 1
     assert len(compiled(home)) == 1

@@ -11,7 +11,7 @@ import pytest
 
 from pipeline.nmt.inspection import as_text, inspect_model
 from pipeline.nmt.onnx_header import read_precision
-from tests.conftest import LAYOUTS, ROOT, TINY, make_model_dir
+from tests.conftest import HANG_S, LAYOUTS, ROOT, TINY, make_model_dir
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -40,7 +40,7 @@ def test_precision_is_told_from_the_weights() -> None:
 def inspect(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "pipeline.models", "inspect", *arguments],
-        capture_output=True, text=True, encoding="utf-8", timeout=60, check=False,
+        capture_output=True, text=True, encoding="utf-8", timeout=HANG_S, check=False,
     )  # fmt: skip
 
 

@@ -20,7 +20,7 @@ from pipeline.nmt.cache import SentenceCache
 from pipeline.nmt.decoder import Decoder, DecoderState
 from pipeline.nmt.search import OnStart, Token
 from pipeline.overload import LoadControl, OverloadOptions
-from tests.conftest import ROOT, TINY, golden, make_model_dir
+from tests.conftest import HANG_S, ROOT, TINY, golden, make_model_dir
 
 
 @pytest.fixture
@@ -164,7 +164,7 @@ def test_cancelling_stops_and_leaves_the_model_usable(
         assert stage.stats.tokens < len(row["target_ids"])
 
     asyncio.run(work())
-    assert begun.get(timeout=60).options.terminate
+    assert begun.get(timeout=HANG_S).options.terminate
     assert model.translate(row["source"]) == row["text"]
 
 
@@ -405,7 +405,7 @@ def test_a_cancel_before_the_first_run_stops_it(model: MarianModel, begun: queue
         assert outbox.empty()
 
     asyncio.run(work())
-    assert begun.get(timeout=60).options.terminate
+    assert begun.get(timeout=HANG_S).options.terminate
     assert model.translate("Where is the bank?")
 
 
