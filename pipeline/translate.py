@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING
 
 from rich import box
 from rich.console import Console
+from rich.measure import Measurement
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
@@ -246,11 +247,11 @@ def run(argv: list[str]) -> int:
         asyncio.run(translate_all(results, config, overwrite=options.overwrite))
     except KeyboardInterrupt:
         interrupted = True
-    # Where nobody looks at a terminal, paths stay in one piece.
-    console = Console(highlight=False)
+    # Where nobody looks at a terminal, paths stay in one piece: two of the longest that a system allows have room.
+    console, table = Console(highlight=False), summary(results)
     if not console.is_terminal:
-        console.width = 200
-    console.print(summary(results))
+        console.width = Measurement.get(console, console.options.update_width(20_000), table).maximum
+    console.print(table)
     if interrupted:
         print(f"interrupted: {way_on(results, overwrite=options.overwrite)}", file=sys.stderr)
         return 130

@@ -314,6 +314,16 @@ def test_a_failure_does_not_keep_others_from_their_subtitles(translated: Any, tm
     assert (tmp_path / "out" / "silent.srt").read_text() == ""
 
 
+def test_paths_of_any_length_stay_in_one_piece_where_no_terminal_is(translated: Any, tmp_path: Path) -> None:
+    folder = tmp_path / ("long" * 60) / ("longer" * 40)
+    folder.mkdir(parents=True)
+    save(folder / "silent.wav", np.zeros(16_000, np.int16))
+    status, said, _ = translated(folder / "silent.wav", "--output-dir", folder / "out")
+    assert status == 0
+    assert f" {folder / 'silent.wav'} " in said
+    assert f" {folder / 'out' / 'silent.srt'} " in said
+
+
 def test_the_summary_says_what_became_of_each_recording_and_how_fast(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
