@@ -15,7 +15,7 @@ demo: $(VENV)/.installed
 	done
 
 test: $(VENV)/.installed-dev lint types
-	$(BIN)/python -m pytest -m "$(TESTS)"
+	$(BIN)/python -m pytest --numprocesses auto --dist worksteal -m "$(TESTS)"
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .

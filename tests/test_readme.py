@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import ROOT
+from tests.conftest import HANG_S, ROOT
 
 README = (ROOT / "README.md").read_text("utf-8")
 COMMANDS = [
@@ -27,7 +27,7 @@ NEEDS_A_NETWORK = {
     "optimum-cli export onnx --model Helsinki-NLP/opus-mt-en-de --task text2text-generation-with-past opus-mt-en-de",
 }
 NEEDS_PORTAUDIO = {"python -m pipeline.live --list-devices"}
-SLOW = {"python -m pipeline.bench nmt --threads 1,2 --json speed.json"}
+SLOW = {"python -m pipeline.bench nmt --threads 1,2 --rounds 3 --json speed.json"}
 """Converts and runs a model of opus-mt's size; .ci/run runs it."""
 HERE = [c for c in COMMANDS if c not in BY_CI | NEEDS_A_NETWORK | NEEDS_PORTAUDIO]
 
@@ -46,7 +46,7 @@ def test_a_command_of_the_readme_runs(command: str, tmp_path: Path) -> None:
     path = os.pathsep.join(filter(None, (str(tmp_path), os.environ.get("PYTHONPATH"))))
     done = subprocess.run(
         ["bash", "-o", "pipefail", "-c", re.sub(r"\bpython\b", sys.executable, command)],
-        cwd=tmp_path, env={**os.environ, "PYTHONPATH": path}, capture_output=True, timeout=900, check=False,
+        cwd=tmp_path, env={**os.environ, "PYTHONPATH": path}, capture_output=True, timeout=5 * HANG_S, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr.decode()
     if "bench nmt" in command:
@@ -70,7 +70,7 @@ def test_a_command_of_the_readme_runs(command: str, tmp_path: Path) -> None:
 @pytest.mark.skipif("VIRTUAL_MICROPHONE" not in os.environ, reason="no virtual microphone; .ci/run sets one up")
 @pytest.mark.parametrize("command", sorted(NEEDS_PORTAUDIO))
 def test_a_command_that_needs_portaudio_runs(command: str) -> None:
-    done = subprocess.run([sys.executable, *command.split()[1:]], capture_output=True, timeout=60, check=False)
+    done = subprocess.run([sys.executable, *command.split()[1:]], capture_output=True, timeout=HANG_S, check=False)
     assert done.returncode == 0, done.stderr.decode()
     assert "pulse" in done.stdout.decode()
 
