@@ -27,6 +27,7 @@ OPUS_MT = Architecture(
     target_vocabulary=65_001,
 )
 """opus-mt-en-zh and its siblings, embeddings tied."""
+_SAMPLE_TOKENS = 32
 
 _SPACE = "\N{LOWER ONE EIGHTH BLOCK}"
 _SPECIAL = 2  # </s>, <unk>; <pad> is the last
@@ -56,7 +57,8 @@ def random_checkpoint(architecture: Architecture, words: list[str], seed: int = 
         "decoder_start_token_id": pad,
         "eos_token_id": 0,
         "forced_eos_token_id": 0,
-        "max_length": architecture.max_positions,
+        # Random weights hardly ever end a sentence: the compiler would translate its sample to the last position.
+        "max_length": min(_SAMPLE_TOKENS, architecture.max_positions),
         "num_beams": 1,
         "pad_token_id": pad,
     }
