@@ -22,6 +22,10 @@ _OTHERS = {"FORCE_COLOR", "NO_COLOR", "TTY_COMPATIBLE", "COLUMNS", "HTTP_PROXY",
 for name in [name for name in os.environ if name.upper() in _OTHERS or name.startswith("HF_")]:
     del os.environ[name]
 
+# Each of the processes that share the tests out has a core; CTranslate2 would run on all of them in each.
+if "PYTEST_XDIST_WORKER" in os.environ:
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 # Property tests draw the same examples in every run, and a slow machine fails none.
 settings.register_profile("steady", deadline=None, derandomize=True)
 settings.load_profile("steady")
@@ -56,6 +60,11 @@ STREAMING = ("encoder.onnx", "step.onnx")
 """What the compiler writes."""
 CACHED = ("merged", "split", "old-split")
 """Layouts that keep encoder KV."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The slow ones first, lest one of them is all that is left to do, and one process alone does it."""
+    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
 
 
 def read_wav(path: Path) -> Samples:
