@@ -27,7 +27,7 @@ NEEDS_A_NETWORK = {
     "optimum-cli export onnx --model Helsinki-NLP/opus-mt-en-de --task text2text-generation-with-past opus-mt-en-de",
 }
 NEEDS_PORTAUDIO = {"python -m pipeline.live --list-devices"}
-SLOW = {"python -m pipeline.bench nmt --threads 1,2 --rounds 3 --json speed.json"}
+SLOW = {"python -m pipeline.bench nmt --weights int8 --rounds 3 --json speed.json"}
 """Converts and runs a model of opus-mt's size; .ci/run runs it."""
 HERE = [c for c in COMMANDS if c not in BY_CI | NEEDS_A_NETWORK | NEEDS_PORTAUDIO]
 
