@@ -14,7 +14,7 @@ import sys
 from pipeline.cli import main_program, some_path, standard_input, whole_number
 from pipeline.errors import SinkError
 from pipeline.events import Transcript
-from pipeline.nmt.model import MarianModel
+from pipeline.nmt.model import UNDETERMINED, MarianModel
 
 
 def arguments() -> argparse.ArgumentParser:
@@ -40,9 +40,6 @@ def arguments() -> argparse.ArgumentParser:
     return parser
 
 
-_UNDETERMINED = "und"  # ISO 639-2's code
-
-
 def run(argv: list[str]) -> int:
     options = arguments().parse_args(argv)
     if sys.stdout is None:
@@ -54,11 +51,12 @@ def run(argv: list[str]) -> int:
         max_tokens=options.max_tokens,
         threads=options.threads,
     )
-    source, target = options.source or model.languages[0] or "en", options.target or model.languages[1] or _UNDETERMINED
+    source, target = options.source or model.languages[0] or "en", options.target or model.languages[1] or UNDETERMINED
     model.check_languages(source, target)
     for number, raw in enumerate(standard_input()):
         # Bytes that are no UTF-8 do not end the run.
         line = raw.decode("utf-8", "replace").rstrip("\r\n")
+        cut = False
         for delta in model.stream(Transcript(number, 0.0, 0.0, line, source), target):
             if options.jsonl:
                 record = {
@@ -72,9 +70,21 @@ def run(argv: list[str]) -> int:
                 print(json.dumps(record, ensure_ascii=False), flush=True)
             else:
                 print(delta.text, end="", flush=True)
+            cut |= delta.truncated
         if not options.jsonl:
             print(flush=True)
+        if cut:
+            print(
+                f"line {number + 1}: {_cut_off(model.generation.max_tokens, options.max_tokens)}",
+                file=sys.stderr,
+                flush=True,
+            )
     return 0
+
+
+def _cut_off(most: int, asked: int) -> str:
+    more = "--max-tokens allows more" if most == asked else "the model allows no more: divide the sentence"
+    return f"the translation of a sentence was cut off after {most} tokens; {more}"
 
 
 if __name__ == "__main__":

@@ -106,7 +106,10 @@ def classify(header: OnnxHeader) -> Role | str:
     if not inputs & {"input_ids", "decoder_input_ids"}:
         return "a decoder that lacks the input input_ids"
     if past and "decoder_attention_mask" in inputs:
-        return "a decoder with past that wants decoder_attention_mask, which no Marian export is known to do"
+        return (
+            "a decoder with past that wants decoder_attention_mask, as transformers.onnx wrote them; it cannot take a first "
+            "step: export the model with optimum"
+        )
     returned = {name for name in outputs if name.startswith("present.")}
     if "use_cache_branch" in inputs and past == {"decoder", "encoder"}:
         return Role.MERGED if "encoder_hidden_states" in inputs else "a merged decoder that lacks encoder_hidden_states"

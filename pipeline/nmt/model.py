@@ -22,6 +22,8 @@ from pipeline.nmt.sentences import fit, split_sentences
 from pipeline.nmt.settings import generation_options, integer, read_json
 from pipeline.nmt.tokenizer import MarianTokenizer
 
+UNDETERMINED = "und"
+"""ISO 639-2's code for a language that nobody named."""
 # Target codes of multilingual models, the preferred first.
 _PREFERRED_CODES = {"zh": ("cmn_Hans", "zho_Hans", "cmn", "zho", "zh")}
 _TOKENS = ("pad_token_id", "eos_token_id", "decoder_start_token_id")
@@ -134,7 +136,10 @@ class MarianModel:
         for code in candidates:
             if code in codes:
                 return code
-        raise UsageError(f"this model does not translate into {target!r}; its targets are {', '.join(codes)}")
+        known = f"its targets are {', '.join(codes)}: choose one with --target"
+        if target == UNDETERMINED:
+            raise UsageError(f"this model translates into several languages; {known}")
+        raise UsageError(f"this model does not translate into {target!r}; {known}")
 
     def check_languages(self, source: str, target: str) -> None:
         """Raise UsageError where the model's files say that it does another pair."""
@@ -250,7 +255,7 @@ class MarianModel:
         """
         own_source, own_target = self.languages
         transcript = Transcript(0, 0.0, 0.0, text, source or own_source or "en")
-        return "".join(delta.text for delta in self.stream(transcript, target or own_target or "und"))
+        return "".join(delta.text for delta in self.stream(transcript, target or own_target or UNDETERMINED))
 
 
 class _Stopwatch:
@@ -276,7 +281,12 @@ class _Stopwatch:
 
 def _check_vocabulary(scores: int | None, tokenizer: MarianTokenizer, directory: Path) -> None:
     if scores is not None and scores != tokenizer.target_size:
+        padded = (
+            "; if only the embedding was padded, python -m pipeline.models compile cuts it to the vocabulary"
+            if scores > tokenizer.target_size
+            else ""
+        )
         raise ModelError(
             f"{directory}: the vocabulary has {tokenizer.target_size} entries, the decoder scores {scores}; "
-            "the files are of different models: copy them from one checkpoint"
+            f"the files are of different models: copy them from one checkpoint{padded}"
         )

@@ -58,6 +58,7 @@ class _Memory:
         """Another memory with this one's first ``steps`` positions."""
         other = _Memory(self._session, self._layout, self._encoder_kv, room)
         other.kv[:, :, :, :steps] = self.kv[:, :, :, :steps]
+        other.alignment = None if self.alignment is None else self.alignment.copy()
         return other
 
     def _value(self, array: NDArray[np.generic]) -> ort.OrtValue:

@@ -146,6 +146,8 @@ def test_the_code_is_chosen_by_the_target_language(tmp_path: Path) -> None:
     assert model.target_code("cmn_Hant") == "cmn_Hant"
     with pytest.raises(UsageError, match="does not translate into 'fr'; its targets are cmn_Hans, cmn_Hant, deu"):
         model.check_languages("en", "fr")
+    with pytest.raises(UsageError, match="into several languages; its targets are cmn_Hans, cmn_Hant, deu: choose one"):
+        model.translate("Good morning.")
 
 
 def test_references_are_translations_into_one_language(tmp_path: Path) -> None:

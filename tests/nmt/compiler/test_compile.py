@@ -146,6 +146,9 @@ def test_an_alignment_head_says_where_each_token_looks(tmp_path: Path) -> None:
     assert weights.sum(1) == pytest.approx(np.ones(4), abs=1e-5)
     assert np.abs(weights[0] - weights[1]).max() > 0.01
     assert together.alignment == pytest.approx(weights[1:], abs=1e-5)
+    forked = together.fork()
+    decoder.force(together, row["target_ids"][3:6])
+    assert forked.alignment == pytest.approx(weights[1:], abs=1e-5)
 
 
 def test_scores_are_rescored_with_more_bits(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 from collections.abc import Callable
@@ -13,8 +14,10 @@ import onnx
 import onnxruntime
 import pytest
 
+from pipeline.errors import ModelError
 from pipeline.nmt.compiler.build import compile_model
 from pipeline.nmt.compiler.source import read_checkpoint
+from pipeline.nmt.model import MarianModel
 from tests.conftest import LAYOUTS, TINY
 from tests.nmt.compiler.checkpoints import (
     DAMAGES,
@@ -70,6 +73,27 @@ class TestOnnx:
         write_export(tmp_path, "merged")
         for path in (*(TINY / "int8").iterdir(), *(TINY / "q4").iterdir()):
             shutil.copy(path, tmp_path)
+        assert_same_weights(read_checkpoint(tmp_path))
+
+    def test_rows_that_stand_for_nothing_are_cut_off(self, tmp_path: Path) -> None:
+        """As fine-tuning leaves them, which pads embeddings; as it is, such an export is refused with this advice."""
+        write_export(tmp_path, "no-past")
+        config = json.loads((tmp_path / "config.json").read_text())
+        rows = config["vocab_size"]
+        padded = dict.fromkeys(("vocab_size", "decoder_vocab_size"), rows + 2)
+        (tmp_path / "config.json").write_text(json.dumps(config | padded))
+        for path in tmp_path.glob("*.onnx"):
+            model = onnx.load(path)
+            for weight in model.graph.initializer:
+                array = onnx.numpy_helper.to_array(weight)
+                array = np.pad(array, [(0, 2 * (size == rows)) for size in array.shape])
+                weight.CopyFrom(onnx.numpy_helper.from_array(array, weight.name))
+            for size in (size for output in model.graph.output for size in output.type.tensor_type.shape.dim):
+                if size.dim_value == rows:
+                    size.dim_value = rows + 2
+            onnx.save(model, path)
+        with pytest.raises(ModelError, match=f"the decoder scores {rows + 2};.*pipeline.models compile cuts it"):
+            MarianModel.load(tmp_path)
         assert_same_weights(read_checkpoint(tmp_path))
 
     def test_weights_may_be_in_an_external_file(self, tmp_path: Path) -> None:
