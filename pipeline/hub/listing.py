@@ -104,7 +104,7 @@ def list_files(model: str, revision: str | None) -> Listing:
     from huggingface_hub import HfApi, constants
     from huggingface_hub.errors import HfHubHTTPError, OfflineModeIsEnabled
 
-    way_on = f"run: {pull_command(model, revision)}; or use --config demo, which works offline"
+    way_on = "run this again; or use --config demo, which works offline"
     try:
         info = HfApi().model_info(model, revision=revision, files_metadata=True, timeout=constants.HF_HUB_ETAG_TIMEOUT)
     except OfflineModeIsEnabled:
@@ -141,13 +141,6 @@ def list_files(model: str, revision: str | None) -> Listing:
 def size_of(path: Path) -> int:
     """Bytes; 0 if it is not there."""
     return path.stat().st_size if path.exists() else 0
-
-
-def pull_command(model: str, revision: str | None) -> str:
-    """The command that fetches a model, also where a bundled configuration pins another revision of it than the newest."""
-    from huggingface_hub import constants
-
-    return f"python -m pipeline.models pull {model} --revision {revision or constants.DEFAULT_REVISION}"
 
 
 def refused(what: str, error: Exception) -> PipelineError:

@@ -9,7 +9,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from pipeline.errors import DownloadError, ModelError, first_line
-from pipeline.hub.listing import FileSet, Listing, RemoteFile, list_files, pull_command
+from pipeline.hub.listing import FileSet, Listing, RemoteFile, list_files
 from pipeline.hub.transfer import digest_of, fetch_blob, megabytes
 from pipeline.progress import Progress, progress_bar
 
@@ -186,8 +186,7 @@ def _link(listing: Listing, files: list[RemoteFile]) -> Path:
         if isinstance(error, OSError) and error.errno:
             raise
         raise DownloadError(
-            f"{listing.model} is fetched, but the hub failed when it was to be arranged ({first_line(error)}); "
-            f"run: {pull_command(listing.model, listing.revision)}"
+            f"{listing.model} is fetched, but the hub failed when it was to be arranged ({first_line(error)}); run this again"
         ) from error
     for file in files:
         path = snapshot / file.name
@@ -198,9 +197,7 @@ def _link(listing: Listing, files: list[RemoteFile]) -> Path:
             or digest_of(path, file.digest) == file.digest
         )
         if snapshot.name != listing.commit or not whole:
-            raise DownloadError(
-                f"{listing.model} changed on the hub while it was fetched; run: {pull_command(listing.model, listing.revision)}"
-            )
+            raise DownloadError(f"{listing.model} changed on the hub while it was fetched; run this again")
     return snapshot
 
 

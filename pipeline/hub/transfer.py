@@ -15,13 +15,14 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.errors import DownloadError, first_line
-from pipeline.hub.listing import Listing, RemoteFile, busy, pull_command, refused, size_of
+from pipeline.hub.listing import Listing, RemoteFile, busy, refused, size_of
 
 _ATTEMPTS = 3
 """Connections in a row that may bring nothing before a download is given up."""
 _PAUSE_S = 0.5
 """Before the second of them, and twice that before the third."""
 _BLOCK = 1 << 16
+_NOT_KEPT = "It was damaged or replaced on the way, and nothing of it is kept; run this again"
 
 
 class _ConnectionLostError(Exception):
@@ -45,8 +46,7 @@ def fetch_blob(listing: Listing, file: RemoteFile, blobs: Path, arrived: Callabl
     if (found := digest_of(path, file.digest)) != file.digest:
         path.unlink()
         raise DownloadError(
-            f"{file.name} of {listing.model} arrived with the hash {found}; the hub lists {file.digest}. "
-            f"{_not_kept(listing)}"
+            f"{file.name} of {listing.model} arrived with the hash {found}; the hub lists {file.digest}. {_NOT_KEPT}"
         )
     os.replace(path, blobs / file.digest)
 
@@ -62,13 +62,6 @@ def digest_of(path: Path, like: str = "") -> str:
         while block := file.read(1 << 20):
             hasher.update(block)
     return hasher.hexdigest()
-
-
-def _not_kept(listing: Listing) -> str:
-    return (
-        "It was damaged or replaced on the way, and nothing of it is kept; "
-        f"run this again: {pull_command(listing.model, listing.revision)}"
-    )
 
 
 def megabytes(size: int) -> str:
@@ -101,14 +94,13 @@ def _grow(listing: Listing, file: RemoteFile, path: Path, arrived: Callable[[int
         if barren == _ATTEMPTS:
             raise DownloadError(
                 f"fetching {file.name} of {listing.model} stopped at {megabytes(had)} of {megabytes(file.size)} "
-                f"({reason}). What arrived is kept; run this again and it goes on from there: "
-                f"{pull_command(listing.model, listing.revision)}"
+                f"({reason}). What arrived is kept; run this again and it goes on from there"
             )
         time.sleep(barren * _PAUSE_S)
     if (size := size_of(path)) != file.size:
         path.unlink()
         raise DownloadError(
-            f"{file.name} of {listing.model} has {size:,} bytes; the hub lists {file.size:,}. {_not_kept(listing)}"
+            f"{file.name} of {listing.model} has {size:,} bytes; the hub lists {file.size:,}. {_NOT_KEPT}"
         )
 
 
