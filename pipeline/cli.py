@@ -115,12 +115,24 @@ class _Heedless:
             self._stream.flush()
 
 
+class _StandardError:
+    """What standard error is at the moment: a progress bar puts itself in its place, and draws what is said above."""
+
+    def write(self, text: str) -> int:
+        return sys.stderr.write(text)
+
+    def flush(self) -> None:
+        sys.stderr.flush()
+
+
 def main_program(run: Callable[[list[str]], int]) -> NoReturn:
     """Run a command and end the process: 0, 1 for a failure, 2 for wrong usage, 130 when interrupted."""
     if sys.stderr is None:  # closed by whoever started us: print would take standard output for it
         sys.stderr = open(os.devnull, "w")  # noqa: SIM115 (as long as the process)
     sys.stderr = cast(TextIO, _Heedless(sys.stderr))
-    logging.basicConfig(format="%(levelname)s: %(message)s", level=logging.WARNING)
+    logging.basicConfig(
+        stream=cast(TextIO, _StandardError()), format="%(levelname)s: %(message)s", level=logging.WARNING
+    )
     for stream in (sys.stdout, sys.stderr):
         # A terminal or pipe in an ASCII locale must not end the run at the first Chinese character.
         if hasattr(stream, "reconfigure"):

@@ -111,7 +111,8 @@ async def translate_all(results: Sequence[Result], config: PipelineConfig, *, ov
         TimeRemainingColumn(),
     )
     models: Models | None = None
-    with Progress(*columns, console=Console(stderr=True)) as progress:
+    progress = Progress(*columns, console=Console(stderr=True))
+    with ExitStack() as stack:
         for result in results:
             try:
                 # Only now: another run may have been here while the ones before were translated.
@@ -123,14 +124,20 @@ async def translate_all(results: Sequence[Result], config: PipelineConfig, *, ov
             except PipelineError as error:
                 result.fail(error)
                 continue
-            models = models or await _loaded(config)
+            if models is None:
+                models = await _loaded(config)
+                stack.enter_context(progress)  # not before: what is fetched has a bar of its own
             result.outcome, result.outputs = "interrupted", outputs
             task = progress.add_task(source.path.name, total=source.duration_s, done="")
             try:
                 await _translate_one(result, source, config, models, partial(progress.update, task))
                 result.outcome = "finished" if result.how is Begin.RESUME else "done"
+                said = f"{source.path.name}: {progress.tasks[0].fields['done']}"
+                progress.console.print(said, markup=False, highlight=False, soft_wrap=True)
             except PipelineError as error:
                 result.fail(error)
+            finally:
+                progress.remove_task(task)  # a terminal has no room for the bars of many
 
 
 async def _loaded(config: PipelineConfig) -> Models:

@@ -149,6 +149,25 @@ def test_nmt_translates_lines() -> None:
     assert lines == [row["text"] for row in rows[:3]] + [""] + [row["text"] for row in rows[3:]]
 
 
+def test_warnings_go_to_what_standard_error_is_by_then() -> None:
+    """A progress bar puts something in its place, which draws them above."""
+    program = """
+import io, logging, sys
+from pipeline.cli import main_program
+
+def run(arguments):
+    sys.stderr = io.StringIO()
+    logging.getLogger("pipeline").warning("so it is")
+    print(sys.stderr.getvalue())
+    return 0
+
+main_program(run)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=HANG_S, check=True)
+    assert done.stdout.decode().split("\n")[0] == "WARNING: so it is"
+    assert done.stderr == b""
+
+
 def test_nmt_jsonl_has_an_object_a_token() -> None:
     row = golden("tiny-marian")[0]
     source = row["source"].encode()
@@ -162,6 +181,8 @@ def test_nmt_jsonl_has_an_object_a_token() -> None:
     assert not any(record["truncated"] for record in records)
     cut = run("nmt", "--model", TINY, "--jsonl", "--max-tokens", "3", stdin=source).stdout.decode().splitlines()
     assert [json.loads(line)["truncated"] for line in cut] == [False, False, True]
+    as_text = run("nmt", "--model", TINY, "--max-tokens", "3", stdin=b"\n" + source)
+    assert "line 2: the translation of a sentence was cut off after 3 tokens; --max-tokens" in as_text.stderr.decode()
     assert {record["id"] for record in records} == {1, 3}  # SentencePiece has no token for what is no UTF-8
 
 
@@ -278,7 +299,7 @@ def test_subtitles_are_not_written_over_what_standard_output_goes_to(tmp_path: P
             stdout=out, stderr=subprocess.PIPE, timeout=HANG_S, check=False,
         )  # fmt: skip
     assert done.returncode == 2
-    assert b"/dev/stdout is what standard output goes to too; give --srt a file of its own" in done.stderr
+    assert b"/dev/stdout is what standard output goes to too; choose another place for the srt file" in done.stderr
     assert (tmp_path / "out.txt").read_bytes() == b""
 
 

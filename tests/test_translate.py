@@ -297,6 +297,20 @@ def test_another_recording_of_the_same_name_does_not_go_on(translated: Any, tmp_
     assert "was begun from another recording of this name" in said
 
 
+def test_a_terminal_shows_the_recording_at_hand_however_many_there_are(
+    translated: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recordings = [tmp_path / f"{number}.wav" for number in range(6)]
+    for recording in recordings:
+        save(recording, np.zeros(16_000, np.int16))
+    monkeypatch.setenv("TTY_COMPATIBLE", "1")
+    monkeypatch.setenv("LINES", "4")
+    status, said, _ = translated(*recordings)
+    assert status == 0
+    assert all(re.search(rf"\b{recording.name}.*━", said) for recording in recordings)
+    assert "..." not in said  # what rich draws where it has no room
+
+
 def test_a_failure_does_not_keep_others_from_their_subtitles(translated: Any, tmp_path: Path) -> None:
     broken = tmp_path / "broken.wav"
     broken.write_text("no audio")
@@ -306,7 +320,7 @@ def test_a_failure_does_not_keep_others_from_their_subtitles(translated: Any, tm
     assert status == 1
     rows = [line for line in said.splitlines() if ".wav" in line and "error" not in line]
     assert re.findall(r"\b(done|failed)\b", "".join(rows)) == ["failed", "done", "done"]
-    assert re.search(r"phrases\.wav .*23 s of 23 s, [\d.]+ times real time", said)
+    assert re.search(r"^phrases\.wav: 23 s of 23 s, [\d.]+ times real time$", said, re.MULTILINE)
     assert re.search(r"silent\.wav +1 s +0 ", rows[1])
     assert re.search(rf"phrases\.wav +{len(read_wav(PHRASES)) / 16_000:.0f} s +{COUNT} ", rows[2])
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["phrases.srt", "silent.srt"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
@@ -61,7 +62,8 @@ class SrtSink(CueSink):
     """SubRip. It has no positions: a source stands below its translation."""
 
     def block(self, cue: Cue) -> str:
-        text = "\n".join(cue.lines + cue.source_lines).replace("-->", "->")
+        text = "\n".join(cue.lines + cue.source_lines)
+        text = re.sub("-{2,}>", "->", text)  # no arrow of times
         return f"{cue.index}\n{timestamp(cue.start_s, ',')} --> {timestamp(cue.end_s, ',')}\n{text}\n\n"
 
 
@@ -181,7 +183,7 @@ def open_sinks(paths: dict[str, Path], source: Path | None, makers: Mapping[str,
         for kind, path in paths.items():
             other = "what standard output goes to" if _is_output(path) else taken.get(os.path.realpath(path))
             if other is not None:
-                raise UsageError(f"{path} is {other} too; give --{kind} a file of its own")
+                raise UsageError(f"{path} is {other} too; choose another place for the {kind} file")
             sinks.append(makers[kind](path))
             if path.is_file():  # a device may take several
                 taken[os.path.realpath(path)] = f"the file for {kind}"

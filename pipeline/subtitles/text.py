@@ -36,7 +36,8 @@ def normalized(text: str) -> str:
     """``text`` with single spaces, without control characters, line breaks or blanks at its ends; no-break spaces
     stay."""
     text = _BLANK.sub(" ", text)
-    return "".join(c for c in text if unicodedata.category(c) not in ("Cc", "Zl", "Zp", "Cs")).strip()
+    text = "".join(c for c in text if unicodedata.category(c) not in ("Cc", "Zl", "Zp", "Cs"))
+    return _BLANK.sub(" ", text).strip()
 
 
 def is_cjk(text: str) -> bool:

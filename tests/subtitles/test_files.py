@@ -31,7 +31,7 @@ from tests.subtitles.strategies import RULES, TEXTS
 
 TEXTS_SAID = [
     "去柏林的火车几点出发？",
-    "a --> b & <i>c</i> {\\an8}",
+    "a ---> b & <i>c</i> {\\an8}",
     "我妹妹明天早上将在北京介绍新产品，经理和司机都会来，请不要迟到。",
 ]
 SOURCE = "Where is it?"
@@ -99,19 +99,24 @@ def cues_of(paths: dict[str, Path]) -> list[tuple[int, int, str]]:
     ]
 
 
+def without_arrows(text: str) -> str:
+    return re.sub("-{2,}>", "->", text)
+
+
 def test_every_format_says_the_same_to_other_programs(tmp_path: Path) -> None:
     paths = write(tmp_path)
     cues = cues_of(paths)
     assert len(cues) == 4  # the third sentence takes two
     read = parsed(paths)
-    assert read["srt by srt"] == [(a, b, text.replace("-->", "->")) for a, b, text in cues]
+    assert read["srt by srt"] == [(a, b, without_arrows(text)) for a, b, text in cues]
+    assert paths["srt"].read_text("utf-8").count("-->") == len(cues)
     assert [(a, b) for a, b, _ in read["srt by pysubs2"]] == [(a, b) for a, b, _ in cues]
     assert [(a, b) for a, b, _ in read["vtt by webvtt"]] == [(a, b) for a, b, _ in cues]
     assert [(a, b) for a, b, _ in read["ass by pysubs2"]] == [(a // 10 * 10, b // 10 * 10) for a, b, _ in cues]
-    assert read["ass by pysubs2"][1][2] == "a-->b&<i>c</i>｛＼an8｝"
+    assert read["ass by pysubs2"][1][2] == "a--->b&<i>c</i>｛＼an8｝"
     assert paths["txt"].read_text("utf-8").splitlines() == TEXTS_SAID
     vtt = paths["vtt"].read_text("utf-8")
-    assert "a --&gt; b &amp; &lt;i&gt;c&lt;/i&gt; {\\an8}" in vtt
+    assert "a ---&gt; b &amp; &lt;i&gt;c&lt;/i&gt; {\\an8}" in vtt
     assert "line:" not in vtt
     # Lines are as the rules have them.
     assert all(len(line) <= 16 for cue in srt.parse(paths["srt"].read_text("utf-8")) for line in cue.content.split("\n")
@@ -189,8 +194,9 @@ def test_any_text_comes_back_after_every_sentence(texts: list[str], rules: Subti
             if isinstance(event, Delta) and event.end_of_sentence:
                 cues = cues_of(paths)
                 read = parsed(paths)
-                unchanged = [(a, b, flat(text.replace("-->", "->"))) for a, b, text in cues]
-                assert [(a, b, t.replace("-->", "->")) for a, b, t in read["srt by srt"]] == unchanged
+                unchanged = [(a, b, flat(without_arrows(text))) for a, b, text in cues]
+                assert [(a, b, without_arrows(text)) for a, b, text in read["srt by srt"]] == unchanged
+                assert paths["srt"].read_text("utf-8").count("-->") == len(cues)
                 assert len(read["srt by pysubs2"]) == len(cues)
                 shown = "".join(
                     html.unescape(re.sub("</?c.source>|</c>", "", text)) for _, _, text in read["vtt by webvtt"]
@@ -322,9 +328,9 @@ def test_a_new_file_is_valid_from_the_start(tmp_path: Path) -> None:
 
 def test_no_file_is_written_twice_and_never_the_recording(tmp_path: Path) -> None:
     (tmp_path / "talk.wav").write_bytes(b"sound")
-    with pytest.raises(UsageError, match=r"talk\.wav is the recording too; give --srt a file of its own"):
+    with pytest.raises(UsageError, match=r"talk\.wav is the recording too; choose another place for the srt file"):
         open_sinks({"srt": tmp_path / "sub" / ".." / "talk.wav"}, tmp_path / "talk.wav", sink_makers(DEFAULT))
-    with pytest.raises(UsageError, match="is the file for srt too; give --vtt"):
+    with pytest.raises(UsageError, match="is the file for srt too; choose another place for the vtt file"):
         open_sinks({"srt": tmp_path / "out", "vtt": tmp_path / "out"}, None, sink_makers(DEFAULT))
     assert (tmp_path / "talk.wav").read_bytes() == b"sound"
     assert not (tmp_path / "out").exists()

@@ -104,6 +104,7 @@ def test_a_quoted_name_does_not_change_the_script() -> None:
 
 
 def test_blanks_and_controls_are_tidied_and_no_break_spaces_kept() -> None:
+    assert normalized("a \x07 b") == "a b"
     assert normalized(" a\n\tb\u2028c\x00d 10\u00a0% ") == "a b cd 10\u00a0%"
 
 
