@@ -26,7 +26,8 @@ _CONTAINERS = {
     b"ID3": "MP3",
     b"\x1aE\xdf\xa3": "Matroska or WebM",
 }
-# What a WAV header says of raw PCM as it is wanted: PCM, channels, rate; bits.
+_HEADER_BYTES = 36
+# What its last 16 say in a WAV file of raw PCM as it is wanted: PCM, channels, rate; bits.
 _AS_EXPECTED = struct.pack("<HHI", 1, 1, SAMPLE_RATE), struct.pack("<H", 16)
 
 
@@ -63,6 +64,13 @@ class PcmStream:
                 raise AudioError("standard input held no audio; pipe in raw 16 kHz mono 16-bit little-endian PCM")
             return None
         if not self._seen:
+            # A writer may hand out a header in pieces.
+            while len(data) < _HEADER_BYTES and _may_be_container(data):
+                if not (received := self._pipe.read(_HEADER_BYTES - len(data))):
+                    break
+                data += received
+            if self._closed:
+                return None
             _refuse_containers(data)
         self._seen = True
         even = len(data) // 2 * 2
@@ -73,6 +81,10 @@ class PcmStream:
         """End the reading; a read in progress returns None."""
         self._closed = True
         self._pipe.close()
+
+
+def _may_be_container(data: bytes) -> bool:
+    return any(mark.startswith(data[: len(mark)]) for mark in _CONTAINERS)
 
 
 def _refuse_containers(data: bytes) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import itertools
 import os
 import resource
@@ -325,6 +326,28 @@ def test_of_wav_only_what_is_raw_pcm_but_for_its_header_is_taken(tmp_path: Path)
     with pytest.raises(AudioError, match="begins as WAV does"):
         PcmStream(piped(data)).read()
     assert len(read_all(PcmStream(piped(PHRASES.read_bytes())))) == len(PHRASES.read_bytes()) // 2
+
+
+class InPieces:
+    """Reads as from a pipe whose writer hands out a piece at a time."""
+
+    def __init__(self, data: bytes, *sizes: int) -> None:
+        self.stream, self.sizes = io.BytesIO(data), iter(sizes)
+
+    def read(self, most: int) -> bytes:
+        return self.stream.read(min(most, next(self.sizes, most)))
+
+
+@pytest.mark.parametrize("sizes", [(12, 8, 16, 8), (3, 1, 1, 30), (2, 2)])
+def test_a_header_may_come_in_pieces(sizes: tuple[int, ...], tmp_path: Path) -> None:
+    wrong = encode(tmp_path / "a.wav", "pcm_s16le", 44_100, "stereo").read_bytes()
+    right = PHRASES.read_bytes()
+    source = PcmStream(piped(b""))
+    source._pipe = InPieces(wrong, *sizes)  # type: ignore[assignment]
+    with pytest.raises(AudioError, match="begins as WAV does"):
+        source.read()
+    source._pipe = InPieces(right, *sizes)  # type: ignore[assignment]
+    assert len(read_all(source)) == len(right) // 2
 
 
 def test_raw_pcm_that_ends_within_a_sample_gives_the_rest(caplog: pytest.LogCaptureFixture) -> None:
