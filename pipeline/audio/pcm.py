@@ -50,7 +50,8 @@ class PcmStream:
             AudioError: the stream ended before its first sample, or begins as a recording of another kind does.
         """
         data = self._odd
-        while len(data) < 2:
+        # A writer may hand out a header in pieces.
+        while len(data) < 2 or (not self._seen and len(data) < _HEADER_BYTES and _may_be_container(data)):
             received = self._pipe.read(2 * CHUNK_SAMPLES - len(data))
             if not received:
                 break
@@ -64,13 +65,6 @@ class PcmStream:
                 raise AudioError("standard input held no audio; pipe in raw 16 kHz mono 16-bit little-endian PCM")
             return None
         if not self._seen:
-            # A writer may hand out a header in pieces.
-            while len(data) < _HEADER_BYTES and _may_be_container(data):
-                if not (received := self._pipe.read(_HEADER_BYTES - len(data))):
-                    break
-                data += received
-            if self._closed:
-                return None
             _refuse_containers(data)
         self._seen = True
         even = len(data) // 2 * 2
