@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import numpy as np
@@ -59,9 +60,8 @@ def test_kill_9_at_a_random_moment(seed: int, whole_size: int, tmp_path: Path) -
     speaker = threading.Thread(target=say, args=(process,))
     speaker.start()
     moment = random.Random(seed).randrange(whole_size - 500)  # runs may differ in a digit of a probability
-    while process.poll() is None:
-        if outputs["jsonl"].exists() and outputs["jsonl"].stat().st_size >= moment:
-            break
+    while process.poll() is None and not (outputs["jsonl"].exists() and outputs["jsonl"].stat().st_size >= moment):
+        time.sleep(0.001)  # leaves the processor to what is to be killed
     process.send_signal(signal.SIGKILL)
     speaker.join()
     shown = process.communicate()[0].decode()
