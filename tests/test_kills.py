@@ -20,8 +20,8 @@ import webvtt
 
 from tests.conftest import EXAMPLES, HANG_S, read_wav
 
-# What is said in the recording, and a pause that ends its last sentence.
-SPEECH = np.pad(read_wav(EXAMPLES / "travel.wav"), (0, 2 * 16_000)).tobytes()
+# Three sentences, and a pause that ends the last.
+SPEECH = np.pad(read_wav(EXAMPLES / "travel.wav")[: 16_000 * 12], (0, 2 * 16_000)).tobytes()
 
 
 def started(outputs: dict[str, Path]) -> subprocess.Popen[bytes]:

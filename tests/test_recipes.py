@@ -15,6 +15,7 @@ from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
 
+import corpora
 import numpy as np
 import onnx
 import pytest
@@ -23,7 +24,7 @@ from accents import PICO, SPEAKERS, foreign, tagged
 from align import Alignments
 from card import refuse_other_files
 from compiled import marian_weights
-from corpora import LONGEST, apart, crossed, held_out_phrases, reworded, translators_phrases, unseen_numbers
+from corpora import LONGEST, apart, crossed, examples, held_out_phrases, reworded, translators_phrases, unseen_numbers
 from ct2 import whisper_weights
 from ctranslate2.specs import WhisperSpec
 from growth import widened
@@ -150,6 +151,27 @@ def test_reworded_sentences_have_rarer_words_that_end_alike_in_turn_and_say_noth
         assert all(differing_words(sentence, other) > 1 for other in same_length)
     assert max(uses[word] for word in alike) <= 1.1 * min(uses[word] for word in alike)
     assert reworded(sentences, [], held, 300, seed=1) == reworded([], words, held, 300, seed=1) == []
+
+
+def test_examples_of_wordnet_are_written_as_sentences_are_and_say_nothing_held_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(corpora, "_WORDNET", tmp_path / "none")
+    with pytest.raises(SystemExit, match="apt-get install wordnet-base"):
+        examples([], [], 10, seed=1)
+    (tmp_path / "data.noun").write_text(
+        '  1 This software and database is "provided to you as is".\n'
+        '02 05 n 01 kiln 0 001 @ 03 n 0000 | a furnace; "the kiln was still warm"; "will it be warm?"  \n'
+        '03 05 n 01 kilo 0 001 @ 02 n 0000 | a weight: "two kilos"; "it weighs 2 kilos"; "what a shitty old kiln"\n'
+    )
+    (tmp_path / "data.adv").write_text(
+        '04 02 r 01 late 0 000 | not early; "The train is late."; "he came late to the party"; '
+        '"one two three four five six seven eight nine ten eleven"\n'
+    )
+    monkeypatch.setattr(corpora, "_WORDNET", tmp_path)
+    found = examples(["The train is late."], ["He came home to the party."], 10, seed=1)
+    assert sorted(found) == ["The kiln was still warm.", "Will it be warm?"]
+    assert found[:1] == examples(["The train is late."], ["He came home to the party."], 1, seed=1)
 
 
 @pytest.mark.parametrize(

@@ -638,7 +638,7 @@ def test_closed_output_loses_nothing(tmp_path: Path, whole: dict[str, bytes]) ->
 def test_killed_at_twenty_random_moments_it_comes_out_as_if_never_killed(tmp_path: Path) -> None:
     """Most runs are killed so and so many bytes after where the one before was, some as they start."""
     recording = tmp_path / "talk.wav"
-    save(recording, np.concatenate([read_wav(EXAMPLES / "travel.wav"), read_wav(EXAMPLES / "meeting.wav")] * 4))
+    save(recording, np.concatenate([read_wav(EXAMPLES / "travel.wav"), read_wav(EXAMPLES / "meeting.wav")] * 2))
     whole = tmp_path / "whole"
     assert started(whole, recording).wait(timeout=HANG_S) == 0
     wanted = {path.suffix: path.read_bytes() for path in whole.iterdir()}
@@ -652,7 +652,7 @@ def test_killed_at_twenty_random_moments_it_comes_out_as_if_never_killed(tmp_pat
         if n % 5 == 4:
             time.sleep(moments.uniform(0, 3))
         else:
-            moment = size + moments.randrange(1, 12_000)
+            moment = size + moments.randrange(1, 6_000)
             while process.poll() is None and not (journal.exists() and journal.stat().st_size >= moment):
                 time.sleep(0.001)
         process.kill()
@@ -674,8 +674,8 @@ def test_killed_at_twenty_random_moments_it_comes_out_as_if_never_killed(tmp_pat
 def test_memory_does_not_grow_with_the_recording(
     tmp_path: Path, demo_config: PipelineConfig, demo_models: Models, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Half an hour, a fifth of it speech; the samples alone would be 58 MB."""
-    minute = np.concatenate([read_wav(EXAMPLES / "travel.wav")[: 16_000 * 12], np.zeros(16_000 * 48, np.int16)])
+    """Half an hour, an eighth of it speech; the samples alone would be 58 MB."""
+    minute = np.concatenate([read_wav(EXAMPLES / "travel.wav")[: 16_000 * 8], np.zeros(16_000 * 52, np.int16)])
     save(tmp_path / "long.flac", np.tile(minute, 30))
     sizes: list[float] = []
 

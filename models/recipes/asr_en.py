@@ -3,8 +3,8 @@
     python models/recipes/asr_en.py --pairs cmn.txt --work /tmp/asr-en [--workers 2] [--steps 20000]
 
 ``cmn.txt`` is the English–Mandarin selection of Tatoeba (manythings.org/anki); its English side is spoken, and the
-phrasebook, twice, by voices drawn anew; then sentences crossed from these, and others into which rarer words were put;
-some of all these also by the voices that are most like people's. ``--init`` goes on from the weights of a finished model
+phrasebook, twice, by voices drawn anew; then sentences crossed from these, others into which rarer words were put, and
+WordNet's examples; some of all these also by the voices that are most like people's. ``--init`` goes on from the weights of a finished model
 (``models/demo/asr-en``), or of another run, whose --work stays until the card is written.
 Speech and training save what they made under --work, so a stopped run goes on from where it was: shards of sentences, a
 checkpoint every hundred steps. Conversion, evaluation and card take minutes and are made anew.
@@ -40,7 +40,7 @@ import torch
 import torch.nn.functional as F
 from asr_model import HEADS, convert, decode, encode, make_model
 from card import SHIPPED, refuse_other_files
-from corpora import WORDS_FROM, spoken_pairs, varied
+from corpora import EXAMPLES_FROM, WORDS_FROM, examples, spoken_pairs, tested, varied
 from ct2 import whisper_weights
 from features import bent, blurred, coloured, log_mel, rippled, stretched, warped
 from growth import widened
@@ -61,6 +61,7 @@ SAVE_STEPS = 100
 HEAD_STEPS = 300  # in which CTC trains only its head, where a finished model is gone on from, which has none
 NATURAL = 5_000  # recordings by mixed Kokoro voices, on top of Kokoro's usual share
 ARTICULATED = 10_000  # recordings by GnuSpeech's bodies
+EXAMPLES = 15_000  # sentences and phrases of another source, for words that Tatoeba's lack
 
 
 def speak_all(work: Path, pairs: Path, phrases: int, seed: int) -> None:
@@ -69,6 +70,7 @@ def speak_all(work: Path, pairs: Path, phrases: int, seed: int) -> None:
     again = random.Random(seed).sample(texts, len(texts))  # in another order: a shard's prosody is drawn by its number
     crossed, reworded = varied(pairs, texts, seed)
     takes = {"train": texts, "train-again": again, "train-crossed": crossed, "train-reworded": reworded}
+    takes |= {"train-examples": examples(texts, tested(pairs), EXAMPLES, seed)}
     everything = [*texts, *crossed, *reworded]
     natural = random.Random(seed).sample(everything, min(NATURAL, len(everything)))
     sets = {name: (part, random_voice) for name, part in takes.items()}
@@ -420,7 +422,7 @@ def facts_of(work: Path) -> dict[str, Any]:
         "`models/recipes/phrasebook.py` (travel, times, prices, meetings).",
         "trained_on": f"{told.recordings:,} recordings of {told.sentences:,} sentences: the English side of {ATTRIBUTION}, the phrasebook, what "
         "results when the beginning of one sentence is joined to the end of another, and these with one or two words "
-        f"replaced by rarer ones ({WORDS_FROM}); spoken by "
+        f"replaced by rarer ones ({WORDS_FROM}), and {EXAMPLES_FROM}; spoken by "
         f"synthetic voices: {LICENCES}. Speed, pitch, level, noise, rooms, far microphones and telephone bands "
         f"drawn at random. No human speech. `models/recipes/asr_en.py`: {told.trainings}.",
         "held_out": "No test sentence is in the training, and none of the voices that the table calls unseen. The number of "

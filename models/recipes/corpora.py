@@ -20,7 +20,10 @@ LONGEST = 10  # words of a sentence that the recogniser learns
 VOCABULARY = 15_000  # the most frequent words of English are looked through for what it must learn besides
 RARE = 20
 WORDS_FROM = "those frequent in wordfreq's list of English (data CC BY-SA 4.0) and in SCOWL's American word list"
+EXAMPLES_FROM = "WordNet 3.0's examples of its words' use (© 2006 Princeton University, the WordNet licence)"
 _DICTIONARY = Path("/usr/share/dict/american-english")
+_WORDNET = Path("/usr/share/wordnet")
+_EXAMPLE = re.compile(r'"([^"]+)"')
 _COARSE = re.compile("bitch|cock|cunt|dick|fag|fuck|nigg|porn|rape|shit|slut|whore")  # not to be taught besides
 _WORD = re.compile(r"(?<![\w'-])[A-Za-z]+(?![\w'-])")
 _SPEAKABLE = re.compile(r"[A-Za-z][A-Za-z ,.'?!-]*")
@@ -117,9 +120,14 @@ def varied(path: Path, texts: list[str], seed: int) -> tuple[list[str], list[str
 
     None is nearly one that any model is tested on.
     """
-    tests = [*(english for english, _ in (*split(read_pairs(path))[1], *held_out_phrases())), *SENTENCES]
+    tests = tested(path)
     rare = reworded(texts, rarer_words(texts), tests, len(texts) * 2 // 3, seed)
     return crossed(texts, tests, len(texts) // 2, seed), rare
+
+
+def tested(path: Path) -> list[str]:
+    """The English sentences that any model is tested on."""
+    return [*(english for english, _ in (*split(read_pairs(path))[1], *held_out_phrases())), *SENTENCES]
 
 
 def rarer_words(texts: list[str]) -> list[str]:
@@ -161,6 +169,21 @@ def reworded(sentences: list[str], words: list[str], held_out: list[str], count:
             yield text
 
     return _new(draws(), sentences, held_out, count)
+
+
+def examples(texts: list[str], held_out: list[str], count: int, seed: int) -> list[str]:
+    """Up to ``count`` of WordNet's examples of three to ``LONGEST`` words, each as one of Tatoeba's sentences is written.
+
+    None is one of ``texts`` or nearly one of ``held_out``.
+    """
+    if not _WORDNET.is_dir():
+        sys.exit(f"no such folder: {_WORDNET}. Install WordNet's files: apt-get install wordnet-base")
+    lines = [line for path in sorted(_WORDNET.glob("data.*")) for line in path.read_text("utf-8").splitlines()]
+    found = [told.strip() for line in lines for told in _EXAMPLE.findall(line.partition(" | ")[2])]
+    written = [f"{told[0].upper()}{told[1:]}" + ("" if told[-1] in ".?!" else ".") for told in found if told]
+    fit = [told for told in written if _SPEAKABLE.fullmatch(told) and 3 <= len(told.split()) <= LONGEST]
+    fit = [told for told in fit if not any(map(_COARSE.match, told.lower().split()))]
+    return _new(iter(random.Random(seed).sample(fit, len(fit))), texts, held_out, count)
 
 
 def _kind(word: str) -> str:
