@@ -547,6 +547,29 @@ def test_a_recipe_names_what_is_missing(recipe: tuple[str, ...], tmp_path: Path)
     assert done.stderr.count("\n") == 1
 
 
+@pytest.mark.parametrize("shape", [(6, 20), (20, 6)])
+def test_without_bfloat16_muon_computes_in_float32(shape: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> None:
+    torch = pytest.importorskip("torch", reason="only the extra `train` has PyTorch")
+    from optimisers import make_optimisers
+
+    theirs = torch.optim._muon._zeropower_via_newtonschulz
+    monkeypatch.setattr(torch.optim._muon, "_zeropower_via_newtonschulz", theirs)
+    model = torch.nn.ModuleDict({"layers": torch.nn.Linear(*shape, bias=False)})
+    weight = model["layers"].weight
+    before = weight.detach().clone()
+    weight.grad = torch.linspace(-1, 2, weight.numel()).sin().reshape(weight.shape)
+    muon, _ = make_optimisers(model, torch.nn.Linear(2, 2), workers=1, bf16=False)
+    muon.param_groups[0]["lr"] = 1.0
+    muon.step()
+    # Muon's first direction is the gradient's; singular values become what five of its iterations make of them.
+    left, values, right = np.linalg.svd(weight.grad.double().numpy(), full_matrices=False)
+    values /= np.linalg.norm(values)
+    for _ in range(5):
+        values = 3.4445 * values - 4.7750 * values**3 + 2.0315 * values**5
+    wanted = before.double().numpy() * 0.99 - 0.2 * max(shape) ** 0.5 * (left * values) @ right
+    assert np.abs(weight.detach().numpy() - wanted).max() < 1e-5
+
+
 def test_a_model_replaces_only_a_model(tmp_path: Path) -> None:
     refuse_other_files(tmp_path)
     refuse_other_files(tmp_path / "new")

@@ -22,7 +22,6 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -46,11 +45,11 @@ from features import bent, blurred, coloured, log_mel, rippled, stretched, warpe
 from growth import widened
 from heldout import SENTENCES
 from lineage import Run, Shape, begin, begun_with, digest, finished, keep, run_of, shape_of, tell
+from optimisers import make_optimisers
 from pieces import STEP_S, keep_tokenizer, make_tokenizer
 from speech import Clip, load_speech, make_speech, unlike, utterance
 from tatoeba import ATTRIBUTION
 from tokenizers import Tokenizer
-from torch.distributed.optim import ZeroRedundancyOptimizer
 from voices import LICENCES, TRAINING_VOICES, articulated_voice, natural_voice, random_voice, require_voices
 from workers import check, join, launch, leave, share_gradients
 
@@ -265,21 +264,6 @@ def start_from(model: torch.nn.Module, head: torch.nn.Module, folder: Path) -> N
             torch.nn.init.zeros_(silent.bias)
 
 
-def make_optimisers(model: torch.nn.Module, head: torch.nn.Module, workers: int) -> list[torch.optim.Optimizer]:
-    """Muon (Jordan et al. 2024) for the layers' matrices, AdamW for embeddings, convolutions, norms and biases.
-
-    Muon's steps cost a sixth of a worker's time, so every worker makes those of some matrices for all.
-    """
-    named = [(name, p) for name, p in model.named_parameters() if p.requires_grad]
-    matrices = [p for name, p in named if "layers" in name and p.ndim == 2]
-    rest = [p for name, p in named if "layers" not in name or p.ndim != 2] + list(head.parameters())
-    muon = partial(torch.optim.Muon, weight_decay=0.01, adjust_lr_fn="match_rms_adamw")
-    return [
-        ZeroRedundancyOptimizer(matrices, muon) if workers > 1 else muon(matrices),
-        torch.optim.AdamW(rest, betas=(0.9, 0.98), weight_decay=0.01),
-    ]
-
-
 def train_worker(rank: int, work: Path, options: argparse.Namespace) -> None:
     torch.set_num_threads(1)
     join(rank, work, options.workers)
@@ -294,7 +278,7 @@ def train_worker(rank: int, work: Path, options: argparse.Namespace) -> None:
         start_from(model, head, options.init)
     model, head = model.to(device), head.to(device)
     parameters = [p for p in (*model.parameters(), *head.parameters()) if p.requires_grad]
-    optimisers = make_optimisers(model, head, options.workers)
+    optimisers = make_optimisers(model, head, options.workers, options.bf16 or options.device != "cpu")
     average = {name: tensor.clone() for name, tensor in model.state_dict().items()}
     step, head_alone = 0, HEAD_STEPS if options.init and finished(options.init) else 0
     if checkpoint.exists():
