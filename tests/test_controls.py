@@ -20,7 +20,7 @@ from pipeline.audio.microphone import Microphone
 from pipeline.controls import described, meter, status_line
 from pipeline.events import AudioLost, DeviceBack, DeviceLost, LoadChanged, Notice, Paused, Resumed
 from tests.audio.portaudio import FakePortAudio
-from tests.conftest import PHRASES, ROOT, spoken_texts
+from tests.conftest import HANG_S, PHRASES, ROOT, spoken_texts
 
 
 @pytest.mark.parametrize(
@@ -180,7 +180,7 @@ atexit.register(job.kill)  # also one that is stopped
 signal.signal(signal.SIGTTOU, signal.SIG_IGN)
 
 def said(line):
-    assert select.select([job.stdout], [], [], 30)[0], f"the job has not said {line!r}: it is stopped"
+    assert select.select([job.stdout], [], [], int(sys.argv[2]))[0], f"the job has not said {line!r}: it is stopped"
     assert job.stdout.readline() == line + "\\n"
 
 def to_background():
@@ -204,7 +204,7 @@ said("resumed")
 to_background()
 os.kill(job.pid, signal.SIGUSR1)
 said("paused")
-assert job.wait(30) == 0
+assert job.wait() == 0
 print("the job has ended", flush=True)
 """
 JOB = (
@@ -220,11 +220,11 @@ asyncio.run(main(3))
 
 
 def test_in_the_background_the_keyboard_is_the_shells_and_in_the_foreground_ours_again() -> None:
-    terminal = Terminal("-c", SHELL, JOB)
+    terminal = Terminal("-c", SHELL, JOB, str(HANG_S))
     terminal.wait_for("type")
     terminal.press(b"ls \n")  # the shell's terminal gives lines
     terminal.wait_for("press")
-    for _ in range(30_000):
+    for _ in range(500_000):
         if not termios.tcgetattr(terminal.descriptor)[3] & termios.ICANON:
             break
         select.select([], [], [], 0.001)  # what is pressed before the job has taken the keyboard is not kept

@@ -74,7 +74,7 @@ class Together:
         yield from ()
 
     def meet(self, who: str, *others: threading.Event) -> None:
-        assert all(other.wait(60) for other in others), f"{who} was alone"
+        assert all(other.wait(HANG_S) for other in others), f"{who} was alone"
         self.met.append(who)
 
 

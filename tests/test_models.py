@@ -162,11 +162,11 @@ def test_a_program_that_waits_for_another_says_so(hub: HubServer, home: Path) ->
         assert waiting.stderr
         said = b""
         while b"waiting for another program, which fetches owner/speech" not in said:
-            assert select.select([waiting.stderr], [], [], 60)[0], said  # it says nothing
+            assert select.select([waiting.stderr], [], [], HANG_S)[0], said  # it says nothing
             part = os.read(waiting.stderr.fileno(), 1000)
             assert part, said  # it has ended
             said += part
-    assert waiting.wait(60) == 0
+    assert waiting.wait(HANG_S) == 0
     assert has_whole_model(home, hub)
 
 

@@ -18,7 +18,7 @@ def test_calls_run_in_order_off_the_event_loop() -> None:
     submitted, calls = threading.Event(), list[tuple[int, int]]()
 
     def call(number: int) -> None:
-        submitted.wait(60)
+        submitted.wait(HANG_S)
         calls.append((number, threading.get_ident()))
 
     async def work() -> None:

@@ -217,7 +217,7 @@ def test_a_device_that_is_gone_is_said_though_it_does_not_close(monkeypatch: pyt
     source.listen(notices.append)
     source.start()
     close = fake.streams[0].close
-    monkeypatch.setattr(fake.streams[0], "close", lambda ignore_errors: (released.wait(60), close(ignore_errors)))
+    monkeypatch.setattr(fake.streams[0], "close", lambda ignore_errors: (released.wait(HANG_S), close(ignore_errors)))
     fake.unplug()
     fake.plugged = [("Mic", 1, 16_000)]
     assert not heard(source, 1_000).any()

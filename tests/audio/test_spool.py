@@ -18,6 +18,7 @@ from pipeline.audio.source import CHUNK_SAMPLES
 from pipeline.audio.spool import Spool, Spooled
 from pipeline.errors import DeviceError
 from pipeline.events import SAMPLE_RATE, AudioLost, Samples, SourceNotice
+from tests.conftest import HANG_S
 
 
 def numbered(start: int, count: int) -> Samples:
@@ -141,7 +142,7 @@ def test_a_source_is_read_though_nobody_takes_its_audio() -> None:
     talker = Talker(list(said.reshape(500, -1)))
     spooled = Spooled(talker, limit_s=60)
     first = spooled.read()
-    assert talker.read_all.wait(30)
+    assert talker.read_all.wait(HANG_S)
     assert first is not None
     heard = [first]
     while (chunk := spooled.read()) is not None:
