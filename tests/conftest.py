@@ -21,6 +21,10 @@ from hypothesis import settings
 _OTHERS = {"FORCE_COLOR", "NO_COLOR", "TTY_COMPATIBLE", "COLUMNS", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"}
 for name in [name for name in os.environ if name.upper() in _OTHERS or name.startswith("HF_")]:
     del os.environ[name]
+HANG_S = 1_800
+"""What takes longer hangs and fails its test. No test is about how long something takes, on however slow a machine."""
+# The hub's client waits 10 s for an answer, which a server on a slow machine may take.
+os.environ["HF_HUB_ETAG_TIMEOUT"] = os.environ["HF_HUB_DOWNLOAD_TIMEOUT"] = str(HANG_S)
 
 # Each of the processes that share the tests out has a core; CTranslate2 would run on all of them in each.
 if "PYTEST_XDIST_WORKER" in os.environ:
@@ -39,8 +43,6 @@ EXAMPLES = ROOT / "examples" / "audio"
 PHRASES = ROOT / "tests" / "audio" / "phrases.wav"
 SHIPPED_TRANSLATORS = {f"demo-{pair}": ROOT / "models" / "demo" / f"nmt-{pair}" for pair in ("en-zh", "zh-en")}
 PHRASE_SECONDS = 5.5
-HANG_S = 1_800
-"""What takes longer hangs and fails its test. No test is about how long something takes, on however slow a machine."""
 FIXTURES = ROOT / "tests" / "fixtures"
 TINY = FIXTURES / "tiny-marian"
 SETTINGS = ("source.spm", "target.spm", "vocab.json", "config.json", "generation_config.json", "tokenizer_config.json")
