@@ -124,7 +124,7 @@ class LiveRun:
         self._end(at_once=self._interrupts > 1)
 
     def _hung_up(self) -> None:
-        if self._terminal is not None:
+        if self._terminal is not None and self._terminal.is_terminal:  # a file or a pipe is still there
             self._outputs.drop(self._terminal)
         self._end(at_once=False)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import io
 import json
 import threading
 from collections.abc import Callable, Iterator
@@ -16,6 +17,7 @@ from typing import Any, TypeVar
 
 import pytest
 import srt
+from rich.console import Console
 
 import pipeline.translator as chain
 from pipeline import Delta, EndOfInput, Models, PipelineConfig, PipelineEvent, SpeechTranslator, StageError, Transcript
@@ -26,6 +28,7 @@ from pipeline.nmt.search import OnStart
 from pipeline.subtitles.files import SrtSink
 from pipeline.subtitles.jsonl import JsonlSink
 from pipeline.subtitles.sink import Sink
+from pipeline.subtitles.terminal import TerminalSink
 from tests.conftest import HANG_S, PHRASES, read_wav
 
 T = TypeVar("T")
@@ -410,6 +413,29 @@ def test_what_waits_for_a_slow_sink_is_delivered_after_the_first_interrupt(
 
     asyncio.run(work())
     assert sink.events == clean
+
+
+def test_a_hang_up_takes_the_terminal_and_no_file_that_standard_output_goes_to(
+    demo_config: PipelineConfig, demo_models: Models, clean: list[PipelineEvent], said: list[Transcript]
+) -> None:
+    sink, file = Hanging(), io.StringIO()
+    printed = TerminalSink(Console(file=file, width=200))
+    models = Models(Said(said), demo_models.translation)  # type: ignore[arg-type]
+    live = LiveRun(Chunks(), demo_config, [sink, printed], models=models, terminal=printed)
+
+    async def work() -> None:
+        running = await stages_ended(live, sink)
+        live._hung_up()
+        sink.go.set()
+        await running
+
+    asyncio.run(work())
+    assert sink.events == clean
+    whole = io.StringIO()
+    other = TerminalSink(Console(file=whole, width=200))
+    for event in clean:
+        other.write(event)
+    assert file.getvalue() == whole.getvalue() != ""
 
 
 def test_when_a_sink_dies_the_others_get_all_that_was_translated_by_then(
