@@ -23,14 +23,21 @@ class TerminalSink:
 
     def __init__(self, console: Console) -> None:
         self._console = console
-        self._is_terminal = console.file.isatty()  # which one that is gone denies, and FORCE_COLOR makes of any file
+        self._is_terminal = console.file.isatty()  # which one that is gone denies
         self._transcript: Transcript | None = None
         self._translation = ""
         self._live: Live | None = None
         self._status = ""
 
+    @property
+    def is_terminal(self) -> bool:
+        """Whether it was one when the run began; FORCE_COLOR makes nothing else one."""
+        return self._is_terminal
+
     def show_status(self, line: str) -> None:
         """Show how the run is doing, below the subtitles. Only a terminal shows it."""
+        if not self._is_terminal:
+            return
         self._status = line
         with suppress(OSError, SystemExit):  # the next event will say so
             self._start()
@@ -77,8 +84,8 @@ class TerminalSink:
     def _start(self) -> None:
         if self._live is None and self._console.is_terminal:
             # Not before the first event: progress bars of downloads draw on the same terminal.
-            # What goes to standard error is drawn above; not where that is a file.
-            there = sys.stderr is not None and sys.stderr.isatty()
+            # What goes to standard error is drawn above; not where either is a file.
+            there = self._is_terminal and sys.stderr is not None and sys.stderr.isatty()
             self._live = Live(console=self._console, auto_refresh=False, transient=True, redirect_stderr=there)
             self._live.start()
 

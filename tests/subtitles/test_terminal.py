@@ -134,8 +134,28 @@ def test_nothing_is_drawn_before_the_first_event() -> None:
     assert file.getvalue() == ""
 
 
-def test_what_goes_to_a_file_for_errors_does_not_go_to_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    errors, terminal = io.StringIO(), io.StringIO()
+class Tty(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_only_a_terminal_shows_how_the_run_is_doing() -> None:
+    """Least of all a pipe whose reader is gone: Rich, which says so once, would write into nothing from then on."""
+    file = io.StringIO()
+    sink = TerminalSink(Console(file=file, force_terminal=True))  # what FORCE_COLOR makes of it
+    sink.show_status("lag 5.0 s")
+    assert file.getvalue() == ""
+    terminal = Tty()
+    sink = TerminalSink(Console(file=terminal, force_terminal=True))
+    sink.show_status("lag 5.0 s")
+    assert "lag 5.0 s" in terminal.getvalue()
+    sink.close()
+
+
+@pytest.mark.parametrize(("errors", "terminal"), [(io.StringIO(), Tty()), (Tty(), io.StringIO())])
+def test_what_goes_to_standard_error_does_not_go_elsewhere(
+    errors: io.StringIO, terminal: io.StringIO, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(sys, "stderr", errors)
     sink = TerminalSink(Console(file=terminal, force_terminal=True))
     sink.write(EVENTS[0])
