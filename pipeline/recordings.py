@@ -127,19 +127,21 @@ def begin(job: Job, config: PipelineConfig, *, overwrite: bool) -> tuple[Begin, 
     Raises:
         UsageError: what an interrupted run began cannot be finished by this one; the folder may not be written to.
     """
+    begun = None if overwrite else journal.read_header(job.journal)
+    missing = {kind: path for kind, path in job.outputs.items() if not os.path.isfile(path)}
+    if not overwrite and begun is None and not missing:
+        return Begin.SKIP, {}
     folder = job.journal.parent
     if os.path.isdir(folder) and not os.access(folder, os.W_OK | os.X_OK):
         raise UsageError(f"the folder {folder} may not be written to; choose another with --output-dir")
     if overwrite:
         return Begin.NEW, _begun_outputs(job) | job.outputs
-    begun = journal.read_header(job.journal)
     if begun is None:
-        missing = {kind: path for kind, path in job.outputs.items() if not os.path.isfile(path)}
-        return (Begin.NEW if missing else Begin.SKIP), missing
+        return Begin.NEW, missing
     kinds: list[str] = begun["formats"]
     problem = journal.difference(begun, journal.header(job.recording, config, kinds))
     # What is there and was not begun with them was there before, and stays as it is.
-    wanted = {kind for kind, path in job.outputs.items() if kind in kinds or not os.path.isfile(path)}
+    wanted = missing.keys() | {kind for kind in job.outputs if kind in kinds}
     if problem is None and not wanted <= set(kinds):
         problem = f"with --format {','.join(kinds)}"
     if problem is not None:

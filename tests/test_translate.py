@@ -33,7 +33,7 @@ from pipeline.bench.probe import resident_mb
 from pipeline.errors import UsageError
 from pipeline.events import Samples, SpeechSegment
 from pipeline.journal import SUFFIX
-from pipeline.recordings import Job, begin, find_recordings, plan
+from pipeline.recordings import Begin, Job, begin, find_recordings, plan
 from pipeline.subtitles.sink import BlockFile, in_use
 from tests.conftest import EXAMPLES, HANG_S, PHRASES, read_wav, spoken_texts
 from tests.test_cli import command
@@ -490,8 +490,11 @@ def test_a_folder_that_may_not_be_written_to_is_said_with_the_way_on(
 ) -> None:
     (job,) = plan([PHRASES], ["srt"], tmp_path)
     monkeypatch.setattr(os, "access", lambda *_: False)
-    with pytest.raises(UsageError, match="may not be written to; choose another with --output-dir"):
-        begin(job, demo_config, overwrite=True)
+    for overwrite in (False, True):
+        with pytest.raises(UsageError, match="may not be written to; choose another with --output-dir"):
+            begin(job, demo_config, overwrite=overwrite)
+    job.outputs["srt"].touch()  # nothing to do is no reason to write
+    assert begin(job, demo_config, overwrite=False) == (Begin.SKIP, {})
 
 
 def test_an_output_folder_that_may_not_be_looked_into_fails_its_recording_alone(
