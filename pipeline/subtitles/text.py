@@ -1,7 +1,7 @@
 """What scripts ask of subtitles: display width, reading time, and where text may break. Pure.
 
 Chinese and Japanese break between characters but for closing and opening marks (kinsoku shori, JIS X 4051); all other
-scripts break at spaces. Nothing breaks inside a word or a number, in whichever script it is written or embedded.
+scripts break at spaces. Nothing breaks inside a number, nor inside a word but of a script that writes no spaces.
 """
 
 from __future__ import annotations
@@ -21,8 +21,10 @@ _OPENING = set("（《「『【〔〈｛［“‘([{«‹¿¡$€£¥￥＄#＃"
 _NO_BREAK_SPACES = "\u00a0\u202f\u2007"
 _GLUE = {*_NO_BREAK_SPACES, "\u2060", "\ufeff"}
 _BLANK = re.compile(rf"[^\S{_NO_BREAK_SPACES}]+")
-# A number's parts: 三百二十五, 三点五, 百分之十.
-_CHINESE_DIGITS = set("〇零一二三四五六七八九十百千万亿两")
+# 三百二十五, 三点五, 百分之十, 5,000万, １２：３０: Python's \d are digits of every script and width.
+_DIGIT = r"[\d〇零一二三四五六七八九十百千万亿两]"
+_NUMBER = re.compile(rf"{_DIGIT}+(?:(?:分之|点|(?<=\d)[.．:：](?=\d)|(?<=\d)[,，](?=\d{{3}}(?!\d))){_DIGIT}+)*")
+_NUMBER_REACH = 32  # characters on either side of a break in which a number is looked for
 _SENTENCE_END = set(".!?。！？…؟۔।॥")
 _CLAUSE_END = set(",;:，；：、—)）》」』】”’»،؛")
 # Particles that lean on what is before them.
@@ -168,15 +170,6 @@ def _closes(text: str, at: int) -> bool:
 
 
 def _inside_number(text: str, at: int) -> bool:
-    before, after = text[at - 1], text[at]
-    if before in _CHINESE_DIGITS and after in _CHINESE_DIGITS:
-        return True
-    # 三点五, １２：３０: a mark stands between two digits.
-    for mark in (at - 1, at):
-        if 0 < mark < len(text) - 1:
-            around = text[mark - 1], text[mark + 1]
-            if text[mark] in "．：.:" and all(c.isdigit() for c in around):
-                return True
-            if text[mark] == "点" and all(c in _CHINESE_DIGITS for c in around):
-                return True
-    return False
+    start = max(0, at - _NUMBER_REACH)
+    found = _NUMBER.finditer(text, start, at + _NUMBER_REACH)
+    return any(number.start() < at < number.end() for number in found)
