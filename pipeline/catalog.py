@@ -139,6 +139,13 @@ def models_called(name: str, revision: str | None = None) -> list[NamedModel]:
     return [dataclasses.replace(translation, kind="either", choices=(RECOGNIZER_FILES, *translation.choices))]
 
 
+def pulled_revision(model: str) -> str | None:
+    """The revision that ``pull`` takes ``model`` at, a hub id or Whisper size: what a bundled configuration pins it to."""
+    hub_id = recognizer_name(AsrConfig(model=model))
+    revisions = {known.name: known.revision for known in named_models(named_configs())}
+    return revisions.get(hub_id)
+
+
 def pull(model: NamedModel, progress: Progress) -> str:
     """See to it that a model is in the cache: whole, with the right hashes, and compiled if it is run like that.
 

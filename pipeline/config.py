@@ -227,13 +227,17 @@ def with_overrides(
     nmt: str | None = None,
     bilingual: bool = False,
 ) -> PipelineConfig:
-    """``config`` with what the command line names put in; a model named there has no pinned revision and no
-    file suffix."""
+    """``config`` with what the command line names put in; another model than the configured one has no pinned revision
+    and no file suffix."""
     languages = dataclasses.replace(
         config.languages, source=source or config.languages.source, target=target or config.languages.target
     )
-    asr_config = dataclasses.replace(config.asr, model=asr, revision=None) if asr else config.asr
-    nmt_config = dataclasses.replace(config.nmt, model=nmt, revision=None, file_suffix="") if nmt else config.nmt
+    asr_config = (
+        dataclasses.replace(config.asr, model=asr, revision=None) if asr and asr != config.asr.model else config.asr
+    )
+    nmt_config = config.nmt
+    if nmt and nmt != config.nmt.model:
+        nmt_config = dataclasses.replace(config.nmt, model=nmt, revision=None, file_suffix="")
     subtitles = dataclasses.replace(config.subtitles, bilingual=config.subtitles.bilingual or bilingual)
     return dataclasses.replace(config, languages=languages, asr=asr_config, nmt=nmt_config, subtitles=subtitles)
 

@@ -143,7 +143,7 @@ class KnownTranslation:
         self._next = next(self._known, None)
 
     def stream(
-        self, transcript: Transcript, target: str, on_start: OnStart | None = None, beams: int | None = None
+        self, transcript: Transcript, target: str | None, on_start: OnStart | None = None, beams: int | None = None
     ) -> Iterator[Delta]:
         known = self._sentences(transcript)
         yield from known

@@ -20,7 +20,8 @@ TWO_LETTERS = {
     "zsm": "ms",
 }
 # fmt: on
-_UNSPACED = {"zh", "ja", "th", "lo", "km", "my", "cdo", "cjy", "gan", "hak", "hsn", "lzh", "nan", "wuu", "yue"}
+_SENTENCES_TOGETHER = {"zh", "ja", "cdo", "cjy", "gan", "hak", "hsn", "lzh", "nan", "wuu", "yue"}
+_WORDS_TOGETHER = _SENTENCES_TOGETHER | {"th", "lo", "km", "my"}  # which set sentences and phrases apart
 
 
 def two_letters(code: object) -> str | None:
@@ -34,8 +35,13 @@ def two_letters(code: object) -> str | None:
 
 
 def spaced(language: str) -> bool:
-    """True where words and sentences are set apart by spaces."""
-    return (two_letters(language) or _base(language)) not in _UNSPACED
+    """True where words are set apart by spaces."""
+    return (two_letters(language) or _base(language)) not in _WORDS_TOGETHER
+
+
+def sets_sentences_apart(language: str) -> bool:
+    """True where sentences are set apart by spaces."""
+    return (two_letters(language) or _base(language)) not in _SENTENCES_TOGETHER
 
 
 def _base(code: str) -> str:

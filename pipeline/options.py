@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 
 from pipeline.cli import some_text
 from pipeline.config import PipelineConfig, load_config, with_overrides
@@ -30,12 +31,26 @@ def add_bilingual_argument(parser: argparse.ArgumentParser) -> None:
 
 
 def configured(options: argparse.Namespace) -> PipelineConfig:
-    """The configuration that the options of ``add_model_arguments`` and ``add_bilingual_argument`` ask for."""
-    return with_overrides(
-        load_config(options.config),
+    """The configuration that the options of ``add_model_arguments`` and ``add_bilingual_argument`` ask for.
+
+    A model named there is taken at the revision at which ``python -m pipeline.models pull`` fetches it by that name.
+    """
+    named = load_config(options.config)
+    config = with_overrides(
+        named,
         source=options.source,
         target=options.target,
         asr=options.asr,
         nmt=options.nmt,
         bilingual=getattr(options, "bilingual", False),
     )
+    if (config.asr.model, config.nmt.model) == (named.asr.model, named.nmt.model):
+        return config
+    from pipeline.catalog import pulled_revision  # takes a while
+
+    asr, nmt = config.asr, config.nmt
+    if asr.model != named.asr.model:
+        asr = replace(asr, revision=pulled_revision(asr.model))
+    if nmt.model != named.nmt.model:
+        nmt = replace(nmt, revision=pulled_revision(nmt.model))
+    return replace(config, asr=asr, nmt=nmt)

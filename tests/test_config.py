@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from argparse import ArgumentParser
 from pathlib import Path
 
 import numpy as np
@@ -10,8 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pipeline.catalog import models_called
 from pipeline.config import _RANGES, NmtConfig, PipelineConfig, load_config, parse_config, with_overrides
 from pipeline.errors import ConfigError
+from pipeline.options import add_model_arguments, configured
 from pipeline.resources import named_configs
 from pipeline.vad.endpointing import Endpointer
 
@@ -171,10 +174,34 @@ def test_every_number_has_a_range() -> None:
                 assert (section.name, key.name) in {**_RANGES, **_CHOICES}
 
 
-def test_a_model_named_on_the_command_line_is_not_pinned() -> None:
+def test_another_model_on_the_command_line_is_not_pinned_to_the_configured_ones_revision() -> None:
     config = with_overrides(load_config("en-zh"), asr="small", target="de")
     assert (config.asr.model, config.asr.revision, config.languages.target) == ("small", None, "de")
     assert config.nmt == load_config("en-zh").nmt
+    again = load_config("en-zh")
+    assert with_overrides(again, asr=again.asr.model, nmt=again.nmt.model) == again
     pinned = dataclasses.replace(PipelineConfig(), nmt=NmtConfig(revision="a" * 40, file_suffix="_q4"))
     nmt = with_overrides(pinned, nmt="x/y").nmt
     assert (nmt.model, nmt.revision, nmt.file_suffix) == ("x/y", None, "")
+
+
+@pytest.mark.parametrize("name", ["small", "Systran/faster-whisper-small", "base", "owner/other"])
+def test_a_recogniser_named_on_the_command_line_is_the_one_that_pull_fetches_by_that_name(name: str) -> None:
+    parser = ArgumentParser()
+    add_model_arguments(parser)
+    config = configured(parser.parse_args(["--config", "demo", "--asr", name]))
+    (fetched,) = models_called(name)
+    assert (config.asr.model, config.asr.revision) == (name, fetched.revision)
+    assert (fetched.revision is not None) == ("small" in name)
+    assert config.nmt == load_config("demo").nmt
+
+
+@pytest.mark.parametrize("name", ["Xenova/opus-mt-en-zh", "Xenova/opus-mt-de-en"])
+def test_so_is_a_translation_model(name: str) -> None:
+    parser = ArgumentParser()
+    add_model_arguments(parser)
+    config = configured(parser.parse_args(["--config", "demo", "--nmt", name]))
+    (fetched,) = models_called(name)
+    assert (config.nmt.model, config.nmt.revision) == (name, fetched.revision)
+    assert (fetched.revision is not None) == ("en-zh" in name)
+    assert config.asr == load_config("demo").asr

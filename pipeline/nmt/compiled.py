@@ -43,11 +43,11 @@ def find_translation_model(config: NmtConfig, progress: Progress | None = None) 
         if isinstance(error.__cause__, OSError):
             raise  # the disk's fault, not the model's
         refusal = error
-    exact = _exports("")
-    if all(choice.missing_from(snapshot) for choice in exact):
-        # It came in another form: the one that can be run as it is may also be the one that the compiler understands.
+    while all(choice.missing_from(snapshot) for choice in _exports("")):
+        # It came in a form that cannot be run as it is: another may be one that the compiler understands, or that can.
+        others = [choice for choice in translation_files(config) if choice.missing_from(snapshot)]
         try:
-            snapshot = resolve_model(config.model, config.revision, *exact, progress=progress)
+            snapshot = resolve_model(config.model, config.revision, *others, progress=progress)
         except (ModelError, HubUnreachableError):
             raise refusal from None
         try:

@@ -64,7 +64,7 @@ class StepOutput:
     """Scores of the next token."""
 
     logits: Logits
-    """[vocabulary], as the model gave them: nothing masked."""
+    """[vocabulary], as the model gave them; but a compiled graph leaves pad out."""
 
     @property
     def token(self) -> int:

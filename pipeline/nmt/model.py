@@ -12,7 +12,7 @@ from pathlib import Path
 
 from pipeline.errors import ModelError, UsageError
 from pipeline.events import Confidence, Delta, Transcript
-from pipeline.languages import TWO_LETTERS, spaced, two_letters
+from pipeline.languages import TWO_LETTERS, sets_sentences_apart, two_letters
 from pipeline.nmt.cache import SentenceCache
 from pipeline.nmt.decoder import Decoder
 from pipeline.nmt.decoders import load_decoder
@@ -78,8 +78,17 @@ class MarianModel:
             use_cache: False feeds the whole prefix at every step, to compare.
 
         Raises:
+            UsageError: a number is too small.
             ModelError: a file is missing, damaged, or does not fit the others.
         """
+        _at_least(1, beams=beams, max_tokens=max_tokens)
+        _at_least(
+            0,
+            no_repeat_ngram=no_repeat_ngram,
+            time_limit_s=time_limit_s,
+            cached_sentences=cached_sentences,
+            threads=threads,
+        )
         layout = find_layout(directory, suffix)
         tokenizer = MarianTokenizer.load(directory)
         config = read_json(directory / "config.json", required=True)
@@ -123,10 +132,13 @@ class MarianModel:
         """The code that a multilingual model wants before the source for ``target``; None for a bilingual model.
 
         Raises:
-            UsageError: the model is multilingual and does not know the target.
+            UsageError: the model does not translate into it.
         """
         codes: list[str] = self.tokenizer.target_codes
+        own = self.languages[1]
         if not codes:
+            if own is not None and own != (two_letters(target) or target):
+                raise UsageError(f"this model does not translate into {target!r}; it translates into {own!r} alone")
             return None
         candidates: tuple[str, ...] = (
             *_PREFERRED_CODES.get(target, ()),
@@ -155,12 +167,13 @@ class MarianModel:
     def stream(
         self,
         transcript: Transcript,
-        target: str,
+        target: str | None = None,
         on_start: OnStart | None = None,
         beams: int | None = None,
     ) -> Iterator[Delta]:
         """Translate a transcript sentence by sentence, yielding one delta a target token.
 
+        ``target`` is by default the language that the model's files name.
         ``on_start`` receives the state of each sentence before its first run, so that another thread can terminate it.
         ``beams`` keeps fewer hypotheses than the model was loaded with.
 
@@ -168,16 +181,20 @@ class MarianModel:
         is ``final``. A transcript without a token, blank or of zero-width characters, yields nothing.
 
         Raises:
-            UsageError: see ``target_code``.
+            UsageError: see ``target_code``; ``beams`` is below 1.
             ModelError: ONNX Runtime could not run the model.
             DecodingStoppedError: a sentence's state was terminated.
         """
+        if beams is not None:
+            _at_least(1, beams=beams)
+        if target is None:
+            target = self.languages[1] or UNDETERMINED
         said = self._sentences(transcript, self.target_code(target))
         of_segment: list[float] = []
         begun = False
         for index, (sentence, source, (start_s, end_s)) in enumerate(said):
             detokenizer = self.tokenizer.detokenizer()
-            separator = " " if begun and spaced(target) else ""
+            separator = " " if begun and sets_sentences_apart(target) else ""
             of_sentence: list[float] = []
             for token in self._tokens(source, on_start, beams):
                 text = detokenizer.push(token.id)
@@ -253,9 +270,17 @@ class MarianModel:
         Raises:
             UsageError, ModelError, DecodingStoppedError: see ``stream``.
         """
-        own_source, own_target = self.languages
-        transcript = Transcript(0, 0.0, 0.0, text, source or own_source or "en")
-        return "".join(delta.text for delta in self.stream(transcript, target or own_target or UNDETERMINED))
+        own = self.languages[0]
+        if source is not None and own is not None and own != (two_letters(source) or source):
+            raise UsageError(f"this model does not translate from {source!r}; it translates from {own!r} alone")
+        transcript = Transcript(0, 0.0, 0.0, text, source or own or "en")
+        return "".join(delta.text for delta in self.stream(transcript, target))
+
+
+def _at_least(least: int, **given: float) -> None:
+    for name, value in given.items():
+        if value < least:
+            raise UsageError(f"{name} is {value}; expected at least {least}")
 
 
 class _Stopwatch:

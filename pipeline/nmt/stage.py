@@ -18,12 +18,12 @@ class TextTranslator(Protocol):
     """What the stage needs of one; see ``MarianModel``."""
 
     def stream(
-        self, transcript: Transcript, target: str, on_start: OnStart | None = None, beams: int | None = None
+        self, transcript: Transcript, target: str | None, on_start: OnStart | None = None, beams: int | None = None
     ) -> Iterator[Delta]: ...
 
 
 class NmtStage:
-    """Translates transcripts in order.
+    """Translates transcripts in order, into ``target``: by default the language that the model's files name.
 
     Puts on ``outbox`` each transcript, then its deltas (none for a rejected or blank one), and at last the end of input.
     A full ``outbox`` holds the translation back. Cancelling ``run`` stops the decode in flight within one step and
@@ -38,7 +38,7 @@ class NmtStage:
         inbox: asyncio.Queue[Transcript | EndOfInput],
         outbox: asyncio.Queue[PipelineEvent],
         *,
-        target: str = "zh",
+        target: str | None = None,
         stats: PipelineStats | None = None,
         load: LoadControl | None = None,
     ) -> None:

@@ -230,6 +230,25 @@ def test_fp32_files_are_fetched_where_the_compiler_refuses_the_smaller(
     assert "slower" not in said
 
 
+def test_a_checkpoint_is_fetched_where_the_compiler_refuses_the_only_export(
+    hub: HubServer, home: Path, config: Path, tmp_path: Path
+) -> None:
+    files = hub.repositories[NAME]
+    for plain, half in zip(EXACT, HALF, strict=True):
+        files[half] = files.pop(plain.replace(".onnx", "_int8.onnx"))
+        del files[plain]
+    checkpoint = (TINY / "model.safetensors").read_bytes()
+    size = int.from_bytes(checkpoint[:8], "little") + 80_000  # blanks after the header, so that it is the larger one
+    files["model.safetensors"] = tmp_path / "model.safetensors"
+    files["model.safetensors"].write_bytes(
+        size.to_bytes(8, "little") + checkpoint[8 : size - 80_000 + 8] + b" " * 80_000 + checkpoint[size - 80_000 + 8 :]
+    )
+    _, directory, said = translated(home, hub.url, config, "Hello.")
+    assert fetched_graphs(hub) == {*HALF, "model.safetensors"}
+    assert [Path(directory)] == compiled(home)
+    assert "slower" not in said
+
+
 def test_a_model_of_another_architecture_is_refused(hub: HubServer, home: Path, config: Path, tmp_path: Path) -> None:
     files = hub.repositories[NAME]
     hub.repositories[NAME] = {name: path for name, path in files.items() if not name.endswith(".onnx")}

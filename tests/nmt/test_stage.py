@@ -9,6 +9,7 @@ import queue
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -69,6 +70,38 @@ def test_a_segment_of_two_sentences_is_translated_sentence_by_sentence(model: Ma
     assert deltas[-1].end_s == pytest.approx(14.0)
     assert deltas[0].end_s == deltas[-1].start_s
     assert [delta.final for delta in deltas].count(True) == 1
+
+
+def test_the_target_is_by_default_the_language_that_the_models_files_name(tmp_path: Path) -> None:
+    first, second = [row for row in golden("tiny-marian") if row["source"].endswith("?")][:2]
+    names = json.loads((TINY / "tokenizer_config.json").read_text())
+    for language, between in (("zho", ""), ("eng", " ")):
+        folder = make_model_dir(tmp_path / language, "merged", leave_out="tokenizer_config.json")
+        (folder / "tokenizer_config.json").write_text(json.dumps(names | {"target_lang": language}))
+        events = run(MarianModel.load(folder), [transcript(f"{first['source']} {second['source']}")])
+        text = "".join(event.text for event in events if isinstance(event, Delta))
+        assert text == first["text"] + between + second["text"]
+
+
+def test_a_model_of_one_pair_translates_no_other(model: MarianModel) -> None:
+    with pytest.raises(UsageError, match="does not translate into 'de'; it translates into 'zh' alone"):
+        model.translate("Hello.", target="de")
+    with pytest.raises(UsageError, match="does not translate into 'de'"):
+        next(model.stream(transcript("Hello."), "de"))
+    with pytest.raises(UsageError, match="does not translate from 'fr'; it translates from 'en' alone"):
+        model.translate("Hello.", source="fr")
+    assert model.translate("Hello.", source="eng", target="zh-CN") == model.translate("Hello.")
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"beams": 0}, {"beams": -1}, {"max_tokens": 0}, {"cached_sentences": -1}, {"time_limit_s": -1.0}]
+)
+def test_numbers_that_cannot_be_meant_are_refused(wrong: dict[str, Any], model: MarianModel) -> None:
+    ((name, value),) = wrong.items()
+    with pytest.raises(UsageError, match=rf"^{name} is {value}; expected at least [01]$"):
+        MarianModel.load(TINY, **wrong)
+    with pytest.raises(UsageError, match="beams is 0; expected at least 1"):
+        next(model.stream(transcript("Hello."), "zh", beams=0))
 
 
 def test_rejected_and_blank_transcripts_pass_untranslated(model: MarianModel) -> None:
@@ -174,6 +207,7 @@ def test_codes_of_three_letters_are_those_of_the_recogniser(tmp_path: Path) -> N
     # "jw" is Whisper's own for Javanese; the other two languages have no code of two letters.
     assert set(_LANGUAGE_CODES) - set(TWO_LETTERS.values()) == {"jw", "haw", "yue"}
     assert not spaced("tha")
+    assert not spaced("zho")
     swedish = make_model_dir(tmp_path / "swedish", "merged", leave_out="tokenizer_config.json")
     names = json.loads((TINY / "tokenizer_config.json").read_text())
     (swedish / "tokenizer_config.json").write_text(json.dumps(names | {"source_lang": "eng", "target_lang": "swe"}))
@@ -288,6 +322,7 @@ def test_in_a_spaced_language_no_space_comes_before_the_first_text(
     model: MarianModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Though the first sentence was translated into nothing."""
+    monkeypatch.setattr(model, "languages", (None, None))
     rows = [row for row in golden("tiny-marian") if row["source"].endswith("?")][:2]
     model.cache.put(tuple(rows[0]["source_ids"]), (Token(0, -0.1, last=True),))
     deltas = model.stream(transcript(" ".join(row["source"] for row in rows)), "de")
@@ -301,8 +336,13 @@ def test_no_translation_is_longer_than_the_models_positions(tmp_path: Path) -> N
     assert MarianModel.load(folder, max_tokens=100).generation.max_tokens == 9
 
 
-@pytest.mark.parametrize(("target", "space"), [("zh", ""), ("yue_Hant", ""), ("wuu", ""), ("de", " ")])
-def test_sentences_are_set_apart_as_the_language_does(target: str, space: str, model: MarianModel) -> None:
+@pytest.mark.parametrize(
+    ("target", "space"), [("zh", ""), ("yue_Hant", ""), ("wuu", ""), ("ja", ""), ("de", " "), ("th", " "), ("mya", " ")]
+)
+def test_sentences_are_set_apart_as_the_language_does(
+    target: str, space: str, model: MarianModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(model, "languages", (None, None))
     rows = [row for row in golden("tiny-marian") if row["source"].endswith("?")][:2]
     deltas = model.stream(transcript(" ".join(row["source"] for row in rows)), target)
     assert "".join(delta.text for delta in deltas) == space.join(row["text"] for row in rows)

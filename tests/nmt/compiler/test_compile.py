@@ -14,8 +14,9 @@ import pytest
 
 from pipeline.errors import ModelError, UsageError
 from pipeline.nmt.compiler.assemble import read_architecture
-from pipeline.nmt.compiler.build import compile_model
+from pipeline.nmt.compiler.build import Candidate, _fastest, compile_model
 from pipeline.nmt.compiler.checkpoint import expected_shapes
+from pipeline.nmt.compiler.measure import Comparison
 from pipeline.nmt.compiler.sample import read_sample
 from pipeline.nmt.model import MarianModel
 from pipeline.nmt.search import greedy
@@ -76,6 +77,22 @@ def test_auto_takes_the_fastest_that_is_good_enough(sample: Path, tmp_path: Path
     assert report.weights == min(good, key=lambda candidate: candidate.comparison.token_ms).weights
     lossy = next(candidate for candidate in report.candidates if candidate.weights == "int4")
     assert lossy not in good  # 4 bits are too few for a model this small
+
+
+def test_where_a_shortlist_costs_all_of_them_too_much_auto_takes_the_best_and_says_so(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def measured(weights: str, loss: float, token_ms: float) -> Candidate:
+        return Candidate(weights, 1.0, 100, Comparison(90.0, 80.0, loss, token_ms))
+
+    fp32, int8, int4 = measured("fp32", 0.4, 10.0), measured("int8", 0.45, 1.6), measured("int4", 5.0, 1.3)
+    assert _fastest({"fp32": fp32, "int8": int8, "int4": int4}) == "fp32"
+    assert "no precision stays within 0.3 chrF" in caplog.text
+    caplog.clear()
+    good = measured("int8", 0.3, 1.6)
+    assert _fastest({"fp32": fp32, "int8": good, "int4": int4}) == "int8"
+    assert _fastest({"int4": int4}) == "int4"  # what was asked for
+    assert caplog.text == ""
 
 
 def test_auto_without_text_takes_int8(tmp_path: Path) -> None:
