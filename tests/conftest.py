@@ -13,6 +13,11 @@ import wave
 from pathlib import Path
 from typing import Any
 
+# Each of the processes that share the tests out has a core; CTranslate2 would run on all of them in each. Before NumPy,
+# which looks once: with more threads than in the processes that tests start, its products differ in their last digit.
+if "PYTEST_XDIST_WORKER" in os.environ:
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 import numpy as np
 import pytest
 from hypothesis import settings
@@ -25,10 +30,6 @@ HANG_S = 1_800
 """What takes longer hangs and fails its test. No test is about how long something takes, on however slow a machine."""
 # The hub's client waits 10 s for an answer, which a server on a slow machine may take.
 os.environ["HF_HUB_ETAG_TIMEOUT"] = os.environ["HF_HUB_DOWNLOAD_TIMEOUT"] = str(HANG_S)
-
-# Each of the processes that share the tests out has a core; CTranslate2 would run on all of them in each.
-if "PYTEST_XDIST_WORKER" in os.environ:
-    os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 # Property tests draw the same examples in every run, and a slow machine fails none.
 settings.register_profile("steady", deadline=None, derandomize=True)
