@@ -25,7 +25,7 @@ from pipeline.stats import PipelineStats
 from pipeline.subtitles.files import SrtSink
 from pipeline.subtitles.rules import SubtitleRules
 from pipeline.subtitles.terminal import TerminalSink
-from tests.conftest import EXAMPLES, HANG_S, PHRASES, ROOT, TINY, read_wav
+from tests.conftest import EXAMPLES, HANG_S, PHRASES, ROOT, SHIPPED_TRANSLATORS, read_wav
 
 
 def chain(config: PipelineConfig, models: Models, *parts: Samples) -> list[PipelineEvent]:
@@ -72,7 +72,8 @@ def test_an_utterance_of_a_word_or_two_is_translated(text: str, demo_models: Mod
 
 
 def test_text_without_spaces_is_translated_sentence_by_sentence() -> None:
-    deltas = translated(MarianModel.load(TINY), "你好。我们明天去北京。谢谢", "zh", "en")
+    model = MarianModel.load(SHIPPED_TRANSLATORS["demo-zh-en"])
+    deltas = translated(model, "你好。我们明天去北京。谢谢", "zh", "en")
     assert [delta.source for delta in deltas if delta.end_of_sentence] == ["你好。", "我们明天去北京。", "谢谢"]
 
 
