@@ -641,7 +641,7 @@ def test_closed_output_loses_nothing(tmp_path: Path, whole: dict[str, bytes]) ->
 def test_killed_at_twenty_random_moments_it_comes_out_as_if_never_killed(tmp_path: Path) -> None:
     """Most runs are killed so and so many bytes after where the one before was, some as they start."""
     recording = tmp_path / "talk.wav"
-    save(recording, np.concatenate([read_wav(EXAMPLES / "travel.wav"), read_wav(EXAMPLES / "meeting.wav")] * 2))
+    save(recording, np.concatenate([read_wav(EXAMPLES / "travel.wav"), read_wav(EXAMPLES / "meeting.wav")]))
     whole = tmp_path / "whole"
     assert started(whole, recording).wait(timeout=HANG_S) == 0
     wanted = {path.suffix: path.read_bytes() for path in whole.iterdir()}
@@ -655,7 +655,7 @@ def test_killed_at_twenty_random_moments_it_comes_out_as_if_never_killed(tmp_pat
         if n % 5 == 4:
             time.sleep(moments.uniform(0, 3))
         else:
-            moment = size + moments.randrange(1, 6_000)
+            moment = size + moments.randrange(1, 3_000)
             while process.poll() is None and not (journal.exists() and journal.stat().st_size >= moment):
                 time.sleep(0.001)
         process.kill()
@@ -677,16 +677,16 @@ def test_killed_at_twenty_random_moments_it_comes_out_as_if_never_killed(tmp_pat
 def test_memory_does_not_grow_with_the_recording(
     tmp_path: Path, demo_config: PipelineConfig, demo_models: Models, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Half an hour, an eighth of it speech; the samples alone would be 58 MB."""
+    """A quarter of an hour, an eighth of it speech; the samples alone would be 29 MB."""
     minute = np.concatenate([read_wav(EXAMPLES / "travel.wav")[: 16_000 * 8], np.zeros(16_000 * 52, np.int16)])
-    save(tmp_path / "long.flac", np.tile(minute, 30))
+    save(tmp_path / "long.flac", np.tile(minute, 15))
     sizes: list[float] = []
 
     async def loaded(config: PipelineConfig) -> Models:
         return demo_models
 
     def count(self: translate.Result, stats: Any) -> None:
-        if stats.audio_s >= 300 * (len(sizes) + 1):
+        if stats.audio_s >= 150 * (len(sizes) + 1):
             sizes.append(resident_mb())
 
     monkeypatch.setattr(translate, "_loaded", loaded)
@@ -695,7 +695,7 @@ def test_memory_does_not_grow_with_the_recording(
     result = translate.Result(job)
     asyncio.run(translate.translate_all([result], demo_config, overwrite=False))
     assert result.outcome == "done"
-    print("MB after each five minutes of audio:", [round(size) for size in sizes])
+    print("MB after each two and a half minutes of audio:", [round(size) for size in sizes])
     assert len(sizes) >= 5
     assert sizes[-1] - sizes[1] < 6
 
