@@ -477,6 +477,19 @@ def test_a_closed_reader_ends_the_run_without_a_traceback(tmp_path: Path) -> Non
     list(srt.parse((tmp_path / "out.srt").read_text("utf-8")))
 
 
+@pytest.mark.parametrize("colour", [{}, {"FORCE_COLOR": "1"}])
+def test_a_reader_that_is_gone_before_the_first_sentence_is_no_traceback(colour: dict[str, str]) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(
+        command("live", TRAVEL, "--config", "demo", "--fast"),
+        env=os.environ | colour, stdout=writer, stderr=subprocess.PIPE, timeout=HANG_S, check=False,
+    )  # fmt: skip
+    os.close(writer)
+    assert done.returncode == 1
+    assert b"Traceback" not in done.stderr
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
 def test_a_full_disk_is_said_and_ends_the_run(tmp_path: Path) -> None:
     done = run("live", TRAVEL, "--config", "demo", "--fast", "--vtt", tmp_path / "ok.vtt", "--srt", "/dev/full")

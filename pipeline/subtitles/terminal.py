@@ -27,6 +27,7 @@ class TerminalSink:
         self._transcript: Transcript | None = None
         self._translation = ""
         self._live: Live | None = None
+        self._drawing = False  # that it has started, which it cannot where nobody reads
         self._status = ""
 
     @property
@@ -78,7 +79,7 @@ class TerminalSink:
     def close(self) -> None:
         with suppress(OSError, SystemExit):  # closed, or its reader gone: the run has said so
             self._finish()
-            if self._live:
+            if self._live and self._drawing:
                 self._live.stop()
 
     def _start(self) -> None:
@@ -88,6 +89,7 @@ class TerminalSink:
             there = self._is_terminal and sys.stderr is not None and sys.stderr.isatty()
             self._live = Live(console=self._console, auto_refresh=False, transient=True, redirect_stderr=there)
             self._live.start()
+            self._drawing = True
 
     def _draw(self) -> None:
         if self._live:
