@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import io
+import itertools
+import time
 from collections.abc import Sequence
+from types import SimpleNamespace
 
 import pytest
 from rich.console import Console
 
-from pipeline.bench.comparison import measure
+from pipeline.bench.comparison import measure, rounds
 from pipeline.bench.comparison.engines import Candidate, Engine
 from pipeline.bench.comparison.fresh import measure_fresh
 from pipeline.bench.comparison.machine import this_machine
@@ -106,6 +109,8 @@ def test_what_was_measured_before_an_interrupt_is_kept(monkeypatch: pytest.Monke
 
     calls: list[str] = []
     engines = {REFERENCE: Recording(REFERENCE, calls), "b": Interrupting("b", calls)}
+    squares = (float(n * n) for n in itertools.count())  # these engines take no time, and there is nothing to divide by
+    monkeypatch.setattr(rounds, "time", SimpleNamespace(perf_counter=lambda: next(squares), sleep=time.sleep))
     monkeypatch.setattr(measure, "open_engine", lambda candidate, threads: engines[candidate.name])
     monkeypatch.setattr(measure.Measurement, "_profile", lambda *_: None)
     measurement = Measurement([Candidate(name, "pipeline", "", 0) for name in engines])
