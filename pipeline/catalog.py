@@ -124,10 +124,9 @@ def models_called(name: str, revision: str | None = None) -> list[NamedModel]:
         if revision:
             raise UsageError(f"a revision is for one model; {name} is a configuration, which names its own")
         return named_models([name])
-    known = {model.name: model for model in named_models(bundled)}
     hub_id = recognizer_name(AsrConfig(model=name))
-    if hub_id in known and not revision:
-        return [known[hub_id]]
+    if not revision and (known := _bundled(hub_id)) is not None:
+        return [known]
     if "/" not in hub_id:
         raise UsageError(
             f"nothing is called {name!r}; give a configuration ({', '.join(bundled)}, or a .toml file), a hub id such as "
@@ -141,9 +140,13 @@ def models_called(name: str, revision: str | None = None) -> list[NamedModel]:
 
 def pulled_revision(model: str) -> str | None:
     """The revision that ``pull`` takes ``model`` at, a hub id or Whisper size: what a bundled configuration pins it to."""
-    hub_id = recognizer_name(AsrConfig(model=model))
-    revisions = {known.name: known.revision for known in named_models(named_configs())}
-    return revisions.get(hub_id)
+    known = _bundled(recognizer_name(AsrConfig(model=model)))
+    return known.revision if known is not None else None
+
+
+def _bundled(hub_id: str) -> NamedModel | None:
+    """The model of that id as a bundled configuration names it, if one does."""
+    return {model.name: model for model in named_models(named_configs())}.get(hub_id)
 
 
 def pull(model: NamedModel, progress: Progress) -> str:

@@ -185,23 +185,25 @@ def test_another_model_on_the_command_line_is_not_pinned_to_the_configured_ones_
     assert (nmt.model, nmt.revision, nmt.file_suffix) == ("x/y", None, "")
 
 
-@pytest.mark.parametrize("name", ["small", "Systran/faster-whisper-small", "base", "owner/other"])
-def test_a_recogniser_named_on_the_command_line_is_the_one_that_pull_fetches_by_that_name(name: str) -> None:
+@pytest.mark.parametrize(
+    ("kind", "name", "pinned"),
+    [
+        ("asr", "small", True),
+        ("asr", "Systran/faster-whisper-small", True),
+        ("asr", "base", False),
+        ("asr", "owner/other", False),
+        ("nmt", "Xenova/opus-mt-en-zh", True),
+        ("nmt", "Xenova/opus-mt-de-en", False),
+    ],
+)
+def test_a_model_named_on_the_command_line_is_the_one_that_pull_fetches_by_that_name(
+    kind: str, name: str, pinned: bool
+) -> None:
     parser = ArgumentParser()
     add_model_arguments(parser)
-    config = configured(parser.parse_args(["--config", "demo", "--asr", name]))
+    config = configured(parser.parse_args(["--config", "demo", f"--{kind}", name]))
     (fetched,) = models_called(name)
-    assert (config.asr.model, config.asr.revision) == (name, fetched.revision)
-    assert (fetched.revision is not None) == ("small" in name)
-    assert config.nmt == load_config("demo").nmt
-
-
-@pytest.mark.parametrize("name", ["Xenova/opus-mt-en-zh", "Xenova/opus-mt-de-en"])
-def test_so_is_a_translation_model(name: str) -> None:
-    parser = ArgumentParser()
-    add_model_arguments(parser)
-    config = configured(parser.parse_args(["--config", "demo", "--nmt", name]))
-    (fetched,) = models_called(name)
-    assert (config.nmt.model, config.nmt.revision) == (name, fetched.revision)
-    assert (fetched.revision is not None) == ("en-zh" in name)
-    assert config.asr == load_config("demo").asr
+    named, other = (config.asr, config.nmt) if kind == "asr" else (config.nmt, config.asr)
+    assert (named.model, named.revision) == (name, fetched.revision)
+    assert (fetched.revision is not None) == pinned
+    assert other == getattr(load_config("demo"), "nmt" if kind == "asr" else "asr")

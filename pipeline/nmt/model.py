@@ -137,7 +137,7 @@ class MarianModel:
         codes: list[str] = self.tokenizer.target_codes
         own = self.languages[1]
         if not codes:
-            if own is not None and own != (two_letters(target) or target):
+            if _another(target, own):
                 raise UsageError(f"this model does not translate into {target!r}; it translates into {own!r} alone")
             return None
         candidates: tuple[str, ...] = (
@@ -156,7 +156,7 @@ class MarianModel:
     def check_languages(self, source: str, target: str) -> None:
         """Raise UsageError where the model's files say that it does another pair."""
         for asked, has, side in ((source, self.languages[0], "from"), (target, self.languages[1], "into")):
-            if has is not None and asked != has and not (side == "into" and self.tokenizer.target_codes):
+            if _another(asked, has) and not (side == "into" and self.tokenizer.target_codes):
                 raise UsageError(
                     f"the translation model translates from {self.languages[0] or 'an unnamed language'} into "
                     f"{self.languages[1] or 'an unnamed language'}, not {side} {asked}; "
@@ -271,10 +271,15 @@ class MarianModel:
             UsageError, ModelError, DecodingStoppedError: see ``stream``.
         """
         own = self.languages[0]
-        if source is not None and own is not None and own != (two_letters(source) or source):
+        if source is not None and _another(source, own):
             raise UsageError(f"this model does not translate from {source!r}; it translates from {own!r} alone")
         transcript = Transcript(0, 0.0, 0.0, text, source or own or "en")
         return "".join(delta.text for delta in self.stream(transcript, target))
+
+
+def _another(asked: str, own: str | None) -> bool:
+    """Whether a language is another than the one that a model's files name, if they name one."""
+    return own is not None and own != (two_letters(asked) or asked)
 
 
 def _at_least(least: int, **given: float) -> None:

@@ -23,21 +23,16 @@ class TerminalSink:
 
     def __init__(self, console: Console) -> None:
         self._console = console
-        self._is_terminal = console.file.isatty()  # which one that is gone denies
+        self.is_terminal = console.file.isatty()  # now: one that is gone denies it; FORCE_COLOR makes nothing else one
         self._transcript: Transcript | None = None
         self._translation = ""
         self._live: Live | None = None
         self._drawing = False  # that it has started, which it cannot where nobody reads
         self._status = ""
 
-    @property
-    def is_terminal(self) -> bool:
-        """Whether it was one when the run began; FORCE_COLOR makes nothing else one."""
-        return self._is_terminal
-
     def show_status(self, line: str) -> None:
         """Show how the run is doing, below the subtitles. Only a terminal shows it."""
-        if not self._is_terminal:
+        if not self.is_terminal:
             return
         self._status = line
         with suppress(OSError, SystemExit):  # the next event will say so
@@ -56,7 +51,7 @@ class TerminalSink:
         except BrokenPipeError:
             raise
         except OSError as error:
-            if self._is_terminal:
+            if self.is_terminal:
                 raise TerminalClosedError(f"cannot write to the terminal ({error.strerror})") from error
             raise SinkError(f"cannot write to standard output ({error.strerror})") from error
 
@@ -86,7 +81,7 @@ class TerminalSink:
         if self._live is None and self._console.is_terminal:
             # Not before the first event: progress bars of downloads draw on the same terminal.
             # What goes to standard error is drawn above; not where either is a file.
-            there = self._is_terminal and sys.stderr is not None and sys.stderr.isatty()
+            there = self.is_terminal and sys.stderr is not None and sys.stderr.isatty()
             self._live = Live(console=self._console, auto_refresh=False, transient=True, redirect_stderr=there)
             self._live.start()
             self._drawing = True

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import itertools
-import time
 from collections.abc import Sequence
 from types import SimpleNamespace
 
@@ -110,7 +109,7 @@ def test_what_was_measured_before_an_interrupt_is_kept(monkeypatch: pytest.Monke
     calls: list[str] = []
     engines = {REFERENCE: Recording(REFERENCE, calls), "b": Interrupting("b", calls)}
     squares = (float(n * n) for n in itertools.count())  # these engines take no time, and there is nothing to divide by
-    monkeypatch.setattr(rounds, "time", SimpleNamespace(perf_counter=lambda: next(squares), sleep=time.sleep))
+    monkeypatch.setattr(rounds, "time", SimpleNamespace(perf_counter=lambda: next(squares), sleep=lambda _: None))
     monkeypatch.setattr(measure, "open_engine", lambda candidate, threads: engines[candidate.name])
     monkeypatch.setattr(measure.Measurement, "_profile", lambda *_: None)
     measurement = Measurement([Candidate(name, "pipeline", "", 0) for name in engines])
