@@ -24,7 +24,17 @@ from accents import PICO, SPEAKERS, foreign, tagged
 from align import Alignments
 from card import refuse_other_files
 from compiled import marian_weights
-from corpora import LONGEST, apart, crossed, examples, held_out_phrases, reworded, translators_phrases, unseen_numbers
+from corpora import (
+    LONGEST,
+    apart,
+    crossed,
+    everyday,
+    examples,
+    held_out_phrases,
+    reworded,
+    translators_phrases,
+    unseen_numbers,
+)
 from ct2 import whisper_weights
 from ctranslate2.specs import WhisperSpec
 from growth import widened
@@ -174,6 +184,26 @@ def test_examples_of_wordnet_are_written_as_sentences_are_and_say_nothing_held_o
     assert found[:1] == examples(["The train is late."], ["He came home to the party."], 1, seed=1)
 
 
+def test_everyday_sentences_say_nothing_held_out_and_nothing_known(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = Path(corpora._EVERYDAY).read_text().splitlines()
+    assert len(set(lines)) == len(lines) > 20_000
+    assert set(lines) >= set(everyday(lines[:5], lines[5:10], seed=1))
+    known = everyday([], [], seed=1)
+    assert len(known) > 0.99 * len(lines)
+    left = everyday(known[:5], [known[5]], seed=1)
+    assert set(known[:6]).isdisjoint(left)
+    assert len(left) > 0.99 * len(known)
+    monkeypatch.setattr(corpora, "_EVERYDAY", tmp_path / "everyday.txt")
+    (tmp_path / "everyday.txt").write_text(
+        "She locked the shed.\nIt costs 2 euros.\nOh, shit!\nShe locked the shop.\nHe has left the old shed open.\n"
+        "one two three four five six seven eight nine ten eleven\nHe fed the hens.\n"
+    )
+    found = everyday(["He fed the hens."], ["He has left the old shop open."], seed=1)
+    assert sorted(found) == ["She locked the shed.", "She locked the shop."]
+
+
 @pytest.mark.parametrize(
     ("said", "heard", "percent"),
     [
@@ -301,6 +331,10 @@ def test_a_training_does_not_go_on_from_what_is_unlike_it(tmp_path: Path, monkey
         begin(work, Run(replace(SHAPE, encoder_layers=6), None, parts))
     with pytest.raises(SystemExit, match=r"begun with random weights; .* begun with .*other"):
         begin(work, Run(SHAPE, tmp_path / "other", parts))
+    with pytest.raises(
+        SystemExit, match=r"a training of 4 \+ 2 .* this one is to have the decoder alone of 4 \+ 2 layers"
+    ):
+        begin(work, Run(SHAPE, None, parts, decoder_alone=True))
     for change in ({"d_model": 240}, {"decoder_layers": 3}, {"encoder_layers": 2}, {"ffn": 320}):
         with pytest.raises(SystemExit, match="only by encoder layers and feed-forward units that are added"):
             begin(tmp_path / "new", Run(replace(SHAPE, **change), work, parts))

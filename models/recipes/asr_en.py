@@ -3,9 +3,10 @@
     python models/recipes/asr_en.py --pairs cmn.txt --work /tmp/asr-en [--workers 2] [--steps 20000]
 
 ``cmn.txt`` is the English–Mandarin selection of Tatoeba (manythings.org/anki); its English side is spoken, and the
-phrasebook, twice, by voices drawn anew; then sentences crossed from these, others into which rarer words were put, and
-WordNet's examples; some of all these also by the voices that are most like people's. ``--init`` goes on from the weights of a finished model
-(``models/demo/asr-en``), or of another run, whose --work stays until the card is written.
+phrasebook, twice, by voices drawn anew; then sentences crossed from these, others into which rarer words were put,
+WordNet's examples, and ``everyday.txt``; some of all these also by the voices that are most like people's. ``--init``
+goes on from the weights of a finished model (``models/demo/asr-en``), or of another run, whose --work stays until the
+card is written; with ``--decoder-alone`` only what spells what the encoder hears is trained.
 Speech and training save what they made under --work, so a stopped run goes on from where it was: shards of sentences, a
 checkpoint every hundred steps. Conversion, evaluation and card take minutes and are made anew.
 """
@@ -39,7 +40,7 @@ import torch
 import torch.nn.functional as F
 from asr_model import HEADS, convert, decode, encode, make_model
 from card import SHIPPED, refuse_other_files
-from corpora import EXAMPLES_FROM, WORDS_FROM, examples, spoken_pairs, tested, varied
+from corpora import EVERYDAY_FROM, EXAMPLES_FROM, WORDS_FROM, everyday, examples, spoken_pairs, tested, varied
 from ct2 import whisper_weights
 from features import bent, blurred, coloured, log_mel, rippled, stretched, warped
 from growth import widened
@@ -50,7 +51,15 @@ from pieces import STEP_S, keep_tokenizer, make_tokenizer
 from speech import Clip, load_speech, make_speech, unlike, utterance
 from tatoeba import ATTRIBUTION
 from tokenizers import Tokenizer
-from voices import LICENCES, TRAINING_VOICES, articulated_voice, natural_voice, random_voice, require_voices
+from voices import (
+    LICENCES,
+    TRAINING_VOICES,
+    articulated_voice,
+    natural_voice,
+    quick_voice,
+    random_voice,
+    require_voices,
+)
 from workers import check, join, launch, leave, share_gradients
 
 CHARACTERS = " 'abcdefghijklmnopqrstuvwxyz"
@@ -71,9 +80,11 @@ def speak_all(work: Path, pairs: Path, phrases: int, seed: int) -> None:
     takes = {"train": texts, "train-again": again, "train-crossed": crossed, "train-reworded": reworded}
     takes |= {"train-examples": examples(texts, tested(pairs), EXAMPLES, seed)}
     everything = [*texts, *crossed, *reworded]
+    everyday_lines = everyday([*texts, *takes["train-examples"]], tested(pairs), seed)
     natural = random.Random(seed).sample(everything, min(NATURAL, len(everything)))
     sets = {name: (part, random_voice) for name, part in takes.items()}
     sets |= {"train-natural": (natural, natural_voice)}
+    sets |= {"train-everyday": (everyday_lines, quick_voice)}
     articulated = random.Random(seed + 1).sample(everything, min(ARTICULATED, len(everything)))
     sets |= {"train-articulated": (articulated, articulated_voice)}
     if (work / "checkpoint.pt").exists() and unlike(folder, sets, seed):
@@ -90,6 +101,8 @@ def speak_all(work: Path, pairs: Path, phrases: int, seed: int) -> None:
 Row = tuple[torch.Tensor, list[int], list[int], list[int]]
 # Of several segments, with the frames that each has.
 Batch = tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor, list[list[int]]]
+# The encoder's states [B, positions, d_model], what ``encode`` returns besides, decoder input, labels.
+Memories = tuple[torch.Tensor, float, int, torch.Tensor, torch.Tensor]
 SORTED = 4  # batches that are drawn together, so that segments of like length come into one
 
 
@@ -120,7 +133,18 @@ class Batches:
         if not self.drawn:
             rows = sorted(self._rows(SORTED * self.size), key=lambda row: row[0].shape[1])
             self.drawn = [rows[start : start + self.size] for start in range(0, len(rows), self.size)]
-        features, inputs, labels, targets = zip(*self.drawn.pop(), strict=True)
+        return self._joined(self.drawn.pop())
+
+    def once(self, indices: np.ndarray) -> Batch:
+        """These recordings, each in a segment of its own or with a few others, disturbed as any."""
+        joined = self.random.choice((1, 2, 3, 4), p=(0.9, 0.06, 0.03, 0.01))
+        others = self.random.integers(len(self.clips), size=(len(indices), joined - 1))
+        silent = self.random.random(len(indices)) < 0.03
+        chosen = [[] if none else [index, *more] for none, index, more in zip(silent, indices, others, strict=True)]
+        return self._joined([self._row([self.clips[i] for i in row]) for row in chosen])
+
+    def _joined(self, rows: list[Row]) -> Batch:
+        features, inputs, labels, targets = zip(*rows, strict=True)
         frames = torch.tensor([f.shape[1] for f in features])
         width = int(frames.max()) + int(frames.max()) % 2
         batch = torch.stack([F.pad(f, (0, width - f.shape[1])) for f in features])
@@ -203,6 +227,19 @@ class Batches:
                 features[:, at : at + width] = mean
 
 
+class Heard(torch.utils.data.IterableDataset[Memories]):
+    """What the encoder made of every recording, in an order drawn anew for every round."""
+
+    def __init__(self, paths: list[Path], seed: int) -> None:
+        self.paths, self.seed = paths, seed
+
+    def __iter__(self) -> Iterator[Memories]:
+        rng = random.Random(self.seed)
+        while True:
+            for path in rng.sample(self.paths, len(self.paths)):
+                yield tuple(torch.load(path, weights_only=True))
+
+
 class Feed(torch.utils.data.IterableDataset[Batch]):
     """Batches made by processes of their own, which a GPU needs many of; each draws from a seed of its own."""
 
@@ -264,10 +301,32 @@ def start_from(model: torch.nn.Module, head: torch.nn.Module, folder: Path) -> N
             torch.nn.init.zeros_(silent.bias)
 
 
+def hear_worker(rank: int, work: Path, options: argparse.Namespace) -> None:
+    """Keep what the encoder makes of every recording, disturbed once, batches of like length together."""
+    torch.set_num_threads(1)
+    clips = load_speech(work / "speech", "train")
+    tokenizer = make_tokenizer(work / "tokenizer.json", [])
+    model = make_model(tokenizer, options.run.shape)
+    start_from(model, torch.nn.Linear(options.run.shape.d_model, len(CHARACTERS) + 1), begun_with(work, options.run))
+    order = np.argsort([len(clip.samples) for clip in clips], kind="stable")
+    chunks = np.array_split(order, max(1, len(order) // options.batch))
+    for number in range(rank, len(chunks), options.workers):
+        path = work / "heard" / f"{number:06d}.pt"
+        if path.exists():
+            continue
+        random.seed(number)
+        features, _, tokens, labels, _ = Batches(clips, tokenizer, number, number, 1).once(chunks[number])
+        with torch.no_grad():
+            memory, bias, real = encode(model, features, random.choice((50, 100)), 0.0)
+        torch.save([memory.half(), bias, real, tokens, labels], path.with_suffix(".partial"))
+        path.with_suffix(".partial").rename(path)
+        if number % 100 == 0:
+            print(f"heard: {number} of {len(chunks)} batches", flush=True)
+
+
 def train_worker(rank: int, work: Path, options: argparse.Namespace) -> None:
     torch.set_num_threads(1)
     join(rank, work, options.workers)
-    clips = load_speech(work / "speech", "train")
     tokenizer = make_tokenizer(work / "tokenizer.json", [])
     torch.manual_seed(options.seed)
     device = torch.device(options.device)
@@ -276,6 +335,7 @@ def train_worker(rank: int, work: Path, options: argparse.Namespace) -> None:
     run, checkpoint = options.run, work / "checkpoint.pt"
     if options.init and not checkpoint.exists():
         start_from(model, head, options.init)
+    model.model.encoder.requires_grad_(not run.decoder_alone)
     model, head = model.to(device), head.to(device)
     parameters = [p for p in (*model.parameters(), *head.parameters()) if p.requires_grad]
     optimisers = make_optimisers(model, head, options.workers, options.bf16 or options.device != "cpu")
@@ -289,7 +349,11 @@ def train_worker(rank: int, work: Path, options: argparse.Namespace) -> None:
             optimiser.load_state_dict(state)
         step, average = saved["step"], saved["average"]
     pace = options.seed + 7 * step
-    feed = Feed(clips, tokenizer, pace, pace + 1000 * rank + 500, options.batch)
+    own = pace + 1000 * rank + 500
+    if run.decoder_alone:
+        feed: Any = Heard(sorted((work / "heard").glob("*.pt"))[rank :: options.workers], own)
+    else:
+        feed = Feed(load_speech(work / "speech", "train"), tokenizer, pace, own, options.batch)
     batches = iter(torch.utils.data.DataLoader(feed, batch_size=None, num_workers=options.feeders))
     random.seed(pace)
     torch.manual_seed(pace + 1000 * rank)
@@ -299,7 +363,10 @@ def train_worker(rank: int, work: Path, options: argparse.Namespace) -> None:
         for optimiser in optimisers:
             for group in optimiser.param_groups:
                 group["lr"] = learning_rate(step, options.steps, options.peak)
-        cross, ctc = losses(model, head, next(batches), step / options.steps, step < head_alone, options)
+        if run.decoder_alone:
+            cross, ctc = spelling_loss(model, next(batches), options), torch.zeros(())
+        else:
+            cross, ctc = losses(model, head, next(batches), step / options.steps, step < head_alone, options)
         (cross + (0.6 if step / options.steps < 0.6 else 0.2) * ctc).backward()
         share_gradients(parameters, options.workers)
         torch.nn.utils.clip_grad_norm_(parameters, 1.0)
@@ -345,7 +412,7 @@ def losses(
         logits = decode(model, tokens, memory, bias, real, options.dropout)
         heard = memory[:, :real]
         spelled = head(heard.detach() if alone else heard)
-    cross = F.cross_entropy(logits.float().flatten(0, 1), labels.flatten(), label_smoothing=0.05)
+    cross = smoothed(logits, labels)
     ctc = F.ctc_loss(
         spelled.float().log_softmax(-1).transpose(0, 1),
         torch.tensor([i for row in targets for i in row], device=device),
@@ -356,11 +423,27 @@ def losses(
     return cross, ctc
 
 
+def spelling_loss(model: torch.nn.Module, batch: Memories, options: argparse.Namespace) -> torch.Tensor:
+    """Label-smoothed cross-entropy of the decoder, on what the encoder made of the recordings before."""
+    device = model.model.decoder.embed_positions.weight.device
+    memory, tokens, labels = (batch[i].to(device) for i in (0, 3, 4))
+    with torch.autocast(device.type, torch.bfloat16, enabled=options.bf16):
+        heard = F.dropout(memory.float(), options.dropout)
+        return smoothed(decode(model, tokens, heard, batch[1], batch[2], options.dropout), labels)
+
+
+def smoothed(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+    return F.cross_entropy(logits.float().flatten(0, 1), labels.flatten(), label_smoothing=0.05)
+
+
 def train(work: Path, options: argparse.Namespace) -> None:
     clips, tokenizer = load_speech(work / "speech", "train"), work / "tokenizer.json"
     if options.init and not (work / "checkpoint.pt").exists():  # its embeddings are of its pieces
         keep_tokenizer(tokenizer, (options.init / "tokenizer.json").read_text("utf-8"))
     make_tokenizer(tokenizer, [clip.text for clip in clips])
+    if options.run.decoder_alone:
+        (work / "heard").mkdir(exist_ok=True)
+        launch(hear_worker, work, options.workers, options)
     launch(train_worker, work, options.workers, options)
 
 
@@ -406,7 +489,7 @@ def facts_of(work: Path) -> dict[str, Any]:
         "`models/recipes/phrasebook.py` (travel, times, prices, meetings).",
         "trained_on": f"{told.recordings:,} recordings of {told.sentences:,} sentences: the English side of {ATTRIBUTION}, the phrasebook, what "
         "results when the beginning of one sentence is joined to the end of another, and these with one or two words "
-        f"replaced by rarer ones ({WORDS_FROM}), and {EXAMPLES_FROM}; spoken by "
+        f"replaced by rarer ones ({WORDS_FROM}), {EXAMPLES_FROM}, and {EVERYDAY_FROM}; spoken by "
         f"synthetic voices: {LICENCES}. Speed, pitch, level, noise, rooms, far microphones and telephone bands "
         f"drawn at random. No human speech. `models/recipes/asr_en.py`: {told.trainings}.",
         "held_out": "No test sentence is in the training, and none of the voices that the table calls unseen. The number of "
@@ -442,6 +525,11 @@ def main() -> None:
     parser.add_argument(
         "--share", type=float, help="of the trained weights in the result, at first 1; the rest: those of --init"
     )
+    parser.add_argument(
+        "--decoder-alone",
+        action="store_true",
+        help="leave --init's encoder as it is, and train on what it makes of every recording once: several times as fast",
+    )
     parser.add_argument("--steps", type=int, default=20_000)
     parser.add_argument("--batch", type=int, default=10, help="utterances a worker a step")
     parser.add_argument("--peak", type=float, default=1e-3, help="highest learning rate")
@@ -463,6 +551,8 @@ def main() -> None:
         parser.error("--share is above 0 and at most 1")
     if options.feeders and options.workers > 1:
         parser.error("--feeders needs --workers 1: a worker of several has no processes of its own")
+    if options.decoder_alone and not (options.init or (options.work / "checkpoint.pt").exists()):
+        parser.error("--decoder-alone needs an encoder that hears: name a model with --init")
     if options.d_model and options.d_model % HEADS:
         parser.error(f"--d-model {options.d_model} is no multiple of the {HEADS} heads")
     refuse_other_files(options.out)
@@ -472,7 +562,8 @@ def main() -> None:
         run = run_of(work)
     else:
         shape, init = wanted_shape(work, options), options.init and options.init.resolve()
-        run = options.run = begin(work, Run(shape, init, [(0, options.batch * options.workers, options.peak)]))
+        parts = [(0, options.batch * options.workers, options.peak)]
+        run = options.run = begin(work, Run(shape, init, parts, decoder_alone=options.decoder_alone))
         options.init = begun_with(work, run)
     if options.share:
         run.share = options.share

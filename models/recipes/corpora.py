@@ -21,8 +21,12 @@ VOCABULARY = 15_000  # the most frequent words of English are looked through for
 RARE = 20
 WORDS_FROM = "those frequent in wordfreq's list of English (data CC BY-SA 4.0) and in SCOWL's American word list"
 EXAMPLES_FROM = "WordNet 3.0's examples of its words' use (© 2006 Princeton University, the WordNet licence)"
+EVERYDAY_FROM = (
+    "the sentences of `models/recipes/everyday.txt`, which a language model wrote for this (the project's licence)"
+)
 _DICTIONARY = Path("/usr/share/dict/american-english")
 _WORDNET = Path("/usr/share/wordnet")
+_EVERYDAY = Path(__file__).with_name("everyday.txt")
 _EXAMPLE = re.compile(r'"([^"]+)"')
 _COARSE = re.compile("bitch|cock|cunt|dick|fag|fuck|nigg|porn|rape|shit|slut|whore")  # not to be taught besides
 _WORD = re.compile(r"(?<![\w'-])[A-Za-z]+(?![\w'-])")
@@ -184,6 +188,14 @@ def examples(texts: list[str], held_out: list[str], count: int, seed: int) -> li
     fit = [told for told in written if _SPEAKABLE.fullmatch(told) and 3 <= len(told.split()) <= LONGEST]
     fit = [told for told in fit if not any(map(_COARSE.match, told.lower().split()))]
     return _new(iter(random.Random(seed).sample(fit, len(fit))), texts, held_out, count)
+
+
+def everyday(texts: list[str], held_out: list[str], seed: int) -> list[str]:
+    """The sentences of ``everyday.txt``, in an order drawn; none is one of ``texts`` or nearly one of ``held_out``."""
+    lines = _EVERYDAY.read_text("utf-8").splitlines()
+    fit = [line for line in lines if _SPEAKABLE.fullmatch(line) and len(line.split()) <= LONGEST]
+    fit = [line for line in fit if not any(map(_COARSE.match, line.lower().split()))]
+    return _new(iter(random.Random(seed).sample(fit, len(fit))), texts, held_out, len(fit))
 
 
 def _kind(word: str) -> str:

@@ -7,7 +7,7 @@ import json
 import shutil
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -47,13 +47,22 @@ class Run:
     parts: list[tuple[int, int, float]]
     steps: int = 0
     note: str = ""  # what else the card should tell; added by hand
+    decoder_alone: bool = False  # its encoder is that of ``init``
     share: float = 1.0  # of the trained weights in what is shipped; the rest are those that it began with
+
+    @property
+    def whole(self) -> str:
+        """What cannot change while it lasts."""
+        part = "the decoder alone of " if self.decoder_alone else ""
+        return f"{part}{self.shape}, begun with {self.init or 'random weights'}"
 
     def __str__(self) -> str:
         told = " and ".join(
             f"{count:,} steps of {utterances} utterances, learning rate at most {peak:g}"
             for count, (_, utterances, peak) in zip(lengths(self.parts, self.steps), self.parts, strict=True)
         )
+        if self.decoder_alone:
+            told += ", of the decoder alone"
         return (
             told
             if self.share == 1
@@ -134,10 +143,10 @@ def begin(work: Path, new: Run) -> Run:
     if (work / "checkpoint.pt").exists():
         run = run_of(work)
         init = new.init or run.init
-        if (new.shape, init) != (run.shape, run.init):
+        if (new.shape, init, new.decoder_alone) != (run.shape, run.init, run.decoder_alone):
             sys.exit(
-                f"{work} has a training of {run.shape}, begun with {run.init or 'random weights'}; this one is to have "
-                f"{new.shape}, begun with {init or 'random weights'}: use another --work, or the same options"
+                f"{work} has a training of {run.whole}; this one is to have {replace(new, init=init).whole}: use another "
+                "--work, or the same options"
             )
         if new.parts[0][1:] != run.parts[-1][1:]:
             run.parts = [part for part in run.parts if part[0] < run.steps] + [(run.steps, *new.parts[0][1:])]

@@ -194,6 +194,11 @@ def articulated_voice(rng: random.Random) -> str:
     return rng.choice(TRAINING_VOICES["gnuspeech"].voices)
 
 
+def quick_voice(rng: random.Random) -> str:
+    """One of the training's but Kokoro's, which take long."""
+    return _drawn(rng, [engine for name, engine in TRAINING_VOICES.items() if name != "kokoro"])
+
+
 def unseen_voice(rng: random.Random) -> str:
     return rng.choice(UNSEEN_VOICES)
 
