@@ -45,7 +45,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from onnx.numpy_helper import to_array
 from phrasebook import corpus, draws, number, prices
 from pieces import keep_tokenizer, make_tokenizer
-from speech import Clip, load_speech, make_speech, unlike, utterance
+from speech import Clip, load_speech, make_speech, takes, unlike, utterance
 from tatoeba import nearest, read_pairs, split, spoken
 
 from pipeline.nmt.compiler.assemble import assemble
@@ -561,6 +561,20 @@ def test_timestamps_of_a_training_segment_enclose_its_sentences() -> None:
         # The recording begins with 0.6 s of silence and speaks for more than two seconds.
         assert first[0] > 0.4
         assert first[1] - first[0] > 2
+
+
+def test_every_recording_is_heard_and_those_of_an_engine_that_recorded_little_more_often() -> None:
+    voices = ["flite:slt"] * 900 + [
+        "kokoro:us+af_heart+af_heart"
+    ] * 100  # of which equal parts are to be heard, or more
+    lengths = np.random.default_rng(0).integers(100, 1000, len(voices))
+    clips = [Clip("A test.", voice, np.zeros(n, np.int16)) for voice, n in zip(voices, lengths, strict=True)]
+    chunks = takes(clips, 8, most=5)
+    assert Counter(np.concatenate(chunks).tolist()) == {number: 5 if number >= 900 else 1 for number in range(1000)}
+    for chunk in chunks:
+        assert 7 <= len(chunk) <= 9
+        assert max(lengths[chunk]) < 2 * min(lengths[chunk]) + 100
+        assert len(set(chunk.tolist())) > 4  # not all takes of one
 
 
 def test_a_segment_without_clips_has_sound_and_no_sentence() -> None:

@@ -20,7 +20,6 @@ import os
 import random
 import sys
 import time
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -48,7 +47,7 @@ from heldout import SENTENCES
 from lineage import Run, Shape, begin, begun_with, digest, finished, keep, run_of, shape_of, tell
 from optimisers import make_optimisers
 from pieces import STEP_S, keep_tokenizer, make_tokenizer
-from speech import Clip, load_speech, make_speech, unlike, utterance
+from speech import Clip, drawing_weights, load_speech, make_speech, takes, unlike, utterance
 from tatoeba import ATTRIBUTION
 from tokenizers import Tokenizer
 from voices import (
@@ -67,6 +66,7 @@ SHAPE = Shape(d_model=320, encoder_layers=6, decoder_layers=2, ffn=1280)  # the 
 LONGEST_S = 24.0  # of a training segment
 SAVE_STEPS = 100
 HEAD_STEPS = 300  # in which CTC trains only its head, where a finished model is gone on from, which has none
+TAKES = 8  # of a recording, at most, that the decoder alone trains on
 NATURAL = 5_000  # recordings by mixed Kokoro voices, on top of Kokoro's usual share
 ARTICULATED = 10_000  # recordings by GnuSpeech's bodies
 EXAMPLES = 15_000  # sentences and phrases of another source, for words that Tatoeba's lack
@@ -120,9 +120,7 @@ class Batches:
         self.pace, self.random = np.random.default_rng(pace), np.random.default_rng(seed)
         self.drawn: list[list[Row]] = []
         self.order = np.argsort([len(clip.samples) for clip in clips])
-        engines = [clip.voice.partition(":")[0] for clip in clips]
-        recorded = Counter(engines)
-        self.weights = np.array([TRAINING_VOICES[engine].heard / recorded[engine] for engine in engines])
+        self.weights = drawing_weights(clips)
         self.start, self.plain, self.silence, self.end, self.zero = (
             tokenizer.token_to_id(f"<|{name}|>")
             for name in ("startoftranscript", "notimestamps", "nospeech", "endoftext", "0.00")
@@ -302,14 +300,13 @@ def start_from(model: torch.nn.Module, head: torch.nn.Module, folder: Path) -> N
 
 
 def hear_worker(rank: int, work: Path, options: argparse.Namespace) -> None:
-    """Keep what the encoder makes of every recording, disturbed once, batches of like length together."""
+    """Keep what the encoder makes of every recording, disturbed anew each time, batches of like length together."""
     torch.set_num_threads(1)
     clips = load_speech(work / "speech", "train")
     tokenizer = make_tokenizer(work / "tokenizer.json", [])
     model = make_model(tokenizer, options.run.shape)
     start_from(model, torch.nn.Linear(options.run.shape.d_model, len(CHARACTERS) + 1), begun_with(work, options.run))
-    order = np.argsort([len(clip.samples) for clip in clips], kind="stable")
-    chunks = np.array_split(order, max(1, len(order) // options.batch))
+    chunks = takes(clips, options.batch, TAKES)
     for number in range(rank, len(chunks), options.workers):
         path = work / "heard" / f"{number:06d}.pt"
         if path.exists():

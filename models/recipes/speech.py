@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import random
 import sys
+from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from voices import SAMPLE_RATE, random_prosody, speak
+from voices import SAMPLE_RATE, TRAINING_VOICES, random_prosody, speak
 
 SHARD = 500
 Voice = Callable[[random.Random], str]
@@ -111,6 +112,23 @@ def load_speech(folder: Path, name: str) -> list[Clip]:
     if not clips:
         sys.exit(f"{folder} has no recordings of {name!r}: speak them first (--stage speech)")
     return clips
+
+
+def drawing_weights(clips: list[Clip]) -> np.ndarray:
+    """How often each of ``clips`` is to be heard beside the others: as its engine is, in equal parts."""
+    engines = [clip.voice.partition(":")[0] for clip in clips]
+    recorded = Counter(engines)
+    return np.array([TRAINING_VOICES[engine].heard / recorded[engine] for engine in engines])
+
+
+def takes(clips: list[Clip], size: int, most: int) -> list[np.ndarray]:
+    """The numbers of all ``clips``, about ``size`` of like length together; ``most`` times those to be heard more often."""
+    weights = drawing_weights(clips)
+    numbers = np.repeat(np.arange(len(clips)), np.rint(weights / np.median(weights)).clip(1, most).astype(int))
+    lengths = np.array([len(clip.samples) for clip in clips])[numbers]
+    # Roughly: those of one clip would come together.
+    about = lengths * np.random.default_rng(1).uniform(0.9, 1.1, len(lengths))
+    return np.array_split(numbers[np.argsort(about)], max(1, len(numbers) // size))
 
 
 # --- disturbed ------------------------------------------------------------------------------------------------------
