@@ -564,9 +564,7 @@ def test_timestamps_of_a_training_segment_enclose_its_sentences() -> None:
 
 
 def test_every_recording_is_heard_and_those_of_an_engine_that_recorded_little_more_often() -> None:
-    voices = ["flite:slt"] * 900 + [
-        "kokoro:us+af_heart+af_heart"
-    ] * 100  # of which equal parts are to be heard, or more
+    voices = ["flite:slt"] * 900 + ["kokoro:us+af_heart+af_heart"] * 100
     lengths = np.random.default_rng(0).integers(100, 1000, len(voices))
     clips = [Clip("A test.", voice, np.zeros(n, np.int16)) for voice, n in zip(voices, lengths, strict=True)]
     chunks = takes(clips, 8, most=5)

@@ -525,7 +525,7 @@ def main() -> None:
     parser.add_argument(
         "--decoder-alone",
         action="store_true",
-        help="leave --init's encoder as it is, and train on what it makes of every recording once: several times as fast",
+        help="leave --init's encoder as it is, and train on what it makes of every recording, kept: several times as fast",
     )
     parser.add_argument("--steps", type=int, default=20_000)
     parser.add_argument("--batch", type=int, default=10, help="utterances a worker a step")

@@ -122,11 +122,14 @@ def drawing_weights(clips: list[Clip]) -> np.ndarray:
 
 
 def takes(clips: list[Clip], size: int, most: int) -> list[np.ndarray]:
-    """The numbers of all ``clips``, about ``size`` of like length together; ``most`` times those to be heard more often."""
+    """The numbers of all ``clips``, about ``size`` of like length together.
+
+    Those whose weight is above the median come as many times as it says, up to ``most``.
+    """
     weights = drawing_weights(clips)
     numbers = np.repeat(np.arange(len(clips)), np.rint(weights / np.median(weights)).clip(1, most).astype(int))
     lengths = np.array([len(clip.samples) for clip in clips])[numbers]
-    # Roughly: those of one clip would come together.
+    # By a length drawn around each take's own: equal ones would bring all takes of a clip together.
     about = lengths * np.random.default_rng(1).uniform(0.9, 1.1, len(lengths))
     return np.array_split(numbers[np.argsort(about)], max(1, len(numbers) // size))
 
