@@ -29,7 +29,7 @@ clean:
 
 $(VENV)/.installed: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[demo]"
 	@touch $@
 
 $(VENV)/.installed-dev: $(VENV)/.installed

@@ -13,10 +13,13 @@ from pipeline.asr.whisper import RECOGNIZER_FILES, recognizer_name
 from pipeline.config import AsrConfig, NmtConfig, load_config
 from pipeline.errors import HubUnreachableError, ModelError, UsageError
 from pipeline.hub import FileSet
+from pipeline.hub.known import KNOWN_MODELS, KnownModel, known_model
+from pipeline.hub.packages import forget_verified, model_from_packages, whole
 from pipeline.hub.resolve import (
     cached_commit,
     cached_model,
     cached_snapshot,
+    checked,
     drop_damaged,
     fetch_model,
     local_directory,
@@ -66,9 +69,9 @@ class ModelState:
     """What of a model is on the disk."""
 
     state: str
-    """"directory"; or in the cache "compiled", "complete", "partial" or "missing"."""
+    """"directory"; "installed" as packages; or in the cache "compiled", "complete", "partial" or "missing"."""
     path: str | None = None
-    """The directory, what was compiled, or the snapshot."""
+    """The directory, where packages have it or were joined, what was compiled, or the snapshot."""
     commit: str | None = None
     size: int = 0
     """Bytes on the disk: a directory's, or those of all revisions in the cache and what was compiled of this one."""
@@ -83,14 +86,18 @@ def named_models(configs: Iterable[str]) -> list[NamedModel]:
     found: dict[NamedModel, list[str]] = {}
     for name in configs:
         config = load_config(name)
-        speech = NamedModel("speech", recognizer_name(config.asr), config.asr.revision, (RECOGNIZER_FILES,))
-        for model in (speech, _translation(config.nmt)):
+        for model in (_speech(recognizer_name(config.asr), config.asr.revision), _translation(config.nmt)):
             found.setdefault(model, []).append(name)
     return [dataclasses.replace(model, configs=tuple(names)) for model, names in found.items()]
 
 
+def known_speech_models() -> list[NamedModel]:
+    """The speech models that are known file by file."""
+    return [_speech(known.hub_id, None) for known in KNOWN_MODELS]
+
+
 def state_of(model: NamedModel) -> ModelState:
-    """Look at the disk; asks nobody."""
+    """Look at the disk alone."""
     try:
         directory = local_directory(model.name)
     except ModelError:
@@ -102,8 +109,11 @@ def state_of(model: NamedModel) -> ModelState:
     if (compiled := model.compiled) is not None:
         commit = cached_commit(model.name, model.revision)
         return ModelState("compiled", str(compiled), commit, size + _disk_usage(compiled))
-    if cached_model(model.name, model.revision, *model.choices):
+    known = known_model(model.name, model.revision)
+    if (cached := cached_model(model.name, model.revision, *model.choices)) and (not known or whole(cached, known)):
         state = "complete"
+    elif known is not None and (installed := model_from_packages(known, join=False)) is not None:
+        return ModelState("installed", str(installed), known.revision, _disk_usage(installed))
     else:
         # Another revision may be there, whole; files that no snapshot has yet are what an interrupted download left.
         begun = any(folder.glob("blobs/*.incomplete")) or (size and not any(folder.glob("snapshots/*")))
@@ -132,16 +142,19 @@ def models_called(name: str, revision: str | None = None) -> list[NamedModel]:
             f"nothing is called {name!r}; give a configuration ({', '.join(bundled)}, or a .toml file), a hub id such as "
             "owner/name, or a Whisper size such as small"
         )
-    if hub_id != name:
-        return [NamedModel("speech", hub_id, revision, (RECOGNIZER_FILES,))]
+    if hub_id != name or known_model(hub_id, revision):
+        return [_speech(hub_id, revision)]
     translation = _translation(NmtConfig(model=name, revision=revision))
     return [dataclasses.replace(translation, kind="either", choices=(RECOGNIZER_FILES, *translation.choices))]
 
 
 def pulled_revision(model: str) -> str | None:
-    """The revision that ``pull`` takes ``model`` at, a hub id or Whisper size: what a bundled configuration pins it to."""
-    known = _bundled(recognizer_name(AsrConfig(model=model)))
-    return known.revision if known is not None else None
+    """The revision that ``pull`` takes ``model`` at, a hub id or Whisper size: the known one, or what a bundled
+    configuration pins it to."""
+    if (known := known_model(model)) is not None:
+        return known.revision
+    bundled = _bundled(recognizer_name(AsrConfig(model=model)))
+    return bundled.revision if bundled is not None else None
 
 
 def _bundled(hub_id: str) -> NamedModel | None:
@@ -160,6 +173,8 @@ def pull(model: NamedModel, progress: Progress) -> str:
     """
     if local_directory(model.name) is not None:
         return f"{model.name}: a directory, nothing to fetch"
+    if (known := known_model(model.name, model.revision)) is not None:
+        return _pull_known(model, known, progress)
     run = model.translation
     if run is not None and is_compiled(run) and drop_damaged_compiled(run):
         progress(f"what was compiled of {model.name} is damaged: it is made again", 0.0)
@@ -171,6 +186,21 @@ def pull(model: NamedModel, progress: Progress) -> str:
         return done
     found = find_translation_model(run, progress)
     return f"{done}; it cannot be compiled" if found == snapshot else f"{done}; compiled, in {found}"
+
+
+def _pull_known(model: NamedModel, known: KnownModel, progress: Progress) -> str:
+    """See to it that a known model is on this machine, its hashes computed anew."""
+    snapshot = cached_snapshot(known.hub_id, known.revision)
+    damaged = drop_damaged(snapshot) if snapshot is not None else []
+    if snapshot is not None:
+        forget_verified(snapshot)
+        if not damaged and whole(snapshot, known):
+            return f"{model.name}: complete and undamaged at {snapshot.name}"
+    if (installed := model_from_packages(known, progress, anew=True)) is not None:
+        return f"{model.name}: complete and undamaged, from installed packages, in {installed}"
+    fetched = checked(fetch_model(known.hub_id, known.revision, *model.choices, progress=progress), known)
+    came = f"; {', '.join(damaged)} had been damaged and came again" if damaged else ""
+    return f"{model.name}: complete at {fetched.name}{came}"
 
 
 def _fetched(model: NamedModel, cached: Path | None, progress: Progress) -> tuple[Path, str]:
@@ -196,15 +226,21 @@ def _fetched(model: NamedModel, cached: Path | None, progress: Progress) -> tupl
 
 def as_table(rows: Sequence[tuple[NamedModel, ModelState]]) -> str:
     """Models and their states for a person, one a line."""
-    cells = [("MODEL", "KIND", "REVISION", "STATE", "SIZE", "CONFIGS")]
+    cells = [("MODEL", "KIND", "REVISION", "STATE", "SIZE", "CONFIGS", "WHERE")]
     for model, state in rows:
         name = min(os.path.relpath(model.name), model.name, key=len) if state.state == "directory" else model.name
         revision = (model.revision or state.commit or "-")[:12]
         size = f"{state.size / 1e6:,.1f} MB" if state.size else "-"
-        cells.append((name, model.kind, revision, state.state, size, ", ".join(model.configs)))
+        where = "-" if state.path is None or state.state == "directory" else state.path
+        cells.append((name, model.kind, revision, state.state, size, ", ".join(model.configs) or "-", where))
     widths = [max(len(row[column]) for row in cells) for column in range(len(cells[0]))]
     lines = ("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in cells)
     return "\n".join(line.rstrip() for line in lines)
+
+
+def _speech(hub_id: str, revision: str | None) -> NamedModel:
+    known = known_model(hub_id, revision)
+    return NamedModel("speech", hub_id, known.revision if known is not None else revision, (RECOGNIZER_FILES,))
 
 
 def _translation(config: NmtConfig) -> NamedModel:

@@ -85,6 +85,8 @@ class Transcript:
     """UTF-8 length over zlib-compressed length; loops are above 2.4 (openai/whisper's threshold)."""
     rejected: str | None = None
     """Why this transcript is not translated ("silence", "repetition", "uncertain", "empty"), or None."""
+    repeated: bool = False
+    """True where the recogniser repeated a phrase without end, and the text has it once."""
     heard_s: float = 0.0
     """Audio that had been heard when the segment was cut."""
     speech_end_s: float | None = None

@@ -11,7 +11,7 @@ import dataclasses
 import errno
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any, cast
@@ -27,7 +27,7 @@ from pipeline.subtitles.jsonl import line, read_event
 from pipeline.subtitles.sink import BlockFile
 
 SUFFIX = ".unfinished.jsonl"
-_VERSION = 1
+_VERSION = 2
 _TRANSCRIPT = b'{"type": "transcript"'  # how the line of one begins
 # Of a recording so much of its beginning and its end is enough to know it again.
 _DIGEST_BYTES = 1 << 20
@@ -118,13 +118,29 @@ class KnownSpeech:
         return self._recognizer.config
 
     def transcribe(self, segment: SpeechSegment, beam_size: int | None = None) -> Transcript:
+        return self._transcript_of(segment) or self._recognizer.transcribe(segment, beam_size)
+
+    def transcribe_packed(self, segments: Sequence[SpeechSegment], beam_size: int | None = None) -> list[Transcript]:
+        """Where any is missing all are recognised anew in the same window, for that decides what is heard."""
+        known = [self._transcript_of(segment) for segment in segments]
+        if all(known):
+            return [transcript for transcript in known if transcript is not None]
+        found = self._recognizer.transcribe_packed(segments, beam_size)
+        return [before or now for before, now in zip(known, found, strict=True)]
+
+    def _transcript_of(self, segment: SpeechSegment) -> Transcript | None:
+        """What the journal has of a segment, the next in order.
+
+        Raises:
+            UsageError: the journal has another segment there.
+        """
         known, self._next = self._next, next(self._known, None)
         if known is None:
-            return self._recognizer.transcribe(segment, beam_size)
+            return None
         if (known.segment_id, known.start_s, known.end_s) != (segment.id, segment.start_s, segment.end_s):
             if self._next is None and (known.segment_id, known.start_s) == (segment.id, segment.start_s):
                 # The last one: cut off where the recording could not be read further then, or cannot now.
-                return self._recognizer.transcribe(segment, beam_size)
+                return None
             raise UsageError(
                 f"{self._journal} has a segment from {known.start_s:.2f} to {known.end_s:.2f} s where this run finds one "
                 f"from {segment.start_s:.2f} to {segment.end_s:.2f} s; it is another version's: begin again with --overwrite"

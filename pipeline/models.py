@@ -20,7 +20,7 @@ from pipeline.nmt.inspection import as_text, inspect_model
 def arguments() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m pipeline.models", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    listing = commands.add_parser("list", help="show the models that configurations name, and what of them is here")
+    listing = commands.add_parser("list", help="show the models that are known, and where each one is")
     listing.add_argument(
         "--config", action="append", default=[], metavar="FILE", help="one more configuration to look at"
     )
@@ -75,10 +75,13 @@ def _layer_and_head(text: str) -> tuple[int, int]:
 
 def run_list(options: argparse.Namespace) -> int:
     with importing():
-        from pipeline.catalog import as_table, named_models, state_of  # loads the recogniser's libraries
+        from pipeline.catalog import as_table, known_speech_models, named_models, state_of  # loads CTranslate2
     from pipeline.resources import named_configs
 
-    rows = [(model, state_of(model)) for model in named_models([*named_configs(), *options.config])]
+    models = named_models([*named_configs(), *options.config])
+    named = {model.name for model in models}
+    models += [model for model in known_speech_models() if model.name not in named]
+    rows = [(model, state_of(model)) for model in models]
     if options.json:
         fields = ("kind", "name", "revision", "configs")
         found = [{key: getattr(model, key) for key in fields} | dataclasses.asdict(state) for model, state in rows]

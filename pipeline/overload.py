@@ -8,20 +8,13 @@
 A level ends when the lag has fallen to ``caught_up_s`` and, from the second to the first, to ``behind_s``. Audio is
 kept all the while, and what has been translated is never taken back.
 
-The second measure is what catches up: Whisper computes on a window of 30 s however short the segment (measured with the
-demo's recogniser: 0.20 s for one, two or three phrases in a call), so that joining n segments saves n - 1 windows.
+The second measure is what catches up: Whisper computes on a window of 10 s at least however short the segment, so that n
+short segments in one window save n - 1 windows.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
-import numpy as np
-
-from pipeline.events import SpeechSegment
-
-# Segments further apart than this belong to different thoughts, and joining them would recognise silence.
-_JOIN_GAP_S = 2.0
+from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
@@ -36,8 +29,9 @@ class OverloadOptions:
     max_segment_ms: int = 8_000
     # While behind, hypotheses that recognition and translation keep at most; 1 is greedy.
     beam_size: int = 1
-    # Speech recognised in one call while catching up; 0 joins nothing. Whisper's window is 30 s.
-    join_ms: int = 28_000
+    # Speech recognised in one call while catching up, in milliseconds; 0 joins nothing. An encoder of 15 s costs a quarter
+    # of one of 30 s.
+    join_ms: int = 14_000
     # Audio of a microphone kept while it waits, in seconds: a minute in memory, the rest in a temporary file.
     backlog_s: float = 3_600.0
 
@@ -66,18 +60,6 @@ def measures(level: int, options: OverloadOptions) -> Measures:
     if level == 0:
         return Measures()
     return Measures(options.max_segment_ms, options.beam_size, options.join_ms if level > 1 else 0)
-
-
-def joins(first: SpeechSegment, second: SpeechSegment, limit_ms: int) -> bool:
-    """True where two segments that follow each other may be recognised in one call of ``limit_ms``."""
-    return second.start_s - first.end_s <= _JOIN_GAP_S and (second.end_s - first.start_s) * 1000 <= limit_ms
-
-
-def joined(first: SpeechSegment, second: SpeechSegment) -> SpeechSegment:
-    """Both as one segment with the first one's id; between them is silence of the length that was there."""
-    gap = np.zeros(second.start_sample - first.start_sample - len(first.samples), np.int16)
-    samples = np.concatenate([first.samples, gap, second.samples])
-    return replace(second, id=first.id, start_sample=first.start_sample, samples=samples)
 
 
 class LoadControl:

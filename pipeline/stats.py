@@ -12,6 +12,17 @@ from dataclasses import dataclass, field
 from pipeline.events import SAMPLE_RATE, Delta, EndOfInput, PipelineEvent, SpeechSegment, Transcript
 
 _WAITING = 1000  # segments between the VAD and the reader; a translator's queues hold far fewer
+_KEPT = 1000  # of what is listed one by one, the newest
+
+
+@dataclass(frozen=True)
+class Withheld:
+    """Speech, or what was taken for it, that was heard and is not shown."""
+
+    start_s: float
+    end_s: float
+    reason: str
+    """``Transcript.rejected``, or "repetition" where a part was cut."""
 
 
 @dataclass
@@ -26,8 +37,7 @@ class PipelineStats:
     """Audio that a live source holds because the stages are behind."""
     segments: int = 0
     joined: int = 0
-    """Segments recognised in one call with the one before, to catch up or as ``asr.join_ms`` says: they have no
-    transcript of their own."""
+    """Segments recognised in one window with the one before, to catch up or as ``asr.join_ms`` says."""
     shortened: int = 0
     """Segments cut sooner than configured, while behind."""
     narrowed: int = 0
@@ -43,6 +53,10 @@ class PipelineStats:
     longest_lag_s: float = 0.0
     rejected: int = 0
     """Transcripts flagged and not translated."""
+    withheld_s: dict[str, float] = field(default_factory=dict)
+    """Reason → seconds of audio of which nothing, or only a part, is shown."""
+    withheld: deque[Withheld] = field(default_factory=lambda: deque(maxlen=_KEPT))
+    """The newest, one by one."""
     sentences: int = 0
     tokens: int = 0
     busy_s: dict[str, float] = field(default_factory=dict)
@@ -101,15 +115,17 @@ class PipelineStats:
             if len(waiting) > _WAITING:
                 del waiting[next(iter(waiting))]
 
-    def segment_joined(self, segment_id: int) -> None:
-        """The segment is recognised as a part of the one before."""
-        self.joined += 1
-        self._closed.pop(segment_id, None)
-        self._pending.pop(segment_id, None)
-
-    def segment_rejected(self, segment_id: int) -> None:
-        self.rejected += 1
-        self._closed.pop(segment_id, None)
+    def transcribed(self, transcript: Transcript) -> None:
+        """A segment was recognised."""
+        reason = transcript.rejected or ("repetition" if transcript.repeated else None)
+        if reason is None:
+            return
+        length_s = transcript.end_s - transcript.start_s
+        self.withheld_s[reason] = self.withheld_s.get(reason, 0.0) + length_s
+        self.withheld.append(Withheld(transcript.start_s, transcript.end_s, reason))
+        if transcript.rejected:
+            self.rejected += 1
+            self._closed.pop(transcript.segment_id, None)
 
     def segment_untranslated(self, segment_id: int) -> None:
         """Its transcript holds nothing to translate, so that no delta will complete it."""
@@ -131,6 +147,13 @@ class PipelineStats:
                 del self._pending[segment_id]
                 self._closed.pop(segment_id, None)
 
+    def withheld_summary(self) -> str:
+        """What was heard and is not shown: seconds by reason, and when; empty where there is nothing."""
+        if not self.withheld_s:
+            return ""
+        reasons = ", ".join(f"{reason} {seconds:.1f} s" for reason, seconds in sorted(self.withheld_s.items()))
+        return f"heard and not shown: {reasons}; the last at {_clock(self.withheld[-1].start_s)}"
+
     def summary(self) -> str:
         """One paragraph for the end of a run."""
         elapsed = self.clock() - self.started
@@ -141,6 +164,8 @@ class PipelineStats:
             f"{self.segments} segments, {self.rejected} not translated, {self.sentences} sentences, {self.tokens} tokens; "
             f"time in stages: {stages or 'none'}",
         ]
+        if said := self.withheld_summary():
+            lines.append(said)
         if self.overflows or self.lost_s:
             lines.append(f"audio was lost {self.overflows} times: this machine does not keep up")
         if self.first_token_s:
@@ -154,3 +179,8 @@ class PipelineStats:
                 f"{self.narrowed} recognised with fewer hypotheses to keep up"
             )
         return "\n".join(lines)
+
+
+def _clock(seconds: float) -> str:
+    whole = int(seconds)
+    return f"{whole // 3600}:{whole // 60 % 60:02}:{whole % 60:02}"

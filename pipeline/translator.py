@@ -320,7 +320,7 @@ class SpeechTranslator:
         segments: asyncio.Queue[SpeechSegment | EndOfInput] = asyncio.Queue(queues.segments)
         transcripts: asyncio.Queue[Transcript | EndOfInput] = asyncio.Queue(queues.transcripts)
         stats, load = self.stats, self._load
-        target, join_ms = self.config.languages.target, self.config.asr.join_ms
+        target, join_ms = self.config.languages.target, self.config.asr.join_ms or 0
         outbox = cast("asyncio.Queue[PipelineEvent]", self._outbox)  # which the reader's end of it widens
         try:
             stages = (

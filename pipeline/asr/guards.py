@@ -4,15 +4,44 @@ from __future__ import annotations
 
 import re
 import zlib
+from dataclasses import dataclass
 
-from pipeline.config import AsrConfig
+from pipeline.hub.known import Thresholds
 
 # Whisper calls a window silent only if both its signs agree (openai/whisper, transcribe.py). Made to say something in
 # silence, it can be half sure of a phrase; where it is this sure that nobody speaks, half is not enough.
 _SURELY_SILENT = 0.9
-# A phrase said so many times in a row is a decoder's loop, not speech.
-_LOOP_REPEATS = 4
-_SHORT_REPEATS = 16  # of one digit, letter or word as short, which people do say in a row
+# The longest phrase of a loop, in words, or in characters of text without spaces.
+_LONGEST_PHRASE = 16
+# People say a phrase four times in a row ("Testing, testing, …"), and short words and digits more often.
+_LOOP_REPEATS = 6
+_SHORT_REPEATS = 16
+# A text of so few tokens is judged by a threshold of its own: their mean is the mean of two or three numbers.
+_SHORT_TOKENS = 4
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What a recogniser found, and how sure it is."""
+
+    text: str
+    tokens: int
+    """Text tokens."""
+    log_probability: float
+    """Mean natural-log probability of the tokens."""
+    no_speech: float
+    """Probability that the window holds no speech."""
+    ended: bool = True
+    """False where the limit of tokens ended the search."""
+
+
+@dataclass(frozen=True)
+class Repetition:
+    """A phrase that comes again and again in a text: ``text[begin:end]``, the first time up to ``once``."""
+
+    begin: int
+    once: int
+    end: int
 
 
 def compression_ratio(text: str) -> float:
@@ -21,44 +50,52 @@ def compression_ratio(text: str) -> float:
     return len(data) / len(zlib.compress(data)) if data else 1.0
 
 
-def rejection(text: str, no_speech: float, log_probability: float, ratio: float, config: AsrConfig) -> str | None:
-    """Why a transcript must not be translated, or None.
-
-    Args:
-        no_speech: probability that the window holds no speech.
-        log_probability: mean natural-log probability of the tokens.
-        ratio: compression ratio of the text.
-    """
-    if not any(character.isalnum() for character in text):
+def rejection(evidence: Evidence, thresholds: Thresholds) -> str | None:
+    """Why a transcript must not be translated ("empty", "silence", "repetition", "uncertain"), or None."""
+    if not any(character.isalnum() for character in evidence.text):
         return "empty"
-    unsure = log_probability < config.log_probability_threshold
-    hesitant = log_probability < config.log_probability_threshold / 2
-    if (no_speech > config.no_speech_threshold and unsure) or (no_speech > _SURELY_SILENT and hesitant):
+    short = evidence.tokens <= _SHORT_TOKENS
+    unsure = evidence.log_probability < (thresholds.short_log_probability if short else thresholds.log_probability)
+    hesitant = evidence.log_probability < thresholds.log_probability / 2
+    if (evidence.no_speech > thresholds.no_speech and unsure) or (evidence.no_speech > _SURELY_SILENT and hesitant):
         return "silence"
-    if ratio > config.compression_ratio_threshold or loops(text):
+    if compression_ratio(evidence.text) > thresholds.compression_ratio or loop(evidence.text, evidence.ended):
         return "repetition"
     if unsure:
         return "uncertain"
     return None
 
 
-def loops(text: str) -> bool:
-    """True where a phrase of up to eight words, or up to eight characters of unspaced text, repeats four times in a row.
+def loop(text: str, ended: bool = True) -> Repetition | None:
+    """A decoder's loop: a phrase that repeats up to the end of the text, or through most of it; None where there is none.
 
-    One word of up to four letters, or one character of unspaced text, may come fifteen times.
+    Phrases that people repeat are no loops: fewer than six times in a row, a word of up to four letters or a character of
+    unspaced text fewer than sixteen times. Where the search did not end by itself, twice is enough.
     """
-    words = re.findall(r"\w+", text.lower())
-    units = list("".join(words)) if len(words) * 8 < len("".join(words)) else words
-    for size in range(1, 9):
+    found = [(match.group().lower(), match.start(), match.end()) for match in re.finditer(r"\w+", text)]
+    if len(found) * 8 < sum(len(word) for word, _, _ in found):  # no spaces: each character counts
+        found = [(c.lower(), i, i + 1) for i, c in enumerate(text) if c.isalnum()]
+    units = [word for word, _, _ in found]
+    for size in range(1, min(_LONGEST_PHRASE, len(units) // 2) + 1):
         run = 0
-        for i in range(size, len(units)):
-            run = run + 1 if units[i] == units[i - size] else 0
-            # Digits and single letters are dictated in runs: "nine nine nine nine", whatever size they are looked at in.
-            single = len(set(units[i + 1 - size : i + 1])) == 1 and _short(units[i])
-            repeats = _SHORT_REPEATS if single else _LOOP_REPEATS
-            if run >= size * (repeats - 1):
-                return True
-    return False
+        for i in range(size, len(units) + 1):
+            if i < len(units) and units[i] == units[i - size]:
+                run += 1
+                continue
+            first, last = i - run - size, i - 1
+            phrase = set(units[first : first + size])
+            needed = _SHORT_REPEATS if len(phrase) == 1 and _short(units[first]) else _LOOP_REPEATS
+            at_end = last == len(units) - 1
+            enough = run >= size * (needed - 1) or (run >= size and at_end and not ended)
+            if enough and (at_end or 2 * (run + size) > len(units)):
+                return Repetition(found[first][1], found[first + size][1], found[last][2])
+            run = 0
+    return None
+
+
+def without_loop(text: str, repetition: Repetition) -> str:
+    """``text`` with the phrase once."""
+    return (text[: repetition.once].rstrip() + text[repetition.end :]).strip()
 
 
 def _short(unit: str) -> bool:

@@ -1,15 +1,16 @@
-"""The ASR stage: speech segments in, transcripts out, recognised one at a time on a thread of its own."""
+"""The ASR stage: speech segments in, transcripts out, recognised on a thread of its own."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Protocol
 
+from pipeline.asr.packing import fits
 from pipeline.config import AsrConfig
 from pipeline.events import EndOfInput, SpeechSegment, Transcript
-from pipeline.overload import LoadControl, joined, joins
+from pipeline.overload import LoadControl
 from pipeline.stats import PipelineStats
 from pipeline.worker import Worker
 
@@ -22,12 +23,16 @@ class Recognizer(Protocol):
 
     def transcribe(self, segment: SpeechSegment, beam_size: int | None = None) -> Transcript: ...
 
+    def transcribe_packed(
+        self, segments: Sequence[SpeechSegment], beam_size: int | None = None
+    ) -> list[Transcript]: ...
+
 
 class AsrStage:
     """Puts one transcript a segment on ``outbox``, rejected ones included.
 
-    Segments that follow each other are recognised in one call: those that wait while ``load`` asks for it, and up to
-    ``join_ms()`` also those that are still to come. Their transcript has the first one's id.
+    Segments that follow each other are recognised in one window: those that wait while ``load`` asks for it, and up to
+    ``join_ms()`` also those that are still to come.
     """
 
     name = "ASR"
@@ -50,33 +55,37 @@ class AsrStage:
         """Work until the end of input has been passed on."""
         worker = Worker(self.name)
         try:
-            while not isinstance(item := await self._take(), EndOfInput):
-                transcript = await worker.run(partial(self._transcribe, item))
-                if transcript.rejected:
-                    self.stats.segment_rejected(transcript.segment_id)
-                await self.outbox.put(transcript)
-            await self.outbox.put(item)
+            while not isinstance(work := await self._take(), EndOfInput):
+                for transcript in await worker.run(partial(self._transcribe, work)):
+                    self.stats.transcribed(transcript)
+                    await self.outbox.put(transcript)
+            await self.outbox.put(work)
         finally:
             worker.close()
 
-    async def _take(self) -> SpeechSegment | EndOfInput:
-        """The next work: a segment, joined with those behind it where that is asked for."""
+    async def _take(self) -> list[SpeechSegment] | EndOfInput:
+        """The next work: a segment, with those behind it where that is asked for."""
         item, self._next = self._next or await self.inbox.get(), None
+        if isinstance(item, EndOfInput):
+            return item
+        found = [item]
         wait_ms = self._join_ms()
         limit_ms = wait_ms or (self._load.measures.join_ms if self._load is not None else 0)
-        while limit_ms and isinstance(item, SpeechSegment) and (wait_ms or not self.inbox.empty()):
+        while limit_ms and (wait_ms or not self.inbox.empty()):
             following = await self.inbox.get()
-            if isinstance(following, EndOfInput) or not joins(item, following, limit_ms):
+            if isinstance(following, EndOfInput) or not fits(found, following, limit_ms):
                 self._next = following
                 break
-            self.stats.segment_joined(following.id)
-            item = joined(item, following)
-        return item
+            self.stats.joined += 1
+            found.append(following)
+        return found
 
-    def _transcribe(self, segment: SpeechSegment) -> Transcript:
+    def _transcribe(self, segments: list[SpeechSegment]) -> list[Transcript]:
         beams = self._load.measures.beam_size if self._load is not None else None
+        if beams is not None and beams >= self.recognizer.config.beam_size:
+            beams = None
         with self.stats.busy("asr"):
-            if beams is None or beams >= self.recognizer.config.beam_size:
-                return self.recognizer.transcribe(segment)
-            self.stats.narrowed += 1
-            return self.recognizer.transcribe(segment, beam_size=beams)
+            self.stats.narrowed += len(segments) if beams is not None else 0
+            if len(segments) == 1:
+                return [self.recognizer.transcribe(segments[0], beams)]
+            return self.recognizer.transcribe_packed(segments, beams)

@@ -1,40 +1,64 @@
-"""The faster-whisper adapter: a speech segment in, a transcript with Whisper's doubts out."""
+"""The faster-whisper adapter: speech segments in, transcripts with Whisper's doubts out."""
 
 from __future__ import annotations
 
+import dataclasses
+import logging
+import math
 import os
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-
-import numpy as np
-from faster_whisper import WhisperModel
 
 # Whisper size → hub id. faster-whisper's own way to fetch by size shows no progress and keeps broken downloads.
 from faster_whisper.utils import _MODELS as _SIZES
 
-from pipeline.asr.guards import compression_ratio, rejection
-from pipeline.asr.words import WordAligner, plausible
+from pipeline.asr.engine import FULL_WINDOW_S, MOST_PROMPT_TOKENS, Encoded, Hypothesis, WhisperEngine
+from pipeline.asr.guards import Evidence, compression_ratio, loop, rejection, without_loop
+from pipeline.asr.packing import Pack, apart, pack
+from pipeline.asr.words import TimedWord, plausible, timed_words, without_pauses
 from pipeline.config import AsrConfig
 from pipeline.errors import ModelError, UsageError
-from pipeline.events import SpeechSegment, Transcript
+from pipeline.events import SAMPLE_RATE, Samples, SpeechSegment, Transcript, Word
 from pipeline.hub import FileSet, resolve_model
+from pipeline.hub.known import KnownModel, Thresholds, known_model
+from pipeline.hub.packages import identify
+
+log = logging.getLogger(__name__)
 
 RECOGNIZER_FILES = FileSet(
     ("config.json", "model.bin", "tokenizer.json", "vocabulary.*"),
-    # Says how many mel bands a model takes; those of Whisper before large-v3 may lack it.
+    # Not needed here, but by other programs that share the cache.
     optional=("preprocessor_config.json",),
 )
+# What is in doubt is searched again with at least so many hypotheses, and twice as many as before.
+_SECOND_LOOK_BEAMS = 5
+
+
+@dataclass(frozen=True)
+class _Look:
+    """One search, and what speaks for and against it."""
+
+    encoded: Encoded
+    hypothesis: Hypothesis
+    rejected: str | None
+
+    @property
+    def better(self) -> tuple[bool, bool, float]:
+        """Sorts looks at the same audio: accepted ones first, then those that do not repeat, then the surer."""
+        return self.rejected is None, self.rejected != "repetition", self.hypothesis.log_probability
 
 
 class WhisperRecognizer:
-    """A loaded Whisper model and the language that it listens for."""
+    """A loaded Whisper model and the language that it listens for. Safe to use from several threads at once."""
 
     def __init__(self, config: AsrConfig, language: str, directory: Path | None = None) -> None:
-        """Load the model from ``directory``, or find it first by ``find_recognizer``.
+        """Load the model from ``directory``, or find it first by ``find_recognizer``, and check it by one run.
 
         Raises:
             ModelError: the directory is incomplete or damaged.
             DownloadError: not in the cache, and it cannot be fetched.
-            UsageError: the model does not know the language.
+            UsageError: the model does not know the language, the window is too short for it, or the prompt too long.
         """
         self.config, self.language = config, language
         directory = directory or find_recognizer(config)
@@ -43,49 +67,132 @@ class WhisperRecognizer:
                 f"{directory} lacks {', '.join(missing)}: not a whole CTranslate2 Whisper model; "
                 "convert one with ct2-transformers-converter (with --copy_files tokenizer.json preprocessor_config.json)"
             )
-        try:
-            self._model = WhisperModel(
-                str(directory), device="cpu", compute_type=config.compute_type, cpu_threads=config.threads
-            )
-        except Exception as error:  # CTranslate2 raises RuntimeError, ValueError and others for damaged files
-            raise ModelError(f"faster-whisper cannot load {directory}: {error}; fetch or convert it again") from error
-        self._aligner = WordAligner(self._model)
-        if language not in self._model.supported_languages:
-            known = ", ".join(sorted(self._model.supported_languages))
-            raise UsageError(
-                f"the speech model {config.model} does not know the language {language!r}; it knows {known}"
-            )
+        known = known_model(recognizer_name(config), config.revision) or identify(directory)
+        if known is None:
+            log.warning("%s is not a known model: it is judged by Whisper's own thresholds", config.model)
+        check_window(config, known)
+        self.thresholds = thresholds(config, known)
+        self._engine = WhisperEngine(directory, language, compute_type=config.compute_type, threads=config.threads)
+        self._prompt = self._prompt_tokens()
+        self._check()
 
     def transcribe(self, segment: SpeechSegment, beam_size: int | None = None) -> Transcript:
         """Recognise one segment; the transcript's ``rejected`` says if it must not be translated.
 
-        ``beam_size`` takes the place of the configured one.
+        What loops or is in doubt is searched again, with more hypotheses and the full window.
+
+        Args:
+            beam_size: hypotheses, in place of the configured number.
         """
-        self._aligner.clear()
-        segments, _ = self._model.transcribe(
-            segment.samples.astype(np.float32) / 32768.0,
-            language=self.language,
-            beam_size=beam_size or self.config.beam_size,
-            length_penalty=self.config.length_penalty,
-            # The endpointer did this already; text of the segment before must not leak into this one.
-            vad_filter=False,
-            condition_on_previous_text=False,
-            without_timestamps=True,
-            word_timestamps=self.config.word_timestamps,
-            # One attempt: retrying at higher temperatures multiplies the delay, and what is doubtful is flagged.
-            temperature=0.0,
-            # These rules are applied below, where what they drop is still seen and counted.
-            no_speech_threshold=None,
-            log_prob_threshold=None,
-            compression_ratio_threshold=None,
+        beams = beam_size or self.config.beam_size
+        look = self._look(segment.samples, self.config.window_s, beams)
+        if look.rejected in ("repetition", "uncertain"):
+            again = self._look(segment.samples, FULL_WINDOW_S, max(_SECOND_LOOK_BEAMS, 2 * beams))
+            look = max(look, again, key=lambda one: one.better)
+        if look.rejected == "repetition" and (shorter := self._without_loop(look)) is not None:
+            return self._transcript(segment, shorter, repeated=True)
+        return self._transcript(segment, look)
+
+    def transcribe_packed(self, segments: Sequence[SpeechSegment], beam_size: int | None = None) -> list[Transcript]:
+        """Recognise segments that follow each other in one window; a transcript each.
+
+        Where the window is in doubt, or its words cannot be told apart, each segment is recognised by itself.
+        """
+        packed = pack(segments)
+        look = self._look(packed.samples, self.config.window_s, beam_size or self.config.beam_size)
+        if look.rejected is None:
+            words = self._words(look.encoded, look.hypothesis)
+            if plausible(words, look.hypothesis.text.strip(), 0.0, len(packed.samples) / SAMPLE_RATE):
+                return self._told_apart(packed, look, words, beam_size)
+        return [self.transcribe(segment, beam_size) for segment in segments]
+
+    def _look(self, samples: Samples, window_s: float, beams: int) -> _Look:
+        encoded = self._engine.encode(samples, window_s)
+        found = self._engine.generate(encoded, beams, self._prompt)
+        evidence = Evidence(
+            found.text.strip(), len(found.tokens), found.log_probability, found.no_speech_probability, found.ended
         )
-        parts = list(segments)
-        text = "".join(part.text for part in parts).strip()
-        length = sum(len(part.tokens) for part in parts)
-        log_probability = sum(part.avg_logprob * len(part.tokens) for part in parts) / length if length else 0.0
-        no_speech = min((part.no_speech_prob for part in parts), default=1.0)
-        ratio = compression_ratio(text)
-        words = self._aligner.words(segment.start_s)
+        return _Look(encoded, found, rejection(evidence, self.thresholds))
+
+    def _without_loop(self, look: _Look) -> _Look | None:
+        """A look whose loop is cut at its first repetition, if what is left can be believed."""
+        found = look.hypothesis
+        repetition = loop(found.text, found.ended)
+        if repetition is None:
+            return None
+        tokens = self._engine.tokens(without_loop(found.text, repetition))
+        # How sure a looping search is of its tokens grows with each round; how sure it is of the first one is asked anew.
+        sure = self._engine.align(look.encoded, tokens).log_probabilities
+        if not len(sure):
+            return None
+        hypothesis = dataclasses.replace(
+            found, tokens=tokens, text=self._engine.tokenizer.decode(list(tokens)), log_probability=float(sure.mean()),
+            ended=True,
+        )  # fmt: skip
+        evidence = Evidence(
+            hypothesis.text.strip(), len(tokens), hypothesis.log_probability, found.no_speech_probability
+        )
+        rejected = rejection(evidence, self.thresholds)
+        return _Look(look.encoded, hypothesis, None) if rejected is None else None
+
+    def _words(self, encoded: Encoded, found: Hypothesis) -> list[TimedWord]:
+        """The words of a hypothesis at their times from the audio's first sample; none where the alignment fails."""
+        if not found.tokens:
+            return []
+        try:
+            times = self._engine.align(encoded, found.tokens)
+        except RuntimeError as error:  # times of words are not worth the loss of what was said
+            log.warning("words could not be timed (%s); their times are estimated", error)
+            return []
+        if len(times.starts_s) != len(found.tokens) + 1:
+            return []
+        texts, lengths = self._engine.divide(found.tokens)
+        return timed_words(
+            texts, lengths, [float(s) for s in times.starts_s], [float(p) for p in times.log_probabilities]
+        )
+
+    def _told_apart(
+        self, packed: Pack, look: _Look, words: Sequence[TimedWord], beam_size: int | None
+    ) -> list[Transcript]:
+        found: list[Transcript] = []
+        for segment, own in zip(packed.segments, apart(words, packed), strict=True):
+            probabilities = [p for word in own if isinstance(word, TimedWord) for p in word.log_probabilities]
+            text = "".join(word.text for word in own).strip()
+            sure = math.fsum(probabilities) / len(probabilities) if probabilities else 0.0
+            no_speech = look.hypothesis.no_speech_probability
+            rejected = rejection(Evidence(text, len(probabilities), sure, no_speech), self.thresholds)
+            if rejected is not None:  # by itself it may be heard better, or be certain silence
+                found.append(self.transcribe(segment, beam_size))
+                continue
+            found.append(self._made(segment, text, sure, no_speech, None, own))
+        return found
+
+    def _transcript(self, segment: SpeechSegment, look: _Look, *, repeated: bool = False) -> Transcript:
+        found = look.hypothesis
+        words: list[Word] = []
+        if self.config.word_timestamps and look.rejected is None:
+            words = [
+                dataclasses.replace(word, start_s=segment.start_s + word.start_s, end_s=segment.start_s + word.end_s)
+                for word in self._words(look.encoded, found)
+            ]
+        return self._made(
+            segment, found.text.strip(), found.log_probability, found.no_speech_probability, look.rejected, words,
+            repeated=repeated,
+        )  # fmt: skip
+
+    def _made(
+        self,
+        segment: SpeechSegment,
+        text: str,
+        log_probability: float,
+        no_speech: float,
+        rejected: str | None,
+        words: Sequence[Word],
+        *,
+        repeated: bool = False,
+    ) -> Transcript:
+        timed = [Word(word.text, word.start_s, word.end_s) for word in without_pauses(words)]
+        believed = self.config.word_timestamps and plausible(timed, text, segment.start_s, segment.end_s)
         return Transcript(
             segment_id=segment.id,
             start_s=segment.start_s,
@@ -94,16 +201,70 @@ class WhisperRecognizer:
             language=self.language,
             no_speech_probability=no_speech,
             mean_log_probability=log_probability,
-            compression_ratio=ratio,
-            rejected=rejection(text, no_speech, log_probability, ratio, self.config),
+            compression_ratio=compression_ratio(text),
+            rejected=rejected,
+            repeated=repeated,
             heard_s=segment.heard_s,
             speech_end_s=segment.speech_end_s,
-            words=tuple(words) if plausible(words, text, segment.start_s, segment.end_s) else (),
+            words=tuple(timed) if believed else (),
+        )
+
+    def _prompt_tokens(self) -> tuple[int, ...]:
+        text = " ".join(part for part in (self.config.hotwords, self.config.prompt) if part)
+        tokens = self._engine.tokens(text) if text else ()
+        if len(tokens) > MOST_PROMPT_TOKENS:
+            raise UsageError(
+                f"asr.hotwords and asr.prompt have {len(tokens)} tokens together; Whisper takes {MOST_PROMPT_TOKENS} at most, "
+                "and every one makes each segment slower: shorten them"
+            )
+        return tokens
+
+    def _check(self) -> None:
+        """One run over silence.
+
+        Raises:
+            ModelError: it fails, or does not give numbers.
+        """
+        import numpy as np
+
+        try:
+            encoded = self._engine.encode(np.zeros(SAMPLE_RATE, np.int16), self.config.window_s)
+            found = self._engine.generate(encoded, 1, self._prompt)
+        except (RuntimeError, ValueError) as error:
+            raise ModelError(f"the speech model {self.config.model} cannot run: {error}; fetch it again") from error
+        if not math.isfinite(found.log_probability + found.no_speech_probability):
+            raise ModelError(
+                f"the speech model {self.config.model} is damaged: its scores are no numbers; fetch it again"
+            )
+
+
+def thresholds(config: AsrConfig, known: KnownModel | None) -> Thresholds:
+    """What a model's transcripts are judged by: what the configuration says, else what is known of the model."""
+    found = known.thresholds if known is not None else Thresholds()
+    configured = {
+        "no_speech": config.no_speech_threshold,
+        "log_probability": config.log_probability_threshold,
+        "short_log_probability": config.log_probability_threshold,
+        "compression_ratio": config.compression_ratio_threshold,
+    }
+    return dataclasses.replace(found, **{name: value for name, value in configured.items() if value is not None})
+
+
+def check_window(config: AsrConfig, known: KnownModel | None) -> None:
+    """Refuse an encoder window that the model was not seen to work with.
+
+    Raises:
+        UsageError: ``window_s`` is shorter than that.
+    """
+    shortest_s = known.shortest_window_s if known is not None else KnownModel.shortest_window_s
+    if config.window_s < shortest_s:
+        raise UsageError(
+            f"asr.window_s is {config.window_s:g}; {config.model} needs {shortest_s:g} s at least: with less, transcripts loop"
         )
 
 
 def find_recognizer(config: AsrConfig) -> Path:
-    """The directory of the configured Whisper model, fetched if it is not in the cache.
+    """The directory of the configured Whisper model, fetched if it is not on this machine.
 
     Raises:
         ModelError, DownloadError: see ``resolve_model``.

@@ -68,10 +68,6 @@ class Ledger(PipelineStats):
         self._ends[segment.id] = hour, time.perf_counter()
         self.hours.setdefault(hour, Hour()).segments += 1
 
-    def segment_joined(self, segment_id: int) -> None:
-        super().segment_joined(segment_id)
-        self._ends.pop(segment_id, None)
-
     def got(self, event: PipelineEvent) -> None:
         """The reader has just got ``event``."""
         if isinstance(event, Transcript):
@@ -93,7 +89,7 @@ class Ledger(PipelineStats):
     @property
     def lost(self) -> int:
         """Segments without a transcript, or whose translation did not end."""
-        return self.segments - self.joined - self.rejected - self.finished
+        return self.segments - self.rejected - self.finished
 
 
 def slope(samples: Sequence[Sample]) -> tuple[float, float]:

@@ -124,7 +124,7 @@ def _segments(run: PlayedRun) -> list[str]:
         shown = (
             f"{one.first_token_s - one.speech_end_s:11.2f}  {one.last_token_s - one.speech_end_s:10.2f}"
             if one.first_token_s is not None and one.last_token_s is not None
-            else f"{one.rejected or ('joined' if one.asr is None else 'no text'):>23}"
+            else f"{one.rejected or 'no text':>23}"
         )
         lines.append(
             f"{one.id:7}  {one.start_s:6.2f}–{one.speech_end_s:6.2f}  {one.endpoint_s:8.2f}  {asr}  {shown}  {one.target}"

@@ -137,8 +137,6 @@ def _scores(
         )
     own = []
     for segment in stopwatch.by_id.values():
-        if segment.joined:
-            continue
         emissions = of_segments[segment.id].emissions() if segment.id in of_segments else []
         length_ms = (segment.speech_end_s - segment.start_s) * 1000
         own.append((Reference(tuple(one.text for one in emissions), segment.start_s * 1000, length_ms), emissions))

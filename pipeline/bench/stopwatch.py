@@ -34,8 +34,6 @@ class SegmentTimes:
     rejected: str | None = None
     source: str = ""
     target: str = ""
-    joined: bool = False
-    """Recognised as a part of one before, which then ends where this one does."""
 
     @property
     def endpoint_s(self) -> float:
@@ -65,12 +63,9 @@ class Stopwatch(PipelineStats):
         super().segment_closed(segment)
         self.by_id[segment.id] = SegmentTimes(segment.id, segment.start_s, segment.speech_end_s, self.stream_s)
 
-    def segment_joined(self, segment_id: int) -> None:
-        super().segment_joined(segment_id)
-        part = self.by_id[segment_id]
-        part.joined = True
-        whole = [segment for segment in self.by_id.values() if segment.id < segment_id and not segment.joined][-1]
-        whole.speech_end_s, whole.closed_s = part.speech_end_s, part.closed_s
+    def transcribed(self, transcript: Transcript) -> None:
+        super().transcribed(transcript)
+        self.by_id[transcript.segment_id].asr = self.spans["asr"][-1]  # which the stage's work has just ended
 
     def got(self, event: PipelineEvent) -> None:
         """The reader has just got ``event``."""
@@ -78,8 +73,6 @@ class Stopwatch(PipelineStats):
         if isinstance(event, Transcript):
             of = self.by_id[event.segment_id]
             of.rejected, of.source = event.rejected, event.text
-            # Recognition is one call a transcript, in order.
-            of.asr = self.spans["asr"][sum(segment.asr is not None for segment in self.by_id.values())]
         elif isinstance(event, Delta):
             of = self.by_id[event.segment_id]
             of.target = of.target[: len(of.target) - event.withdrawn] + event.text

@@ -104,7 +104,7 @@ def list_files(model: str, revision: str | None) -> Listing:
     from huggingface_hub import HfApi, constants
     from huggingface_hub.errors import HfHubHTTPError, OfflineModeIsEnabled
 
-    way_on = "run this again; or use --config demo, which works offline"
+    way_on = "run this again"
     try:
         info = HfApi().model_info(model, revision=revision, files_metadata=True, timeout=constants.HF_HUB_ETAG_TIMEOUT)
     except OfflineModeIsEnabled:

@@ -1,4 +1,4 @@
-"""From a model's name to a directory: one that exists, a snapshot in the hub's cache, or one that is fetched now."""
+"""From a model's name to a directory: one that exists, a snapshot in the hub's cache, installed packages, or the hub."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from pipeline.errors import DownloadError, ModelError, first_line
+from pipeline.hub.known import KnownModel, known_model
 from pipeline.hub.listing import FileSet, Listing, RemoteFile, list_files
+from pipeline.hub.packages import model_from_packages, whole
 from pipeline.hub.transfer import digest_of, fetch_blob, megabytes
 from pipeline.progress import Progress, progress_bar
 
@@ -17,21 +19,58 @@ from pipeline.progress import Progress, progress_bar
 def resolve_model(model: str, revision: str | None, *choices: FileSet, progress: Progress | None = None) -> Path:
     """The directory of a model: ``model`` itself if it is one, else a snapshot of the hub repository of that id.
 
-    Any of ``choices`` will do. What is cached is used without a connection. Otherwise that choice is fetched which takes
-    the fewest bytes, with a progress bar on standard error if no ``progress`` is given.
+    Any of ``choices`` will do. What is cached is used without a connection. A known model (``pipeline.hub.known``) is
+    taken from installed packages next, and used only with the hashes that are known of it. Otherwise that choice is fetched
+    which takes the fewest bytes, with a progress bar on standard error if no ``progress`` is given.
 
     Raises:
         ModelError: a path that is no directory, not a hub id, or a repository that has none of the choices.
-        DownloadError: not in the cache, and it cannot be fetched.
+        DownloadError: not in the cache, and it cannot be fetched; or what is there is not the known model.
     """
+    if progress is None:
+        with progress_bar() as bar:
+            return resolve_model(model, revision, *choices, progress=bar)
     if (directory := local_directory(model)) is not None:
         return directory
-    if (snapshot := cached_model(model, revision, *choices)) is not None:
-        return snapshot
-    if progress is not None:
-        return fetch_model(model, revision, *choices, progress=progress)
-    with progress_bar() as bar:
-        return fetch_model(model, revision, *choices, progress=bar)
+    known = known_model(model, revision)
+    if known is not None:
+        return _resolve_known(known, *choices, progress=progress)
+    return cached_model(model, revision, *choices) or fetch_model(model, revision, *choices, progress=progress)
+
+
+def _resolve_known(known: KnownModel, *choices: FileSet, progress: Progress) -> Path:
+    """A model whose files are known: the hub's cache, then installed packages, then the hub."""
+    cached = cached_model(known.hub_id, known.revision, *choices)
+    if cached is not None and whole(cached, known):
+        return cached
+    if (installed := model_from_packages(known, progress)) is not None:
+        return installed
+    if cached is not None:
+        raise DownloadError(
+            f"{cached} does not hold the files of {known.hub_id} as they were published; fetch what is damaged again with: "
+            f"python -m pipeline.models pull {known.size}"
+        )
+    try:
+        fetched = fetch_model(known.hub_id, known.revision, *choices, progress=progress)
+    except DownloadError as error:
+        if not known.packages:
+            raise
+        raise type(error)(f"{error}. Or install the packages that carry it: {known.install}") from error
+    return checked(fetched, known)
+
+
+def checked(fetched: Path, known: KnownModel) -> Path:
+    """``fetched`` if its files are the known model's.
+
+    Raises:
+        DownloadError: they are not.
+    """
+    if not whole(fetched, known):
+        raise DownloadError(
+            f"the hub has other files under {known.hub_id} at {known.revision[:12]} than were published there; set "
+            "HF_ENDPOINT to another hub, or give a model directory"
+        )
+    return fetched
 
 
 def local_directory(model: str) -> Path | None:

@@ -1,0 +1,166 @@
+"""A loaded Whisper model as four calls: features, encode, generate, align. No policy; see ``pipeline.asr.whisper``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import ctranslate2
+import numpy as np
+import tokenizers
+from faster_whisper.feature_extractor import FeatureExtractor
+from faster_whisper.tokenizer import Tokenizer
+from numpy.typing import NDArray
+
+from pipeline.errors import ModelError, UsageError, first_line
+from pipeline.events import SAMPLE_RATE, Samples
+
+FULL_WINDOW_S = 30.0
+"""What Whisper was trained on, and the most that its encoder takes."""
+PADDING_S = 1.0
+"""Below a second of padding behind the speech, transcripts loop (measured: 156 % of the words wrong at none)."""
+
+_HOP = 160  # samples a feature frame
+_TICK_S = 0.02
+"""Seconds an encoder position: two feature frames."""
+# Whisper's decoder takes 448 positions, of which its prompt may have half (openai/whisper, decoding.py).
+_MOST_TOKENS = 448
+MOST_PROMPT_TOKENS = _MOST_TOKENS // 2 - 1
+# Speech has three to eight tokens a second, in most scripts. A search that loops would run to the limit.
+_TOKENS_PER_S, _LEAST_TOKENS = 25, 32
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """Audio that the encoder has seen."""
+
+    states: Any
+    """CTranslate2's view of the encoder's output, [1, positions, d_model]."""
+    audio_s: float
+    window_s: float
+
+
+@dataclass(frozen=True)
+class Hypothesis:
+    """What the search found most likely."""
+
+    tokens: tuple[int, ...]
+    """Text tokens, without the end token."""
+    text: str
+    log_probability: float
+    """Mean natural-log probability of the tokens, the end token included."""
+    no_speech_probability: float
+    """That the window holds no speech, 0 to 1."""
+    ended: bool
+    """False where the limit of tokens ended it."""
+
+
+@dataclass(frozen=True)
+class TokenTimes:
+    """Where the tokens of a text were said."""
+
+    starts_s: NDArray[np.float64]
+    """[tokens + 1]: where each token begins, in seconds from the audio's first sample, and where the last one ends."""
+    log_probabilities: NDArray[np.float64]
+    """[tokens]: natural logarithms."""
+
+
+class WhisperEngine:
+    """Safe to use from several threads at once."""
+
+    def __init__(self, directory: Path, language: str, *, compute_type: str = "int8", threads: int = 0) -> None:
+        """Load a CTranslate2 Whisper model.
+
+        Raises:
+            ModelError: CTranslate2 cannot load it, or its tokenizer is damaged.
+            UsageError: the model does not know the language.
+        """
+        try:
+            self._model = ctranslate2.models.Whisper(
+                str(directory), device="cpu", compute_type=compute_type, intra_threads=threads
+            )
+            text = tokenizers.Tokenizer.from_file(str(directory / "tokenizer.json"))
+        except Exception as error:  # RuntimeError, ValueError and, of the tokenizers' library, plain Exception
+            raise ModelError(
+                f"CTranslate2 cannot load {directory}: {first_line(error)}; fetch or convert it again"
+            ) from error
+        multilingual = bool(self._model.is_multilingual)
+        if not known_language(text, language, multilingual):
+            knows = "English alone" if not multilingual else "other languages"
+            raise UsageError(
+                f"the speech model in {directory} does not know the language {language!r}; it knows {knows}"
+            )
+        self.tokenizer = Tokenizer(text, multilingual, task="transcribe", language=language)
+        self._features = FeatureExtractor(feature_size=self._model.n_mels)
+
+    def encode(self, samples: Samples, window_s: float) -> Encoded:
+        """Run the encoder over ``samples`` [n], padded to ``window_s`` or to a second more than they last.
+
+        Raises:
+            ValueError: more audio than Whisper's window of 30 s.
+        """
+        audio_s = len(samples) / SAMPLE_RATE
+        if audio_s > FULL_WINDOW_S:
+            raise ValueError(
+                f"{audio_s:.1f} s of audio; Whisper takes {FULL_WINDOW_S:.0f} s at once: cut it into segments"
+            )
+        window_s = min(FULL_WINDOW_S, max(window_s, audio_s + PADDING_S))
+        frames = 2 * round(window_s * SAMPLE_RATE / _HOP / 2)  # the encoder halves them
+        features = np.zeros((1, self._model.n_mels, frames), np.float32)
+        if len(samples) >= _HOP:  # less than a frame is no sound
+            found = self._features(samples.astype(np.float32) / 32768.0)[:, :frames]
+            features[0, :, : found.shape[1]] = found
+        states = self._model.encode(ctranslate2.StorageView.from_array(features))
+        return Encoded(states, audio_s, window_s)
+
+    def generate(self, encoded: Encoded, beams: int, prompt: tuple[int, ...] = ()) -> Hypothesis:
+        """Search for the text.
+
+        Args:
+            beams: hypotheses kept; 1 is greedy.
+            prompt: tokens of text that the audio continues.
+        """
+        tokenizer = self.tokenizer
+        before = [tokenizer.sot_prev, *prompt] if prompt else []
+        start = [*before, *tokenizer.sot_sequence, tokenizer.no_timestamps]
+        limit = min(_MOST_TOKENS - len(start), _LEAST_TOKENS + round(_TOKENS_PER_S * encoded.audio_s))
+        (found,) = self._model.generate(
+            encoded.states,
+            [start],
+            beam_size=beams,
+            max_length=len(start) + limit,
+            return_scores=True,
+            return_no_speech_prob=True,
+        )
+        tokens = found.sequences_ids[0]
+        # CTranslate2 gives the mean without the end token among those counted, but in the sum.
+        log_probability = found.scores[0] * len(tokens) / (len(tokens) + 1)
+        words = tuple(token for token in tokens if token < tokenizer.eot)
+        return Hypothesis(
+            words, tokenizer.decode(tokens), log_probability, found.no_speech_prob, ended=len(tokens) < limit
+        )
+
+    def align(self, encoded: Encoded, tokens: tuple[int, ...]) -> TokenTimes:
+        """When each of ``tokens`` was said, by the attention of the model's alignment heads."""
+        frames = max(1, round(encoded.audio_s * SAMPLE_RATE / _HOP))
+        (found,) = self._model.align(encoded.states, self.tokenizer.sot_sequence, [list(tokens)], frames)
+        path = np.array(found.alignments, np.int64).reshape(-1, 2)  # pairs of token and position
+        begins = np.r_[True, np.diff(path[:, 0]) > 0]
+        starts = path[begins, 1] * _TICK_S
+        probabilities = np.array(found.text_token_probs, np.float64)
+        return TokenTimes(starts, np.log(np.maximum(probabilities, 1e-10)))
+
+    def tokens(self, text: str) -> tuple[int, ...]:
+        """The tokens of text, as Whisper's decoder would write it."""
+        return tuple(self.tokenizer.encode(" " + text.strip()))
+
+    def divide(self, tokens: tuple[int, ...]) -> tuple[list[str], list[int]]:
+        """The words that tokens make up, with the spaces before them, and how many tokens each has."""
+        texts, parts = self.tokenizer.split_to_word_tokens(list(tokens))
+        return texts, [len(part) for part in parts]
+
+
+def known_language(tokenizer: tokenizers.Tokenizer, language: str, multilingual: bool) -> bool:
+    """Whether a model with this tokenizer was trained on the language; ``language`` as Whisper writes it."""
+    return tokenizer.token_to_id(f"<|{language}|>") is not None if multilingual else language == "en"

