@@ -57,6 +57,7 @@ class PipelineStats:
     """Reason → seconds of audio of which nothing, or only a part, is shown."""
     withheld: deque[Withheld] = field(default_factory=lambda: deque(maxlen=_KEPT))
     """The newest, one by one."""
+    withheld_count: int = 0
     sentences: int = 0
     tokens: int = 0
     busy_s: dict[str, float] = field(default_factory=dict)
@@ -122,6 +123,7 @@ class PipelineStats:
             return
         length_s = transcript.end_s - transcript.start_s
         self.withheld_s[reason] = self.withheld_s.get(reason, 0.0) + length_s
+        self.withheld_count += 1
         self.withheld.append(Withheld(transcript.start_s, transcript.end_s, reason))
         if transcript.rejected:
             self.rejected += 1
@@ -147,12 +149,15 @@ class PipelineStats:
                 del self._pending[segment_id]
                 self._closed.pop(segment_id, None)
 
-    def withheld_summary(self) -> str:
-        """What was heard and is not shown: seconds by reason, and when; empty where there is nothing."""
+    def withheld_summary(self, named: int = 10) -> str:
+        """What was heard and is not shown: seconds, and when and why of the newest; empty where there is nothing."""
         if not self.withheld_s:
             return ""
-        reasons = ", ".join(f"{reason} {seconds:.1f} s" for reason, seconds in sorted(self.withheld_s.items()))
-        return f"heard and not shown: {reasons}; the last at {_clock(self.withheld[-1].start_s)}"
+        total_s = sum(self.withheld_s.values())
+        newest = list(self.withheld)[-named:]
+        times = ", ".join(f"{one.reason} {_clock(one.start_s)}–{_clock(one.end_s)}" for one in newest)
+        more = self.withheld_count - len(newest)
+        return f"{total_s:.1f} s: {times}" + (f", and {more} more before" if more else "")
 
     def summary(self) -> str:
         """One paragraph for the end of a run."""
@@ -165,7 +170,7 @@ class PipelineStats:
             f"time in stages: {stages or 'none'}",
         ]
         if said := self.withheld_summary():
-            lines.append(said)
+            lines.append(f"heard and not shown, {said}")
         if self.overflows or self.lost_s:
             lines.append(f"audio was lost {self.overflows} times: this machine does not keep up")
         if self.first_token_s:

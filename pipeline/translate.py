@@ -43,6 +43,11 @@ from pipeline.subtitles.files import FORMATS, open_sinks, sink_makers
 from pipeline.subtitles.sink import Sink, close_all, write_all
 from pipeline.worker import Worker
 
+# What a window of the recogniser holds of a recording: Whisper's 30 s, less the padding that it needs.
+_PACK_MS = 28_000
+# Stretches that are not shown and are named one by one; the JSONL has all.
+_NAMED = 3
+
 if TYPE_CHECKING:
     from pipeline.loading import Models
     from pipeline.stats import PipelineStats
@@ -76,6 +81,8 @@ class Result:
     audio_s: float = 0.0
     elapsed_s: float = 0.0
     sentences: int = 0
+    withheld: str = ""
+    """What was heard and is not shown, for a person."""
     outputs: dict[str, Path] = field(default_factory=dict)
     """Format → path."""
     how: Begin = Begin.NEW
@@ -87,6 +94,7 @@ class Result:
     def count(self, stats: PipelineStats) -> None:
         self.audio_s, self.sentences = stats.audio_s, stats.sentences
         self.elapsed_s = time.perf_counter() - stats.started
+        self.withheld = stats.withheld_summary(_NAMED)
 
 
 def formats(asked: str) -> list[str]:
@@ -215,6 +223,7 @@ def summary(results: Sequence[Result]) -> Table:
     table.add_column("recording", overflow="fold")
     for name in ("audio", "sentences", "times real time"):
         table.add_column(name, justify="right")
+    table.add_column("heard and not shown", overflow="fold")
     table.add_column("outcome", overflow="fold")
     for result in results:
         numbers = ["", "", ""]
@@ -222,8 +231,11 @@ def summary(results: Sequence[Result]) -> Table:
             speed = result.audio_s / max(1e-9, result.elapsed_s)
             numbers = [f"{result.audio_s:.0f} s", str(result.sentences), f"{speed:.1f}"]
         files = "".join(f"\n{path}" for path in result.outputs.values() if os.path.isfile(path))
+        if result.outcome in ("done", "finished") and result.withheld and not result.sentences:
+            result.outcome = f"{result.outcome}, and nothing to show: is --source right?"
         style = "red" if result.failed else "green" if result.outcome in ("done", "finished") else "yellow"
-        table.add_row(Text(str(result.job.recording)), *numbers, Text(result.outcome + files, style=style))
+        recording, outcome = Text(str(result.job.recording)), Text(result.outcome + files, style=style)
+        table.add_row(recording, *numbers, Text(result.withheld), outcome)
     return table
 
 
@@ -246,6 +258,8 @@ def way_on(results: Sequence[Result], *, overwrite: bool) -> str:
 def run(argv: list[str]) -> int:
     options = arguments().parse_args(argv)
     config = configured(options)
+    if config.asr.join_ms is None:
+        config = replace(config, asr=replace(config.asr, join_ms=_PACK_MS))
     results = [Result(job) for job in plan(options.audio, formats(options.format), options.output_dir)]
     if options.output_dir:
         _make(options.output_dir)

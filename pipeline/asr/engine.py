@@ -94,8 +94,11 @@ class WhisperEngine:
         self.tokenizer = Tokenizer(text, multilingual, task="transcribe", language=language)
         self._features = FeatureExtractor(feature_size=self._model.n_mels)
 
-    def encode(self, samples: Samples, window_s: float) -> Encoded:
-        """Run the encoder over ``samples`` [n], padded to ``window_s`` or to a second more than they last.
+    def features(self, samples: Samples, window_s: float) -> NDArray[np.float32]:
+        """The log-mel spectrogram of ``samples`` [n], padded to ``window_s`` or to a second more than they last.
+
+        Returns:
+            [1, mel bands, frames]: an even number of frames of 10 ms.
 
         Raises:
             ValueError: more audio than Whisper's window of 30 s.
@@ -111,8 +114,13 @@ class WhisperEngine:
         if len(samples) >= _HOP:  # less than a frame is no sound
             found = self._features(samples.astype(np.float32) / 32768.0)[:, :frames]
             features[0, :, : found.shape[1]] = found
+        return features
+
+    def encode(self, samples: Samples, window_s: float) -> Encoded:
+        """Run the encoder over the ``features`` of the audio."""
+        features = self.features(samples, window_s)
         states = self._model.encode(ctranslate2.StorageView.from_array(features))
-        return Encoded(states, audio_s, window_s)
+        return Encoded(states, len(samples) / SAMPLE_RATE, features.shape[2] * _HOP / SAMPLE_RATE)
 
     def generate(self, encoded: Encoded, beams: int, prompt: tuple[int, ...] = ()) -> Hypothesis:
         """Search for the text.

@@ -72,7 +72,7 @@ class WhisperRecognizer:
             log.warning("%s is not a known model: it is judged by Whisper's own thresholds", config.model)
         check_window(config, known)
         self.thresholds = thresholds(config, known)
-        self._engine = WhisperEngine(directory, language, compute_type=config.compute_type, threads=config.threads)
+        self.engine = WhisperEngine(directory, language, compute_type=config.compute_type, threads=config.threads)
         self._prompt = self._prompt_tokens()
         self._check()
 
@@ -107,8 +107,8 @@ class WhisperRecognizer:
         return [self.transcribe(segment, beam_size) for segment in segments]
 
     def _look(self, samples: Samples, window_s: float, beams: int) -> _Look:
-        encoded = self._engine.encode(samples, window_s)
-        found = self._engine.generate(encoded, beams, self._prompt)
+        encoded = self.engine.encode(samples, window_s)
+        found = self.engine.generate(encoded, beams, self._prompt)
         evidence = Evidence(
             found.text.strip(), len(found.tokens), found.log_probability, found.no_speech_probability, found.ended
         )
@@ -120,13 +120,13 @@ class WhisperRecognizer:
         repetition = loop(found.text, found.ended)
         if repetition is None:
             return None
-        tokens = self._engine.tokens(without_loop(found.text, repetition))
+        tokens = self.engine.tokens(without_loop(found.text, repetition))
         # How sure a looping search is of its tokens grows with each round; how sure it is of the first one is asked anew.
-        sure = self._engine.align(look.encoded, tokens).log_probabilities
+        sure = self.engine.align(look.encoded, tokens).log_probabilities
         if not len(sure):
             return None
         hypothesis = dataclasses.replace(
-            found, tokens=tokens, text=self._engine.tokenizer.decode(list(tokens)), log_probability=float(sure.mean()),
+            found, tokens=tokens, text=self.engine.tokenizer.decode(list(tokens)), log_probability=float(sure.mean()),
             ended=True,
         )  # fmt: skip
         evidence = Evidence(
@@ -140,13 +140,13 @@ class WhisperRecognizer:
         if not found.tokens:
             return []
         try:
-            times = self._engine.align(encoded, found.tokens)
+            times = self.engine.align(encoded, found.tokens)
         except RuntimeError as error:  # times of words are not worth the loss of what was said
             log.warning("words could not be timed (%s); their times are estimated", error)
             return []
         if len(times.starts_s) != len(found.tokens) + 1:
             return []
-        texts, lengths = self._engine.divide(found.tokens)
+        texts, lengths = self.engine.divide(found.tokens)
         return timed_words(
             texts, lengths, [float(s) for s in times.starts_s], [float(p) for p in times.log_probabilities]
         )
@@ -211,7 +211,7 @@ class WhisperRecognizer:
 
     def _prompt_tokens(self) -> tuple[int, ...]:
         text = " ".join(part for part in (self.config.hotwords, self.config.prompt) if part)
-        tokens = self._engine.tokens(text) if text else ()
+        tokens = self.engine.tokens(text) if text else ()
         if len(tokens) > MOST_PROMPT_TOKENS:
             raise UsageError(
                 f"asr.hotwords and asr.prompt have {len(tokens)} tokens together; Whisper takes {MOST_PROMPT_TOKENS} at most, "
@@ -228,8 +228,8 @@ class WhisperRecognizer:
         import numpy as np
 
         try:
-            encoded = self._engine.encode(np.zeros(SAMPLE_RATE, np.int16), self.config.window_s)
-            found = self._engine.generate(encoded, 1, self._prompt)
+            encoded = self.engine.encode(np.zeros(SAMPLE_RATE, np.int16), self.config.window_s)
+            found = self.engine.generate(encoded, 1, self._prompt)
         except (RuntimeError, ValueError) as error:
             raise ModelError(f"the speech model {self.config.model} cannot run: {error}; fetch it again") from error
         if not math.isfinite(found.log_probability + found.no_speech_probability):
