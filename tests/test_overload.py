@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import threading
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -13,9 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline import Delta, EndOfInput, LoadChanged, MarianModel, Models, PipelineConfig, PipelineEvent, Transcript
+from pipeline.asr.packing import fits
 from pipeline.asr.stage import AsrStage
 from pipeline.events import SAMPLE_RATE, Samples, SpeechSegment
-from pipeline.overload import LoadControl, Measures, OverloadOptions, joined, joins, measures, next_level
+from pipeline.overload import LoadControl, Measures, OverloadOptions, measures, next_level
 from pipeline.stats import PipelineStats
 from pipeline.translator import SpeechTranslator
 from pipeline.vad.endpointing import Endpointer, EndpointingOptions
@@ -41,24 +43,8 @@ def test_each_level_does_more_than_the_one_below() -> None:
     assert [measures(level, OPTIONS) for level in range(3)] == [
         Measures(),
         Measures(8_000, 1, 0),
-        Measures(8_000, 1, 28_000),
+        Measures(8_000, 1, 14_000),
     ]
-
-
-def test_segments_join_only_where_they_follow_each_other_and_fit() -> None:
-    first = segment(0, 1.0, 2.0)
-    assert joins(first, segment(1, 3.5, 2.0), 10_000)
-    assert not joins(first, segment(1, 5.5, 2.0), 10_000)
-    assert not joins(first, segment(1, 3.5, 2.0), 4_000)
-
-
-def test_a_joined_segment_keeps_every_sample_at_its_time() -> None:
-    both = joined(segment(3, 1.0, 2.0), segment(4, 3.5, 1.0))
-    assert (both.id, both.start_s, both.end_s) == (3, 1.0, 4.5)
-    at = [round(second * SAMPLE_RATE) for second in (2.0, 2.5)]
-    assert (both.samples[: at[0]] == 4).all()
-    assert (both.samples[at[0] : at[1]] == 0).all()
-    assert (both.samples[at[1] :] == 5).all()
 
 
 @settings(max_examples=50, deadline=None)
@@ -87,15 +73,18 @@ class Recording:
 
     def __init__(self, config: PipelineConfig) -> None:
         self.config = dataclasses.replace(config.asr, beam_size=5)
-        self.calls: list[tuple[int, float, int | None]] = []
+        self.calls: list[tuple[list[int], int | None]] = []
 
     def transcribe(self, segment: SpeechSegment, beam_size: int | None = None) -> Transcript:
-        self.calls.append((segment.id, segment.end_s, beam_size))
-        return Transcript(segment.id, segment.start_s, segment.end_s, "Yes.", "en")
+        return self.transcribe_packed([segment], beam_size)[0]
+
+    def transcribe_packed(self, segments: Sequence[SpeechSegment], beam_size: int | None = None) -> list[Transcript]:
+        self.calls.append(([segment.id for segment in segments], beam_size))
+        return [Transcript(segment.id, segment.start_s, segment.end_s, "Yes.", "en") for segment in segments]
 
 
 def recognised(config: PipelineConfig, level: int) -> tuple[Recording, list[int], PipelineStats]:
-    """Four waiting segments, the last one much later, through the stage at a level."""
+    """Four waiting segments of 2.5 s, the last one much later, through the stage at a level."""
     recognizer, stats, load = Recording(config), PipelineStats(), LoadControl(OPTIONS)
     load.measures = measures(level, OPTIONS)
     inbox: asyncio.Queue[SpeechSegment | EndOfInput] = asyncio.Queue()
@@ -116,22 +105,22 @@ def recognised(config: PipelineConfig, level: int) -> tuple[Recording, list[int]
 def test_when_all_is_well_every_segment_is_recognised_by_itself(demo_config: PipelineConfig) -> None:
     recognizer, ids, stats = recognised(demo_config, level=0)
     assert ids == [0, 1, 2, 3]
-    assert [beams for _, _, beams in recognizer.calls] == [None] * 4
+    assert [beams for _, beams in recognizer.calls] == [None] * 4
     assert (stats.joined, stats.narrowed) == (0, 0)
 
 
 def test_behind_the_search_is_narrower(demo_config: PipelineConfig) -> None:
     recognizer, ids, stats = recognised(demo_config, level=1)
     assert ids == [0, 1, 2, 3]
-    assert [beams for _, _, beams in recognizer.calls] == [1] * 4
+    assert [beams for _, beams in recognizer.calls] == [1] * 4
     assert (stats.joined, stats.narrowed) == (0, 4)
 
 
 def test_catching_up_what_waits_is_recognised_together_and_the_end_is_not_lost(demo_config: PipelineConfig) -> None:
     recognizer, ids, stats = recognised(demo_config, level=2)
-    assert recognizer.calls == [(0, 8.5, 1), (3, 62.5, 1)]
-    assert ids == [0, 3]
-    assert stats.joined == 2
+    assert recognizer.calls == [([0, 1, 2, 3], 1)]
+    assert ids == [0, 1, 2, 3]
+    assert stats.joined == 3
 
 
 @pytest.mark.parametrize("room", [0, 1], ids=["all there", "one at a time"])
@@ -151,10 +140,11 @@ def test_a_recording_is_recognised_in_long_stretches_however_it_comes(room: int,
         return [outbox.get_nowait() for _ in range(outbox.qsize())]
 
     items = asyncio.run(work())
-    assert recognizer.calls == [(0, 8.5, None), (3, 11.5, None), (4, 62.5, None)]
-    assert [item.segment_id for item in items[:-1] if isinstance(item, Transcript)] == [0, 3, 4]
+    # Three segments of 2.5 s and the pauses between them fit into 9 s, four do not.
+    assert recognizer.calls == [([0, 1, 2], None), ([3, 4], None)]
+    assert [item.segment_id for item in items[:-1] if isinstance(item, Transcript)] == [0, 1, 2, 3, 4]
     assert items[-1] == EndOfInput(63.0)
-    assert stats.joined == 2
+    assert stats.joined == 3
 
 
 @pytest.mark.parametrize("live", [False, True])
@@ -191,6 +181,10 @@ class Held:
     def transcribe(self, segment: SpeechSegment, beam_size: int | None = None) -> Transcript:
         self.go.wait()
         return self.recognizer.transcribe(segment, beam_size)
+
+    def transcribe_packed(self, segments: Sequence[SpeechSegment], beam_size: int | None = None) -> list[Transcript]:
+        self.go.wait()
+        return self.recognizer.transcribe_packed(segments, beam_size)
 
 
 async def feed(translator: SpeechTranslator, samples: Samples) -> None:
@@ -233,7 +227,7 @@ def test_behind_a_live_source_the_run_says_so_catches_up_and_loses_nothing(
     transcripts = [event for event in events if isinstance(event, Transcript)]
     assert stats.shortened > 0
     assert stats.joined > 0
-    assert stats.segments == len(transcripts) + stats.joined
+    assert stats.segments == len(transcripts)
     finals = [event.segment_id for event in events if isinstance(event, Delta) and event.final]
     assert finals == [transcript.segment_id for transcript in transcripts if transcript.rejected is None]
 
@@ -249,10 +243,7 @@ def lag_after(hours: float, options: OverloadOptions, call_s: float = 6.0, phras
         load.observe(now - speech[at].end_s)
         first = at
         at += 1
-        while at < count and speech[at].end_s <= now:
-            whole = replace(speech[first], samples=np.zeros(round((at - first) * phrase_s * SAMPLE_RATE), np.int16))
-            if not load.measures.join_ms or not joins(whole, speech[at], load.measures.join_ms):
-                break
+        while at < count and speech[at].end_s <= now and fits(speech[first:at], speech[at], load.measures.join_ms):
             at += 1
         now += call_s
         lag_s = now - speech[first].end_s

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import atexit
 import errno
 import io
 import json
@@ -13,9 +14,10 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
@@ -34,14 +36,22 @@ from pipeline.errors import UsageError
 from pipeline.events import Samples, SpeechSegment
 from pipeline.journal import SUFFIX
 from pipeline.recordings import Begin, Job, begin, find_recordings, plan
+from pipeline.resources import CONFIGS
 from pipeline.subtitles.sink import BlockFile, in_use
 from tests.conftest import EXAMPLES, HANG_S, PHRASES, read_wav, spoken_texts
 from tests.test_cli import command
 
 KINDS = "srt,vtt,ass,jsonl,txt"
 COUNT = len(spoken_texts()["phrases"])
-_HEARD: dict[bytes, Transcript] = {}
-"""What the demo's recogniser made of each sound, so that many tests of one recording take it once."""
+_HEARD: dict[tuple[bytes, ...], list[Transcript]] = {}
+"""What the demo's recogniser made of each window of sounds, so that many tests of one recording take it once."""
+ONE_BY_ONE = Path(tempfile.mkdtemp(prefix="config-")) / "demo.toml"
+"""The demo's configuration, but each segment is recognised by itself: most tests are about what happens between two."""
+ONE_BY_ONE.write_text(
+    (CONFIGS / "demo.toml").read_text("utf-8").replace("../models", str(CONFIGS.parent / "models"))
+    .replace('model = "base"', 'model = "base"\njoin_ms = 0')
+)  # fmt: skip
+atexit.register(shutil.rmtree, ONE_BY_ONE.parent, ignore_errors=True)
 
 
 class FaultError(Exception):
@@ -57,13 +67,21 @@ class Counting:
         self.fail_at_segment, self.fail_at_token = fail_at_segment, fail_at_token
 
     def transcribe(self, segment: SpeechSegment, beam_size: int | None = None) -> Transcript:
-        if self.segments == self.fail_at_segment:
+        return self.transcribe_packed([segment], beam_size)[0]
+
+    def transcribe_packed(self, segments: Sequence[SpeechSegment], beam_size: int | None = None) -> list[Transcript]:
+        if 0 <= self.fail_at_segment < self.segments + len(segments):
             raise FaultError
-        self.segments += 1
-        sound = segment.samples.tobytes()
-        if sound not in _HEARD:
-            _HEARD[sound] = self.models.recognizer.transcribe(segment, beam_size)
-        return replace(_HEARD[sound], segment_id=segment.id)
+        self.segments += len(segments)
+        sounds = tuple(segment.samples.tobytes() for segment in segments)
+        if sounds not in _HEARD:
+            recognizer = self.models.recognizer
+            _HEARD[sounds] = (
+                recognizer.transcribe_packed(segments, beam_size)
+                if len(segments) > 1
+                else [recognizer.transcribe(segments[0], beam_size)]
+            )
+        return [replace(t, segment_id=s.id) for t, s in zip(_HEARD[sounds], segments, strict=True)]
 
     def stream(self, *arguments: Any) -> Iterator[Delta]:
         for delta in self.models.translation.stream(*arguments):
@@ -86,7 +104,7 @@ def translated(
             return replace(demo_models, recognizer=counting, translation=counting)
 
         monkeypatch.setattr(translate, "_loaded", loaded)
-        config = () if "--config" in arguments else ("--config", "demo")
+        config = () if "--config" in arguments else ("--config", str(ONE_BY_ONE))
         status = translate.run([*map(str, arguments), *config])
         printed = capsys.readouterr()
         return status, printed.out + printed.err, counting
@@ -105,7 +123,10 @@ def whole(tmp_path_factory: pytest.TempPathFactory, demo_models: Models) -> dict
 
     with patch.context() as context:
         context.setattr(translate, "_loaded", loaded)
-        assert translate.run([str(PHRASES), "--output-dir", str(folder), "--format", KINDS, "--config", "demo"]) == 0
+        assert (
+            translate.run([str(PHRASES), "--output-dir", str(folder), "--format", KINDS, "--config", str(ONE_BY_ONE)])
+            == 0
+        )
     return {path.suffix: path.read_bytes() for path in folder.iterdir()}
 
 
@@ -203,16 +224,33 @@ def test_a_recording_that_breaks_earlier_than_before_takes_nothing_away_and_is_s
     assert files(tmp_path) == whole
 
 
-def test_speech_recognised_in_long_stretches_goes_on_as_well(translated: Any, tmp_path: Path) -> None:
-    (tmp_path / "joined.toml").write_text("asr.join_ms = 12000")
-    arguments = (PHRASES, "--format", KINDS, "--config", tmp_path / "joined.toml", "--output-dir")
+def test_windows_of_several_segments_go_on_as_well(translated: Any, tmp_path: Path) -> None:
+    (tmp_path / "packed.toml").write_text(ONE_BY_ONE.read_text("utf-8").replace("join_ms = 0", "join_ms = 12000"))
+    arguments = (PHRASES, "--format", KINDS, "--config", tmp_path / "packed.toml", "--output-dir")
     status, said, first = translated(*arguments, tmp_path / "whole")
-    assert status == 0, said
-    assert 2 <= first.segments < COUNT
-    assert translated(*arguments, tmp_path / "cut", fail_at_segment=1)[0] == 1
+    assert (status, first.segments) == (0, COUNT), said
+    assert translated(*arguments, tmp_path / "cut", fail_at_segment=COUNT - 1)[0] == 1
+    done = finished(next((tmp_path / "cut").glob(f"*{SUFFIX}")))[0]
+    assert 2 <= done < COUNT - 1
     status, said, second = translated(*arguments, tmp_path / "cut")
-    assert (status, second.segments) == (0, first.segments - 1), said
+    assert (status, second.segments) == (0, COUNT - done), said
     assert files(tmp_path / "cut") == files(tmp_path / "whole")
+
+
+def test_recordings_are_recognised_in_packed_windows_unless_configured_otherwise(
+    translated: Any, tmp_path: Path, demo_models: Models, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    windows: list[int] = []
+
+    def transcribe_packed(
+        self: Counting, segments: Sequence[SpeechSegment], beams: int | None = None
+    ) -> list[Transcript]:
+        windows.append(len(segments))
+        return demo_models.recognizer.transcribe_packed(segments, beams)
+
+    monkeypatch.setattr(Counting, "transcribe_packed", transcribe_packed)
+    assert translated(PHRASES, "--output-dir", tmp_path, "--config", "demo")[0] == 0
+    assert windows == [COUNT]
 
 
 def test_subtitles_that_are_there_are_left_alone_and_said(

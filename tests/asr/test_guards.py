@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.asr.guards import compression_ratio, loops, rejection
-from pipeline.config import AsrConfig
+from pipeline.asr.guards import Evidence, compression_ratio, loop, rejection, without_loop
+from pipeline.hub.known import Thresholds
 
 
-def reason(text: str, no_speech: float = 0.0, log_probability: float = -0.2) -> str | None:
-    return rejection(text, no_speech, log_probability, compression_ratio(text), AsrConfig())
+def reason(text: str, no_speech: float = 0.0, log_probability: float = -0.2, ended: bool = True) -> str | None:
+    return rejection(Evidence(text, 20, log_probability, no_speech, ended), Thresholds())
 
 
 @pytest.mark.parametrize(
@@ -21,8 +21,8 @@ def test_short_and_ordinary_utterances_pass(text: str) -> None:
 
 def test_text_that_compresses_too_well_is_flagged_though_nothing_repeats_in_a_row() -> None:
     text = " ".join(f"and then we go to the {place} and then we" for place in ("bank", "park", "shop", "lake") * 3)
-    assert not loops(text)
-    assert compression_ratio(text) > AsrConfig().compression_ratio_threshold
+    assert loop(text) is None
+    assert compression_ratio(text) > Thresholds().compression_ratio
     assert reason(text) == "repetition"
 
 
@@ -42,21 +42,28 @@ def test_what_the_recogniser_doubts_is_flagged() -> None:
     assert reason("The cat sat", log_probability=-1.4) == "uncertain"
 
 
+def test_a_text_of_a_word_or_two_has_a_threshold_of_its_own() -> None:
+    thresholds = Thresholds(log_probability=-1.0, short_log_probability=-1.3)
+    assert rejection(Evidence("Two.", 2, -1.2, 0.1), thresholds) is None
+    assert rejection(Evidence("Two.", 2, -1.4, 0.1), thresholds) == "uncertain"
+    assert rejection(Evidence("Two of them came.", 6, -1.2, 0.1), thresholds) == "uncertain"
+
+
 @pytest.mark.parametrize(
     "text",
     [
-        "Thank you. Thank you. Thank you. Thank you. Thank you.",
-        "谢谢大家谢谢大家谢谢大家谢谢大家谢谢大家谢谢大家",
+        "Thank you. " * 8,
+        "谢谢大家" * 8,
         "going " * 40,
         "you " * 16,
-        "five four " * 4,
-        "and then we and then we and then we and then we",
-        "one two three four five six seven eight " * 4,
-        "谢谢观看，谢谢观看，谢谢观看，谢谢观看",
-        "我爱你。" * 4,
+        "yeah, " * 60,
+        "and then we " * 7,
+        "I said yes. " + "And I said no to them. " * 6,
+        "one two three four five six seven eight " * 6,
     ],
 )
 def test_loops_are_flagged(text: str) -> None:
+    assert loop(text) is not None
     assert reason(text) == "repetition"
 
 
@@ -68,10 +75,38 @@ def test_loops_are_flagged(text: str) -> None:
         "아니 아니 아니 아니",
         "zero " * 8,
         "1 1 1 1 1 1 1 1",
-        "that that is is",
-        "bye bye",
         "very very very very good",
+        "Testing. Testing. Testing. Testing. One, two, three. Welcome to the annual meeting of the club.",
+        "Thank you. Thank you. Thank you. Thank you. Thank you very much, ladies and gentlemen.",
+        "Hello? Hello? Hello? Hello? Can you hear me?",
+        "Never, never, never, never, in nothing great or small, large or petty, never give in.",
+        "Knock knock. Knock knock.",
+        "I told him again and again: no, no, no, no, no.",
+        "我爱你。" * 4,
     ],
 )
-def test_natural_repetition_is_not_a_loop(text: str) -> None:
-    assert not loops(text)
+def test_what_people_repeat_is_shown(text: str) -> None:
+    assert loop(text) is None
+    assert reason(text) is None
+
+
+def test_a_search_that_did_not_end_by_itself_loops_where_a_phrase_comes_twice_at_its_end() -> None:
+    text = "We went to the market and bought some bread and some bread and"
+    assert loop(text) is None
+    assert loop(text, ended=False) is not None
+    assert loop("We went to the market and bought some bread", ended=False) is None
+
+
+def test_a_loop_is_cut_at_its_first_repetition_and_the_rest_is_kept() -> None:
+    text = "I wonder what it is. " + "Yeah, right. " * 30
+    found = loop(text)
+    assert found is not None
+    assert without_loop(text, found) == "I wonder what it is. Yeah, right."
+    middle = "So. " + "look at that, " * 20 + "and go."
+    found = loop(middle)
+    assert found is not None
+    assert without_loop(middle, found) == "So. look at that, and go."
+    chinese = "会议开始了" + "谢谢大家" * 9
+    found = loop(chinese)
+    assert found is not None
+    assert without_loop(chinese, found) == "会议开始了谢谢大家"

@@ -79,14 +79,15 @@ def test_the_books_balance_when_every_segment_is_done() -> None:
         ledger.segment_closed(segment(number))
     for event in (transcript(0), delta(0, final=False), delta(0), transcript(1, rejected="silence")):
         ledger.got(event)
-    ledger.segment_rejected(1)
+    ledger.transcribed(transcript(1, rejected="silence"))
     assert (ledger.lost, ledger.disorder) == (1, 0)
-    ledger.segment_joined(2)
+    for event in (transcript(2), delta(2)):
+        ledger.got(event)
     assert ledger.lost == 0
     assert [(hour.segments, hour.translated, hour.rejected) for hour in ledger.hours.values()] == [
         (1, 1, 0),
         (1, 0, 1),
-        (1, 0, 0),
+        (1, 1, 0),
     ]
     assert len(ledger.hours[0].late_s) == 1
 

@@ -71,28 +71,20 @@ def write_silence(path: Path, samples: int) -> None:
         file.writeframes(bytes(2 * samples))
 
 
-def test_segments_that_were_recognised_together_are_scored_as_one() -> None:
+def test_segments_without_text_of_their_own_are_counted_apart() -> None:
     now_s = 0.0
     stopwatch = Stopwatch(clock=lambda: now_s)
     stopwatch.received(0)
-    for number in range(4):
+    for number in range(2):
         now_s = number * 3 + 2.5
         stopwatch.segment_closed(SpeechSegment(number, number * 3 * SAMPLE_RATE, np.zeros(2 * SAMPLE_RATE, np.int16)))
-    for number in (1, 2):
-        stopwatch.segment_joined(number)
-    delta = Delta(0, 0, 0.0, 8.0, "是。", -0.1, 5, "Yes.", True, True, heard_s=8.5)
+    delta = Delta(0, 0, 0.0, 2.0, "是。", -0.1, 5, "Yes.", True, True, heard_s=2.5)
     text = TextSoFar("char")
-    text.push(delta, 12.0)
-    assert [(one.speech_end_s, one.closed_s, one.joined) for one in stopwatch.by_id.values()] == [
-        (8.0, 8.5, False),
-        (5.0, 5.5, True),
-        (8.0, 8.5, True),
-        (11.0, 11.5, False),
-    ]
+    text.push(delta, 6.0)
     scores = _scores(text, {0: text}, stopwatch, [])
     assert scores is not None
     assert (scores.sentences, scores.empty) == (1, 1)
-    assert (scores.laal_ms, scores.computation_aware_laal_ms) == (8_500, 12_000)
+    assert (scores.laal_ms, scores.computation_aware_laal_ms) == (2_500, 6_000)
 
 
 def a_run() -> list[SegmentTimes]:

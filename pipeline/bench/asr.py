@@ -1,0 +1,253 @@
+"""How well and how fast speech is recognised, beside faster-whisper's own ``transcribe`` on the same weights.
+
+Recordings with their text beside them (``NAME.txt``) are cut by voice activity detection. Each row of the result recognises
+the same segments in another way, all rows in turns on each recording.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pipeline.asr.engine import WhisperEngine
+from pipeline.asr.packing import fits
+from pipeline.asr.whisper import WhisperRecognizer, find_recognizer
+from pipeline.audio.recording import read_audio
+from pipeline.bench.errors import edits, units
+from pipeline.bench.vad import segments_of
+from pipeline.cli import some_path, some_text, whole_number
+from pipeline.config import AsrConfig, VadConfig
+from pipeline.errors import UsageError
+from pipeline.events import Samples, SpeechSegment, Transcript
+from pipeline.recordings import SUFFIXES
+
+_PACK_MS = 28_000
+_PARTS = ("features", "encode", "generate", "align")
+
+
+@dataclass(frozen=True)
+class Clip:
+    """A recording, what it says, and its speech."""
+
+    path: Path
+    text: str
+    samples: Samples
+    segments: list[SpeechSegment]
+
+
+Recognise = Callable[[Clip], list[Transcript]]
+
+
+@dataclass
+class Row:
+    """One way to recognise, and what came of it."""
+
+    name: str
+    recognise: Recognise
+    parts_s: dict[str, float] = field(default_factory=dict)
+    """Seconds in features, encode, generate and align."""
+    wrong: int = 0
+    """Words (or characters) to change, of what is shown."""
+    wrong_if_all: int = 0
+    """The same, had nothing been withheld."""
+    words: int = 0
+    withheld: int = 0
+    """Transcripts."""
+    right_withheld: int = 0
+    """Of these, whose words the reference has in that order."""
+    transcripts: int = 0
+    seconds: float = 0.0
+    by_clip: dict[str, list[str]] = field(default_factory=dict)
+    """Path → a transcript a segment; what is withheld with its reason behind it."""
+
+    def score(self, clip: Clip, language: str) -> None:
+        began = time.perf_counter()
+        found = self.recognise(clip)
+        self.seconds += time.perf_counter() - began
+        reference = units(clip.text, language)
+        shown = [one.text for one in found if one.rejected is None]
+        self.words += len(reference)
+        self.transcripts += len(found)
+        self.wrong += edits(reference, units(" ".join(shown), language))
+        self.wrong_if_all += edits(reference, units(" ".join(one.text for one in found), language))
+        for one in found:
+            said = units(one.text, language)
+            if one.rejected is not None and said:
+                self.withheld += 1
+                self.right_withheld += any(
+                    reference[i : i + len(said)] == said for i in range(len(reference) - len(said) + 1)
+                )
+        self.by_clip[str(clip.path)] = [f"{one.text} ({one.rejected})" if one.rejected else one.text for one in found]
+
+    def record(self) -> dict[str, Any]:
+        """For JSON."""
+        return {key: value for key, value in vars(self).items() if key != "recognise"}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "folders", nargs="+", type=some_path, metavar="FOLDER", help="recordings with NAME.txt beside them"
+    )
+    parser.add_argument("--asr", type=some_text, default="base", metavar="M", help="speech model (default: base)")
+    parser.add_argument("--language", type=some_text, default="en", metavar="L", help="language spoken (default: en)")
+    parser.add_argument("--windows", type=_numbers, default=[10.0], metavar="S,…", help="encoder windows (default: 10)")
+    parser.add_argument("--hypotheses", type=_numbers, default=[5.0], metavar="N,…", help="beam sizes (default: 5)")
+    parser.add_argument("--threads", type=whole_number(0, 256), default=0, metavar="N", help="default: all cores")
+    parser.add_argument("--json", type=some_path, metavar="FILE", help="also write every figure and transcript")
+
+
+def _numbers(text: str) -> list[float]:
+    try:
+        return [float(part) for part in text.split(",")]
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no list of numbers such as 10,30") from None
+
+
+def run(options: argparse.Namespace) -> int:
+    config = AsrConfig(model=options.asr, threads=options.threads)
+    clips = [clip for folder in options.folders for clip in clips_in(folder)]
+    rows = rows_for(config, options.language, options.windows, [int(n) for n in options.hypotheses])
+    for number, clip in enumerate(clips):
+        for i in range(len(rows)):  # another one first on each recording
+            rows[(number + i) % len(rows)].score(clip, options.language)
+    print(as_text(rows, clips))
+    if options.json:
+        options.json.write_text(json.dumps([row.record() for row in rows], ensure_ascii=False, indent=1), "utf-8")
+    return 0
+
+
+def clips_in(folder: Path) -> list[Clip]:
+    """The recordings below a folder that have their text beside them.
+
+    Raises:
+        UsageError: there are none.
+    """
+    paths = [path for path in sorted(folder.rglob("*")) if path.suffix.lower() in SUFFIXES]
+    found = [path for path in paths if path.with_suffix(".txt").is_file()]
+    if not found:
+        raise UsageError(f"{folder} holds no recording with its text beside it, such as talk.wav and talk.txt")
+    clips = []
+    for path in found:
+        samples = read_audio(path)
+        clips.append(
+            Clip(path, path.with_suffix(".txt").read_text("utf-8").strip(), samples, segments_of(samples, VadConfig()))
+        )
+    return clips
+
+
+def rows_for(config: AsrConfig, language: str, windows: Sequence[float], beams: Sequence[int]) -> list[Row]:
+    """faster-whisper on whole recordings and on segments, then each window and number of hypotheses, then packed."""
+    rows = [_peer(config, language, max(beams), whole=True), *(_peer(config, language, n, whole=False) for n in beams)]
+    recognizers = {w: WhisperRecognizer(dataclasses.replace(config, window_s=w), language) for w in windows}
+    rows += [_by_segment(recognizer, window_s, n) for window_s, recognizer in recognizers.items() for n in beams]
+    return [*rows, _packed(recognizers[windows[0]], max(beams))]
+
+
+def _by_segment(recognizer: WhisperRecognizer, window_s: float, beams: int) -> Row:
+    parts_s: dict[str, float] = {}
+
+    def recognise(clip: Clip) -> list[Transcript]:
+        with _watched(recognizer.engine, parts_s):
+            return [recognizer.transcribe(segment, beams) for segment in clip.segments]
+
+    return Row(f"{window_s:g} s window, {beams} hypotheses", recognise, parts_s)
+
+
+def _packed(recognizer: WhisperRecognizer, beams: int) -> Row:
+    parts_s: dict[str, float] = {}
+
+    def recognise(clip: Clip) -> list[Transcript]:
+        with _watched(recognizer.engine, parts_s):
+            return [one for some in _packs(clip.segments) for one in recognizer.transcribe_packed(some, beams)]
+
+    return Row(f"packed to {_PACK_MS // 1000} s, {beams} hypotheses", recognise, parts_s)
+
+
+def _packs(segments: Sequence[SpeechSegment]) -> Iterator[list[SpeechSegment]]:
+    pack: list[SpeechSegment] = []
+    for segment in segments:
+        if pack and not fits(pack, segment, _PACK_MS):
+            yield pack
+            pack = []
+        pack.append(segment)
+    if pack:
+        yield pack
+
+
+@contextmanager
+def _watched(engine: WhisperEngine, parts_s: dict[str, float]) -> Iterator[None]:
+    """Add up what each part takes."""
+
+    def watch(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
+        def timed(*arguments: Any) -> Any:
+            began = time.perf_counter()
+            try:
+                return call(*arguments)
+            finally:
+                spent = time.perf_counter() - began
+                parts_s[name] = parts_s.get(name, 0.0) + spent
+                if name == "features":  # which encode calls
+                    parts_s["encode"] = parts_s.get("encode", 0.0) - spent
+
+        return timed
+
+    for name in _PARTS:
+        setattr(engine, name, watch(name, getattr(engine, name)))
+    try:
+        yield
+    finally:
+        for name in _PARTS:
+            delattr(engine, name)
+
+
+def _peer(config: AsrConfig, language: str, beams: int, *, whole: bool) -> Row:
+    """faster-whisper's ``transcribe`` as people call it, without its fallback to higher temperatures."""
+    from faster_whisper import WhisperModel
+
+    model = WhisperModel(
+        str(find_recognizer(config)), device="cpu", compute_type=config.compute_type, cpu_threads=config.threads
+    )
+
+    def text_of(samples: Samples) -> str:
+        segments, _ = model.transcribe(
+            samples.astype("float32") / 32768.0, language=language, beam_size=beams, temperature=0.0,
+            condition_on_previous_text=False, word_timestamps=not whole,
+        )  # fmt: skip
+        return "".join(segment.text for segment in segments).strip()
+
+    def recognise(clip: Clip) -> list[Transcript]:
+        if whole:
+            return [Transcript(0, 0.0, 0.0, text_of(clip.samples), language)]
+        return [Transcript(s.id, s.start_s, s.end_s, text_of(s.samples), language) for s in clip.segments]
+
+    what = "whole recordings" if whole else "segments"
+    return Row(f"faster-whisper, 30 s, {beams} hypotheses, {what}", recognise)
+
+
+def as_text(rows: Sequence[Row], clips: Sequence[Clip]) -> str:
+    """A line a row."""
+    speech_s = sum(len(s.samples) for clip in clips for s in clip.segments) / 16_000
+    base = next((row.seconds for row in rows if "segments" in row.name), rows[0].seconds)
+    width = max(len(row.name) for row in rows)
+    lines = [
+        f"{len(clips)} recordings, {rows[0].words} words, {sum(len(c.segments) for c in clips)} segments, {speech_s:.0f} s of speech",
+        f"{'':{width}}  {'wrong':>6}  {'if all':>6}  {'withheld':>8}  {'right':>5}  {'s':>7}  {'ratio':>5}  parts",
+    ]
+    for row in rows:
+        parts = ", ".join(f"{name} {row.parts_s[name]:.1f}" for name in _PARTS if name in row.parts_s)
+        lines.append(
+            f"{row.name:{width}}  {row.wrong / max(1, row.words):6.1%}  {row.wrong_if_all / max(1, row.words):6.1%}  "
+            f"{row.withheld:8}  {row.right_withheld:5}  {row.seconds:7.1f}  {row.seconds / base:5.2f}  {parts}"
+        )
+    lines.append(
+        "wrong: words of the reference; if all: had nothing been withheld; right: transcripts withheld, though right;"
+    )
+    lines.append("ratio: of the seconds, to faster-whisper's on segments")
+    return "\n".join(lines)

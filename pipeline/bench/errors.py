@@ -1,0 +1,55 @@
+"""Word and character error rates, on text brought to one form."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Sequence
+
+from pipeline.languages import spaced
+
+# fmt: off
+_ONES = (
+    "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve", "thirteen",
+    "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen",
+)
+# fmt: on
+_TENS = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
+
+
+def units(text: str, language: str) -> list[str]:
+    """The words of a text, or its characters in a language without spaces: without case and marks, apostrophes left out.
+
+    English numbers below 10,000 are written out, for a recogniser may write digits where the reference has words.
+    """
+    plain = unicodedata.normalize("NFKC", text).lower().replace("'", "").replace("’", "")
+    if language == "en":
+        plain = re.sub(r"\d+", lambda match: f" {spelt(match.group())} ", re.sub(r"(?<=\d),(?=\d{3})", "", plain))
+    kept = "".join(c if c.isalnum() or unicodedata.combining(c) else " " for c in plain)
+    return kept.split() if spaced(language) else [c for c in kept if not c.isspace()]
+
+
+def spelt(digits: str) -> str:
+    """A number in English words; digit by digit where it begins with 0 or has more than four digits."""
+    if len(digits) > 4 or (digits[0] == "0" and len(digits) > 1):
+        return " ".join(_ONES[int(digit)] for digit in digits)
+    value = int(digits)
+    if value >= 1000:
+        rest = f" {spelt(str(value % 1000))}" if value % 1000 else ""
+        return f"{_ONES[value // 1000]} thousand{rest}"
+    if value >= 100:
+        rest = f" {spelt(str(value % 100))}" if value % 100 else ""
+        return f"{_ONES[value // 100]} hundred{rest}"
+    if value >= 20:
+        return _TENS[value // 10 - 2] + (f" {_ONES[value % 10]}" if value % 10 else "")
+    return _ONES[value]
+
+
+def edits(reference: Sequence[str], hypothesis: Sequence[str]) -> int:
+    """Levenshtein distance."""
+    row = list(range(len(hypothesis) + 1))
+    for i, wanted in enumerate(reference, 1):
+        diagonal, row[0] = row[0], i
+        for j, found in enumerate(hypothesis, 1):
+            diagonal, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, diagonal + (wanted != found))
+    return row[-1]
