@@ -7,7 +7,8 @@ import math
 import re
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from pipeline.errors import ModelError, UsageError
@@ -25,9 +26,28 @@ from pipeline.nmt.tokenizer import MarianTokenizer
 UNDETERMINED = "und"
 """ISO 639-2's code for a language that nobody named."""
 # Target codes of multilingual models, the preferred first.
-_PREFERRED_CODES = {"zh": ("cmn_Hans", "zho_Hans", "cmn", "zho", "zh")}
+_PREFERRED_CODES = {"zh": ("cmn_Hans", "zho_Hans", "cmn", "zho", "zh"), "sh": ("hrv", "srp_Latn", "bos_Latn")}
 _TOKENS = ("pad_token_id", "eos_token_id", "decoder_start_token_id")
 _SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """One sentence of a transcript."""
+
+    text: str
+    ids: tuple[int, ...]
+    """Of its tokens, the end token and a multilingual model's target code among them."""
+    start_s: float
+    end_s: float
+
+
+@dataclass(frozen=True)
+class Piece:
+    """One target token of a sentence, and the text that it completes."""
+
+    token: Token
+    text: str
 
 
 class MarianModel:
@@ -144,6 +164,7 @@ class MarianModel:
             *_PREFERRED_CODES.get(target, ()),
             target,
             *(long for long, two in TWO_LETTERS.items() if two == target),
+            *(code for code in codes if two_letters(code) == target),  # in one script, such as aze_Latn
         )
         for code in candidates:
             if code in codes:
@@ -185,48 +206,36 @@ class MarianModel:
             ModelError: ONNX Runtime could not run the model.
             DecodingStoppedError: a sentence's state was terminated.
         """
-        if beams is not None:
-            _at_least(1, beams=beams)
         if target is None:
             target = self.languages[1] or UNDETERMINED
-        said = self._sentences(transcript, self.target_code(target))
-        of_segment: list[float] = []
-        begun = False
-        for index, (sentence, source, (start_s, end_s)) in enumerate(said):
-            detokenizer = self.tokenizer.detokenizer()
+        sentences = self.sentences(transcript, self.target_code(target))
+        yield from deltas(transcript, sentences, lambda each: self.pieces([each.ids], target, on_start, beams), target)
+
+    def pieces(
+        self, sources: Sequence[tuple[int, ...]], target: str, on_start: OnStart | None, beams: int | None
+    ) -> Iterator[Piece]:
+        """The translation of one sentence, given in one part or in several: of all their end tokens the last ends it."""
+        if beams is not None:
+            _at_least(1, beams=beams)
+        begun = truncated = False
+        for part, source in enumerate(sources, 1):
             separator = " " if begun and sets_sentences_apart(target) else ""
-            of_sentence: list[float] = []
+            detokenizer = self.tokenizer.detokenizer()
             for token in self._tokens(source, on_start, beams):
                 text = detokenizer.push(token.id)
                 if token.last:
                     text += detokenizer.flush()
                 if text:
                     text, separator, begun = separator + text, "", True
-                of_sentence.append(token.log_probability)
-                of_segment.append(token.log_probability)
-                final = token.last and index == len(said) - 1
-                yield Delta(
-                    segment_id=transcript.segment_id,
-                    sentence=index,
-                    start_s=start_s,
-                    end_s=end_s,
-                    text=text,
-                    log_probability=token.log_probability,
-                    token=token.id,
-                    source=sentence,
-                    end_of_sentence=token.last,
-                    final=final,
-                    truncated=token.truncated,
-                    guarded=token.guarded,
-                    sentence_confidence=Confidence.of(of_sentence) if token.last else None,
-                    segment_confidence=Confidence.of(of_segment) if final else None,
-                    heard_s=transcript.heard_s,
-                )
+                truncated |= token.truncated
+                last = token.last and part == len(sources)
+                yield Piece(dataclasses.replace(token, last=last, truncated=last and truncated), text)
 
-    def _sentences(
-        self, transcript: Transcript, code: str | None
-    ) -> list[tuple[str, tuple[int, ...], tuple[float, float]]]:
-        """The sentences, none longer than the model takes: text, source ids, and the seconds where it begins and ends."""
+    def sentences(self, transcript: Transcript, code: str | None) -> list[Sentence]:
+        """The sentences of a transcript, none longer than the model takes and none without a token.
+
+        ``code`` is put before each; see ``target_code``.
+        """
 
         def fits(text: str) -> bool:
             return len(self.tokenizer.encode(text, code)) <= self.max_source_tokens
@@ -238,11 +247,11 @@ class MarianModel:
         nothing = self.tokenizer.encode("", code)
         found = []
         for part in parts:
-            span = transcript.span(at, at + len(part))
+            start_s, end_s = transcript.span(at, at + len(part))
             at += len(part)
             ids = self.tokenizer.encode(part.strip(), code)
             if ids != nothing:  # or the model would make something up
-                found.append((part.strip(), tuple(ids), span))
+                found.append(Sentence(part.strip(), tuple(ids), start_s, end_s))
         return found
 
     def _tokens(self, source: tuple[int, ...], on_start: OnStart | None, beams: int | None) -> Iterator[Token]:
@@ -275,6 +284,44 @@ class MarianModel:
             raise UsageError(f"this model does not translate from {source!r}; it translates from {own!r} alone")
         transcript = Transcript(0, 0.0, 0.0, text, source or own or "en")
         return "".join(delta.text for delta in self.stream(transcript, target))
+
+
+def deltas(
+    transcript: Transcript,
+    sentences: Sequence[Sentence],
+    pieces: Callable[[Sentence], Iterable[Piece]],
+    target: str,
+) -> Iterator[Delta]:
+    """One delta a piece of each sentence of ``transcript``; ``pieces`` gives those of a sentence, the last of them its end."""
+    begun = False
+    of_segment: list[float] = []
+    for index, sentence in enumerate(sentences):
+        separator = " " if begun and sets_sentences_apart(target) else ""
+        of_sentence: list[float] = []
+        for piece in pieces(sentence):
+            token, text = piece.token, piece.text
+            if text:
+                text, separator, begun = separator + text, "", True
+            of_sentence.append(token.log_probability)
+            of_segment.append(token.log_probability)
+            final = token.last and index == len(sentences) - 1
+            yield Delta(
+                segment_id=transcript.segment_id,
+                sentence=index,
+                start_s=sentence.start_s,
+                end_s=sentence.end_s,
+                text=text,
+                log_probability=token.log_probability,
+                token=token.id,
+                source=sentence.text,
+                end_of_sentence=token.last,
+                final=final,
+                truncated=token.truncated,
+                guarded=token.guarded,
+                sentence_confidence=Confidence.of(of_sentence) if token.last else None,
+                segment_confidence=Confidence.of(of_segment) if final else None,
+                heard_s=transcript.heard_s,
+            )
 
 
 def _another(asked: str, own: str | None) -> bool:

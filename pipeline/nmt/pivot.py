@@ -1,0 +1,82 @@
+"""Translation in two steps through a third language: two Marian models in a row, each sentence whole by the first."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+
+from pipeline.events import Delta, Transcript
+from pipeline.nmt.model import UNDETERMINED, MarianModel, Piece, Sentence, deltas
+from pipeline.nmt.search import GenerationOptions, OnStart, Token
+
+
+class PivotTranslator:
+    """Two loaded models: ``first`` translates into the language ``via``, ``second`` from it into the target.
+
+    The stream is that of ``MarianModel``: one delta a token of the second model, and the sentences, their times and their
+    source text are those of the transcript. A sentence that the first model makes two of stays one sentence. Probabilities
+    and confidences are the second model's. Safe to use from several threads at once.
+    """
+
+    def __init__(self, first: MarianModel, second: MarianModel, via: str) -> None:
+        self.first, self.second, self.via = first, second, via
+        self.languages = (first.languages[0], second.languages[1])
+        """(source, target) as the models' files name them in two letters; None where they do not."""
+
+    @property
+    def generation(self) -> GenerationOptions:
+        """The second model's."""
+        return self.second.generation
+
+    def check_languages(self, source: str, target: str) -> None:
+        """Raise UsageError where a model's files say that it does another pair."""
+        self.first.check_languages(source, self.via)
+        self.second.check_languages(self.via, target)
+
+    def stream(
+        self,
+        transcript: Transcript,
+        target: str | None = None,
+        on_start: OnStart | None = None,
+        beams: int | None = None,
+    ) -> Iterator[Delta]:
+        """Translate a transcript sentence by sentence; see ``MarianModel.stream``.
+
+        ``on_start`` receives the states of both models' searches, one after the other; ``beams`` holds for both.
+
+        Raises:
+            UsageError, ModelError, DecodingStoppedError: see ``MarianModel.stream``.
+        """
+        if target is None:
+            target = self.languages[1] or UNDETERMINED
+        code = self.second.target_code(target)
+        sentences = self.first.sentences(transcript, self.first.target_code(self.via))
+        yield from deltas(transcript, sentences, lambda each: self._pieces(each, target, code, on_start, beams), target)
+
+    def _pieces(
+        self, sentence: Sentence, target: str, code: str | None, on_start: OnStart | None, beams: int | None
+    ) -> Iterator[Piece]:
+        halfway = list(self.first.pieces([sentence.ids], self.via, on_start, beams))
+        text = "".join(piece.text for piece in halfway)
+        ended = halfway[-1].token
+        parts = self.second.sentences(Transcript(0, 0.0, 0.0, text, self.via), code)
+        if not parts:  # the first model wrote nothing: the sentence ends all the same
+            end = Token(self.generation.end_token, ended.log_probability, last=True, truncated=ended.truncated)
+            yield Piece(end, "")
+            return
+        for piece in self.second.pieces([part.ids for part in parts], target, on_start, beams):
+            token = piece.token
+            if token.last and ended.truncated:
+                token = dataclasses.replace(token, truncated=True)
+            yield Piece(token, piece.text)
+
+    def translate(self, text: str, *, source: str | None = None, target: str | None = None) -> str:
+        """The whole translation of ``text`` at once; languages not given are those that the models name.
+
+        Raises:
+            UsageError, ModelError, DecodingStoppedError: see ``stream``.
+        """
+        if source is not None:
+            self.first.check_languages(source, self.via)
+        transcript = Transcript(0, 0.0, 0.0, text, source or self.languages[0] or "en")
+        return "".join(delta.text for delta in self.stream(transcript, target))
