@@ -33,6 +33,7 @@ from pipeline.nmt.compiled import (
     is_compiled,
     translation_files,
 )
+from pipeline.nmt.routing import resolved
 from pipeline.progress import Progress
 from pipeline.resources import named_configs
 
@@ -82,11 +83,13 @@ def named_models(configs: Iterable[str]) -> list[NamedModel]:
 
     Raises:
         ConfigError: a configuration cannot be read.
+        UsageError: its translation model is "auto", and none is known for its languages.
     """
     found: dict[NamedModel, list[str]] = {}
     for name in configs:
         config = load_config(name)
-        for model in (_speech(recognizer_name(config.asr), config.asr.revision), _translation(config.nmt)):
+        speech = _speech(recognizer_name(config.asr), config.asr.revision)
+        for model in (speech, *map(_translation, resolved(config).nmt.steps)):
             found.setdefault(model, []).append(name)
     return [dataclasses.replace(model, configs=tuple(names)) for model, names in found.items()]
 

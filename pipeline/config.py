@@ -65,9 +65,14 @@ class AsrConfig:
 
 @dataclass(frozen=True)
 class NmtConfig:
-    # A directory or a hub id.
+    # A directory or a hub id; "auto" takes what the bundled table has for the languages (pipeline.models list --pairs).
     model: str = "Xenova/opus-mt-en-zh"
     revision: str | None = None
+    # A second model, which translates what the first one writes: from the language via into the target language.
+    second: str | None = None
+    second_revision: str | None = None
+    # Where the table has no direct model, the language that two in a row go through; "none" forbids two.
+    via: str = "en"
     # A hub model is compiled on first use, to this precision: fp32, int8, int4, or auto, which is int8 where there is
     # no text to measure with, as on the hub. "as-is" runs its ONNX files as they are.
     weights: str = "auto"
@@ -85,6 +90,14 @@ class NmtConfig:
     # Translations kept for sentences that come again.
     cached_sentences: int = 256
     threads: int = 1
+
+    @property
+    def steps(self) -> tuple[NmtConfig, ...]:
+        """One configuration a model, in the order in which they translate."""
+        first = dataclasses.replace(self, second=None, second_revision=None)
+        if self.second is None:
+            return (first,)
+        return first, dataclasses.replace(first, model=self.second, revision=self.second_revision)
 
 
 @dataclass(frozen=True)
@@ -216,9 +229,11 @@ def parse_config(table: dict[str, Any], path: Path) -> PipelineConfig:
             key: float(value) if hints[key] in (float, float | None) and value is not None else value
             for key, value in values.items()
         }
-        model = values.get("model")
-        if model is not None and os.path.isdir(path.parent / model):  # Path.is_dir raises for a name that is too long
-            values["model"] = str((path.parent / model).resolve())
+        for key in ("model", "second"):
+            model = values.get(key)
+            # Path.is_dir raises for a name that is too long.
+            if model is not None and os.path.isdir(path.parent / model):
+                values[key] = str((path.parent / model).resolve())
         built[section] = kind(**values)
     config = PipelineConfig(**built)
     _check_timings(config, path)
@@ -234,19 +249,22 @@ def with_overrides(
     target: str | None = None,
     asr: str | None = None,
     nmt: str | None = None,
+    via: str | None = None,
     bilingual: bool = False,
 ) -> PipelineConfig:
-    """``config`` with what the command line names put in; another model than the configured one has no pinned revision
-    and no file suffix."""
+    """``config`` with what the command line names put in; another model than the configured one has no pinned revision,
+    no file suffix and no second one."""
     languages = dataclasses.replace(
         config.languages, source=source or config.languages.source, target=target or config.languages.target
     )
     asr_config = (
         dataclasses.replace(config.asr, model=asr, revision=None) if asr and asr != config.asr.model else config.asr
     )
-    nmt_config = config.nmt
+    nmt_config = dataclasses.replace(config.nmt, via=via or config.nmt.via)
     if nmt and nmt != config.nmt.model:
-        nmt_config = dataclasses.replace(config.nmt, model=nmt, revision=None, file_suffix="")
+        nmt_config = dataclasses.replace(
+            nmt_config, model=nmt, revision=None, file_suffix="", second=None, second_revision=None
+        )
     subtitles = dataclasses.replace(config.subtitles, bilingual=config.subtitles.bilingual or bilingual)
     return dataclasses.replace(config, languages=languages, asr=asr_config, nmt=nmt_config, subtitles=subtitles)
 
@@ -317,6 +335,10 @@ def _impossible(vad: VadConfig, overload: OverloadOptions, nmt: NmtConfig) -> It
             f"overload.backlog_s ({overload.backlog_s:g}) must be at least twice overload.behind_s "
             f"({overload.behind_s:g}): audio would be lost before all is done to catch up"
         )
+    if nmt.second is not None and nmt.model == "auto":
+        yield "nmt.second follows a model that is named; nmt.model is auto, which finds both: leave nmt.second out"
+    if nmt.second is not None and nmt.via == "none":
+        yield "nmt.second translates from the language nmt.via, which is none; give the language, or leave nmt.second out"
     if 0 < nmt.time_limit_s < _LEAST_TIME_LIMIT_S:
         yield (
             f"nmt.time_limit_s ({nmt.time_limit_s:g}) leaves no time to translate a sentence; allowed is 0, no limit, or "

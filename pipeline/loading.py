@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pipeline.asr.stage import Recognizer
 from pipeline.asr.whisper import WhisperRecognizer, find_recognizer
 from pipeline.config import PipelineConfig
-from pipeline.nmt.compiled import find_translation_model
-from pipeline.nmt.load import load_translation_model
+from pipeline.nmt.load import find_translation_models, load_translation_model
+from pipeline.nmt.routing import resolved
 from pipeline.nmt.stage import TextTranslator
 from pipeline.vad.silero import load_silero
 
@@ -23,15 +23,16 @@ class Models:
 
 
 def load_models(config: PipelineConfig) -> Models:
-    """Fetch what is not in the cache, one model after the other, then load both at the same time; blocks.
+    """Fetch what is not in the cache, one model after the other, then load them at the same time; blocks.
 
     Raises:
         ModelError, DownloadError, UsageError: see the adapters.
     """
+    config = resolved(config)  # a pair that no model is known for is said before anything is fetched
     if config.vad.detector != "webrtc":
         load_silero()  # a few ms; every stream uses the same
-    speech, text = find_recognizer(config.asr), find_translation_model(config.nmt)
+    speech, text = find_recognizer(config.asr), find_translation_models(config)
     with ThreadPoolExecutor(2) as pool:
         recognizer = pool.submit(WhisperRecognizer, config.asr, config.languages.source, speech)
-        translation = pool.submit(load_translation_model, config, text)
+        translation = pool.submit(load_translation_model, config, *text)
         return Models(recognizer.result(), translation.result())

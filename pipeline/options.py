@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from dataclasses import replace
 
 from pipeline.cli import some_text
 from pipeline.config import PipelineConfig, load_config, with_overrides
+from pipeline.nmt.pairs import AUTO, described
+from pipeline.nmt.routing import needs_route, routed
 
 
 def add_model_arguments(parser: argparse.ArgumentParser) -> None:
@@ -24,6 +27,12 @@ def add_model_arguments(parser: argparse.ArgumentParser) -> None:
         "--asr", type=some_text, metavar="M", help="speech model: a directory, a Whisper size, or a hub id"
     )
     parser.add_argument("--nmt", type=some_text, metavar="M", help="translation model: a directory or a hub id")
+    parser.add_argument(
+        "--via",
+        type=some_text,
+        metavar="L",
+        help="language to go through where no model translates directly (default: en); none forbids two steps",
+    )
 
 
 def add_bilingual_argument(parser: argparse.ArgumentParser) -> None:
@@ -33,7 +42,13 @@ def add_bilingual_argument(parser: argparse.ArgumentParser) -> None:
 def configured(options: argparse.Namespace) -> PipelineConfig:
     """The configuration that the options of ``add_model_arguments`` and ``add_bilingual_argument`` ask for.
 
-    A model named there is taken at the revision at which ``python -m pipeline.models pull`` fetches it by that name.
+    A model named there is taken at the revision at which ``python -m pipeline.models pull`` fetches it by that name. For
+    other languages than the configured ones, the translation model comes from the table of pairs, if none is named; which
+    one that is, is said on standard error.
+
+    Raises:
+        ConfigError: see ``load_config``.
+        UsageError: no translation model is known for the languages.
     """
     named = load_config(options.config)
     config = with_overrides(
@@ -42,15 +57,21 @@ def configured(options: argparse.Namespace) -> PipelineConfig:
         target=options.target,
         asr=options.asr,
         nmt=options.nmt,
+        via=options.via,
         bilingual=getattr(options, "bilingual", False),
     )
-    if (config.asr.model, config.nmt.model) == (named.asr.model, named.nmt.model):
-        return config
-    from pipeline.catalog import pulled_revision  # takes a while
-
     asr, nmt = config.asr, config.nmt
     if asr.model != named.asr.model:
-        asr = replace(asr, revision=pulled_revision(asr.model))
-    if nmt.model != named.nmt.model:
-        nmt = replace(nmt, revision=pulled_revision(nmt.model))
-    return replace(config, asr=asr, nmt=nmt)
+        config = replace(config, asr=replace(asr, revision=_pulled_revision(asr.model)))
+    if options.nmt in (None, AUTO) and needs_route(named, config):
+        config, pairs = routed(config)
+        print(described(pairs), file=sys.stderr, flush=True)
+    elif nmt.model != named.nmt.model:
+        config = replace(config, nmt=replace(nmt, revision=_pulled_revision(nmt.model)))
+    return config
+
+
+def _pulled_revision(model: str) -> str | None:
+    from pipeline.catalog import pulled_revision  # takes a while
+
+    return pulled_revision(model)

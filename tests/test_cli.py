@@ -191,8 +191,13 @@ WRONG = [
     (2, ["live", "nowhere.wav", "--config", "demo"], "no such file: nowhere.wav"),
     (2, ["live", TRAVEL, "--mic", "--config", "demo"], "both a microphone and"),
     (2, ["live", TRAVEL, "--config", "dmeo"], "no configuration is called 'dmeo'"),
-    (2, ["live", TRAVEL, "--config", "demo", "--source", "fr", "--target", "de"], "'fr'"),
-    (2, ["live", TRAVEL, "--config", "demo", "--target", "de"], "from en into zh, not into de"),
+    (2, ["live", TRAVEL, "--config", "demo", "--source", "fr", "--via", "none"], "from 'fr' into 'zh', and two steps"),
+    (
+        2,
+        ["live", TRAVEL, "--config", "demo", "--target", "de", "--nmt", load_config("demo").nmt.model],
+        "from en into zh, not into de",
+    ),
+    (2, ["live", TRAVEL, "--config", "demo", "--target", "xx"], "from 'en' into 'xx', nor two through 'en'"),
     (2, ["live", TRAVEL, "--config", "demo", "--srt", "/nowhere/out.srt"], "cannot write /nowhere/out.srt"),
     (2, ["live", TRAVEL, "--config", "demo", "--srt", "out", "--vtt", "out"], "out is the file for srt too"),
     (2, ["live", TRAVEL, "--config", "demo", "--srt", "x" * 300], "File name too long"),
@@ -230,6 +235,7 @@ WRONG = [
     (2, ["translate", "", "--config", "demo"], "argument AUDIO: is empty"),
     (2, ["translate", TRAVEL, "--output-dir", "", "--config", "demo"], "argument --output-dir: is empty"),
     (2, ["models", "inspect", ""], "argument DIR: is empty"),
+    (2, ["nmt", "--source", "pt"], "no model is given; give --model, or both --source and --target"),
     (1, ["nmt", "--model", "nowhere"], "no such model directory: nowhere"),
     (2, ["nmt", "--model", str(TINY), "--target", "de"], "from en into zh, not into de"),
 ]

@@ -11,20 +11,34 @@ import argparse
 import json
 import sys
 
-from pipeline.cli import main_program, some_path, standard_input, whole_number
-from pipeline.errors import SinkError
+from pipeline.cli import main_program, some_path, some_text, standard_input, whole_number
+from pipeline.config import LanguageConfig, NmtConfig, PipelineConfig
+from pipeline.errors import SinkError, UsageError
 from pipeline.events import Transcript
+from pipeline.nmt.load import load_translation_model
 from pipeline.nmt.model import UNDETERMINED, MarianModel
+from pipeline.nmt.pairs import AUTO, described
+from pipeline.nmt.pivot import PivotTranslator
+from pipeline.nmt.routing import routed
 
 
 def arguments() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m pipeline.nmt", description=__doc__)
-    parser.add_argument("--model", type=some_path, required=True, metavar="DIR", help="a Marian model exported to ONNX")
+    parser.add_argument(
+        "--model",
+        type=some_path,
+        metavar="DIR",
+        help="a Marian model exported to ONNX (default: the one that the table of pairs has for --source and --target)",
+    )
     parser.add_argument(
         "--file-suffix", default="", help='precision among a hub repository\'s files, such as "_quantized"'
     )
     parser.add_argument("--source", metavar="L", help="language of the text (default: the model's)")
     parser.add_argument("--target", metavar="L", help="language to translate into (default: the model's)")
+    parser.add_argument(
+        "--via", type=some_text, default="en", metavar="L",
+        help="language to go through where no model translates directly (default: en); none forbids two steps",
+    )  # fmt: skip
     parser.add_argument(
         "--beams", type=whole_number(1, 100), default=1, metavar="N", help="hypotheses kept; 1 (default) is greedy"
     )
@@ -44,13 +58,7 @@ def run(argv: list[str]) -> int:
     options = arguments().parse_args(argv)
     if sys.stdout is None:
         raise SinkError("standard output is closed, and translations go there; leave it open, or give it a file")
-    model = MarianModel.load(
-        options.model,
-        suffix=options.file_suffix,
-        beams=options.beams,
-        max_tokens=options.max_tokens,
-        threads=options.threads,
-    )
+    model = _load(options)
     source, target = options.source or model.languages[0] or "en", options.target or model.languages[1] or UNDETERMINED
     model.check_languages(source, target)
     for number, raw in enumerate(standard_input()):
@@ -80,6 +88,30 @@ def run(argv: list[str]) -> int:
                 flush=True,
             )
     return 0
+
+
+def _load(options: argparse.Namespace) -> MarianModel | PivotTranslator:
+    if options.model is not None:
+        return MarianModel.load(
+            options.model,
+            suffix=options.file_suffix,
+            beams=options.beams,
+            max_tokens=options.max_tokens,
+            threads=options.threads,
+        )
+    if options.source is None or options.target is None:
+        raise UsageError("no model is given; give --model, or both --source and --target to have one found")
+    nmt = NmtConfig(
+        AUTO,
+        file_suffix=options.file_suffix,
+        via=options.via,
+        beam_size=options.beams,
+        max_tokens=options.max_tokens,
+        threads=options.threads,
+    )
+    config, pairs = routed(PipelineConfig(LanguageConfig(options.source, options.target), nmt=nmt))
+    print(described(pairs), file=sys.stderr, flush=True)
+    return load_translation_model(config)
 
 
 def _cut_off(most: int, asked: int) -> str:

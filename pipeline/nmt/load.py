@@ -1,27 +1,47 @@
-"""The translation model that a configuration names: found or fetched, loaded, its languages checked."""
+"""The translation models that a configuration names: found or fetched, loaded, their languages checked."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from pipeline.config import PipelineConfig
+from pipeline.config import NmtConfig, PipelineConfig
 from pipeline.nmt.compiled import find_translation_model
 from pipeline.nmt.model import MarianModel
+from pipeline.nmt.pivot import PivotTranslator
+from pipeline.nmt.routing import resolved
 
 
-def load_translation_model(config: PipelineConfig, directory: Path | None = None) -> MarianModel:
-    """Load the translation model alone, and check that it does the configured languages; blocks.
-
-    It is loaded from ``directory``, or found first by ``find_translation_model``.
+def find_translation_models(config: PipelineConfig) -> tuple[Path, ...]:
+    """The directories of the one or two models; see ``find_translation_model``.
 
     Raises:
-        ModelError: the directory is incomplete or damaged.
-        DownloadError: not in the cache, and it cannot be fetched.
-        UsageError: the model does not do this pair of languages.
+        ModelError, DownloadError: see ``find_translation_model``.
+        UsageError: the model is "auto", and no model is known for the languages.
     """
-    nmt = config.nmt
-    model = MarianModel.load(
-        directory or find_translation_model(nmt),
+    return tuple(find_translation_model(step) for step in resolved(config).nmt.steps)
+
+
+def load_translation_model(config: PipelineConfig, *directories: Path) -> MarianModel | PivotTranslator:
+    """Load what translates, one model or two in a row, and check that it does the configured languages; blocks.
+
+    It is loaded from ``directories``, one a model, or found first by ``find_translation_models``.
+
+    Raises:
+        ModelError: a directory is incomplete or damaged.
+        DownloadError: not in the cache, and it cannot be fetched.
+        UsageError: a model does not do its pair of languages; or the model is "auto", and none is known for the pair.
+    """
+    config = resolved(config)
+    found = directories or find_translation_models(config)
+    models = [_load(step, directory) for step, directory in zip(config.nmt.steps, found, strict=True)]
+    model = models[0] if len(models) == 1 else PivotTranslator(models[0], models[1], config.nmt.via)
+    model.check_languages(config.languages.source, config.languages.target)
+    return model
+
+
+def _load(nmt: NmtConfig, directory: Path) -> MarianModel:
+    return MarianModel.load(
+        directory,
         suffix=nmt.file_suffix,
         beams=nmt.beam_size,
         max_tokens=nmt.max_tokens,
@@ -30,5 +50,3 @@ def load_translation_model(config: PipelineConfig, directory: Path | None = None
         cached_sentences=nmt.cached_sentences,
         threads=nmt.threads,
     )
-    model.check_languages(config.languages.source, config.languages.target)
-    return model
