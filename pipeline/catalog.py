@@ -33,6 +33,7 @@ from pipeline.nmt.compiled import (
     is_compiled,
     translation_files,
 )
+from pipeline.nmt.pairs import Pair, all_pairs
 from pipeline.nmt.routing import resolved
 from pipeline.progress import Progress
 from pipeline.resources import named_configs
@@ -124,6 +125,15 @@ def state_of(model: NamedModel) -> ModelState:
     return ModelState(state, str(snapshot) if snapshot else None, snapshot.name if snapshot else None, size)
 
 
+def pair_states() -> list[tuple[Pair, ModelState]]:
+    """The table of language pairs, and what of each model is on the disk; asks nobody."""
+    known = {model.name: model for model in named_models(named_configs())}
+    return [
+        (pair, state_of(known.get(pair.repository) or _translation(NmtConfig(model=pair.repository))))
+        for pair in all_pairs()
+    ]
+
+
 def models_called(name: str, revision: str | None = None) -> list[NamedModel]:
     """What ``pull NAME`` means: a configuration's models, or the one model of a hub id or Whisper size.
 
@@ -188,7 +198,7 @@ def pull(model: NamedModel, progress: Progress) -> str:
     if run is None or not is_compiled(run) or not (snapshot / "source.spm").is_file():
         return done
     found = find_translation_model(run, progress)
-    return f"{done}; it cannot be compiled" if found == snapshot else f"{done}; compiled, in {found}"
+    return f"{done}; compiled, in {found}" if found == model.compiled else f"{done}; it cannot be compiled"
 
 
 def _pull_known(model: NamedModel, known: KnownModel, progress: Progress) -> str:
@@ -236,6 +246,20 @@ def as_table(rows: Sequence[tuple[NamedModel, ModelState]]) -> str:
         size = f"{state.size / 1e6:,.1f} MB" if state.size else "-"
         where = "-" if state.path is None or state.state == "directory" else state.path
         cells.append((name, model.kind, revision, state.state, size, ", ".join(model.configs) or "-", where))
+    return _aligned(cells)
+
+
+def pairs_as_table(rows: Sequence[tuple[Pair, ModelState]]) -> str:
+    """Language pairs for a person, one a line; the first line of a pair is the model that is taken for it."""
+    cells = [("PAIR", "MODEL", "LAYOUT", "MB", "LICENCE", "STATE", "NOTE")]
+    for pair, state in rows:
+        megabytes = f"{pair.megabytes}" if pair.megabytes is not None else "-"
+        layout, languages = f"{pair.layout} {pair.precision}", f"{pair.source} → {pair.target}"
+        cells.append((languages, pair.repository, layout, megabytes, pair.licence, state.state, pair.note))
+    return _aligned(cells)
+
+
+def _aligned(cells: Sequence[Sequence[str]]) -> str:
     widths = [max(len(row[column]) for row in cells) for column in range(len(cells[0]))]
     lines = ("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in cells)
     return "\n".join(line.rstrip() for line in lines)
@@ -248,7 +272,9 @@ def _speech(hub_id: str, revision: str | None) -> NamedModel:
 
 def _translation(config: NmtConfig) -> NamedModel:
     # How it is searched makes no other model of it.
-    run = NmtConfig(config.model, config.revision, config.weights, config.file_suffix)
+    run = NmtConfig(
+        model=config.model, revision=config.revision, weights=config.weights, file_suffix=config.file_suffix
+    )
     return NamedModel("translation", config.model, config.revision, translation_files(config), run)
 
 

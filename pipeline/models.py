@@ -24,6 +24,9 @@ def arguments() -> argparse.ArgumentParser:
     listing.add_argument(
         "--config", action="append", default=[], metavar="FILE", help="one more configuration to look at"
     )
+    listing.add_argument(
+        "--pairs", action="store_true", help="show the language pairs for which a translation model is known, instead"
+    )
     listing.add_argument("--json", action="store_true", help="as JSON")
     listing.set_defaults(run=run_list)
     pull = commands.add_parser("pull", help="fetch models, or go on where that was interrupted")
@@ -75,9 +78,27 @@ def _layer_and_head(text: str) -> tuple[int, int]:
 
 def run_list(options: argparse.Namespace) -> int:
     with importing():
-        from pipeline.catalog import as_table, known_speech_models, named_models, state_of  # loads CTranslate2
+        # loads the recogniser's libraries
+        from pipeline.catalog import (
+            as_table,
+            known_speech_models,
+            named_models,
+            pair_states,
+            pairs_as_table,
+            state_of,
+        )
     from pipeline.resources import named_configs
 
+    if options.pairs:
+        if options.config:
+            raise UsageError("--pairs shows the bundled table, which no configuration adds to; leave --config out")
+        pairs = pair_states()
+        if options.json:
+            table = [dataclasses.asdict(pair) | dataclasses.asdict(state) for pair, state in pairs]
+            print(json.dumps(table, ensure_ascii=False, indent=1))
+        else:
+            print(pairs_as_table(pairs))
+        return 0
     models = named_models([*named_configs(), *options.config])
     named = {model.name for model in models}
     models += [model for model in known_speech_models() if model.name not in named]
