@@ -18,7 +18,7 @@ from tests.conftest import HANG_S
 
 COMMIT, NEXT_COMMIT = "c" * 40, "e" * 40
 # What the hub's .gitattributes send to large file storage, whose files are served from elsewhere.
-LARGE = (".bin", ".onnx", ".spm", ".safetensors", ".npz")
+LARGE = (".bin", ".onnx", "_data", ".data", ".spm", ".safetensors", ".npz")
 
 
 @dataclass

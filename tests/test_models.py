@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import os
 import random
@@ -20,7 +19,6 @@ from huggingface_hub.utils import WeakFileLock
 
 from pipeline import load_config
 from pipeline.config import NmtConfig
-from pipeline.errors import ModelError
 from pipeline.hub.listing import Listing, RemoteFile
 from pipeline.nmt.compiled import translation_files
 from tests.conftest import HANG_S, ROOT
@@ -371,20 +369,20 @@ def test_a_directory_needs_no_fetching(home: Path) -> None:
     assert done.stdout.count("a directory, nothing to fetch") == 2
 
 
-def test_an_export_with_weights_beside_its_graphs_is_no_choice(tmp_path: Path) -> None:
+def test_of_the_sets_that_compile_the_smallest_is_chosen_before_any_that_only_runs(tmp_path: Path) -> None:
     files = ["config.json", "source.spm", "target.spm", "vocab.json"]
-    files += [
-        f"onnx/{name}_model{kind}.onnx{end}"
-        for name, kind in (("encoder", ""), ("decoder", "_merged"))
-        for end in ("", "_data")
-    ]
+    graphs = [f"onnx/{name}_model{kind}.onnx" for name, kind in (("encoder", ""), ("decoder", "_merged"))]
+    small = [graph.replace(".onnx", "_int8.onnx") for graph in graphs]
+    sizes = dict.fromkeys((*files, *graphs), 1) | {f"{graph}_data": 1_000 for graph in graphs} | dict.fromkeys(small, 1)
     choices = translation_files(NmtConfig("x/y"))
-    export = Listing("x/y", None, COMMIT, tuple(RemoteFile(name, 1, "a" * 40) for name in files))
-    with pytest.raises(ModelError, match=r"onnx/encoder_model.onnx_data, .*; fetch the repository into a directory"):
-        export.choose(choices, tmp_path)
-    checkpoint = RemoteFile("model.safetensors", 10**9, "b" * 64)
-    both = dataclasses.replace(export, files=(*export.files, checkpoint))
-    assert [file.name for file in both.choose(choices, tmp_path)] == [*files[:4], "model.safetensors"]
+
+    def chosen(listed: dict[str, int]) -> set[str]:
+        remote = tuple(RemoteFile(name, size, "a" * 40) for name, size in listed.items())
+        return {file.name for file in Listing("x/y", None, COMMIT, remote).choose(choices, tmp_path)}
+
+    assert chosen(sizes) == {*files, *graphs, *(f"{graph}_data" for graph in graphs)}
+    assert chosen(sizes | {"model.safetensors": 500}) == {*files, "model.safetensors"}
+    assert chosen(dict.fromkeys((*files, *small), 1)) == {*files, *small}
 
 
 def test_wrong_names_are_wrong_usage(home: Path) -> None:

@@ -17,9 +17,8 @@ class FileSet:
     needed: tuple[str, ...]
     optional: tuple[str, ...] = ()
     """Taken where there are such."""
-    beside: tuple[str, ...] = ()
-    """Weights outside the graphs: a repository that has such cannot be used in this form, for ONNX Runtime takes no file
-    that a cache's link points to. A directory can."""
+    rank: int = 0
+    """A set of a higher rank is chosen only where a repository has none of a lower one."""
 
     def missing_from(self, directory: Path) -> list[str]:
         """The needed globs that match nothing there."""
@@ -57,7 +56,7 @@ class Listing:
     files: tuple[RemoteFile, ...]
 
     def choose(self, choices: Sequence[FileSet], blobs: Path) -> list[RemoteFile]:
-        """The files of that choice of which the fewest bytes are to come; the first of equal ones.
+        """The files of that choice of the lowest rank of which the fewest bytes are to come; the first of equal ones.
 
         Raises:
             ModelError: the repository has none of the choices.
@@ -67,23 +66,17 @@ class Listing:
             return [file for file in self.files if any(fnmatch(file.name, pattern) for pattern in patterns)]
 
         offered = [
-            matching(*choice.needed, *choice.optional)
+            (choice.rank, matching(*choice.needed, *choice.optional))
             for choice in choices
-            if all(matching(pattern) for pattern in choice.needed) and not matching(*choice.beside)
+            if all(matching(pattern) for pattern in choice.needed)
         ]
         if not offered:
-            if beside := matching(*(pattern for choice in choices for pattern in choice.beside)):
-                raise ModelError(
-                    f"{self.model} keeps weights outside its graphs ({', '.join(file.name for file in beside)}), which "
-                    "cannot be run from the cache; fetch the repository into a directory and give that, or choose another "
-                    "model or file_suffix"
-                )
             lacks = ([pattern for pattern in choice.needed if not matching(pattern)] for choice in choices)
             missing = min(lacks, key=len)
             hint = ""
             if matching("pytorch_model.bin"):
                 hint = ", or install PyTorch, which reads its pytorch_model.bin"
-            elif matching("*.index.json", "*decoder_with_past_model*.onnx"):
+            elif matching("*.index.json"):
                 hint = ", or fetch the repository into a directory and give that"
             largest = sorted(self.files, key=lambda file: -file.size)[:3]
             raise ModelError(
@@ -91,7 +84,7 @@ class Listing:
                 f"{', '.join(file.name for file in largest) or 'none'}: a repository of another kind, or of other files; "
                 f"choose another model, revision or file_suffix{hint}"
             )
-        return min(offered, key=lambda files: sum(file.to_come(blobs) for file in files))
+        return min(offered, key=lambda offer: (offer[0], sum(file.to_come(blobs) for file in offer[1])))[1]
 
 
 def list_files(model: str, revision: str | None) -> Listing:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 from pipeline.config import NmtConfig
@@ -13,14 +15,19 @@ from pipeline.hub import FileSet, resolve_model
 from pipeline.hub.resolve import cached_commit, held, local_directory, readable
 from pipeline.hub.transfer import digest_of
 from pipeline.nmt.compiler import VERSION
+from pipeline.nmt.exports import (
+    OPTIONAL_SETTINGS,
+    SETTINGS,
+    compilable_exports,
+    fallback_exports,
+    runnable_exports,
+)
 from pipeline.progress import Progress, progress_bar
 
 logger = logging.getLogger(__name__)
 
 _LIBRARY = "streaming-speech-translation"
 _FILES_MADE = "files.json"
-_FILES = ("config.json", "source.spm", "target.spm", "vocab.json")
-_OPTIONAL_FILES = ("target_vocab.json", "generation_config.json", "tokenizer_config.json")
 
 
 def find_translation_model(config: NmtConfig, progress: Progress | None = None) -> Path:
@@ -33,7 +40,8 @@ def find_translation_model(config: NmtConfig, progress: Progress | None = None) 
         DownloadError: see ``resolve_model``.
     """
     if not is_compiled(config):
-        return resolve_model(config.model, config.revision, *translation_files(config), progress=progress)
+        directory = resolve_model(config.model, config.revision, *translation_files(config), progress=progress)
+        return directory if local_directory(config.model) is not None else _as_it_is(config, directory)
     if (compiled := cached_compiled(config)) is not None:
         return compiled
     snapshot = resolve_model(config.model, config.revision, *translation_files(config), progress=progress)
@@ -43,19 +51,35 @@ def find_translation_model(config: NmtConfig, progress: Progress | None = None) 
         if isinstance(error.__cause__, OSError):
             raise  # the disk's fault, not the model's
         refusal = error
-    while all(choice.missing_from(snapshot) for choice in _exports("")):
-        # It came in a form that cannot be run as it is: another may be one that the compiler understands, or that can.
+    while not any(export.is_in(snapshot) for export in runnable_exports("")):
+        # It came in a form that cannot be run as it is, or in 8 bits: another may be one that the compiler understands, or
+        # that runs as it is and is more exact.
         others = [choice for choice in translation_files(config) if choice.missing_from(snapshot)]
         try:
             snapshot = resolve_model(config.model, config.revision, *others, progress=progress)
         except (ModelError, HubUnreachableError):
+            if any(export.is_in(snapshot) for export in fallback_exports()):
+                break
             raise refusal from None
         try:
             return compile_into_cache(config, snapshot, progress)
         except ModelError as error:
             refusal = error
     logger.warning("%s is run as it was fetched, which is slower: it cannot be compiled: %s", config.model, refusal)
-    return snapshot
+    return _as_it_is(config, snapshot)
+
+
+def _as_it_is(config: NmtConfig, snapshot: Path) -> Path:
+    """A directory from which ONNX Runtime takes a fetched export.
+
+    Raises:
+        ModelError: it cannot be written.
+    """
+    exports = runnable_exports(config.file_suffix) if not is_compiled(config) else fallback_exports()
+    export = next(export for export in exports if export.is_in(snapshot))
+    folder = _folder(config, snapshot.name).parent
+    with _writable(folder):
+        return export.placed(snapshot, folder, config.file_suffix)
 
 
 def is_compiled(config: NmtConfig) -> bool:
@@ -70,13 +94,17 @@ def is_compiled(config: NmtConfig) -> bool:
 def translation_files(config: NmtConfig) -> tuple[FileSet, ...]:
     """What of a hub repository is needed: any of these will do."""
     if config.weights == "as-is" or config.file_suffix:
-        return _exports(config.file_suffix)
+        return tuple(export.files() for export in runnable_exports(config.file_suffix))
     from pipeline.nmt.compiler.huggingface import can_read_pytorch  # takes a while
 
     checkpoints = ["model.safetensors", "pytorch_model.bin"] if can_read_pytorch() else ["model.safetensors"]
     # Half precision keeps 11 bits of a weight: enough for whatever is compiled to fewer.
-    half = _exports("_fp16") if config.weights != "fp32" else ()
-    return (*_exports(""), *half, *(FileSet((*_FILES, name), _OPTIONAL_FILES) for name in checkpoints))
+    exports = compilable_exports(half=config.weights != "fp32")
+    return (
+        *(export.files() for export in exports),
+        *(FileSet((*SETTINGS, name), OPTIONAL_SETTINGS) for name in checkpoints),
+        *(export.files() for export in fallback_exports()),
+    )
 
 
 def cached_compiled(config: NmtConfig) -> Path | None:
@@ -137,7 +165,7 @@ def compile_into_cache(config: NmtConfig, snapshot: Path, progress: Progress | N
     from pipeline.nmt.compiler.build import compile_model
 
     folder = _folder(config, snapshot.name)
-    try:
+    with _writable(folder.parent):
         folder.parent.mkdir(parents=True, exist_ok=True)
         with held(folder.with_name(f"{folder.name}.lock"), f"compiles {config.model}", progress):
             if not _is_whole(folder):
@@ -147,12 +175,19 @@ def compile_into_cache(config: NmtConfig, snapshot: Path, progress: Progress | N
                 compile_model(snapshot, folder, weights=config.weights, progress=progress)
                 made = json.dumps(_as_made(folder))
                 (folder / _FILES_MADE).write_text(made)  # last: without it the model is not whole
+    return folder
+
+
+@contextlib.contextmanager
+def _writable(folder: Path) -> Iterator[None]:
+    """Say what cannot be written in the cache, as a ModelError."""
+    try:
+        yield
     except OSError as error:
         raise ModelError(
-            f"cannot write to {folder.parent}: {error.strerror or error}; make room or give the right to write, or set "
+            f"cannot write to {folder}: {error.strerror or error}; make room or give the right to write, or set "
             "HF_ASSETS_CACHE to another folder"
         ) from error
-    return folder
 
 
 def _folder(config: NmtConfig, commit: str) -> Path:
@@ -161,12 +196,3 @@ def _folder(config: NmtConfig, commit: str) -> Path:
 
     repository = Path(constants.HF_ASSETS_CACHE) / _LIBRARY / config.model.replace("/", "--")
     return repository / f"{commit}-{config.weights}-v{VERSION}"
-
-
-def _exports(suffix: str) -> tuple[FileSet, ...]:
-    """An ONNX export in one precision, in the folder that the hub's converters use or at the top, as optimum leaves it."""
-    return tuple(
-        FileSet((*_FILES, *graphs), _OPTIONAL_FILES, tuple(f"{graph}?data*" for graph in graphs))
-        for folder in ("onnx/", "")
-        for graphs in [(f"{folder}encoder_model{suffix}.onnx", f"{folder}decoder_model_merged{suffix}.onnx")]
-    )

@@ -1,0 +1,280 @@
+"""Repositories with the file lists that the hub's have, by their id or found by a pair of languages, and what is wrong
+with some of them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from pipeline.nmt.model import MarianModel
+from tests.conftest import HANG_S, TINY, golden
+from tests.hub_server import COMMIT, HubServer, environment, failed, models, python
+
+SPLIT, MERGED, BUNDLED = "TigreGotico/opus-mt-pt-en-onnx", "Xenova/opus-mt-de-en", "Xenova/opus-mt-en-zh"
+GRAPHS = ("encoder_model", "decoder_model", "decoder_with_past_model")
+# What these repositories hold besides their graphs.
+SETTINGS = ("source.spm", "target.spm", "vocab.json", "config.json", "generation_config.json")
+SUFFIXES = ("", "_fp16", "_int8", "_uint8", "_quantized", "_q4", "_q4f16", "_bnb4")
+NOWHERE = "http://127.0.0.1:9"
+ROW = golden("tiny-marian")[0]
+TEXT = ROW["source"]
+
+
+def split_repository() -> dict[str, Path]:
+    """TigreGotico's: all at the root in fp32, and the same under int8/."""
+    files = {f"{graph}.onnx": TINY / f"{graph}.onnx" for graph in GRAPHS}
+    files |= {name: TINY / name for name in SETTINGS} | {"special_tokens_map.json": TINY / "generation_config.json"}
+    return {"README.md": TINY / "config.json", **files, **{f"int8/{name}": path for name, path in files.items()}}
+
+
+def merged_repository(half: Path) -> dict[str, Path]:
+    """Xenova's: settings at the root, every graph under onnx/ in every precision. ``half`` is a folder to work in."""
+    files = {name: TINY / name for name in (*SETTINGS, "tokenizer_config.json")}
+    files |= dict.fromkeys(("tokenizer.json", "quantize_config.json", "special_tokens_map.json"), TINY / "config.json")
+    for graph in (*GRAPHS, "decoder_model_merged"):
+        for suffix in SUFFIXES:
+            files[f"onnx/{graph}{suffix}.onnx"] = TINY / f"{graph}.onnx"
+        made = TINY / "int8" / f"{graph}_int8.onnx"
+        if made.is_file():
+            files |= {f"onnx/{graph}{suffix}.onnx": made for suffix in ("_int8", "_uint8", "_quantized")}
+        files[f"onnx/{graph}_fp16.onnx"] = stored_in_half(TINY / f"{graph}.onnx", half / f"{graph}_fp16.onnx")
+    return files
+
+
+def stored_in_half(source: Path, destination: Path) -> Path:
+    """A graph with its matrices in fp16."""
+    model = onnx.load(source)
+    for index, tensor in enumerate(list(model.graph.initializer)):
+        if tensor.data_type == TensorProto.FLOAT and len(tensor.dims) == 2:
+            name = tensor.name
+            half = numpy_helper.from_array(numpy_helper.to_array(tensor).astype("float16"), f"{name}_fp16")
+            model.graph.initializer[index].CopyFrom(half)
+            cast = helper.make_node("Cast", [half.name], [name], f"{name}_cast", to=TensorProto.FLOAT)
+            model.graph.node.insert(0, cast)
+    onnx.save(model, destination)
+    return destination
+
+
+def with_data_outside(folder: Path, end: str) -> dict[str, Path]:
+    """A split export at the root whose weights lie beside its graphs, in files of that ending."""
+    files = {name: TINY / name for name in SETTINGS}
+    for graph in GRAPHS:
+        name = f"{graph}.onnx"
+        model = onnx.load(TINY / name)
+        onnx.save(model, folder / name, save_as_external_data=True, location=f"{name}{end}", size_threshold=64)
+        files |= {name: folder / name, f"{name}{end}": folder / f"{name}{end}"}
+    return files
+
+
+@pytest.fixture
+def hub(tmp_path: Path) -> Iterator[HubServer]:
+    half = tmp_path / "half"
+    half.mkdir()
+    merged = merged_repository(half)
+    german = {
+        name: path for name, path in merged.items() if name != "tokenizer_config.json"
+    }  # it names English, Chinese
+    server = HubServer({SPLIT: split_repository(), MERGED: german, BUNDLED: merged})
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    return tmp_path / "home"
+
+
+def fetched(hub: HubServer) -> set[str]:
+    """The graphs that were fetched, and what lies beside them."""
+    return {file for file, _ in hub.ranges if ".onnx" in file}
+
+
+def translate(home: Path, url: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "pipeline.nmt", *arguments], input=f"{TEXT}\n",
+        env=environment(home, url), capture_output=True, text=True, encoding="utf-8", timeout=HANG_S, check=False,
+    )  # fmt: skip
+
+
+def loaded(home: Path, url: str, config: Path, text: str) -> tuple[str, list[Path], str]:
+    """The translation by what a configuration names, the directories it came from, and what was said."""
+    done = python(
+        home, url, "-c",
+        "import sys; from pipeline import load_config, load_translation_model\n"
+        "from pipeline.nmt.load import find_translation_models\n"
+        "config = load_config(sys.argv[1]); found = find_translation_models(config)\n"
+        "print(load_translation_model(config, *found).translate(sys.argv[2])); print(*found, sep='\\n')",
+        str(config), text,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    translation, *directories = done.stdout.splitlines()
+    return translation, [Path(directory) for directory in directories], done.stderr
+
+
+def write_config(folder: Path, *lines: str) -> Path:
+    path = folder / "mine.toml"
+    path.write_text("\n".join(lines))
+    return path
+
+
+def assets(home: Path, repository: str) -> list[str]:
+    """What is kept of a model beside the hub's cache."""
+    folder = home / "assets" / "streaming-speech-translation" / repository.replace("/", "--")
+    return sorted(path.name for path in folder.iterdir() if path.suffix != ".lock") if folder.is_dir() else []
+
+
+def test_a_pair_is_enough_and_the_least_that_holds_all_weights_is_fetched(hub: HubServer, home: Path) -> None:
+    first = translate(home, hub.url, "--source", "pt", "--target", "en")
+    assert first.returncode == 0, first.stderr
+    assert first.stderr.splitlines()[0] == f"pt → en: {SPLIT}"
+    assert fetched(hub) == {"encoder_model.onnx", "decoder_model.onnx"}  # not the later steps' copy, nor int8/
+    (compiled,) = assets(home, SPLIT)
+    assert compiled.startswith(f"{COMMIT}-auto-v")
+    again = translate(home, NOWHERE, "--source", "por", "--target", "eng")
+    assert again.stdout == first.stdout
+    assert first.stdout.strip()
+
+
+def test_a_split_export_compiles_to_what_it_was(hub: HubServer, home: Path, tmp_path: Path) -> None:
+    config = write_config(
+        tmp_path, '[languages]\nsource = "pt"\ntarget = "en"', '[nmt]\nmodel = "auto"\nweights = "fp32"'
+    )
+    translation, (directory,), _ = loaded(home, hub.url, config, TEXT)
+    assert translation == ROW["text"]
+    assert "-fp32-v" in directory.name
+
+
+def test_of_every_precision_the_smallest_that_compiles_is_fetched(hub: HubServer, home: Path) -> None:
+    done = translate(home, hub.url, "--source", "de", "--target", "en")
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.splitlines()[0] == f"de → en: {MERGED}"
+    assert fetched(hub) == {"onnx/encoder_model_fp16.onnx", "onnx/decoder_model_fp16.onnx"}
+    assert len(assets(home, MERGED)) == 1
+    assert "slower" not in done.stderr
+
+
+def test_two_steps_through_english_are_those_by_hand(hub: HubServer, home: Path, tmp_path: Path) -> None:
+    config = write_config(
+        tmp_path, '[languages]\nsource = "pt"\ntarget = "zh"', '[nmt]\nmodel = "auto"\nweights = "fp32"'
+    )
+    translation, directories, _ = loaded(home, hub.url, config, TEXT)
+    assert [directory.parent.name for directory in directories] == [
+        name.replace("/", "--") for name in (SPLIT, BUNDLED)
+    ]
+    model = MarianModel.load(TINY)
+    assert translation == model.translate(model.translate(TEXT))
+    assert translation not in ("", ROW["text"])
+
+
+def test_two_steps_are_said_at_the_start(hub: HubServer, home: Path) -> None:
+    done = translate(home, hub.url, "--source", "pt", "--target", "zh")
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.splitlines()[0] == (
+        f"pt → zh: no direct model; in two steps through English: {SPLIT}, then {BUNDLED}"
+    )
+    hub.requests.clear()
+    assert "two steps are forbidden" in failed(
+        translate(home, hub.url, "--source", "pt", "--target", "zh", "--via", "none"), 2
+    )
+    assert "no model is known that translates from 'pt' into 'xx'" in failed(
+        translate(home, hub.url, "--source", "pt", "--target", "xx"), 2
+    )
+    assert hub.requests == []
+
+
+def test_a_folder_of_its_own_is_the_precision_that_was_asked_for(hub: HubServer, home: Path) -> None:
+    done = translate(home, hub.url, "--source", "pt", "--target", "en", "--file-suffix", "_int8")
+    assert done.returncode == 0, done.stderr
+    assert fetched(hub) == {
+        f"int8/{graph}.onnx" for graph in GRAPHS
+    }  # with the one for later steps: it is run as it is
+    assert done.stdout == f"{ROW['text']}\n"
+    (placed,) = assets(home, SPLIT)
+    assert placed.endswith("_int8")
+
+
+@pytest.mark.parametrize("settings", ["", "int8/"])
+def test_eight_bits_run_as_they_are_where_there_is_nothing_else(
+    settings: str, hub: HubServer, home: Path, tmp_path: Path
+) -> None:
+    files = {f"{settings}{name}": TINY / name for name in SETTINGS}
+    for graph in ("encoder_model", "decoder_model_merged"):
+        files[f"int8/{graph}.onnx"] = TINY / "int8" / f"{graph}_int8.onnx"
+    hub.repositories[SPLIT] = files
+    done = translate(home, hub.url, "--source", "pt", "--target", "en")
+    assert done.returncode == 0, done.stderr
+    assert "is run as it was fetched, which is slower: it cannot be compiled" in done.stderr
+    folder = tmp_path / "by-hand"
+    folder.mkdir()
+    for name, path in files.items():
+        (folder / Path(name).name).symlink_to(path)
+    assert done.stdout == f"{MarianModel.load(folder).translate(TEXT)}\n"
+    again = translate(home, NOWHERE, "--source", "pt", "--target", "en")
+    assert again.stdout == done.stdout
+
+
+@pytest.mark.parametrize("end", ["_data", ".data"])
+def test_weights_beside_the_graphs_are_compiled_and_run(end: str, hub: HubServer, home: Path, tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    hub.repositories[SPLIT] = with_data_outside(outside, end)
+    languages = '[languages]\nsource = "pt"\ntarget = "en"'
+    compiled = write_config(tmp_path, languages, '[nmt]\nmodel = "auto"\nweights = "fp32"')
+    translation, (directory,), _ = loaded(home, hub.url, compiled, TEXT)
+    assert translation == ROW["text"]
+    assert "-fp32-v" in directory.name
+    as_is = write_config(tmp_path, languages, '[nmt]\nmodel = "auto"\nweights = "as-is"')
+    translation, (directory,), _ = loaded(home, hub.url, as_is, TEXT)
+    assert translation == ROW["text"]
+    assert fetched(hub) == {f"{graph}.onnx{kind}" for graph in GRAPHS for kind in ("", end)}
+    assert not any(path.is_symlink() for path in directory.iterdir())
+    before = {path.name: path.stat().st_ino for path in directory.iterdir()}
+    assert loaded(home, NOWHERE, as_is, TEXT) == (translation, [directory], "")
+    assert {path.name: path.stat().st_ino for path in directory.iterdir()} == before  # and not made again
+
+
+def test_a_repository_without_what_its_row_says_is_one_error(hub: HubServer, home: Path) -> None:
+    hub.repositories[SPLIT] = {
+        name: path for name, path in split_repository().items() if not name.endswith("decoder_model.onnx")
+    }
+    line = failed(translate(home, hub.url, "--source", "pt", "--target", "en"))
+    assert f"{SPLIT} has no decoder_model" in line
+    assert "its largest files are decoder_with_past_model.onnx" in line
+    assert "choose another model" in line
+    assert fetched(hub) == set()
+
+
+def test_weights_that_a_repository_lacks_are_one_error(hub: HubServer, home: Path, tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    files = with_data_outside(outside, "_data")
+    del files["decoder_model.onnx_data"]
+    hub.repositories[SPLIT] = files
+    line = failed(translate(home, hub.url, "--source", "pt", "--target", "en"))
+    assert "decoder_model.onnx" in line
+    assert "fetch or export it again" in line
+
+
+def test_the_list_of_pairs_says_what_of_each_model_is_here(hub: HubServer, home: Path) -> None:
+    def states() -> dict[str, str]:
+        done = models(home, NOWHERE, "list", "--pairs", "--json")
+        assert done.returncode == 0, done.stderr
+        return {row["repository"]: row["state"] for row in json.loads(done.stdout)}
+
+    before = states()
+    assert set(before.values()) == {"missing"}
+    assert models(home, hub.url, "pull", SPLIT).returncode == 0
+    assert states() == before | {SPLIT: "compiled"}
+    header, *rows = models(home, NOWHERE, "list", "--pairs").stdout.splitlines()
+    assert header.split() == ["PAIR", "MODEL", "LAYOUT", "MB", "LICENCE", "STATE", "NOTE"]
+    assert len(rows) > 130
+    (row,) = [row.split() for row in rows if SPLIT in row]
+    assert row == ["pt", "→", "en", SPLIT, "split", "fp32", "672", "Apache-2.0", "compiled"]
+    assert "leave --config out" in failed(models(home, NOWHERE, "list", "--pairs", "--config", "demo"), 2)
