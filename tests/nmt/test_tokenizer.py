@@ -144,6 +144,10 @@ def test_the_code_is_chosen_by_the_target_language(tmp_path: Path) -> None:
     assert model.target_code("zh") == "cmn_Hans"
     assert model.target_code("de") == "deu"
     assert model.target_code("cmn_Hant") == "cmn_Hant"
+    # As of models in the table of pairs, which name a script, or the languages that a code of two letters stands for.
+    model.tokenizer.target_codes = ["aze_Latn", "hrv", "srp_Latn"]
+    assert [model.target_code(target) for target in ("az", "sh", "sr")] == ["aze_Latn", "hrv", "srp_Latn"]
+    model.tokenizer.target_codes = ["cmn_Hans", "cmn_Hant", "deu"]
     with pytest.raises(UsageError, match="does not translate into 'fr'; its targets are cmn_Hans, cmn_Hant, deu"):
         model.check_languages("en", "fr")
     with pytest.raises(UsageError, match="into several languages; its targets are cmn_Hans, cmn_Hant, deu: choose one"):
