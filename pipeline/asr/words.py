@@ -87,7 +87,7 @@ def _opening_joined(words: list[TimedWord]) -> list[TimedWord]:
 def _closing_joined(words: list[TimedWord]) -> list[TimedWord]:
     joined: list[TimedWord] = []
     for word in words:
-        if joined and not joined[-1].text.endswith(" ") and word.text and word.text in _CLOSING:
+        if joined and not joined[-1].text.endswith(" ") and word.text and all(c in _CLOSING for c in word.text):
             # A mark has no sound: the word ends where it ended.
             joined[-1] = replace(_both(joined[-1], word), end_s=joined[-1].end_s)
         else:

