@@ -113,8 +113,9 @@ class Watched:
         found = self._engine.generate(encoded, beams, prompt)  # type: ignore[arg-type]
         self.looks.append((encoded.window_s, beams))  # type: ignore[attr-defined]
         if len(self.looks) <= self._loops:
-            text = found.text + " So we go on" * 20
-            return dataclasses.replace(found, text=text, tokens=self._engine.tokens(text), ended=False)
+            tokens = (*found.tokens, *self._engine.tokens("So we go on " * 20))
+            text = self._engine.tokenizer.decode(list(tokens))
+            return dataclasses.replace(found, text=text, tokens=tokens, ended=False)
         return found
 
 
