@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 import sys
 
-TRAIN = ("torch", "transformers", "tokenizers", "onnx", "opencc", "sacrebleu")
+TRAIN = ("torch", "transformers", "onnx", "opencc", "sacrebleu")
 
 
 def require_packages(*names: str) -> None:

@@ -20,13 +20,12 @@ from needs import TRAIN, require_packages
 
 require_packages(*TRAIN)
 
-import evaluate
+import figures
 import torch
 from card import SHIPPED, refuse_other_files
 from compiled import marian_weights
-from corpora import translation_pairs
-from lineage import check_tests, digest, lengths, refuse_own_copy, write_whole
 from marian import Size, averaged, make_vocabulary, save, train
+from pairs import check_tests, digest, translation_pairs
 from tatoeba import ATTRIBUTION, Pair
 from workers import check
 
@@ -73,7 +72,10 @@ def kept(work: Path) -> Begun | None:
 
 
 def keep(work: Path, begun: Begun) -> None:
-    write_whole(work / "begun.json", asdict(begun))
+    """Replace ``begun.json`` whole: a process that is stopped leaves what was there before."""
+    partial = work / "begun.partial"
+    partial.write_text(json.dumps(asdict(begun), indent=1) + "\n")
+    partial.rename(work / "begun.json")
 
 
 def begin(work: Path, new: Begun, pairs: list[Pair], tests: set[str]) -> Begun:
@@ -95,7 +97,8 @@ def begin(work: Path, new: Begun, pairs: list[Pair], tests: set[str]) -> Begun:
     (work / "vocabulary").mkdir(parents=True)
     if new.init:
         init = Path(new.init)
-        refuse_own_copy(work, init)
+        if init.resolve() == (work / "init").resolve():
+            sys.exit(f"--init {init} is what the training in {work} keeps of its own: name another model or --work")
         told = told_of(init)
         if told.get("direction") != new.direction or "trainings" not in told:
             sys.exit(
@@ -161,9 +164,10 @@ def main() -> None:
     if options.stage in ("all", "export"):
         torch.set_num_threads(options.workers)
         ship(work, shape, pairs[:SAMPLE] + phrases[:SAMPLE], destination)
+        ends = [*(first for first, _ in begun.parts[1:]), steps_of(work)]
         trainings = " and ".join(
-            f"{count:,} steps of {tokens:,} tokens"
-            for count, (_, tokens) in zip(lengths(begun.parts, steps_of(work)), begun.parts, strict=True)
+            f"{end - first:,} steps of {tokens:,} tokens"
+            for (first, tokens), end in zip(begun.parts, ends, strict=True)
         )
         before = told_of(work / "init").get("trainings")
         trainings = f"{before + '; then ' if before else ''}{trainings}, with {len(phrases):,} phrases"
@@ -178,7 +182,7 @@ def main() -> None:
             "that differs from one of Tatoeba's test sentences in one word.",
         }
         (destination / "training.json").write_text(json.dumps(facts, indent=1) + "\n")
-        evaluate.translator(destination, options.pairs)
+        figures.translator(destination, options.pairs)
 
 
 if __name__ == "__main__":

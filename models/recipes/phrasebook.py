@@ -1,6 +1,6 @@
 """A bilingual English–Chinese phrase grammar: travel, times, prices, meetings, everyday talk.
 
-The demo's models are all trained on what it generates, so that recogniser and translators share a domain.
+The demo's translators are trained on what it generates, and the recordings speak of the same subjects.
 ``python models/recipes/phrasebook.py 20`` prints twenty sentences.
 """
 

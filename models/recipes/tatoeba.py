@@ -12,7 +12,7 @@ from heldout import SENTENCES
 
 Pair = tuple[str, str]  # English, simplified Chinese
 TEST = 500
-SPLIT_SEED = 1  # one split for all models: what a translator is tested on, no recogniser has heard
+SPLIT_SEED = 1  # one split for all models
 ATTRIBUTION = (
     "sentence pairs of the Tatoeba Project (tatoeba.org; the selection of manythings.org/anki; CC BY 2.0 FR; © their "
     "contributors, whom that selection names beside each pair)"
