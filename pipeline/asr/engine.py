@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -50,6 +51,8 @@ class Hypothesis:
     text: str
     log_probability: float
     """Mean natural-log probability of the tokens, the end token included."""
+    text_log_probability: float
+    """Natural logarithm of the probability of the whole text: that of all hypotheses which differ in case and marks only."""
     no_speech_probability: float
     """That the window holds no speech, 0 to 1."""
     ended: bool
@@ -137,16 +140,23 @@ class WhisperEngine:
             encoded.states,
             [start],
             beam_size=beams,
+            num_hypotheses=beams,
             max_length=len(start) + limit,
             return_scores=True,
             return_no_speech_prob=True,
         )
+        # CTranslate2 divides by the tokens without the end token, whose score is in the sum.
+        sums = [score * len(tokens) for score, tokens in zip(found.scores, found.sequences_ids, strict=True)]
+        texts = [tokenizer.decode(tokens) for tokens in found.sequences_ids]
+        same = [total for total, text in zip(sums, texts, strict=True) if _letters(text) == _letters(texts[0])]
         tokens = found.sequences_ids[0]
-        # CTranslate2 gives the mean without the end token among those counted, but in the sum.
-        log_probability = found.scores[0] * len(tokens) / (len(tokens) + 1)
-        words = tuple(token for token in tokens if token < tokenizer.eot)
         return Hypothesis(
-            words, tokenizer.decode(tokens), log_probability, found.no_speech_prob, ended=len(tokens) < limit
+            tuple(token for token in tokens if token < tokenizer.eot),
+            texts[0],
+            sums[0] / (len(tokens) + 1),
+            float(np.logaddexp.reduce(same)),
+            found.no_speech_prob,
+            ended=len(tokens) < limit,
         )
 
     def align(self, encoded: Encoded, tokens: tuple[int, ...]) -> TokenTimes:
@@ -172,3 +182,7 @@ class WhisperEngine:
 def known_language(tokenizer: tokenizers.Tokenizer, language: str, multilingual: bool) -> bool:
     """Whether a model with this tokenizer was trained on the language; ``language`` as Whisper writes it."""
     return tokenizer.token_to_id(f"<|{language}|>") is not None if multilingual else language == "en"
+
+
+def _letters(text: str) -> str:
+    return "".join(c for c in unicodedata.normalize("NFKC", text).casefold() if c.isalnum())

@@ -18,8 +18,11 @@ _LEAST_FOR_RATIO = 80
 # People say a phrase four times in a row ("Testing, testing, …"), and short words and digits more often.
 _LOOP_REPEATS = 6
 _SHORT_REPEATS = 16
-# A text of so few tokens is judged by a threshold of its own: their mean is the mean of two or three numbers.
-_SHORT_TOKENS = 4
+# The mean over a few tokens tells little: half of it is how sure the search is of the full stop and of the end. Texts of so
+# few tokens are judged by the probability of the whole text, however it is written (measured on single digits, names of
+# months and other words by three speakers, clean and in noise: of texts right and wrong, the right one has the higher
+# value in 94 % of the pairs, and the higher mean in 88 %).
+_SHORT_TOKENS = 5
 
 
 @dataclass(frozen=True)
@@ -35,6 +38,8 @@ class Evidence:
     """Probability that the window holds no speech."""
     ended: bool = True
     """False where the limit of tokens ended the search."""
+    text_log_probability: float | None = None
+    """Natural logarithm of the probability of the whole text; None where it is not known."""
 
 
 @dataclass(frozen=True)
@@ -56,8 +61,9 @@ def rejection(evidence: Evidence, thresholds: Thresholds) -> str | None:
     """Why a transcript must not be translated ("empty", "silence", "repetition", "uncertain"), or None."""
     if not any(character.isalnum() for character in evidence.text):
         return "empty"
-    short = evidence.tokens <= _SHORT_TOKENS
-    unsure = evidence.log_probability < (thresholds.short_log_probability if short else thresholds.log_probability)
+    unsure = evidence.log_probability < thresholds.log_probability
+    if evidence.tokens <= _SHORT_TOKENS and evidence.text_log_probability is not None:
+        unsure = evidence.text_log_probability < thresholds.text_log_probability
     hesitant = evidence.log_probability < thresholds.log_probability / 2
     if (evidence.no_speech > thresholds.no_speech and unsure) or (evidence.no_speech > _SURELY_SILENT and hesitant):
         return "silence"

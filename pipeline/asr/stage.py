@@ -82,10 +82,11 @@ class AsrStage:
 
     def _transcribe(self, segments: list[SpeechSegment]) -> list[Transcript]:
         beams = self._load.measures.beam_size if self._load is not None else None
-        if beams is not None and beams >= self.recognizer.config.beam_size:
-            beams = None
+        narrower = {}
+        if beams is not None and beams < self.recognizer.config.beam_size:
+            narrower = {"beam_size": beams}
+            self.stats.narrowed += len(segments)
         with self.stats.busy("asr"):
-            self.stats.narrowed += len(segments) if beams is not None else 0
             if len(segments) == 1:
-                return [self.recognizer.transcribe(segments[0], beams)]
-            return self.recognizer.transcribe_packed(segments, beams)
+                return [self.recognizer.transcribe(segments[0], **narrower)]
+            return self.recognizer.transcribe_packed(segments, **narrower)

@@ -110,7 +110,12 @@ class WhisperRecognizer:
         encoded = self.engine.encode(samples, window_s)
         found = self.engine.generate(encoded, beams, self._prompt)
         evidence = Evidence(
-            found.text.strip(), len(found.tokens), found.log_probability, found.no_speech_probability, found.ended
+            found.text.strip(),
+            len(found.tokens),
+            found.log_probability,
+            found.no_speech_probability,
+            found.ended,
+            found.text_log_probability,
         )
         return _Look(encoded, found, rejection(evidence, self.thresholds))
 
@@ -252,7 +257,6 @@ def thresholds(config: AsrConfig, known: KnownModel | None) -> Thresholds:
     configured = {
         "no_speech": config.no_speech_threshold,
         "log_probability": config.log_probability_threshold,
-        "short_log_probability": config.log_probability_threshold,
         "compression_ratio": config.compression_ratio_threshold,
     }
     return dataclasses.replace(found, **{name: value for name, value in configured.items() if value is not None})

@@ -22,8 +22,8 @@ class Thresholds:
     no_speech: float = 0.6
     log_probability: float = -1.0
     compression_ratio: float = 2.4
-    short_log_probability: float = -1.0
-    """In place of ``log_probability`` for texts of a word or two."""
+    text_log_probability: float = -2.0
+    """For texts of a word or two, of the whole text, in place of the mean."""
 
 
 @dataclass(frozen=True)

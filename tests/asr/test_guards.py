@@ -43,10 +43,16 @@ def test_what_the_recogniser_doubts_is_flagged() -> None:
 
 
 def test_a_text_of_a_word_or_two_has_a_threshold_of_its_own() -> None:
-    thresholds = Thresholds(log_probability=-1.0, short_log_probability=-1.3)
-    assert rejection(Evidence("Two.", 2, -1.2, 0.1), thresholds) is None
-    assert rejection(Evidence("Two.", 2, -1.4, 0.1), thresholds) == "uncertain"
-    assert rejection(Evidence("Two of them came.", 6, -1.2, 0.1), thresholds) == "uncertain"
+    thresholds = Thresholds(log_probability=-1.0, text_log_probability=-2.0)
+
+    def judged(text: str, tokens: int, mean: float, of_text: float | None) -> str | None:
+        return rejection(Evidence(text, tokens, mean, 0.1, text_log_probability=of_text), thresholds)
+
+    assert judged("Two.", 2, -1.2, -1.9) is None
+    assert judged("See you.", 3, -0.7, -2.7) == "uncertain"
+    assert judged("Two.", 2, -1.2, None) == "uncertain"
+    assert judged("Two of them came.", 6, -1.2, -1.9) == "uncertain"
+    assert judged("Two of them came.", 6, -0.7, -4.9) is None
 
 
 @pytest.mark.parametrize(

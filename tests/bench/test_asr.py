@@ -1,0 +1,98 @@
+"""The comparison of recognition: error rates, what is withheld, and the peer beside it."""
+
+from __future__ import annotations
+
+import json
+import re
+import wave
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pipeline.bench import __main__ as bench
+from pipeline.bench.asr import Clip, Row, as_text
+from pipeline.bench.errors import edits, spelt, units
+from pipeline.errors import UsageError
+from pipeline.events import Transcript
+from tests.conftest import PHRASES, read_wav, spoken_texts
+
+
+@pytest.mark.parametrize(
+    ("digits", "words"),
+    [
+        ("0", "zero"), ("7", "seven"), ("13", "thirteen"), ("40", "forty"), ("45", "forty five"), ("212", "two hundred twelve"),
+        ("1020", "one thousand twenty"), ("2000", "two thousand"), ("007", "zero zero seven"),
+        ("55512", "five five five one two"),
+    ],
+)  # fmt: skip
+def test_numbers_are_spelt(digits: str, words: str) -> None:
+    assert spelt(digits) == words
+
+
+def test_texts_are_compared_without_case_and_marks_and_by_characters_where_words_have_no_spaces() -> None:
+    assert units("Don't pay $1,250, please!", "en") == [
+        "dont",
+        "pay",
+        "one",
+        "thousand",
+        "two",
+        "hundred",
+        "fifty",
+        "please",
+    ]
+    assert units("你好，ＡＢ 吗？", "zh") == ["你", "好", "a", "b", "吗"]
+    assert units("Où êtes-vous ?", "fr") == ["où", "êtes", "vous"]
+
+
+def test_edits_are_substitutions_insertions_and_deletions() -> None:
+    assert edits(["a", "b", "c"], ["a", "x", "c", "d"]) == 2
+    assert edits([], ["a"]) == edits(["a"], []) == 1
+    assert edits("kitten", "sitting") == 3
+
+
+def test_a_row_counts_what_is_wrong_and_what_is_withheld_though_right() -> None:
+    clip = Clip(Path("x.wav"), "We go home. It is late.", np.zeros(16_000, np.int16), [])
+    found = [Transcript(0, 0, 1, "We go home.", "en"), Transcript(1, 1, 2, "It is late.", "en", rejected="uncertain")]
+    row = Row("one way", lambda clip: found)
+    row.score(clip, "en")
+    assert (row.words, row.wrong, row.wrong_if_all) == (6, 3, 0)
+    assert (row.transcripts, row.withheld, row.right_withheld) == (2, 1, 1)
+    assert row.by_clip == {"x.wav": ["We go home.", "It is late. (uncertain)"]}
+    assert re.search(r"one way +50\.0% +0\.0% +1 +1 ", as_text([row], [clip]))
+
+
+def test_the_command_compares_windows_hypotheses_and_the_peer(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with wave.open(str(tmp_path / "some.wav"), "wb") as file:
+        file.setparams((1, 2, 16_000, 0, "NONE", ""))
+        file.writeframes(read_wav(PHRASES)[: 16_000 * 8].tobytes())
+    (tmp_path / "some.txt").write_text(" ".join(spoken_texts()["phrases"][:2]))
+    (tmp_path / "without.wav").write_bytes((tmp_path / "some.wav").read_bytes())
+    arguments = ["asr", str(tmp_path), "--asr", "tiny.en", "--hypotheses", "1", "--windows", "10,30"]
+    assert bench.run([*arguments, "--json", str(tmp_path / "out.json")]) == 0
+    printed = capsys.readouterr().out
+    assert printed.startswith("1 recordings, 16 words")
+    rows = {row["name"]: row for row in json.loads((tmp_path / "out.json").read_text())}
+    assert list(rows) == [
+        "faster-whisper, 30 s, 1 hypotheses, whole recordings",
+        "faster-whisper, 30 s, 1 hypotheses, segments",
+        "10 s window, 1 hypotheses",
+        "30 s window, 1 hypotheses",
+        "packed to 28 s, 1 hypotheses",
+    ]
+    for name, row in rows.items():
+        assert name in printed
+        assert row["wrong"] <= 3
+        assert row["seconds"] > 0
+        assert len(row["by_clip"][str(tmp_path / "some.wav")]) == (1 if "whole" in name else row["transcripts"])
+    for name in list(rows)[2:]:
+        assert set(rows[name]["parts_s"]) == {"features", "encode", "generate", "align"}
+        assert all(seconds > 0 for seconds in rows[name]["parts_s"].values())
+
+
+def test_a_folder_without_texts_is_wrong_usage(tmp_path: Path) -> None:
+    (tmp_path / "alone.wav").touch()
+    with pytest.raises(UsageError, match=r"holds no recording with its text beside it, such as talk.wav and talk.txt"):
+        bench.run(["asr", str(tmp_path)])
