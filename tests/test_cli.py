@@ -19,6 +19,7 @@ import srt
 import webvtt
 
 from pipeline import MarianModel, live, load_config
+from pipeline.bench.errors import units
 from pipeline.config import with_overrides
 from pipeline.errors import UsageError
 from pipeline.subtitles.files import FORMATS
@@ -370,7 +371,7 @@ def test_no_network_for_a_model_that_is_not_cached(tmp_path: Path) -> None:
     error = done.stderr.decode()
     assert done.returncode == 1, error
     assert "is not in the cache and the hub cannot be reached" in error
-    assert "--config demo" in error
+    assert "Connect and run this again" in error
     assert "Traceback" not in error
 
 
@@ -449,12 +450,13 @@ def listening(tmp_path: Path, audio: bytes) -> subprocess.Popen[bytes]:
 
 
 def test_an_interrupt_drains_the_sentence_that_standard_input_is_in(tmp_path: Path) -> None:
-    process = listening(tmp_path, read_wav(PHRASES)[: int(16_000 * 7.2)].tobytes())  # in the pause that would end it
+    process = listening(tmp_path, read_wav(PHRASES)[: int(16_000 * 6.9)].tobytes())  # in the pause that would end it
     process.send_signal(signal.SIGINT)
     process.wait(timeout=HANG_S)
     assert process.returncode == 0
     records = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text("utf-8").splitlines()]
-    assert [r["text"] for r in records if r["type"] == "transcript"] == spoken_texts()["phrases"][:2]
+    texts = [units(r["text"], "en") for r in records if r["type"] == "transcript"]
+    assert texts == [units(said, "en") for said in spoken_texts()["phrases"][:2]]
     assert len(list(srt.parse((tmp_path / "out.srt").read_text("utf-8")))) == 2
     assert records[-1]["type"] == "end"
 

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from pipeline.catalog import models_called
 from pipeline.config import _RANGES, NmtConfig, PipelineConfig, load_config, parse_config, with_overrides
 from pipeline.errors import ConfigError
+from pipeline.hub.known import known_model
 from pipeline.options import add_model_arguments, configured
 from pipeline.resources import named_configs
 from pipeline.vad.endpointing import Endpointer
@@ -32,9 +33,12 @@ def test_the_named_configurations_load(name: str) -> None:
     assert (config.languages.source, config.languages.target) == (("zh", "en") if name == "zh-en" else ("en", "zh"))
 
 
-def test_the_demo_uses_only_what_ships() -> None:
-    config = load_config("demo")
-    assert Path(config.asr.model).is_dir()
+@pytest.mark.parametrize("name", ["demo", "demo-zh-en"])
+def test_the_demos_use_what_ships_and_what_packages_carry(name: str) -> None:
+    config = load_config(name)
+    known = known_model(config.asr.model, config.asr.revision)
+    assert known is not None
+    assert known.packages
     assert Path(config.nmt.model).is_dir()
 
 
@@ -158,7 +162,9 @@ def test_timings_that_are_accepted_can_be_kept(vad: dict[str, int], while_behind
 
 
 def test_an_unknown_name_or_path_says_what_there_is(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="no configuration is called 'dmeo'; there are demo, en-zh, zh-en"):
+    with pytest.raises(
+        ConfigError, match="no configuration is called 'dmeo'; there are demo, demo-zh-en, en-zh, zh-en"
+    ):
         load_config("dmeo")
     with pytest.raises(ConfigError, match="no such configuration file"):
         load_config(tmp_path / "none.toml")
@@ -190,7 +196,8 @@ def test_another_model_on_the_command_line_is_not_pinned_to_the_configured_ones_
     [
         ("asr", "small", True),
         ("asr", "Systran/faster-whisper-small", True),
-        ("asr", "base", False),
+        ("asr", "tiny.en", True),
+        ("asr", "medium", False),
         ("asr", "owner/other", False),
         ("nmt", "Xenova/opus-mt-en-zh", True),
         ("nmt", "Xenova/opus-mt-de-en", False),

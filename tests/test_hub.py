@@ -9,9 +9,12 @@ from pathlib import Path
 import pytest
 
 from pipeline import load_config
+from pipeline.asr.whisper import find_recognizer
+from pipeline.config import AsrConfig
 from pipeline.errors import DownloadError, ModelError
 from pipeline.hub import FileSet, resolve, resolve_model
 from pipeline.hub.listing import Listing, RemoteFile
+from pipeline.resources import CONFIGS
 from tests.conftest import EXAMPLES, SETTINGS, TINY, spoken_texts
 from tests.hub_server import HubServer, python
 
@@ -108,23 +111,31 @@ def test_fetching_leaves_the_progress_bars_of_a_host_as_they_are(monkeypatch: py
         enable_progress_bars()
 
 
+SPEECH = "owner/speech"
+
+
 @pytest.fixture
 def hub() -> Iterator[HubServer]:
-    """A hub that has the demo's recogniser and the tiny translator under the names of the real ones."""
-    demo, real = load_config("demo"), load_config("en-zh")
+    """A hub that has a recogniser under a name that is not known, and the tiny translator under that of a real one."""
+    real = load_config("en-zh")
+    heard = find_recognizer(AsrConfig(model="tiny.en"))
     translation = {name: TINY / name for name in SETTINGS}
     for name in ("encoder_model", "decoder_model_merged"):
         translation[f"onnx/{name}.onnx"] = TINY / f"{name}.onnx"
         translation[f"onnx/{name}_fp16.onnx"] = TINY / "fp16" / f"{name}_fp16.onnx"
-    server = HubServer(
-        {real.asr.model: {path.name: path for path in Path(demo.asr.model).iterdir()}, real.nmt.model: translation}
-    )
+    server = HubServer({SPEECH: {path.name: path for path in heard.iterdir()}, real.nmt.model: translation})
     yield server
     server.close()
 
 
 def live(folder: Path, url: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return python(folder, url, "-m", "pipeline.live", str(EXAMPLES / "meeting.wav"), "--fast", *arguments)
+    config = folder / "real.toml"
+    config.parent.mkdir(exist_ok=True)
+    named = (CONFIGS / "en-zh.toml").read_text("utf-8")
+    # The real recogniser's hashes are known, so that this hub cannot stand for it.
+    config.write_text(named.replace("Systran/faster-whisper-small", SPEECH), "utf-8")
+    speech = str(EXAMPLES / "meeting.wav")
+    return python(folder, url, "-m", "pipeline.live", speech, "--fast", "--config", str(config), *arguments)
 
 
 def test_the_real_configuration_fetches_once_and_then_works_offline(hub: HubServer, tmp_path: Path) -> None:

@@ -15,10 +15,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 import srt
-from measure import words
 from rich.console import Console
 
 from pipeline import Delta, EndOfInput, Models, NmtStage, PipelineConfig, PipelineEvent, SpeechTranslator, Transcript
+from pipeline.bench.errors import units
 from pipeline.events import Samples, SpeechSegment
 from pipeline.nmt.model import MarianModel
 from pipeline.stats import PipelineStats
@@ -91,7 +91,7 @@ def test_speech_from_the_first_sample_to_the_last_is_translated(
     speech = read_wav(EXAMPLES / "travel.wav")[: round(first.end_s * 16_000)]
     loud = np.flatnonzero(np.abs(speech) > 500)
     events = chain(demo_config, demo_models, speech[loud[0] : loud[-1]])
-    assert [words(text) for text in texts(events)] == [words(first.text)]
+    assert [units(text, "en") for text in texts(events)] == [units(first.text, "en")]
     assert any(isinstance(event, Delta) and event.final for event in events)
 
 
@@ -101,7 +101,7 @@ def test_after_a_long_silence_all_goes_on_as_before(demo_config: PipelineConfig,
     twice = chain(demo_config, demo_models, speech, silence, speech, silence[: 16_000 * 2])
     before = [event for event in once if isinstance(event, Transcript)]
     after = [event for event in twice if isinstance(event, Transcript)][len(before) :]
-    assert [words(event.text) for event in after] == [words(event.text) for event in before]
+    assert [units(event.text, "en") for event in after] == [units(event.text, "en") for event in before]
     assert [event.language for event in after] == [event.language for event in before]
     finals = [event.segment_id for event in twice if isinstance(event, Delta) and event.final]
     assert set(finals) >= {event.segment_id for event in after if event.rejected is None} != set()

@@ -113,11 +113,10 @@ class WhisperEngine:
             )
         window_s = min(FULL_WINDOW_S, max(window_s, audio_s + PADDING_S))
         frames = 2 * round(window_s * SAMPLE_RATE / _HOP / 2)  # the encoder halves them
-        features = np.zeros((1, self._model.n_mels, frames), np.float32)
-        if len(samples) >= _HOP:  # less than a frame is no sound
-            found = self._features(samples.astype(np.float32) / 32768.0)[:, :frames]
-            features[0, :, : found.shape[1]] = found
-        return features
+        # Silence is added to the audio, as in training; faster-whisper adds zeros to the spectrogram instead.
+        audio = np.zeros(frames * _HOP, np.float32)
+        audio[: len(samples)] = samples[: len(audio)].astype(np.float32) / 32768.0
+        return np.ascontiguousarray(self._features(audio, padding=0)[None, :, :frames], np.float32)
 
     def encode(self, samples: Samples, window_s: float) -> Encoded:
         """Run the encoder over the ``features`` of the audio."""

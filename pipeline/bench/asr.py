@@ -29,6 +29,7 @@ from pipeline.events import Samples, SpeechSegment, Transcript
 from pipeline.recordings import SUFFIXES
 
 _PACK_MS = 28_000
+_PHRASE_S = (1.0, 8.0)
 _PARTS = ("features", "encode", "generate", "align")
 
 
@@ -50,7 +51,10 @@ class Row:
     """One way to recognise, and what came of it."""
 
     name: str
-    recognise: Recognise
+    recognise: Recognise | None = None
+    """All of a recording at once, or"""
+    recognise_segment: Callable[[SpeechSegment], Transcript] | None = None
+    """one segment after another."""
     parts_s: dict[str, float] = field(default_factory=dict)
     """Seconds in features, encode, generate and align."""
     wrong: int = 0
@@ -64,13 +68,13 @@ class Row:
     """Of these, whose words the reference has in that order."""
     transcripts: int = 0
     seconds: float = 0.0
+    phrases_s: float = 0.0
+    """Of ``seconds``, what segments of 1 to 8 s took, where they are recognised one by one."""
     by_clip: dict[str, list[str]] = field(default_factory=dict)
     """Path → a transcript a segment; what is withheld with its reason behind it."""
 
     def score(self, clip: Clip, language: str) -> None:
-        began = time.perf_counter()
-        found = self.recognise(clip)
-        self.seconds += time.perf_counter() - began
+        found = self._recognised(clip)
         reference = units(clip.text, language)
         shown = [one.text for one in found if one.rejected is None]
         self.words += len(reference)
@@ -86,9 +90,24 @@ class Row:
                 )
         self.by_clip[str(clip.path)] = [f"{one.text} ({one.rejected})" if one.rejected else one.text for one in found]
 
+    def _recognised(self, clip: Clip) -> list[Transcript]:
+        began = time.perf_counter()
+        if self.recognise is not None:
+            found = self.recognise(clip)
+        else:
+            assert self.recognise_segment is not None, "a row recognises recordings or segments"
+            found = []
+            for segment in clip.segments:
+                started = time.perf_counter()
+                found.append(self.recognise_segment(segment))
+                if _PHRASE_S[0] <= segment.end_s - segment.start_s <= _PHRASE_S[1]:
+                    self.phrases_s += time.perf_counter() - started
+        self.seconds += time.perf_counter() - began
+        return found
+
     def record(self) -> dict[str, Any]:
         """For JSON."""
-        return {key: value for key, value in vars(self).items() if key != "recognise"}
+        return {key: value for key, value in vars(self).items() if not key.startswith("recognise")}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -153,11 +172,11 @@ def rows_for(config: AsrConfig, language: str, windows: Sequence[float], beams: 
 def _by_segment(recognizer: WhisperRecognizer, window_s: float, beams: int) -> Row:
     parts_s: dict[str, float] = {}
 
-    def recognise(clip: Clip) -> list[Transcript]:
+    def recognise(segment: SpeechSegment) -> Transcript:
         with _watched(recognizer.engine, parts_s):
-            return [recognizer.transcribe(segment, beams) for segment in clip.segments]
+            return recognizer.transcribe(segment, beams)
 
-    return Row(f"{window_s:g} s window, {beams} hypotheses", recognise, parts_s)
+    return Row(f"{window_s:g} s window, {beams} hypotheses", recognise_segment=recognise, parts_s=parts_s)
 
 
 def _packed(recognizer: WhisperRecognizer, beams: int) -> Row:
@@ -167,7 +186,7 @@ def _packed(recognizer: WhisperRecognizer, beams: int) -> Row:
         with _watched(recognizer.engine, parts_s):
             return [one for some in _packs(clip.segments) for one in recognizer.transcribe_packed(some, beams)]
 
-    return Row(f"packed to {_PACK_MS // 1000} s, {beams} hypotheses", recognise, parts_s)
+    return Row(f"packed to {_PACK_MS // 1000} s, {beams} hypotheses", recognise, parts_s=parts_s)
 
 
 def _packs(segments: Sequence[SpeechSegment]) -> Iterator[list[SpeechSegment]]:
@@ -222,32 +241,34 @@ def _peer(config: AsrConfig, language: str, beams: int, *, whole: bool) -> Row:
         )  # fmt: skip
         return "".join(segment.text for segment in segments).strip()
 
-    def recognise(clip: Clip) -> list[Transcript]:
-        if whole:
-            return [Transcript(0, 0.0, 0.0, text_of(clip.samples), language)]
-        return [Transcript(s.id, s.start_s, s.end_s, text_of(s.samples), language) for s in clip.segments]
+    def heard(clip: Clip) -> list[Transcript]:
+        return [Transcript(0, 0.0, 0.0, text_of(clip.samples), language)]
 
-    what = "whole recordings" if whole else "segments"
-    return Row(f"faster-whisper, 30 s, {beams} hypotheses, {what}", recognise)
+    def heard_segment(segment: SpeechSegment) -> Transcript:
+        return Transcript(segment.id, segment.start_s, segment.end_s, text_of(segment.samples), language)
+
+    name = f"faster-whisper, 30 s, {beams} hypotheses"
+    return (
+        Row(f"{name}, whole recordings", heard) if whole else Row(f"{name}, segments", recognise_segment=heard_segment)
+    )
 
 
 def as_text(rows: Sequence[Row], clips: Sequence[Clip]) -> str:
     """A line a row."""
     speech_s = sum(len(s.samples) for clip in clips for s in clip.segments) / 16_000
-    base = next((row.seconds for row in rows if "segments" in row.name), rows[0].seconds)
     width = max(len(row.name) for row in rows)
     lines = [
         f"{len(clips)} recordings, {rows[0].words} words, {sum(len(c.segments) for c in clips)} segments, {speech_s:.0f} s of speech",
-        f"{'':{width}}  {'wrong':>6}  {'if all':>6}  {'withheld':>8}  {'right':>5}  {'s':>7}  {'ratio':>5}  parts",
+        f"{'':{width}}  {'wrong':>6}  {'if all':>6}  {'withheld':>8}  {'right':>5}  {'s':>7}  {'1–8 s':>7}  parts",
     ]
     for row in rows:
         parts = ", ".join(f"{name} {row.parts_s[name]:.1f}" for name in _PARTS if name in row.parts_s)
         lines.append(
             f"{row.name:{width}}  {row.wrong / max(1, row.words):6.1%}  {row.wrong_if_all / max(1, row.words):6.1%}  "
-            f"{row.withheld:8}  {row.right_withheld:5}  {row.seconds:7.1f}  {row.seconds / base:5.2f}  {parts}"
+            f"{row.withheld:8}  {row.right_withheld:5}  {row.seconds:7.1f}  {f'{row.phrases_s:.1f}' if row.phrases_s else '':>7}  {parts}"
         )
     lines.append(
         "wrong: words of the reference; if all: had nothing been withheld; right: transcripts withheld, though right;"
     )
-    lines.append("ratio: of the seconds, to faster-whisper's on segments")
+    lines.append("1–8 s: seconds for segments of that length; parts: seconds by part of this project's own path")
     return "\n".join(lines)

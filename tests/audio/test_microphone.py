@@ -19,11 +19,11 @@ from typing import Any
 import numpy as np
 import pytest
 import srt
-from measure import edits, words
 
 from pipeline.audio import microphone
 from pipeline.audio.devices import list_devices
 from pipeline.audio.microphone import Converter, Microphone, level_dbfs
+from pipeline.bench.errors import edits, units
 from pipeline.errors import DeviceError, UsageError
 from pipeline.events import AudioLost, DeviceBack, DeviceLost, Paused, Resumed, Samples
 from tests.audio.portaudio import FakePortAudio
@@ -430,8 +430,8 @@ def test_speech_into_the_microphone_becomes_subtitles(listening: Listening, tmp_
     cues = list(srt.parse((tmp_path / "out.srt").read_text("utf-8")))
     assert len(cues) == len(spoken_texts()["phrases"])
     assert all(any("\u4e00" <= c <= "\u9fff" for c in cue.content) for cue in cues)
-    heard = words(" ".join(line[15:] for line in shown.decode().splitlines() if "–" in line))
-    reference = words(" ".join(said))
+    heard = units(" ".join(line[15:] for line in shown.decode().splitlines() if "–" in line), "en")
+    reference = units(" ".join(said), "en")
     assert edits(reference, heard) / len(reference) < 0.35
 
 

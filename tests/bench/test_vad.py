@@ -93,7 +93,7 @@ def test_the_command_measures_a_configuration(capsys: pytest.CaptureFixture[str]
     assert run(["vad", str(EXAMPLES / "meeting.wav"), "--seconds", "3", "--config", str(config), "--each"]) == 0
     printed = capsys.readouterr().out
     assert re.search(r"^  rain 5 dB +[\d.]+% +[\d.]+% ", printed, re.MULTILINE)
-    assert re.search(rf"^{re.escape(str(config))} *100.0% +[\d.]+% +[\d.]+% ", printed, re.MULTILINE)
+    assert re.search(rf"^{re.escape(str(config))} *(?:100\.0|99\.\d)% +[\d.]+% +[\d.]+% ", printed, re.MULTILINE)
 
 
 def test_what_cannot_be_measured_is_said() -> None:

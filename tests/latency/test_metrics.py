@@ -7,8 +7,8 @@ from itertools import chain
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from measure import edits
 
+from pipeline.bench.errors import edits
 from pipeline.latency.emissions import Emission
 from pipeline.latency.metrics import (
     Reference,
