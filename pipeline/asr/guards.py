@@ -8,9 +8,6 @@ from dataclasses import dataclass
 
 from pipeline.hub.known import Thresholds
 
-# Whisper calls a window silent only if both its signs agree (openai/whisper, transcribe.py). Made to say something in
-# silence, it can be half sure of a phrase; where it is this sure that nobody speaks, half is not enough.
-_SURELY_SILENT = 0.9
 # The longest phrase of a loop, in words, or in characters of text without spaces.
 _LONGEST_PHRASE = 16
 # Shorter texts compress to more than half of their length whatever they say: zlib's header is a good part of them.
@@ -22,7 +19,7 @@ _SHORT_REPEATS = 16
 # few tokens are judged by the probability of the whole text, however it is written (measured on single digits, names of
 # months and other words by three speakers, clean and in noise: of texts right and wrong, the right one has the higher
 # value in 94 % of the pairs, and the higher mean in 88 %).
-_SHORT_TOKENS = 4
+_SHORT_TOKENS = 3
 
 
 @dataclass(frozen=True)
@@ -64,8 +61,11 @@ def rejection(evidence: Evidence, thresholds: Thresholds) -> str | None:
     unsure = evidence.log_probability < thresholds.log_probability
     if evidence.tokens <= _SHORT_TOKENS and evidence.text_log_probability is not None:
         unsure = evidence.text_log_probability < thresholds.text_log_probability
+    # Whisper calls a window silent only if both its signs agree (openai/whisper, transcribe.py). Made to say something where
+    # nobody speaks, it can be half sure of a phrase.
     hesitant = evidence.log_probability < thresholds.log_probability / 2
-    if (evidence.no_speech > thresholds.no_speech and unsure) or (evidence.no_speech > _SURELY_SILENT and hesitant):
+    doubtful = evidence.no_speech > thresholds.doubtful_no_speech
+    if (evidence.no_speech > thresholds.no_speech and unsure) or (doubtful and hesitant):
         return "silence"
     long = len(evidence.text.encode()) >= _LEAST_FOR_RATIO
     if (long and compression_ratio(evidence.text) > thresholds.compression_ratio) or loop(

@@ -125,22 +125,28 @@ class WhisperRecognizer:
         repetition = loop(found.text, found.ended)
         if repetition is None:
             return None
-        once = self._again(look, repetition.once, repetition.end)
-        return once or self._again(look, repetition.begin, len(found.text))
+        once = self._again(look, repetition.once, repetition.end, repetition.begin)
+        return once or self._again(look, repetition.begin, len(found.text), len(found.text))
 
-    def _again(self, look: _Look, begin: int, end: int) -> _Look | None:
-        """A look at the same audio without the words from ``begin`` to ``end`` of the text, if it can be believed."""
+    def _again(self, look: _Look, begin: int, end: int, doubted: int) -> _Look | None:
+        """A look at the same audio without the words from ``begin`` to ``end`` of the text, if it can be believed, those
+        from ``doubted`` to ``begin`` for themselves, too."""
         found = look.hypothesis
         tokens: list[int] = []
+        phrase = slice(0, 0)
         at = character = 0
         for text, length in zip(*self.engine.divide(found.tokens), strict=True):
             if character + len(text) <= begin or character >= end:
                 tokens += found.tokens[at : at + length]
+            if doubted < character + len(text) <= begin:
+                phrase = slice(phrase.start if phrase.stop else len(tokens) - length, len(tokens))
             at, character = at + length, character + len(text)
         if not tokens:
             return None
         # How sure a looping search is of its tokens grows with each round; how sure it is of the first one is asked anew.
         sure = self.engine.align(look.encoded, tuple(tokens)).log_probabilities
+        if phrase.stop and sure[phrase].mean() < self.thresholds.log_probability:
+            return None
         text = self.engine.tokenizer.decode(tokens)
         hypothesis = dataclasses.replace(
             found, tokens=tuple(tokens), text=text, log_probability=float(sure.mean()), ended=True

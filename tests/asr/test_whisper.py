@@ -16,6 +16,7 @@ from pipeline.bench.errors import edits, units
 from pipeline.config import AsrConfig
 from pipeline.errors import ModelError, UsageError
 from pipeline.events import SAMPLE_RATE, SpeechSegment
+from pipeline.hub.known import KNOWN_MODELS, Thresholds
 from tests.conftest import EXAMPLES, PHRASES, read_wav, spoken_texts
 from tests.fixtures.random_whisper import random_whisper
 from tests.vad.test_stage import cut
@@ -152,13 +153,13 @@ def test_a_loop_that_stays_is_cut_and_said(recognizer: WhisperRecognizer, monkey
     assert units(transcript.text, "en") == units(spoken_texts()["phrases"][0], "en")
 
 
-def test_what_people_say_four_times_is_shown(recognizer: WhisperRecognizer) -> None:
-    """Four times "Where is the post office?", spoken, and then something else."""
+def test_what_is_said_four_times_is_shown(recognizer: WhisperRecognizer) -> None:
+    """Four times "Where is the post office?", and then something else, by a greedy search: a wider one prefers less."""
     phrases = cut(read_wav(PHRASES), 1600)
-    pause = np.zeros(SAMPLE_RATE // 5, np.int16)
+    pause = np.zeros(SAMPLE_RATE * 3 // 10, np.int16)
     question, other = phrases[1].samples, phrases[3].samples
     samples = np.concatenate([part for sound in (*[question] * 4, other) for part in (sound, pause)])
-    transcript = recognizer.transcribe(SpeechSegment(0, 0, samples))
+    transcript = recognizer.transcribe(SpeechSegment(0, 0, samples), 1)
     said = spoken_texts()["phrases"]
     assert transcript.rejected is None
     assert edits(units(" ".join([said[1]] * 4 + [said[3]]), "en"), units(transcript.text, "en")) <= 1
@@ -198,12 +199,10 @@ def test_an_unknown_model_is_said_and_judged_by_the_defaults(
         (tmp_path / path.name).symlink_to(path)
     heard = WhisperRecognizer(AsrConfig(model=str(tmp_path)), "en")
     assert "is not a known model: it is judged by Whisper's own thresholds" in caplog.text
-    assert heard.thresholds.log_probability == -1.0
+    assert heard.thresholds == Thresholds()
 
 
 def test_thresholds_follow_the_model_and_can_be_configured() -> None:
-    from pipeline.hub.known import KNOWN_MODELS
-
     for known in KNOWN_MODELS:
         assert whisper.thresholds(AsrConfig(), known) == known.thresholds
         own = whisper.thresholds(AsrConfig(log_probability_threshold=-0.5, no_speech_threshold=0.2), known)
