@@ -23,7 +23,7 @@ class _Command(NamedTuple):
     run: Callable[[argparse.Namespace], int]
 
 
-COMMANDS: tuple[str, ...] = ("nmt", "live", "asr", "day", "vad")
+COMMANDS: tuple[str, ...] = ("nmt", "live", "asr", "day", "vad", "speech")
 """Modules of this package. They import what is slow to load, or not installed with the product, when they run."""
 
 

