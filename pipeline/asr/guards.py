@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 from pipeline.hub.known import Thresholds
 
+# What is not believed is called silence where speech is this improbable.
+_SILENT = 0.8
 # The longest phrase of a loop, in words, or in characters of text without spaces.
 _LONGEST_PHRASE = 16
 # Shorter texts compress to more than half of their length whatever they say: zlib's header is a good part of them.
@@ -66,7 +68,8 @@ def rejection(evidence: Evidence, thresholds: Thresholds) -> str | None:
     hesitant = evidence.log_probability < thresholds.log_probability / 2
     doubtful = evidence.no_speech > thresholds.doubtful_no_speech
     if (evidence.no_speech > thresholds.no_speech and unsure) or (doubtful and hesitant):
-        return "silence"
+        # Speech in another language than the one listened for looks like this, too, but less sure.
+        return "silence" if evidence.no_speech > _SILENT else "uncertain"
     long = len(evidence.text.encode()) >= _LEAST_FOR_RATIO
     if (long and compression_ratio(evidence.text) > thresholds.compression_ratio) or loop(
         evidence.text, evidence.ended

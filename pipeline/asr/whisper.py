@@ -86,7 +86,7 @@ class WhisperRecognizer:
         """
         beams = beam_size or self.config.beam_size
         look = self._look(segment.samples, self.config.window_s, beams)
-        if look.rejected in ("repetition", "uncertain"):
+        if self._worth_another(look):
             again = self._look(segment.samples, FULL_WINDOW_S, max(_SECOND_LOOK_BEAMS, 2 * beams))
             look = max(look, again, key=lambda one: one.better)
         if look.rejected == "repetition" and (shorter := self._without_loop(look)) is not None:
@@ -118,6 +118,11 @@ class WhisperRecognizer:
             found.text_log_probability,
         )
         return _Look(encoded, found, rejection(evidence, self.thresholds))
+
+    def _worth_another(self, look: _Look) -> bool:
+        """Whether a second look may hear more: not where probably nobody speaks."""
+        spoken = look.hypothesis.no_speech_probability <= self.thresholds.doubtful_no_speech
+        return look.rejected == "repetition" or (look.rejected == "uncertain" and spoken)
 
     def _without_loop(self, look: _Look) -> _Look | None:
         """A look whose loop is cut at its first repetition, or before it; None where neither can be believed."""

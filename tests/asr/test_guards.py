@@ -38,6 +38,22 @@ def test_silence_needs_both_signs() -> None:
     assert reason("Thank you.", no_speech=0.97, log_probability=-0.2) is None
 
 
+def test_what_may_be_speech_in_another_language_is_not_called_silence() -> None:
+    assert reason("We get a scene in order, and we get a scene.", no_speech=0.65, log_probability=-1.1) == "uncertain"
+
+
+def test_where_a_model_often_invents_less_doubt_is_enough() -> None:
+    strict = Thresholds(log_probability=-0.7, doubtful_no_speech=0.4)
+
+    def judged(no_speech: float, log_probability: float) -> str | None:
+        return rejection(Evidence("I say y'all, he'll say it.", 12, log_probability, no_speech), strict)
+
+    assert judged(0.5, -0.4) == "uncertain"
+    assert judged(0.5, -0.3) is None
+    assert judged(0.3, -0.6) is None
+    assert judged(0.9, -0.4) == "silence"
+
+
 def test_what_the_recogniser_doubts_is_flagged() -> None:
     assert reason("The cat sat", log_probability=-1.4) == "uncertain"
 

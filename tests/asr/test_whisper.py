@@ -134,6 +134,14 @@ def test_what_is_sure_is_looked_at_once_in_the_short_window(
     assert engine.looks == [(10.0, 5)]
 
 
+def test_where_probably_nobody_speaks_there_is_no_second_look(
+    recognizer: WhisperRecognizer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = watched(recognizer, monkeypatch)
+    assert recognizer.transcribe(SpeechSegment(0, 0, np.zeros(SAMPLE_RATE * 2, np.int16))).rejected is not None
+    assert len(engine.looks) == 1
+
+
 def test_a_loop_is_searched_again_with_more_hypotheses_and_the_full_window(
     recognizer: WhisperRecognizer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
