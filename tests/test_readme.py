@@ -24,6 +24,8 @@ NEEDS_A_NETWORK = {
     "python -m pipeline.live --mic",
     "python -m pipeline.live --mic --source pt --target en",
     "python -m pipeline.models pull en-zh",
+    "python -m pipeline.bench speech speech",
+    "python -m pipeline.bench asr speech --threads 1",  # which needs the other's recordings
     "optimum-cli export onnx --model Helsinki-NLP/opus-mt-en-de --task text2text-generation-with-past opus-mt-en-de",
 }
 NEEDS_PORTAUDIO = {"python -m pipeline.live --list-devices"}

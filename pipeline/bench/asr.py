@@ -227,7 +227,7 @@ def _watched(engine: WhisperEngine, parts_s: dict[str, float]) -> Iterator[None]
 
 
 def _peer(config: AsrConfig, language: str, beams: int, *, whole: bool) -> Row:
-    """faster-whisper's ``transcribe`` as people call it, without its fallback to higher temperatures."""
+    """faster-whisper's ``transcribe`` as people call it: what it doubts it searches again at higher temperatures."""
     from faster_whisper import WhisperModel
 
     model = WhisperModel(
@@ -236,8 +236,7 @@ def _peer(config: AsrConfig, language: str, beams: int, *, whole: bool) -> Row:
 
     def text_of(samples: Samples) -> str:
         segments, _ = model.transcribe(
-            samples.astype("float32") / 32768.0, language=language, beam_size=beams, temperature=0.0,
-            condition_on_previous_text=False, word_timestamps=not whole,
+            samples.astype("float32") / 32768.0, language=language, beam_size=beams, word_timestamps=not whole
         )  # fmt: skip
         return "".join(segment.text for segment in segments).strip()
 
