@@ -147,7 +147,7 @@ class WhisperEngine:
         # CTranslate2 divides by the tokens without the end token, whose score is in the sum.
         sums = [score * len(tokens) for score, tokens in zip(found.scores, found.sequences_ids, strict=True)]
         texts = [tokenizer.decode(tokens) for tokens in found.sequences_ids]
-        same = [total for total, text in zip(sums, texts, strict=True) if _letters(text) == _letters(texts[0])]
+        same = [total for total, text in zip(sums, texts, strict=True) if letters(text) == letters(texts[0])]
         tokens = found.sequences_ids[0]
         return Hypothesis(
             tuple(token for token in tokens if token < tokenizer.eot),
@@ -183,5 +183,6 @@ def known_language(tokenizer: tokenizers.Tokenizer, language: str, multilingual:
     return tokenizer.token_to_id(f"<|{language}|>") is not None if multilingual else language == "en"
 
 
-def _letters(text: str) -> str:
+def letters(text: str) -> str:
+    """The letters and digits of a text, without case."""
     return "".join(c for c in unicodedata.normalize("NFKC", text).casefold() if c.isalnum())

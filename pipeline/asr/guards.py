@@ -21,7 +21,7 @@ _SHORT_REPEATS = 16
 # few tokens are judged by the probability of the whole text, however it is written (measured on single digits, names of
 # months and other words by three speakers, clean and in noise: of texts right and wrong, the right one has the higher
 # value in 94 % of the pairs, and the higher mean in 88 %).
-_SHORT_TOKENS = 3
+SHORT_TOKENS = 3
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ def rejection(evidence: Evidence, thresholds: Thresholds) -> str | None:
     if not any(character.isalnum() for character in evidence.text):
         return "empty"
     unsure = evidence.log_probability < thresholds.log_probability
-    if evidence.tokens <= _SHORT_TOKENS and evidence.text_log_probability is not None:
+    if evidence.tokens <= SHORT_TOKENS and evidence.text_log_probability is not None:
         unsure = evidence.text_log_probability < thresholds.text_log_probability
     # Whisper calls a window silent only if both its signs agree (openai/whisper, transcribe.py). Made to say something where
     # nobody speaks, it can be half sure of a phrase.

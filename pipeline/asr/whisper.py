@@ -13,8 +13,8 @@ from pathlib import Path
 # Whisper size → hub id. faster-whisper's own way to fetch by size shows no progress and keeps broken downloads.
 from faster_whisper.utils import _MODELS as _SIZES
 
-from pipeline.asr.engine import FULL_WINDOW_S, MOST_PROMPT_TOKENS, Encoded, Hypothesis, WhisperEngine
-from pipeline.asr.guards import Evidence, compression_ratio, loop, rejection
+from pipeline.asr.engine import FULL_WINDOW_S, MOST_PROMPT_TOKENS, Encoded, Hypothesis, WhisperEngine, letters
+from pipeline.asr.guards import SHORT_TOKENS, Evidence, compression_ratio, loop, rejection
 from pipeline.asr.packing import Pack, apart, pack
 from pipeline.asr.words import TimedWord, plausible, timed_words, without_pauses
 from pipeline.config import AsrConfig
@@ -88,7 +88,8 @@ class WhisperRecognizer:
         look = self._look(segment.samples, self.config.window_s, beams)
         if self._worth_another(look):
             again = self._look(segment.samples, FULL_WINDOW_S, max(_SECOND_LOOK_BEAMS, 2 * beams))
-            look = max(look, again, key=lambda one: one.better)
+            if not _contradicts(look, again):
+                look = max(look, again, key=lambda one: one.better)
         if look.rejected == "repetition" and (shorter := self._without_loop(look)) is not None:
             return self._transcript(segment, shorter, repeated=True)
         return self._transcript(segment, look)
@@ -260,6 +261,12 @@ class WhisperRecognizer:
             raise ModelError(
                 f"the speech model {self.config.model} is damaged: its scores are no numbers; fetch it again"
             )
+
+
+def _contradicts(first: _Look, second: _Look) -> bool:
+    """Whether two looks hear different words where there are only one or two: neither is to be believed then."""
+    short = len(second.hypothesis.tokens) <= SHORT_TOKENS
+    return short and letters(first.hypothesis.text) != letters(second.hypothesis.text)
 
 
 def thresholds(config: AsrConfig, known: KnownModel | None) -> Thresholds:

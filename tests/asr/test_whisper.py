@@ -161,6 +161,22 @@ def test_a_loop_that_stays_is_cut_and_said(recognizer: WhisperRecognizer, monkey
     assert units(transcript.text, "en") == units(spoken_texts()["phrases"][0], "en")
 
 
+def test_a_word_that_two_looks_hear_differently_is_not_believed(
+    recognizer: WhisperRecognizer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    segment = cut(read_wav(PHRASES), 1600)[0]
+    heard = iter(["Dero.", "Bureau.", "Two.", "two"])
+    sure = iter([-3.0, -1.0, -3.0, -1.0])
+
+    def generate(encoded: object, beams: int, prompt: tuple[int, ...] = ()) -> Hypothesis:
+        return Hypothesis(recognizer.engine.tokens("two"), next(heard), -0.6, next(sure), 0.1, True)
+
+    monkeypatch.setattr(recognizer.engine, "generate", generate)
+    first, second = recognizer.transcribe(segment), recognizer.transcribe(segment)
+    assert (first.text, first.rejected) == ("Dero.", "uncertain")
+    assert (second.text, second.rejected) == ("two", None)
+
+
 def test_what_is_said_four_times_is_shown(recognizer: WhisperRecognizer) -> None:
     """Four times "Where is the post office?", and then something else, by a greedy search: a wider one prefers less."""
     phrases = cut(read_wav(PHRASES), 1600)
