@@ -124,7 +124,8 @@ class PipelineConfig:
 # Below it every sentence would end with its first token.
 _LEAST_TIME_LIMIT_S = 0.001
 
-# What the types alone cannot say: (section, key) → (smallest, largest).
+# What the types alone cannot say: (section, key) → (smallest, largest). Speech recognised at once leaves a second of Whisper's
+# 30 s for padding.
 _RANGES: dict[tuple[str, str], tuple[float, float]] = {
     ("vad", "mode"): (0, 3),
     ("vad", "threshold"): (0.01, 0.99),
@@ -137,11 +138,11 @@ _RANGES: dict[tuple[str, str], tuple[float, float]] = {
     ("vad", "trigger_ms"): (20, 1_000),
     ("vad", "hangover_ms"): (20, 10_000),
     ("vad", "min_speech_ms"): (0, 5_000),
-    ("vad", "max_segment_ms"): (1_000, 30_000),
+    ("vad", "max_segment_ms"): (1_000, 29_000),
     ("vad", "cut_search_ms"): (0, 30_000),
     ("asr", "beam_size"): (1, 20),
     ("asr", "window_s"): (1, 30),
-    ("asr", "join_ms"): (0, 30_000),
+    ("asr", "join_ms"): (0, 29_000),
     ("asr", "threads"): (0, 256),
     ("asr", "no_speech_threshold"): (0, 1),
     ("asr", "log_probability_threshold"): (-100, 0),
@@ -158,9 +159,9 @@ _RANGES: dict[tuple[str, str], tuple[float, float]] = {
     ("queues", "events"): (1, 100_000),
     ("overload", "behind_s"): (0.5, 3_600),
     ("overload", "caught_up_s"): (0, 3_600),
-    ("overload", "max_segment_ms"): (1_000, 30_000),
+    ("overload", "max_segment_ms"): (1_000, 29_000),
     ("overload", "beam_size"): (1, 20),
-    ("overload", "join_ms"): (0, 30_000),
+    ("overload", "join_ms"): (0, 29_000),
     ("overload", "backlog_s"): (1, 86_400),
     ("subtitles", "max_lines"): (1, 4),
     ("subtitles", "line_columns"): (10, 200),

@@ -1,1 +1,1 @@
-"""Speech recognition by faster-whisper."""
+"""Speech recognition by Whisper on CTranslate2, with faster-whisper's features and tokenizer."""

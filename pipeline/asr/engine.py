@@ -28,7 +28,9 @@ _TICK_S = 0.02
 # Whisper's decoder takes 448 positions, of which its prompt may have half (openai/whisper, decoding.py).
 _MOST_TOKENS = 448
 MOST_PROMPT_TOKENS = _MOST_TOKENS // 2 - 1
-# Speech has three to eight tokens a second, in most scripts. A search that loops would run to the limit.
+# What it generates has at most half of them (CTranslate2, whisper.cc). Speech has three to eight tokens a second, in most
+# scripts, and a search that loops runs to the limit.
+_MOST_GENERATED = _MOST_TOKENS // 2
 _TOKENS_PER_S, _LEAST_TOKENS = 25, 32
 
 
@@ -134,13 +136,14 @@ class WhisperEngine:
         tokenizer = self.tokenizer
         before = [tokenizer.sot_prev, *prompt] if prompt else []
         start = [*before, *tokenizer.sot_sequence, tokenizer.no_timestamps]
-        limit = min(_MOST_TOKENS - len(start), _LEAST_TOKENS + round(_TOKENS_PER_S * encoded.audio_s))
+        limit = min(_MOST_GENERATED, _LEAST_TOKENS + round(_TOKENS_PER_S * encoded.audio_s))
         (found,) = self._model.generate(
             encoded.states,
             [start],
             beam_size=beams,
             num_hypotheses=beams,
-            max_length=len(start) + limit,
+            # Of which CTranslate2 takes half, or what the prompt leaves, whichever is less.
+            max_length=min(_MOST_TOKENS, max(2 * limit, len(start) + limit)),
             return_scores=True,
             return_no_speech_prob=True,
         )

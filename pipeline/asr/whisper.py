@@ -1,4 +1,4 @@
-"""The faster-whisper adapter: speech segments in, transcripts with Whisper's doubts out."""
+"""The recogniser: speech segments in, transcripts with Whisper's doubts out; what is in doubt is looked at twice."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from pipeline.config import AsrConfig
 from pipeline.errors import ModelError, UsageError
 from pipeline.events import SAMPLE_RATE, Samples, SpeechSegment, Transcript, Word
 from pipeline.hub import FileSet, resolve_model
-from pipeline.hub.known import KnownModel, Thresholds, known_model
+from pipeline.hub.known import KnownModel, Thresholds
 from pipeline.hub.packages import identify
 
 log = logging.getLogger(__name__)
@@ -67,7 +67,7 @@ class WhisperRecognizer:
                 f"{directory} lacks {', '.join(missing)}: not a whole CTranslate2 Whisper model; "
                 "convert one with ct2-transformers-converter (with --copy_files tokenizer.json preprocessor_config.json)"
             )
-        known = known_model(recognizer_name(config), config.revision) or identify(directory)
+        known = identify(directory)
         if known is None:
             log.warning("%s is not a known model: it is judged by Whisper's own thresholds", config.model)
         check_window(config, known)
@@ -88,7 +88,7 @@ class WhisperRecognizer:
         look = self._look(segment.samples, self.config.window_s, beams)
         if self._worth_another(look):
             again = self._look(segment.samples, FULL_WINDOW_S, max(_SECOND_LOOK_BEAMS, 2 * beams))
-            if not _contradicts(look, again):
+            if look.rejected == "repetition" or not _contradicts(look, again):
                 look = max(look, again, key=lambda one: one.better)
         if look.rejected == "repetition" and (shorter := self._without_loop(look)) is not None:
             return self._transcript(segment, shorter, repeated=True)
@@ -97,14 +97,17 @@ class WhisperRecognizer:
     def transcribe_packed(self, segments: Sequence[SpeechSegment], beam_size: int | None = None) -> list[Transcript]:
         """Recognise segments that follow each other in one window; a transcript each.
 
-        Where the window is in doubt, or its words cannot be told apart, each segment is recognised by itself.
+        Where the window is in doubt or holds more text than Whisper writes at once, or its words cannot be told apart, each
+        segment is recognised by itself.
         """
         packed = pack(segments)
         look = self._look(packed.samples, self.config.window_s, beam_size or self.config.beam_size)
-        if look.rejected is None:
+        if look.rejected is None and look.hypothesis.ended:
             words = self._words(look.encoded, look.hypothesis)
             if plausible(words, look.hypothesis.text.strip(), 0.0, len(packed.samples) / SAMPLE_RATE):
-                return self._told_apart(packed, look, words, beam_size)
+                found = self._told_apart(packed, look, words, beam_size)
+                if found is not None:
+                    return found
         return [self.transcribe(segment, beam_size) for segment in segments]
 
     def _look(self, samples: Samples, window_s: float, beams: int) -> _Look:
@@ -150,7 +153,11 @@ class WhisperRecognizer:
         if not tokens:
             return None
         # How sure a looping search is of its tokens grows with each round; how sure it is of the first one is asked anew.
-        sure = self.engine.align(look.encoded, tuple(tokens)).log_probabilities
+        try:
+            sure = self.engine.align(look.encoded, tuple(tokens)).log_probabilities
+        except RuntimeError as error:  # a model without alignment heads
+            log.warning("a repetition could not be cut (%s)", error)
+            return None
         if phrase.stop and sure[phrase].mean() < self.thresholds.log_probability:
             return None
         text = self.engine.tokenizer.decode(tokens)
@@ -178,7 +185,9 @@ class WhisperRecognizer:
 
     def _told_apart(
         self, packed: Pack, look: _Look, words: Sequence[TimedWord], beam_size: int | None
-    ) -> list[Transcript]:
+    ) -> list[Transcript] | None:
+        """A transcript for each segment; None where a segment without words says something by itself, for its words may
+        have been given to a neighbour."""
         found: list[Transcript] = []
         for segment, own in zip(packed.segments, apart(without_pauses(words), packed), strict=True):
             probabilities = [p for word in own if isinstance(word, TimedWord) for p in word.log_probabilities]
@@ -187,7 +196,10 @@ class WhisperRecognizer:
             no_speech = look.hypothesis.no_speech_probability
             rejected = rejection(Evidence(text, len(probabilities), sure, no_speech), self.thresholds)
             if rejected is not None:  # by itself it may be heard better, or be certain silence
-                found.append(self.transcribe(segment, beam_size))
+                alone = self.transcribe(segment, beam_size)
+                if not own and alone.rejected is None:
+                    return None
+                found.append(alone)
                 continue
             found.append(self._made(segment, text, sure, no_speech, None, own))
         return found
@@ -270,14 +282,20 @@ def _contradicts(first: _Look, second: _Look) -> bool:
 
 
 def thresholds(config: AsrConfig, known: KnownModel | None) -> Thresholds:
-    """What a model's transcripts are judged by: what the configuration says, else what is known of the model."""
+    """What a model's transcripts are judged by: what the configuration says, else what is known of the model.
+
+    A configured threshold brings that which the table has for the same doubt along: three times the log-probability of a
+    token for a text of a word or two, and no less probability of no speech.
+    """
     found = known.thresholds if known is not None else Thresholds()
-    configured = {
-        "no_speech": config.no_speech_threshold,
-        "log_probability": config.log_probability_threshold,
-        "compression_ratio": config.compression_ratio_threshold,
-    }
-    return dataclasses.replace(found, **{name: value for name, value in configured.items() if value is not None})
+    if (no_speech := config.no_speech_threshold) is not None:
+        doubtful = max(found.doubtful_no_speech, no_speech)
+        found = dataclasses.replace(found, no_speech=no_speech, doubtful_no_speech=doubtful)
+    if (least := config.log_probability_threshold) is not None:
+        found = dataclasses.replace(found, log_probability=least, text_log_probability=SHORT_TOKENS * least)
+    if (ratio := config.compression_ratio_threshold) is not None:
+        found = dataclasses.replace(found, compression_ratio=ratio)
+    return found
 
 
 def check_window(config: AsrConfig, known: KnownModel | None) -> None:

@@ -10,7 +10,7 @@ import logging
 import os
 import shutil
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from pipeline.errors import DownloadError
@@ -178,11 +178,21 @@ def _copy(pieces: Iterable[Path], target: Path, sha256: str) -> bool:
     hasher = hashlib.sha256()
     with target.open("wb") as output:
         for piece in pieces:
-            with piece.open("rb") as source:
-                while block := source.read(_BLOCK):
-                    hasher.update(block)
-                    output.write(block)
+            for block in _blocks(piece):
+                hasher.update(block)
+                output.write(block)
     return hasher.hexdigest() == sha256
+
+
+def _blocks(piece: Path) -> Iterator[bytes]:
+    try:
+        with piece.open("rb") as source:
+            while block := source.read(_BLOCK):
+                yield block
+    except OSError as error:
+        raise DownloadError(
+            f"{piece} of an installed package cannot be read ({error.strerror}); check its permissions, or install it again"
+        ) from error
 
 
 def _refuse(model: KnownModel, names: list[str]) -> None:

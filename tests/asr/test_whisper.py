@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from pipeline import Models, PipelineConfig
-from pipeline.asr import whisper
+from pipeline.asr import engine, whisper
 from pipeline.asr.engine import FULL_WINDOW_S, Hypothesis, WhisperEngine
+from pipeline.asr.guards import Evidence, rejection
 from pipeline.asr.whisper import WhisperRecognizer, find_recognizer
 from pipeline.bench.errors import edits, units
 from pipeline.config import AsrConfig
@@ -177,6 +178,39 @@ def test_a_word_that_two_looks_hear_differently_is_not_believed(
     assert (second.text, second.rejected) == ("two", None)
 
 
+def test_a_search_that_reaches_its_limit_says_so(
+    recognizer: WhisperRecognizer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    encoded = recognizer.engine.encode(cut(read_wav(PHRASES), 1600)[0].samples, 10.0)
+    whole = recognizer.engine.generate(encoded, 5)
+    assert whole.ended
+    monkeypatch.setattr(engine, "_MOST_GENERATED", 6)
+    for prompt in ((), recognizer.engine.tokens("A plane from Tokyo, and what one says of it on the phone.")):
+        part = recognizer.engine.generate(encoded, 5, prompt)
+        assert not part.ended
+        assert 4 <= len(part.tokens) <= 7
+
+
+def test_a_window_with_more_text_than_fits_is_recognised_segment_by_segment(
+    recognizer: WhisperRecognizer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    segments = cut(read_wav(PHRASES), 1600)
+    monkeypatch.setattr(engine, "_MOST_GENERATED", 30)
+    found = recognizer.transcribe_packed(segments)
+    for one, said in zip(found, spoken_texts()["phrases"], strict=True):
+        assert edits(units(said, "en"), units(one.text, "en")) <= 1, (said, one.text)
+
+
+def test_a_segment_whose_words_went_to_a_neighbour_is_not_heard_twice(
+    recognizer: WhisperRecognizer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    segments = cut(read_wav(PHRASES), 1600)[:3]
+    monkeypatch.setattr(whisper, "apart", lambda words, packed: [[*words], [], []])
+    found = recognizer.transcribe_packed(segments)
+    for one, said in zip(found, spoken_texts()["phrases"], strict=False):
+        assert edits(units(said, "en"), units(one.text, "en")) <= 1, (said, one.text)
+
+
 def test_what_is_said_four_times_is_shown(recognizer: WhisperRecognizer) -> None:
     """Four times "Where is the post office?", and then something else, by a greedy search: a wider one prefers less."""
     phrases = cut(read_wav(PHRASES), 1600)
@@ -230,7 +264,11 @@ def test_thresholds_follow_the_model_and_can_be_configured() -> None:
     for known in KNOWN_MODELS:
         assert whisper.thresholds(AsrConfig(), known) == known.thresholds
         own = whisper.thresholds(AsrConfig(log_probability_threshold=-0.5, no_speech_threshold=0.2), known)
-        assert (own.log_probability, own.no_speech) == (-0.5, 0.2)
+        assert (own.log_probability, own.text_log_probability) == (-0.5, -1.5)
+        assert (own.no_speech, own.doubtful_no_speech) == (0.2, known.thresholds.doubtful_no_speech)
+        # Nothing is withheld for doubt where that is asked for.
+        none = whisper.thresholds(AsrConfig(log_probability_threshold=-100.0, no_speech_threshold=1.0), known)
+        assert rejection(Evidence("Two.", 2, -5.0, 0.99, text_log_probability=-20.0), none) is None
         assert own.compression_ratio == known.thresholds.compression_ratio
 
 
