@@ -251,6 +251,25 @@ def test_recordings_are_recognised_in_packed_windows_unless_configured_otherwise
     assert windows == [COUNT]
 
 
+def test_speech_that_was_heard_and_is_not_shown_is_said_with_its_time_and_reason(
+    translated: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As of speech in another language than the one listened for."""
+
+    def doubted(self: Counting, segment: SpeechSegment, beam_size: int | None = None) -> Transcript:
+        return Transcript(segment.id, segment.start_s, segment.end_s, "What?", "en", rejected="uncertain")
+
+    monkeypatch.setattr(Counting, "transcribe", doubted)
+    status, said, _ = translated(PHRASES, "--output-dir", tmp_path, "--format", "srt,jsonl")
+    assert status == 0
+    assert re.search(r"heard and not shown", said)
+    assert re.search(r"13\.\d s: uncertain 0:00:11–0:00:12, uncertain 0:00:13–0:00:15, .*and 3 more before", said)
+    assert "done, and nothing to show: is --source right?" in said
+    records = [json.loads(line) for line in (tmp_path / "phrases.jsonl").read_text("utf-8").splitlines()]
+    assert [r["rejected"] for r in records if r["type"] == "transcript"] == ["uncertain"] * COUNT
+    assert all(r["start_s"] < r["end_s"] for r in records if r["type"] == "transcript")
+
+
 def test_subtitles_that_are_there_are_left_alone_and_said(
     translated: Any, tmp_path: Path, whole: dict[str, bytes]
 ) -> None:
