@@ -12,6 +12,7 @@ from pathlib import Path
 from pipeline.config import NmtConfig
 from pipeline.errors import HubUnreachableError, ModelError
 from pipeline.hub import FileSet, resolve_model
+from pipeline.hub.packages import assets
 from pipeline.hub.resolve import cached_commit, held, local_directory, readable
 from pipeline.hub.transfer import digest_of
 from pipeline.nmt.compiler import VERSION
@@ -26,7 +27,6 @@ from pipeline.progress import Progress, progress_bar
 
 logger = logging.getLogger(__name__)
 
-_LIBRARY = "streaming-speech-translation"
 _FILES_MADE = "files.json"
 
 
@@ -191,8 +191,6 @@ def _writable(folder: Path) -> Iterator[None]:
 
 
 def _folder(config: NmtConfig, commit: str) -> Path:
-    """Where a compiled model is kept: the place that huggingface_hub sets aside for what libraries make of models."""
-    from huggingface_hub import constants
-
-    repository = Path(constants.HF_ASSETS_CACHE) / _LIBRARY / config.model.replace("/", "--")
+    """Where a compiled model is kept."""
+    repository = assets() / config.model.replace("/", "--")
     return repository / f"{commit}-{config.weights}-v{VERSION}"
