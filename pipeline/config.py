@@ -81,8 +81,11 @@ class NmtConfig:
     file_suffix: str = ""
     # Hypotheses that the search keeps; 1 is greedy, the fastest.
     beam_size: int = 1
-    # Target tokens a sentence at most; a sentence that reaches it is marked as truncated.
+    # Target tokens a sentence at most.
     max_tokens: int = 256
+    # Target tokens at most for each source token, and a few more; 0 sets no such limit. A sentence that reaches it, or loops, is
+    # searched again, then cut.
+    max_length_factor: float = 3.0
     # No sequence of so many target tokens comes twice in a sentence; 0: as the model's files say.
     no_repeat_ngram: int = 0
     # Seconds a sentence at most; 0 sets no limit.
@@ -149,6 +152,7 @@ _RANGES: dict[tuple[str, str], tuple[float, float]] = {
     ("asr", "compression_ratio_threshold"): (1, 100),
     ("nmt", "beam_size"): (1, 100),
     ("nmt", "max_tokens"): (1, 100_000),
+    ("nmt", "max_length_factor"): (0, 1_000),
     ("nmt", "no_repeat_ngram"): (0, 100),
     ("nmt", "time_limit_s"): (0, 86_400),
     ("nmt", "cached_sentences"): (0, 1_000_000),

@@ -155,9 +155,12 @@ class Delta:
     final: bool = False
     """True on the segment's last delta: its text is complete."""
     withdrawn: int = 0
-    """Characters withdrawn before ``text`` is appended. Always 0 while output is append-only."""
+    """Characters of this sentence withdrawn before ``text`` is appended: 0 unless its search is made again."""
     truncated: bool = False
-    """True on a sentence's last delta when the token or time limit ended it, not the model."""
+    """True on a sentence's last delta when the token or time limit ended it, not the model, or it looped and was cut."""
+    searched_again: bool = False
+    """True on a sentence's last delta when the first search looped or met the token limit: another one was made, and what
+    the first had shown beyond it was withdrawn."""
     guarded: bool = False
     """True where a guard (bad word, repetition) kept a likelier token out."""
     sentence_confidence: Confidence | None = None

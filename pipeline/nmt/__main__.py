@@ -65,6 +65,7 @@ def run(argv: list[str]) -> int:
         # Bytes that are no UTF-8 do not end the run.
         line = raw.decode("utf-8", "replace").rstrip("\r\n")
         cut = False
+        text = ""  # of a sentence: a pipe takes nothing back
         for delta in model.stream(Transcript(number, 0.0, 0.0, line, source), target):
             if options.jsonl:
                 record = {
@@ -73,17 +74,23 @@ def run(argv: list[str]) -> int:
                     "text": delta.text,
                     "log_probability": round(delta.log_probability, 6),
                     "final": delta.final,
+                    "withdrawn": delta.withdrawn,
                     "truncated": delta.truncated,
+                    "searched_again": delta.searched_again,
                 }
                 print(json.dumps(record, ensure_ascii=False), flush=True)
             else:
-                print(delta.text, end="", flush=True)
+                text = text[: len(text) - delta.withdrawn] + delta.text
+                if delta.end_of_sentence:
+                    print(text, end="", flush=True)
+                    text = ""
             cut |= delta.truncated
         if not options.jsonl:
             print(flush=True)
         if cut:
             print(
-                f"line {number + 1}: {_cut_off(model.generation.max_tokens, options.max_tokens)}",
+                f"line {number + 1}: the translation of a sentence looped or met its limit of tokens, and was cut off; "
+                "divide the sentence, or allow more with --max-tokens",
                 file=sys.stderr,
                 flush=True,
             )
@@ -112,11 +119,6 @@ def _load(options: argparse.Namespace) -> MarianModel | PivotTranslator:
     config, pairs = routed(PipelineConfig(LanguageConfig(options.source, options.target), nmt=nmt))
     print(described(pairs), file=sys.stderr, flush=True)
     return load_translation_model(config)
-
-
-def _cut_off(most: int, asked: int) -> str:
-    more = "--max-tokens allows more" if most == asked else "the model allows no more: divide the sentence"
-    return f"the translation of a sentence was cut off after {most} tokens; {more}"
 
 
 if __name__ == "__main__":

@@ -45,6 +45,7 @@ def _load(nmt: NmtConfig, directory: Path) -> MarianModel:
         suffix=nmt.file_suffix,
         beams=nmt.beam_size,
         max_tokens=nmt.max_tokens,
+        max_length_factor=nmt.max_length_factor,
         no_repeat_ngram=nmt.no_repeat_ngram,
         time_limit_s=nmt.time_limit_s,
         cached_sentences=nmt.cached_sentences,

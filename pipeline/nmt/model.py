@@ -15,9 +15,11 @@ from pipeline.errors import ModelError, UsageError
 from pipeline.events import Confidence, Delta, Transcript
 from pipeline.languages import TWO_LETTERS, sets_sentences_apart, two_letters
 from pipeline.nmt.cache import SentenceCache
+from pipeline.nmt.checked import Rewind, checked
 from pipeline.nmt.decoder import Decoder
 from pipeline.nmt.decoders import load_decoder
 from pipeline.nmt.layout import find_layout
+from pipeline.nmt.loops import MAX_LENGTH_FACTOR
 from pipeline.nmt.search import GenerationOptions, OnStart, Token, generate
 from pipeline.nmt.sentences import fit, split_sentences
 from pipeline.nmt.settings import generation_options, integer, read_json
@@ -48,6 +50,8 @@ class Piece:
 
     token: Token
     text: str
+    dropped: int = 0
+    """Pieces of this sentence, the last ones so far, that are withdrawn before this one."""
 
 
 class MarianModel:
@@ -61,6 +65,7 @@ class MarianModel:
         languages: tuple[str | None, str | None],
         max_source_tokens: int,
         *,
+        max_length_factor: float = MAX_LENGTH_FACTOR,
         time_limit_s: float = 0.0,
         cached_sentences: int = 0,
     ) -> None:
@@ -68,6 +73,7 @@ class MarianModel:
         self.languages = languages
         """(source, target) as the model's files name them in two letters; None where they do not."""
         self.max_source_tokens = max_source_tokens
+        self.max_length_factor = max_length_factor
         self.time_limit_s = time_limit_s
         self.cache = SentenceCache(cached_sentences)
 
@@ -79,6 +85,7 @@ class MarianModel:
         suffix: str = "",
         beams: int = 1,
         max_tokens: int = 256,
+        max_length_factor: float = MAX_LENGTH_FACTOR,
         no_repeat_ngram: int = 0,
         time_limit_s: float = 0.0,
         cached_sentences: int = 256,
@@ -91,6 +98,8 @@ class MarianModel:
             suffix: which precision of a hub repository's files; see ``find_layout``.
             beams: hypotheses kept by the search; 1 is greedy.
             max_tokens: target tokens a sentence at most.
+            max_length_factor: target tokens a sentence at most for each of its source tokens, and a few more; 0 sets no
+                such limit. See ``pipeline.nmt.loops.length_limit``.
             no_repeat_ngram: no sequence of so many tokens comes twice in a sentence; 0: as the model's files say.
             time_limit_s: seconds a sentence at most; 0 sets no limit.
             cached_sentences: translations kept for sentences that come again.
@@ -104,6 +113,7 @@ class MarianModel:
         _at_least(1, beams=beams, max_tokens=max_tokens)
         _at_least(
             0,
+            max_length_factor=max_length_factor,
             no_repeat_ngram=no_repeat_ngram,
             time_limit_s=time_limit_s,
             cached_sentences=cached_sentences,
@@ -144,6 +154,7 @@ class MarianModel:
             generation,
             languages,
             positions,
+            max_length_factor=max_length_factor,
             time_limit_s=time_limit_s,
             cached_sentences=cached_sentences,
         )
@@ -198,7 +209,8 @@ class MarianModel:
         ``on_start`` receives the state of each sentence before its first run, so that another thread can terminate it.
         ``beams`` keeps fewer hypotheses than the model was loaded with.
 
-        The deltas' texts, joined, are the translation. The last delta of a sentence is its end token's; the last of all
+        The deltas' texts, joined, are the translation; where a sentence is searched again, what it had so far is
+        ``withdrawn``. The last delta of a sentence is its end token's; the last of all
         is ``final``. A transcript without a token, blank or of zero-width characters, yields nothing.
 
         Raises:
@@ -217,19 +229,37 @@ class MarianModel:
         """The translation of one sentence, given in one part or in several: of all their end tokens the last ends it."""
         if beams is not None:
             _at_least(1, beams=beams)
-        begun = truncated = False
+        begun = truncated = again = False
         for part, source in enumerate(sources, 1):
             separator = " " if begun and sets_sentences_apart(target) else ""
             detokenizer = self.tokenizer.detokenizer()
+            texts: list[str] = []
+            ids: list[int] = []
+            dropped = 0
             for token in self._tokens(source, on_start, beams):
+                if isinstance(token, Rewind):
+                    dropped = len(ids) - token.kept
+                    del ids[token.kept :], texts[token.kept :]
+                    detokenizer = self.tokenizer.detokenizer()
+                    for index in ids:
+                        detokenizer.push(index)
+                    continue
                 text = detokenizer.push(token.id)
                 if token.last:
                     text += detokenizer.flush()
-                if text:
-                    text, separator, begun = separator + text, "", True
+                if text and not any(texts):
+                    text = separator + text
+                ids.append(token.id)
+                texts.append(text)
                 truncated |= token.truncated
+                again |= token.searched_again
                 last = token.last and part == len(sources)
-                yield Piece(dataclasses.replace(token, last=last, truncated=last and truncated), text)
+                ended = dataclasses.replace(
+                    token, last=last, truncated=last and truncated, searched_again=last and again
+                )
+                yield Piece(ended, text, dropped)
+                dropped = 0
+            begun = begun or any(texts)
 
     def sentences(self, transcript: Transcript, code: str | None) -> list[Sentence]:
         """The sentences of a transcript, none longer than the model takes and none without a token.
@@ -254,24 +284,44 @@ class MarianModel:
                 found.append(Sentence(part.strip(), tuple(ids), start_s, end_s))
         return found
 
-    def _tokens(self, source: tuple[int, ...], on_start: OnStart | None, beams: int | None) -> Iterator[Token]:
-        """The tokens of one sentence: from the cache, or generated within the time limit."""
+    def _tokens(self, source: tuple[int, ...], on_start: OnStart | None, beams: int | None) -> Iterator[Token | Rewind]:
+        """The tokens of one sentence: from the cache, or generated within the time limit and checked."""
         if (known := self.cache.get(source)) is not None:
             yield from known
             return
         stopwatch = _Stopwatch(self.time_limit_s or math.inf)
         options = dataclasses.replace(self.generation, beams=min(beams or sys.maxsize, self.generation.beams))
-        tokens = generate(self.decoder, source, options, on_start, stopwatch.expired)
+        tokens = checked(
+            lambda chosen: self._search(source, chosen, on_start, stopwatch.expired),
+            options,
+            source,
+            self.tokenizer.is_plain,
+            length_factor=self.max_length_factor,
+            widen=options == self.generation,
+            expired=stopwatch.expired,
+        )
         found: list[Token] = []
         while True:
             with stopwatch:  # the reader's time between two tokens is not the sentence's
                 token = next(tokens, None)
             if token is None:
                 return
-            found.append(token)
-            if token.last and options == self.generation and not stopwatch.expired():
-                self.cache.put(source, tuple(found))
+            if isinstance(token, Rewind):
+                del found[token.kept :]
+            else:
+                found.append(token)
+                if token.last and options == self.generation and not stopwatch.expired():
+                    self.cache.put(source, tuple(found))
             yield token
+
+    def _search(
+        self,
+        source: tuple[int, ...],
+        options: GenerationOptions,
+        on_start: OnStart | None,
+        expired: Callable[[], bool],
+    ) -> Iterator[Token]:
+        return generate(self.decoder, source, options, on_start, expired)
 
     def translate(self, text: str, *, source: str | None = None, target: str | None = None) -> str:
         """The whole translation of ``text`` at once; languages not given are those that the model names.
@@ -283,7 +333,15 @@ class MarianModel:
         if source is not None and _another(source, own):
             raise UsageError(f"this model does not translate from {source!r}; it translates from {own!r} alone")
         transcript = Transcript(0, 0.0, 0.0, text, source or own or "en")
-        return "".join(delta.text for delta in self.stream(transcript, target))
+        return joined(self.stream(transcript, target))
+
+
+def joined(changes: Iterable[Delta]) -> str:
+    """The text that deltas add up to."""
+    text = ""
+    for delta in changes:
+        text = text[: len(text) - delta.withdrawn] + delta.text
+    return text
 
 
 def deltas(
@@ -297,13 +355,16 @@ def deltas(
     of_segment: list[float] = []
     for index, sentence in enumerate(sentences):
         separator = " " if begun and sets_sentences_apart(target) else ""
-        of_sentence: list[float] = []
+        shown: list[Piece] = []
         for piece in pieces(sentence):
+            kept = len(shown) - piece.dropped
+            withdrawn = sum(len(each.text) for each in shown[kept:])
+            del shown[kept:]
             token, text = piece.token, piece.text
-            if text:
-                text, separator, begun = separator + text, "", True
-            of_sentence.append(token.log_probability)
-            of_segment.append(token.log_probability)
+            if text and not any(each.text for each in shown):
+                text = separator + text
+            shown.append(Piece(token, text))
+            of_sentence = [each.token.log_probability for each in shown]
             final = token.last and index == len(sentences) - 1
             yield Delta(
                 segment_id=transcript.segment_id,
@@ -316,12 +377,16 @@ def deltas(
                 source=sentence.text,
                 end_of_sentence=token.last,
                 final=final,
+                withdrawn=withdrawn,
                 truncated=token.truncated,
+                searched_again=token.searched_again,
                 guarded=token.guarded,
                 sentence_confidence=Confidence.of(of_sentence) if token.last else None,
-                segment_confidence=Confidence.of(of_segment) if final else None,
+                segment_confidence=Confidence.of(of_segment + of_sentence) if final else None,
                 heard_s=transcript.heard_s,
             )
+        begun = begun or any(each.text for each in shown)
+        of_segment += [each.token.log_probability for each in shown]
 
 
 def _another(asked: str, own: str | None) -> bool:

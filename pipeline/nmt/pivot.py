@@ -6,8 +6,8 @@ import dataclasses
 from collections.abc import Iterator
 
 from pipeline.events import Delta, Transcript
-from pipeline.nmt.model import UNDETERMINED, MarianModel, Piece, Sentence, deltas
-from pipeline.nmt.search import GenerationOptions, OnStart, Token
+from pipeline.nmt.model import UNDETERMINED, MarianModel, Piece, Sentence, deltas, joined
+from pipeline.nmt.search import GenerationOptions, OnStart
 
 
 class PivotTranslator:
@@ -56,19 +56,25 @@ class PivotTranslator:
     def _pieces(
         self, sentence: Sentence, target: str, code: str | None, on_start: OnStart | None, beams: int | None
     ) -> Iterator[Piece]:
-        halfway = list(self.first.pieces([sentence.ids], self.via, on_start, beams))
+        halfway: list[Piece] = []
+        for piece in self.first.pieces([sentence.ids], self.via, on_start, beams):
+            del halfway[len(halfway) - piece.dropped :]
+            halfway.append(piece)
         text = "".join(piece.text for piece in halfway)
         ended = halfway[-1].token
         parts = self.second.sentences(Transcript(0, 0.0, 0.0, text, self.via), code)
         if not parts:  # the first model wrote nothing: the sentence ends all the same
-            end = Token(self.generation.end_token, ended.log_probability, last=True, truncated=ended.truncated)
-            yield Piece(end, "")
+            yield Piece(dataclasses.replace(ended, id=self.generation.end_token, guarded=False), "")
             return
         for piece in self.second.pieces([part.ids for part in parts], target, on_start, beams):
             token = piece.token
-            if token.last and ended.truncated:
-                token = dataclasses.replace(token, truncated=True)
-            yield Piece(token, piece.text)
+            if token.last:
+                token = dataclasses.replace(
+                    token,
+                    truncated=token.truncated or ended.truncated,
+                    searched_again=token.searched_again or ended.searched_again,
+                )
+            yield dataclasses.replace(piece, token=token)
 
     def translate(self, text: str, *, source: str | None = None, target: str | None = None) -> str:
         """The whole translation of ``text`` at once; languages not given are those that the models name.
@@ -79,4 +85,4 @@ class PivotTranslator:
         if source is not None:
             self.first.check_languages(source, self.via)
         transcript = Transcript(0, 0.0, 0.0, text, source or self.languages[0] or "en")
-        return "".join(delta.text for delta in self.stream(transcript, target))
+        return joined(self.stream(transcript, target))

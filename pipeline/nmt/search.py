@@ -63,6 +63,8 @@ class Token:
     """A limit ended the sentence, not the model."""
     guarded: bool = False
     """A guard (bad word, repetition) kept a likelier token out."""
+    searched_again: bool = False
+    """On a sentence's last token: a first search looped or met its limit, and this is not its result."""
 
 
 def _never() -> bool:

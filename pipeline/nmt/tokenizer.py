@@ -99,6 +99,10 @@ class MarianTokenizer:
         lines = (rng.choice(kept, rng.integers(4, 17), p=chances / chances.sum()) for _ in range(sentences))
         return [self._source.decode([int(index) for index in line]) for line in lines]
 
+    def is_plain(self, index: int) -> bool:
+        """Whether a target token is digits, marks or a part of a character: without a letter."""
+        return not any(character.isalpha() for character in self._pieces.get(index, ""))
+
     def detokenizer(self) -> IncrementalDetokenizer:
         return IncrementalDetokenizer(self._pieces, self._special)
 

@@ -1,0 +1,156 @@
+"""Translations that fail: the demo translator, given what it cannot read, loops; what is shown does not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from pipeline.events import Delta, EndOfInput, Transcript
+from pipeline.nmt.loops import LoopGuard, length_limit
+from pipeline.nmt.model import MarianModel, joined
+from pipeline.nmt.search import GenerationOptions, Token, generate
+from pipeline.subtitles.cues import CueBuilder
+from pipeline.subtitles.rules import SubtitleRules
+from tests.conftest import SHIPPED_TRANSLATORS
+
+SPOKEN_S = 2.0
+# Letters in turn small and large: words that no model knows.
+UNREADABLE = [
+    "".join(c.upper() if at % 2 else c.lower() for at, c in enumerate(text))
+    for text in (
+        "The bottle fell and broke.",
+        "He worked last night without taking a break.",
+        "At home, we speak only French.",
+        "Please take a deep breath.",
+        "We saw a funny movie last Sunday.",
+        "Could you exchange rooms with me?",
+        "I went to drink a beer with my friends.",
+        "The party will be held outdoors.",
+        "Food should be chewed before being swallowed.",
+        "Tom bought a pair of black leather shoes.",
+        "She had my mother take care of the baby.",
+        "They got thoroughly wet in the rain.",
+    )
+]
+READABLE = ["Thank you very much.", "We are meeting at ten o'clock.", "No, no, no, no.", "It costs 1,000,000,000 dollars."]
+
+
+@pytest.fixture(scope="module")
+def model() -> MarianModel:
+    return MarianModel.load(SHIPPED_TRANSLATORS["demo-en-zh"])
+
+
+def transcript(text: str) -> Transcript:
+    return Transcript(0, 0.0, SPOKEN_S, text, "en")
+
+
+def unchecked(model: MarianModel, text: str, options: GenerationOptions | None = None) -> list[Token]:
+    return list(generate(model.decoder, model.tokenizer.encode(text), options or model.generation))
+
+
+def fails(model: MarianModel, text: str, ids: list[int]) -> bool:
+    source = model.tokenizer.encode(text)
+    guard, plain = LoopGuard(source), [model.tokenizer.is_plain(index) for index in ids]
+    return len(ids) > length_limit(len(source), model.max_length_factor, model.generation.max_tokens) or any(
+        guard.loop(ids[:end], plain[:end]) for end in range(1, len(ids) + 1)
+    )
+
+
+def kept(deltas: list[Delta]) -> list[Delta]:
+    """Those that nothing withdrew."""
+    found: list[Delta] = []
+    for delta in deltas:
+        left = delta.withdrawn
+        while left > 0:
+            left -= len(found.pop().text)
+        assert left == 0
+        found.append(delta)
+    return found
+
+
+def subtitles_s(deltas: list[Delta]) -> float:
+    """How long the subtitles of one sentence are on the screen."""
+    builder = CueBuilder(SubtitleRules())
+    cues = [cue for event in [*deltas, EndOfInput()] for cue in builder.push(event)]
+    return cues[-1].end_s - cues[0].start_s if cues else 0.0
+
+
+class Looping(MarianModel):
+    """A translator whose first search, or every one, says the last token of ``beginning`` for ever."""
+
+    def __init__(self, model: MarianModel, beginning: list[int], *, forbidden_too: bool) -> None:
+        super().__init__(
+            model.tokenizer, model.decoder, model.generation, model.languages, model.max_source_tokens, cached_sentences=4
+        )
+        self.beginning, self.forbidden_too = beginning, forbidden_too
+        self.searches = 0
+
+    def _search(self, source: tuple[int, ...], options: GenerationOptions, *args: object) -> Iterator[Token]:
+        self.searches += 1
+        if self.searches == 1 or self.forbidden_too:
+            ids = self.beginning + [self.beginning[-1]] * (options.max_tokens - len(self.beginning))
+            for count, index in enumerate(ids, 1):
+                yield Token(index, -0.1, last=count == len(ids), truncated=count == len(ids))
+        else:
+            yield from super()._search(source, options, *args)  # type: ignore[arg-type]
+
+
+def test_what_loops_is_searched_again_and_said(model: MarianModel) -> None:
+    failed = 0
+    for text in UNREADABLE:
+        ids = [token.id for token in unchecked(model, text)]
+        deltas = list(model.stream(transcript(text), "zh"))
+        assert [delta.searched_again for delta in deltas[:-1]] == [False] * (len(deltas) - 1)
+        assert deltas[-1].searched_again == fails(model, text, ids)
+        if deltas[-1].searched_again:
+            failed += 1
+        else:
+            assert [delta.token for delta in deltas] == ids
+        assert joined(deltas)
+        assert not fails(model, text, [delta.token for delta in kept(deltas)])
+    assert failed >= 4  # or this tests nothing
+
+
+def test_two_seconds_of_speech_never_make_nine_of_subtitles(model: MarianModel) -> None:
+    def raw(text: str) -> list[Delta]:
+        tokens = unchecked(model, text)
+        whole = model.tokenizer.decode([token.id for token in tokens])
+        return [Delta(0, 0, 0.0, SPOKEN_S, whole, -1.0, 0, text, end_of_sentence=True, final=True)]
+
+    assert max(subtitles_s(raw(text)) for text in UNREADABLE) > 6
+    assert max(subtitles_s(list(model.stream(transcript(text), "zh"))) for text in UNREADABLE) < 5
+
+
+def test_sentences_that_do_not_fail_are_those_of_the_plain_search(model: MarianModel) -> None:
+    for text in READABLE:
+        deltas = list(model.stream(transcript(text), "zh"))
+        whole = [token.id for token in unchecked(model, text)]
+        if len(model.sentences(transcript(text), None)) == 1:
+            assert [delta.token for delta in deltas] == whole
+        assert not any(delta.withdrawn or delta.searched_again or delta.truncated for delta in deltas)
+
+
+def test_where_every_search_fails_the_text_ends_before_the_loop(model: MarianModel) -> None:
+    text = "We are meeting at ten o'clock."
+    normal = unchecked(model, text)
+    looping = Looping(model, [token.id for token in normal[:4]], forbidden_too=True)
+    deltas = list(looping.stream(transcript(text), "zh"))
+    assert (deltas[-1].truncated, deltas[-1].searched_again, deltas[-1].final) == (True, True, True)
+    assert [delta.token for delta in kept(deltas)][:-1] == [token.id for token in normal[:4]]
+    assert joined(deltas) == model.tokenizer.decode([token.id for token in normal[:4]])
+    assert looping.searches == 3
+
+
+def test_what_was_shown_of_a_loop_is_withdrawn(model: MarianModel) -> None:
+    text = "We are meeting at ten o'clock."
+    looping = Looping(model, [token.id for token in unchecked(model, text)[:4]], forbidden_too=False)
+    deltas = list(looping.stream(transcript(text), "zh"))
+    assert sum(delta.withdrawn for delta in deltas) > 0
+    assert (deltas[-1].truncated, deltas[-1].searched_again) == (False, True)
+    assert looping.searches == 2
+    again = list(looping.stream(transcript(text), "zh"))  # from the cache
+    assert joined(again) == joined(deltas)
+    assert again == [*again[:-1], deltas[-1]]
+    assert not any(delta.withdrawn for delta in again)
+    assert looping.searches == 2

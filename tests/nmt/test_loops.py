@@ -1,0 +1,54 @@
+"""What counts as a loop of a translation, and what is kept of one."""
+
+from __future__ import annotations
+
+import pytest
+
+from pipeline.nmt.loops import Loop, LoopGuard, kept_tokens, length_limit
+
+SOURCE = [10, 11, 12, 13, 0]
+
+
+def loops(source: list[int], tokens: list[int], plain: bool = False) -> Loop | None:
+    return LoopGuard(source).loop(tokens, [plain] * len(tokens))
+
+
+@pytest.mark.parametrize(
+    ("tokens", "expected"),
+    [
+        ([5, 7, 7, 7, 7], Loop(2, 1)),
+        ([5, 7, 8, 7, 8, 7, 8, 7, 8], Loop(3, 2)),
+        ([5, 1, 2, 3, 1, 2, 3, 1, 2, 3], Loop(4, 3)),
+        ([7, 7, 7], None),
+        ([7, 8, 7, 8, 7, 8], None),
+        ([1, 2, 3, 4, 1, 2, 3, 4], None),
+        ([7, 7, 7, 7, 9], None),  # not at the end: it was found before
+        ([], None),
+    ],
+)
+def test_a_phrase_that_comes_again_and_again_is_a_loop(tokens: list[int], expected: Loop | None) -> None:
+    assert loops(SOURCE, tokens) == expected
+
+
+def test_what_the_source_repeats_its_translation_may_repeat() -> None:
+    never_never = [4, 9, 4, 9, 4, 9, 4, 9, 0]
+    assert loops(never_never, [5, 6] * 4) is None
+    assert loops(never_never, [5, 6] * 6) is None
+    assert loops(never_never, [5, 6] * 7) == Loop(2, 2)
+
+
+def test_zeros_of_a_number_are_no_loop() -> None:
+    assert loops(SOURCE, [1, *[3] * 9], plain=True) is None
+    assert loops(SOURCE, [3] * 12, plain=True) == Loop(1, 1)
+
+
+def test_the_limit_goes_with_the_source_and_below_that_of_the_model() -> None:
+    assert [length_limit(n, 3.0, 256) for n in (1, 10, 200)] == [19, 46, 256]
+    assert length_limit(10, 0.0, 256) == 256
+
+
+def test_what_is_kept_ends_before_anything_comes_again() -> None:
+    assert kept_tokens([5, 6, 7, 7, 7, 7], Loop(3, 1), 5) == 3
+    assert kept_tokens([1, 2, 3, 4, 1, 2, 3, 9], None, 5) == 4
+    assert kept_tokens(list(range(100)), None, 4) == 14
+    assert kept_tokens([1, 2, 3], None, 4) == 3
