@@ -23,14 +23,18 @@ async def host_audio(translator: SpeechTranslator, path: str) -> None:
 
 async def main(path: str) -> None:
     # A task group ends both directions when one of them fails.
+    text = ""
     async with SpeechTranslator(load_config("demo")) as translator, asyncio.TaskGroup() as group:
         group.create_task(host_audio(translator, path))
         async for event in translator.events():
             if isinstance(event, Transcript):
-                print(f"\n[{event.start_s:6.2f} s] {event.text}\n           ", end="")
+                print(f"\n[{event.start_s:6.2f} s] {event.text}")
             elif isinstance(event, Delta):
-                print(event.text, end="", flush=True)
-    print(f"\n\n{translator.stats.segments} segments, {translator.stats.tokens} tokens")
+                text = event.applied_to(text)  # grows by a token; what a failed search showed is taken back
+                if event.final:
+                    print(f"           {text}", flush=True)
+                    text = ""
+    print(f"\n{translator.stats.segments} segments, {translator.stats.tokens} tokens")
 
 
 if __name__ == "__main__":

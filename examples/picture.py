@@ -25,7 +25,7 @@ async def main(audio: Path, picture: Path) -> None:
             if isinstance(event, Transcript):
                 transcript, translation = event, ""
             elif isinstance(event, Delta):
-                translation += event.text
+                translation = event.applied_to(translation)
                 # Stop in the middle of the fifth sentence, while it grows.
                 growing = event.segment_id == 4 and len(translation) >= 4
                 if event.final or growing:

@@ -19,7 +19,7 @@ async def speaker(name: str, audio: Path, models: Models) -> None:
     async with SpeechTranslator(load_config("demo"), models) as translator:
         async for event in translator.run(Recording(audio)):
             if isinstance(event, Delta):
-                text += event.text
+                text = event.applied_to(text)
                 if event.final:
                     print(f"{name} [{event.start_s:5.1f} s] {text}", flush=True)
                     text = ""

@@ -171,6 +171,10 @@ class Delta:
     """Audio that had been heard when the segment was cut: no later sound has a part in this text. What the field's
     latency measures call the delay; it does not depend on how fast this machine computes."""
 
+    def applied_to(self, text: str) -> str:
+        """``text``, which the deltas before this one made, changed by it."""
+        return text[: len(text) - self.withdrawn] + self.text
+
 
 @dataclass(frozen=True)
 class EndOfInput:

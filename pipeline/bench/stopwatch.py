@@ -75,7 +75,7 @@ class Stopwatch(PipelineStats):
             of.rejected, of.source = event.rejected, event.text
         elif isinstance(event, Delta):
             of = self.by_id[event.segment_id]
-            of.target = of.target[: len(of.target) - event.withdrawn] + event.text
+            of.target = event.applied_to(of.target)
             if event.text:
                 self.shown_s.append(now_s)
                 of.first_token_s = of.first_token_s or now_s

@@ -80,7 +80,7 @@ def run(argv: list[str]) -> int:
                 }
                 print(json.dumps(record, ensure_ascii=False), flush=True)
             else:
-                text = text[: len(text) - delta.withdrawn] + delta.text
+                text = delta.applied_to(text)
                 if delta.end_of_sentence:
                     print(text, end="", flush=True)
                     text = ""

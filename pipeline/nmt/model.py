@@ -340,7 +340,7 @@ def joined(changes: Iterable[Delta]) -> str:
     """The text that deltas add up to."""
     text = ""
     for delta in changes:
-        text = text[: len(text) - delta.withdrawn] + delta.text
+        text = delta.applied_to(text)
     return text
 
 

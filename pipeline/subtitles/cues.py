@@ -2,12 +2,13 @@
 
 A cue is written when it is made and never changed after, and what will be said next is not known then. So a cue that
 needs longer than its speech lingers, at most as long as the rules allow; the next one starts after it, late if it must,
-and pauses let it catch up. What always holds, in this order: no text is lost, cues do not overlap and keep their gap, none is
+and pauses let it catch up. Where speech goes on for longer than a cue may stand, the cue is shown again. What always holds, in this order: no text is lost, cues do not overlap and keep their gap, none is
 shorter or longer than allowed, no line is too wide or one too many. Reading speed is kept as far as these leave room.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from itertools import pairwise, zip_longest
 
@@ -15,7 +16,7 @@ from pipeline.events import Delta, EndOfInput, PipelineEvent
 from pipeline.subtitles.lines import Lines, layout
 from pipeline.subtitles.rules import SubtitleRules
 from pipeline.subtitles.sentences import Sentence, SentenceBuilder
-from pipeline.subtitles.text import reading_ms, width
+from pipeline.subtitles.text import line_limit, reading_ms, width
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,8 @@ class Cue:
     """Of the translation; none where only the source goes on."""
     source_lines: Lines = ()
     """Of the source, in bilingual subtitles."""
+    continued: bool = False
+    """True where this is the cue before once more, without a gap: it is still being spoken."""
 
 
 class CueBuilder:
@@ -82,7 +85,11 @@ class CueBuilder:
         rules = self.rules
         spoken_ms = 1000 * (sentence.end_s - sentence.start_s)
         # Speech that goes on for longer than a cue may stand is shown in several, where the text has places for that.
-        widest = width(sentence.text) * rules.max_duration_ms / spoken_ms if spoken_ms > rules.max_duration_ms else None
+        widest: float | None = None
+        if spoken_ms > rules.max_duration_ms:
+            # Less than half a line is no subtitle of its own.
+            least = line_limit(sentence.text, rules) / 2
+            widest = max(least, width(sentence.text) * rules.max_duration_ms / spoken_ms)
         texts = layout(sentence.text, rules, widest=widest, seams=sentence.seams)
         if not rules.bilingual:
             return [(lines, ()) for lines in texts]
@@ -104,11 +111,26 @@ class CueBuilder:
             natural_ms = over_ms - (rules.gap_ms if n + 1 < len(blocks) else 0)
             needed_ms = reading_ms("".join(lines or source_lines), rules)
             end_ms = min(max(natural_ms, start_ms + needed_ms), over_ms + rules.linger_ms)
-            end_ms = max(min(end_ms, start_ms + rules.max_duration_ms), start_ms + rules.min_duration_ms)
-            self._count += 1
-            self._end_ms = end_ms
-            cues.append(Cue(self._count, start_ms / 1000, end_ms / 1000, lines, source_lines))
+            end_ms = max(end_ms, start_ms + rules.min_duration_ms)
+            times = self._parts_ms(start_ms, end_ms, natural_ms)
+            for part, (from_ms, to_ms) in enumerate(pairwise(times)):
+                self._count += 1
+                self._end_ms = to_ms
+                cues.append(Cue(self._count, from_ms / 1000, to_ms / 1000, lines, source_lines, part > 0))
         return cues
+
+    def _parts_ms(self, start_ms: int, end_ms: int, spoken_until_ms: int) -> list[int]:
+        """When the cues begin that show a text from ``start_ms`` to ``end_ms``, and when the last one ends."""
+        most, least = self.rules.max_duration_ms, self.rules.min_duration_ms
+        if end_ms - start_ms <= most:
+            return [start_ms, end_ms]
+        # What is still being spoken stays; what is only still being read does not. An empty screen for less than the
+        # shortest cue disturbs less than a cue that comes again.
+        spoken_ms = spoken_until_ms - start_ms
+        parts = math.ceil(spoken_ms / most)
+        if spoken_ms - most < least or spoken_ms // parts < least:
+            return [start_ms, start_ms + most]
+        return [start_ms + spoken_ms * part // parts for part in range(parts + 1)]
 
 
 def _shares_ms(sentence: Sentence, blocks: list[tuple[Lines, Lines]]) -> list[int]:

@@ -64,7 +64,7 @@ class TerminalSink:
             if event.rejected:
                 self._finish()
         elif isinstance(event, Delta):
-            self._translation = self._translation[: len(self._translation) - event.withdrawn] + event.text
+            self._translation = event.applied_to(self._translation)
             self._draw()
             if event.final:
                 self._finish()

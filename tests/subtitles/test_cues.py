@@ -60,13 +60,24 @@ def test_durations_and_gaps_are_kept_and_cues_never_go_back(events: list[Pipelin
         assert len(cue.lines) <= rules.max_lines
         assert len(cue.source_lines) <= rules.max_lines
     for before, after in pairwise(cues):
-        assert round(1000 * (after.start_s - before.end_s)) >= rules.gap_ms
+        if after.continued:
+            assert (after.start_s, after.lines, after.source_lines) == (before.end_s, before.lines, before.source_lines)
+        else:
+            assert round(1000 * (after.start_s - before.end_s)) >= rules.gap_ms
+
+
+@given(TEXTS.filter(normalized), st.floats(1, 60))
+def test_the_screen_is_not_empty_while_a_sentence_is_spoken(text: str, spoken_s: float) -> None:
+    cues = built([sentence(text, 5.0, 5.0 + spoken_s)])
+    shown = [5.0, *(moment for cue in cues for moment in (cue.start_s, cue.end_s)), 5.0 + spoken_s]
+    empty_s = [after - before for before, after in zip(shown[::2], shown[1::2], strict=True)]
+    assert max(empty_s) < (DEFAULT.min_duration_ms + DEFAULT.gap_ms + 2) / 1000
 
 
 @given(runs(), RULES)
 def test_no_text_is_lost(events: list[PipelineEvent], rules: SubtitleRules) -> None:
     said = "".join(event.text for event in events if isinstance(event, Delta))
-    shown = "".join(line for cue in built(events, rules) for line in cue.lines)
+    shown = "".join(line for cue in built(events, rules) for line in cue.lines if not cue.continued)
     assert "".join(shown.split()) == "".join(normalized(said).split())
 
 
@@ -82,6 +93,8 @@ def test_a_cue_stands_long_enough_to_be_read_unless_a_limit_ends_it(
         cues += builder.flush() if last.final else []
         if last.final and normalized(first.text + last.text).strip():
             cue = cues[-1]  # of this sentence, and of a short one before it perhaps
+            if cue.continued:
+                continue
             duration_ms = round(1000 * (cue.end_s - cue.start_s))
             if duration_ms < reading_ms("".join(cue.lines or cue.source_lines), rules):
                 assert (
@@ -175,12 +188,14 @@ def test_long_speech_is_shown_in_cues_of_its_own_pace() -> None:
     assert round(cues[1].start_s - cues[0].end_s, 3) == 0.083
     first, second = ("".join(cue.lines) for cue in cues)
     assert cues[1].start_s == pytest.approx(10 + 10 * len(first) / len(first + second), abs=0.001), "not late"
-    # Slow speech with little text: split where there is a clause, cut short where there is none.
-    assert [cue.lines for cue in built([sentence("首先我要说的是，谢谢大家。", 0.0, 12.0)])] == [
-        ("首先我要说的是，",),
-        ("谢谢大家。",),
+    # Slow speech with little text: split where there is a clause …
+    slow = built([sentence("首先我要说的是，谢谢大家。", 0.0, 12.0)])
+    assert [cue.lines for cue in slow] == [("首先我要说的是，",), ("谢谢大家。",)]
+    # … and shown again where there is none.
+    assert built([sentence("好的", 0.0, 12.0)]) == [
+        Cue(1, 0.0, 6.0, ("好的",)),
+        Cue(2, 6.0, 12.0, ("好的",), continued=True),
     ]
-    assert times(built([sentence("好的", 0.0, 12.0)])) == [(0.0, 7.0)]
 
 
 def test_both_languages_keep_the_rules_of_lines() -> None:
