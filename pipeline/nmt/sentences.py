@@ -1,11 +1,14 @@
-"""Transcripts → sentences, which is what Marian models were trained on. Nothing is lost but blank text at the start."""
+"""Transcripts → sentences, which is what Marian models were trained on. Nothing of a text is lost."""
 
 from __future__ import annotations
 
+import bisect
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from sentencex import segment
+
+from pipeline.nmt.boundaries import CLOSERS, CONTEXT, MARKS, habits, is_end, is_inside_quotation
 
 # Where a sentence that is too long may be cut, the best first: after clause marks (not inside 12,500 or 10:30), at spaces.
 _CLAUSE = re.compile(r"(?<=[,;:—])(?=\s)|(?<=[，；：、])")
@@ -15,19 +18,70 @@ _BLANK = re.compile(r"[^\S\n]")
 # A cut nearer to either end than this share leaves a part that means little by itself.
 _LEAST_SHARE = 0.2
 
+# Characters given to sentencex at once: it takes time that grows with the square of a text without ends, or with many open quotations.
+_WINDOW = 4096
+# Quotations that sentencex does not know, so that it splits inside them.
+_QUOTATION = re.compile(r"『[^『』]{0,400}』|„[^„”“]{0,400}”")
+# Marks and closers that belong to the sentence before: 』 where sentencex splits 『本当？』.
+_TAIL = re.compile(rf"[{MARKS}{re.escape(CLOSERS)}]{{1,9}}\s*")
+# Where a sentence may end that sentencex does not see: after "etc." and the like, after a bracket, before figures in Chinese.
+_MISSED = re.compile(r"\.[)\]]?\s+(?=\S)|[。！？](?=[0-9a-z])")
+
 
 def split_sentences(text: str, language: str) -> list[str]:
-    """The sentences of ``text``; whitespace between them stays with the one before. Blank text has none."""
+    """The sentences of ``text``, which joined are ``text``; blanks between them stay with the one before.
+
+    sentencex proposes the ends, ``pipeline.nmt.boundaries`` knows which of them are none and which are missing.
+    Blank text has no sentence.
+    """
+    quotes = [match.start() for match in re.finditer('"', text)]
+    ends = _proposed_ends(_BLANK.sub(" ", text), language)
+    proposed = {_past_tail(text, end, bisect.bisect_left(quotes, end) % 2 == 1) for end in ends}
+    inside = {at for match in _QUOTATION.finditer(text) for at in range(match.start() + 1, match.end())}
+    known = habits(language)
     sentences: list[str] = []
-    at = 0
-    for plain in segment(language, _BLANK.sub(" ", text)):
-        part = text[at : at + len(plain)]
-        at += len(plain)
-        if part.strip():
-            sentences.append(part)
-        elif sentences:
-            sentences[-1] += part
+    start = 0
+    for end in sorted(proposed | {match.end() for match in _MISSED.finditer(text)} | {len(text)}):
+        if end <= start or not text[start:end].strip():
+            continue
+        before = text[max(start, end - CONTEXT) : end]
+        if end < len(text):
+            if end in inside or (end not in proposed and is_inside_quotation(before)):
+                continue
+            verdict = is_end(before, text[end : end + CONTEXT], known)
+            if not (end in proposed if verdict is None else verdict):
+                continue
+        sentences.append(text[start:end])
+        start = end
+    if start < len(text) and sentences:
+        sentences[-1] += text[start:]
     return sentences
+
+
+def _proposed_ends(text: str, language: str) -> Iterator[int]:
+    """Where sentencex ends a sentence, read in windows: each begins with the sentence that the one before left open."""
+    at = 0
+    while at < len(text):
+        window = text[at : at + _WINDOW]
+        pieces = segment(language, window)
+        if at + len(window) < len(text):
+            if len(pieces) < 2:  # a sentence longer than a window has no end in this one
+                at += len(window)
+                continue
+            pieces.pop()
+        for piece in pieces:
+            at += len(piece)
+            yield at
+        if not pieces:
+            return
+
+
+def _past_tail(text: str, end: int, quoted: bool) -> int:
+    """The end after marks and closers that follow at once; a straight quotation mark closes only what is ``quoted``."""
+    tail = _TAIL.match(text, end)
+    if tail is None or text[end - 1 : end].isspace() or (text[end] == '"' and not quoted):
+        return end
+    return tail.end()
 
 
 def fit(sentence: str, fits: Callable[[str], bool]) -> list[str]:

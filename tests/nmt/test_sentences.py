@@ -37,16 +37,7 @@ def test_blank_text_has_no_sentence(blank: str) -> None:
     language=st.sampled_from(["en", "zh", "fr"]),
 )
 def test_no_blank_of_any_kind_ends_the_run(text: str, language: str) -> None:
-    joined = "".join(split_sentences(text, language))
-    assert text.endswith(joined)
-    assert not text.removesuffix(joined).strip()
-
-
-@settings(max_examples=300, deadline=None)
-@given(text=st.text(max_size=80), language=st.sampled_from(["en", "zh", "de"]))
-def test_nothing_but_space_is_lost(text: str, language: str) -> None:
-    joined = "".join(split_sentences(text, language))
-    assert "".join(joined.split()) == "".join(text.split())
+    assert "".join(split_sentences(text, language)) == (text if text.strip() else "")
 
 
 @settings(max_examples=200, deadline=None)
