@@ -15,7 +15,7 @@ from pipeline.languages import two_letters
 from pipeline.nmt.attribution import is_attribution
 
 CONTEXT = 160
-"""Characters on either side of a position that the rules see: more than any rule needs, and few enough to keep splitting linear."""
+"""Characters on either side of a position that the rules see: more than any rule needs; the limit keeps splitting linear."""
 MARKS = ".!?…。！？．؟۔।"
 CLOSERS = "\"'”’»›」』】》〉)]}）］"
 
@@ -104,7 +104,7 @@ def is_end(before: str, after: str, known: Habits) -> bool | None:
         return False
     if closers:
         return _after_closer(head, rest, closers, known)
-    if marks[-1] in "。！？" and (rest[0].isdecimal() or lower):  # sentencex takes these for a part of what is before
+    if marks[-1] in "。！？" and (rest[0].isdecimal() or lower):  # where sentencex never splits
         return True
     if marks != ".":
         return None

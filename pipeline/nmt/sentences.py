@@ -18,13 +18,13 @@ _BLANK = re.compile(r"[^\S\n]")
 # A cut nearer to either end than this share leaves a part that means little by itself.
 _LEAST_SHARE = 0.2
 
-# Characters given to sentencex at once: it takes time that grows with the square of a text without ends, or with many open quotations.
+# Characters given to sentencex at once: for a text without ends, or with many open quotations, its time grows with the square.
 _WINDOW = 4096
 # Quotations that sentencex does not know, so that it splits inside them.
 _QUOTATION = re.compile(r"『[^『』]{0,400}』|„[^„”“]{0,400}”")
 # Marks and closers that belong to the sentence before: 』 where sentencex splits 『本当？』.
 _TAIL = re.compile(rf"[{MARKS}{re.escape(CLOSERS)}]{{1,9}}\s*")
-# Where a sentence may end that sentencex does not see: after "etc." and the like, after a bracket, before figures in Chinese.
+# Where a sentence may end that sentencex does not see: after "etc.", after a bracket, before figures in Chinese.
 _MISSED = re.compile(r"\.[)\]]?\s+(?=\S)|[。！？](?=[0-9a-z])")
 
 
