@@ -1,6 +1,9 @@
-"""Languages: one code for each, and whether its text has spaces."""
+"""Languages: one code for each, the script that a code asks for, and whether its text has spaces."""
 
 from __future__ import annotations
+
+import re
+from dataclasses import dataclass
 
 # ISO 639-3 codes, which opus-mt's files use ("jap" besides), and the ISO 639-1 codes of the same languages, which Whisper uses.
 # fmt: off
@@ -20,8 +23,67 @@ TWO_LETTERS = {
     "zsm": "ms",
 }
 # fmt: on
-_SENTENCES_TOGETHER = {"zh", "ja", "cdo", "cjy", "gan", "hak", "hsn", "lzh", "nan", "wuu", "yue"}
+CHINESE = frozenset({"zh", "cdo", "cjy", "gan", "hak", "hsn", "lzh", "nan", "wuu", "yue"})
+"""Languages that are written in Chinese characters, simplified or traditional."""
+_SENTENCES_TOGETHER = CHINESE | {"ja"}
 _WORDS_TOGETHER = _SENTENCES_TOGETHER | {"th", "lo", "km", "my"}  # which set sentences and phrases apart
+
+# A language, its script (ISO 15924) and its region (ISO 3166, UN M.49), as in zh-Hant-TW, zh_TW, srp_Latn, es-419.
+_TAG = re.compile(r"([A-Za-z]{2,3})(?:[-_]([A-Za-z]{4}))?(?:[-_]([A-Za-z]{2}|\d{3}))?")
+# What Chinese is written in, by region.
+_CHINESE_SCRIPTS = {"TW": "Hant", "HK": "Hant", "MO": "Hant", "CN": "Hans", "SG": "Hans", "MY": "Hans"}
+# The script of languages that are not written in Latin letters; the usual one where a language has several (CLDR, likely
+# subtags).
+_USUAL_SCRIPTS = {
+    language: script
+    for script, languages in {
+        "Arab": "ar fa ps sd ur", "Armn": "hy", "Beng": "as bn", "Cyrl": "ba be bg kk ky mk mn ru sr tg tt uk", "Deva": "hi mr ne sa",
+        "Ethi": "am", "Geor": "ka", "Grek": "el", "Gujr": "gu", "Guru": "pa", "Hans": " ".join(sorted(CHINESE - {"yue"})), "Hant": "yue", "Hebr": "he yi",
+        "Jpan": "ja", "Khmr": "km", "Knda": "kn", "Kore": "ko", "Laoo": "lo", "Mlym": "ml", "Mymr": "my", "Sinh": "si", "Taml": "ta",
+        "Telu": "te", "Thai": "th", "Tibt": "bo",
+    }.items()
+    for language in languages.split()
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class LanguageTag:
+    """A language, and what is said of how it is written."""
+
+    language: str
+    """Two letters where the language has such."""
+    script: str | None = None
+    """Named, or that of the region: Hans, Latn."""
+    region: str | None = None
+    """TW, 419."""
+
+    @property
+    def usual_script(self) -> str:
+        """The script, or else that which the language is mostly written in; Latin for a language that is not known."""
+        return self.script or _USUAL_SCRIPTS.get(self.language, "Latn")
+
+    def __str__(self) -> str:
+        return "-".join(part for part in (self.language, self.script, self.region) if part)
+
+
+def language_tag(code: str) -> LanguageTag:
+    """What "zh-TW", "zho_Hant", "sr_latn" and the like say; what is no such code is a language of its own."""
+    if (match := _TAG.fullmatch(code)) is None:
+        return LanguageTag(code)
+    base, script, region = match.groups()
+    language = TWO_LETTERS.get(base.lower(), base.lower())
+    region = region.upper() if region else None
+    script = script.title() if script else _CHINESE_SCRIPTS.get(region or "") if language in CHINESE else None
+    return LanguageTag(language, script, region)
+
+
+def normalized_code(code: str) -> str:
+    """A code with script or region as BCP 47 writes it ("zh_tw" is zh-TW, "zh-hant" zh-Hant); others as they are."""
+    match = _TAG.fullmatch(code)
+    if match is None or not any(match.group(2, 3)):
+        return code
+    language, script, region = match.groups()
+    return "-".join(part for part in (language.lower(), script and script.title(), region and region.upper()) if part)
 
 
 def two_letters(code: object) -> str | None:
