@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.errors import ConfigError
+from pipeline.languages import normalized_code
 from pipeline.overload import OverloadOptions
 from pipeline.resources import CONFIGS, named_configs
 from pipeline.subtitles.rules import SubtitleRules, conflicts
@@ -23,6 +24,8 @@ from pipeline.vad.gate import GateOptions
 @dataclass(frozen=True)
 class LanguageConfig:
     source: str = "en"
+    # A script or region is the translation's: zh-TW, zh-HK and zh-Hant are traditional Chinese, zh-CN and zh-Hans
+    # simplified, sr-Latn is for a model that writes Serbian in both. Without one, Chinese is as the model writes it.
     target: str = "zh"
 
 
@@ -50,6 +53,10 @@ class AsrConfig:
     # Of what is no live source, speech recognised in one call, in milliseconds; 0 recognises each segment by itself.
     # None is 28,000 in pipeline.translate and 0 elsewhere. Text comes later, is heard in its context, and costs less.
     join_ms: int | None = None
+    # What Chinese is written in, for Whisper mixes both: "simplified", "traditional" or "as-heard". None is simplified for
+    # Mandarin (zh), and as heard for all else. It is what is shown; the translator of Mandarin is given simplified text
+    # whatever is shown, unless its files say that it was trained on traditional text.
+    script: str | None = None
     # Whether subtitles get the times of their words; otherwise sentences share a segment's time by their letters.
     word_timestamps: bool = True
     # Words that will be said and are spelt like this, such as names.
@@ -183,6 +190,7 @@ _CHOICES: dict[tuple[str, str], tuple[object, ...]] = {
     ("vad", "frame_ms"): (10, 20, 30),
     ("subtitles", "position"): ("bottom", "top"),
     ("subtitles", "source_position"): ("bottom", "top"),
+    ("asr", "script"): ("simplified", "traditional", "as-heard"),
     ("asr", "compute_type"): ("default", "auto", "int8", "int8_float32", "float32"),  # of a CPU's
 }
 
@@ -234,6 +242,8 @@ def parse_config(table: dict[str, Any], path: Path) -> PipelineConfig:
             key: float(value) if hints[key] in (float, float | None) and value is not None else value
             for key, value in values.items()
         }
+        if section == "languages" and "target" in values:
+            values["target"] = normalized_code(values["target"])
         for key in ("model", "second"):
             model = values.get(key)
             # Path.is_dir raises for a name that is too long.
@@ -260,7 +270,9 @@ def with_overrides(
     """``config`` with what the command line names put in; another model than the configured one has no pinned revision,
     no file suffix and no second one."""
     languages = dataclasses.replace(
-        config.languages, source=source or config.languages.source, target=target or config.languages.target
+        config.languages,
+        source=source or config.languages.source,
+        target=normalized_code(target or config.languages.target),
     )
     asr_config = (
         dataclasses.replace(config.asr, model=asr, revision=None) if asr and asr != config.asr.model else config.asr

@@ -6,6 +6,7 @@ import argparse
 import sys
 from dataclasses import replace
 
+from pipeline.asr.script import script_conversion
 from pipeline.cli import some_text
 from pipeline.config import PipelineConfig, load_config, with_overrides
 from pipeline.nmt.pairs import AUTO, described
@@ -48,7 +49,7 @@ def configured(options: argparse.Namespace) -> PipelineConfig:
 
     Raises:
         ConfigError: see ``load_config``.
-        UsageError: no translation model is known for the languages.
+        UsageError: no translation model is known for the languages; the one spoken is not written in the configured script.
     """
     named = load_config(options.config)
     config = with_overrides(
@@ -61,6 +62,7 @@ def configured(options: argparse.Namespace) -> PipelineConfig:
         bilingual=getattr(options, "bilingual", False),
     )
     asr, nmt = config.asr, config.nmt
+    script_conversion(asr.script, config.languages.source)
     if asr.model != named.asr.model:
         config = replace(config, asr=replace(asr, revision=_pulled_revision(asr.model)))
     if options.nmt in (None, AUTO) and needs_route(named, config):

@@ -16,6 +16,7 @@ from faster_whisper.utils import _MODELS as _SIZES
 from pipeline.asr.engine import FULL_WINDOW_S, MOST_PROMPT_TOKENS, Encoded, Hypothesis, WhisperEngine, letters
 from pipeline.asr.guards import SHORT_TOKENS, Evidence, compression_ratio, loop, rejection
 from pipeline.asr.packing import Pack, apart, pack
+from pipeline.asr.script import in_script, script_conversion
 from pipeline.asr.words import TimedWord, plausible, timed_words, without_pauses
 from pipeline.config import AsrConfig
 from pipeline.errors import ModelError, UsageError
@@ -58,9 +59,11 @@ class WhisperRecognizer:
         Raises:
             ModelError: the directory is incomplete or damaged.
             DownloadError: not in the cache, and it cannot be fetched.
-            UsageError: the model does not know the language, the window is too short for it, or the prompt too long.
+            UsageError: the model does not know the language, the window is too short for it, the prompt too long, or the
+                language not written in the configured script.
         """
         self.config, self.language = config, language
+        self._convert = script_conversion(config.script, language)
         directory = directory or find_recognizer(config)
         if missing := RECOGNIZER_FILES.missing_from(directory):
             raise ModelError(
@@ -230,11 +233,12 @@ class WhisperRecognizer:
     ) -> Transcript:
         timed = [Word(word.text, word.start_s, word.end_s) for word in without_pauses(words)]
         believed = self.config.word_timestamps and plausible(timed, text, segment.start_s, segment.end_s)
+        shown, timed = in_script(text, timed if believed else (), self._convert)
         return Transcript(
             segment_id=segment.id,
             start_s=segment.start_s,
             end_s=segment.end_s,
-            text=text,
+            text=shown,
             language=self.language,
             no_speech_probability=no_speech,
             mean_log_probability=log_probability,
@@ -243,7 +247,7 @@ class WhisperRecognizer:
             repeated=repeated,
             heard_s=segment.heard_s,
             speech_end_s=segment.speech_end_s,
-            words=tuple(timed) if believed else (),
+            words=tuple(timed),
         )
 
     def _prompt_tokens(self) -> tuple[int, ...]:

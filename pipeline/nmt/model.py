@@ -11,15 +11,18 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from pipeline.chinese import Convert
 from pipeline.errors import ModelError, UsageError
 from pipeline.events import Confidence, Delta, Transcript
-from pipeline.languages import TWO_LETTERS, sets_sentences_apart, two_letters
+from pipeline.languages import language_tag, sets_sentences_apart, two_letters
 from pipeline.nmt.cache import SentenceCache
 from pipeline.nmt.checked import Rewind, checked
 from pipeline.nmt.decoder import Decoder
 from pipeline.nmt.decoders import load_decoder
 from pipeline.nmt.layout import find_layout
 from pipeline.nmt.loops import MAX_LENGTH_FACTOR
+from pipeline.nmt.preparation import prepared
+from pipeline.nmt.scripts import check_script, choose_code, needed_conversion, rewritten
 from pipeline.nmt.search import GenerationOptions, OnStart, Token, generate
 from pipeline.nmt.sentences import fit, split_sentences
 from pipeline.nmt.settings import generation_options, integer, read_json
@@ -27,8 +30,6 @@ from pipeline.nmt.tokenizer import MarianTokenizer
 
 UNDETERMINED = "und"
 """ISO 639-2's code for a language that nobody named."""
-# Target codes of multilingual models, the preferred first.
-_PREFERRED_CODES = {"zh": ("cmn_Hans", "zho_Hans", "cmn", "zho", "zh"), "sh": ("hrv", "srp_Latn", "bos_Latn")}
 _TOKENS = ("pad_token_id", "eos_token_id", "decoder_start_token_id")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -66,12 +67,15 @@ class MarianModel:
         max_source_tokens: int,
         *,
         max_length_factor: float = MAX_LENGTH_FACTOR,
+        scripts: tuple[str | None, str | None] = (None, None),
         time_limit_s: float = 0.0,
         cached_sentences: int = 0,
     ) -> None:
         self.tokenizer, self.decoder, self.generation = tokenizer, decoder, generation
         self.languages = languages
         """(source, target) as the model's files name them in two letters; None where they do not."""
+        self.scripts = scripts
+        """Of source and target, where the model's files name one, such as Hant (ISO 15924)."""
         self.max_source_tokens = max_source_tokens
         self.max_length_factor = max_length_factor
         self.time_limit_s = time_limit_s
@@ -147,14 +151,15 @@ class MarianModel:
         decoder = load_decoder(layout, threads, use_cache=use_cache)
         scores = decoder.check([tokenizer.end_token], generation.start_token, generation.end_token)
         _check_vocabulary(scores, tokenizer, directory)
-        languages = two_letters(names.get("source_lang")), two_letters(names.get("target_lang"))
+        source, target = names.get("source_lang"), names.get("target_lang")
         return cls(
             tokenizer,
             decoder,
             generation,
-            languages,
+            (two_letters(source), two_letters(target)),
             positions,
             max_length_factor=max_length_factor,
+            scripts=(_script(source), _script(target)),
             time_limit_s=time_limit_s,
             cached_sentences=cached_sentences,
         )
@@ -163,27 +168,25 @@ class MarianModel:
         """The code that a multilingual model wants before the source for ``target``; None for a bilingual model.
 
         Raises:
-            UsageError: the model does not translate into it.
+            UsageError: the model does not translate into it, or not in its script. Chinese is converted to either.
         """
         codes: list[str] = self.tokenizer.target_codes
+        if codes and target == UNDETERMINED:
+            raise UsageError(
+                f"this model translates into several languages; its targets are {', '.join(codes)}: choose one with --target"
+            )
+        if codes:
+            return choose_code(target, codes)
         own = self.languages[1]
-        if not codes:
-            if _another(target, own):
-                raise UsageError(f"this model does not translate into {target!r}; it translates into {own!r} alone")
-            return None
-        candidates: tuple[str, ...] = (
-            *_PREFERRED_CODES.get(target, ()),
-            target,
-            *(long for long, two in TWO_LETTERS.items() if two == target),
-            *(code for code in codes if two_letters(code) == target),  # in one script, such as aze_Latn
-        )
-        for code in candidates:
-            if code in codes:
-                return code
-        known = f"its targets are {', '.join(codes)}: choose one with --target"
-        if target == UNDETERMINED:
-            raise UsageError(f"this model translates into several languages; {known}")
-        raise UsageError(f"this model does not translate into {target!r}; {known}")
+        if _another(target, own):
+            raise UsageError(f"this model does not translate into {target!r}; it translates into {own!r} alone")
+        check_script(target, self.scripts[1])
+        return None
+
+    def conversion(self, target: str) -> Convert | None:
+        """What puts translations into the script of ``target``; None where the model writes it."""
+        code = self.target_code(target)
+        return needed_conversion(target, language_tag(code).script if code else self.scripts[1])
 
     def check_languages(self, source: str, target: str) -> None:
         """Raise UsageError where the model's files say that it does another pair."""
@@ -221,7 +224,8 @@ class MarianModel:
         if target is None:
             target = self.languages[1] or UNDETERMINED
         sentences = self.sentences(transcript, self.target_code(target))
-        yield from deltas(transcript, sentences, lambda each: self.pieces([each.ids], target, on_start, beams), target)
+        found = deltas(transcript, sentences, lambda each: self.pieces([each.ids], target, on_start, beams), target)
+        yield from rewritten(found, self.conversion(target))
 
     def pieces(
         self, sources: Sequence[tuple[int, ...]], target: str, on_start: OnStart | None, beams: int | None
@@ -267,8 +271,11 @@ class MarianModel:
         ``code`` is put before each; see ``target_code``.
         """
 
+        def ids_of(text: str) -> list[int]:
+            return self.tokenizer.encode(prepared(text, transcript.language, self.scripts[0]), code)
+
         def fits(text: str) -> bool:
-            return len(self.tokenizer.encode(text, code)) <= self.max_source_tokens
+            return len(ids_of(text)) <= self.max_source_tokens
 
         # A lone surrogate is no character and cannot be encoded.
         text = _SURROGATE.sub("\N{REPLACEMENT CHARACTER}", transcript.text)
@@ -279,7 +286,7 @@ class MarianModel:
         for part in parts:
             start_s, end_s = transcript.span(at, at + len(part))
             at += len(part)
-            ids = self.tokenizer.encode(part.strip(), code)
+            ids = ids_of(part.strip())
             if ids != nothing:  # or the model would make something up
                 found.append(Sentence(part.strip(), tuple(ids), start_s, end_s))
         return found
@@ -391,7 +398,11 @@ def deltas(
 
 def _another(asked: str, own: str | None) -> bool:
     """Whether a language is another than the one that a model's files name, if they name one."""
-    return own is not None and own != (two_letters(asked) or asked)
+    return own is not None and own != language_tag(asked).language
+
+
+def _script(code: object) -> str | None:
+    return language_tag(code).script if isinstance(code, str) else None
 
 
 def _at_least(least: int, **given: float) -> None:

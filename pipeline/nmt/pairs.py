@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pipeline.errors import UsageError
-from pipeline.languages import two_letters
+from pipeline.languages import language_tag
 
 AUTO = "auto"
 """A model's name in a configuration that stands for what the table has for its languages."""
@@ -57,8 +57,8 @@ def all_pairs() -> tuple[Pair, ...]:
 
 
 def language_code(language: str) -> str:
-    """The code that the table uses: two letters where a language has such, as it is otherwise."""
-    return two_letters(language) or language
+    """The code that the table uses: two letters where a language has such, without script and region."""
+    return language_tag(language).language
 
 
 def direct(source: str, target: str) -> Pair | None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from pipeline.events import Delta, Transcript
 from pipeline.nmt.model import UNDETERMINED, MarianModel, Piece, Sentence, deltas, joined
+from pipeline.nmt.scripts import rewritten
 from pipeline.nmt.search import GenerationOptions, OnStart
 
 
@@ -51,7 +52,8 @@ class PivotTranslator:
             target = self.languages[1] or UNDETERMINED
         code = self.second.target_code(target)
         sentences = self.first.sentences(transcript, self.first.target_code(self.via))
-        yield from deltas(transcript, sentences, lambda each: self._pieces(each, target, code, on_start, beams), target)
+        found = deltas(transcript, sentences, lambda each: self._pieces(each, target, code, on_start, beams), target)
+        yield from rewritten(found, self.second.conversion(target))
 
     def _pieces(
         self, sentence: Sentence, target: str, code: str | None, on_start: OnStart | None, beams: int | None

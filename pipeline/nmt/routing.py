@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 
 from pipeline.config import PipelineConfig, load_config
-from pipeline.languages import two_letters
+from pipeline.languages import language_tag, two_letters
 from pipeline.nmt.pairs import AUTO, Pair, language_code, route
 from pipeline.resources import named_configs
 
@@ -76,5 +76,5 @@ def _does(directory: Path, source: str, target: str) -> bool:
     vocabulary = read_json(directory / "vocab.json", required=False)
     codes = [match.group(1) for token in vocabulary if (match := _TARGET_CODE.fullmatch(token))]
     if codes:
-        return any(target in (code, two_letters(code)) for code in codes)
+        return any(target in (code, language_tag(code).language) for code in codes)
     return two_letters(names.get("target_lang")) in (None, target)

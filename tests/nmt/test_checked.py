@@ -33,7 +33,12 @@ UNREADABLE = [
         "They got thoroughly wet in the rain.",
     )
 ]
-READABLE = ["Thank you very much.", "We are meeting at ten o'clock.", "No, no, no, no.", "It costs 1,000,000,000 dollars."]
+READABLE = [
+    "Thank you very much.",
+    "We are meeting at ten o'clock.",
+    "No, no, no, no.",
+    "It costs 1,000,000,000 dollars.",
+]
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +86,12 @@ class Looping(MarianModel):
 
     def __init__(self, model: MarianModel, beginning: list[int], *, forbidden_too: bool) -> None:
         super().__init__(
-            model.tokenizer, model.decoder, model.generation, model.languages, model.max_source_tokens, cached_sentences=4
+            model.tokenizer,
+            model.decoder,
+            model.generation,
+            model.languages,
+            model.max_source_tokens,
+            cached_sentences=4,
         )
         self.beginning, self.forbidden_too = beginning, forbidden_too
         self.searches = 0

@@ -1,0 +1,104 @@
+"""Chinese transcripts in one script, whichever Whisper writes."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from pipeline import Models
+from pipeline.asr.engine import Hypothesis
+from pipeline.asr.script import in_script, script_conversion
+from pipeline.asr.whisper import WhisperRecognizer
+from pipeline.chinese import traditional
+from pipeline.config import AsrConfig
+from pipeline.errors import UsageError
+from pipeline.events import Transcript, Word
+from pipeline.options import add_model_arguments, configured
+from tests.conftest import PHRASES, read_wav
+from tests.vad.test_stage import cut
+
+# What the recording says first, so that the words can be placed in it, and Chinese.
+SAID = "The plane from Tokyo arrives at 7 o'clock"
+TRADITIONAL, SIMPLIFIED = f"{SAID}，理髮。", f"{SAID}，理发。"
+
+
+@pytest.fixture(scope="module")
+def recognizer() -> WhisperRecognizer:
+    return WhisperRecognizer(AsrConfig(model="base"), "zh")
+
+
+def heard(recognizer: WhisperRecognizer, script: str | None, text: str, monkeypatch: pytest.MonkeyPatch) -> Transcript:
+    """What a real model's transcript of ``text`` becomes. The text takes the place of what the search finds, for the
+    repository carries no Chinese speech."""
+    tokens = tuple(recognizer.engine.tokenizer.encode(text))
+    hypothesis = Hypothesis(tokens, text, -0.1, -1.0, 0.0, ended=True)
+    monkeypatch.setattr(recognizer.engine, "generate", lambda *_: hypothesis)
+    monkeypatch.setattr(recognizer, "_convert", script_conversion(script, "zh"))
+    return recognizer.transcribe(cut(read_wav(PHRASES), 1600)[0])
+
+
+@pytest.mark.parametrize(
+    ("script", "text", "shown"),
+    [
+        (None, TRADITIONAL, SIMPLIFIED),
+        ("simplified", TRADITIONAL, SIMPLIFIED),
+        ("simplified", SIMPLIFIED, SIMPLIFIED),
+        ("traditional", SIMPLIFIED, TRADITIONAL),
+        ("traditional", TRADITIONAL, TRADITIONAL),
+        ("as-heard", TRADITIONAL, TRADITIONAL),
+        ("as-heard", SIMPLIFIED, SIMPLIFIED),
+    ],
+)
+def test_a_transcript_is_in_the_configured_script_with_its_words(
+    recognizer: WhisperRecognizer, script: str | None, text: str, shown: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    transcript = heard(recognizer, script, text, monkeypatch)
+    assert transcript.text == shown
+    assert transcript.rejected is None
+    assert len(transcript.words) > 3
+    assert "".join(word.text for word in transcript.words).strip() == shown
+    as_heard = heard(recognizer, "as-heard", text, monkeypatch)
+    assert [word.end_s for word in transcript.words] == [word.end_s for word in as_heard.words]
+
+
+def test_words_are_converted_in_the_context_of_the_whole() -> None:
+    words = [Word("理", 0.0, 0.2), Word("发。", 0.2, 0.4), Word("出", 0.5, 0.6), Word("发", 0.6, 0.8)]
+    assert in_script("理发。出发", words, traditional) == (
+        "理髮。出發",
+        [dataclasses.replace(word, text=text) for word, text in zip(words, ("理", "髮。", "出", "發"), strict=True)],
+    )
+    assert in_script("理发", [], traditional) == ("理髮", [])
+
+
+def test_only_mandarin_is_converted_without_being_asked_for() -> None:
+    convert = script_conversion(None, "zh")
+    assert convert is not None
+    assert convert("買") == "买"
+    for language in ("ja", "yue", "en", "ko"):
+        assert script_conversion(None, language) is None
+        assert script_conversion("as-heard", language) is None
+    assert script_conversion("simplified", "yue") is not None
+
+
+@pytest.mark.parametrize("language", ["en", "ja", "ko"])
+def test_a_script_that_the_language_does_not_have_is_refused(language: str, tmp_path: Path) -> None:
+    for script in ("traditional", "simplified"):
+        with pytest.raises(
+            UsageError, match=rf"asr\.script is '{script}', and the language spoken '{language}'; allowed"
+        ):
+            WhisperRecognizer(AsrConfig(model="base", script=script), language)
+    path = tmp_path / "my.toml"
+    path.write_text('[languages]\nsource = "zh"\ntarget = "en"\n[asr]\nscript = "traditional"\n')
+    parser = argparse.ArgumentParser()
+    add_model_arguments(parser)
+    with pytest.raises(UsageError, match="leave the key out"):
+        configured(parser.parse_args(["--config", str(path), "--source", language]))
+    assert configured(parser.parse_args(["--config", str(path)])).asr.script == "traditional"
+
+
+def test_english_speech_is_not_touched(demo_models: Models) -> None:
+    assert isinstance(demo_models.recognizer, WhisperRecognizer)
+    assert demo_models.recognizer._convert is None

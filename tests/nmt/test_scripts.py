@@ -1,0 +1,190 @@
+"""Targets with a script: a multilingual model's code for it, traditional Chinese of a model that writes simplified."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline import Delta, MarianModel, Transcript
+from pipeline.chinese import conversion
+from pipeline.config import load_config, with_overrides
+from pipeline.errors import UsageError
+from pipeline.languages import language_tag
+from pipeline.nmt.model import joined
+from pipeline.nmt.pairs import route
+from pipeline.nmt.pivot import PivotTranslator
+from pipeline.nmt.routing import needs_route
+from pipeline.nmt.scripts import choose_code, rewritten
+from tests.conftest import ROOT, TINY, make_model_dir
+from tests.test_chinese import TEXTS
+
+DEMO = ROOT / "models" / "demo" / "nmt-en-zh"
+TEXT = "I want two tickets. Where does the train to Shanghai leave? He has long hair and I need a haircut after the meeting."
+BOTH = ["cmn_Hans", "cmn_Hant", "deu", "srp_Cyrl", "srp_Latn", "pt", "pt_br"]
+
+
+@pytest.fixture(scope="module")
+def demo() -> MarianModel:
+    return MarianModel.load(DEMO)
+
+
+def stream(model: MarianModel | PivotTranslator, target: str) -> list[Delta]:
+    return list(model.stream(Transcript(0, 0.0, 9.0, TEXT, "en"), target))
+
+
+@pytest.mark.parametrize(
+    ("target", "code"),
+    [
+        ("zh", "cmn_Hans"), ("zh-TW", "cmn_Hant"), ("zh_TW", "cmn_Hant"), ("zh-hant", "cmn_Hant"), ("zh-HK", "cmn_Hant"),
+        ("zh-CN", "cmn_Hans"), ("zh-Hans", "cmn_Hans"), ("cmn-Hant", "cmn_Hant"), ("sr-Latn", "srp_Latn"), ("sr-Cyrl", "srp_Cyrl"),
+        ("sr", "srp_Cyrl"), ("de", "deu"), ("de-AT", "deu"), ("de-Latn", "deu"), ("pt-BR", "pt_br"), ("pt-PT", "pt"), ("pt", "pt"),
+    ],
+)  # fmt: skip
+def test_a_multilingual_model_is_asked_for_the_script(target: str, code: str) -> None:
+    assert choose_code(target, BOTH) == code
+
+
+def test_a_code_in_another_script_serves_where_it_can_be_converted() -> None:
+    assert choose_code("zh-TW", ["cmn_Hans", "deu"]) == "cmn_Hans"
+    assert choose_code("zh-CN", ["deu", "zho"]) == "zho"
+    assert choose_code("yue-Hant", ["yue_Hans", "yue_Hant"]) == "yue_Hant"
+    assert choose_code("sh-Latn", ["bos_Cyrl", "hrv", "srp_Cyrl"]) == "hrv"
+
+
+@pytest.mark.parametrize(
+    ("target", "codes", "message"),
+    [
+        ("sr-Latn", ["srp_Cyrl", "deu"], r"does not write 'sr' in the script Latn, as 'sr-Latn' asks; .* it has srp_Cyrl: choose"),
+        ("zh-Latn", ["cmn_Hans"], r"does not write 'zh' in the script Latn"),
+        ("ja-Hant", ["jpn", "cmn_Hant"], r"does not write 'ja' in the script Hant"),
+        ("yue-Hant", ["cmn_Hant"], r"does not translate into 'yue-Hant'; its targets are cmn_Hant"),
+    ],
+)  # fmt: skip
+def test_a_script_that_a_multilingual_model_does_not_have_is_refused(
+    target: str, codes: list[str], message: str
+) -> None:
+    with pytest.raises(UsageError, match=message):
+        choose_code(target, codes)
+
+
+def test_a_script_that_a_bilingual_model_does_not_write_is_refused(tmp_path: Path) -> None:
+    names = json.loads((TINY / "tokenizer_config.json").read_text())
+    for language, fine, refused in (
+        ("srp_Latn", "sr-Latn", "sr-Cyrl"),
+        ("srp", "sr-Cyrl", "sr-Latn"),
+        ("eng", "en-US", "en-Cyrl"),
+    ):
+        folder = make_model_dir(tmp_path / language, "merged", leave_out="tokenizer_config.json")
+        (folder / "tokenizer_config.json").write_text(json.dumps(names | {"target_lang": language}))
+        model = MarianModel.load(folder)
+        assert model.target_code(fine) is None
+        assert model.conversion(fine) is None
+        with pytest.raises(UsageError, match=r"only Chinese is converted, to Hans or Hant; give --target"):
+            model.check_languages("en", refused)
+
+
+@pytest.mark.parametrize("target", ["zh-TW", "zh_TW", "zh-Hant", "zh-HK"])
+def test_a_model_that_writes_simplified_gives_traditional(demo: MarianModel, target: str) -> None:
+    plain, found = stream(demo, "zh"), stream(demo, target)
+    simplified, text = (joined(deltas) for deltas in (plain, found))
+    tag = language_tag(target)
+    assert text == conversion("Hant", tag.region)(simplified)
+    assert text != simplified
+    # One delta a token, with its own part of the text: nothing but the characters is another.
+    assert [replace(delta, text="") for delta in found] == [replace(delta, text="") for delta in plain]
+    assert [len(delta.text) for delta in found] == [len(delta.text) for delta in plain]
+    assert demo.translate(TEXT, target=target) == text
+
+
+def test_simplified_is_as_the_model_writes_it(demo: MarianModel) -> None:
+    assert stream(demo, "zh-CN") == stream(demo, "zh-Hans") == stream(demo, "zh")
+
+
+def test_the_second_of_two_models_decides_the_script(demo: MarianModel) -> None:
+    both = PivotTranslator(MarianModel.load(ROOT / "models" / "demo" / "nmt-zh-en"), demo, "en")
+    transcript = Transcript(0, 0.0, 9.0, "我想买两张票。火车从哪里出发？", "zh")
+    plain, found = (joined(both.stream(transcript, target)) for target in ("zh", "zh-TW"))
+    assert found == conversion("Hant")(plain) != plain
+
+
+def test_a_models_own_traditional_is_left_alone(tmp_path: Path) -> None:
+    names = json.loads((TINY / "tokenizer_config.json").read_text())
+    folder = make_model_dir(tmp_path / "hant", "merged", leave_out="tokenizer_config.json")
+    (folder / "tokenizer_config.json").write_text(json.dumps(names | {"target_lang": "zho_Hant"}))
+    model = MarianModel.load(folder)
+    assert model.conversion("zh-TW") is None
+    assert model.conversion("zh-CN") is not None
+    model.tokenizer.target_codes = ["cmn_Hans", "cmn_Hant"]
+    assert model.conversion("zh-TW") is None
+    model.tokenizer.target_codes = ["cmn_Hans"]
+    assert model.conversion("zh-TW") is not None
+
+
+def delta(text: str, *, end: bool = False, withdrawn: int = 0) -> Delta:
+    return Delta(0, 0, 0.0, 1.0, text, -0.1, 5, "x", end_of_sentence=end, withdrawn=withdrawn)
+
+
+@given(TEXTS, st.lists(st.integers(1, 4), min_size=1))
+def test_deltas_joined_are_the_converted_whole(text: str, sizes: list[int]) -> None:
+    parts, at = [], 0
+    while at < len(text):
+        size = sizes[len(parts) % len(sizes)]
+        parts.append(text[at : at + size])
+        at += size
+    convert = conversion("Hant")
+    for _ in range(2):  # and again after a sentence
+        found = list(rewritten([*map(delta, parts), delta("", end=True)], convert))
+        assert "".join(one.text for one in found) == convert(text)
+        assert [len(one.text) for one in found] == [*map(len, parts), 0]
+
+
+def test_deltas_come_before_the_sentence_ends() -> None:
+    handed: list[str] = []
+
+    def source() -> list[Delta]:
+        return [delta(part) for part in ("今天", "出", "发", "，", "理")]
+
+    def watched():  # type: ignore[no-untyped-def]
+        for one in source():
+            handed.append(one.text)
+            yield one
+
+    found = rewritten(watched(), conversion("Hant"))
+    assert [next(found).text for _ in range(4)] == ["今天", "出", "發", "，"]
+    assert handed == ["今天", "出", "发", "，"]
+    assert [one.text for one in found] == ["理"]
+
+
+@given(st.lists(st.tuples(TEXTS, st.integers(0, 5)), max_size=6))
+def test_what_is_withdrawn_is_withdrawn_of_the_converted_text(changes: list[tuple[str, int]]) -> None:
+    raw, deltas = "", []
+    for text, withdrawn in changes:
+        deltas.append(delta(text, withdrawn=min(withdrawn, len(raw))))
+        raw = deltas[-1].applied_to(raw)
+    found = list(rewritten([*deltas, delta("", end=True)], conversion("Hant")))
+    assert len(found) == len(deltas) + 1
+    assert joined(found) == conversion("Hant")(raw)
+
+
+def test_a_character_before_what_is_withdrawn_is_converted_anew() -> None:
+    found = list(
+        rewritten([delta("发"), delta("现，"), delta("型。", withdrawn=2), delta("", end=True)], conversion("Hant"))
+    )
+    assert [(one.withdrawn, one.text) for one in found] == [(0, "發"), (0, "現，"), (3, "髮型。"), (0, "")]
+
+
+@pytest.mark.parametrize(("asked", "kept"), [("zh_TW", "zh-TW"), ("zh-hant", "zh-Hant"), ("zh-HK", "zh-HK")])
+def test_the_configuration_keeps_the_script_and_the_model_stays(asked: str, kept: str, tmp_path: Path) -> None:
+    config = load_config("demo")
+    other = with_overrides(config, target=asked)
+    assert other.languages.target == kept
+    assert not needs_route(config, other)
+    assert route("en", asked) == route("en", "zh")
+    path = tmp_path / "my.toml"
+    path.write_text(f'[languages]\ntarget = "{asked}"\n')
+    assert load_config(path).languages.target == kept
