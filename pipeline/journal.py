@@ -27,7 +27,7 @@ from pipeline.subtitles.jsonl import line, read_event
 from pipeline.subtitles.sink import BlockFile
 
 SUFFIX = ".unfinished.jsonl"
-_VERSION = 2
+_VERSION = 3
 _TRANSCRIPT = b'{"type": "transcript"'  # how the line of one begins
 # Of a recording so much of its beginning and its end is enough to know it again.
 _DIGEST_BYTES = 1 << 20

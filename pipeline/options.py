@@ -23,7 +23,7 @@ def add_model_arguments(parser: argparse.ArgumentParser) -> None:
         help="demo, en-zh (default), zh-en, or a TOML file",
     )
     parser.add_argument("--source", type=some_text, metavar="L", help="language spoken, such as en")
-    parser.add_argument("--target", type=some_text, metavar="L", help="language of the subtitles, such as zh")
+    parser.add_argument("--target", type=some_text, metavar="L", help="language of the subtitles, such as zh or zh-TW")
     parser.add_argument(
         "--asr", type=some_text, metavar="M", help="speech model: a directory, a Whisper size, or a hub id"
     )

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import pytest
 
 from pipeline import Models
+from pipeline.config import load_config, with_overrides
 from pipeline.errors import UsageError
 from pipeline.events import Delta, SpeechSegment, Transcript, Word
-from pipeline.journal import JournalSink, KnownSpeech, KnownTranslation, read_header
+from pipeline.journal import JournalSink, KnownSpeech, KnownTranslation, difference, header, read_header
 from tests.conftest import PHRASES, read_wav
 from tests.vad.test_stage import cut
 
@@ -80,6 +82,16 @@ def test_a_run_that_goes_on_keeps_a_first_line_that_says_more_than_its_own(demo_
         sink.write(event)
     sink.close()
     assert path.read_bytes() == before
+
+
+def test_text_in_another_script_is_no_continuation() -> None:
+    config = load_config("demo-zh-en")
+    begun = header(PHRASES, config, ["srt"])
+    shown = dataclasses.replace(config, asr=dataclasses.replace(config.asr, script="traditional"))
+    assert difference(begun, header(PHRASES, shown, ["srt"])) == "with asr.script = None, which is now 'traditional'"
+    begun = header(PHRASES, with_overrides(config, target="zh-Hant_tw"), ["srt"])
+    assert difference(begun, header(PHRASES, with_overrides(config, target="zh-hant-TW"), ["srt"])) is None
+    assert difference(begun, header(PHRASES, with_overrides(config, target="zh-HK"), ["srt"])) is not None
 
 
 def test_a_name_without_room_for_its_journal_is_said(tmp_path: Path) -> None:

@@ -16,6 +16,8 @@ NO_VIA = "none"
 """A language to go through that forbids to go through one."""
 _TABLE = Path(__file__).with_name("pairs.tsv")
 _NAMES = {"en": "English"}
+# Languages that the table has under one code, sh; its model into it has a code for each, and for each script.
+_TOGETHER = {"bs": "sh", "hr": "sh", "sr": "sh"}
 
 
 @dataclass(frozen=True)
@@ -63,8 +65,9 @@ def language_code(language: str) -> str:
 
 def direct(source: str, target: str) -> Pair | None:
     """The preferred model that translates ``source`` into ``target``, if the table has one."""
-    asked = language_code(source), language_code(target)
-    return next((pair for pair in all_pairs() if (pair.source, pair.target) == asked), None)
+    first, last = language_code(source), language_code(target)
+    rows = [pair for pair in all_pairs() if pair.source == first and pair.target in (last, _TOGETHER.get(last))]
+    return min(rows, key=lambda pair: pair.target != last, default=None)
 
 
 def route(source: str, target: str, via: str = "en") -> tuple[Pair, ...]:

@@ -57,6 +57,15 @@ def test_the_preferred_row_of_a_pair_comes_first() -> None:
     assert best.repository == of("es", "eu")[0]
 
 
+def test_languages_that_the_table_has_under_one_code_are_found_with_their_script() -> None:
+    (pair,) = route("en", "sh")
+    for target in ("sr", "sr-Latn", "sr_Cyrl", "hr", "bs-Latn"):
+        assert route("en", target) == (pair,)
+    assert [found.target for found in route("de", "sr-Latn")] == ["en", "sh"]
+    with pytest.raises(UsageError, match="no model is known that translates from 'sr'"):
+        route("sr", "en")
+
+
 def test_a_language_is_known_by_all_its_codes() -> None:
     assert direct("por", "eng") == direct("pt-BR", "en") == direct("pt", "en") is not None
     assert direct("ceb", "en") is not None
