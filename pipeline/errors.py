@@ -51,9 +51,21 @@ class StageError(PipelineError):
     """A stage failed while running; ``stage`` names it and ``__cause__`` is the reason."""
 
     def __init__(self, stage: str, cause: BaseException) -> None:
-        super().__init__(f"the {stage} stage failed: {cause}")
+        super().__init__(f"the {stage} stage failed: {described(cause)}")
         self.stage = stage
         self.__cause__ = cause
+
+
+def described(error: BaseException) -> str:
+    """What an exception says; with its kind where that is what matters (SystemExit: 1) or all that there is."""
+    kind = type(error).__name__
+    try:
+        text = str(error).strip()
+    except Exception:  # of a class whose own __str__ is broken
+        text = ""
+    if isinstance(error, Exception) and not isinstance(error, StopIteration | StopAsyncIteration):
+        return text or kind
+    return f"{kind}: {text}" if text else kind
 
 
 def first_line(error: Exception) -> str:
