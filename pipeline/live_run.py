@@ -69,7 +69,7 @@ class LiveRun:
 
         Raises:
             CancelledError: interrupted twice, or before the models were loaded.
-            PipelineError, BrokenPipeError, SystemExit: what failed; everything translated before has reached the sinks.
+            PipelineError, BrokenPipeError: what failed; everything translated before has reached the sinks.
         """
         self._task = asyncio.current_task()
         writer = Worker("subtitles")

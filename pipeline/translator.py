@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import time
 from collections import deque
 from collections.abc import AsyncGenerator, Callable
@@ -34,6 +35,8 @@ from pipeline.overload import LoadControl
 from pipeline.stats import PipelineStats
 from pipeline.vad.stage import VadStage
 from pipeline.worker import Worker
+
+log = logging.getLogger(__name__)
 
 # Notices that wait for a reader who has stopped reading; the newest are kept, and the counters have them all.
 _NOTICES = 256
@@ -228,14 +231,16 @@ class SpeechTranslator:
             except StageError as error:
                 # A stage may have failed of what a broken source left: the cause is what helps.
                 if self._broken is not None and self._broken is not error:
-                    raise self._broken from error
+                    raise self._broken from (self._broken.__cause__ or error)
                 raise
-            if pump.done():
-                pump.result()
-        finally:
-            source.close()
-            pump.cancel()
-            await asyncio.gather(pump, return_exceptions=True)
+            if self._broken is not None:
+                raise self._broken
+        except BaseException:
+            if (unclosed := await _stopped(pump, source)) is not None:
+                log.warning("closing the source failed as well: %s", unclosed)
+            raise
+        if (unclosed := await _stopped(pump, source)) is not None:
+            raise unclosed
 
     async def cancel(self) -> None:
         """Stop at once: work in flight is abandoned, a waiting ``events`` ends. Idempotent."""
@@ -252,23 +257,30 @@ class SpeechTranslator:
             self._outbox.put_nowait(_Stopped(None))
 
     async def _pump(self, source: AudioSource, paced: bool) -> None:
-        worker = Worker("audio")
+        worker: Worker | None = None
         began, consumed = time.monotonic(), 0
+
+        def read() -> tuple[Samples | None, int]:
+            return source.read(), source.overflows
+
         try:
-            while (chunk := await worker.run(source.read)) is not None and not self._ended:
+            worker = Worker("audio")
+            while not self._ended:
+                chunk, self.stats.overflows = await worker.run(read)
+                if chunk is None:
+                    break
                 consumed += len(chunk)
-                self.stats.overflows = source.overflows
                 if paced:
                     await asyncio.sleep(began + consumed / SAMPLE_RATE - time.monotonic())
                 await self._take(chunk)
             await self.end()
-        except Exception as error:
+        except Exception as error:  # the worker raises what is none as a StageError
             # What was heard before the source broke is still worth reading; run() raises the error after it.
             self._broken = error if isinstance(error, PipelineError) else StageError("audio", error)
             await self.end()
-            raise self._broken from error
         finally:
-            worker.close()
+            if worker is not None:
+                worker.close()
 
     def _observe(self) -> None:
         """Look at the lag, and in a live run act on it."""
@@ -346,10 +358,25 @@ class SpeechTranslator:
 async def _guarded(stage: VadStage | AsrStage | NmtStage) -> None:
     try:
         await stage.run()
-    except (asyncio.CancelledError, GeneratorExit, KeyboardInterrupt, SystemExit):
-        raise
-    except BaseException as error:  # a panic of a library's is no Exception
+    except (asyncio.CancelledError, GeneratorExit, KeyboardInterrupt, SystemExit, StageError):
+        raise  # on this thread the first four come from outside; the worker's thread hands on a StageError instead
+    except BaseException as error:
         raise StageError(stage.name, error) from error
+
+
+async def _stopped(pump: asyncio.Task[None], source: AudioSource) -> StageError | None:
+    """Close the source and end the task that reads it; the failure to close, if there was one."""
+    failure: StageError | None = None
+    try:
+        source.close()
+    except (KeyboardInterrupt, SystemExit):
+        raise  # a signal's
+    except BaseException as error:
+        failure = StageError("audio", error)
+    finally:
+        pump.cancel()
+        await asyncio.gather(pump, return_exceptions=True)
+    return failure
 
 
 def _outcome(stages: asyncio.Task[PipelineError | None]) -> PipelineError | None:

@@ -21,14 +21,16 @@ from rich.console import Console
 
 import pipeline.translator as chain
 from pipeline import Delta, EndOfInput, Models, PipelineConfig, PipelineEvent, SpeechTranslator, StageError, Transcript
+from pipeline.audio.spool import Spooled
 from pipeline.errors import AudioError, SinkError
-from pipeline.events import Samples, SpeechSegment
+from pipeline.events import Samples, SourceNotice, SpeechSegment
 from pipeline.live_run import LiveRun
 from pipeline.nmt.search import OnStart
 from pipeline.subtitles.files import SrtSink
 from pipeline.subtitles.jsonl import JsonlSink
 from pipeline.subtitles.sink import Sink
 from pipeline.subtitles.terminal import TerminalSink
+from pipeline.vad.detector import SpeechDetector
 from tests.conftest import HANG_S, PHRASES, read_wav
 
 T = TypeVar("T")
@@ -46,7 +48,7 @@ class Chunks:
     duration_s = None
     overflows = 0
 
-    def __init__(self, fails_at: int = -1, error: Exception | None = None, times: int = 1) -> None:
+    def __init__(self, fails_at: int = -1, error: BaseException | None = None, times: int = 1) -> None:
         self.chunks = [SPEECH[i : i + CHUNK] for i in range(0, len(SPEECH), CHUNK)] * times
         self.fails_at, self.error, self.reads = fails_at, error, 0
 
@@ -182,24 +184,141 @@ def test_a_recogniser_that_fails_at_any_segment(
         assert is_beginning(events, clean)
 
 
-def test_a_librarys_panic_is_a_failure_of_its_stage(
-    demo_config: PipelineConfig, demo_models: Models, clean: list[PipelineEvent], said: list[Transcript]
+class Panic(BaseException):
+    """As that of extensions written in Rust, which is no Exception."""
+
+
+# What is no Exception, or means something else to who awaits or iterates: each ends a run as any other failure does.
+HARSH = (
+    SystemExit(3),
+    KeyboardInterrupt(),
+    GeneratorExit(),
+    asyncio.CancelledError(),
+    StopIteration(),
+    StopAsyncIteration(),
+    Panic("index out of bounds"),
+)
+harsh = pytest.mark.parametrize("cause", HARSH, ids=lambda cause: type(cause).__name__)
+
+
+def raising(cause: BaseException) -> Callable[..., Any]:
+    def fail(*_: object, **__: object) -> Any:
+        raise cause
+
+    return fail
+
+
+@harsh
+@pytest.mark.parametrize("place", ["source", "waiting source", "detector", "recogniser", "translator", "first token"])
+def test_what_is_no_exception_is_a_failure_of_its_stage(
+    place: str,
+    cause: BaseException,
+    demo_config: PipelineConfig,
+    demo_models: Models,
+    clean: list[PipelineEvent],
+    said: list[Transcript],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    class Panic(BaseException):
-        """As that of extensions written in Rust, which is no Exception."""
-
-    class Panics(Said):
-        def transcribe(self, segment: SpeechSegment) -> Transcript:
-            if segment.id == 1:
-                raise Panic
-            return super().transcribe(segment)
-
-    models = Models(Panics(said), demo_models.translation)  # type: ignore[arg-type]
-    events, error = asyncio.run(ran(demo_config, models, Chunks()))
+    source: Any = Chunks()
+    recognizer, translation = Said(said), Failing(demo_models, -1)
+    if "source" in place:
+        source = Chunks(30, cause)
+        if place == "waiting source":
+            source = Spooled(Waiting(source), limit_s=60)
+    elif place == "detector":
+        monkeypatch.setattr(SpeechDetector, "push", raising(cause))
+    elif place == "recogniser":
+        monkeypatch.setattr(recognizer, "transcribe", raising(cause))
+    elif place == "translator":
+        monkeypatch.setattr(translation, "stream", raising(cause))
+    else:
+        monkeypatch.setattr(translation, "stream", lambda *_: map(raising(cause), [1]))
+    if place == "first token" and isinstance(cause, StopIteration):
+        pytest.skip("an iterator that raises it has ended")
+    events, error = asyncio.run(ran(demo_config, Models(recognizer, translation), source))  # type: ignore[arg-type]
     assert isinstance(error, StageError)
-    assert error.stage == "ASR"
-    assert isinstance(error.__cause__, Panic)
-    assert is_beginning(events, clean)
+    stages = {"detector": "VAD", "recogniser": "ASR", "translator": "NMT", "first token": "NMT"}
+    assert error.stage == stages.get(place, "audio")
+    reason: BaseException | None = error.__cause__
+    if isinstance(reason, RuntimeError) and isinstance(cause, StopIteration):  # of a generator
+        reason = reason.__cause__
+    assert reason is cause
+    assert type(cause).__name__ in str(error) or isinstance(error.__cause__, RuntimeError)
+    if "source" in place:  # what was heard before is translated
+        assert events[-1] == EndOfInput(30 * CHUNK / 16_000)
+    else:
+        assert is_beginning(events, clean)
+
+
+class Waiting:
+    """A recording as a live source."""
+
+    duration_s, overflows, backlog_s = None, 0, 0.0
+
+    def __init__(self, source: Chunks) -> None:
+        self.read, self.close = source.read, source.close
+
+    def listen(self, notify: Callable[[SourceNotice], None]) -> None: ...
+
+
+@pytest.mark.parametrize("cause", [OSError("unplugged"), Panic("unplugged")])
+def test_a_source_that_cannot_say_what_it_lost_ends_the_run(
+    cause: BaseException, demo_config: PipelineConfig, demo_models: Models, said: list[Transcript]
+) -> None:
+    class Speechless(Chunks):
+        @property
+        def overflows(self) -> int:  # type: ignore[override]
+            if self.reads > 30:
+                raise cause
+            return 0
+
+    models = Models(Said(said), demo_models.translation)  # type: ignore[arg-type]
+    events, error = asyncio.run(ran(demo_config, models, Speechless()))
+    assert isinstance(error, StageError)
+    assert error.__cause__ is cause
+    assert events[-1] == EndOfInput(30 * CHUNK / 16_000)
+
+
+@pytest.mark.parametrize("cause", [OSError("busy"), Panic("busy")])
+@pytest.mark.parametrize("breaks", [False, True])
+def test_a_source_that_does_not_close_leaves_nothing_and_is_said_after_what_is_worse(
+    breaks: bool,
+    cause: BaseException,
+    demo_config: PipelineConfig,
+    demo_models: Models,
+    said: list[Transcript],
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    source = Chunks(30, AudioError("gone")) if breaks else Chunks()
+    monkeypatch.setattr(source, "close", raising(cause))
+    models = Models(Said(said), demo_models.translation)  # type: ignore[arg-type]
+    events, error = asyncio.run(ran(demo_config, models, source))  # which looks for what is left
+    assert isinstance(events[-1], EndOfInput)
+    if breaks:
+        assert str(error) == "gone"
+        assert "closing the source failed as well" in caplog.text
+    else:
+        assert isinstance(error, StageError)
+        assert error.__cause__ is cause
+
+
+def test_where_no_thread_can_be_started_for_the_source_the_run_ends(
+    demo_config: PipelineConfig, demo_models: Models, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start = threading.Thread.start
+
+    def limited(thread: threading.Thread) -> None:
+        """Stands for a system that has as many threads as it allows."""
+        if thread.name == "audio":
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", limited)
+    events, error = asyncio.run(ran(demo_config, demo_models, Chunks()))
+    assert isinstance(error, StageError)
+    assert str(error) == "the audio stage failed: can't start new thread"
+    assert events == [EndOfInput(0.0)]
 
 
 def test_a_translation_that_fails_at_any_token_keeps_all_before_it(
@@ -255,7 +374,7 @@ def into(config: PipelineConfig, models: Models, sinks: list[Sink]) -> BaseExcep
         try:
             async with asyncio.timeout(HANG_S):
                 await LiveRun(Chunks(), config, sinks, models=models).run()
-        except (Exception, SystemExit) as error:
+        except Exception as error:
             return error
         finally:
             assert asyncio.all_tasks() == {asyncio.current_task()}
@@ -267,7 +386,7 @@ def into(config: PipelineConfig, models: Models, sinks: list[Sink]) -> BaseExcep
     return error
 
 
-@pytest.mark.parametrize("error", [SinkError("disk full"), BrokenPipeError(32, "Broken pipe"), SystemExit(1)])
+@pytest.mark.parametrize("error", [SinkError("disk full"), BrokenPipeError(32, "Broken pipe")])
 def test_a_sink_that_dies_at_any_event_costs_the_others_nothing_of_it(
     error: BaseException,
     demo_config: PipelineConfig,
@@ -277,19 +396,38 @@ def test_a_sink_that_dies_at_any_event_costs_the_others_nothing_of_it(
     tmp_path: Path,
 ) -> None:
     models = Models(Said(said), demo_models.translation)  # type: ignore[arg-type]
-    rules = demo_config.subtitles
     whole = tmp_path / "whole.srt"
-    assert into(demo_config, models, [SrtSink(whole, rules)]) is None
+    assert into(demo_config, models, [SrtSink(whole, demo_config.subtitles)]) is None
     for at in range(0, len(clean), 1 if isinstance(error, SinkError) else 5):
-        paths = tmp_path / f"{at}.srt", tmp_path / f"{at}.jsonl"
-        # The dead one comes first: the others must have had the event at which it died, and what was ready behind it.
-        sinks: list[Sink] = [DeadAt(at, error), SrtSink(paths[0], rules), JsonlSink(paths[1], rules)]
-        assert into(demo_config, models, sinks) is error
-        records = [json.loads(line) for line in paths[1].read_text("utf-8").splitlines()]
-        events = [record for record in records if record["type"] in ("transcript", "delta", "end")]
-        assert len(events) > at
-        found = cues(paths[0])
-        assert found == cues(whole)[: len(found)]
+        assert with_a_dead_sink(at, error, demo_config, models, whole) is error
+
+
+@pytest.mark.parametrize("cause", [*HARSH, InjectedError("odd")], ids=lambda cause: type(cause).__name__)
+def test_a_sink_that_dies_of_anything_is_a_failed_sink(
+    cause: BaseException, demo_config: PipelineConfig, demo_models: Models, said: list[Transcript], tmp_path: Path
+) -> None:
+    models = Models(Said(said), demo_models.translation)  # type: ignore[arg-type]
+    whole = tmp_path / "whole.srt"
+    assert into(demo_config, models, [SrtSink(whole, demo_config.subtitles)]) is None
+    error = with_a_dead_sink(3, cause, demo_config, models, whole)
+    assert isinstance(error, SinkError)
+    assert str(error).startswith("DeadAt failed: ")
+    assert error.__cause__ is cause
+
+
+def with_a_dead_sink(
+    at: int, error: BaseException, config: PipelineConfig, models: Models, whole: Path
+) -> BaseException | None:
+    """What a run raises one of whose sinks dies; the others have all that they should."""
+    paths = whole.with_name(f"{at}.srt"), whole.with_name(f"{at}.jsonl")
+    # The dead one comes first: the others must have had the event at which it died, and what was ready behind it.
+    rules = config.subtitles
+    raised = into(config, models, [DeadAt(at, error), SrtSink(paths[0], rules), JsonlSink(paths[1], rules)])
+    records = [json.loads(line) for line in paths[1].read_text("utf-8").splitlines()]
+    assert len([record for record in records if record["type"] in ("transcript", "delta", "end")]) > at
+    found = cues(paths[0])
+    assert found == cues(whole)[: len(found)]
+    return raised
 
 
 def until_hanging(call: Callable[[threading.Event], T]) -> tuple[threading.Event, threading.Event, Callable[..., T]]:

@@ -155,7 +155,7 @@ class Spooled:
         self._notify: Callable[[SourceNotice], None] = lambda notice: None
         self._thread: threading.Thread | None = None
         self._ended = False
-        self._error: Exception | None = None
+        self._error: BaseException | None = None
         self._heard = 0  # samples
         self._losses = 0
         self._losing = 0  # samples lost in the present loss
@@ -178,9 +178,7 @@ class Spooled:
         Raises:
             Exception: what the source raised, after what it had heard.
         """
-        if self._thread is None:
-            self._thread = threading.Thread(target=self._work, name="audio backlog", daemon=True)
-            self._thread.start()
+        self._start()
         with self._changed:
             while True:
                 samples = self._spool.take()
@@ -197,15 +195,21 @@ class Spooled:
         """End the source: reads deliver what was heard before, then None."""
         self.source.close()
 
+    def _start(self) -> None:
+        if self._thread is None:
+            thread = threading.Thread(target=self._work, name="audio backlog", daemon=True)
+            thread.start()
+            self._thread = thread
+
     def _work(self) -> None:
         try:
             while (samples := self.source.read()) is not None:
                 self._hear(samples)
-        except Exception as error:  # handed to whoever reads
-            self._error = error
-        finally:
             if self._losing:
                 self._tell_lost("the audio has ended")
+        except BaseException as error:  # handed to whoever reads, whatever it is
+            self._error = error
+        finally:
             with self._changed:
                 self._ended = True
                 self._changed.notify()

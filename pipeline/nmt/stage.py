@@ -68,7 +68,11 @@ class NmtStage:
                 state.terminate()
 
         beams = self._load.measures.beam_size if self._load is not None else None
-        deltas = self.model.stream(transcript, self.target, started, beams)
+
+        def stream() -> Iterator[Delta]:  # so that the model is first called on the worker's thread
+            yield from self.model.stream(transcript, self.target, started, beams)
+
+        deltas = stream()
 
         def step() -> Delta | None:
             with self.stats.busy("nmt"):

@@ -5,46 +5,25 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
-from pipeline.errors import SinkError, UsageError
+from pipeline.errors import SinkError, UsageError, described
 from pipeline.events import PipelineEvent
+from pipeline.subtitles.locks import is_locked, lock
 
-if sys.platform == "win32":
-    _NO_WAITING = 0
-
-    def locked(descriptor: int) -> bool:
-        """Whether another run holds the file; Windows has no lock that would leave it readable."""
-        return False
-
-else:
-    import fcntl
-
-    _NO_WAITING = os.O_NONBLOCK  # for a named pipe's writer
-
-    def locked(descriptor: int) -> bool:
-        """Take the file for this run; whether another one holds it. The system lets go of it when a process ends,
-        however it ends."""
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
-        except OSError:  # a file system without locks
-            return False
-        return False
+_NO_WAITING = getattr(os, "O_NONBLOCK", 0)  # for a named pipe's writer; Windows has neither
 
 
 def in_use(path: Path) -> bool:
-    """Whether another run is writing the file at ``path``."""
+    """Whether a run is writing the file at ``path``. Looking keeps nobody from opening it."""
     try:
         descriptor = os.open(path, os.O_RDONLY | _NO_WAITING)
     except OSError:  # not there, or not to be read: whoever opens it for writing says so
         return False
     try:
-        return stat.S_ISREG(os.fstat(descriptor).st_mode) and locked(descriptor)
+        return stat.S_ISREG(os.fstat(descriptor).st_mode) and is_locked(descriptor)
     finally:
         os.close(descriptor)
 
@@ -64,13 +43,31 @@ class Sink(Protocol):
 
 
 def write_all(sinks: Sequence[Sink], event: PipelineEvent) -> None:
-    """Hand one event to every sink, in order."""
+    """Hand one event to every sink, in order, until one fails.
+
+    Raises:
+        SINK_FAILURES: what that one failed of.
+    """
     for sink in sinks:
+        _write(sink, event)
+
+
+SINK_FAILURES = (SinkError, BrokenPipeError)
+"""What writing to a sink may raise: BrokenPipeError where nobody reads any more, of which there is nothing to say."""
+
+
+def _write(sink: Sink, event: PipelineEvent) -> None:
+    """Hand an event to one sink, on a thread that no signal interrupts.
+
+    Raises:
+        SINK_FAILURES: any failure, of a sink of an embedding app's, too; others than these are the cause of a SinkError.
+    """
+    try:
         sink.write(event)
-
-
-# rich ends the program where the reader of a pipe has gone.
-SINK_FAILURES = (SinkError, BrokenPipeError, SystemExit)
+    except SINK_FAILURES:
+        raise
+    except BaseException as error:
+        raise SinkError(f"{type(sink).__name__} failed: {described(error)}") from error
 
 
 class FanOut:
@@ -94,10 +91,10 @@ class FanOut:
         Raises:
             SINK_FAILURES: the first of them, after every sink has had the event.
         """
-        failures: list[BaseException] = []
+        failures: list[SinkError | BrokenPipeError] = []
         for sink in list(self._sinks):
             try:
-                sink.write(event)
+                _write(sink, event)
             except SINK_FAILURES as error:
                 if self.has(sink):  # not dropped meanwhile
                     self.drop(sink)
@@ -117,6 +114,46 @@ def close_all(sinks: Sequence[Sink]) -> None:
             stack.callback(sink.close)
 
 
+def _opened(path: Path, flags: int) -> tuple[int, bool]:
+    """The descriptor of a file that this run alone writes, and whether it was made: one that is there is opened with ``flags``.
+
+    Raises:
+        UsageError: it cannot be opened, or another run is writing it.
+    """
+    while True:
+        try:
+            try:
+                descriptor, created = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666), True
+            except FileExistsError:
+                try:
+                    descriptor, created = os.open(path, flags), False
+                except FileNotFoundError:
+                    if os.path.islink(path):  # to nowhere
+                        raise
+                    continue  # another run has removed its empty file
+        except OSError as error:
+            raise UsageError(
+                f"cannot write {path} ({error.strerror}); choose a file in an existing, writable folder"
+            ) from error
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            return descriptor, created
+        if not lock(descriptor):
+            os.close(descriptor)
+            raise UsageError(f"{path} is being written by another run; wait for its end, or choose another file")
+        if not _removed(descriptor, path):
+            return descriptor, created
+        os.close(descriptor)
+
+
+def _removed(descriptor: int, path: Path) -> bool:
+    """Whether another run has removed its empty file after this one opened it and before this one had the lock."""
+    found = os.fstat(descriptor)
+    try:
+        return found.st_nlink == 0 and not os.path.samestat(found, path.stat())
+    except OSError:  # not there any more
+        return True
+
+
 class BlockFile:
     """A text file that grows by whole blocks: after each, the file is valid, and a killed process loses none.
 
@@ -132,21 +169,8 @@ class BlockFile:
             UsageError: that is not possible, or another run is writing it.
         """
         self.path, self._header = path, header
-        try:
-            try:
-                self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
-                self._created = True
-            except FileExistsError:
-                self._descriptor = os.open(path, os.O_RDWR if resume else os.O_WRONLY)
-                self._created = False
-        except OSError as error:
-            raise UsageError(
-                f"cannot write {path} ({error.strerror}); choose a file in an existing, writable folder"
-            ) from error
+        self._descriptor, self._created = _opened(path, os.O_RDWR if resume else os.O_WRONLY)
         self._regular = stat.S_ISREG(os.fstat(self._descriptor).st_mode)
-        if self._regular and locked(self._descriptor):
-            os.close(self._descriptor)
-            raise UsageError(f"{path} is being written by another run; wait for its end, or choose another file")
         self._length = 0
         self._begun = self._closed = False
         self._repeating = resume and self._regular and not self._created

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import sys
 from contextlib import suppress
 
@@ -50,6 +52,8 @@ class TerminalSink:
             self._take(event)
         except BrokenPipeError:
             raise
+        except SystemExit as error:  # rich's, where the reader of a pipe has gone
+            raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE)) from error
         except OSError as error:
             if self.is_terminal:
                 raise TerminalClosedError(f"cannot write to the terminal ({error.strerror})") from error
