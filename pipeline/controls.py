@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
-from pipeline.audio.microphone import SILENCE_DBFS, Microphone
+from pipeline.audio.capture import SILENCE_DBFS
+from pipeline.audio.microphone import Microphone
 from pipeline.events import (
     AudioLost,
     DeviceBack,

@@ -21,8 +21,8 @@ from pipeline.audio.microphone import Microphone
 from pipeline.audio.pcm import PcmStream
 from pipeline.audio.recording import Recording
 from pipeline.audio.source import AudioSource
-from pipeline.audio.spool import Spooled
 from pipeline.cli import STARTED, importing, main_program, some_path, some_text, standard_input
+from pipeline.config import PipelineConfig
 from pipeline.controls import tell
 from pipeline.errors import UsageError
 from pipeline.latency.emissions import unit_of
@@ -59,13 +59,13 @@ def arguments() -> argparse.ArgumentParser:
     return parser
 
 
-def open_source(options: argparse.Namespace) -> AudioSource:
+def open_source(options: argparse.Namespace, config: PipelineConfig) -> AudioSource:
     """The audio source that the options name; exactly one must be named."""
     microphone = options.mic or options.device is not None
     if microphone and options.audio is not None:
         raise UsageError(f"both a microphone and {options.audio} were given; choose one")
     if microphone:
-        return Microphone(options.device)
+        return Microphone(options.device, backlog_s=config.overload.backlog_s)
     if options.audio is None:
         raise UsageError("no input: give a recording, - for raw PCM on standard input, or --mic")
     return PcmStream(standard_input()) if options.audio == "-" else Recording(Path(options.audio))
@@ -82,7 +82,7 @@ def run(argv: list[str]) -> int:
             "recordings, or SpeechTranslator in a program"
         )
     config = configured(options)
-    source = open_source(options)
+    source = open_source(options, config)
     microphone = source if isinstance(source, Microphone) else None
     console = Console(highlight=False)
     if options.latency_log and options.fast:
@@ -96,8 +96,6 @@ def run(argv: list[str]) -> int:
     terminal = TerminalSink(console)
     sinks: list[Sink] = [*open_sinks(paths, recording, makers), terminal]
     paced = recording is not None and not options.fast
-    if microphone is not None:
-        source = Spooled(microphone, config.overload.backlog_s)
     try:
         live = LiveRun(
             source, config, sinks, paced=paced, live=not options.fast, microphone=microphone, terminal=terminal

@@ -50,7 +50,7 @@ class LiveRun:
         Args:
             paced: hold a recording back to its own pace.
             live: the source does not wait: show the lag, and act on it. A microphone, and what is paced, always is.
-            microphone: behind ``source``, where there is one; can be paused, and its level is shown.
+            microphone: ``source``, where it is one; can be paused, and its level is shown.
             terminal: the one of ``sinks`` that shows the run's status.
         """
         self._source, self._paced, self._microphone, self._terminal = source, paced, microphone, terminal

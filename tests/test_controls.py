@@ -19,7 +19,7 @@ import srt
 from pipeline.audio.microphone import Microphone
 from pipeline.controls import described, meter, status_line
 from pipeline.events import AudioLost, DeviceBack, DeviceLost, LoadChanged, Notice, Paused, Resumed
-from tests.audio.portaudio import FakePortAudio
+from tests.audio.portaudio import FakePortAudio, ended
 from tests.conftest import HANG_S, PHRASES, ROOT, spoken_texts
 
 
@@ -51,17 +51,17 @@ def test_the_status_line_says_what_the_microphone_does(monkeypatch: pytest.Monke
     fake = FakePortAudio(("Mic", 1, 16_000))
     monkeypatch.setitem(sys.modules, "sounddevice", fake)
     assert status_line(1.26, None) == "lag 1.3 s"
-    microphone = Microphone()
-    microphone.start()
-    fake.streams[0].hear(np.full(320, 32_767, np.int16))
-    microphone.read()
-    assert status_line(0.0, microphone) == "● listening  ▮▮▮▮▮▮▮▮▮▮  lag 0.0 s"
-    microphone.pause()
-    assert status_line(0.0, microphone).startswith("⏸ paused")
-    fake.unplug()
-    while microphone.connected:
+    with ended(Microphone()) as microphone:
+        microphone.start()
+        fake.streams[0].hear(np.full(320, 32_767, np.int16))
         microphone.read()
-    assert status_line(0.0, microphone).startswith("⚠ waiting for Mic")
+        assert status_line(0.0, microphone) == "● listening  ▮▮▮▮▮▮▮▮▮▮  lag 0.0 s"
+        microphone.pause()
+        assert status_line(0.0, microphone).startswith("⏸ paused")
+        fake.unplug()
+        while microphone.connected:
+            microphone.read()
+        assert status_line(0.0, microphone).startswith("⚠ waiting for Mic")
 
 
 class Terminal:
@@ -139,7 +139,7 @@ def test_a_terminal_that_vanishes_without_a_signal_loses_nothing_either(subtitle
 # A run that says each of so many notices about its microphone.
 LISTENING = """
 import asyncio, os, signal, sys, termios
-from tests.audio.portaudio import FakePortAudio
+from tests.audio.portaudio import FakePortAudio, ended
 sys.modules["sounddevice"] = FakePortAudio(("Mic", 1, 16_000))
 from pipeline.audio.microphone import Microphone
 from pipeline.controls import controls

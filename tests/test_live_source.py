@@ -28,10 +28,10 @@ from pipeline import (
 from pipeline.audio.microphone import Microphone
 from pipeline.audio.recording import Recording
 from pipeline.audio.source import AudioSource
-from pipeline.audio.spool import Spooled
 from pipeline.errors import UsageError
 from pipeline.events import Samples, SourceNotice
 from pipeline.live_run import LiveRun
+from pipeline.resources import CONFIGS
 from pipeline.subtitles.jsonl import JsonlSink
 from tests.audio.portaudio import FakePortAudio
 from tests.conftest import HANG_S, PHRASES, read_wav
@@ -141,15 +141,18 @@ def test_notices_are_in_the_event_file_and_said(
     assert "[0:00:06] 2.5 s of audio were lost: there is room again" in said
 
 
-def test_what_a_microphone_hears_is_kept_while_the_stages_are_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_a_microphone_hears_is_kept_while_the_stages_are_behind(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setitem(sys.modules, "sounddevice", FakePortAudio(("Mic", 1, 16_000)))
 
     def started(source: AudioSource, config: PipelineConfig, *_: object, **named: object) -> None:
-        assert isinstance(source, Spooled)
-        assert isinstance(source.source, Microphone)
-        assert source.source is named["microphone"]
-        raise UsageError(f"{config.overload.backlog_s:.0f} s are kept")
+        assert isinstance(source, Microphone)
+        assert source is named["microphone"]
+        raise UsageError(f"{source.limit_s:.0f} s are kept of {config.overload.backlog_s:.0f}")
 
     monkeypatch.setattr(live_run, "LiveRun", started)
-    with pytest.raises(UsageError, match="3600 s are kept"):
-        live.run(["--mic", "--config", "demo"])
+    config = tmp_path / "short.toml"
+    config.write_text((CONFIGS / "demo.toml").read_text() + "\n[overload]\nbacklog_s = 900.0\n")
+    with pytest.raises(UsageError, match="900 s are kept of 900"):
+        live.run(["--mic", "--config", str(config)])

@@ -1,157 +1,55 @@
-"""A microphone: what it hears, silence while it is paused or away, and how it comes back."""
+"""A microphone: what an input device records, kept until it is read."""
 
 from __future__ import annotations
 
-import contextlib
-import queue
-import threading
-import time
-from collections.abc import Callable
-from typing import Any
-
-import numpy as np
-from av.audio.frame import AudioFrame
-from av.audio.resampler import AudioResampler
-
-from pipeline.audio.devices import InputDevice, find_device, portaudio, recording_settings
-from pipeline.errors import DeviceError, UsageError
-from pipeline.events import (
-    SAMPLE_RATE,
-    AudioLost,
-    DeviceBack,
-    DeviceLost,
-    Paused,
-    Resumed,
-    Samples,
-    SourceNotice,
-)
-
-_BLOCK_S = 0.02
-# A working device delivers a block every 20 ms, and after a start within half a second; silence is blocks of zeros.
-_STALLED_S = 3.0
-# How soon a read that waits notices ``close``, or that the device is gone.
-_POLL_S = 0.1
-# Audio waiting to be read at most: a minute. Beyond it the program is not keeping up and says so.
-_BACKLOG_BLOCKS = 3_000
-# What the level meter shows at least.
-SILENCE_DBFS = -90.0
+from pipeline.audio.capture import Capture
+from pipeline.audio.spool import Spooled
+from pipeline.overload import OverloadOptions
 
 
-def level_dbfs(samples: Samples) -> float:
-    """Root mean square in decibels below full scale: 0 is as loud as can be, SILENCE_DBFS the least."""
-    power = float(np.mean(np.square(samples.astype(np.float32) / 32768.0))) if len(samples) else 0.0
-    return max(SILENCE_DBFS, 10 * float(np.log10(max(power, 1e-12))))
-
-
-def backoff_s(attempt: int) -> float:
-    """Seconds to wait before the ``attempt``-th try to open a device again, from 0: half a second, doubling up to 5 s."""
-    return min(5.0, 0.5 * 2.0 ** min(attempt, 10))
-
-
-class Converter:
-    """Blocks as a device records them → mono at 16 kHz."""
-
-    def __init__(self, channels: int, rate: int) -> None:
-        self._channels, self._rate = channels, rate
-        self._resampler = None if rate == SAMPLE_RATE else AudioResampler(format="s16", layout="mono", rate=SAMPLE_RATE)
-
-    def push(self, block: bytes) -> Samples:
-        """Interleaved int16 → what of it is ready, mono; several channels are averaged."""
-        frames = np.frombuffer(block, np.int16).reshape(-1, self._channels)
-        mono: Samples = frames[:, 0] if self._channels == 1 else np.rint(frames.mean(axis=1)).astype(np.int16)
-        if self._resampler is None:
-            return mono
-        frame = AudioFrame.from_ndarray(np.ascontiguousarray(mono)[None], format="s16", layout="mono")
-        frame.sample_rate = self._rate
-        return self._joined(self._resampler.resample(frame))
-
-    def flush(self) -> Samples:
-        """The last samples. Nothing may be pushed after."""
-        return self._joined(self._resampler.resample(None) if self._resampler is not None else [])
-
-    def _joined(self, frames: list[AudioFrame]) -> Samples:
-        return np.concatenate([np.zeros(0, np.int16), *(frame.to_ndarray()[0] for frame in frames)])
-
-
-class Microphone:
+class Microphone(Spooled):
     """An input device, by number, by a part of its name, or the default one. A live source.
 
-    Paused, or unplugged, it delivers silence at the pace of the clock: times in the audio stay those of the meeting,
-    and what was being said is ended and translated. An unplugged device is waited for and opened again, whatever its
-    number is then.
+    It hears from ``start``, or the first ``read``, until ``close``, on a thread of its own, and keeps what is not yet
+    read: the oldest minute in memory, the rest in a temporary file. What is lost, beyond ``backlog_s`` or by the device,
+    is replaced by silence of its length and told (``AudioLost``): times in the audio stay those of the room. So they do
+    while it is paused or unplugged; see ``Capture``.
     """
 
-    duration_s: float | None = None
-
-    def __init__(self, device: str | None = None, *, rescan: bool = True) -> None:
-        """Find the device; ``start``, or the first ``read``, begins to listen.
+    def __init__(
+        self, device: str | None = None, *, rescan: bool = True, backlog_s: float = OverloadOptions.backlog_s
+    ) -> None:
+        """Find the device.
 
         Args:
             rescan: restart PortAudio to see a device that was plugged in again, for its list is made once. An app with
                 PortAudio streams of its own in this process says False: they would end.
+            backlog_s: audio kept at most, in seconds; beyond it the newest is lost.
 
         Raises:
             UsageError: no input device fits ``device``, or several do.
             DeviceError: no PortAudio, or no input device at all.
         """
-        self._rescan = rescan
-        self._device = find_device(device)
-        # By name from now on: another may have its number after it was unplugged.
-        self._wanted = None if device is None else self._device.lasting_name
-        self._blocks: queue.Queue[bytes] = queue.Queue()
-        self._converter = Converter(1, SAMPLE_RATE)
-        self._stream: Any = None
-        self._closing: threading.Thread | None = None  # of a device that is gone
-        self._opening = threading.Lock()
-        self._closed = threading.Event()
-        self._reading = self._paused = False
-        self._notify: Callable[[SourceNotice], None] = lambda notice: None
-        self._delivered = 0  # samples
-        self._heard_at = 0.0
-        self._absence: _Absence | None = None
-        self._told_overflows = 0
-        self._told_at = -SAMPLE_RATE
-        self.overflows = 0
-        """Times that the device or this program lost audio because reading fell behind."""
-        self.level_dbfs = SILENCE_DBFS
-        """How loud the newest block was."""
+        self._capture = Capture(device, rescan=rescan)
+        super().__init__(self._capture, backlog_s)
 
     @property
     def name(self) -> str:
-        return self._device.name
+        return self._capture.name
 
     @property
     def connected(self) -> bool:
         """False while the device is away."""
-        return self._absence is None
+        return self._capture.connected
 
     @property
     def paused(self) -> bool:
-        return self._paused
+        return self._capture.paused
 
     @property
-    def backlog_s(self) -> float:
-        return self._blocks.qsize() * _BLOCK_S
-
-    @property
-    def _at_s(self) -> float:
-        return self._delivered / SAMPLE_RATE
-
-    def listen(self, notify: Callable[[SourceNotice], None]) -> None:
-        """Have ``notify`` called, from any thread, with what happens to the device."""
-        self._notify = notify
-
-    def pause(self) -> None:
-        """Hear silence until ``resume``. Idempotent."""
-        if not self._paused:
-            self._paused = True
-            self._notify(Paused(self._at_s))
-
-    def resume(self) -> None:
-        """Hear again. Idempotent."""
-        if self._paused:
-            self._paused = False
-            self._notify(Resumed(self._at_s))
+    def level_dbfs(self) -> float:
+        """How loud the newest block was."""
+        return self._capture.level_dbfs
 
     def start(self) -> None:
         """Begin to listen. Later calls do nothing.
@@ -159,161 +57,14 @@ class Microphone:
         Raises:
             DeviceError: the device does not open.
         """
-        if self._stream is None and self._absence is None and not self._closed.is_set():
-            sounddevice = portaudio()
-            try:
-                self._open(self._device)
-            except (ValueError, sounddevice.PortAudioError) as error:
-                raise DeviceError(
-                    f"the input device {self.name!r} does not open ({error}); choose another with --device"
-                ) from error
+        if not self.started:
+            self._capture.start()
+            super().start()
 
-    def read(self) -> Samples | None:
-        """Wait for what comes next; None when what was heard before ``close`` has been read.
+    def pause(self) -> None:
+        """Hear silence until ``resume``. Idempotent."""
+        self._capture.pause()
 
-        Raises:
-            DeviceError: the device does not open the first time. Later it is waited for.
-        """
-        self._reading = True
-        try:
-            self.start()
-            while True:
-                samples = self._hear() if self._absence is None else self._wait()
-                if samples is None or len(samples):
-                    break
-        finally:
-            self._reading = False
-            if self._closed.is_set():  # nobody may read again
-                self._release()
-        if samples is not None:
-            self._delivered += len(samples)
-            self.level_dbfs = level_dbfs(samples)
-        self._tell_overflows()
-        return samples
-
-    def close(self) -> None:
-        """Stop listening and release the device: reads deliver what was heard until now, then None. Idempotent.
-
-        Does not wait for a read on another thread: that one releases the device.
-        """
-        self._closed.set()
-        if not self._reading:
-            self._release()
-
-    def _open(self, device: InputDevice) -> None:
-        blocks: queue.Queue[bytes] = queue.Queue()
-        channels, rate = recording_settings(device)
-
-        def received(data: Any, frames: int, time: Any, status: Any) -> None:
-            full = blocks.qsize() >= _BACKLOG_BLOCKS
-            self.overflows += bool(status.input_overflow or full)
-            if not full:
-                blocks.put(bytes(len(data)) if self._paused else bytes(data))
-
-        stream = portaudio().RawInputStream(
-            samplerate=rate, blocksize=round(rate * _BLOCK_S), device=device.index, channels=channels, dtype="int16",
-            callback=received,
-        )  # fmt: skip
-        try:
-            stream.start()
-        except BaseException:
-            stream.close(ignore_errors=True)
-            raise
-        with self._opening:
-            self._device, self._converter = device, Converter(channels, rate)
-            self._stream, self._blocks, self._heard_at = stream, blocks, time.monotonic()
-
-    def _release(self) -> None:
-        if (stream := self._taken()) is not None:
-            stream.close(ignore_errors=True)
-
-    def _taken(self) -> Any:
-        """The stream, which nobody else may close any more, or None."""
-        with self._opening:
-            stream, self._stream = self._stream, None
-        return stream
-
-    def _hear(self) -> Samples | None:
-        """What the device recorded next; empty where it was not there in time, None at the end."""
-        if self._closed.is_set():
-            self._release()
-        try:
-            block = self._blocks.get(timeout=0 if self._closed.is_set() else _POLL_S)
-        except queue.Empty:
-            if self._closed.is_set():
-                tail, self._converter = self._converter.flush(), Converter(1, SAMPLE_RATE)
-                return tail if len(tail) else None
-            silent_s = time.monotonic() - self._heard_at
-            if silent_s > _STALLED_S:
-                self._lose(f"it has delivered nothing for {_STALLED_S:.0f} s")
-            elif not self._stream.active:
-                self._lose("it stopped")
-            return np.zeros(0, np.int16)
-        self._heard_at = time.monotonic()
-        return self._converter.push(block)
-
-    def _lose(self, reason: str) -> None:
-        self._absence = _Absence(self._heard_at)
-        self._notify(DeviceLost(self._at_s, self.name, reason))
-        if (stream := self._taken()) is not None:
-            # PortAudio joins its thread, which may wait for the device that is gone without an end.
-            self._closing = threading.Thread(target=stream.close, args=(True,), name="microphone closing", daemon=True)
-            self._closing.start()
-
-    def _wait(self) -> Samples | None:
-        """The silence that has passed since the last call; looks for the device when it is time to."""
-        absence = self._absence
-        assert absence is not None
-        if self._closed.wait(_POLL_S):
-            self._release()
-            return None
-        tries = time.monotonic() >= absence.next_try_at
-        back = tries and self._reopened()
-        silence = absence.silence()
-        if back:
-            self._absence = None
-            at_s = (self._delivered + len(silence)) / SAMPLE_RATE
-            self._notify(DeviceBack(at_s, self.name, time.monotonic() - absence.since))
-        elif tries:
-            absence.tried()
-        return silence
-
-    def _reopened(self) -> bool:
-        if self._closing is not None and self._closing.is_alive():
-            return False  # PortAudio must not be restarted meanwhile
-        sounddevice = portaudio()
-        try:
-            if self._rescan:
-                with contextlib.suppress(sounddevice.PortAudioError):  # an earlier start has failed
-                    sounddevice._terminate()
-                sounddevice._initialize()
-            self._open(find_device(self._wanted))
-        except (ValueError, sounddevice.PortAudioError, UsageError, DeviceError):
-            return False
-        return True
-
-    def _tell_overflows(self) -> None:
-        """At most one notice a second of audio."""
-        if self.overflows > self._told_overflows and self._delivered >= self._told_at + SAMPLE_RATE:
-            self._told_overflows, self._told_at = self.overflows, self._delivered
-            self._notify(AudioLost(self._at_s, 0.0, f"{self.name} was not read in time"))
-
-
-class _Absence:
-    """The time that the device is away: how much silence it makes, and when to look for it again."""
-
-    def __init__(self, since: float) -> None:
-        self.since = since
-        self._filled = 0
-        self._attempt = 0
-        self.next_try_at = time.monotonic() + backoff_s(0)
-
-    def tried(self) -> None:
-        self._attempt += 1
-        self.next_try_at = time.monotonic() + backoff_s(self._attempt)
-
-    def silence(self) -> Samples:
-        """What has passed since the last call, [n]."""
-        due = round((time.monotonic() - self.since) * SAMPLE_RATE) - self._filled
-        self._filled += due
-        return np.zeros(due, np.int16)
+    def resume(self) -> None:
+        """Hear again. Idempotent."""
+        self._capture.resume()

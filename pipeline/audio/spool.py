@@ -149,7 +149,7 @@ class Spooled:
     def __init__(self, source: LiveSource, limit_s: float) -> None:
         """Keep ``limit_s`` seconds of audio at most; beyond it the newest is lost, told and counted."""
         self.source = source
-        self._limit_s = limit_s
+        self.limit_s = limit_s
         self._spool = Spool(round(limit_s * SAMPLE_RATE))
         self._changed = threading.Condition()
         self._notify: Callable[[SourceNotice], None] = lambda notice: None
@@ -172,13 +172,25 @@ class Spooled:
         self._notify = notify
         self.source.listen(notify)
 
+    @property
+    def started(self) -> bool:
+        """True once the source is read."""
+        return self._thread is not None
+
+    def start(self) -> None:
+        """Begin to read the source; the first ``read`` does that, too. Later calls do nothing."""
+        if self._thread is None:
+            thread = threading.Thread(target=self._work, name="audio backlog", daemon=True)
+            thread.start()  # raises where the system has no more
+            self._thread = thread
+
     def read(self) -> Samples | None:
         """The oldest audio not yet read; None when all that was heard before the source ended has been.
 
         Raises:
-            Exception: what the source raised, after what it had heard.
+            BaseException: what the source raised, after what it had heard.
         """
-        self._start()
+        self.start()
         with self._changed:
             while True:
                 samples = self._spool.take()
@@ -194,12 +206,6 @@ class Spooled:
     def close(self) -> None:
         """End the source: reads deliver what was heard before, then None."""
         self.source.close()
-
-    def _start(self) -> None:
-        if self._thread is None:
-            thread = threading.Thread(target=self._work, name="audio backlog", daemon=True)
-            thread.start()
-            self._thread = thread
 
     def _work(self) -> None:
         try:
@@ -222,7 +228,7 @@ class Spooled:
             self._changed.notify()
         if lost and not self._losing:
             self._losses += 1
-            full = f"the {self._limit_s:.0f} s that are kept for the translation are full"
+            full = f"the {self.limit_s:.0f} s that are kept for the translation are full"
             refused = self._spool.refused and f"the temporary file cannot keep it ({self._spool.refused})"
             self._notify(AudioLost(self._heard / SAMPLE_RATE, 0.0, refused or full))
         elif self._losing and not lost:

@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
+from pipeline.audio.spool import Spooled
 from pipeline.events import Samples
+from tests.conftest import HANG_S
+
+
+@contextmanager
+def ended(source: Spooled) -> Iterator[Any]:
+    """A source whose thread is gone when the devices are: it would look for others."""
+    try:
+        yield source
+    finally:
+        source.close()
+        if source._thread is not None:
+            source._thread.join(HANG_S)
 
 
 class FakePortAudio:
@@ -64,6 +79,7 @@ class FakeStream:
     def __init__(self, device: int, *, channels: int, samplerate: int, callback: Any, **_: Any) -> None:
         self.device, self.channels, self.samplerate, self.callback = device, channels, samplerate, callback
         self.active = self.closed = False
+        self.recorded_s = 100.0  # by the device's clock
 
     def start(self) -> None:
         self.active = True
@@ -71,9 +87,12 @@ class FakeStream:
     def close(self, ignore_errors: bool = True) -> None:
         self.active, self.closed = False, True
 
-    def hear(self, samples: Samples, overflow: bool = False) -> None:
-        """Blocks of 20 ms: ``samples`` are [n] or [n, channels]."""
+    def hear(self, samples: Samples, overflow: bool = False, lost_s: float = 0.0, says_when: bool = True) -> None:
+        """Blocks of 20 ms: ``samples`` are [n] or [n, channels]. ``lost_s`` were not recorded before the first of them."""
+        self.recorded_s += lost_s
         frames = samples.reshape(len(samples), -1)
         for start in range(0, len(frames), self.samplerate // 50):
             block = np.ascontiguousarray(frames[start : start + self.samplerate // 50])
-            self.callback(block.tobytes(), len(block), None, SimpleNamespace(input_overflow=overflow))
+            times = SimpleNamespace(inputBufferAdcTime=self.recorded_s if says_when else 0.0)
+            self.callback(block.tobytes(), len(block), times, SimpleNamespace(input_overflow=overflow))
+            self.recorded_s += len(block) / self.samplerate

@@ -1,356 +1,205 @@
-"""The microphone: what is said when there is none, and, on a virtual one, the whole way to subtitles."""
+"""The microphone: what it keeps and what it loses, and, on a virtual one, the whole way to subtitles."""
 
 from __future__ import annotations
 
-import builtins
 import json
 import os
+import queue
 import signal
 import subprocess
 import sys
 import threading
-import time
 import wave
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 import srt
 
-from pipeline.audio import microphone
-from pipeline.audio.devices import list_devices
-from pipeline.audio.microphone import Converter, Microphone, level_dbfs
+from pipeline.audio import capture
+from pipeline.audio.microphone import Microphone
+from pipeline.audio.spool import Spooled
 from pipeline.bench.errors import edits, units
 from pipeline.errors import DeviceError, UsageError
-from pipeline.events import AudioLost, DeviceBack, DeviceLost, Paused, Resumed, Samples
-from tests.audio.portaudio import FakePortAudio
+from pipeline.events import AudioLost, DeviceBack, DeviceLost, Paused, Resumed, Samples, SourceNotice
+from tests.audio.portaudio import FakePortAudio, ended
 from tests.conftest import HANG_S, PHRASES, read_wav, spoken_texts
-
-
-def test_without_portaudio_the_error_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    real_import = builtins.__import__
-
-    def no_portaudio(name: str, *args: Any, **kwargs: Any) -> Any:
-        """Stands for a machine without libportaudio2, where importing sounddevice raises OSError."""
-        if name == "sounddevice":
-            raise OSError("PortAudio library not found")
-        return real_import(name, *args, **kwargs)
-
-    monkeypatch.delitem(sys.modules, "sounddevice", raising=False)
-    monkeypatch.setattr(builtins, "__import__", no_portaudio)
-    with pytest.raises(DeviceError, match="apt-get install libportaudio2"):
-        list_devices()
-    with pytest.raises(DeviceError, match="apt-get install libportaudio2"):
-        Microphone()
-
 
 needs_microphone = pytest.mark.skipif(
     "VIRTUAL_MICROPHONE" not in os.environ, reason="no virtual microphone; .ci/run sets one up"
 )
-LOUD = np.full(16_000, 8_000, np.int16)
+SECOND = np.full(16_000, 8_000, np.int16)
 
 
-def plug_in(monkeypatch: pytest.MonkeyPatch, *devices: tuple[str, int, int], default: int = 0) -> FakePortAudio:
-    fake = FakePortAudio(*devices, default=default)
-    monkeypatch.setitem(sys.modules, "sounddevice", fake)
-    # A device that is away is looked for at once, and nobody waits for a clock.
-    monkeypatch.setattr(microphone, "backoff_s", lambda attempt: 0.0)
-    monkeypatch.setattr(microphone, "_POLL_S", 0.005)
-    return fake
+class Room:
+    """A microphone on a device that the test speaks into, as it is or behind another store."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, backlog_s: float, wrapped: bool) -> None:
+        self.fake = FakePortAudio(("Mic", 1, 16_000))
+        monkeypatch.setitem(sys.modules, "sounddevice", self.fake)
+        monkeypatch.setattr(capture, "backoff_s", lambda attempt: 0.0)
+        monkeypatch.setattr(capture, "_POLL_S", 0.005)
+        self.microphone = Microphone(backlog_s=3_600 if wrapped else backlog_s)
+        self.source = Spooled(self.microphone, backlog_s) if wrapped else self.microphone
+        self.notices: queue.Queue[SourceNotice] = queue.Queue()
+        self.source.listen(self.notices.put)
+        self.microphone.start()
+        self.source.start()
+        self.said = 0
+
+    def say(self, seconds: int) -> None:
+        """Loud, for so long; returns when all of it is kept, or lost."""
+        stream, source = self.fake.streams[-1], self.source
+        for _ in range(50 * seconds):
+            stream.hear(SECOND[:320])
+            self.said += 320
+            with source._changed:
+                assert source._changed.wait_for(lambda: source._heard >= self.said, HANG_S)
+
+    def next_notice(self) -> SourceNotice:
+        return self.notices.get(timeout=HANG_S)
+
+    def told(self) -> list[SourceNotice]:
+        return [self.notices.get_nowait() for _ in range(self.notices.qsize())]
+
+    def read(self, samples: int | None = None) -> Samples:
+        """So many samples at least, or all until the end."""
+        parts = [np.zeros(0, np.int16)]
+        while samples is None or sum(map(len, parts)) < samples:
+            if (part := self.source.read()) is None:
+                break
+            parts.append(part)
+        return np.concatenate(parts)
 
 
-def heard(source: Microphone, samples: int) -> Samples:
-    """At least so many samples."""
-    parts: list[Samples] = []
-    while sum(map(len, parts)) < samples:
-        part = source.read()
-        assert part is not None
-        parts.append(part)
-    return np.concatenate(parts)
+@pytest.fixture(params=[False, True], ids=["as it is", "wrapped"])
+def room(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[float], Room]]:
+    with ExitStack() as stack:
+
+        def make(backlog_s: float) -> Room:
+            made = Room(monkeypatch, backlog_s, request.param)
+            stack.enter_context(ended(made.source))
+            stack.enter_context(ended(made.microphone))
+            return made
+
+        yield make
 
 
-def away_and_back(fake: FakePortAudio, source: Microphone) -> None:
-    plugged = fake.plugged
-    fake.unplug()
-    while source.connected:
-        source.read()
-    fake.plugged = plugged
-    while not source.connected:
-        source.read()
+def test_what_a_microphone_heard_is_kept_though_nobody_reads(room: Callable[[float], Room]) -> None:
+    here = room(100.0)
+    here.say(70)
+    assert here.source.backlog_s == 70
+    here.source.close()
+    samples = here.read()
+    assert len(samples) == 70 * 16_000
+    assert (samples == 8_000).all()
+    assert not here.told()
 
 
-def test_without_an_input_device_that_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    plug_in(monkeypatch)
-    assert list_devices() == []
-    with pytest.raises(DeviceError, match="no audio input device was found"):
-        Microphone()
+def test_what_it_has_no_room_for_is_silence_of_the_same_length_and_told(room: Callable[[float], Room]) -> None:
+    here = room(10.0)
+    here.say(12)
+    (began,) = here.told()
+    assert isinstance(began, AudioLost)
+    assert (began.at_s, began.lost_s) == (pytest.approx(10, abs=0.03), 0.0)
+    assert "the 10 s that are kept for the translation are full" in began.reason
+    assert here.source.backlog_s == pytest.approx(10)
+    assert here.source.overflows == 1
+    first = here.read(6 * 16_000)
+    here.say(1)
+    (ended,) = here.told()
+    assert ended == AudioLost(ended.at_s, 2.0, "there is room again")
+    assert ended.at_s == pytest.approx(12, abs=0.03)
+    here.source.close()
+    samples = np.concatenate([first, here.read()])
+    expected = np.concatenate([np.tile(SECOND, 10), np.zeros(2 * 16_000, np.int16), SECOND])
+    assert len(samples) == len(expected)
+    assert (samples == expected).all()
 
 
-def test_a_device_is_chosen_by_number_by_name_or_by_default(monkeypatch: pytest.MonkeyPatch) -> None:
-    plug_in(
-        monkeypatch, ("Speakers", 0, 0), ("USB Mic: Audio (hw:1,0)", 1, 0), ("USB Mic 2", 1, 0), ("Monitor", 2, 0), default=2
-    )  # fmt: skip
-    assert [line[:5] for line in list_devices()] == ["    1", "*   2", "    3"]
-    assert Microphone().name == "USB Mic 2"
-    assert Microphone("1").name == Microphone("audio").name == Microphone("usb mic: AUDIO").name
-    assert Microphone("USB Mic 2").name == "USB Mic 2"
-    assert Microphone("monitor").name == "Monitor"
-    with pytest.raises(UsageError, match=r"several input devices fit 'usb'; .*USB Mic: Audio.*; .*USB Mic 2"):
-        Microphone("usb")
-    for wrong in ("0", "7", "kazoo"):
-        with pytest.raises(UsageError, match=f"no input device fits '{wrong}'; --list-devices shows these"):
-            Microphone(wrong)
+def test_a_loss_that_the_end_ends_is_told_with_its_length(room: Callable[[float], Room]) -> None:
+    here = room(2.0)
+    here.say(5)
+    here.source.close()
+    assert isinstance(here.next_notice(), AudioLost)
+    ended = here.next_notice()
+    assert ended == AudioLost(5.0, 3.0, "the audio has ended")
 
 
-def test_without_a_default_device_that_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    plug_in(monkeypatch, ("Mic", 1, 0), default=-1)
-    with pytest.raises(UsageError, match="no input device is the default one; --list-devices shows these"):
-        Microphone()
-
-
-@pytest.mark.parametrize(("channels", "rate"), [(1, 16_000), (1, 8_000), (2, 48_000), (6, 44_100), (8, 96_000)])
-def test_a_device_is_recorded_as_it_can_be_and_heard_at_16_khz_mono(
-    monkeypatch: pytest.MonkeyPatch, channels: int, rate: int
+def test_what_the_device_loses_is_silence_and_told(
+    room: Callable[[float], Room], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    fake = plug_in(monkeypatch, ("Array", channels, rate))
-    source = Microphone()
-    source.start()
-    (stream,) = fake.streams
-    assert (stream.channels, stream.samplerate) == (channels, rate)
-    tone = np.rint(8_000 * np.sin(2 * np.pi * 440 * np.arange(rate) / rate)).astype(np.int16)
-    stream.hear(np.repeat(tone[:, None], channels, axis=1))
-    source.close()
-    samples = heard(source, 15_990)
-    assert source.read() is None
-    assert abs(len(samples) - 16_000) <= 16
-    spectrum = np.abs(np.fft.rfft(samples[:15_984]))
-    assert np.argmax(spectrum) * 16_000 / 15_984 == pytest.approx(440, abs=2)
-    assert level_dbfs(samples) == pytest.approx(level_dbfs(tone), abs=0.5)
+    monkeypatch.setattr(capture, "_DEVICE_BUFFER_S", 5.0)  # nobody waits for the clock
+    here = room(100.0)
+    here.say(1)
+    here.fake.streams[0].hear(SECOND[:320], overflow=True, lost_s=3.0)
+    notice = here.next_notice()
+    assert notice == AudioLost(1.0, pytest.approx(3.0), "Mic was not read in time")
+    here.source.close()
+    samples = here.read()
+    assert len(samples) == 4 * 16_000 + 320
+    assert (np.flatnonzero(samples == 0) == np.arange(16_000, 4 * 16_000)).all()
+    assert here.source.overflows == 1
 
 
-def test_several_channels_are_averaged() -> None:
-    frames = np.stack([np.full(320, 100), np.full(320, 301), np.full(320, -1)], axis=1).astype(np.int16)
-    assert (Converter(3, 16_000).push(frames.tobytes()) == 133).all()
-
-
-def test_the_level_is_that_of_what_is_heard(monkeypatch: pytest.MonkeyPatch) -> None:
-    fake = plug_in(monkeypatch, ("Mic", 1, 16_000))
-    source = Microphone()
-    source.start()
-    fake.streams[0].hear(np.full(320, 32_767, np.int16))
-    heard(source, 320)
-    assert source.level_dbfs == pytest.approx(0.0, abs=0.01)
-    fake.streams[0].hear(np.zeros(320, np.int16))
-    heard(source, 320)
-    assert source.level_dbfs == microphone.SILENCE_DBFS
-
-
-def test_paused_it_hears_silence_of_the_same_length(monkeypatch: pytest.MonkeyPatch) -> None:
-    fake = plug_in(monkeypatch, ("Mic", 1, 16_000))
-    source, notices = Microphone(), []
-    source.listen(notices.append)
-    source.start()
-    fake.streams[0].hear(LOUD)
-    assert (heard(source, 16_000) == LOUD).all()
-    source.pause()
-    source.pause()
-    fake.streams[0].hear(LOUD)
-    source.resume()
-    fake.streams[0].hear(LOUD)
-    assert (heard(source, 32_000) == np.concatenate([0 * LOUD, LOUD])).all()
-    assert notices == [Paused(1.0), Resumed(1.0)]
-
-
-def test_unplugged_it_is_said_and_plugged_in_again_it_is_heard_under_its_new_number(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    fake = plug_in(monkeypatch, ("USB Mic (hw:1,0)", 1, 16_000), ("Other", 1, 16_000))
-    source, notices = Microphone("0"), []
-    source.listen(notices.append)
-    source.start()
-    fake.streams[0].hear(LOUD)
-    fake.unplug()
-    silence = heard(source, 16_000 + 1_000)[16_000:]
-    assert not silence.any()
-    assert not source.connected
-    for thread in threading.enumerate():
-        if thread.name == "microphone closing":
-            thread.join(60)
-    assert fake.streams[0].closed
-    fake.plugged = [("Other", 1, 16_000), ("Third", 2, 48_000), ("USB Mic (hw:3,0)", 2, 48_000)]
-    while not source.connected:
-        assert not heard(source, 1).any()
-    assert fake.streams[-1].device == 2
-    fake.streams[-1].hear(np.repeat(LOUD[:, None], 2, axis=1))
-    assert heard(source, 3_000)[-1_000:].min() > 7_000
-    lost, back = notices
-    assert isinstance(lost, DeviceLost)
-    assert (lost.at_s, lost.device) == (1.0, "USB Mic (hw:1,0)")
+def test_what_happens_to_the_device_is_told_and_takes_its_time(room: Callable[[float], Room]) -> None:
+    here = room(100.0)
+    here.microphone.pause()
+    assert here.microphone.paused
+    here.say(1)
+    here.microphone.resume()
+    here.say(1)
+    assert here.microphone.level_dbfs > -20
+    plugged = here.fake.plugged
+    here.fake.unplug()
+    lost = here.next_notice(), here.next_notice(), here.next_notice()
+    assert [type(notice) for notice in lost] == [Paused, Resumed, DeviceLost]
+    assert not here.microphone.connected
+    here.fake.plugged = plugged
+    back = here.next_notice()
     assert isinstance(back, DeviceBack)
-    assert back.device == "USB Mic (hw:3,0)"
-    # The clock went on while it was away.
-    assert back.at_s - lost.at_s == pytest.approx(back.away_s, abs=0.02)
+    here.fake.streams[-1].hear(SECOND[:320])
+    here.source.close()
+    samples = here.read()
+    assert not samples[:16_000].any()
+    assert (samples[16_000:32_000] == 8_000).all()
+    assert (samples[-320:] == 8_000).all()
+    assert (len(samples) - 320) / 16_000 == pytest.approx(back.at_s, abs=0.001)
 
 
-def test_the_time_that_opening_it_again_takes_counts_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    fake = plug_in(monkeypatch, ("Mic", 1, 16_000))
-    later_s = [0.0]
-    monkeypatch.setattr(microphone, "time", SimpleNamespace(monotonic=lambda: time.monotonic() + later_s[0]))
-    initialize = fake._initialize
-    monkeypatch.setattr(fake, "_initialize", lambda: (later_s.append(later_s.pop() + 5.0), initialize()))
-    source, notices = Microphone(), []
-    source.listen(notices.append)
-    source.start()
-    away_and_back(fake, source)
-    lost, back = notices
-    assert back.away_s > 5
-    assert back.at_s - lost.at_s == pytest.approx(back.away_s, abs=0.5)
-
-
-def test_a_device_that_is_gone_is_said_though_it_does_not_close(monkeypatch: pytest.MonkeyPatch) -> None:
-    fake = plug_in(monkeypatch, ("Mic", 1, 16_000))
-    monkeypatch.setattr(fake, "_terminate", lambda: pytest.fail("PortAudio was shut down under it"))
-    source, notices, released = Microphone(), [], threading.Event()
-    source.listen(notices.append)
-    source.start()
-    close = fake.streams[0].close
-    monkeypatch.setattr(fake.streams[0], "close", lambda ignore_errors: (released.wait(HANG_S), close(ignore_errors)))
+def test_a_device_that_does_not_open_is_said_by_start_and_by_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    fake = FakePortAudio(("Mic", 1, 16_000))
+    monkeypatch.setitem(sys.modules, "sounddevice", fake)
+    source = Microphone()
+    assert source.name == "Mic"
     fake.unplug()
-    fake.plugged = [("Mic", 1, 16_000)]
-    assert not heard(source, 1_000).any()
-    assert [type(notice) for notice in notices] == [DeviceLost]
-    monkeypatch.setattr(fake, "_terminate", lambda: None)
-    released.set()
-    while not source.connected:
-        source.read()
-    assert fake.streams[-1].active
+    for begin in (source.start, source.read, source.start):
+        with pytest.raises(DeviceError, match="'Mic' does not open"):
+            begin()
 
 
-def test_a_device_that_goes_on_but_delivers_nothing_is_opened_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    fake = plug_in(monkeypatch, ("Mic", 1, 16_000))
-    monkeypatch.setattr(microphone, "_STALLED_S", 0.01)
-    source, notices = Microphone(), []
-    source.listen(notices.append)
-    while len(notices) < 2:
-        source.read()
-    assert isinstance(notices[0], DeviceLost)
-    assert "delivered nothing" in notices[0].reason
-    assert isinstance(notices[1], DeviceBack)
-    assert len(fake.streams) >= 2
-
-
-def test_after_a_restart_of_portaudio_that_failed_it_is_started_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    fake = plug_in(monkeypatch, ("Mic", 1, 16_000))
+def test_closed_it_is_released_though_nobody_reads(monkeypatch: pytest.MonkeyPatch) -> None:
+    fake = FakePortAudio(("Mic", 1, 16_000))
+    monkeypatch.setitem(sys.modules, "sounddevice", fake)
     source = Microphone()
     source.start()
-    started, initialize, failures, refused = [True], fake._initialize, [True, True], [False]
-
-    def terminate() -> None:
-        if len(fake.streams) == 1 and not started.pop():
-            started.append(False)
-            refused.append(True)
-            assert len(refused) < 9, "PortAudio was not started again"
-            raise fake.PortAudioError("PortAudio not initialized")
-
-    def start() -> None:
-        if failures and failures.pop():
-            started.append(False)
-            raise fake.PortAudioError("Unanticipated host error")
-        started.append(True)
-        initialize()
-
-    monkeypatch.setattr(fake, "_terminate", terminate)
-    monkeypatch.setattr(fake, "_initialize", start)
-    away_and_back(fake, source)
-    assert not failures
-    assert fake.streams[-1].active
-
-
-def test_an_app_with_streams_of_its_own_keeps_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    fake = plug_in(monkeypatch, ("Mic", 1, 16_000))
-    monkeypatch.setattr(fake, "_terminate", lambda: pytest.fail("PortAudio was shut down"))
-    source = Microphone(rescan=False)
-    source.start()
-    away_and_back(fake, source)
-    assert fake.streams[-1].active
-
-
-def test_closing_ends_the_waiting_for_a_device(monkeypatch: pytest.MonkeyPatch) -> None:
-    fake = plug_in(monkeypatch, ("Mic", 1, 16_000))
-    source = Microphone()
-    source.start()
-    fake.unplug()
-    while source.connected:
-        source.read()
-    monkeypatch.setattr(microphone, "_POLL_S", 600.0)  # nothing but the closing ends it in time
-    last: list[Samples | None] = []
-    waiting = threading.Thread(target=lambda: last.append(source.read()), daemon=True)
-    waiting.start()
     source.close()
-    waiting.join(60)
-    assert last == [None]
-    assert source.read() is None
-    assert all(stream.closed for stream in fake.streams)
-
-
-def test_closed_between_reads_or_in_one_it_is_released_though_nobody_reads_again(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    fake = plug_in(monkeypatch, ("Mic", 1, 16_000))
-    source = Microphone()
-    source.start()
-    fake.streams[0].hear(LOUD[:320])
-    assert len(heard(source, 320)) == 320
-    source.close()
+    assert source._thread is not None
+    source._thread.join(HANG_S)
     assert fake.streams[0].closed
+    assert source.read() is None
+
+
+def test_closed_before_it_began_it_opens_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    fake = FakePortAudio(("Mic", 1, 16_000))
+    monkeypatch.setitem(sys.modules, "sounddevice", fake)
     source = Microphone()
-    source.start()
-    waiting = threading.Thread(target=source.read, daemon=True)  # for a device that delivers nothing
-    waiting.start()
     source.close()
-    waiting.join(60)
-    assert fake.streams[1].closed
-
-
-def test_audio_that_the_device_lost_is_counted_and_said_once_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
-    fake = plug_in(monkeypatch, ("Mic", 1, 16_000))
-    source, notices = Microphone(), []
-    source.listen(notices.append)
-    source.start()
-    fake.streams[0].hear(LOUD[:8_000], overflow=True)
-    heard(source, 8_000)
-    assert source.overflows == 25
-    assert [type(notice) for notice in notices] == [AudioLost]
-    fake.streams[0].hear(LOUD, overflow=True)
-    heard(source, 16_000)
-    assert len(notices) == 2
-
-
-def test_what_nobody_reads_is_bounded_and_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    fake = plug_in(monkeypatch, ("Mic", 1, 16_000))
-    source = Microphone()
-    source.start()
-    for _ in range(61):
-        fake.streams[0].hear(LOUD)
-    assert source.backlog_s == 60
-    assert source.overflows == 50
-
-
-def test_a_device_that_does_not_open_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    fake = plug_in(monkeypatch, ("Mic", 1, 16_000))
-    source = Microphone()
-    fake.unplug()
-    with pytest.raises(DeviceError, match=r"'Mic' does not open \(Device unavailable\); choose another with --device"):
-        source.read()
-
-
-def test_it_waits_longer_for_a_device_that_stays_away() -> None:
-    waits = [microphone.backoff_s(attempt) for attempt in range(2_000)]
-    assert waits[:5] == [0.5, 1.0, 2.0, 4.0, 5.0]
-    assert max(waits) == 5.0
+    assert source.read() is None
+    assert not fake.streams
 
 
 @pytest.mark.microphone

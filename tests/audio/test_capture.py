@@ -1,0 +1,448 @@
+"""An input device: which one is opened, what is heard of it, what is said when there is none or it goes away."""
+
+from __future__ import annotations
+
+import builtins
+import sys
+import threading
+import time
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pipeline.audio import capture
+from pipeline.audio.capture import Capture, Converter, DeviceClock, level_dbfs
+from pipeline.audio.devices import list_devices
+from pipeline.errors import DeviceError, UsageError
+from pipeline.events import AudioLost, DeviceBack, DeviceLost, Paused, Resumed, Samples
+from tests.audio.portaudio import FakePortAudio
+from tests.conftest import HANG_S
+
+
+def test_without_portaudio_the_error_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    real_import = builtins.__import__
+
+    def no_portaudio(name: str, *args: Any, **kwargs: Any) -> Any:
+        """Stands for a machine without libportaudio2, where importing sounddevice raises OSError."""
+        if name == "sounddevice":
+            raise OSError("PortAudio library not found")
+        return real_import(name, *args, **kwargs)
+
+    monkeypatch.delitem(sys.modules, "sounddevice", raising=False)
+    monkeypatch.setattr(builtins, "__import__", no_portaudio)
+    with pytest.raises(DeviceError, match="apt-get install libportaudio2"):
+        list_devices()
+    with pytest.raises(DeviceError, match="apt-get install libportaudio2"):
+        Capture()
+
+
+LOUD = np.full(16_000, 8_000, np.int16)
+
+
+def plug_in(monkeypatch: pytest.MonkeyPatch, *devices: tuple[str, int, int], default: int = 0) -> FakePortAudio:
+    fake = FakePortAudio(*devices, default=default)
+    monkeypatch.setitem(sys.modules, "sounddevice", fake)
+    # A device that is away is looked for at once, and nobody waits for a clock.
+    monkeypatch.setattr(capture, "backoff_s", lambda attempt: 0.0)
+    monkeypatch.setattr(capture, "_POLL_S", 0.005)
+    return fake
+
+
+def heard(source: Capture, samples: int) -> Samples:
+    """At least so many samples."""
+    parts: list[Samples] = []
+    while sum(map(len, parts)) < samples:
+        part = source.read()
+        assert part is not None
+        parts.append(part)
+    return np.concatenate(parts)
+
+
+def rest(source: Capture) -> Samples:
+    """All until the end."""
+    parts = [np.zeros(0, np.int16)]
+    while (part := source.read()) is not None:
+        parts.append(part)
+    return np.concatenate(parts)
+
+
+def away_and_back(fake: FakePortAudio, source: Capture) -> None:
+    plugged = fake.plugged
+    fake.unplug()
+    while source.connected:
+        source.read()
+    fake.plugged = plugged
+    while not source.connected:
+        source.read()
+
+
+def test_without_an_input_device_that_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    plug_in(monkeypatch)
+    assert list_devices() == []
+    with pytest.raises(DeviceError, match="no audio input device was found"):
+        Capture()
+
+
+def test_a_device_is_chosen_by_number_by_name_or_by_default(monkeypatch: pytest.MonkeyPatch) -> None:
+    plug_in(
+        monkeypatch, ("Speakers", 0, 0), ("USB Mic: Audio (hw:1,0)", 1, 0), ("USB Mic 2", 1, 0), ("Monitor", 2, 0), default=2
+    )  # fmt: skip
+    assert [line[:5] for line in list_devices()] == ["    1", "*   2", "    3"]
+    assert Capture().name == "USB Mic 2"
+    assert Capture("1").name == Capture("audio").name == Capture("usb mic: AUDIO").name
+    assert Capture("USB Mic 2").name == "USB Mic 2"
+    assert Capture("monitor").name == "Monitor"
+    with pytest.raises(UsageError, match=r"several input devices fit 'usb'; .*USB Mic: Audio.*; .*USB Mic 2"):
+        Capture("usb")
+    for wrong in ("0", "7", "kazoo"):
+        with pytest.raises(UsageError, match=f"no input device fits '{wrong}'; --list-devices shows these"):
+            Capture(wrong)
+
+
+def test_without_a_default_device_that_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    plug_in(monkeypatch, ("Mic", 1, 0), default=-1)
+    with pytest.raises(UsageError, match="no input device is the default one; --list-devices shows these"):
+        Capture()
+
+
+@pytest.mark.parametrize(("channels", "rate"), [(1, 16_000), (1, 8_000), (2, 48_000), (6, 44_100), (8, 96_000)])
+def test_a_device_is_recorded_as_it_can_be_and_heard_at_16_khz_mono(
+    monkeypatch: pytest.MonkeyPatch, channels: int, rate: int
+) -> None:
+    fake = plug_in(monkeypatch, ("Array", channels, rate))
+    source = Capture()
+    source.start()
+    (stream,) = fake.streams
+    assert (stream.channels, stream.samplerate) == (channels, rate)
+    tone = np.rint(8_000 * np.sin(2 * np.pi * 440 * np.arange(rate) / rate)).astype(np.int16)
+    stream.hear(np.repeat(tone[:, None], channels, axis=1))
+    source.close()
+    samples = heard(source, 15_990)
+    assert source.read() is None
+    assert abs(len(samples) - 16_000) <= 16
+    spectrum = np.abs(np.fft.rfft(samples[:15_984]))
+    assert np.argmax(spectrum) * 16_000 / 15_984 == pytest.approx(440, abs=2)
+    assert level_dbfs(samples) == pytest.approx(level_dbfs(tone), abs=0.5)
+
+
+def test_several_channels_are_averaged() -> None:
+    frames = np.stack([np.full(320, 100), np.full(320, 301), np.full(320, -1)], axis=1).astype(np.int16)
+    assert (Converter(3, 16_000).push(frames.tobytes()) == 133).all()
+
+
+def test_the_level_is_that_of_what_is_heard(monkeypatch: pytest.MonkeyPatch) -> None:
+    fake = plug_in(monkeypatch, ("Mic", 1, 16_000))
+    source = Capture()
+    source.start()
+    fake.streams[0].hear(np.full(320, 32_767, np.int16))
+    heard(source, 320)
+    assert source.level_dbfs == pytest.approx(0.0, abs=0.01)
+    fake.streams[0].hear(np.zeros(320, np.int16))
+    heard(source, 320)
+    assert source.level_dbfs == capture.SILENCE_DBFS
+
+
+def test_paused_it_hears_silence_of_the_same_length(monkeypatch: pytest.MonkeyPatch) -> None:
+    fake = plug_in(monkeypatch, ("Mic", 1, 16_000))
+    source, notices = Capture(), []
+    source.listen(notices.append)
+    source.start()
+    fake.streams[0].hear(LOUD)
+    assert (heard(source, 16_000) == LOUD).all()
+    source.pause()
+    source.pause()
+    fake.streams[0].hear(LOUD)
+    source.resume()
+    fake.streams[0].hear(LOUD)
+    assert (heard(source, 32_000) == np.concatenate([0 * LOUD, LOUD])).all()
+    assert notices == [Paused(1.0), Resumed(1.0)]
+
+
+def test_unplugged_it_is_said_and_plugged_in_again_it_is_heard_under_its_new_number(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    fake = plug_in(monkeypatch, ("USB Mic (hw:1,0)", 1, 16_000), ("Other", 1, 16_000))
+    source, notices = Capture("0"), []
+    source.listen(notices.append)
+    source.start()
+    fake.streams[0].hear(LOUD)
+    fake.unplug()
+    silence = heard(source, 16_000 + 1_000)[16_000:]
+    assert not silence.any()
+    assert not source.connected
+    for thread in threading.enumerate():
+        if thread.name == "microphone closing":
+            thread.join(60)
+    assert fake.streams[0].closed
+    fake.plugged = [("Other", 1, 16_000), ("Third", 2, 48_000), ("USB Mic (hw:3,0)", 2, 48_000)]
+    while not source.connected:
+        assert not heard(source, 1).any()
+    assert fake.streams[-1].device == 2
+    fake.streams[-1].hear(np.repeat(LOUD[:, None], 2, axis=1))
+    assert heard(source, 3_000)[-1_000:].min() > 7_000
+    lost, back = notices
+    assert isinstance(lost, DeviceLost)
+    assert (lost.at_s, lost.device) == (1.0, "USB Mic (hw:1,0)")
+    assert isinstance(back, DeviceBack)
+    assert back.device == "USB Mic (hw:3,0)"
+    # The clock went on while it was away.
+    assert back.at_s - lost.at_s == pytest.approx(back.away_s, abs=0.02)
+
+
+def test_the_time_that_opening_it_again_takes_counts_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    fake = plug_in(monkeypatch, ("Mic", 1, 16_000))
+    later_s = [0.0]
+    monkeypatch.setattr(capture, "time", SimpleNamespace(monotonic=lambda: time.monotonic() + later_s[0]))
+    initialize = fake._initialize
+    monkeypatch.setattr(fake, "_initialize", lambda: (later_s.append(later_s.pop() + 5.0), initialize()))
+    source, notices = Capture(), []
+    source.listen(notices.append)
+    source.start()
+    away_and_back(fake, source)
+    lost, back = notices
+    assert back.away_s > 5
+    assert back.at_s - lost.at_s == pytest.approx(back.away_s, abs=0.5)
+
+
+def test_a_device_that_is_gone_is_said_though_it_does_not_close(monkeypatch: pytest.MonkeyPatch) -> None:
+    fake = plug_in(monkeypatch, ("Mic", 1, 16_000))
+    monkeypatch.setattr(fake, "_terminate", lambda: pytest.fail("PortAudio was shut down under it"))
+    source, notices, released = Capture(), [], threading.Event()
+    source.listen(notices.append)
+    source.start()
+    close = fake.streams[0].close
+    monkeypatch.setattr(fake.streams[0], "close", lambda ignore_errors: (released.wait(HANG_S), close(ignore_errors)))
+    fake.unplug()
+    fake.plugged = [("Mic", 1, 16_000)]
+    assert not heard(source, 1_000).any()
+    assert [type(notice) for notice in notices] == [DeviceLost]
+    monkeypatch.setattr(fake, "_terminate", lambda: None)
+    released.set()
+    while not source.connected:
+        source.read()
+    assert fake.streams[-1].active
+
+
+def test_a_device_that_goes_on_but_delivers_nothing_is_opened_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    fake = plug_in(monkeypatch, ("Mic", 1, 16_000))
+    monkeypatch.setattr(capture, "_STALLED_S", 0.01)
+    source, notices = Capture(), []
+    source.listen(notices.append)
+    while len(notices) < 2:
+        source.read()
+    assert isinstance(notices[0], DeviceLost)
+    assert "delivered nothing" in notices[0].reason
+    assert isinstance(notices[1], DeviceBack)
+    assert len(fake.streams) >= 2
+
+
+def test_after_a_restart_of_portaudio_that_failed_it_is_started_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    fake = plug_in(monkeypatch, ("Mic", 1, 16_000))
+    source = Capture()
+    source.start()
+    started, initialize, failures, refused = [True], fake._initialize, [True, True], [False]
+
+    def terminate() -> None:
+        if len(fake.streams) == 1 and not started.pop():
+            started.append(False)
+            refused.append(True)
+            assert len(refused) < 9, "PortAudio was not started again"
+            raise fake.PortAudioError("PortAudio not initialized")
+
+    def start() -> None:
+        if failures and failures.pop():
+            started.append(False)
+            raise fake.PortAudioError("Unanticipated host error")
+        started.append(True)
+        initialize()
+
+    monkeypatch.setattr(fake, "_terminate", terminate)
+    monkeypatch.setattr(fake, "_initialize", start)
+    away_and_back(fake, source)
+    assert not failures
+    assert fake.streams[-1].active
+
+
+def test_an_app_with_streams_of_its_own_keeps_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    fake = plug_in(monkeypatch, ("Mic", 1, 16_000))
+    monkeypatch.setattr(fake, "_terminate", lambda: pytest.fail("PortAudio was shut down"))
+    source = Capture(rescan=False)
+    source.start()
+    away_and_back(fake, source)
+    assert fake.streams[-1].active
+
+
+def test_closing_ends_the_waiting_for_a_device(monkeypatch: pytest.MonkeyPatch) -> None:
+    fake = plug_in(monkeypatch, ("Mic", 1, 16_000))
+    source = Capture()
+    source.start()
+    fake.unplug()
+    while source.connected:
+        source.read()
+    monkeypatch.setattr(capture, "_POLL_S", 600.0)  # nothing but the closing ends it in time
+    last: list[Samples | None] = []
+    waiting = threading.Thread(target=lambda: last.append(source.read()), daemon=True)
+    waiting.start()
+    source.close()
+    waiting.join(60)
+    assert last == [None]
+    assert source.read() is None
+    assert all(stream.closed for stream in fake.streams)
+
+
+def test_closed_between_reads_or_in_one_it_is_released_though_nobody_reads_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    fake = plug_in(monkeypatch, ("Mic", 1, 16_000))
+    source = Capture()
+    source.start()
+    fake.streams[0].hear(LOUD[:320])
+    assert len(heard(source, 320)) == 320
+    source.close()
+    assert fake.streams[0].closed
+    source = Capture()
+    source.start()
+    waiting = threading.Thread(target=source.read, daemon=True)  # for a device that delivers nothing
+    waiting.start()
+    source.close()
+    waiting.join(60)
+    assert fake.streams[1].closed
+
+
+def test_audio_that_the_device_lost_is_counted_and_said_once_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
+    fake = plug_in(monkeypatch, ("Mic", 1, 16_000))
+    source, notices = Capture(), []
+    source.listen(notices.append)
+    source.start()
+    fake.streams[0].hear(LOUD[:8_000], overflow=True)
+    heard(source, 8_000)
+    assert source.overflows == 25
+    assert notices == [AudioLost(0.0, 0.0, "Mic was not read in time")]
+    fake.streams[0].hear(LOUD, overflow=True)
+    heard(source, 16_000)
+    assert len(notices) == 2
+    source.close()
+    assert source.read() is None
+    assert len(notices) == 3  # what was lost last is told at the end
+
+
+@pytest.mark.parametrize(("channels", "rate"), [(1, 16_000), (2, 48_000)])
+def test_what_the_device_lost_is_silence_as_long_as_its_clock_says(
+    monkeypatch: pytest.MonkeyPatch, channels: int, rate: int
+) -> None:
+    fake = plug_in(monkeypatch, ("Mic", channels, rate))
+    now_s = [0.0]
+    monkeypatch.setattr(capture, "time", SimpleNamespace(monotonic=lambda: now_s[0]))
+    source, notices = Capture(), []
+    source.listen(notices.append)
+    source.start()
+    loud = np.full((rate, channels), 8_000, np.int16)
+    fake.streams[0].hear(loud)
+    now_s[0] += 2.5
+    fake.streams[0].hear(loud[: rate // 50], overflow=True, lost_s=2.5)
+    fake.streams[0].hear(loud)
+    source.close()
+    samples = rest(source)
+    assert len(samples) == pytest.approx(4.52 * 16_000, abs=16)
+    silent = np.flatnonzero(np.abs(samples) < 1_000)
+    assert (silent[0], silent[-1]) == pytest.approx((16_000, 3.5 * 16_000), abs=40)
+    assert len(silent) == pytest.approx(2.5 * 16_000, abs=80)
+    (notice,) = notices
+    assert notice.at_s == pytest.approx(1.0, abs=0.01)
+    assert notice.lost_s == pytest.approx(2.5, abs=0.001)
+
+
+def test_what_a_device_lost_without_saying_when_it_recorded_is_said_without_a_length(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    fake = plug_in(monkeypatch, ("Mic", 1, 16_000))
+    source, notices = Capture(), []
+    source.listen(notices.append)
+    source.start()
+    fake.streams[0].hear(LOUD, says_when=False)
+    fake.streams[0].hear(LOUD, overflow=True, lost_s=2.5, says_when=False)
+    source.close()
+    samples = rest(source)
+    assert len(samples) == 32_000
+    assert (samples == 8_000).all()
+    assert [notice.lost_s for notice in notices] == [0.0, 0.0]
+
+
+BLOCK_S = 0.02
+
+
+def lost(blocks: list[tuple[float, bool]], passes_s: float = BLOCK_S) -> list[float]:
+    """For blocks of 20 ms that come every ``passes_s``: (time of recording, overflow) → what was lost before each."""
+    clock = DeviceClock()
+    return [
+        round(clock.block(recorded_s, BLOCK_S, 50 + passes_s * number, overflow=overflow), 6)
+        for number, (recorded_s, overflow) in enumerate(blocks)
+    ]
+
+
+def test_the_jitter_of_a_devices_clock_is_no_loss() -> None:
+    jitter = (0.0, 0.005, -0.004, 0.003, -0.005, 0.0, 0.004)
+    regular = [(10 + BLOCK_S * i + j, False) for i, j in enumerate(jitter)]
+    assert lost(regular) == [0.0] * 7
+    # Where each block is marked, no more is taken for lost than the jitter's width.
+    marked = [regular[0], *((10 + BLOCK_S * (i + 1) + jitter[i % 7], True) for i in range(700))]
+    assert sum(lost(marked)) <= 0.01
+
+
+def test_what_was_lost_is_measured_from_where_the_next_block_was_due() -> None:
+    assert lost([(10.0, False), (10.02, False), (10.54, True), (10.56, False)]) == [0.0, 0.0, 0.5, 0.0]
+    assert lost([(10.0, False), (10.52, True), (11.04, True)]) == [0.0, 0.5, 0.5]
+    assert lost([(10.0, True), (10.02, True)]) == [0.0, 0.0]  # before the first nothing was due
+
+
+@pytest.mark.parametrize("wrong_s", [0.0, 9.0, -1.0, 500.0])
+def test_times_that_cannot_be_right_are_not_believed(wrong_s: float) -> None:
+    assert lost([(10.0, False), (wrong_s, True)]) == [0.0, 0.0]
+
+
+def test_no_more_can_be_lost_than_has_passed() -> None:
+    blocks = [(10.0, False), (13.0, True)]
+    assert lost(blocks, passes_s=3.0) == [0.0, 2.98]
+    assert lost(blocks, passes_s=0.02) == [0.0, 0.0]
+
+
+@pytest.mark.parametrize(("channels", "rate"), [(1, 16_000), (2, 48_000)])
+def test_while_nobody_reads_memory_is_bounded_and_what_is_lost_is_silence_of_its_length(
+    monkeypatch: pytest.MonkeyPatch, channels: int, rate: int
+) -> None:
+    fake = plug_in(monkeypatch, ("Mic", channels, rate))
+    source, notices = Capture(), []
+    source.listen(notices.append)
+    source.start()
+    loud = np.full((rate, channels), 8_000, np.int16)
+    for _ in range(14):
+        fake.streams[0].hear(loud)
+    assert source.backlog_s == 10
+    assert source.overflows == 200
+    first = heard(source, 5 * 16_000 - 16)
+    fake.streams[0].hear(loud)
+    source.close()
+    samples = np.concatenate([first, rest(source)])
+    assert len(samples) == pytest.approx(15 * 16_000, abs=16)
+    silent = np.flatnonzero(np.abs(samples) < 1_000)
+    assert (silent[0], silent[-1]) == pytest.approx((10 * 16_000, 14 * 16_000), abs=40)
+    assert len(silent) == pytest.approx(4 * 16_000, abs=80)
+    (notice,) = notices
+    assert notice == AudioLost(notice.at_s, 4.0, "this program was too busy to take it")
+    assert notice.at_s == pytest.approx(10, abs=0.01)
+
+
+def test_a_device_that_does_not_open_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    fake = plug_in(monkeypatch, ("Mic", 1, 16_000))
+    source = Capture()
+    fake.unplug()
+    with pytest.raises(DeviceError, match=r"'Mic' does not open \(Device unavailable\); choose another with --device"):
+        source.read()
+
+
+def test_it_waits_longer_for_a_device_that_stays_away() -> None:
+    waits = [capture.backoff_s(attempt) for attempt in range(2_000)]
+    assert waits[:5] == [0.5, 1.0, 2.0, 4.0, 5.0]
+    assert max(waits) == 5.0
