@@ -191,6 +191,23 @@ def test_a_loss_that_the_end_ends_is_measured() -> None:
     assert [(notice.at_s, notice.lost_s) for notice in notices if isinstance(notice, AudioLost)] == [(3, 0), (10, 8)]
 
 
+@pytest.mark.parametrize("seconds", [3, 10])
+def test_a_listener_that_fails_ends_the_reading_instead_of_hanging_it(seconds: int) -> None:
+    """At the beginning of a loss, or at the end that ends it."""
+
+    def fails(notice: SourceNotice) -> None:
+        if isinstance(notice, AudioLost) and (notice.lost_s or seconds == 3):
+            raise ValueError("no listener")
+
+    spooled = Spooled(Talker([numbered(0, SAMPLE_RATE) for _ in range(seconds)]), limit_s=2)
+    spooled.listen(fails)
+    spooled._work()
+    spooled._thread = threading.current_thread()  # its work is done
+    with pytest.raises(ValueError, match="no listener"):
+        while spooled.read() is not None:
+            pass
+
+
 def test_a_disk_that_takes_nothing_is_named_as_the_cause(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse() -> Any:
         raise OSError(28, "No space left on device")
