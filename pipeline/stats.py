@@ -45,7 +45,7 @@ class PipelineStats:
     overflows: int = 0
     """Times that the audio source lost audio because it was not read in time."""
     lost_s: float = 0.0
-    """Audio lost because the backlog was full."""
+    """Audio lost because the backlog was full, or by the device where that is known; silence took its place."""
     reconnections: int = 0
     """Times that the microphone went away and came back."""
     load_level: int = 0
