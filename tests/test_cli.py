@@ -485,6 +485,7 @@ def test_a_closed_reader_ends_the_run_without_a_traceback(tmp_path: Path) -> Non
     error = process.stderr.read().decode()
     assert process.wait(timeout=HANG_S) == 1
     assert "Traceback" not in error
+    assert "error:" not in error  # who closes the pipe knows
     list(srt.parse((tmp_path / "out.srt").read_text("utf-8")))
 
 
