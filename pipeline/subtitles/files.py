@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import stat
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
@@ -12,16 +11,20 @@ from pathlib import Path
 
 from pipeline.errors import UsageError
 from pipeline.events import EndOfInput, PipelineEvent
+from pipeline.subtitles import escapes
+from pipeline.subtitles.bidi import directed
 from pipeline.subtitles.cues import Cue, CueBuilder
+from pipeline.subtitles.fit import font_size
 from pipeline.subtitles.jsonl import JsonlSink
+from pipeline.subtitles.lines import Lines
 from pipeline.subtitles.rules import SubtitleRules
 from pipeline.subtitles.sentences import SentenceBuilder
 from pipeline.subtitles.sink import BlockFile, Sink, close_all
 
-# ASS: the numpad's keys say where text stands, 2 is bottom centre, 8 top centre …
+# ASS: the numpad's keys say where text stands, 2 is bottom centre, 8 top centre.
 _ALIGNMENTS = {"bottom": 2, "top": 8}
-# … and braces and backslashes begin commands; their full-width forms are text in every renderer.
-_ASS_ESCAPES = str.maketrans({"{": "｛", "}": "｝", "\\": "＼"})
+_ASS_WIDTH, _ASS_MARGIN, _ASS_MARGIN_V = 1920, 60, 50
+_ASS_SIZES = {"Translation": 64, "Source": 46}
 
 
 class CueSink(ABC):
@@ -62,8 +65,8 @@ class SrtSink(CueSink):
     """SubRip. It has no positions: a source stands below its translation."""
 
     def block(self, cue: Cue) -> str:
-        text = "\n".join(cue.lines + cue.source_lines)
-        text = re.sub("-{2,}>", "->", text)  # no arrow of times
+        shown = (*directed(cue.lines), *directed(cue.source_lines))
+        text = "\n".join(escapes.srt(line) for line in shown)
         return f"{cue.index}\n{timestamp(cue.start_s, ',')} --> {timestamp(cue.end_s, ',')}\n{text}\n\n"
 
 
@@ -74,7 +77,9 @@ class VttSink(CueSink):
 
     def block(self, cue: Cue) -> str:
         times = f"{timestamp(cue.start_s, '.')} --> {timestamp(cue.end_s, '.')}"
-        text, source = (_escaped("\n".join(lines)) for lines in (cue.lines, cue.source_lines))
+        text, source = (
+            "\n".join(escapes.vtt(line) for line in directed(lines)) for lines in (cue.lines, cue.source_lines)
+        )
         source = f"<c.source>{source}</c>" if source else ""
         rules = self._rules
         if rules.position == rules.source_position:
@@ -88,19 +93,22 @@ class VttSink(CueSink):
 
 
 class AssSink(CueSink):
-    """Advanced SubStation Alpha, version 4+, with a style for translations and one for sources."""
+    """Advanced SubStation Alpha, version 4+, with a style for translations and one for sources.
+
+    Encoding -1 makes libass find out each line's direction, which is left to right otherwise.
+    """
 
     def __init__(self, path: Path, rules: SubtitleRules, *, resume: bool = False) -> None:
         styles = "".join(
             f"Style: {name},Arial,{size},&H00FFFFFF,&H000000FF,&H00000000,&H80000000,0,0,0,0,100,100,0,0,1,3,1,"
-            f"{_ALIGNMENTS[position]},60,60,50,1\n"
+            f"{_ALIGNMENTS[position]},{_ASS_MARGIN},{_ASS_MARGIN},{_ASS_MARGIN_V},-1\n"
             for name, size, position in (
-                ("Translation", 64, rules.position),
-                ("Source", 46, rules.source_position),
+                ("Translation", _ASS_SIZES["Translation"], rules.position),
+                ("Source", _ASS_SIZES["Source"], rules.source_position),
             )
         )
         self.header = (
-            "[Script Info]\nScriptType: v4.00+\nPlayResX: 1920\nPlayResY: 1080\nWrapStyle: 2\n"
+            f"[Script Info]\nScriptType: v4.00+\nPlayResX: {_ASS_WIDTH}\nPlayResY: 1080\nWrapStyle: 0\n"
             "ScaledBorderAndShadow: yes\n\n"
             "[V4+ Styles]\nFormat: Name, Fontname, Fontsize, PrimaryColour, SecondaryColour, OutlineColour, BackColour, "
             "Bold, Italic, Underline, StrikeOut, ScaleX, ScaleY, Spacing, Angle, BorderStyle, Outline, Shadow, "
@@ -110,9 +118,7 @@ class AssSink(CueSink):
         super().__init__(path, rules, resume=resume)
 
     def block(self, cue: Cue) -> str:
-        text, source = (
-            r"\N".join(line.translate(_ASS_ESCAPES) for line in lines) for lines in (cue.lines, cue.source_lines)
-        )
+        text, source = _ass_text(cue.lines, "Translation"), _ass_text(cue.source_lines, "Source")
         if self._rules.position == self._rules.source_position and text and source:
             return self._event(cue, "Translation", rf"{text}\N{{\rSource}}{source}")
         return "".join(self._event(cue, *part) for part in (("Source", source), ("Translation", text)) if part[1])
@@ -120,6 +126,13 @@ class AssSink(CueSink):
     @staticmethod
     def _event(cue: Cue, style: str, text: str) -> str:
         return f"Dialogue: 0,{_centiseconds(cue.start_s)},{_centiseconds(cue.end_s)},{style},,0,0,0,,{text}\n"
+
+
+def _ass_text(lines: Lines, style: str) -> str:
+    """The lines of one language, smaller than the style's size if they would not fit into the picture."""
+    text = r"\N".join(escapes.ass(line) for line in directed(lines))
+    size = font_size(lines, _ASS_SIZES[style], _ASS_WIDTH - 2 * _ASS_MARGIN, _ASS_MARGIN_V)
+    return text if size == _ASS_SIZES[style] else rf"{{\fs{size}}}{text}"
 
 
 class TextSink:
@@ -205,7 +218,3 @@ def _centiseconds(seconds: float) -> str:
     hundredths = int(seconds * 1000 + 0.5) // 10
     minutes, rest = divmod(hundredths, 6000)
     return f"{minutes // 60}:{minutes % 60:02}:{rest // 100:02}.{rest % 100:02}"
-
-
-def _escaped(text: str) -> str:
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

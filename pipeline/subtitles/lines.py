@@ -10,6 +10,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cache
 
+from pipeline.subtitles.breaks import phrase_starts
 from pipeline.subtitles.rules import SubtitleRules
 from pipeline.subtitles.text import atoms, break_cost, clusters, is_cjk, line_limit, widths
 
@@ -64,12 +65,12 @@ def layout(
 
 def _pieces(text: str, limit: int, seams: Collection[int]) -> list[_Piece]:
     pieces: list[_Piece] = []
-    at, cjk = 0, is_cjk(text)
+    at, cjk, phrases = 0, is_cjk(text), phrase_starts(text)
     for atom in atoms(text):
         # Only a word that is wider than a line is broken inside.
         for part in [atom] if _shown(atom, cjk) <= limit else _forced(atom, limit, cjk):
             at += len(part)
-            cost = break_cost(text, at, seams) if at < len(text) else 0.0
+            cost = break_cost(text, at, seams, phrases) if at < len(text) else 0.0
             columns = sum(widths(part, cjk))
             pieces.append(_Piece(part, columns, columns - _shown(part, cjk), cost))
     return pieces

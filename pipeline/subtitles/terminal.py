@@ -14,6 +14,8 @@ from rich.text import Text
 
 from pipeline.errors import SinkError
 from pipeline.events import Delta, EndOfInput, PipelineEvent, Transcript
+from pipeline.subtitles.bidi import RIGHT_TO_LEFT_MARK, right_to_left
+from pipeline.subtitles.text import harmless
 
 
 class TerminalClosedError(SinkError):
@@ -115,19 +117,26 @@ def drawn(transcript: Transcript, translation: str, growing: bool) -> Table:
     grid.add_column(no_wrap=True, style="cyan")
     grid.add_column(overflow="fold")  # Chinese has no spaces to break at
     times = f"{_clock(transcript.start_s)}–{_clock(transcript.end_s)}"
-    grid.add_row(times, Text(transcript.text or "…", style="bright_black"))
+    grid.add_row(times, Text(_shown(transcript.text) or "…", style="bright_black"))
     if transcript.rejected:
         grid.add_row("", Text(f"(not translated: {transcript.rejected})", style="yellow"))
     else:
-        grid.add_row("", Text(translation, style="bold") + Text(" ▌" if growing else "", style="cyan"))
+        grid.add_row("", Text(_shown(translation), style="bold") + Text(" ▌" if growing else "", style="cyan"))
     return grid
 
 
 def plain(transcript: Transcript, translation: str) -> str:
-    """The same as two lines of text, for pipes and files."""
-    below = f"(not translated: {transcript.rejected})" if transcript.rejected else translation
+    """The same as two lines of text, for pipes and files, without marks of direction."""
+    below = f"(not translated: {transcript.rejected})" if transcript.rejected else harmless(translation)
     times = f"{_clock(transcript.start_s)}–{_clock(transcript.end_s)}  "
-    return f"{times}{transcript.text or '…'}\n{' ' * len(times)}{below}"
+    return f"{times}{harmless(transcript.text) or '…'}\n{' ' * len(times)}{below}"
+
+
+def _shown(text: str) -> str:
+    """``text`` in the order in which it is read. Terminals that lay out Arabic and Hebrew expect that; right-to-left
+    marks at both ends let them place what stands there. Terminals differ in what they do with embeddings: it has none."""
+    text = harmless(text)
+    return f"{RIGHT_TO_LEFT_MARK}{text}{RIGHT_TO_LEFT_MARK}" if right_to_left(text) else text
 
 
 def _clock(seconds: float) -> str:

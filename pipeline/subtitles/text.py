@@ -1,7 +1,8 @@
 """What scripts ask of subtitles: display width, reading time, and where text may break. Pure.
 
-Chinese and Japanese break between characters but for closing and opening marks (kinsoku shori, JIS X 4051); all other
-scripts break at spaces. Nothing breaks inside a number, nor inside a word but of a script that writes no spaces.
+Chinese and Japanese break between characters but for closing and opening marks (kinsoku shori, JIS X 4051), Thai at
+words, Lao, Khmer and Burmese at syllables; all other scripts break at spaces. Nothing breaks inside a number, nor
+inside a word but of a script that writes no spaces.
 """
 
 from __future__ import annotations
@@ -10,36 +11,50 @@ import re
 import unicodedata
 from collections.abc import Collection
 
+from pipeline.subtitles.breaks import belongs_together, syllable_starts
 from pipeline.subtitles.rules import SubtitleRules
 
 # No line begins with these …
 _CLOSING = set(
     "，。、；：？！）》」』】〕〉｝］”’…·・—～．,.;:?!)]}%»›‰％℃°ー々〻ゝゞヽヾ،؛؟۔।॥ぁぃぅぇぉっゃゅょゎゕゖァィゥェォッャュョヮヵヶ"
+    "ๆฯໆຯ។៕៖ៗ၊။"
 )
 # … and none ends with these.
 _OPENING = set("（《「『【〔〈｛［“‘([{«‹¿¡$€£¥￥＄#＃")
 _NO_BREAK_SPACES = "\u00a0\u202f\u2007"
 _GLUE = {*_NO_BREAK_SPACES, "\u2060", "\ufeff"}
+_DROPPED = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\ufeff")
 _BLANK = re.compile(rf"[^\S{_NO_BREAK_SPACES}]+")
 # 三百二十五, 三点五, 百分之十, 5,000万, １２：３０: Python's \d are digits of every script and width.
 _DIGIT = r"[\d〇零一二三四五六七八九十百千万亿两]"
 _NUMBER = re.compile(rf"{_DIGIT}+(?:(?:分之|点|(?<=\d)[.．:：](?=\d)|(?<=\d)[,，](?=\d{{3}}(?!\d))){_DIGIT}+)*")
 _NUMBER_REACH = 32  # characters on either side of a break in which a number is looked for
-_SENTENCE_END = set(".!?。！？…؟۔।॥")
-_CLAUSE_END = set(",;:，；：、—)）》」』】”’»،؛")
+_SENTENCE_END = set(".!?。！？…؟۔।॥។៕။")
+_CLAUSE_END = set(",;:，；：、—)）》」』】”’»،؛៖၊")
 # Particles that lean on what is before them.
 _LEANING = set("的了吗呢吧们")
 
-# What a break costs, from a sentence's end (best) to inside a Chinese word (worst).
-COST_SENTENCE, COST_CLAUSE, COST_WORD, COST_SHORT_WORD, COST_INSIDE = 0.0, 0.15, 1.0, 1.5, 2.5
+# What a break costs, from a sentence's end (best) to inside a Chinese word (worst). A space in Thai, Lao, Khmer or
+# Burmese sets clauses and phrases apart.
+COST_SENTENCE, COST_CLAUSE, COST_PHRASE, COST_WORD, COST_SHORT_WORD, COST_INSIDE = 0.0, 0.15, 0.3, 1.0, 1.5, 2.5
+# Where the two things that tell of words disagree.
+COST_DOUBTFUL = 1.75
 
 
 def normalized(text: str) -> str:
     """``text`` with single spaces, without control characters, line breaks or blanks at its ends; no-break spaces
-    stay."""
-    text = _BLANK.sub(" ", text)
-    text = "".join(c for c in text if unicodedata.category(c) not in ("Cc", "Zl", "Zp", "Cs"))
-    return _BLANK.sub(" ", text).strip()
+    stay. Empty where nothing of it would be seen.
+
+    Embeddings, overrides and isolates of direction go too, which would reach over what is shown beside the text (the
+    writers set directions; marks, which reach no further than their neighbours, stay), and byte order marks.
+    """
+    text = _BLANK.sub(" ", harmless(_BLANK.sub(" ", text))).strip()
+    return text if any(unicodedata.category(c) not in ("Cf", "Zs") for c in text) else ""
+
+
+def harmless(text: str) -> str:
+    """``text`` without line breaks and all other characters that act on what is around them."""
+    return "".join(c for c in text if unicodedata.category(c) not in ("Cc", "Zl", "Zp", "Cs") and c not in _DROPPED)
 
 
 def is_cjk(text: str) -> bool:
@@ -80,15 +95,20 @@ def atoms(text: str) -> list[str]:
     ends the piece before it."""
     found: list[str] = []
     start = 0
+    syllables = syllable_starts(text)
     for at in range(1, len(text)):
-        if may_break(text, at):
+        if may_break(text, at, syllables):
             found.append(text[start:at])
             start = at
     return [*found, text[start:]] if text else []
 
 
-def may_break(text: str, at: int) -> bool:
-    """Whether a line may end before ``text[at]``."""
+def may_break(text: str, at: int, syllables: Collection[int] = ()) -> bool:
+    """Whether a line may end before ``text[at]``.
+
+    Args:
+        syllables: see ``syllable_starts``.
+    """
     before, after = text[at - 1], text[at]
     if after == " " or _joins(after) or before == "\u200d" or {before, after} & _GLUE:
         return False
@@ -100,17 +120,20 @@ def may_break(text: str, at: int) -> bool:
         return not (_closes(text, at) or left in _OPENING or (left.isdigit() and right.isdigit()))
     if _closes(text, at) or before in _OPENING:
         return False
+    if at in syllables:
+        return True
     if not (_ideographic(before) or _ideographic(after)):
         return False
     return not _inside_number(text, at)
 
 
-def break_cost(text: str, at: int, seams: Collection[int] = ()) -> float:
+def break_cost(text: str, at: int, seams: Collection[int] = (), phrases: Collection[int] = ()) -> float:
     """How bad it is to end a line before ``text[at]``.
 
     Args:
-        seams: positions where the translation model's pieces meet; in Chinese, which writes no spaces, they are mostly
+        seams: positions where the translation model's pieces meet; in a script that writes no spaces they are mostly
             where words do.
+        phrases: see ``phrase_starts``.
     """
     before = text[at - 1] if text[at - 1] != " " else text[at - 2]
     if before in _SENTENCE_END:
@@ -118,19 +141,22 @@ def break_cost(text: str, at: int, seams: Collection[int] = ()) -> float:
     if before in _CLAUSE_END:
         return COST_CLAUSE
     if text[at - 1] == " ":
+        if _spaceless(before):
+            return COST_PHRASE
         # A line that ends with "the", "of", "de", "la" parts what belongs together.
         last = text[: at - 1].rpartition(" ")[2]
         return COST_SHORT_WORD if len(last) <= 3 and last.isalpha() and not _ideographic(last[0]) else COST_WORD
     if text[at] in _LEANING or (text[at - 1].isdigit() and _ideographic(text[at])):
         return COST_INSIDE
-    return COST_WORD if at in seams or not seams else COST_INSIDE
+    told = [at in starts for starts in (seams, phrases) if starts]
+    return COST_WORD if all(told) else COST_DOUBTFUL if any(told) else COST_INSIDE
 
 
 def clusters(text: str) -> list[str]:
     """Characters with what combines with them: the pieces of a word that is wider than a line."""
     found: list[str] = []
-    for c in text:
-        if found and (_joins(c) or found[-1][-1] == "\u200d"):
+    for at, c in enumerate(text):
+        if found and (_joins(c) or found[-1][-1] == "\u200d" or belongs_together(text, at)):
             found[-1] += c
         else:
             found.append(c)
@@ -153,6 +179,11 @@ def _ideographic(character: str) -> bool:
     if not _wide(character) or unicodedata.category(character) in ("Lu", "Ll", "Nd"):
         return False
     return not unicodedata.name(character, "").startswith("HANGUL")
+
+
+def _spaceless(character: str) -> bool:
+    """Of Thai, Lao, Burmese or Khmer."""
+    return "\u0e01" <= character <= "\u0eff" or "\u1000" <= character <= "\u109f" or "\u1780" <= character <= "\u17ff"
 
 
 def _joins(character: str) -> bool:

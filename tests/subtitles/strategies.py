@@ -43,8 +43,38 @@ _CHINESE = st.sampled_from(
 )
 ENGLISH = st.lists(_WORDS, min_size=1, max_size=60).map(" ".join)
 CHINESE = st.lists(_CHINESE, min_size=1, max_size=90).map("".join)
+_MARKUP = st.sampled_from(
+    [
+        *"<>{}\\&;/ 1مש",
+        "<b>",
+        "</b>",
+        "<String>",
+        "{\\an8}",
+        "\\N",
+        "\\h",
+        "&lt;",
+        "&amp;",
+        "-->",
+        "00:00:01,000",
+        "00:00:01.500",
+        "WEBVTT",
+        "NOTE",
+        "42",
+        "\u202a",
+        "\u202e",
+        "\u2067",
+        "\ufeff",
+        "\0",
+        "Dialogue: 0",
+    ]
+)
+_RIGHT_TO_LEFT = st.sampled_from(
+    ["مرحبا", "شركة", "12,500", "GPU", "(تقريبا)؟", "שלום!", "۱۲", "International", "جدا."]
+)
+MARKUP = st.lists(_MARKUP, min_size=1, max_size=40).map("".join)
+RIGHT_TO_LEFT = st.lists(_RIGHT_TO_LEFT, min_size=1, max_size=20).map(" ".join)
 ANYTHING = st.text(st.characters(codec="utf-8"), max_size=150)
-TEXTS = st.one_of(ENGLISH, CHINESE, ANYTHING)
+TEXTS = st.one_of(ENGLISH, CHINESE, MARKUP, RIGHT_TO_LEFT, ANYTHING)
 
 RULES = st.builds(
     SubtitleRules,

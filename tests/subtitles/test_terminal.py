@@ -84,6 +84,15 @@ def test_times_are_rounded_before_they_are_minutes() -> None:
     assert plain(Transcript(0, 59.97, 119.94, "One.", "en"), "一。").startswith("01:00.0–01:59.9  One.")
 
 
+def test_arabic_stands_between_marks_of_its_direction_and_nothing_reaches_beyond_it() -> None:
+    console = Console(file=io.StringIO(), force_terminal=True, width=60)
+    console.print(drawn(Transcript(0, 0.0, 5.0, "\u202eHi\x1b[31m.\ud800", "en"), "GPU سريع جدا.", growing=False))
+    source, translation = visible(console.file.getvalue()).splitlines()  # type: ignore[attr-defined]
+    assert source.strip() == "00:00.0–00:05.0  Hi[31m."
+    assert translation.strip() == "\u200fGPU سريع جدا.\u200f"
+    assert plain(Transcript(0, 0.0, 5.0, "Hi.", "en"), "سريع\u202e").splitlines()[1].strip() == "سريع"
+
+
 class Broken(io.StringIO):
     def write(self, text: str) -> int:
         raise OSError(errno.EIO, "Input/output error")

@@ -1,0 +1,153 @@
+"""Where words and phrases begin in scripts that write no spaces between them. Pure.
+
+Thai words, and the phrases of Chinese and Japanese, come from BudouX's models (https://github.com/google/budoux). For
+Lao, Khmer and Burmese there is no small model; their spelling shows where syllables begin. The rules below find only
+starts that the spelling makes certain: where it is ambiguous, nothing breaks.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from budoux import Parser
+
+_THAI = re.compile("[\u0e01-\u0e5b]")
+_HAN_OR_KANA = re.compile("[\u3005\u3007\u3041-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
+_KANA = re.compile("[\u3041-\u3096\u30a1-\u30fa\u30fc]")
+# Vowels that are written, and encoded, before the consonant that they follow in speech.
+_THAI_LEADING, _LAO_LEADING = "\u0e40-\u0e44", "\u0ec0-\u0ec4"
+# Signs that belong to what is before them: vowels after, above and below, tones, repetition and abbreviation marks.
+_THAI_TRAILING = "\u0e2f-\u0e3a\u0e45-\u0e4e"
+LEADING_VOWELS = re.compile(f"[{_THAI_LEADING}{_LAO_LEADING}]")
+TRAILING_SIGNS = re.compile(f"[{_THAI_TRAILING}\u0eaf-\u0ebd\u0ec6-\u0ece\u17b4-\u17d1\u17d3\u17d7\u17dd\u102b-\u103e]")
+# Viramas that stack the next consonant below, or join it in a conjunct.
+STACKERS = frozenset("\u094d\u09cd\u0acd\u0b4d\u0c4d\u0d4d\u1039\u17d2")
+
+# Lao. Every syllable writes its vowel, so a consonant with a sign on it, or before a vowel letter, begins one; those
+# that never end a syllable begin one, too. ຫ may be the silent first letter of the next consonant, and ວ ລ ຣ the
+# second letter of the one before.
+_LAO_CONSONANT = "\u0e81-\u0eae\u0edc-\u0edf"
+_LAO_SIGN = "\u0eb0-\u0ebd\u0ec8-\u0ecd"
+_LAO_FINAL = "ກງຍດນບມວອລຣ"
+_LAO_SYLLABLE = re.compile(
+    f"[{_LAO_LEADING}]"
+    f"|(?<![{_LAO_LEADING}ຫ])(?![{_LAO_FINAL}])[{_LAO_CONSONANT}]"
+    f"|(?<![{_LAO_LEADING}ຫ])(?:[ກງຍດນບມອ]|(?<![{_LAO_CONSONANT}])[ວລຣ])"
+    f"(?=[{_LAO_SIGN}]|[ອວ][{_LAO_CONSONANT}](?![{_LAO_SIGN}ອວ]))"
+)
+# Burmese. A consonant begins a syllable unless it is stacked below another (virama), or ends one (asat), or stands
+# above one. A consonant alone is mostly the short first syllable of what follows: nothing breaks after it.
+_BURMESE_SYLLABLE = re.compile(
+    "(?<!\u1039)(?<![^\u1039][\u1000-\u1021])[\u1000-\u102a](?!\u1037?[\u1039\u103a])|(?<![\u1040-\u1049])[\u1040-\u1049]|\u104e"
+)
+# Khmer. An onset is a consonant with what is stacked below it and a vowel; a consonant without a vowel may end the
+# syllable before it or be one with an unwritten vowel.
+_KHMER_CONSONANT = "\u1780-\u17b3"
+_KHMER_ONSET = f"[{_KHMER_CONSONANT}](?:\u17d2[{_KHMER_CONSONANT}])*[\u17c9\u17ca]?[\u17b6-\u17c8\u17cf\u17d0]"
+_KHMER_SYLLABLE = re.compile(f"(?<!\u17d2){_KHMER_ONSET}")
+# What stands before an onset that certainly begins a syllable: a vowel, at most one consonant that ends its syllable
+# (not after vowels that cannot have one), or one that is marked as final or silent.
+_KHMER_BEFORE_ONSET = re.compile(
+    f"(?:[\u17b6-\u17d0]|[\u17b6-\u17c2\u17c4][{_KHMER_CONSONANT}]|\u17c6\u1784|[\u17cb-\u17cd]|[\u17d4-\u17da])\\Z"
+)
+_KHMER_OPEN = re.compile(f"(?:[\u17c3\u17c5\u17c7\u17c8]|\u17c6(?!\u1784))(?=[{_KHMER_CONSONANT}])")
+_END_MARKS = re.compile(
+    "(?<=[\u17d4-\u17d7\u17da\u104a\u104b\u0e46\u0ec6\u0e5a\u0e5b])(?=[\u0e01-\u0eff\u1000-\u104f\u1780-\u17b3])"
+)
+_HAS_SYLLABLES = re.compile("[\u0e01-\u0eff\u1000-\u104f\u1780-\u17dd]")
+
+
+@lru_cache(maxsize=64)
+def syllable_starts(text: str) -> frozenset[int]:
+    """Positions in ``text`` where a line may begin inside a run of Thai (words), Lao, Khmer or Burmese (syllables)."""
+    if not _HAS_SYLLABLES.search(text):
+        return frozenset()
+    found = {
+        *(match.start() for rule in (_LAO_SYLLABLE, _BURMESE_SYLLABLE, _END_MARKS) for match in rule.finditer(text)),
+        *(
+            match.start()
+            for match in _KHMER_SYLLABLE.finditer(text)
+            if _KHMER_BEFORE_ONSET.search(text, max(0, match.start() - 2), match.start())
+        ),
+        *(match.end() for match in _KHMER_OPEN.finditer(text)),
+    }
+    if _THAI.search(text):
+        found |= {at for at in _budoux_starts("th", text) if _THAI.match(text, at) and _THAI.match(text, at - 1)}
+    return frozenset(
+        at for at in found if 0 < at < len(text) and _same_script(text, at) and not belongs_together(text, at)
+    )
+
+
+@lru_cache(maxsize=64)
+def phrase_starts(text: str) -> frozenset[int]:
+    """Positions in ``text`` where a word or phrase of Thai, Chinese or Japanese begins; none for other languages."""
+    starts: set[int] = set()
+    if _THAI.search(text):
+        starts |= syllable_starts(text)
+    if _HAN_OR_KANA.search(text):
+        starts |= _budoux_starts(_han_language(text), text)
+    return frozenset(starts)
+
+
+def belongs_together(text: str, at: int) -> bool:
+    """Whether ``text[at]`` is part of the same written syllable as the character before it: a sign, what follows a
+    leading vowel, or what is stacked. True of a syllable's letters only where the script marks it."""
+    before, after = text[at - 1], text[at]
+    return (
+        TRAILING_SIGNS.match(after) is not None
+        or LEADING_VOWELS.match(before) is not None
+        or (before in STACKERS and after.isalpha())
+        or (after.isdigit() and before.isdigit())
+        or _ends_burmese_syllable(text, at)
+    )
+
+
+def _ends_burmese_syllable(text: str, at: int) -> bool:
+    return "\u1000" <= text[at] <= "\u102a" and re.match("\u1037?[\u1039\u103a]", text[at + 1 : at + 3]) is not None
+
+
+def _same_script(text: str, at: int) -> bool:
+    """Whether no other script ends before ``at``: "GPU" and the Thai after it are set apart by a space, if at all."""
+    return ord(text[at]) >> 7 == ord(text[at - 1]) >> 7 or ord(text[at - 1]) >> 8 == ord(text[at]) >> 8 == 0x10
+
+
+def _han_language(text: str) -> str:
+    """The BudouX model for a text with Han characters or kana: Japanese writes a good part in kana, and simplified and
+    traditional characters are told apart by the national standards that have them (GB 2312, Big5)."""
+    letters = len(_HAN_OR_KANA.findall(text))
+    if 8 * len(_KANA.findall(text)) >= letters:
+        return "ja"
+    traditional = sum(_encodes(c, "big5") - _encodes(c, "gb2312") for c in text)
+    return "zh-hant" if traditional > 0 else "zh-hans"
+
+
+def _encodes(character: str, encoding: str) -> bool:
+    try:
+        character.encode(encoding)
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _budoux_starts(model: str, text: str) -> set[int]:
+    starts, at = set(), 0
+    for phrase in _parser(model).parse(text):
+        starts.add(at)
+        at += len(phrase)
+    return starts
+
+
+@cache
+def _parser(model: str) -> Parser:
+    """Loaded when a text first needs it; the import takes some 5 ms, a model 2 ms."""
+    import budoux
+
+    return {
+        "th": budoux.load_default_thai_parser,
+        "ja": budoux.load_default_japanese_parser,
+        "zh-hans": budoux.load_default_simplified_chinese_parser,
+        "zh-hant": budoux.load_default_traditional_chinese_parser,
+    }[model]()

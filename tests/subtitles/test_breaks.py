@@ -1,0 +1,91 @@
+"""Words and syllables of scripts without spaces. Spaces in the examples show where they may be parted."""
+
+from __future__ import annotations
+
+from itertools import accumulate, pairwise
+
+import pytest
+
+from pipeline.subtitles.breaks import phrase_starts, syllable_starts
+from pipeline.subtitles.lines import layout
+from pipeline.subtitles.rules import SubtitleRules
+from pipeline.subtitles.text import atoms, clusters
+
+# Syllables that are certain from their spelling, and the same joined where it is ambiguous.
+SYLLABLES = [
+    "ມື້ ນີ້ ພວກ ເຮົາ ຈະ ເວົ້າ ກ່ຽວ ກັບ ເຕັກ ໂນ ໂລ ຊີ ໃໝ່ ທີ່ ຊ່ວຍ ແປ ພາ ສາ",
+    "ຂອງ ຂ້ອຍ ຕ້ອງ ໄປ ພົບ ໝູ່ ນອນ ສວນ ຫຼາຍ ໂທລະ ສັບ ໜັງ ສື",
+    "ထို မြန် မာ နိုင် ငံ ကျွန် တော် တို့ ဘာ သာ စ"[:-2],
+    "ပြော ကြ ပါ မည် အ"[:-2],
+    "ថ្ងៃ នេះ យើង នឹង និ យាយ អំ ពី",
+    "ភា សា ក្នុង ពេល វេ លា ជាក់ ស្តែង យ៉ាង",
+    "នៅ ភ្នំ ពេញ ទាំងអស់ គ្នា",
+]
+THAI = ["สวัสดีครับวันนี้เราจะพูดเกี่ยวกับเทคโนโลยีใหม่ที่ช่วยแปลภาษา", "น้องสาวของฉันจะแนะนำผลิตภัณฑ์ใหม่ให้ทุกคนรู้จักในห้องประชุม"]
+# By hand; words of two parts may be parted in the middle.
+THAI_WORDS = [
+    "สวัส ดี ครับ วัน นี้ เรา จะ พูด เกี่ยว กับ เทค โน โลยี ใหม่ ที่ ช่วย แปล ภาษา",
+    "น้อง สาว ของ ฉัน จะ แนะ นำ ผลิต ภัณฑ์ ใหม่ ให้ ทุก คน รู้ จัก ใน ห้อง ประ ชุม",
+]
+
+
+@pytest.mark.parametrize("spelled", SYLLABLES)
+def test_syllables_begin_where_the_spelling_says(spelled: str) -> None:
+    pieces = spelled.split(" ")
+    assert atoms("".join(pieces)) == pieces
+
+
+@pytest.mark.parametrize(("text", "words"), list(zip(THAI, THAI_WORDS, strict=True)))
+def test_thai_breaks_at_words(text: str, words: str) -> None:
+    allowed = set(accumulate(map(len, words.split(" "))))
+    assert syllable_starts(text) <= allowed
+    assert len(syllable_starts(text)) >= len(allowed) // 2
+
+
+@pytest.mark.parametrize("text", ["เพราะ" * 30, "ເພາະ" * 30, "ကျွန်ုပ်" * 20, "ក្រុង" * 20, "क्षत्रिय" * 20])
+def test_a_letter_keeps_its_vowels_however_narrow_the_line(text: str) -> None:
+    lines = [line for lines in layout(text, SubtitleRules(line_columns=20)) for line in lines]
+    for pieces in (clusters(text), lines):
+        assert len(pieces) > 1
+        for before, after in pairwise(pieces):
+            assert before[-1] not in "เແ\u1039\u17d2\u094d"
+            assert after[0] not in "ะະາຳ\u103b\u103d\u1039\u103a\u17d2\u17bb\u094d"
+
+
+@pytest.mark.parametrize("text", ["ๆ", "ฯ", "ໆ", "។", "៕", "ៗ", "၊", "။"])
+def test_no_line_begins_with_a_mark_that_closes(text: str) -> None:
+    assert atoms("ab " + text + " cd") == ["ab " + text + " ", "cd"]
+
+
+def test_the_break_is_between_words_also_in_lao_and_khmer_where_the_seams_say_so() -> None:
+    words = ["ພວກເຮົາ", "ຈະ", "ເວົ້າ", "ກ່ຽວກັບ", "ເຕັກໂນໂລຊີ", "ໃໝ່", "ທີ່", "ຊ່ວຍ", "ແປພາສາ"]
+    text = "".join(words)
+    seams = set(accumulate(map(len, words)))
+    (lines,) = layout(text, SubtitleRules(line_columns=22), seams=seams)
+    assert len(lines) == 2
+    assert len(lines[0]) in seams
+
+
+@pytest.mark.parametrize(
+    ("text", "phrases"),
+    [
+        ("明日の会議室で新しい製品を紹介します", "明日の 会議室で 新しい 製品を 紹介します"),
+        ("如果明天下雨我们就待在家里看电影", "如果 明天 下雨 我们 就 待 在 家里 看 电影"),
+        ("在會議裡向大家介紹我們公司", "在 會議 裡 向 大家 介紹 我們 公司"),
+    ],
+)
+def test_phrases_of_japanese_and_chinese(text: str, phrases: str) -> None:
+    starts = set(accumulate(map(len, phrases.split(" "))))
+    assert phrase_starts(text) - {0} == starts - {len(text)}
+
+
+def test_japanese_lines_end_with_a_phrase() -> None:
+    (lines,) = layout("明日の朝は会議室で新しい製品を皆さんに紹介します", SubtitleRules())
+    assert lines in {
+        ("明日の朝は会議室で", "新しい製品を皆さんに紹介します"),
+        ("明日の朝は会議室で新しい", "製品を皆さんに紹介します"),
+    }
+
+
+def test_spaced_languages_have_no_phrases() -> None:
+    assert phrase_starts("The train leaves.") == frozenset() == syllable_starts("오늘 날씨가 좋다")

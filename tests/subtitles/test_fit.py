@@ -1,0 +1,127 @@
+"""Subtitles stay inside the picture: drawn by libass, which FFmpeg brings along, in the font of Matplotlib."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import pysubs2
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pipeline.events import Delta, EndOfInput
+from pipeline.subtitles.files import AssSink, SrtSink
+from pipeline.subtitles.fit import font_size
+from pipeline.subtitles.rules import SubtitleRules
+from tests.subtitles import libass
+from tests.subtitles.strategies import TEXTS
+
+WIDE = [
+    "W" * 42,
+    "@%M" * 40,
+    "W W " * 30,
+    "漢" * 60,
+    "한국어" * 20,
+    "щЖЮ" * 30,
+    "ش" * 60,
+    "ກໜ" * 40,
+    "👩‍👩‍👧‍👦" * 30,
+    "ဤ" * 60,
+    "\u2e3b" * 20,
+]
+STACKED = ["a" + "\u0301" * 60 + " b", "a" + "\u0316" * 12 + " b", "o\u0302\u0323"]
+# Letters that few fonts have beside those of everyday texts: these come out as boxes.
+ANY_LETTER = st.builds(lambda letter, count: letter * count, st.characters(codec="utf-8"), st.integers(1, 150))
+
+
+def size(line: str) -> int:
+    return font_size([line], 64, 1800, 50)
+
+
+def test_everyday_text_keeps_its_size() -> None:
+    for line in (
+        "The train to Berlin leaves at half past nine",
+        "THE QUICK BROWN FOX JUMPS OVER THE LAZY DOG",
+        "请把这个文件发给史密斯先生谢谢",
+        "แปลภาษาแบบเรียลไทม์ได้อย่างรวดเร็วและแม่นยำมาก",
+        "ជួយបកប្រែភាសាក្នុងពេលវេលាជាក់ស្តែងយ៉ាងរហ័ស",
+        "12,500 دولار (تقريبا)؟ هذا كثير جدا.",
+    ):
+        assert size(line) == 64
+
+
+def test_what_cannot_be_wrapped_is_drawn_smaller() -> None:
+    assert size("W" * 42) < 48
+    assert size("a" + "\u0301" * 20) < 20
+    assert size("") == 64
+
+
+def outside(texts: list[str], rules: SubtitleRules) -> list[str]:
+    """The subtitles that reach to the picture's border."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "out.ass"
+        sink = AssSink(path, rules)
+        for n, text in enumerate(texts):
+            sink.write(Delta(n, 0, 10.0 * n, 10.0 * n + 9, text, -0.1, 0, "W" * 150, end_of_sentence=True, final=True))
+        sink.write(EndOfInput(10.0 * len(texts)))
+        sink.close()
+        script = pysubs2.load(str(path), encoding="utf-8")
+        for n, event in enumerate(script.events):  # one after the other, a second each
+            event.start, event.end = 1000 * n, 1000 * n + 1000
+        script.save(str(path))
+        pictures = libass.frames(path, len(script.events)) > 40
+    found = []
+    for event, picture in zip(script.events, pictures, strict=True):
+        if picture[:2].any() or picture[-2:].any() or picture[:, :2].any() or picture[:, -2:].any():
+            found.append(event.text)
+        if event.plaintext.strip().isascii() and event.plaintext.strip("\u2060 \n_"):
+            assert picture.any(), f"nothing drawn of {event.text!r}"
+    return found
+
+
+@pytest.mark.libass
+@pytest.mark.parametrize(
+    "rules",
+    [
+        SubtitleRules(),
+        SubtitleRules(max_lines=4, line_columns=200, line_cjk_characters=100, position="top"),
+        SubtitleRules(max_lines=4, bilingual=True, source_position="bottom"),
+    ],
+)
+def test_wide_and_tall_text_stays_inside_the_picture(rules: SubtitleRules) -> None:
+    assert outside([*WIDE, *STACKED], rules) == []
+
+
+@pytest.mark.libass
+@settings(max_examples=15)
+@given(st.lists(st.one_of(TEXTS, ANY_LETTER), min_size=8, max_size=16))
+def test_any_text_stays_inside_the_picture(texts: list[str]) -> None:
+    assert outside(texts, SubtitleRules()) == []
+
+
+@pytest.mark.libass
+@pytest.mark.parametrize("sink", [AssSink, SrtSink])
+@pytest.mark.parametrize("text", ["שלום! 12,500.", "GPU מהיר 12,500."])
+def test_a_full_stop_is_at_the_left_end_of_a_line_from_right_to_left(
+    text: str, sink: type[AssSink | SrtSink], tmp_path: Path
+) -> None:
+    """Of the letters and marks, the first from the left is narrower with the full stop than without it, and the last
+    is the same."""
+
+    def ink(said: str) -> list[bool]:
+        path = tmp_path / f"out.{'ass' if sink is AssSink else 'srt'}"
+        opened = sink(path, SubtitleRules())
+        opened.write(Delta(0, 0, 0.0, 3.0, said, -0.1, 0, "", end_of_sentence=True, final=True))
+        opened.close()
+        picture = libass.frames(path, 1)[0] > 100
+        path.unlink()
+        return [bool(column.any()) for column in picture.T]
+
+    def first_run(columns: list[bool]) -> int:
+        start = columns.index(True)
+        return columns.index(False, start) - start
+
+    with_stop, without = ink(text), ink(text[:-1])
+    assert first_run(with_stop) < first_run(without)
+    assert abs(first_run(with_stop[::-1]) - first_run(without[::-1])) <= 2  # anti-aliasing
