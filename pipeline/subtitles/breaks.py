@@ -142,7 +142,7 @@ def _budoux_starts(model: str, text: str) -> set[int]:
 
 @cache
 def _parser(model: str) -> Parser:
-    """Loaded when a text first needs it; the import takes some 5 ms, a model 2 ms."""
+    """Loaded when a text first needs it: some 15 ms, in the worker thread that writes the subtitles."""
     import budoux
 
     return {

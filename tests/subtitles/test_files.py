@@ -118,6 +118,10 @@ def test_every_format_says_the_same_to_other_programs(tmp_path: Path) -> None:
     assert [(a, b) for a, b, _ in read["ass by pysubs2"]] == [(a // 10 * 10, b // 10 * 10) for a, b, _ in cues]
     assert unmarked(read["srt by pysubs2"][1][2]) == "a--->b&<i>c</i>{\\an8}"
     assert unmarked(read["ass by pysubs2"][1][2]) == "a--->b&<i>c</i>{\\an8}"
+    # libass finds out each line's direction, and wraps what is too wide.
+    script = pysubs2.load(str(paths["ass"]), encoding="utf-8")
+    assert [style.encoding for style in script.styles.values()] == [-1, -1]
+    assert script.info["WrapStyle"] == "0"
     assert paths["txt"].read_text("utf-8").splitlines() == TEXTS_SAID
     vtt = paths["vtt"].read_text("utf-8")
     assert "a ---&gt; b &amp; &lt;i&gt;c&lt;/i&gt; {\\an8}" in vtt
@@ -175,6 +179,17 @@ def test_positions_are_the_configured_ones(tmp_path: Path) -> None:
     lines = pysubs2.load(str(paths["ass"]), encoding="utf-8")
     assert lines[0].text == r"去柏林的火车几点出发？\N{\rSource}Where is it?"
     assert lines.styles["Translation"].alignment == 8
+
+
+def test_each_language_has_its_own_direction(tmp_path: Path) -> None:
+    paths, sinks = opened(tmp_path, BILINGUAL)
+    write_all(sinks, Delta(0, 0, 1.0, 3.0, "أين؟ GPU.", -0.1, 0, SOURCE, end_of_sentence=True, final=True))
+    close_all(sinks)
+    arabic = "\u202bأين؟ GPU.\u202c"
+    assert f"\n{arabic}\n{SOURCE}\n" in paths["srt"].read_text("utf-8")
+    assert f"\n{arabic}\n" in paths["vtt"].read_text("utf-8")
+    assert f",,{arabic}\n" in paths["ass"].read_text("utf-8")
+    assert paths["txt"].read_text("utf-8") == f"أين؟ GPU.\n{SOURCE}\n\n"
 
 
 def test_files_are_valid_after_every_event(tmp_path: Path) -> None:
