@@ -14,14 +14,16 @@ from collections.abc import Sequence
 # Lines that the lines of one language may become: so many of each of two languages stand one above the other in the
 # picture. A wrapped line is not always full.
 _LINES_IN_ALL, _FULL = 8, 0.7
-_NARROW, _SPACE, _LOWER, _UPPER, _WIDEST, _OTHER = 0.4, 0.3, 0.6, 0.75, 0.92, 1.3
+_NARROW, _SPACE, _LOWER, _UPPER, _WIDEST, _OTHER = 0.4, 0.3, 0.6, 0.75, 0.92, 1.5
 # First and last character, and the width of the wider ones among them.
 _BLOCKS = (
-    ("\u0180", "\u02ff", 0.92),
-    ("\u0370", "\u058f", 0.95),
-    ("\u0590", "\u06ff", 0.8),
+    ("\u01c4", "\u01cc", 1.25),
+    ("\u01f1", "\u01f3", 1.25),
+    ("\u0100", "\u02ff", 0.92),
+    ("\u0370", "\u06ff", 1.05),
     ("\u0e33", "\u0e33", 0.9),
     ("\u0eb3", "\u0eb3", 0.9),
+    ("\u0eab", "\u0eab", 0.75),
     ("\u0edc", "\u0edd", 0.9),
     ("\u0e00", "\u0eff", 0.65),
     ("\u0bf0", "\u0bfa", 1.8),
@@ -90,12 +92,12 @@ def _letter(character: str, kind: str) -> float:
             return _WIDEST
         if character in "fijltrI.,:;'!|()[]/\\-":
             return _NARROW
-        return _UPPER if character.isupper() or character in "w&+<=>~#" else _LOWER
+        return _UPPER if character.isupper() or character in "w&+<=>~#^" else _LOWER
     if kind == "Mc" and "\u1000" <= character <= "\u17ff":
         return _BESIDE
     for first, last, width in _BLOCKS:
         if first <= character <= last:
             return width
     if character < "\u0370":
-        return _WIDEST if kind == "Lu" or character in "æœ" else _LOWER
+        return _LOWER if kind in ("Ll", "Lo") and character != "æ" else _WIDEST
     return _OTHER

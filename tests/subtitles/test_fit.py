@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import tempfile
+import unicodedata
 from pathlib import Path
 
+import matplotlib
 import pysubs2
 import pytest
+from fontTools.ttLib import TTFont
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -55,6 +58,18 @@ def test_what_cannot_be_wrapped_is_drawn_smaller() -> None:
     assert size("W" * 42) < 48
     assert size("a" + "\u0301" * 20) < 20
     assert size("") == 64
+
+
+def test_no_letter_of_a_wide_font_is_wider_than_taken() -> None:
+    font = TTFont(Path(matplotlib.get_data_path()) / "fonts" / "ttf" / "DejaVuSans.ttf")
+    height = font["OS/2"].usWinAscent + font["OS/2"].usWinDescent
+    unseen = ("Mn", "Me", "Cf", "Co", "Zs")
+    letters = {c: g for c, g in font.getBestCmap().items() if unicodedata.category(chr(c)) not in unseen}
+    assert len(letters) > 5000
+    for code, glyph in letters.items():
+        # The margins, which the picture has besides the room, are a fifteenth of it.
+        fitting = font_size([chr(code) * 100], 64, 1800, 50)
+        assert 100 * fitting * font["hmtx"][glyph][0] / height <= 1920 - 6, chr(code)
 
 
 def outside(texts: list[str], rules: SubtitleRules) -> list[str]:
