@@ -26,6 +26,7 @@ from pipeline.hub.resolve import (
     readable,
     repository_folder,
 )
+from pipeline.names import escaped
 from pipeline.nmt.compiled import (
     cached_compiled,
     drop_damaged_compiled,
@@ -260,6 +261,7 @@ def pairs_as_table(rows: Sequence[tuple[Pair, ModelState]]) -> str:
 
 
 def _aligned(cells: Sequence[Sequence[str]]) -> str:
+    cells = [[escaped(cell) for cell in row] for row in cells]
     widths = [max(len(row[column]) for row in cells) for column in range(len(cells[0]))]
     lines = ("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in cells)
     return "\n".join(line.rstrip() for line in lines)

@@ -15,7 +15,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn, TextIO, cast
 
-from pipeline.errors import PipelineError, SinkError, UsageError
+from pipeline.errors import PipelineError, SinkError, UsageError, one_line
+from pipeline.names import STANDARD_OUTPUT, escaped
 
 STARTED = time.perf_counter()
 """When the program began to import, near enough."""
@@ -46,6 +47,12 @@ def some_text(text: str) -> str:
 def some_path(text: str) -> Path:
     """``some_text`` as a path: without a name it would be the current folder."""
     return Path(some_text(text))
+
+
+def some_output(text: str) -> Path:
+    """``some_path`` of a file to write, "-" being standard output; a file of that name is "./-"."""
+    path = some_path(text)
+    return path.absolute() if path == STANDARD_OUTPUT and text != str(STANDARD_OUTPUT) else path
 
 
 def whole_number(smallest: int, largest: int) -> Callable[[str], int]:
@@ -82,6 +89,20 @@ def importing() -> Iterator[None]:
         yield
     finally:
         _raised_interrupts()
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose errors show what was given escaped; so do its subcommands' parsers, which are of its class."""
+
+    def error(self, message: str) -> NoReturn:
+        super().error(escaped(message))
+
+
+class _Formatter(logging.Formatter):
+    """Names in a message are shown escaped; tracebacks keep their lines."""
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 (as logging calls it)
+        return escaped(super().formatMessage(record))
 
 
 def _in_a_folder() -> None:
@@ -130,9 +151,9 @@ def main_program(run: Callable[[list[str]], int]) -> NoReturn:
     if sys.stderr is None:  # closed by whoever started us: print would take standard output for it
         sys.stderr = open(os.devnull, "w")  # noqa: SIM115 (as long as the process)
     sys.stderr = cast(TextIO, _Heedless(sys.stderr))
-    logging.basicConfig(
-        stream=cast(TextIO, _StandardError()), format="%(levelname)s: %(message)s", level=logging.WARNING
-    )
+    handler = logging.StreamHandler(cast(TextIO, _StandardError()))
+    handler.setFormatter(_Formatter("%(levelname)s: %(message)s"))
+    logging.basicConfig(handlers=[handler], level=logging.WARNING)
     for stream in (sys.stdout, sys.stderr):
         # A terminal or pipe in an ASCII locale must not end the run at the first Chinese character.
         if hasattr(stream, "reconfigure"):
@@ -182,6 +203,6 @@ def settle() -> None:
 
 
 def report(error: BaseException) -> None:
-    """Print an error as one line."""
+    """Print an error as one line, names in it escaped."""
     with contextlib.suppress(OSError):  # a terminal that was closed: nobody reads it
-        print("error: " + " ".join(str(error).split()), file=sys.stderr, flush=True)
+        print("error: " + escaped(one_line(error)), file=sys.stderr, flush=True)

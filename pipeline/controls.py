@@ -23,6 +23,7 @@ from pipeline.events import (
     PipelineEvent,
     Resumed,
 )
+from pipeline.names import escaped
 
 # The meter's cells span this much: speech close to a microphone is around -20 dBFS, a quiet room below -55.
 _METER_CELLS = 10
@@ -79,7 +80,7 @@ class NoticeSink:
 def tell(message: str) -> None:
     """Print a line on standard error, if anybody is still there to read it."""
     with contextlib.suppress(OSError, SystemExit):
-        print(message, file=sys.stderr, flush=True)
+        print("\n".join(map(escaped, message.split("\n"))), file=sys.stderr, flush=True)
 
 
 @contextmanager

@@ -51,7 +51,7 @@ class StageError(PipelineError):
     """A stage failed while running; ``stage`` names it and ``__cause__`` is the reason."""
 
     def __init__(self, stage: str, cause: BaseException) -> None:
-        super().__init__(f"the {stage} stage failed: {described(cause)}")
+        super().__init__(f"the {stage} stage failed: {one_line(cause)}")
         self.stage = stage
         self.__cause__ = cause
 
@@ -66,6 +66,11 @@ def described(error: BaseException) -> str:
     if isinstance(error, Exception) and not isinstance(error, StopIteration | StopAsyncIteration):
         return text or kind
     return f"{kind}: {text}" if text else kind
+
+
+def one_line(error: BaseException) -> str:
+    """What an error says, in one line; one of this package's own as it is, for a line's end in it is a name's."""
+    return str(error) if isinstance(error, PipelineError) else " ".join(described(error).split())
 
 
 def first_line(error: Exception) -> str:

@@ -12,13 +12,14 @@ import dataclasses
 import json
 import sys
 
-from pipeline.cli import importing, main_program, some_path
+from pipeline.cli import Parser, importing, main_program, some_path
 from pipeline.errors import UsageError
+from pipeline.names import escaped
 from pipeline.nmt.inspection import as_text, inspect_model
 
 
 def arguments() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m pipeline.models", description=__doc__)
+    parser = Parser(prog="python -m pipeline.models", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     listing = commands.add_parser("list", help="show the models that are known, and where each one is")
     listing.add_argument(
@@ -122,7 +123,7 @@ def run_pull(options: argparse.Namespace) -> int:
         for model in models:
             with progress_bar() as progress:
                 done = pull(model, progress)
-            print(done, flush=True)
+            print(escaped(done), flush=True)
     except KeyboardInterrupt:
         print("interrupted; what arrived is kept: run this again and it goes on from there", file=sys.stderr)
         raise
@@ -152,7 +153,7 @@ def run_compile(options: argparse.Namespace) -> int:
         )
     if options.report:
         Console().print(as_table(report))
-    print(f"{options.destination}: {report.weights}, {report.rows} of {report.vocabulary} output rows")
+    print(f"{escaped(str(options.destination))}: {report.weights}, {report.rows} of {report.vocabulary} output rows")
     return 0
 
 

@@ -6,6 +6,8 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from pipeline.names import escaped
+
 Progress = Callable[[str, float], None]
 """Called with what is being done, in the same words while it lasts, and how much of it is done (0 to 1)."""
 
@@ -31,6 +33,7 @@ def progress_bar() -> Iterator[Progress]:
 
         def update(what: str, done: float) -> None:
             nonlocal shown
+            what = escaped(what)
             if what != shown:
                 shown = what
                 bar.reset(task, total=1.0, description=what, visible=True)

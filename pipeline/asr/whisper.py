@@ -19,7 +19,7 @@ from pipeline.asr.packing import Pack, apart, pack
 from pipeline.asr.script import in_script, script_conversion
 from pipeline.asr.words import TimedWord, plausible, timed_words, without_pauses
 from pipeline.config import AsrConfig
-from pipeline.errors import ModelError, UsageError
+from pipeline.errors import ModelError, UsageError, one_line
 from pipeline.events import SAMPLE_RATE, Samples, SpeechSegment, Transcript, Word
 from pipeline.hub import FileSet, resolve_model
 from pipeline.hub.known import KnownModel, Thresholds
@@ -272,7 +272,9 @@ class WhisperRecognizer:
             encoded = self.engine.encode(np.zeros(SAMPLE_RATE, np.int16), self.config.window_s)
             found = self.engine.generate(encoded, 1, self._prompt)
         except (RuntimeError, ValueError) as error:
-            raise ModelError(f"the speech model {self.config.model} cannot run: {error}; fetch it again") from error
+            raise ModelError(
+                f"the speech model {self.config.model} cannot run: {one_line(error)}; fetch it again"
+            ) from error
         if not math.isfinite(found.log_probability + found.no_speech_probability):
             raise ModelError(
                 f"the speech model {self.config.model} is damaged: its scores are no numbers; fetch it again"

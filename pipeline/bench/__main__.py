@@ -12,7 +12,7 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import NamedTuple, cast
 
-from pipeline.cli import importing, main_program
+from pipeline.cli import Parser, importing, main_program
 
 
 class _Command(NamedTuple):
@@ -34,7 +34,7 @@ def _command(name: str) -> _Command:
 
 
 def arguments() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m pipeline.bench", description=__doc__)
+    parser = Parser(prog="python -m pipeline.bench", description=__doc__)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     for name in COMMANDS:
         command = _command(name)

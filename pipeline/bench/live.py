@@ -25,6 +25,7 @@ from pipeline.errors import UsageError
 from pipeline.latency.emissions import unit_of
 from pipeline.latency.log import LatencyLog, open_latency_log
 from pipeline.latency.metrics import Reference
+from pipeline.names import escaped
 from pipeline.options import add_model_arguments, configured
 from pipeline.subtitles.sink import BlockFile
 
@@ -89,7 +90,7 @@ async def _play_all(
     """Play one after the other; each is added to ``runs`` when it has ended."""
     models = await loaded(config)
     for path, reference in zip(paths, references, strict=True):
-        print(f"playing {path} …", file=sys.stderr)
+        print(f"playing {escaped(str(path))} …", file=sys.stderr)
         runs.append(await play(path, config, models, reference, log))
 
 

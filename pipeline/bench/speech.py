@@ -27,6 +27,7 @@ from pipeline.cli import some_path
 from pipeline.errors import DownloadError, SinkError
 from pipeline.events import SAMPLE_RATE, Samples
 from pipeline.hub.transfer import digest_of
+from pipeline.names import escaped
 
 _TABLE = Path(__file__).with_name("speech.tsv")
 
@@ -86,7 +87,7 @@ def run(options: argparse.Namespace) -> int:
     except OSError as error:
         place = error.filename or folder
         raise SinkError(f"cannot write {place} ({error.strerror}); make room, or give another folder") from error
-    print(f"{folder}: {len(clips)} clips")
+    print(f"{escaped(str(folder))}: {len(clips)} clips")
     return 0
 
 

@@ -11,7 +11,7 @@ import argparse
 import json
 import sys
 
-from pipeline.cli import main_program, some_path, some_text, standard_input, whole_number
+from pipeline.cli import Parser, main_program, some_path, some_text, standard_input, whole_number
 from pipeline.config import LanguageConfig, NmtConfig, PipelineConfig
 from pipeline.errors import SinkError, UsageError
 from pipeline.events import Transcript
@@ -23,7 +23,7 @@ from pipeline.nmt.routing import routed
 
 
 def arguments() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m pipeline.nmt", description=__doc__)
+    parser = Parser(prog="python -m pipeline.nmt", description=__doc__)
     parser.add_argument(
         "--model",
         type=some_path,

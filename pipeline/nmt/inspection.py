@@ -10,6 +10,7 @@ from typing import Any
 import onnxruntime as ort
 
 from pipeline.errors import ModelError
+from pipeline.names import escaped
 from pipeline.nmt.layout import Kind, Role, classify, find_files, find_layout
 from pipeline.nmt.model import MarianModel
 from pipeline.nmt.onnx_header import OnnxHeader, Port, read_header, read_precision
@@ -128,4 +129,4 @@ def as_text(report: ModelReport) -> str:
             "an fp32 or fp16 export decodes faster when it is compiled: python -m pipeline.models compile SRC DST"
         )
     verdict = "it runs" if report.runs else f"it does not run: {report.problem}"
-    return "\n".join([*lines, f"with ONNX Runtime {report.onnxruntime}, {verdict}"])
+    return "\n".join(escaped(line) for line in [*lines, f"with ONNX Runtime {report.onnxruntime}, {verdict}"])

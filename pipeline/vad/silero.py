@@ -11,7 +11,7 @@ import numpy as np
 from faster_whisper.vad import get_vad_model
 from numpy.typing import NDArray
 
-from pipeline.errors import ModelError
+from pipeline.errors import ModelError, one_line
 from pipeline.events import Samples
 
 WINDOW_SAMPLES = 512
@@ -44,7 +44,7 @@ def _session() -> Any:
         session = get_vad_model().session
     except Exception as error:  # onnxruntime's own kinds, or none of its session
         raise ModelError(
-            f"Silero's VAD, which ships inside faster-whisper, cannot be loaded: {error}; {advice}"
+            f"Silero's VAD, which ships inside faster-whisper, cannot be loaded: {one_line(error)}; {advice}"
         ) from error
     if (found := {node.name for node in session.get_inputs()}) != _INPUTS:
         raise ModelError(

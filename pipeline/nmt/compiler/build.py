@@ -229,7 +229,7 @@ def _new_directory(destination: Path) -> Iterator[Path]:
             raise UsageError(f"{destination} is there already; give a new or an empty directory")
         parent = destination.parent
         parent.mkdir(parents=True, exist_ok=True)
-        work = Path(tempfile.mkdtemp(prefix=f".{destination.name}.", dir=parent))
+        work = Path(tempfile.mkdtemp(prefix=".compiling.", dir=parent))
     except (OSError, RuntimeError) as error:  # RuntimeError: a link to itself
         reason = error.strerror if isinstance(error, OSError) else error
         raise ModelError(f"cannot write to {destination}: {reason}; choose another directory") from error

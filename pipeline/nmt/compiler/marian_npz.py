@@ -19,7 +19,7 @@ import numpy as np
 import yaml
 from numpy.typing import NDArray
 
-from pipeline.errors import ModelError
+from pipeline.errors import ModelError, one_line
 from pipeline.nmt.compiler.assemble import BIAS, DECODER, ENCODER, HEAD, SHARED
 from pipeline.nmt.compiler.marian_vocabulary import read_vocabulary
 
@@ -281,7 +281,7 @@ def _read_yaml(path: Path) -> dict[str, Any]:
     try:
         value = yaml.load(path.read_text("utf-8"), yaml.BaseLoader)
     except (OSError, ValueError, RecursionError, yaml.YAMLError) as error:
-        raise ModelError(f"{path} is not readable YAML ({error}); unpack the archive again") from None
+        raise ModelError(f"{path} is not readable YAML ({one_line(error)}); unpack the archive again") from None
     if not isinstance(value, dict):
         raise ModelError(f"{path} does not map options to values; unpack the archive again")
     return value

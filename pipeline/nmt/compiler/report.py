@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from rich.table import Table
+from rich.text import Text
 
+from pipeline.names import escaped
 from pipeline.nmt.compiler.build import CompileReport
 
 
 def as_table(report: CompileReport) -> Table:
     """Size, agreement with fp32 and speed of each precision that was measured."""
     text = "made-up sentences" if report.sample_is_made_up else "sentences"
-    table = Table(title=f"from {report.origin}; {report.sample_sentences} {text}, beside fp32", title_justify="left")
+    title = Text(f"from {escaped(report.origin)}; {report.sample_sentences} {text}, beside fp32")
+    table = Table(title=title, title_justify="left")
     for heading in ("weights", "MB", "rows", "same tokens", "same sentences", "chrF", "ms a token"):
         table.add_column(heading, justify="left" if heading == "weights" else "right")
     for candidate in report.candidates:

@@ -200,6 +200,11 @@ def test_a_sample_may_hold_lines_that_are_longer_than_the_model_reads(tmp_path: 
     assert compile_model(TINY, tmp_path / "out", weights="int8", sample=tmp_path / "text").sample_sentences == 2
 
 
+def test_a_directory_may_have_the_longest_name(tmp_path: Path) -> None:
+    compile_model(TINY, tmp_path / ("x" * 255), weights="fp32")
+    assert [len(path.name) for path in tmp_path.iterdir()] == [255]
+
+
 def test_a_link_to_an_empty_directory_is_filled(tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to("real")

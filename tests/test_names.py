@@ -1,0 +1,70 @@
+"""How names are shown: what a terminal would obey is escaped, and what people can read stays as it is."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import unicodedata
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline.names import escaped, shell_word
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("a\x1b[31mred", r"a\x1b[31mred"),
+        ("two\nlines\tand\rmore", r"two\nlines\tand\rmore"),
+        ("\x9b31m", r"\u009b31m"),  # one character that begins a command, too
+        ("exe\u202egpj.wav", r"exe\u202egpj.wav"),
+        ("\u2066a\u2069\u200f", r"\u2066a\u2069\u200f"),
+        ("a\u2028b\u200bc\ufeff", r"a\u2028b\u200bc\ufeff"),
+        (os.fsdecode(b"caf\xe9.wav"), r"caf\xe9.wav"),
+        ("\ud800", r"\ud800"),
+        ("\U000e0041", r"\U000e0041"),
+    ],
+)
+def test_what_a_terminal_obeys_or_hides_is_escaped(name: str, shown: str) -> None:
+    assert escaped(name) == shown
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "会议记录.wav",
+        "cafe\u0301 – café.mp3",
+        "שלום.wav",
+        "می\u200cخواهم.mp3",  # Persian: with a zero-width non-joiner
+        "क्\u200dष.ogg",
+        "\U0001f469\u200d\U0001f4bb.mkv",  # an emoji of three code points
+        "ประชุม.wav",
+        "a \\n 'b' \"c\" $(d).wav",
+        "\u06dd١٢.wav",
+    ],
+)
+def test_names_that_can_be_read_stay_as_they_are(name: str) -> None:
+    assert escaped(name) == name
+
+
+@given(st.text(alphabet=st.characters()))
+def test_nothing_that_is_shown_is_a_control_character(name: str) -> None:
+    shown = escaped(name)
+    assert not {unicodedata.category(character) for character in shown} & {"Cc", "Cs", "Zl", "Zp"}
+    assert not set(shown) & set("\u200e\u200f\u061c\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+    shown.encode()
+
+
+@pytest.mark.parametrize(
+    "name",
+    [b"a.wav", b"-rf.wav", b"it's $HOME.wav", b"two\nlines\\ '\x1b.wav", b"\xff\xe4.wav", "会\u202e议 1".encode()],
+)
+def test_a_shell_reads_the_name_back(name: bytes) -> None:
+    word = shell_word(Path(os.fsdecode(name)))
+    assert word == escaped(word)
+    done = subprocess.run(["bash", "-c", f"printf %s {word}"], capture_output=True, check=True)
+    assert done.stdout in (name, b"./" + name)
+    assert not done.stdout.startswith(b"-")
