@@ -21,20 +21,21 @@ from pipeline.audio.microphone import Microphone
 from pipeline.audio.pcm import PcmStream
 from pipeline.audio.recording import Recording
 from pipeline.audio.source import AudioSource
-from pipeline.cli import STARTED, importing, main_program, some_path, some_text, standard_input
+from pipeline.cli import STARTED, Parser, importing, main_program, some_output, some_path, some_text, standard_input
 from pipeline.config import PipelineConfig
 from pipeline.controls import tell
 from pipeline.errors import UsageError
 from pipeline.latency.emissions import unit_of
 from pipeline.latency.log import LatencyLog, open_latency_log
+from pipeline.names import STANDARD_OUTPUT
 from pipeline.options import add_bilingual_argument, add_model_arguments, configured
 from pipeline.subtitles.files import FORMATS, open_sinks, sink_makers
 from pipeline.subtitles.sink import Sink, close_all
 from pipeline.subtitles.terminal import TerminalSink
 
 
-def arguments() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m pipeline.live", description=__doc__)
+def arguments() -> Parser:
+    parser = Parser(prog="python -m pipeline.live", description=__doc__)
     parser.add_argument(
         "audio", nargs="?", metavar="AUDIO", help="a recording, or - for raw 16 kHz mono 16-bit PCM on standard input"
     )
@@ -48,7 +49,9 @@ def arguments() -> argparse.ArgumentParser:
         help="do not hold a recording back to its own pace, nor take standard input as live",
     )
     for kind in FORMATS:
-        parser.add_argument(f"--{kind}", type=some_path, metavar="FILE", help=f"also write {kind.upper()}")
+        parser.add_argument(
+            f"--{kind}", type=some_output, metavar="FILE", help=f"also write {kind.upper()}; - is standard output"
+        )
     parser.add_argument(
         "--latency-log",
         type=some_path,
@@ -71,6 +74,15 @@ def open_source(options: argparse.Namespace, config: PipelineConfig) -> AudioSou
     return PcmStream(standard_input()) if options.audio == "-" else Recording(Path(options.audio))
 
 
+def display(*, taken: bool) -> TerminalSink | None:
+    """What shows the subtitles as they grow: standard output. Where a format has ``taken`` that it is standard error, if that
+    is a terminal on which the format does not appear."""
+    if not taken:
+        return TerminalSink(Console(highlight=False))
+    visible = sys.stderr is not None and sys.stderr.isatty() and not (sys.stdout and sys.stdout.isatty())
+    return TerminalSink(Console(stderr=True, highlight=False)) if visible else None
+
+
 def run(argv: list[str]) -> int:
     options = arguments().parse_args(argv)
     if options.list_devices:
@@ -84,7 +96,6 @@ def run(argv: list[str]) -> int:
     config = configured(options)
     source = open_source(options, config)
     microphone = source if isinstance(source, Microphone) else None
-    console = Console(highlight=False)
     if options.latency_log and options.fast:
         raise UsageError("--fast leaves no time to measure; give --latency-log without it")
     unit = unit_of(config.languages.target)
@@ -93,8 +104,8 @@ def run(argv: list[str]) -> int:
     recording = source.path if isinstance(source, Recording) else None
     with importing():  # after most that can be wrong with the options, before there are files that would be left behind
         from pipeline.live_run import LiveRun
-    terminal = TerminalSink(console)
-    sinks: list[Sink] = [*open_sinks(paths, recording, makers), terminal]
+    terminal = display(taken=STANDARD_OUTPUT in paths.values())
+    sinks: list[Sink] = [*open_sinks(paths, recording, makers), *([terminal] if terminal is not None else [])]
     paced = recording is not None and not options.fast
     try:
         live = LiveRun(

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import json
 import os
+import pty
 import re
 import signal
 import subprocess
@@ -22,7 +24,10 @@ from pipeline import MarianModel, live, load_config
 from pipeline.bench.errors import units
 from pipeline.config import with_overrides
 from pipeline.errors import UsageError
-from pipeline.subtitles.files import FORMATS
+from pipeline.events import EndOfInput
+from pipeline.names import STANDARD_OUTPUT
+from pipeline.subtitles.files import FORMATS, SrtSink
+from pipeline.subtitles.rules import SubtitleRules
 from tests.conftest import (
     EXAMPLES,
     HANG_S,
@@ -92,6 +97,67 @@ def test_live_writes_three_files_that_agree(tmp_path: Path) -> None:
     assert all(words in report for words in ("times real time", "asr", "nmt", "first token after a segment's end"))
 
 
+def test_standard_output_as_a_file_has_that_format_and_nothing_else(tmp_path: Path) -> None:
+    beside = tmp_path / "out.srt"
+    done = run("live", TRAVEL, "--config", "demo", "--fast", "--vtt", "-", "--srt", beside)
+    assert done.returncode == 0, done.stderr.decode()
+    header, *blocks = done.stdout.decode().removesuffix("\n\n").split("\n\n")
+    cues = list(srt.parse(beside.read_text("utf-8")))
+    assert header == "WEBVTT"
+    assert [flat(block.partition("\n")[2]) for block in blocks] == [flat(cue.content) for cue in cues]
+    # Nor do the subtitles go to standard error, which is no terminal.
+    assert not re.search(r"\d\d:\d\d\.\d–", done.stderr.decode())
+    assert "times real time" in done.stderr.decode()
+
+
+def test_a_terminal_shows_what_standard_output_gets_as_a_file(tmp_path: Path) -> None:
+    ours, its = pty.openpty()
+    with (tmp_path / "out.srt").open("wb") as out:
+        out.write(b"before\n")
+        out.flush()
+        process = subprocess.Popen(
+            command("live", TRAVEL, "--config", "demo", "--fast", "--srt", "-"), stdout=out, stderr=its
+        )
+    os.close(its)
+    shown = b""
+    with contextlib.suppress(OSError):  # EIO: the other end is closed
+        while block := os.read(ours, 4096):
+            shown += block
+    os.close(ours)
+    assert process.wait(timeout=HANG_S) == 0, shown.decode()
+    before, _, written = (tmp_path / "out.srt").read_text("utf-8").partition("\n")
+    cues = list(srt.parse(written))
+    assert before == "before"
+    assert len(cues) == len(spoken_texts()["travel"])
+    assert all(flat(cue.content) in flat(shown.decode()) for cue in cues)
+
+
+def test_a_reader_that_has_seen_enough_of_standard_output_ends_the_run_quietly(tmp_path: Path) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(
+        command("live", TRAVEL, "--config", "demo", "--fast", "--srt", "-", "--vtt", tmp_path / "out.vtt"),
+        stdout=writer, stderr=subprocess.PIPE, timeout=HANG_S, check=False,
+    )  # fmt: skip
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (1, b"")
+    assert webvtt.read(str(tmp_path / "out.vtt")).captions
+
+
+def test_a_file_whose_name_is_a_dash_is_given_with_its_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    options = live.arguments().parse_args(["./-", "--srt", "./-", "--vtt", "-", "--txt", "x/-"])
+    assert options.srt == tmp_path / "-" != STANDARD_OUTPUT
+    assert options.vtt == STANDARD_OUTPUT
+    assert options.txt == Path("x/-")
+    with pytest.raises(UsageError, match="no such file: -"):
+        live.open_source(options)
+    sink = SrtSink(options.srt, SubtitleRules())
+    sink.write(EndOfInput())
+    sink.close()
+    assert (tmp_path / "-").read_bytes() == b""
+
+
 def test_raw_pcm_on_standard_input(tmp_path: Path) -> None:
     done = run("live", "-", "--config", "demo", "--srt", tmp_path / "out.srt", stdin=read_wav(PHRASES).tobytes())
     assert done.returncode == 0, done.stderr.decode()
@@ -158,14 +224,14 @@ from pipeline.cli import main_program
 
 def run(arguments):
     sys.stderr = io.StringIO()
-    logging.getLogger("pipeline").warning("so it is")
+    logging.getLogger("pipeline").warning("so it is: %s", "\\x1b[31m\\nx")
     print(sys.stderr.getvalue())
     return 0
 
 main_program(run)
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=HANG_S, check=True)
-    assert done.stdout.decode().split("\n")[0] == "WARNING: so it is"
+    assert done.stdout.decode().split("\n")[0] == r"WARNING: so it is: \x1b[31m\nx"
     assert done.stderr == b""
 
 
@@ -193,6 +259,14 @@ def test_nmt_jsonl_has_an_object_a_token() -> None:
 WRONG = [
     (2, ["live", "--config", "demo"], "no input: give a recording"),
     (2, ["live", "nowhere.wav", "--config", "demo"], "no such file: nowhere.wav"),
+    (2, ["live", "a\x1b[31m\nb\u202e.wav", "--config", "demo"], r"no such file: a\x1b[31m\nb\u202e.wav; give the path"),
+    (2, ["live", TRAVEL, "--config", "demo", "--\x1b[31m\udcff"], r"unrecognized arguments: --\x1b[31m\xff"),
+    (
+        2,
+        ["live", TRAVEL, "--config", "demo", "--srt", "-", "--txt", "-"],
+        "srt and txt would both go to standard output",
+    ),
+    (2, ["translate", TRAVEL, "--target", "zh/..", "--lang-suffix", "--config", "demo"], "from 'en' into 'zh/..'"),
     (2, ["live", TRAVEL, "--mic", "--config", "demo"], "both a microphone and"),
     (2, ["live", TRAVEL, "--config", "dmeo"], "no configuration is called 'dmeo'"),
     (2, ["live", TRAVEL, "--config", "demo", "--source", "fr", "--via", "none"], "from 'fr' into 'zh', and two steps"),
@@ -260,6 +334,7 @@ def test_a_mistake_is_one_line_and_a_status(status: int, arguments: list[str], m
     assert done.returncode == status, error
     assert message in error
     assert "Traceback" not in error
+    assert "\x1b" not in error
     assert len([line for line in error.splitlines() if "error:" in line]) == 1
 
 
@@ -563,7 +638,7 @@ def test_an_interrupt_within_a_block_of_imports_ends_it_and_after_it_is_raised()
 )
 def test_output_onto_a_full_disk_is_a_failure_of_one_line(arguments: tuple[str | Path, ...], tmp_path: Path) -> None:
     for path in EXAMPLES.glob("*.wav"):  # there already: nothing is translated
-        (tmp_path / f"{path.stem}.srt").touch()
+        (tmp_path / f"{path.stem}.srt").write_text("precious")
     with open("/dev/full", "wb") as full:
         done = subprocess.run(
             command(*map(str, arguments)),

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from pipeline.errors import UsageError
 from pipeline.events import EndOfInput, PipelineEvent
+from pipeline.names import STANDARD_OUTPUT
 from pipeline.subtitles import escapes
 from pipeline.subtitles.bidi import directed
 from pipeline.subtitles.cues import Cue, CueBuilder
@@ -191,9 +192,14 @@ def open_sinks(paths: dict[str, Path], source: Path | None, makers: Mapping[str,
         UsageError: a file cannot be created, or it is ``source``, the recording, or another sink's.
     """
     taken = {os.path.realpath(source): "the recording"} if source else {}
+    if (twice := [kind for kind, path in paths.items() if path == STANDARD_OUTPUT])[1:]:
+        raise UsageError(f"{' and '.join(twice)} would both go to standard output; name a file for all but one")
     sinks: list[Sink] = []
     try:
         for kind, path in paths.items():
+            if path == STANDARD_OUTPUT:
+                sinks.append(makers[kind](path))
+                continue
             other = "what standard output goes to" if _is_output(path) else taken.get(os.path.realpath(path))
             if other is not None:
                 raise UsageError(f"{path} is {other} too; choose another place for the {kind} file")

@@ -5,12 +5,14 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
 from pipeline.errors import SinkError, UsageError, described
 from pipeline.events import PipelineEvent
+from pipeline.names import STANDARD_OUTPUT
 from pipeline.subtitles.locks import is_locked, lock
 
 _NO_WAITING = getattr(os, "O_NONBLOCK", 0)  # for a named pipe's writer; Windows has neither
@@ -120,6 +122,8 @@ def _opened(path: Path, flags: int) -> tuple[int, bool]:
     Raises:
         UsageError: it cannot be opened, or another run is writing it.
     """
+    if path == STANDARD_OUTPUT:
+        return _standard_output(), False
     while True:
         try:
             try:
@@ -143,6 +147,16 @@ def _opened(path: Path, flags: int) -> tuple[int, bool]:
         if not _removed(descriptor, path):
             return descriptor, created
         os.close(descriptor)
+
+
+def _standard_output() -> int:
+    """A descriptor of it, to be closed by the caller."""
+    try:
+        if sys.stdout is not None:  # else the number may be another file's by now
+            return os.dup(1)
+    except OSError:
+        pass
+    raise UsageError("standard output is closed, and subtitles go there; leave it open, or name a file")
 
 
 def _removed(descriptor: int, path: Path) -> bool:
@@ -170,7 +184,8 @@ class BlockFile:
         """
         self.path, self._header = path, header
         self._descriptor, self._created = _opened(path, os.O_RDWR if resume else os.O_WRONLY)
-        self._regular = stat.S_ISREG(os.fstat(self._descriptor).st_mode)
+        # A file that standard output is redirected to is the shell's: others may write there, and it is never shortened.
+        self._regular = path != STANDARD_OUTPUT and stat.S_ISREG(os.fstat(self._descriptor).st_mode)
         self._length = 0
         self._begun = self._closed = False
         self._repeating = resume and self._regular and not self._created
@@ -220,6 +235,10 @@ class BlockFile:
             while written < len(data):
                 written += os.write(self._descriptor, data[written:])
         except OSError as error:
+            if self.path == STANDARD_OUTPUT:
+                if isinstance(error, BrokenPipeError):  # its reader has seen enough
+                    raise
+                raise SinkError(f"cannot write to standard output ({error.strerror})") from error
             with contextlib.suppress(OSError):  # the disk is gone: there is nothing to shorten
                 self._cut()
             raise SinkError(
