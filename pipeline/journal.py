@@ -62,7 +62,7 @@ def read_header(path: Path) -> dict[str, Any] | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        advice = "shorten the recording's name" if error.errno == errno.ENAMETOOLONG else "check its permissions"
+        advice = "choose another --output-dir" if error.errno == errno.ENAMETOOLONG else "check its permissions"
         raise UsageError(f"cannot read {path} ({error.strerror}); {advice}") from error
     if not first.endswith(b"\n"):
         return None
@@ -74,6 +74,15 @@ def read_header(path: Path) -> dict[str, Any] | None:
     if not isinstance(kinds, list) or not all(kind in FORMATS for kind in kinds):
         raise UsageError(f"{path} does not begin as a journal does; begin again with --overwrite, or move it away")
     return cast("dict[str, Any]", found)
+
+
+def is_of(path: Path, recording: Path) -> bool:
+    """Whether there is a journal at ``path``, of this recording; False where either cannot be read."""
+    try:
+        found = read_header(path)
+        return found is not None and found.get("recording") == _digest(recording)
+    except UsageError:
+        return False
 
 
 def difference(found: dict[str, Any], wanted: dict[str, Any]) -> str | None:

@@ -86,6 +86,15 @@ def normalized_code(code: str) -> str:
     return "-".join(part for part in (language.lower(), script and script.title(), region and region.upper()) if part)
 
 
+def file_tag(code: str) -> str | None:
+    """The tag that stands in names of files, where players look for one: BCP 47, with two letters where the language has
+    such ("zho_hant" is zh-Hant). None for what is no code."""
+    if _TAG.fullmatch(code) is None:
+        return None
+    base, dash, rest = normalized_code(code).partition("-")
+    return TWO_LETTERS.get(base.lower(), base.lower()) + dash + rest
+
+
 def two_letters(code: object) -> str | None:
     """The two-letter code for "eng", "zho_Hans", "pt-BR" and the like; None for what is no code that is known."""
     if not isinstance(code, str) or not code:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
 from typing import NoReturn
@@ -12,12 +12,9 @@ from typing import NoReturn
 from pipeline import journal
 from pipeline.config import PipelineConfig
 from pipeline.errors import UsageError
+from pipeline.outputs import SUFFIXES, Folder, OutputName, longest_name, stem_of
+from pipeline.subtitles.blank import is_blank
 from pipeline.subtitles.sink import in_use
-
-# What counts as a recording in a folder; a file that is named is one whatever its name. FFmpeg reads them all.
-_AUDIO = "aac ac3 aif aifc aiff amr ape au caf flac m4a m4b mka mp2 mp3 oga ogg opus ra spx tta voc w64 wav wma wv"
-_VIDEO = "3g2 3gp asf avi divx f4v flv m2ts m4v mkv mov mp4 mpeg mpg mts mxf ogv rm ts vob webm wmv"
-SUFFIXES = frozenset(f".{name}" for name in (_AUDIO + " " + _VIDEO).split())
 
 
 class Begin(Enum):
@@ -36,6 +33,17 @@ class Job:
     outputs: dict[str, Path]
     """Format → path."""
     journal: Path
+    name: OutputName | None = None
+    """What the outputs and the journal are named by, and those of other formats."""
+
+    @property
+    def is_shortened(self) -> bool:
+        """Whether the recording's name leaves no room for an output's suffix."""
+        return self.name is not None and any(self.name.is_shorter(f".{kind}") for kind in self.outputs)
+
+    def missing(self) -> dict[str, Path]:
+        """Outputs that are not there: no file, or one of an earlier run without a cue."""
+        return {kind: path for kind, path in self.outputs.items() if not os.path.isfile(path) or is_blank(path, kind)}
 
 
 def find_recordings(named: Sequence[Path]) -> list[tuple[Path, Path]]:
@@ -88,32 +96,37 @@ def _inside(folder: Path) -> Iterator[Path]:
                 yield path
 
 
-def plan(named: Sequence[Path], kinds: Sequence[str], output_dir: Path | None) -> list[Job]:
-    """What to make of each recording; without ``output_dir``, beside it.
+def plan(named: Sequence[Path], kinds: Sequence[str], output_dir: Path | None, language: str = "") -> list[Job]:
+    """What to make of each recording; without ``output_dir``, beside it. ``language`` is a tag that stands before the
+    suffixes, or "".
 
     Raises:
         UsageError: see ``find_recordings``; two recordings that would write the same file; a file that another run is
             writing.
     """
     jobs: dict[str, Job] = {}  # by place, however it is named
+    folders: dict[Path, Folder] = {}
+    longest: dict[Path, int] = {}
     for recording, below in find_recordings(named):
-        base = (output_dir / below if output_dir else recording.parent) / recording.stem
-        # Path.with_suffix would take the end of "talk.2024" for a suffix.
-        outputs = {kind: base.with_name(f"{base.name}.{kind}") for kind in kinds}
-        place = os.path.join(os.path.realpath(base.parent), base.name)
+        there = recording.parent
+        folder = output_dir / below if output_dir else there
+        if there not in folders:
+            folders[there] = Folder(there)
+        if folder not in longest:
+            longest[folder] = longest_name(folder)
+        name = OutputName(folder, folders[there].stem(recording.name, language), language, longest[folder])
+        plain = replace(name, stem=stem_of(recording.name))
+        if name != plain and journal.is_of(plain.path(journal.SUFFIX), recording):
+            name = plain  # begun before a recording of the same stem lay beside it
+        place = os.path.join(os.path.realpath(folder), name.stem)
+        outputs = {kind: name.path(f".{kind}") for kind in kinds}
         if place in jobs:
             raise UsageError(
-                f"{jobs[place].recording} and {recording} would both write {outputs[kinds[0]]}; rename one, or translate it in "
-                "a run of its own with another --output-dir"
+                f"{jobs[place].recording} and {recording} would both write {outputs[kinds[0]]}; name the folder that both "
+                "lie below, whose folders are kept, or translate one in a run of its own with another --output-dir"
             )
-        jobs[place] = Job(recording, outputs, base.with_name(base.name + journal.SUFFIX))
-    owners = {os.path.realpath(path): job.recording for job in jobs.values() for path in job.outputs.values()}
+        jobs[place] = Job(recording, outputs, name.path(journal.SUFFIX), name)
     for job in jobs.values():
-        if (other := owners.get(os.path.realpath(job.journal))) is not None:
-            raise UsageError(
-                f"the subtitles of {other} would take the name of {job.journal}, which a run of {job.recording} writes; "
-                "rename one, or translate it in a run of its own with another --output-dir"
-            )
         for path in (job.journal, *job.outputs.values()):
             if in_use(path):
                 raise UsageError(f"{path} is being written by another run; wait for its end, or choose another folder")
@@ -122,13 +135,13 @@ def plan(named: Sequence[Path], kinds: Sequence[str], output_dir: Path | None) -
 
 def begin(job: Job, config: PipelineConfig, *, overwrite: bool) -> tuple[Begin, dict[str, Path]]:
     """How to begin with a job now, and which files to write: what is there already stays as it is, unless it is to be
-    overwritten, and what an interrupted run began is finished, of other formats, too.
+    overwritten or has no cue, and what an interrupted run began is finished, of other formats, too.
 
     Raises:
         UsageError: what an interrupted run began cannot be finished by this one; the folder may not be written to.
     """
     begun = None if overwrite else journal.read_header(job.journal)
-    missing = {kind: path for kind, path in job.outputs.items() if not os.path.isfile(path)}
+    missing = job.missing()
     if not overwrite and begun is None and not missing:
         return Begin.SKIP, {}
     folder = job.journal.parent
@@ -157,5 +170,4 @@ def _begun_outputs(job: Job) -> dict[str, Path]:
         begun = journal.read_header(job.journal)
     except UsageError:
         begun = None
-    stem = job.journal.name.removesuffix(journal.SUFFIX)
-    return {kind: job.journal.with_name(f"{stem}.{kind}") for kind in begun["formats"]} if begun else {}
+    return {kind: job.name.path(f".{kind}") for kind in begun["formats"]} if begun and job.name else {}

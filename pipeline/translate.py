@@ -1,7 +1,8 @@
 """python -m pipeline.translate: recordings become subtitle files, as fast as the machine goes.
 
-Give files, or folders to be searched for recordings. Subtitles that are there already are left alone, and those that an
-interrupted run began are finished; --overwrite makes them anew.
+Give files, or folders to be searched for recordings. Subtitles that are there already are left alone, unless they have no
+cue, and those that an interrupted run began are finished; --overwrite makes them anew. Of NAME.wav, NAME.srt is made, and
+NAME.wav.srt where the folder has another recording called NAME.
 """
 
 from __future__ import annotations
@@ -11,10 +12,8 @@ if __name__ == "__main__":
 
     quiet_interrupts()
 
-import argparse
 import asyncio
 import os
-import shlex
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -32,13 +31,16 @@ from rich.table import Table
 from rich.text import Text
 
 from pipeline.audio.recording import Recording
-from pipeline.cli import main_program, report, some_path
+from pipeline.cli import Parser, main_program, report, some_path
 from pipeline.config import PipelineConfig
-from pipeline.errors import PipelineError, UsageError
+from pipeline.errors import PipelineError, StageError, UsageError
 from pipeline.events import EndOfInput, Transcript
 from pipeline.journal import JournalSink, KnownSpeech, KnownTranslation, header
+from pipeline.languages import file_tag
+from pipeline.names import escaped, shell_word
 from pipeline.options import add_bilingual_argument, add_model_arguments, configured
 from pipeline.recordings import Begin, Job, begin, plan
+from pipeline.subtitles.blank import is_blank
 from pipeline.subtitles.files import FORMATS, open_sinks, sink_makers
 from pipeline.subtitles.sink import Sink, close_all, write_all
 from pipeline.worker import Worker
@@ -53,8 +55,8 @@ if TYPE_CHECKING:
     from pipeline.stats import PipelineStats
 
 
-def arguments() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m pipeline.translate", description=__doc__)
+def arguments() -> Parser:
+    parser = Parser(prog="python -m pipeline.translate", description=__doc__)
     parser.add_argument(
         "audio", nargs="+", type=some_path, metavar="AUDIO", help="recordings, or folders that hold some"
     )
@@ -65,6 +67,11 @@ def arguments() -> argparse.ArgumentParser:
         help="where the subtitle files go, made if missing (default: beside each)",
     )
     parser.add_argument("--format", default="srt", metavar="F,…", help=f"any of {','.join(FORMATS)} (default: srt)")
+    parser.add_argument(
+        "--lang-suffix",
+        action="store_true",
+        help="name the files by the target language, too, as players expect: NAME.zh.srt",
+    )
     parser.add_argument("--overwrite", action="store_true", help="make subtitles that are there already anew")
     add_bilingual_argument(parser)
     add_model_arguments(parser)
@@ -86,6 +93,19 @@ class Result:
     outputs: dict[str, Path] = field(default_factory=dict)
     """Format → path."""
     how: Begin = Begin.NEW
+    without_cue: bool = False
+    """Whether a file was written and has nothing to show."""
+
+    @property
+    def said(self) -> str:
+        """The outcome for a person."""
+        if self.without_cue:
+            if self.withheld:
+                return "no subtitles: nothing of what was heard is shown, is --source right? The next run tries again"
+            reason = "the translation is empty" if self.sentences else "no speech was found"
+            return f"no subtitles: {reason}; the next run tries again"
+        shorter = self.outputs and self.job.is_shortened
+        return f"{self.outcome}, under a shorter name" if shorter else self.outcome
 
     def fail(self, error: PipelineError) -> None:
         self.outcome, self.failed = "failed", True
@@ -108,6 +128,19 @@ def formats(asked: str) -> list[str]:
         if kind not in FORMATS:
             raise UsageError(f"unknown format {kind!r}; allowed are {', '.join(FORMATS)}")
     return kinds
+
+
+def language_suffix(target: str) -> str:
+    """The target language as a tag in file names.
+
+    Raises:
+        UsageError: it is no language's code.
+    """
+    if (found := file_tag(target)) is None:
+        raise UsageError(
+            f"--lang-suffix writes a language code, such as zh or zh-Hant; the target language is {target!r}"
+        )
+    return found
 
 
 async def translate_all(results: Sequence[Result], config: PipelineConfig, *, overwrite: bool) -> None:
@@ -136,11 +169,13 @@ async def translate_all(results: Sequence[Result], config: PipelineConfig, *, ov
                 models = await _loaded(config)
                 stack.enter_context(progress)  # not before: what is fetched has a bar of its own
             result.outcome, result.outputs = "interrupted", outputs
-            task = progress.add_task(source.path.name, total=source.duration_s, done="")
+            name = escaped(source.path.name)
+            task = progress.add_task(name, total=source.duration_s, done="")
             try:
                 await _translate_one(result, source, config, models, partial(progress.update, task))
                 result.outcome = "finished" if result.how is Begin.RESUME else "done"
-                said = f"{source.path.name}: {progress.tasks[0].fields['done']}"
+                result.without_cue = any(is_blank(path, kind) for kind, path in outputs.items())
+                said = f"{name}: {progress.tasks[0].fields['done']}"
                 progress.console.print(said, markup=False, highlight=False, soft_wrap=True)
             except PipelineError as error:
                 result.fail(error)
@@ -192,8 +227,9 @@ async def _translate_one(
             if end is not None:
                 await writer.run(partial(write_all, sinks, end))
         shown(total=result.audio_s, completed=result.audio_s)
-    if end is not None:
-        known.unlink(missing_ok=True)
+    if end is None:  # what stops a translator from outside does not come here
+        raise StageError("pipeline", RuntimeError("it ended before its input did"))
+    known.unlink(missing_ok=True)
 
 
 def _opened(result: Result, config: PipelineConfig, stack: ExitStack) -> list[Sink]:
@@ -230,11 +266,10 @@ def summary(results: Sequence[Result]) -> Table:
         if result.audio_s:
             speed = result.audio_s / max(1e-9, result.elapsed_s)
             numbers = [f"{result.audio_s:.0f} s", str(result.sentences), f"{speed:.1f}"]
-        files = "".join(f"\n{path}" for path in result.outputs.values() if os.path.isfile(path))
-        if result.outcome in ("done", "finished") and result.withheld and not result.sentences:
-            result.outcome = f"{result.outcome}, and nothing to show: is --source right?"
-        style = "red" if result.failed else "green" if result.outcome in ("done", "finished") else "yellow"
-        recording, outcome = Text(str(result.job.recording)), Text(result.outcome + files, style=style)
+        files = "".join(f"\n{escaped(str(path))}" for path in result.outputs.values() if os.path.isfile(path))
+        complete = result.outcome in ("done", "finished") and not result.without_cue
+        style = "red" if result.failed else "green" if complete else "yellow"
+        recording, outcome = Text(escaped(str(result.job.recording))), Text(result.said + files, style=style)
         table.add_row(recording, *numbers, Text(result.withheld), outcome)
     return table
 
@@ -249,9 +284,9 @@ def way_on(results: Sequence[Result], *, overwrite: bool) -> str:
         for r in results
         if r.outcome in ("not begun", "interrupted")
         and not os.path.isfile(r.job.journal)  # which is there from the first result on
-        and any(map(os.path.isfile, r.job.outputs.values()))
+        and len(r.job.missing()) < len(r.job.outputs)
     ]
-    rest = f"; not begun and still to be made anew: {shlex.join(str(job.recording) for job in old)}" if old else ""
+    rest = f"; not begun and still to be made anew: {' '.join(shell_word(job.recording) for job in old)}" if old else ""
     return f"the same command without --overwrite goes on from here{rest}"
 
 
@@ -260,7 +295,9 @@ def run(argv: list[str]) -> int:
     config = configured(options)
     if config.asr.join_ms is None:
         config = replace(config, asr=replace(config.asr, join_ms=_PACK_MS))
-    results = [Result(job) for job in plan(options.audio, formats(options.format), options.output_dir)]
+    language = language_suffix(config.languages.target) if options.lang_suffix else ""
+    jobs = plan(options.audio, formats(options.format), options.output_dir, language)
+    results = [Result(job) for job in jobs]
     if options.output_dir:
         _make(options.output_dir)
     interrupted = False

@@ -95,7 +95,7 @@ def test_text_in_another_script_is_no_continuation() -> None:
 
 
 def test_a_name_without_room_for_its_journal_is_said(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"File name too long\); shorten the recording's name"):
+    with pytest.raises(UsageError, match=r"File name too long\); choose another --output-dir"):
         read_header(tmp_path / ("x" * 250 + ".unfinished.jsonl"))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.languages import LanguageTag, language_tag, normalized_code
+from pipeline.languages import LanguageTag, file_tag, language_tag, normalized_code
 
 
 @pytest.mark.parametrize(
@@ -42,3 +42,27 @@ def test_a_language_is_mostly_written_in_one_script() -> None:
     assert [language_tag(code).usual_script for code in ("en", "ru", "zh", "yue", "sr", "srp_Latn", "und")] == [
         "Latn", "Cyrl", "Hans", "Hant", "Cyrl", "Latn", "Latn",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("zh", "zh"),
+        ("ZH", "zh"),
+        ("eng", "en"),
+        ("zho_Hant", "zh-Hant"),
+        ("cmn_hans", "zh-Hans"),
+        ("zh-tw", "zh-TW"),
+        ("zh-Hant-HK", "zh-Hant-HK"),
+        ("pt_BR", "pt-BR"),
+        ("es-419", "es-419"),
+        ("yue", "yue"),
+        ("", None),
+        ("zh/..", None),
+        ("zh\x1b", None),
+        ("zh-", None),
+        ("1a", None),
+    ],
+)
+def test_the_tag_in_a_files_name_is_what_players_expect(code: str, expected: str | None) -> None:
+    assert file_tag(code) == expected

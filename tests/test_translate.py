@@ -264,7 +264,8 @@ def test_speech_that_was_heard_and_is_not_shown_is_said_with_its_time_and_reason
     assert status == 0
     assert re.search(r"heard and not shown", said)
     assert re.search(r"13\.\d s: uncertain 0:00:11–0:00:12, uncertain 0:00:13–0:00:15, .*and 3 more before", said)
-    assert "done, and nothing to show: is --source right?" in said
+    assert "no subtitles: nothing of what was heard is shown, is --source right? The next run tries again" in said
+    assert "done" not in said
     records = [json.loads(line) for line in (tmp_path / "phrases.jsonl").read_text("utf-8").splitlines()]
     assert [r["rejected"] for r in records if r["type"] == "transcript"] == ["uncertain"] * COUNT
     assert all(r["start_s"] < r["end_s"] for r in records if r["type"] == "transcript")
@@ -332,13 +333,50 @@ def test_what_was_begun_in_other_formats_is_made_anew_with_the_rest(
     assert files(tmp_path) == {suffix: whole[suffix] for suffix in (".srt", ".vtt")}
 
 
-def test_a_name_that_leaves_no_room_for_subtitles_fails_alone(translated: Any, tmp_path: Path) -> None:
-    long = tmp_path / ("x" * 255)
-    shutil.copy(PHRASES, long)
-    status, said, _ = translated(long, PHRASES, "--output-dir", tmp_path / "out", "--overwrite")
+@pytest.mark.parametrize("name", ["x" * 255, "会议" * 41 + "录.wav"], ids=["no suffix", "Chinese"])
+def test_subtitles_of_a_name_of_255_bytes_get_a_shorter_one_and_an_interrupted_run_is_found_again(
+    translated: Any, tmp_path: Path, whole: dict[str, bytes], name: str
+) -> None:
+    recording = tmp_path / name
+    shutil.copy(PHRASES, recording)
+    arguments = (recording, "--output-dir", tmp_path / "out", "--format", "srt,jsonl", "--lang-suffix")
+    assert translated(*arguments, fail_at_segment=2)[0] == 1
+    status, said, counting = translated(*arguments)
+    assert (status, counting.segments) == (0, COUNT - 2), said
+    assert "finished, under a shorter name" in said
+    made = {path.suffix: path for path in (tmp_path / "out").iterdir()}
+    assert {suffix: path.read_bytes() for suffix, path in made.items()} == {s: whole[s] for s in (".srt", ".jsonl")}
+    assert re.fullmatch(rf"{name[:70]}.*~[0-9a-f]{{12}}\.zh\.srt", made[".srt"].name)
+    assert 250 < len(os.fsencode(made[".srt"].name)) <= 255
+    status, said, counting = translated(*arguments)
+    assert (status, counting.segments) == (0, 0), said
+    assert "there already" in said
+
+
+def test_a_name_with_room_for_subtitles_and_none_for_the_journal_keeps_its_own(translated: Any, tmp_path: Path) -> None:
+    recording = tmp_path / ("会" * 80 + ".wav")
+    shutil.copy(PHRASES, recording)
+    assert translated(recording, fail_at_segment=2)[0] == 1
+    (journal,) = tmp_path.glob(f"*{SUFFIX}")
+    assert len(os.fsencode(journal.name)) <= 255
+    assert translated(recording)[2].segments == COUNT - 2
+    assert {path.name for path in tmp_path.iterdir()} == {recording.name, "会" * 80 + ".srt"}
+
+
+def test_an_output_folder_whose_path_is_too_long_fails_its_recording_alone(translated: Any, tmp_path: Path) -> None:
+    deep = tmp_path / "in" / ("x" * 255)
+    deep.mkdir(parents=True)
+    shutil.copy(PHRASES, deep / "a.wav")
+    shutil.copy(PHRASES, tmp_path / "in" / "b.wav")
+    # So deep that its subfolder's path is beyond what a path may have.
+    out = tmp_path / "out"
+    while len(str(out)) < 3_900:
+        out /= "y" * 100
+    out.mkdir(parents=True)
+    status, said, _ = translated(tmp_path / "in", "--output-dir", out)
     assert status == 1
     assert "File name too long" in said
-    assert [path.name for path in (tmp_path / "out").iterdir()] == ["phrases.srt"]
+    assert [path.name for path in out.iterdir()] == ["b.srt"]
     assert not [thread for thread in threading.enumerate() if thread.name == "subtitles"]
 
 
@@ -374,7 +412,8 @@ def test_a_failure_does_not_keep_others_from_their_subtitles(translated: Any, tm
     status, said, _ = translated(broken, silent, PHRASES, "--output-dir", tmp_path / "out")
     assert status == 1
     rows = [line for line in said.splitlines() if ".wav" in line and "error" not in line]
-    assert re.findall(r"\b(done|failed)\b", "".join(rows)) == ["failed", "done", "done"]
+    assert re.findall(r"\b(done|failed|no subtitles)\b", "".join(rows)) == ["failed", "no subtitles", "done"]
+    assert "no subtitles: no speech was found; the next run tries again" in rows[1]
     length = f"{len(read_wav(PHRASES)) / 16_000:.0f}"
     assert re.search(rf"^phrases\.wav: {length} s of {length} s, [\d.]+ times real time$", said, re.MULTILINE)
     assert re.search(r"silent\.wav +1 s +0 ", rows[1])
@@ -470,11 +509,6 @@ def test_folders_are_searched_and_mirrored(tmp_path: Path) -> None:
     ]
     beside = plan([folder], ["srt"], None)
     assert beside[0].outputs["srt"] == folder / "2024" / "day 1" / "c.srt"
-    (folder / "a.mp3").touch()
-    with pytest.raises(UsageError, match=r"a\.mp3 and .*a\.wav would both write .*a\.srt; rename one"):
-        plan([folder], ["srt"], None)
-    with pytest.raises(UsageError, match="would both write"):  # however the folder is named
-        plan([folder / "a.wav", folder / "2024" / ".." / "a.mp3"], ["srt"], None)
     (folder / "empty").mkdir()
     with pytest.raises(UsageError, match="holds no recordings; their names end in"):
         find_recordings([folder / "empty"])
@@ -482,14 +516,95 @@ def test_folders_are_searched_and_mirrored(tmp_path: Path) -> None:
         find_recordings([tmp_path / "nowhere"])
 
 
-def test_subtitles_that_would_take_the_name_of_another_recordings_journal_are_refused(tmp_path: Path) -> None:
-    for name in ("talk.wav", "talk.unfinished.wav"):
-        (tmp_path / name).touch()
-    with pytest.raises(
-        UsageError, match=r"talk\.unfinished\.wav would take the name of .*talk\.unfinished\.jsonl, which a run of"
-    ):
-        plan([tmp_path], ["srt", "jsonl"], None)
-    assert len(plan([tmp_path], ["srt"], None)) == 2
+def test_recordings_of_one_stem_get_subtitles_that_tell_them_apart(
+    translated: Any, tmp_path: Path, whole: dict[str, bytes]
+) -> None:
+    shutil.copy(PHRASES, tmp_path / "ep.wav")
+    assert translated(tmp_path)[0] == 0
+    (tmp_path / "ep.srt").write_text("precious")
+    # A second one comes later: what was made of the first is no longer taken for either's, and stays.
+    save(tmp_path / "ep.mp3", np.zeros(16_000, np.int16))
+    assert translated(tmp_path / "ep.mp3")[0] == 0
+    status, said, _ = translated(tmp_path)
+    assert status == 0, said
+    assert (tmp_path / "ep.srt").read_text() == "precious"
+    assert (tmp_path / "ep.mp3.srt").read_bytes() == b""
+    assert (tmp_path / "ep.wav.srt").read_bytes() == whole[".srt"]
+    # Whatever else is named, or how.
+    status, said, counting = translated(tmp_path / ".." / tmp_path.name / "ep.wav")
+    assert (status, counting.segments) == (0, 0), said
+    assert "there already" in said
+
+
+def test_what_was_begun_before_a_recording_of_the_same_stem_came_is_finished(
+    translated: Any, tmp_path: Path, whole: dict[str, bytes]
+) -> None:
+    shutil.copy(PHRASES, tmp_path / "ep.wav")
+    assert translated(tmp_path / "ep.wav", fail_at_segment=2)[0] == 1
+    save(tmp_path / "ep.mp3", np.zeros(16_000, np.int16))
+    status, said, counting = translated(tmp_path)
+    assert (status, counting.segments) == (0, COUNT - 2), said
+    assert (tmp_path / "ep.srt").read_bytes() == whole[".srt"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["ep.mp3", "ep.mp3.srt", "ep.srt", "ep.wav"]
+
+
+def test_recordings_of_one_name_out_of_several_folders_are_not_put_into_one(tmp_path: Path) -> None:
+    for name in ("x/ep.wav", "y/ep.wav"):
+        save(tmp_path / name, np.zeros(160, np.int16))
+    named = [tmp_path / "x" / "ep.wav", tmp_path / "y" / "ep.wav"]
+    with pytest.raises(UsageError, match=r"x/ep\.wav and .*y/ep\.wav would both write .*ep\.srt; name the folder that"):
+        plan(named, ["srt"], tmp_path / "out")
+    assert len(plan([tmp_path], ["srt"], tmp_path / "out")) == 2
+
+
+def test_each_language_has_files_and_a_journal_of_its_own(
+    translated: Any, tmp_path: Path, whole: dict[str, bytes]
+) -> None:
+    shutil.copy(PHRASES, tmp_path / "film.wav")
+    (tmp_path / "other.toml").write_text(ONE_BY_ONE.read_text("utf-8").replace('"zh"', '"zho_Hant"'))
+    other = (tmp_path / "film.wav", "--lang-suffix", "--config", tmp_path / "other.toml")
+    assert translated(*other, fail_at_segment=2)[0] == 1
+    assert (tmp_path / f"film.zh-Hant{SUFFIX}").is_file()
+    status, said, counting = translated(tmp_path / "film.wav", "--lang-suffix")
+    assert (status, counting.segments) == (0, COUNT), said
+    assert (tmp_path / "film.zh.srt").read_bytes() == whole[".srt"]
+    status, said, counting = translated(*other)
+    assert (status, counting.segments) == (0, COUNT - 2), said
+    assert "there already" in translated(tmp_path / "film.wav", "--lang-suffix")[1]
+    assert {path.name for path in tmp_path.glob("film.*")} == {"film.wav", "film.zh.srt", "film.zh-Hant.srt"}
+
+
+@pytest.mark.parametrize(
+    "damage", [lambda path: path.unlink(), lambda path: path.write_bytes(b"")], ids=["none", "empty"]
+)
+def test_a_format_without_a_cue_is_made_anew_and_the_others_stay(
+    translated: Any, tmp_path: Path, whole: dict[str, bytes], damage: Any
+) -> None:
+    arguments = (PHRASES, "--output-dir", tmp_path, "--format", KINDS)
+    assert translated(*arguments)[0] == 0
+    (tmp_path / "phrases.srt").write_text("precious")
+    damage(tmp_path / "phrases.vtt")
+    assert translated(*arguments)[0] == 0
+    assert files(tmp_path) == whole | {".srt": b"precious"}
+
+
+def test_subtitles_without_a_cue_are_no_finished_work(
+    translated: Any, tmp_path: Path, whole: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As of a run that was told the wrong language."""
+
+    def doubted(self: Counting, segment: SpeechSegment, beam_size: int | None = None) -> Transcript:
+        return Transcript(segment.id, segment.start_s, segment.end_s, "What?", "en", rejected="uncertain")
+
+    arguments = (PHRASES, "--output-dir", tmp_path, "--format", KINDS)
+    with monkeypatch.context() as context:
+        context.setattr(Counting, "transcribe", doubted)
+        assert translated(*arguments)[0] == 0
+    assert sorted(files(tmp_path)) == sorted(whole)
+    assert b'"rejected"' in files(tmp_path)[".jsonl"]
+    status, said, counting = translated(*arguments)
+    assert (status, counting.segments) == (0, COUNT), said
+    assert files(tmp_path) == whole
 
 
 def test_a_pipe_in_the_place_of_subtitles_is_not_waited_for(tmp_path: Path) -> None:
@@ -550,7 +665,7 @@ def test_a_folder_that_may_not_be_written_to_is_said_with_the_way_on(
     for overwrite in (False, True):
         with pytest.raises(UsageError, match="may not be written to; choose another with --output-dir"):
             begin(job, demo_config, overwrite=overwrite)
-    job.outputs["srt"].touch()  # nothing to do is no reason to write
+    job.outputs["srt"].write_text("precious")  # nothing to do is no reason to write
     assert begin(job, demo_config, overwrite=False) == (Begin.SKIP, {})
 
 
@@ -668,7 +783,7 @@ def test_an_interrupt_names_the_old_subtitles_that_it_had_not_come_to(
 
     monkeypatch.setattr(translate, "translate_all", interrupted)
     for name in ("a.wav", "b 1.wav", "c.wav", "a.srt", "b 1.srt", *begun):
-        (tmp_path / name).touch()
+        (tmp_path / name).write_text("precious" if name.endswith(".srt") else "")
     monkeypatch.chdir(tmp_path)
     assert translate.run(["a.wav", "b 1.wav", "c.wav", "--config", "demo", "--overwrite"]) == 130
     assert capsys.readouterr().err.endswith(" goes on from here; not begun and still to be made anew: " + named + "\n")
@@ -777,6 +892,7 @@ def test_a_name_is_never_taken_for_markup_nor_for_text_that_can_be_encoded(tmp_p
     process = started(tmp_path, recording, kinds="srt")
     out, error = process.communicate(timeout=HANG_S)
     assert process.returncode == 0, error.decode()
-    assert "[bold] ?.wav" in out.decode()
-    assert "[bold] ?.wav" in error.decode()
+    assert rf"{tmp_path}/[bold] \xff.wav" in out.decode()
+    assert rf"{tmp_path}/[bold] \xff.srt" in out.decode()
+    assert r"[bold] \xff.wav: " in error.decode()
     assert recording.with_suffix(".srt").stat().st_size > 0

@@ -26,7 +26,7 @@ from pipeline.cli import some_path, some_text, whole_number
 from pipeline.config import AsrConfig, VadConfig
 from pipeline.errors import UsageError
 from pipeline.events import Samples, SpeechSegment, Transcript
-from pipeline.recordings import SUFFIXES
+from pipeline.outputs import SUFFIXES
 
 _PACK_MS = 28_000
 _PHRASE_S = (1.0, 8.0)

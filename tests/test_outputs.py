@@ -1,0 +1,123 @@
+"""How output files are named: short enough, always the same, and no two alike."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline.journal import SUFFIX
+from pipeline.outputs import SUFFIXES, Folder, OutputName, fitted, longest_name, stem_of
+
+
+@pytest.mark.parametrize(
+    ("name", "stem"),
+    [
+        ("talk.wav", "talk"),
+        ("talk.2024.MOV", "talk.2024"),
+        ("talk.2024", "talk.2024"),  # no suffix of a recording
+        ("talk", "talk"),
+        (".wav", ".wav"),
+        ("talk.wav ", "talk.wav "),
+        ("talk..wav", "talk."),
+        ("talk.wav.", "talk.wav."),
+    ],
+)
+def test_only_a_recordings_suffix_is_left_out(name: str, stem: str) -> None:
+    assert stem_of(name) == stem
+
+
+@given(
+    st.text(st.characters(exclude_characters="\0/", exclude_categories=("Cs",)), min_size=1, max_size=300),
+    st.sampled_from([".srt", ".zh-Hant.srt", SUFFIX]),
+)
+def test_a_name_is_shortened_between_characters_and_only_where_it_must_be(stem: str, suffix: str) -> None:
+    name = fitted(stem, suffix)
+    assert len(os.fsencode(name)) <= 255
+    assert name.endswith(suffix)
+    assert name == fitted(stem, suffix)
+    if len(os.fsencode(stem + suffix)) <= 255:
+        assert name == stem + suffix
+    else:
+        kept, _, mark = name.removesuffix(suffix).rpartition("~")
+        assert stem.startswith(kept)
+        assert len(mark) == 12
+        assert len(os.fsencode(kept)) + 4 + 13 + len(os.fsencode(suffix)) > 255  # not another character fits
+        assert name != fitted(stem + "x", suffix) != fitted("x" + stem, suffix)
+
+
+def test_bytes_that_are_no_utf_8_are_kept() -> None:
+    stem = os.fsdecode(b"\xff\xe4" * 130)
+    assert os.fsencode(fitted(stem, ".srt")).startswith(b"\xff\xe4" * 100)
+
+
+def test_a_file_system_of_shorter_names_is_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As one that encrypts names has them."""
+    assert 100 < longest_name(tmp_path / "to be" / "made") <= 255
+    monkeypatch.setattr(os, "pathconf", lambda *_: 143)
+    assert longest_name(tmp_path) == 143
+    name = OutputName(tmp_path, "x" * 140, longest=longest_name(tmp_path))
+    assert len(name.path(".srt").name) == 143
+    assert name.is_shorter(".srt")
+
+
+NAMES = ["a.wav", "a.mp3", "a.wav.mp3", "a.zh.wav", "a.unfinished.wav", "a", "b.wav", "a.txt", "a.zh", "a.unfinished"]
+
+
+@pytest.mark.parametrize("language", ["", "zh"])
+def test_no_recording_takes_the_files_of_another(tmp_path: Path, language: str) -> None:
+    """Of every three names, in a run of its own or together: their subtitles and journals are all different, whichever of
+    the recordings lie there."""
+    for number, names in enumerate(itertools.combinations(NAMES, 3)):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        for name in names:
+            (folder / name).touch()
+        there = Folder(folder)
+        made = [OutputName(folder, there.stem(name, language), language) for name in names]
+        paths = [name.path(suffix) for name in made for suffix in (".srt", ".jsonl", SUFFIX)]
+        assert len(set(paths)) == len(paths), names
+        assert not {path.name for path in paths} & set(names)
+
+
+@pytest.mark.parametrize(
+    ("there", "name", "language", "stem"),
+    [
+        (["a.wav"], "a.wav", "", "a"),
+        (["a.wav", "a.srt", "a.txt"], "a.wav", "", "a"),
+        (["a.wav", "a.mp3"], "a.wav", "", "a.wav"),
+        (["a.wav", "a.mp3"], "a.mp3", "zh", "a.mp3"),
+        (["a.wav", "A.wav"], "a.wav", "", "a"),
+        (["a.wav", "a.wav.mp3"], "a.wav.mp3", "", "a.wav.mp3"),  # a.wav.srt would be that of a.wav beside an a.mp3
+        (["film.mkv", "film.zh.mkv"], "film.mkv", "", "film"),
+        (["film.mkv", "film.zh.mkv"], "film.mkv", "zh", "film.mkv"),  # film.zh.srt is that of film.zh.mkv
+        (["a.wav"], "a.bin", "", "a.bin"),
+        ([], "a.wav", "", "a"),
+        (["a.unfinished.wav"], "a.unfinished.wav", "", "a.unfinished.wav"),
+    ],
+)
+def test_what_lies_in_the_folder_decides_on_a_name(
+    tmp_path: Path, there: list[str], name: str, language: str, stem: str
+) -> None:
+    for other in there:
+        (tmp_path / other).touch()
+    assert Folder(tmp_path).stem(name, language) == stem
+
+
+def test_what_a_folder_or_a_pipe_is_called_is_no_recording(tmp_path: Path) -> None:
+    (tmp_path / "a.wav").touch()
+    (tmp_path / "a.mp3").mkdir()
+    os.mkfifo(tmp_path / "a.ogg")
+    assert Folder(tmp_path).stem("a.wav") == "a"
+
+
+def test_the_folder_may_be_one_that_cannot_be_listed(tmp_path: Path) -> None:
+    assert Folder(tmp_path / "none").stem("a.wav") == "a"
+
+
+def test_suffixes_are_in_lower_case() -> None:
+    assert all(suffix == suffix.lower() and suffix.startswith(".") for suffix in SUFFIXES)
