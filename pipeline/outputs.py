@@ -33,32 +33,38 @@ class OutputName:
     """Bytes that a name in ``folder`` may have."""
 
     def path(self, suffix: str) -> Path:
-        return self.folder / fitted(self.stem, self._tag + suffix, self.longest)
+        end = self._tag + suffix
+        if _fits(self.stem + end, self.longest):
+            return self.folder / (self.stem + end)
+        # The journal's suffix is the longest: what is shortened is the same for all of them.
+        room = self.longest - len(os.fsencode(self._tag)) - max(len(suffix), len(JOURNAL_SUFFIX))
+        return self.folder / (shortened(self.stem, room) + end)
 
     def is_shorter(self, suffix: str) -> bool:
         """Whether the name had to be shortened for this suffix."""
-        return self.path(suffix).name != self.stem + self._tag + suffix
+        return not _fits(self.stem + self._tag + suffix, self.longest)
 
     @property
     def _tag(self) -> str:
         return f".{self.language}" if self.language else ""
 
 
-def fitted(stem: str, suffix: str, longest: int = _LONGEST_NAME) -> str:
-    """``stem`` and ``suffix``; where that has more than ``longest`` bytes, whole characters of the stem's beginning, "~" and
-    a hash of all of it take the stem's place. Always the same for the same stem."""
-    room = longest - len(os.fsencode(suffix))
-    if len(os.fsencode(stem)) <= room:
-        return stem + suffix
+def _fits(name: str, longest: int) -> bool:
+    return len(os.fsencode(name)) <= longest
+
+
+def shortened(stem: str, longest: int) -> str:
+    """Whole characters of the beginning of ``stem``, "~", and a hash of all of it: ``longest`` bytes at most. Always the same
+    for the same stem."""
     mark = _hash(stem)
-    room -= len(mark)
+    room = longest - len(mark)
     kept = 0
     for character in stem:
         room -= len(os.fsencode(character))
         if room < 0:
             break
         kept += 1
-    return stem[:kept] + mark + suffix
+    return stem[:kept] + mark
 
 
 def longest_name(folder: Path) -> int:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.journal import SUFFIX
-from pipeline.outputs import SUFFIXES, Folder, OutputName, fitted, longest_name, stem_of
+from pipeline.outputs import SUFFIXES, Folder, OutputName, longest_name, stem_of
 
 
 @pytest.mark.parametrize(
@@ -33,26 +33,33 @@ def test_only_a_recordings_suffix_is_left_out(name: str, stem: str) -> None:
 
 @given(
     st.text(st.characters(exclude_characters="\0/", exclude_categories=("Cs",)), min_size=1, max_size=300),
-    st.sampled_from([".srt", ".zh-Hant.srt", SUFFIX]),
+    st.sampled_from([".srt", ".jsonl", SUFFIX]),
+    st.sampled_from(["", "zh-Hant"]),
 )
-def test_a_name_is_shortened_between_characters_and_only_where_it_must_be(stem: str, suffix: str) -> None:
-    name = fitted(stem, suffix)
+def test_a_name_is_shortened_between_characters_and_only_where_it_must_be(stem: str, suffix: str, tag: str) -> None:
+    name = OutputName(Path(), stem, tag).path(suffix).name
+    end = f".{tag}{suffix}" if tag else suffix
     assert len(os.fsencode(name)) <= 255
-    assert name.endswith(suffix)
-    assert name == fitted(stem, suffix)
-    if len(os.fsencode(stem + suffix)) <= 255:
-        assert name == stem + suffix
-    else:
-        kept, _, mark = name.removesuffix(suffix).rpartition("~")
-        assert stem.startswith(kept)
-        assert len(mark) == 12
-        assert len(os.fsencode(kept)) + 4 + 13 + len(os.fsencode(suffix)) > 255  # not another character fits
-        assert name != fitted(stem + "x", suffix) != fitted("x" + stem, suffix)
+    if len(os.fsencode(stem + end)) <= 255:
+        assert name == stem + end
+        return
+    kept, _, mark = name.removesuffix(end).rpartition("~")
+    assert name.endswith(end)
+    assert stem.startswith(kept)
+    assert len(mark) == 12
+    assert len(os.fsencode(kept)) > 255 - 13 - len(end) - len(SUFFIX) - 4  # hardly more than must be goes
+    others = {OutputName(Path(), other, tag).path(suffix).name for other in (stem + "x", "x" + stem)}
+    assert len(others | {name}) == 3
+
+
+def test_all_shortened_names_of_a_recording_are_alike() -> None:
+    name = OutputName(Path(), "会" * 84, "zh")
+    assert len({name.path(suffix).name.removesuffix(suffix) for suffix in (".srt", ".jsonl", SUFFIX)}) == 1
 
 
 def test_bytes_that_are_no_utf_8_are_kept() -> None:
     stem = os.fsdecode(b"\xff\xe4" * 130)
-    assert os.fsencode(fitted(stem, ".srt")).startswith(b"\xff\xe4" * 100)
+    assert os.fsencode(OutputName(Path(), stem).path(".srt").name).startswith(b"\xff\xe4" * 100)
 
 
 def test_a_file_system_of_shorter_names_is_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -61,7 +68,7 @@ def test_a_file_system_of_shorter_names_is_asked(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(os, "pathconf", lambda *_: 143)
     assert longest_name(tmp_path) == 143
     name = OutputName(tmp_path, "x" * 140, longest=longest_name(tmp_path))
-    assert len(name.path(".srt").name) == 143
+    assert len(name.path(SUFFIX).name) == 143
     assert name.is_shorter(".srt")
 
 
