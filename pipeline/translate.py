@@ -34,7 +34,7 @@ from pipeline.audio.recording import Recording
 from pipeline.cli import Parser, main_program, report, some_path
 from pipeline.config import PipelineConfig
 from pipeline.errors import PipelineError, StageError, UsageError
-from pipeline.events import EndOfInput, Transcript
+from pipeline.events import Delta, EndOfInput, Transcript
 from pipeline.journal import JournalSink, KnownSpeech, KnownTranslation, header
 from pipeline.languages import file_tag
 from pipeline.names import escaped, shell_word
@@ -93,6 +93,10 @@ class Result:
     outputs: dict[str, Path] = field(default_factory=dict)
     """Format → path."""
     how: Begin = Begin.NEW
+    damage: tuple[str, ...] = ()
+    """What was missing in the recording, for a person."""
+    truncated: int = 0
+    """Sentences whose translation a limit ended."""
     without_cue: bool = False
     """Whether a file was written and has nothing to show."""
 
@@ -104,8 +108,17 @@ class Result:
                 return "no subtitles: nothing of what was heard is shown, is --source right? The next run tries again"
             reason = "the translation is empty" if self.sentences else "no speech was found"
             return f"no subtitles: {reason}; the next run tries again"
-        shorter = self.outputs and self.job.is_shortened
-        return f"{self.outcome}, under a shorter name" if shorter else self.outcome
+        if not self.outputs:
+            return self.outcome
+        said = f"{self.outcome}, under a shorter name" if self.job.is_shortened else self.outcome
+        gaps = [f"the recording is {' and '.join(self.damage)}"] if self.damage else []
+        gaps += [f"{self.truncated} translations were cut off by a limit"] if self.truncated else []
+        return f"{said}, but {' and '.join(gaps)}" if gaps else said
+
+    @property
+    def complete(self) -> bool:
+        """Whether it is done, and nothing is known to be missing."""
+        return self.outcome in ("done", "finished") and not (self.without_cue or self.damage or self.truncated)
 
     def fail(self, error: PipelineError) -> None:
         self.outcome, self.failed = "failed", True
@@ -219,6 +232,7 @@ async def _translate_one(
                 else:
                     await writer.run(partial(write_all, sinks, event))
                 result.count(translator.stats)
+                result.truncated += isinstance(event, Delta) and event.truncated
                 if isinstance(event, Transcript | EndOfInput):
                     done_s = event.end_s if isinstance(event, Transcript) else event.duration_s
                     length = f"{source.duration_s:.0f} s" if source.duration_s else "?"
@@ -226,6 +240,7 @@ async def _translate_one(
                     shown(completed=done_s, done=f"{done_s:.0f} s of {length}, {speed:.1f} times real time")
             if end is not None:
                 await writer.run(partial(write_all, sinks, end))
+        result.damage = tuple(source.damage)
         shown(total=result.audio_s, completed=result.audio_s)
     if end is None:  # what stops a translator from outside does not come here
         raise StageError("pipeline", RuntimeError("it ended before its input did"))
@@ -267,8 +282,7 @@ def summary(results: Sequence[Result]) -> Table:
             speed = result.audio_s / max(1e-9, result.elapsed_s)
             numbers = [f"{result.audio_s:.0f} s", str(result.sentences), f"{speed:.1f}"]
         files = "".join(f"\n{escaped(str(path))}" for path in result.outputs.values() if os.path.isfile(path))
-        complete = result.outcome in ("done", "finished") and not result.without_cue
-        style = "red" if result.failed else "green" if complete else "yellow"
+        style = "red" if result.failed else "green" if result.complete else "yellow"
         recording, outcome = Text(escaped(str(result.job.recording))), Text(result.said + files, style=style)
         table.add_row(recording, *numbers, Text(result.withheld), outcome)
     return table

@@ -271,6 +271,27 @@ def test_speech_that_was_heard_and_is_not_shown_is_said_with_its_time_and_reason
     assert all(r["start_s"] < r["end_s"] for r in records if r["type"] == "transcript")
 
 
+def test_what_is_missing_in_a_recording_or_a_translation_is_said_in_its_outcome(
+    translated: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    save(tmp_path / "whole.flac", read_wav(PHRASES))
+    content = (tmp_path / "whole.flac").read_bytes()
+    (tmp_path / "half.flac").write_bytes(content[: len(content) // 2])
+    status, said, _ = translated(tmp_path / "half.flac", "--output-dir", tmp_path)
+    assert status == 0
+    length = len(read_wav(PHRASES)) / 16_000
+    assert re.search(rf"done, but the recording is damaged in places and cut off after \d+ s of {length:.0f} s", said)
+
+    def cut_off(self: Counting, *arguments: Any) -> Iterator[Delta]:
+        for delta in self.models.translation.stream(*arguments):
+            yield replace(delta, truncated=delta.end_of_sentence)
+
+    monkeypatch.setattr(Counting, "stream", cut_off)
+    status, said, _ = translated(PHRASES, "--output-dir", tmp_path)
+    assert status == 0
+    assert f"done, but {COUNT} translations were cut off by a limit" in said
+
+
 def test_subtitles_that_are_there_are_left_alone_and_said(
     translated: Any, tmp_path: Path, whole: dict[str, bytes]
 ) -> None:

@@ -75,6 +75,8 @@ class Recording:
         self._chunks = self._decode()
         self._closed = False
         self.overflows = 0
+        self.damage: list[str] = []
+        """What was found to be missing so far, for a person; it has been logged."""
 
     def _opened(self) -> InputContainer:
         if not self.path.is_fifo():
@@ -122,6 +124,7 @@ class Recording:
             raise AudioError(f"{self.path} holds no audio: not one sample could be decoded; check the file")
         read_s = total / SAMPLE_RATE
         if telling and self.duration_s is not None and self.duration_s - read_s > _CUT_OFF_S:
+            self.damage.append(f"cut off after {read_s:.0f} s of {self.duration_s:.0f} s")
             log.warning(
                 "%s ends after %.0f s, but says it has %.0f s: it was cut off", self.path, read_s, self.duration_s
             )
@@ -186,6 +189,7 @@ class Recording:
             except av.error.FFmpegError as error:
                 damaged += 1
                 if damaged == 1:
+                    self.damage.append("damaged in places")
                     log.warning("%s is damaged in places (%s); what can be read is used", self.path, _reason(error))
                 if damaged > 1000:
                     raise AudioError(
