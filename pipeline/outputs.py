@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -94,7 +93,11 @@ class Folder:
         except OSError:  # it may not be searched: what is named in it can be read all the same
             entries = []
         self._names = {name for name in entries if stem_of(name) != name and _is_recording(path / name)}
-        self._stems = Counter(map(stem_of, self._names))
+        self._files: dict[str, set[str]] = {}
+        """Stem → the files of that stem; links to one are one."""
+        for name in self._names:
+            self._files.setdefault(stem_of(name), set()).add(os.path.realpath(path / name))
+        self._path = path
 
     def stem(self, name: str, language: str = "") -> str:
         """What the files of the recording ``name`` are called before their suffix: its stem, or its whole name where files
@@ -102,8 +105,8 @@ class Folder:
         so that a later run finds the same."""
         stem = stem_of(name)
         claims = {stem, f"{stem}.{language}"} if language else {stem}
-        own = {stem_of(name)} if name in self._names else set()
-        shared = any(claim in self._names or self._stems[claim] > (claim in own) for claim in claims)
+        own = {os.path.realpath(self._path / name)}
+        shared = any(claim in self._names or self._files.get(claim, own) - own for claim in claims)
         if not shared and not f"{stem}.jsonl".endswith(JOURNAL_SUFFIX):
             return stem
         # A whole name without a suffix is no different from the stem.

@@ -119,6 +119,8 @@ def test_what_a_folder_or_a_pipe_is_called_is_no_recording(tmp_path: Path) -> No
     (tmp_path / "a.wav").touch()
     (tmp_path / "a.mp3").mkdir()
     os.mkfifo(tmp_path / "a.ogg")
+    (tmp_path / "a.flac").symlink_to("a.wav")  # nor is another name of the same one another
+    assert Folder(tmp_path).stem("a.flac") == "a"
     assert Folder(tmp_path).stem("a.wav") == "a"
 
 
