@@ -96,7 +96,7 @@ class Result:
     damage: tuple[str, ...] = ()
     """What was missing in the recording, for a person."""
     truncated: int = 0
-    """Sentences whose translation a limit ended."""
+    """Sentences whose translation looped or met a limit, and was cut."""
     without_cue: bool = False
     """Whether a file was written and has nothing to show."""
 
@@ -112,7 +112,7 @@ class Result:
             return self.outcome
         said = f"{self.outcome}, under a shorter name" if self.job.is_shortened else self.outcome
         gaps = [f"the recording is {' and '.join(self.damage)}"] if self.damage else []
-        gaps += [f"{self.truncated} translations were cut off by a limit"] if self.truncated else []
+        gaps += [f"{self.truncated} translations were cut short"] if self.truncated else []
         return f"{said}, but {' and '.join(gaps)}" if gaps else said
 
     @property

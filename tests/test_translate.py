@@ -289,7 +289,7 @@ def test_what_is_missing_in_a_recording_or_a_translation_is_said_in_its_outcome(
     monkeypatch.setattr(Counting, "stream", cut_off)
     status, said, _ = translated(PHRASES, "--output-dir", tmp_path)
     assert status == 0
-    assert f"done, but {COUNT} translations were cut off by a limit" in said
+    assert f"done, but {COUNT} translations were cut short" in said
 
 
 def test_subtitles_that_are_there_are_left_alone_and_said(
