@@ -151,7 +151,7 @@ def test_a_file_whose_name_is_a_dash_is_given_with_its_folder(tmp_path: Path, mo
     assert options.vtt == STANDARD_OUTPUT
     assert options.txt == Path("x/-")
     with pytest.raises(UsageError, match="no such file: -"):
-        live.open_source(options)
+        live.open_source(options, load_config("demo"))
     sink = SrtSink(options.srt, SubtitleRules())
     sink.write(EndOfInput())
     sink.close()
