@@ -35,8 +35,10 @@ _DIGEST_BYTES = 1 << 20
 _OF_NO_EFFECT = {"threads", "cached_sentences"}
 
 
-def header(recording: Path, config: PipelineConfig, kinds: list[str]) -> dict[str, Any]:
+def header(recording: Path, config: PipelineConfig, kinds: list[str], audio_track: int | None = None) -> dict[str, Any]:
     """What a journal begins with: a run may go on with it if its own is the same.
+
+    ``audio_track`` is the one that was asked for; without it the recording and the source language decide.
 
     Raises:
         UsageError: the recording cannot be read.
@@ -47,7 +49,14 @@ def header(recording: Path, config: PipelineConfig, kinds: list[str]) -> dict[st
         for key, value in dataclasses.asdict(getattr(config, section)).items()
         if key not in _OF_NO_EFFECT
     }
-    return {"type": "journal", "version": _VERSION, "recording": _digest(recording), "formats": kinds, **settings}
+    return {
+        "type": "journal",
+        "version": _VERSION,
+        "recording": _digest(recording),
+        "audio_track": audio_track,
+        "formats": kinds,
+        **settings,
+    }
 
 
 def read_header(path: Path) -> dict[str, Any] | None:
@@ -91,6 +100,9 @@ def difference(found: dict[str, Any], wanted: dict[str, Any]) -> str | None:
         if found.get(key) != value:
             if key == "recording":
                 return "from another recording of this name"
+            if key == "audio_track":
+                found_track = found.get(key)
+                return f"with {'--audio-track ' + str(found_track) if found_track else 'no --audio-track'}"
             return f"with {key} = {found.get(key)!r}, which is now {value!r}"
     return None
 

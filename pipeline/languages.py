@@ -22,6 +22,14 @@ TWO_LETTERS = {
     "tuk": "tk", "tur": "tr", "ukr": "uk", "urd": "ur", "uzb": "uz", "vie": "vi", "yid": "yi", "yor": "yo", "zho": "zh",
     "zsm": "ms",
 }
+# ISO 639-2 has two codes for some languages; containers use this one, the bibliographic, more than the other.
+_BIBLIOGRAPHIC = {
+    "alb": "sq", "arm": "hy", "baq": "eu", "bur": "my", "chi": "zh", "cze": "cs", "dut": "nl", "fre": "fr", "geo": "ka",
+    "ger": "de", "gre": "el", "ice": "is", "mac": "mk", "mao": "mi", "may": "ms", "per": "fa", "rum": "ro", "slo": "sk",
+    "tib": "bo", "wel": "cy",
+}
+# Other codes of a language: of one of its written standards, those that were withdrawn, and Whisper's for Javanese.
+_OTHER_CODES = {"fil": "tl", "in": "id", "iw": "he", "ji": "yi", "jw": "jv", "mo": "ro", "nb": "no", "scc": "sr", "scr": "hr"}
 # fmt: on
 CHINESE = frozenset({"zh", "cdo", "cjy", "gan", "hak", "hsn", "lzh", "nan", "wuu", "yue"})
 """Languages that are written in Chinese characters, simplified or traditional."""
@@ -103,6 +111,17 @@ def two_letters(code: object) -> str | None:
         return None  # several languages, as in en_el_es_fi
     base = _base(code)
     return TWO_LETTERS.get(base, base if len(base) == 2 else None)
+
+
+def is_tag_of(tag: str, language: str) -> bool:
+    """True where a container's tag names the language: ISO 639-1, -2 (either code) or -3, BCP 47, or several with commas."""
+    return any(_one_code(part) == _one_code(language) for part in re.split(r"[,;/ ]+", tag) if part)
+
+
+def _one_code(code: str) -> str:
+    base = _base(code)
+    short = TWO_LETTERS.get(base) or _BIBLIOGRAPHIC.get(base) or base
+    return _OTHER_CODES.get(short, short)
 
 
 def spaced(language: str) -> bool:

@@ -28,7 +28,7 @@ from pipeline.errors import UsageError
 from pipeline.latency.emissions import unit_of
 from pipeline.latency.log import LatencyLog, open_latency_log
 from pipeline.names import STANDARD_OUTPUT
-from pipeline.options import add_bilingual_argument, add_model_arguments, configured
+from pipeline.options import add_audio_track_argument, add_bilingual_argument, add_model_arguments, configured
 from pipeline.subtitles.files import FORMATS, open_sinks, sink_makers
 from pipeline.subtitles.sink import Sink, close_all
 from pipeline.subtitles.terminal import TerminalSink
@@ -42,6 +42,7 @@ def arguments() -> Parser:
     parser.add_argument("--mic", action="store_true", help="listen to a microphone")
     parser.add_argument("--device", type=some_text, metavar="ID|NAME", help="which input device; implies --mic")
     parser.add_argument("--list-devices", action="store_true", help="show the input devices and end")
+    add_audio_track_argument(parser)
     add_model_arguments(parser)
     parser.add_argument(
         "--fast",
@@ -67,11 +68,21 @@ def open_source(options: argparse.Namespace, config: PipelineConfig) -> AudioSou
     microphone = options.mic or options.device is not None
     if microphone and options.audio is not None:
         raise UsageError(f"both a microphone and {options.audio} were given; choose one")
+    if options.audio_track is not None and (microphone or options.audio == "-"):
+        raise UsageError(
+            f"--audio-track chooses among the tracks of a recording; {'a microphone' if microphone else 'raw PCM'} has "
+            "none: leave it out"
+        )
     if microphone:
         return Microphone(options.device, backlog_s=config.overload.backlog_s)
     if options.audio is None:
         raise UsageError("no input: give a recording, - for raw PCM on standard input, or --mic")
-    return PcmStream(standard_input()) if options.audio == "-" else Recording(Path(options.audio))
+    if options.audio == "-":
+        return PcmStream(standard_input())
+    recording = Recording(Path(options.audio), language=config.languages.source, track=options.audio_track)
+    if recording.track_note is not None:
+        tell(recording.track_note)
+    return recording
 
 
 def display(*, taken: bool) -> TerminalSink | None:

@@ -7,7 +7,7 @@ import sys
 from dataclasses import replace
 
 from pipeline.asr.script import script_conversion
-from pipeline.cli import some_text
+from pipeline.cli import some_text, whole_number
 from pipeline.config import PipelineConfig, load_config, with_overrides
 from pipeline.nmt.pairs import AUTO, described
 from pipeline.nmt.routing import needs_route, routed
@@ -38,6 +38,16 @@ def add_model_arguments(parser: argparse.ArgumentParser) -> None:
 
 def add_bilingual_argument(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--bilingual", action="store_true", help="subtitle files show the source with its translation")
+
+
+def add_audio_track_argument(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--audio-track",
+        type=whole_number(1, 9_999),
+        metavar="N",
+        help="of a recording with several audio tracks, the one to translate, counted from 1 among the audio tracks "
+        "(default: one in the source language, else the file's default, else the first that is not silent)",
+    )
 
 
 def configured(options: argparse.Namespace) -> PipelineConfig:

@@ -133,7 +133,9 @@ def plan(named: Sequence[Path], kinds: Sequence[str], output_dir: Path | None, l
     return list(jobs.values())
 
 
-def begin(job: Job, config: PipelineConfig, *, overwrite: bool) -> tuple[Begin, dict[str, Path]]:
+def begin(
+    job: Job, config: PipelineConfig, *, overwrite: bool, audio_track: int | None = None
+) -> tuple[Begin, dict[str, Path]]:
     """How to begin with a job now, and which files to write: what is there already stays as it is, unless it is to be
     overwritten or has no cue, and what an interrupted run began is finished, of other formats, too.
 
@@ -152,7 +154,7 @@ def begin(job: Job, config: PipelineConfig, *, overwrite: bool) -> tuple[Begin, 
     if begun is None:
         return Begin.NEW, missing
     kinds: list[str] = begun["formats"]
-    problem = journal.difference(begun, journal.header(job.recording, config, kinds))
+    problem = journal.difference(begun, journal.header(job.recording, config, kinds, audio_track))
     # What is there and was not begun with them was there before, and stays as it is.
     wanted = missing.keys() | {kind for kind in job.outputs if kind in kinds}
     if problem is None and not wanted <= set(kinds):

@@ -21,7 +21,7 @@ from contextlib import ExitStack, aclosing
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rich import box
 from rich.console import Console
@@ -38,7 +38,7 @@ from pipeline.events import Delta, EndOfInput, Transcript
 from pipeline.journal import JournalSink, KnownSpeech, KnownTranslation, header
 from pipeline.languages import file_tag
 from pipeline.names import escaped, shell_word
-from pipeline.options import add_bilingual_argument, add_model_arguments, configured
+from pipeline.options import add_audio_track_argument, add_bilingual_argument, add_model_arguments, configured
 from pipeline.recordings import Begin, Job, begin, plan
 from pipeline.subtitles.blank import is_blank
 from pipeline.subtitles.files import FORMATS, open_sinks, sink_makers
@@ -73,6 +73,7 @@ def arguments() -> Parser:
         help="name the files by the target language, too, as players expect: NAME.zh.srt",
     )
     parser.add_argument("--overwrite", action="store_true", help="make subtitles that are there already anew")
+    add_audio_track_argument(parser)
     add_bilingual_argument(parser)
     add_model_arguments(parser)
     return parser
@@ -156,8 +157,13 @@ def language_suffix(target: str) -> str:
     return found
 
 
-async def translate_all(results: Sequence[Result], config: PipelineConfig, *, overwrite: bool) -> None:
-    """Do every job, filling in the results. A failure ends its recording, not the others."""
+async def translate_all(
+    results: Sequence[Result], config: PipelineConfig, *, overwrite: bool, audio_track: int | None = None
+) -> None:
+    """Do every job, filling in the results. A failure ends its recording, not the others.
+
+    ``audio_track``: of each recording, counted from 1; None chooses by the source language.
+    """
     columns = (
         TextColumn("{task.description}", markup=False),
         BarColumn(),
@@ -170,22 +176,25 @@ async def translate_all(results: Sequence[Result], config: PipelineConfig, *, ov
         for result in results:
             try:
                 # Only now: another run may have been here while the ones before were translated.
-                result.how, outputs = begin(result.job, config, overwrite=overwrite)
+                result.how, outputs = begin(result.job, config, overwrite=overwrite, audio_track=audio_track)
                 if result.how is Begin.SKIP:
                     result.outcome = "there already: left as it is, --overwrite makes it anew"
                     continue
-                source = Recording(result.job.recording)
+                source = Recording(result.job.recording, language=config.languages.source, track=audio_track)
             except PipelineError as error:
                 result.fail(error)
                 continue
             if models is None:
                 models = await _loaded(config)
                 stack.enter_context(progress)  # not before: what is fetched has a bar of its own
+            if source.track_note is not None:
+                progress.console.print(source.track_note, markup=False, highlight=False, soft_wrap=True)
             result.outcome, result.outputs = "interrupted", outputs
             name = escaped(source.path.name)
             task = progress.add_task(name, total=source.duration_s, done="")
             try:
-                await _translate_one(result, source, config, models, partial(progress.update, task))
+                begun_with = header(result.job.recording, config, list(outputs), audio_track)
+                await _translate_one(result, source, config, models, begun_with, partial(progress.update, task))
                 result.outcome = "finished" if result.how is Begin.RESUME else "done"
                 result.without_cue = any(is_blank(path, kind) for kind, path in outputs.items())
                 said = f"{name}: {progress.tasks[0].fields['done']}"
@@ -207,15 +216,20 @@ async def _loaded(config: PipelineConfig) -> Models:
 
 
 async def _translate_one(
-    result: Result, source: Recording, config: PipelineConfig, models: Models, shown: Callable[..., None]
+    result: Result,
+    source: Recording,
+    config: PipelineConfig,
+    models: Models,
+    begun_with: dict[str, Any],
+    shown: Callable[..., None],
 ) -> None:
-    """Write the result's files; ``shown`` takes the progress, as ``Progress.update`` does."""
+    """Write the result's files; ``begun_with`` heads the journal, ``shown`` takes the progress as ``Progress.update`` does."""
     from pipeline.translator import SpeechTranslator
 
     known = result.job.journal
     end: EndOfInput | None = None
     with ExitStack() as stack:
-        sinks = _opened(result, config, stack)
+        sinks = _opened(result, config, begun_with, stack)
         if result.how is Begin.RESUME:
             models = replace(
                 models,
@@ -247,12 +261,12 @@ async def _translate_one(
     known.unlink(missing_ok=True)
 
 
-def _opened(result: Result, config: PipelineConfig, stack: ExitStack) -> list[Sink]:
+def _opened(result: Result, config: PipelineConfig, begun_with: dict[str, Any], stack: ExitStack) -> list[Sink]:
     """The journal, then the subtitle files, which ``stack`` closes: what is in a file is in the journal already, so that
     the next run knows of it whatever happens."""
     job, resume = result.job, result.how is Begin.RESUME
     _make(job.journal.parent)
-    sinks: list[Sink] = [JournalSink(job.journal, header(job.recording, config, list(result.outputs)), resume=resume)]
+    sinks: list[Sink] = [JournalSink(job.journal, begun_with, resume=resume)]
     stack.callback(sinks[0].close)
     files = open_sinks(result.outputs, job.recording, sink_makers(config.subtitles, resume=True))
     stack.callback(close_all, files)
@@ -316,7 +330,7 @@ def run(argv: list[str]) -> int:
         _make(options.output_dir)
     interrupted = False
     try:
-        asyncio.run(translate_all(results, config, overwrite=options.overwrite))
+        asyncio.run(translate_all(results, config, overwrite=options.overwrite, audio_track=options.audio_track))
     except KeyboardInterrupt:
         interrupted = True
     # Where nobody looks at a terminal, paths stay in one piece: two of the longest that a system allows have room.

@@ -36,6 +36,7 @@ from pipeline.journal import SUFFIX
 from pipeline.recordings import Begin, Job, begin, find_recordings, plan
 from pipeline.resources import CONFIGS
 from pipeline.subtitles.sink import BlockFile, in_use
+from tests.audio.films import Sound, film, tones
 from tests.conftest import EXAMPLES, HANG_S, PHRASES, read_wav, spoken_texts
 from tests.test_cli import command
 
@@ -328,6 +329,7 @@ def test_subtitles_that_are_there_are_left_alone_and_said(
     [
         (("--bilingual",), "was begun with subtitles.bilingual = False, which is now True"),
         (("--format", "srt,vtt"), "was begun with --format srt"),
+        (("--audio-track", "1"), "was begun with no --audio-track;"),
     ],
 )
 def test_what_was_begun_otherwise_is_not_mixed(
@@ -342,6 +344,22 @@ def test_what_was_begun_otherwise_is_not_mixed(
     assert (tmp_path / "phrases.srt").read_bytes() == before
     status, said, counting = translated(PHRASES, "--output-dir", tmp_path, "--overwrite", *arguments)
     assert (status, counting.segments) == (0, COUNT), said
+
+
+def test_the_track_is_said_and_can_be_chosen(translated: Any, tmp_path: Path) -> None:
+    said = read_wav(PHRASES)[: 4 * 16_000]
+    tracks = Sound(tones(len(said), 1), language="rus"), Sound(said[None], language="eng")
+    path = film(tmp_path / "film.mkv", *tracks)
+    status, printed, _ = translated(path, "--audio-track", "9")
+    assert status == 1
+    assert "--audio-track 9 is none of: 1 (rus, mono), 2 (eng, mono)" in printed
+    assert translated(path, "--audio-track", "1")[0] == 0
+    assert not (tmp_path / "film.srt").read_text("utf-8").strip()
+    (tmp_path / "film.srt").unlink(missing_ok=True)
+    status, printed, _ = translated(path)
+    assert status == 0
+    assert "film.mkv: audio track 2 (eng, mono), one of 2, is used because" in printed
+    assert (tmp_path / "film.srt").read_text("utf-8").strip()
 
 
 def test_what_was_begun_in_other_formats_is_made_anew_with_the_rest(

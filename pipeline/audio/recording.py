@@ -14,11 +14,14 @@ from pathlib import Path
 import av
 import numpy as np
 from av.audio.frame import AudioFrame
-from av.audio.resampler import AudioResampler
+from av.audio.stream import AudioStream
 from av.container import InputContainer
+from av.stream import Disposition, Stream
 
+from pipeline.audio.channels import MonoMixer
 from pipeline.audio.pipe import PipeReader, relayed
 from pipeline.audio.source import CHUNK_SAMPLES
+from pipeline.audio.tracks import asked_for, choose, look_into, note, tracks_of
 from pipeline.errors import AudioError, UsageError
 from pipeline.events import SAMPLE_RATE, Samples
 
@@ -32,22 +35,28 @@ _LONGEST_GAP_S = 3600.0
 # Containers that say how long their audio is; of others FFmpeg guesses.
 _TELLING = {"matroska,webm", "mov,mp4,m4a,3gp,3g2,mj2", "flac"}
 _CUT_OFF_S = 2.0
-_MIXED_CHANNELS = 8
-"""Up to so many channels FFmpeg always knows how to mix."""
+# Containers of films, which do not always name the channels; a mixer that does not writes WAV.
+_FILMS = {"matroska,webm", "mov,mp4,m4a,3gp,3g2,mj2", "mxf"}
 _URL = re.compile(r"[a-z][a-z0-9+.-]+:/", re.IGNORECASE)  # as a Path, which keeps one of its slashes
 
 
 class Recording:
-    """The first audio stream of a file, at the file's times. Memory does not depend on the file's length."""
+    """One audio track of a file, mono, at the file's times. Memory does not depend on the file's length."""
 
-    def __init__(self, path: Path) -> None:
-        """Open the file.
+    def __init__(self, path: Path, *, language: str | None = None, track: int | None = None) -> None:
+        """Open the file, and choose among its audio tracks if it has several (see ``pipeline.audio.tracks``).
+
+        Args:
+            language: that is spoken; a track with this tag is taken.
+            track: take this one, counted from 1 among the audio tracks.
 
         Raises:
-            UsageError: no such file.
-            AudioError: not audio, or without an audio stream.
+            UsageError: no such file, or no such track.
+            AudioError: not audio, or without an audio track that can be decoded.
         """
         self.path = path
+        self.track_note: str | None = None
+        """Which of several tracks is read, and why, in a line for people; None where there is one."""
         self._pipe: PipeReader | None = None
         try:
             self._container = self._opened()
@@ -66,10 +75,12 @@ class Recording:
             raise AudioError(
                 f"{path} is not audio that can be read ({_reason(error)}); give a recording such as wav, mp3, m4a"
             ) from error
-        if not self._container.streams.audio:
+        try:
+            self._stream = self._chosen(language, track)
+        except BaseException:
             self._container.close()
-            raise AudioError(f"{path} has no audio stream; give a recording with sound")
-        self._stream = self._container.streams.audio[0]
+            raise
+        self._begins_s = (self._container.start_time or 0) / av.time_base  # on the file's clock
         length = self._container.duration
         self.duration_s = length / av.time_base if length and length > 0 else None
         self._chunks = self._decode()
@@ -93,6 +104,23 @@ class Recording:
             finally:
                 pool.submit(os.close, descriptor)  # after it
 
+    def _chosen(self, language: str | None, number: int | None) -> AudioStream:
+        tracks = tracks_of(self._container)
+        if not tracks:
+            raise AudioError(f"{self.path} has no audio stream; give a recording with sound")
+        if not any(track.decodable for track in tracks):
+            raise AudioError(f"{self.path} has audio of a codec that is not known; convert it first")
+        if number is not None:
+            choice = asked_for(self.path, tracks, number)
+        else:
+            # A pipe cannot be read twice: there the tags decide.
+            sounds = look_into(self.path, tracks) if len(tracks) > 1 and self._pipe is None else {}
+            choice = choose(tracks, sounds, language)
+        if len(tracks) > 1:
+            self.track_note = note(self.path, tracks, choice)
+            log.info("%s", self.track_note)
+        return self._container.streams.audio[choice.track.number - 1]
+
     def read(self) -> Samples | None:
         """The next up to 100 ms; None at the end."""
         return None if self._closed else next(self._chunks, None)
@@ -107,8 +135,7 @@ class Recording:
         rest: Samples = np.zeros(0, np.int16)
         total = 0
         with self._container:
-            # The length of a film is the picture's.
-            telling = len(self._container.streams) == 1 and self._container.format.name in _TELLING
+            telling = self._tells_length()
             for piece in self._pieces():
                 total += len(piece)
                 rest = np.concatenate([rest, piece])
@@ -122,42 +149,48 @@ class Recording:
             return
         if not total:
             raise AudioError(f"{self.path} holds no audio: not one sample could be decoded; check the file")
-        read_s = total / SAMPLE_RATE
-        if telling and self.duration_s is not None and self.duration_s - read_s > _CUT_OFF_S:
-            self.damage.append(f"cut off after {read_s:.0f} s of {self.duration_s:.0f} s")
+        # In Matroska the length reaches from 0 on the file's clock, which may begin later.
+        end_s = total / SAMPLE_RATE + max(0.0, self._begins_s)
+        if telling and self.duration_s is not None and self.duration_s - end_s > _CUT_OFF_S:
+            self.damage.append(f"cut off after {end_s:.0f} s of {self.duration_s:.0f} s")
             log.warning(
-                "%s ends after %.0f s, but says it has %.0f s: it was cut off", self.path, read_s, self.duration_s
+                "%s ends after %.0f s, but says it has %.0f s: it was cut off", self.path, end_s, self.duration_s
             )
 
+    def _tells_length(self) -> bool:
+        """Whether the length that the file gives is its audio's: that of a film is its picture's, but a cover has none."""
+        others = [stream for stream in self._container.streams if stream.index != self._stream.index]
+        only = all(stream.type == "attachment" or _is_cover(stream) for stream in others)
+        return only and self._container.format.name in _TELLING
+
     def _pieces(self) -> Iterator[Samples]:
-        """What was decoded, at 16 kHz, and silence where the file's times leave a gap."""
-        resampler, resampled = None, None
+        """What was decoded, mono at 16 kHz, and silence where the file's times leave a gap."""
+        mixer: MonoMixer | None = None
+        mixed: tuple[str, str, int] | None = None
+        film = self._container.format.name in _FILMS or not all(map(_is_cover, self._container.streams.video))
         position = 0  # samples
         for frame in self._frames():
-            kind = frame and _kind(frame)
-            gap = self._gap(frame, position)
-            parts: list[AudioFrame] = []
-            if resampler is not None and (kind != resampled or gap):
+            gap = self._gap(frame, position + (mixer.pending if mixer else 0))
+            pieces: list[Iterator[Samples]] = []
+            if mixer is not None and (frame is None or _kind(frame) != mixed or gap):
                 # The end, a gap, or a recording put together from others: another rate, another number of channels.
-                parts += resampler.resample(None)
-                resampler = None
-            for samples in chain(map(_samples, parts), _silence(gap)):
+                pieces.append(mixer.drain())
+            pieces.append(_silence(gap))
+            if frame is not None:
+                if mixer is None or _kind(frame) != mixed:
+                    mixer, mixed = MonoMixer(frame.layout, film=film), _kind(frame)
+                pieces.append(self._mixed(mixer, frame))
+            for samples in chain.from_iterable(pieces):
                 position += len(samples)
                 yield samples
-            if frame is not None:
-                resampler = resampler or AudioResampler(format="s16", layout="mono", rate=SAMPLE_RATE)
-                for samples in map(_samples, self._resampled(resampler, frame)):
-                    position += len(samples)
-                    yield samples
-            resampled = kind
 
-    def _resampled(self, resampler: AudioResampler, frame: AudioFrame) -> list[AudioFrame]:
+    def _mixed(self, mixer: MonoMixer, frame: AudioFrame) -> Iterator[Samples]:
         try:
-            return resampler.resample(_averaged(frame))
+            yield from mixer.push(frame)
         except av.error.FFmpegError as error:
             raise AudioError(
                 f"{self.path} has audio that cannot be resampled ({', '.join(map(str, _kind(frame)))}: {_reason(error)}); "
-                "give one of a usual rate with at most 8 channels"
+                "give one of a usual rate with at most 64 channels"
             ) from error
 
     def _gap(self, frame: AudioFrame | None, position: int) -> int:
@@ -167,7 +200,7 @@ class Recording:
         """
         if frame is None or frame.time is None:
             return 0
-        at_s = frame.time - (self._container.start_time or 0) / av.time_base
+        at_s = frame.time - self._begins_s
         missing_s = at_s - position / SAMPLE_RATE
         mistaken = missing_s > _LONGEST_GAP_S if self.duration_s is None else at_s > self.duration_s
         if missing_s < _GAP_S or mistaken:
@@ -203,23 +236,8 @@ def _kind(frame: AudioFrame) -> tuple[str, str, int]:
     return frame.format.name, frame.layout.name, frame.sample_rate
 
 
-def _averaged(frame: AudioFrame) -> AudioFrame:
-    """A mixer's many channels as one: FFmpeg has layouts, and so a way to mix them, for some numbers of channels only."""
-    channels = frame.layout.nb_channels
-    known = channels <= _MIXED_CHANNELS or not frame.layout.name.endswith(" channels")
-    if known or frame.format.is_planar:  # PyAV 18 reads behind the planes of so many channels
-        return frame
-    samples = frame.to_ndarray()
-    mixed = samples.reshape(-1, channels).mean(axis=1)
-    if samples.dtype.kind != "f":
-        mixed = np.rint(mixed)
-    mono = AudioFrame.from_ndarray(mixed.astype(samples.dtype)[None], frame.format.name, "mono")
-    mono.sample_rate = frame.sample_rate
-    return mono
-
-
-def _samples(part: AudioFrame) -> Samples:
-    return np.asarray(part.to_ndarray(), np.int16).reshape(-1)
+def _is_cover(stream: Stream) -> bool:
+    return bool(stream.disposition & Disposition.attached_pic)
 
 
 def _silence(count: int) -> Iterator[Samples]:

@@ -25,6 +25,7 @@ from pipeline.audio.recording import Recording
 from pipeline.audio.source import CHUNK_SAMPLES, AudioSource
 from pipeline.errors import AudioError, UsageError
 from pipeline.events import Samples
+from tests.audio.films import likeness
 from tests.conftest import HANG_S, PHRASES, read_wav
 
 
@@ -137,27 +138,41 @@ def test_without_a_length_a_time_beyond_reason_is_no_gap(tmp_path: Path) -> None
     assert 15 < chunks < 25
 
 
-def test_a_mixers_many_channels_are_averaged(tmp_path: Path) -> None:
-    said = read_wav(PHRASES)[:16_000]
-    channels = np.zeros((18, len(said)), np.int16)
-    channels[3], channels[17] = said, said
-    path = tmp_path / "mixer.wav"
+def many_channels(path: Path, channels: Samples) -> Path:
+    """A WAV file of unnamed channels, [channels, n]."""
     with wave.open(str(path), "wb") as file:
-        file.setnchannels(18)
+        file.setnchannels(len(channels))
         file.setsampwidth(2)
         file.setframerate(16_000)
         file.writeframes(channels.T.tobytes())
-    assert (read_all(Recording(path)) == np.rint(said / 9)).all()
+    return path
 
 
-def test_more_planes_than_can_be_mixed_are_refused_with_advice(tmp_path: Path) -> None:
+def test_a_mixers_many_channels_are_averaged_and_the_silent_ones_do_not_count(tmp_path: Path) -> None:
+    said = read_wav(PHRASES)[:16_000]
+    channels = np.zeros((18, len(said)), np.int16)
+    channels[3], channels[17] = said, said
+    assert (read_all(Recording(many_channels(tmp_path / "mixer.wav", channels))) == said).all()
+
+
+def test_planes_of_many_channels_are_read(tmp_path: Path) -> None:
+    said = read_wav(PHRASES)[: 16_000 * 3]
     path = tmp_path / "mixer.ogg"
     with av.open(str(path), "w") as container:
         sound = container.add_stream("libopus", rate=48_000, layout="18 channels", options={"mapping_family": "255"})
-        frame = av.AudioFrame.from_ndarray(np.zeros((1, 960 * 18), np.int16), format="s16", layout="18 channels")
+        channels = np.zeros((3 * len(said), 18), np.int16)
+        channels[:, 17] = np.repeat(said, 3)
+        frame = av.AudioFrame.from_ndarray(channels.reshape(1, -1), format="s16", layout="18 channels")
         frame.sample_rate = 48_000
         container.mux([*sound.encode(frame), *sound.encode(None)])
-    with pytest.raises(AudioError, match="cannot be resampled .*18 channels.*; give one of"):
+    alike, gain_db, _ = likeness(read_all(Recording(path)), said)
+    assert alike > 0.95
+    assert abs(gain_db) < 1
+
+
+def test_more_channels_than_can_be_resampled_are_refused_with_advice(tmp_path: Path) -> None:
+    path = many_channels(tmp_path / "wall.wav", np.zeros((70, 1_000), np.int16))
+    with pytest.raises(AudioError, match="cannot be resampled .*70 channels.*; give one of"):
         read_all(Recording(path))
 
 

@@ -1,0 +1,219 @@
+"""Of several audio tracks the right one is taken, and said."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+from av.stream import Disposition
+
+from pipeline import live
+from pipeline.audio.recording import Recording, read_audio
+from pipeline.audio.tracks import Sound as Found
+from pipeline.audio.tracks import Track, choose
+from pipeline.errors import AudioError, UsageError
+from pipeline.events import Samples
+from pipeline.languages import is_tag_of
+from tests.audio.films import Sound, film, likeness, tones
+from tests.audio.test_recording import read_all
+from tests.conftest import PHRASES, read_wav
+from tests.test_cli import run
+
+SAID = read_wav(PHRASES)[: 3 * 16_000]
+MUSIC = tones(len(SAID), 1)[0]
+SILENCE = np.zeros_like(SAID)
+DEFAULT, COMMENT, DESCRIPTION = Disposition.default, Disposition.comment, Disposition.visual_impaired
+
+
+def track(
+    samples: Samples,
+    language: str = "",
+    disposition: Disposition | None = None,
+    title: str = "",
+    codec: str = "pcm_s16le",
+    begins_s: float = 0.0,
+) -> Sound:
+    return Sound(samples[None], codec, "mono", language, title, disposition, begins_s)
+
+
+@pytest.mark.parametrize(
+    ("tracks", "right"),
+    [
+        ((track(MUSIC, "rus", DEFAULT), track(SAID, "eng")), "it is tagged as the source language, en"),
+        ((track(MUSIC, "chi"), track(SAID, "eng", DEFAULT)), "it is tagged as the source language, en"),
+        ((track(SAID, "en-GB"), track(MUSIC, "ger", DEFAULT)), "it is tagged as the source language, en"),
+        (
+            (track(MUSIC, "eng", COMMENT), track(SAID, "eng")),
+            "source language, en, the first of these that can be used",
+        ),
+        ((track(MUSIC, "eng"), track(SAID, "eng", DEFAULT)), "source language, en, and is the default"),
+        ((track(MUSIC, "eng", DEFAULT | DESCRIPTION), track(SAID, "eng")), "the first of these"),
+        ((track(MUSIC, "eng", title="Director's commentary"), track(SAID, "eng")), "the first of these"),
+        ((track(MUSIC, "fre"), track(SAID, "ger", DEFAULT)), "the file's default, and none is tagged as the source"),
+        ((track(MUSIC, "und"), track(SAID, "und", DEFAULT)), "the file's default, and none is tagged"),
+        ((track(SILENCE), track(SAID)), "the first that can be used, .*; track 1 is silent"),
+        ((track(SILENCE, "und", DEFAULT), track(SAID, "und")), "track 1 is silent"),
+        ((track(SILENCE, "eng"), track(SAID, "eng")), "source language, en, .*; track 1 is silent"),
+        ((track(SILENCE[:800], "eng"), track(SAID, "eng", begins_s=1.0)), "; track 1 is silent"),
+        ((track(SAID), track(MUSIC)), "the first that can be used"),
+        ((track(SAID, "eng", DEFAULT), track(MUSIC, "eng", DEFAULT)), "the first of these"),
+    ],
+)
+def test_the_right_track_is_taken_and_said(tracks: tuple[Sound, ...], right: str, tmp_path: Path) -> None:
+    path = film(tmp_path / "a.mkv", *tracks)
+    (number,) = (number for number, sound in enumerate(tracks, 1) if np.array_equal(sound.channels[0], SAID))
+    note = Recording(path, language="en").track_note or ""
+    assert note.startswith(f"a.mkv: audio track {number} (")
+    assert "), one of 2, is used because " in note
+    assert re.search(right, note)
+    assert f"choose another with --audio-track N: {3 - number} (" in note
+    found = read_all(Recording(path, language="en"))
+    assert likeness(found, SAID)[0] > 0.99
+
+
+@pytest.mark.parametrize("suffix", ["mp4", "ts", "mov", "mka", "webm"])
+def test_tags_are_known_in_every_container(suffix: str, tmp_path: Path) -> None:
+    codec = {"ts": "mp2", "webm": "libopus"}.get(suffix, "aac")
+    tracks = track(MUSIC, "rus", codec=codec), track(SAID, "eng", codec=codec)
+    found = read_all(Recording(film(tmp_path / f"a.{suffix}", *tracks), language="en"))
+    assert likeness(found, SAID)[0] > 0.97
+
+
+def test_without_a_language_the_default_is_taken(tmp_path: Path) -> None:
+    path = film(tmp_path / "a.mkv", track(MUSIC, "rus"), track(SAID, "eng", DEFAULT))
+    assert likeness(read_audio(path), SAID)[0] > 0.99
+
+
+def test_a_track_is_not_silent_because_its_beginning_is(tmp_path: Path) -> None:
+    """The dubbed track of a film whose speech comes late."""
+    pause = np.zeros(25 * 16_000, np.int16)
+    late, music = np.concatenate([pause, SAID, SAID, SAID]), tones(len(pause) + 3 * len(SAID), 1)[0]
+    path = film(tmp_path / "a.mkv", track(music, "rus", DEFAULT), track(late, "eng"))
+    source = Recording(path, language="en")
+    assert "audio track 2 (eng" in (source.track_note or "")
+    assert len(read_all(source)) == len(late)
+
+
+def test_one_track_is_not_spoken_of(tmp_path: Path) -> None:
+    path = film(tmp_path / "a.mkv", track(SAID, "rus"), picture=[0, 1, 2])
+    assert Recording(path, language="en").track_note is None
+
+
+def test_a_track_is_chosen_by_hand(tmp_path: Path) -> None:
+    path = film(tmp_path / "a.mkv", track(MUSIC, "eng", DEFAULT), track(SILENCE, "eng"), track(SAID, "rus"))
+    source = Recording(path, language="en", track=3)
+    assert "audio track 3 (rus, mono), one of 3, is used because it was asked for" in (source.track_note or "")
+    assert likeness(read_all(source), SAID)[0] > 0.99
+
+
+def test_a_track_that_there_is_not_is_refused_with_those_there_are(tmp_path: Path) -> None:
+    path = film(tmp_path / "a.mkv", track(MUSIC, "rus", DEFAULT), track(SAID, "eng", title="Main\x1b[2J"))
+    listed = r"1 \(rus, mono, default\), 2 \(eng, mono, \"Main\\x1b\[2J\"\)$"
+    for number in (0, 3, 9):
+        with pytest.raises(UsageError, match=rf"has 2 audio tracks, numbered from 1; .* {number} is none of: {listed}"):
+            Recording(path, track=number)
+
+
+def unknown_codec(path: Path, *codecs: bytes) -> Path:
+    """Rename codecs in a Matroska file to what no decoder knows."""
+    data = path.read_bytes()
+    for codec in codecs:
+        assert codec in data
+        data = data.replace(codec, b"A_X" + codec[3:])
+    path.write_bytes(data)
+    return path
+
+
+def test_a_track_that_cannot_be_decoded_is_passed_over_and_said(tmp_path: Path) -> None:
+    path = film(tmp_path / "a.mkv", track(MUSIC, "eng", DEFAULT, codec="libopus"), track(SAID, "rus"))
+    unknown_codec(path, b"A_OPUS")
+    source = Recording(path, language="en")
+    assert re.search(r"track 2 \(rus, mono\).*; track 1 cannot be decoded", source.track_note or "")
+    assert likeness(read_all(source), SAID)[0] > 0.99
+    with pytest.raises(AudioError, match=r"audio track 1 of .* has a codec that is not known; choose one of: 2 \(rus"):
+        Recording(path, track=1)
+
+
+def test_a_track_of_noise_that_a_decoder_refuses_is_passed_over(tmp_path: Path) -> None:
+    path = film(tmp_path / "a.mkv", track(MUSIC, "eng", codec="flac"), track(SAID, "rus", codec="libopus"))
+    data = path.read_bytes()
+    parts = data.split(b"\xff\xf8")  # how a frame of FLAC begins
+    assert len(parts) > 5
+    path.write_bytes(b"\x00\x00".join(parts))
+    source = Recording(path, language="en")
+    assert "track 1 cannot be decoded" in (source.track_note or "")
+    assert likeness(read_all(source), SAID)[0] > 0.97
+
+
+def test_where_no_track_can_be_decoded_that_is_the_error(tmp_path: Path) -> None:
+    path = film(tmp_path / "a.mkv", track(SAID, codec="libopus"), track(SAID, codec="aac"))
+    with pytest.raises(AudioError, match="has audio of a codec that is not known"):
+        Recording(unknown_codec(path, b"A_OPUS", b"A_AAC"))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="has no named pipes in folders")
+def test_from_a_pipe_the_tags_decide(tmp_path: Path) -> None:
+    path = film(tmp_path / "a.mkv", track(MUSIC, "rus", DEFAULT), track(SAID, "eng"))
+    os.mkfifo(tmp_path / "pipe.mkv")
+    threading.Thread(target=(tmp_path / "pipe.mkv").write_bytes, args=[path.read_bytes()], daemon=True).start()
+    source = Recording(tmp_path / "pipe.mkv", language="en")
+    assert "pipe.mkv: audio track 2 (eng" in (source.track_note or "")
+    assert likeness(read_all(source), SAID)[0] > 0.99
+
+
+@pytest.mark.parametrize(
+    ("tag", "language", "same"),
+    [
+        *((tag, "zh", True) for tag in ("chi", "zho", "cmn", "zh", "zh-Hans", "zh_TW", "cmn-Hant-TW", "ZHO")),
+        *((tag, "zh", False) for tag in ("yue", "und", "", "jpn", "Chinese")),
+        ("ger", "de", True),
+        ("deu", "de", True),
+        ("fre", "fr", True),
+        ("dut", "nl", True),
+        ("en_us", "en", True),
+        ("eng,fra", "fr", True),
+        ("nob", "no", True),
+        ("heb", "iw", True),
+        ("por", "pt-BR", True),
+        ("yue", "yue", True),
+        ("en", "de", False),
+    ],
+)
+def test_tags_of_languages(tag: str, language: str, same: bool) -> None:
+    assert is_tag_of(tag, language) == same
+
+
+def test_a_track_that_is_silent_everywhere_loses_to_one_in_another_language_and_both_are_said() -> None:
+    tracks = [
+        Track(1, "eng", "", "stereo", "aac", default=True, secondary=False, decodable=True),
+        Track(2, "rus", "", "stereo", "aac", default=False, secondary=False, decodable=True),
+    ]
+    assert choose(tracks, {}, "en").track.number == 1
+    choice = choose(tracks, {1: Found.SILENT, 2: Found.HEARD}, "en")
+    assert choice.track.number == 2
+    assert choice.reason.endswith("track 1 is silent")
+    choice = choose(tracks, {1: Found.SILENT, 2: Found.SILENT}, "en")
+    assert choice.track.number == 1
+    assert "nothing was heard in it" in choice.reason
+
+
+def test_the_command_says_which_track_and_refuses_one_that_there_is_not(tmp_path: Path) -> None:
+    path = film(tmp_path / "a.mkv", track(MUSIC, "chi"), track(SAID, "eng", DEFAULT))
+    done = run("live", path, "--config", "demo", "--fast", "--jsonl", tmp_path / "a.jsonl")
+    assert done.returncode == 0
+    assert b"a.mkv: audio track 2 (eng, mono, default), one of 2, is used because" in done.stderr
+    assert '"type": "transcript"' in (tmp_path / "a.jsonl").read_text("utf-8")
+    done = run("live", path, "--config", "demo", "--fast", "--audio-track", "9")
+    assert done.returncode == 2
+    assert b"--audio-track 9 is none of: 1 (chi, mono), 2 (eng, mono, default)" in done.stderr
+
+
+@pytest.mark.parametrize("arguments", [("-",), ("--mic",), ("--device", "1")])
+def test_what_has_no_tracks_refuses_the_option(arguments: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(UsageError, match="--audio-track chooses among the tracks of a recording"):
+        live.run([*arguments, "--audio-track", "1", "--config", "demo"])
