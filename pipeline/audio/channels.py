@@ -48,9 +48,6 @@ _CANCELLED_NO_MORE = 0.7
 _HEADROOM = np.float32(8)
 # Another channel is taken in the place of one when it is louder by 6 dB.
 _LOUDER = 4.0
-# What the other channels keep of their part in the mix, beside a centre that is heard: 12 dB less. So the speech of a centre
-# is 12 dB clearer than in the mix, and speech that is not in the centre is still heard.
-_BESIDE_CENTRE = np.float32(0.25)
 # From one set of weights to the next without a click.
 _FADE_SAMPLES = SAMPLE_RATE // 100
 
@@ -116,7 +113,7 @@ class ChannelWeights:
         if len(block) > 1:
             self._hear(block)
         if self._centre is not None and self._heard(self._loudness)[self._centre]:
-            return _BESIDE_CENTRE * self._mix / self._mix[self._centre] + (1 - _BESIDE_CENTRE) * self._only(self._centre)
+            return self._only(self._centre)
         self._single = self._instead_of_mix()
         if self._single is not None:
             return self._only(self._single)

@@ -93,7 +93,7 @@ def test_a_track_is_not_silent_because_its_beginning_is(tmp_path: Path) -> None:
     """The dubbed track of a film whose speech comes late."""
     pause = np.zeros(25 * 16_000, np.int16)
     late, music = np.concatenate([pause, SAID, SAID, SAID]), tones(len(pause) + 3 * len(SAID), 1)[0]
-    path = film(tmp_path / "a.mkv", track(music, "rus", DEFAULT), track(late, "eng"))
+    path = film(tmp_path / "a.mkv", track(music, "rus", DEFAULT, codec="flac"), track(late, "eng", codec="flac"))
     source = Recording(path, language="en")
     assert "audio track 2 (eng" in (source.track_note or "")
     assert len(read_all(source)) == len(late)
