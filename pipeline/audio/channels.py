@@ -68,7 +68,8 @@ class ChannelResampler:
         """
         parts = [part.to_ndarray().reshape(-1, self._channels) for part in self._resampler.resample(frame)]
         samples = np.concatenate([np.zeros((0, self._channels), np.float32), *parts])
-        return np.clip(np.nan_to_num(samples), -_HEADROOM, _HEADROOM)
+        limited: Floats = np.clip(np.nan_to_num(samples), -_HEADROOM, _HEADROOM)
+        return limited
 
 
 def mono_weights(layout: AudioLayout) -> Floats:

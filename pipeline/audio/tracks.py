@@ -123,9 +123,14 @@ def _described(number: int, stream: AudioStream) -> Track:
     )
 
 
+def _escaped(text: str) -> str:
+    """Text for a terminal, which would obey control characters."""
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+
+
 def _printable(text: str) -> str:
-    """Text out of a file for a terminal, which would obey control characters."""
-    shown = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text.strip())
+    """A tag of a file, escaped and not too long."""
+    shown = _escaped(text.strip())
     return shown if len(shown) <= _TITLE_LENGTH else shown[:_TITLE_LENGTH] + "…"
 
 
@@ -212,7 +217,7 @@ def note(path: Path, tracks: Sequence[Track], choice: Choice) -> str:
     """Which of several tracks was taken, in a line for people."""
     others = [track for track in tracks if track != choice.track]
     return (
-        f"{path.name}: audio track {choice.track}, one of {len(tracks)}, is used because {choice.reason}; "
+        f"{_escaped(path.name)}: audio track {choice.track}, one of {len(tracks)}, is used because {choice.reason}; "
         f"choose another with --audio-track N: {listed(others)}"
     )
 

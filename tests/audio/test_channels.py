@@ -188,6 +188,18 @@ def test_what_the_weights_hold_does_not_grow() -> None:
     assert len(sizes) == 1
 
 
+def test_samples_that_are_no_numbers_do_not_end_the_judgement(tmp_path: Path) -> None:
+    path = film(tmp_path / "a.wav", Sound(in_centre("5.1"), "pcm_f32le", "5.1"))
+    data = bytearray(path.read_bytes())
+    broken = np.array([np.nan, np.inf, -np.inf, 1e30], np.float32).tobytes()
+    at = data.index(b"data") + 8 + 24 * 24_000
+    data[at : at + len(broken)] = broken
+    path.write_bytes(data)
+    found = read_audio(path)
+    assert len(found) == len(SAID)
+    assert likeness(found[20_000:], SAID[20_000:])[0] > 0.99
+
+
 @pytest.mark.parametrize("begins_s", [0.0, 10.0])
 @pytest.mark.parametrize("name", ["a.mka", "a.mkv"])
 def test_a_clock_that_begins_late_is_no_cut(
