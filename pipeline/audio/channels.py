@@ -72,6 +72,11 @@ class ChannelResampler:
         return limited
 
 
+def kind_of(frame: AudioFrame) -> tuple[str, str, int]:
+    """Sample format, layout and rate: a resampler takes frames of one kind alone."""
+    return frame.format.name, frame.layout.name, frame.sample_rate
+
+
 def mono_weights(layout: AudioLayout) -> Floats:
     """How much of each channel FFmpeg puts into mono, [channels], sum 1; all the same where it does not know the layout."""
     count = layout.nb_channels

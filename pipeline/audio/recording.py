@@ -18,7 +18,7 @@ from av.audio.stream import AudioStream
 from av.container import InputContainer
 from av.stream import Disposition, Stream
 
-from pipeline.audio.channels import MonoMixer
+from pipeline.audio.channels import MonoMixer, kind_of
 from pipeline.audio.pipe import PipeReader, relayed
 from pipeline.audio.source import CHUNK_SAMPLES
 from pipeline.audio.tracks import asked_for, choose, look_into, note, tracks_of
@@ -172,13 +172,13 @@ class Recording:
         for frame in self._frames():
             gap = self._gap(frame, position + (mixer.pending if mixer else 0))
             pieces: list[Iterator[Samples]] = []
-            if mixer is not None and (frame is None or _kind(frame) != mixed or gap):
+            if mixer is not None and (frame is None or kind_of(frame) != mixed or gap):
                 # The end, a gap, or a recording put together from others: another rate, another number of channels.
                 pieces.append(mixer.drain())
             pieces.append(_silence(gap))
             if frame is not None:
-                if mixer is None or _kind(frame) != mixed:
-                    mixer, mixed = MonoMixer(frame.layout, film=film), _kind(frame)
+                if mixer is None or kind_of(frame) != mixed:
+                    mixer, mixed = MonoMixer(frame.layout, film=film), kind_of(frame)
                 pieces.append(self._mixed(mixer, frame))
             for samples in chain.from_iterable(pieces):
                 position += len(samples)
@@ -189,7 +189,7 @@ class Recording:
             yield from mixer.push(frame)
         except av.error.FFmpegError as error:
             raise AudioError(
-                f"{self.path} has audio that cannot be resampled ({', '.join(map(str, _kind(frame)))}: {_reason(error)}); "
+                f"{self.path} has audio that cannot be resampled ({', '.join(map(str, kind_of(frame)))}: {_reason(error)}); "
                 "give one of a usual rate with at most 64 channels"
             ) from error
 
@@ -230,10 +230,6 @@ class Recording:
                     ) from error
                 packets = self._container.demux(self._stream)  # one that has raised has ended
         yield None
-
-
-def _kind(frame: AudioFrame) -> tuple[str, str, int]:
-    return frame.format.name, frame.layout.name, frame.sample_rate
 
 
 def _is_cover(stream: Stream) -> bool:

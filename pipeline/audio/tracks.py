@@ -16,15 +16,15 @@ from pathlib import Path
 import av
 import numpy as np
 from av.audio.frame import AudioFrame
-from av.audio.layout import AudioLayout
 from av.audio.stream import AudioStream
 from av.container import InputContainer
 from av.packet import Packet
 from av.stream import Disposition, Stream
 
-from pipeline.audio.channels import ChannelResampler
+from pipeline.audio.channels import ChannelResampler, kind_of
 from pipeline.errors import AudioError, UsageError
 from pipeline.languages import is_tag_of
+from pipeline.names import escaped
 
 # Dispositions of tracks that are not the main sound: comments and descriptions of it, or a part of it.
 _SECONDARY = (
@@ -123,14 +123,9 @@ def _described(number: int, stream: AudioStream) -> Track:
     )
 
 
-def _escaped(text: str) -> str:
-    """Text for a terminal, which would obey control characters."""
-    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
-
-
 def _printable(text: str) -> str:
     """A tag of a file, escaped and not too long."""
-    shown = _escaped(text.strip())
+    shown = escaped(text.strip())
     return shown if len(shown) <= _TITLE_LENGTH else shown[:_TITLE_LENGTH] + "…"
 
 
@@ -217,7 +212,7 @@ def note(path: Path, tracks: Sequence[Track], choice: Choice) -> str:
     """Which of several tracks was taken, in a line for people."""
     others = [track for track in tracks if track != choice.track]
     return (
-        f"{_escaped(path.name)}: audio track {choice.track}, one of {len(tracks)}, is used because {choice.reason}; "
+        f"{escaped(path.name)}: audio track {choice.track}, one of {len(tracks)}, is used because {choice.reason}; "
         f"choose another with --audio-track N: {listed(others)}"
     )
 
@@ -248,7 +243,7 @@ class _Look:
         self.stream, self.number = stream, number
         self.heard = False
         self._packets = self._frames = 0
-        self._kind: AudioLayout | None = None
+        self._kind: tuple[str, str, int] | None = None
         self._resampler: ChannelResampler | None = None
 
     @property
@@ -269,8 +264,9 @@ class _Look:
 
     def _level(self, frame: AudioFrame) -> float:
         """The power of the loudest channel; full scale is 1."""
-        if self._resampler is None or self._kind != frame.layout:
-            self._kind, self._resampler = frame.layout, ChannelResampler(frame.layout)
+        kind = kind_of(frame)
+        if self._resampler is None or kind != self._kind:
+            self._kind, self._resampler = kind, ChannelResampler(frame.layout)
         samples = self._resampler.push(frame)
         return float(np.max(np.mean(samples**2, axis=0))) if len(samples) else 0.0
 

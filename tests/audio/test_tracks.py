@@ -19,6 +19,7 @@ from pipeline.audio.tracks import Track, choose
 from pipeline.errors import AudioError, UsageError
 from pipeline.events import Samples
 from pipeline.languages import is_tag_of
+from tests.audio import films
 from tests.audio.films import Sound, film, likeness, tones
 from tests.audio.test_recording import read_all
 from tests.conftest import PHRASES, read_wav
@@ -99,6 +100,18 @@ def test_a_track_is_not_silent_because_its_beginning_is(tmp_path: Path) -> None:
     assert len(read_all(source)) == len(late)
 
 
+def test_a_track_may_change_its_rate_before_anything_is_heard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a broadcast between two programmes."""
+    parts = []
+    for rate, second in ((48_000, SILENCE), (44_100, SAID)):
+        monkeypatch.setattr(films, "RATE", rate)
+        tracks = track(SILENCE, codec="mp2"), track(second, codec="mp2")
+        parts.append(film(tmp_path / f"{rate}.ts", *tracks).read_bytes())
+    (tmp_path / "a.ts").write_bytes(b"".join(parts))
+    source = Recording(tmp_path / "a.ts", language="en")
+    assert "audio track 2 (no language, mono), one of 2" in (source.track_note or "")
+
+
 def test_one_track_is_not_spoken_of(tmp_path: Path) -> None:
     path = film(tmp_path / "a.mkv", track(SAID, "rus"), picture=[0, 1, 2])
     assert Recording(path, language="en").track_note is None
@@ -112,8 +125,8 @@ def test_a_track_is_chosen_by_hand(tmp_path: Path) -> None:
 
 
 def test_a_track_that_there_is_not_is_refused_with_those_there_are(tmp_path: Path) -> None:
-    path = film(tmp_path / "a.mkv", track(MUSIC, "rus", DEFAULT), track(SAID, "eng", title="Main\x1b[2J"))
-    listed = r"1 \(rus, mono, default\), 2 \(eng, mono, \"Main\\x1b\[2J\"\)$"
+    path = film(tmp_path / "a.mkv", track(MUSIC, "rus", DEFAULT), track(SAID, "eng", title="本\u3000編\x1b[2J"))
+    listed = r"1 \(rus, mono, default\), 2 \(eng, mono, \"本\u3000編\\x1b\[2J\"\)$"
     for number in (0, 3, 9):
         with pytest.raises(UsageError, match=rf"has 2 audio tracks, numbered from 1; .* {number} is none of: {listed}"):
             Recording(path, track=number)
