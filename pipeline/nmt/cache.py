@@ -5,30 +5,31 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 
+from pipeline.nmt.checked import Rewind
 from pipeline.nmt.search import Token
 
 
 class SentenceCache:
-    """Source ids → tokens. Safe from several threads."""
+    """Source ids → what their search yielded. Safe from several threads."""
 
     def __init__(self, bound: int) -> None:
         """Keep ``bound`` sentences at most; 0 keeps none."""
         self.bound = bound
         self.hits = 0
-        self._kept: OrderedDict[tuple[int, ...], tuple[Token, ...]] = OrderedDict()
+        self._kept: OrderedDict[tuple[int, ...], tuple[Token | Rewind, ...]] = OrderedDict()
         self._lock = threading.Lock()
 
     def __len__(self) -> int:
         return len(self._kept)
 
-    def get(self, source: tuple[int, ...]) -> tuple[Token, ...] | None:
+    def get(self, source: tuple[int, ...]) -> tuple[Token | Rewind, ...] | None:
         with self._lock:
             if (found := self._kept.get(source)) is not None:
                 self._kept.move_to_end(source)
                 self.hits += 1
             return found
 
-    def put(self, source: tuple[int, ...], tokens: tuple[Token, ...]) -> None:
+    def put(self, source: tuple[int, ...], tokens: tuple[Token | Rewind, ...]) -> None:
         with self._lock:
             self._kept[source] = tokens
             self._kept.move_to_end(source)

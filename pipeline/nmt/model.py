@@ -307,18 +307,18 @@ class MarianModel:
             widen=options == self.generation,
             expired=stopwatch.expired,
         )
-        found: list[Token] = []
+        found: list[Token | Rewind] = []
         while True:
             with stopwatch:  # the reader's time between two tokens is not the sentence's
                 token = next(tokens, None)
             if token is None:
                 return
-            if isinstance(token, Rewind):
-                del found[token.kept :]
-            else:
-                found.append(token)
-                if token.last and options == self.generation and not stopwatch.expired():
-                    self.cache.put(source, tuple(found))
+            # With what is withdrawn: a sentence gives the same deltas whether it is cached or not, so that a run that
+            # resumes another writes the same files.
+            found.append(token)
+            ended = isinstance(token, Token) and token.last
+            if ended and options == self.generation and not stopwatch.expired():
+                self.cache.put(source, tuple(found))
             yield token
 
     def _search(

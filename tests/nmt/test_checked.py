@@ -159,8 +159,5 @@ def test_what_was_shown_of_a_loop_is_withdrawn(model: MarianModel) -> None:
     assert sum(delta.withdrawn for delta in deltas) > 0
     assert (deltas[-1].truncated, deltas[-1].searched_again) == (False, True)
     assert looping.searches == 2
-    again = list(looping.stream(transcript(text), "zh"))  # from the cache
-    assert joined(again) == joined(deltas)
-    assert again == [*again[:-1], deltas[-1]]
-    assert not any(delta.withdrawn for delta in again)
+    assert list(looping.stream(transcript(text), "zh")) == deltas  # from the cache
     assert looping.searches == 2
