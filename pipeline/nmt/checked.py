@@ -44,12 +44,12 @@ def checked(
     """
     limit = length_limit(len(source), length_factor, options.max_tokens)
     options = dataclasses.replace(options, max_tokens=limit)
-    guard = LoopGuard(source)
+    guard = LoopGuard(source, plain)
     found: list[Token] = []
     loop: Loop | None = None
     for token in search(options):
         found.append(token)
-        loop = guard.loop([t.id for t in found], [plain(t.id) for t in found])
+        loop = guard.loop([t.id for t in found])
         if loop is not None or (token.truncated and not expired()):
             break
         yield token
@@ -59,7 +59,7 @@ def checked(
     shown = len(found) - 1  # the last one was not yielded
     if not expired():
         for narrower in _alternatives(options, loop, widen=widen):
-            again = _whole(search(narrower), guard, plain)
+            again = _whole(search(narrower), guard)
             if again is not None:
                 yield from _instead(ids[:shown], again)
                 return
@@ -77,12 +77,12 @@ def _alternatives(options: GenerationOptions, loop: Loop | None, *, widen: bool)
         yield dataclasses.replace(without_repeats, beams=max(_SECOND_BEAMS, 2 * options.beams))
 
 
-def _whole(tokens: Iterator[Token], guard: LoopGuard, plain: Callable[[int], bool]) -> list[Token] | None:
+def _whole(tokens: Iterator[Token], guard: LoopGuard) -> list[Token] | None:
     """All the tokens of a search; None where it fails, too."""
     found: list[Token] = []
     for token in tokens:
         found.append(token)
-        if token.truncated or guard.loop([t.id for t in found], [plain(t.id) for t in found]) is not None:
+        if token.truncated or guard.loop([t.id for t in found]) is not None:
             return None
     return found if len(found) > 1 else None  # an end token alone is no translation
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 MAX_LENGTH_FACTOR = 3.0
@@ -36,24 +36,22 @@ class Loop:
 
 
 class LoopGuard:
-    """Finds loops in translations of one source, token by token."""
+    """Finds loops in translations of one source."""
 
-    def __init__(self, source: Sequence[int]) -> None:
-        self._allowed = _most_repeats(source)
+    def __init__(self, source: Sequence[int], plain: Callable[[int], bool]) -> None:
+        """``plain``: whether a target token is digits or marks alone."""
+        self._plain = plain
+        most = _most_repeats(source)
+        self._allowed = most + _MORE_THAN_SOURCE if most > 1 else 0
 
-    def loop(self, tokens: Sequence[int], plain: Sequence[bool]) -> Loop | None:
-        """The loop that ``tokens`` end with, or None.
-
-        Args:
-            plain: for each token, whether it is digits or marks alone.
-        """
+    def loop(self, tokens: Sequence[int]) -> Loop | None:
+        """The loop that ``tokens`` end with, or None."""
         for period in range(1, min(_LONGEST_PHRASE, len(tokens) // 2) + 1):
-            repeats = _repeats_at_end(tokens, period)
-            least = _PLAIN_REPEATS if all(plain[-period:]) else _REPEATS[min(period, len(_REPEATS)) - 1]
-            if self._allowed > 1:
-                least = max(least, self._allowed + _MORE_THAN_SOURCE + 1)
-            if repeats >= least:
-                run = _run_at_end(tokens, period)
+            run = _run_at_end(tokens, period)
+            repeats = run // period + 1
+            if repeats < _REPEATS[min(period, len(_REPEATS)) - 1] or repeats <= self._allowed:
+                continue
+            if repeats >= _PLAIN_REPEATS or not all(map(self._plain, tokens[-period:])):
                 return Loop(len(tokens) - run, period)
         return None
 
@@ -87,10 +85,6 @@ def _run_at_end(tokens: Sequence[int], period: int) -> int:
     while run < len(tokens) - period and tokens[-1 - run] == tokens[-1 - run - period]:
         run += 1
     return run
-
-
-def _repeats_at_end(tokens: Sequence[int], period: int) -> int:
-    return _run_at_end(tokens, period) // period + 1
 
 
 def _most_repeats(tokens: Sequence[int]) -> int:

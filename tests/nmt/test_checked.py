@@ -56,9 +56,9 @@ def unchecked(model: MarianModel, text: str, options: GenerationOptions | None =
 
 def fails(model: MarianModel, text: str, ids: list[int]) -> bool:
     source = model.tokenizer.encode(text)
-    guard, plain = LoopGuard(source), [model.tokenizer.is_plain(index) for index in ids]
+    guard = LoopGuard(source, model.tokenizer.is_plain)
     return len(ids) > length_limit(len(source), model.max_length_factor, model.generation.max_tokens) or any(
-        guard.loop(ids[:end], plain[:end]) for end in range(1, len(ids) + 1)
+        guard.loop(ids[:end]) for end in range(1, len(ids) + 1)
     )
 
 

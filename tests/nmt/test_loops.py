@@ -10,7 +10,7 @@ SOURCE = [10, 11, 12, 13, 0]
 
 
 def loops(source: list[int], tokens: list[int], plain: bool = False) -> Loop | None:
-    return LoopGuard(source).loop(tokens, [plain] * len(tokens))
+    return LoopGuard(source, lambda index: plain).loop(tokens)
 
 
 @pytest.mark.parametrize(
