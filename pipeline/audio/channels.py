@@ -13,11 +13,13 @@ What is decided rests on the last few seconds, with hysteresis, so that it chang
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 
 import av
 import numpy as np
 import numpy.typing as npt
+from av.audio.codeccontext import AudioCodecContext
 from av.audio.frame import AudioFrame
 from av.audio.layout import AudioLayout
 from av.audio.resampler import AudioResampler
@@ -30,6 +32,8 @@ Floats = npt.NDArray[np.float32]
 _CENTRE = "FC"  # as FFmpeg calls it
 _FILM_LAYOUTS = {6: "5.1", 8: "7.1"}  # left, right, centre, low frequencies, then those at the sides and behind
 _UNKNOWN = "NONE"  # a channel without a place, as of a mixer
+_LOW_FREQUENCIES = {"LFE", "LFE2"}
+_OF_NO_NAME = re.compile(r"\d+ channels \(")  # of a layout that lists its channels, as "3 channels (FC+FL+FR)"
 # Whether channels cancel each other is judged by the energy of the last seconds, which fades with this time constant.
 _MEMORY_S = 3.0
 # How loud a channel is: its loudest block, which fades by so much a second. A centre that falls silent is given up when it
@@ -72,6 +76,19 @@ class ChannelResampler:
         return limited
 
 
+def channel_names(context: AudioCodecContext) -> tuple[str, ...]:
+    """FFmpeg's names of a stream's channels, in the order of the samples. Call it once, before anything is decoded.
+
+    A layout in another order than FFmpeg's own, as QuickTime has for 5.1 and 7.1, is replaced in ``context`` by one without
+    names: PyAV 18.1 frees the list of channels of such a layout once for every frame, which aborts the process.
+    """
+    layout = context.layout
+    names = tuple(channel.name for channel in layout.channels)
+    if _OF_NO_NAME.match(layout.name):
+        context.layout = f"{len(names)} channels"  # from now on the list is that of ``layout`` alone
+    return names
+
+
 def kind_of(frame: AudioFrame) -> tuple[str, str, int]:
     """Sample format, layout and rate: a resampler takes frames of one kind alone."""
     return frame.format.name, frame.layout.name, frame.sample_rate
@@ -97,9 +114,12 @@ def mono_weights(layout: AudioLayout) -> Floats:
 
 def in_film_order(layout: AudioLayout) -> AudioLayout:
     """The layout that 6 or 8 channels without names have in films: neither MXF nor PCM in Matroska has names."""
-    unnamed = all(channel.name == _UNKNOWN for channel in layout.channels)
-    usual = _FILM_LAYOUTS.get(layout.nb_channels) if unnamed else None
+    usual = _FILM_LAYOUTS.get(layout.nb_channels) if _is_unnamed(layout) else None
     return AudioLayout(usual) if usual else layout
+
+
+def _is_unnamed(layout: AudioLayout) -> bool:
+    return all(channel.name == _UNKNOWN for channel in layout.channels)
 
 
 class ChannelWeights:
@@ -162,15 +182,21 @@ class ChannelWeights:
 class MonoMixer:
     """Decoded frames of one format, layout and rate as mono samples at 16 kHz. Holds back 100 ms at most."""
 
-    def __init__(self, layout: AudioLayout, *, film: bool = False) -> None:
-        """``film``: it is a film's, so that 6 or 8 channels without names are those of a cinema."""
+    def __init__(self, layout: AudioLayout, *, names: Sequence[str] = (), film: bool = False) -> None:
+        """``names``: of the channels, where ``layout`` has none. ``film``: it is a film's, so that 6 or 8 channels without
+        any names are those of a cinema.
+        """
         self._layout = layout
         self._mono = layout.name == "mono"
         self._apart: ChannelResampler | None = None
         self._resampler: AudioResampler | None = None
-        named = in_film_order(layout) if film else layout
-        centres = [place for place, channel in enumerate(named.channels) if channel.name == _CENTRE]
-        self._choice = ChannelWeights(mono_weights(named), centres[0] if centres else None)
+        if len(names) == layout.nb_channels and _is_unnamed(layout) and set(names) != {_UNKNOWN}:
+            mix = np.array([name not in _LOW_FREQUENCIES for name in names], np.float32)
+            mix /= max(1, mix.sum())
+        else:
+            named = in_film_order(layout) if film else layout
+            names, mix = [channel.name for channel in named.channels], mono_weights(named)
+        self._choice = ChannelWeights(mix, names.index(_CENTRE) if _CENTRE in names else None)
         self._before: Floats | None = None  # the last block's weights
         self._rest: Floats = np.zeros((0, layout.nb_channels), np.float32)
 

@@ -76,7 +76,7 @@ class Recording:
                 f"{path} is not audio that can be read ({_reason(error)}); give a recording such as wav, mp3, m4a"
             ) from error
         try:
-            self._stream = self._chosen(language, track)
+            self._stream, self._channels = self._chosen(language, track)
         except BaseException:
             self._container.close()
             raise
@@ -104,7 +104,8 @@ class Recording:
             finally:
                 pool.submit(os.close, descriptor)  # after it
 
-    def _chosen(self, language: str | None, number: int | None) -> AudioStream:
+    def _chosen(self, language: str | None, number: int | None) -> tuple[AudioStream, tuple[str, ...]]:
+        """The stream, and the names of its channels."""
         tracks = tracks_of(self._container)
         if not tracks:
             raise AudioError(f"{self.path} has no audio stream; give a recording with sound")
@@ -119,7 +120,7 @@ class Recording:
         if len(tracks) > 1:
             self.track_note = note(self.path, tracks, choice)
             log.info("%s", self.track_note)
-        return self._container.streams.audio[choice.track.number - 1]
+        return self._container.streams.audio[choice.track.number - 1], choice.track.channels
 
     def read(self) -> Samples | None:
         """The next up to 100 ms; None at the end."""
@@ -178,7 +179,7 @@ class Recording:
             pieces.append(_silence(gap))
             if frame is not None:
                 if mixer is None or kind_of(frame) != mixed:
-                    mixer, mixed = MonoMixer(frame.layout, film=film), kind_of(frame)
+                    mixer, mixed = MonoMixer(frame.layout, names=self._channels, film=film), kind_of(frame)
                 pieces.append(self._mixed(mixer, frame))
             for samples in chain.from_iterable(pieces):
                 position += len(samples)

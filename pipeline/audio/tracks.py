@@ -21,7 +21,7 @@ from av.container import InputContainer
 from av.packet import Packet
 from av.stream import Disposition, Stream
 
-from pipeline.audio.channels import ChannelResampler, kind_of
+from pipeline.audio.channels import ChannelResampler, channel_names, kind_of
 from pipeline.errors import AudioError, UsageError
 from pipeline.languages import is_tag_of
 from pipeline.names import escaped
@@ -80,6 +80,8 @@ class Track:
     """Commentary, description of the picture, or sound without the speech."""
     decodable: bool
     """There is a decoder for it."""
+    channels: tuple[str, ...] = ()
+    """Their names; see ``channel_names``."""
 
     def __str__(self) -> str:
         said = [self.language or "no language", self.layout or self.codec]
@@ -111,15 +113,18 @@ def _described(number: int, stream: AudioStream) -> Track:
     language, title = metadata.get("language", ""), metadata.get("title", "")
     # Without a decoder PyAV's stream has no codec, and none of its attributes.
     context = stream.codec_context
+    channels = channel_names(context) if context else ()
+    layout = "mono" if len(channels) == 1 else context.layout.name if context else ""
     return Track(
         number,
         None if language.lower() in _NO_LANGUAGE else _printable(language) or None,
         _printable(title),
-        ("mono" if context.layout.nb_channels == 1 else context.layout.name) if context else "",
+        layout,
         context.name if context else "unknown codec",
         bool(stream.disposition & Disposition.default),
         bool(stream.disposition & _SECONDARY) or _SECONDARY_TITLE.search(title) is not None,
         context is not None,
+        channels,
     )
 
 
@@ -223,6 +228,8 @@ def look_into(path: Path, tracks: Sequence[Track]) -> dict[int, Sound]:
     with av.open(str(path.absolute()), metadata_errors="replace") as container:
         streams = container.streams.audio
         looks = {streams[t.number - 1].index: _Look(streams[t.number - 1], t.number) for t in tracks if t.decodable}
+        for look in looks.values():
+            channel_names(look.stream.codec_context)
         _look(container, looks, _BEGINNING_S)
         length = container.duration
         for place in _PLACES if length and length > _BEGINNING_S * av.time_base else ():

@@ -88,6 +88,28 @@ def test_a_films_transcript_is_that_of_clean_speech(
     assert heard.replace("7", "seven") == clean.replace("7", "seven")
 
 
+@pytest.mark.parametrize(
+    ("layout", "tag", "centre", "low"),
+    [("7.1", 128 << 16 | 8, 2, 3), ("5.1", 124 << 16 | 6, 0, 5)],
+    ids=["MPEG_7_1_C", "MPEG_5_1_D"],
+)
+def test_channels_in_an_order_of_quicktimes_are_read(
+    layout: str, tag: int, centre: int, low: int, tmp_path: Path
+) -> None:
+    """As FFmpeg 5 and editing programs write them; FFmpeg 8 reads these as lists of channels."""
+    channels = tones(len(SAID), av.AudioLayout(layout).nb_channels)
+    channels[low], channels[centre] = 0, SAID
+    path = film(tmp_path / "a.mov", Sound(channels, "pcm_s16le", layout))
+    data = path.read_bytes()
+    at = data.index(b"chan") + 8  # after its version and flags: the layout's number, then a set of channels
+    assert data[at : at + 4] == (1 << 16).to_bytes(4)
+    path.write_bytes(data[:at] + tag.to_bytes(4) + bytes(4) + data[at + 8 :])
+    for found in (read_audio(path), read_audio(path)):
+        alike, gain_db, _ = likeness(found, SAID)
+        assert alike > 0.99
+        assert abs(gain_db) < 0.5
+
+
 @pytest.mark.parametrize("scale", [-1.0, -0.97, -0.5])
 def test_stereo_of_opposite_polarity_is_not_mixed(scale: float, tmp_path: Path) -> None:
     noise = np.random.default_rng(7).normal(0, 60, (2, len(SAID)))
