@@ -86,8 +86,8 @@ def open_source(options: argparse.Namespace, config: PipelineConfig) -> AudioSou
 
 
 def display(*, taken: bool) -> TerminalSink | None:
-    """What shows the subtitles as they grow: standard output. Where a format has ``taken`` that it is standard error, if that
-    is a terminal on which the format does not appear."""
+    """What shows the subtitles as they grow: standard output. Where that is ``taken`` by a format: standard error, if it is a
+    terminal and standard output another place; else nothing."""
     if not taken:
         return TerminalSink(Console(highlight=False))
     visible = sys.stderr is not None and sys.stderr.isatty() and not (sys.stdout and sys.stdout.isatty())

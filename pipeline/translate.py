@@ -113,7 +113,9 @@ class Result:
             return self.outcome
         said = f"{self.outcome}, under a shorter name" if self.job.is_shortened else self.outcome
         gaps = [f"the recording is {' and '.join(self.damage)}"] if self.damage else []
-        gaps += [f"{self.truncated} translations were cut short"] if self.truncated else []
+        if self.truncated:
+            cut = "1 translation was" if self.truncated == 1 else f"{self.truncated} translations were"
+            gaps.append(f"{cut} cut short")
         return f"{said}, but {' and '.join(gaps)}" if gaps else said
 
     @property

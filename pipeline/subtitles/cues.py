@@ -2,8 +2,10 @@
 
 A cue is written when it is made and never changed after, and what will be said next is not known then. So a cue that
 needs longer than its speech lingers, at most as long as the rules allow; the next one starts after it, late if it must,
-and pauses let it catch up. Where speech goes on for longer than a cue may stand, the cue is shown again. What always holds, in this order: no text is lost, cues do not overlap and keep their gap, none is
-shorter or longer than allowed, no line is too wide or one too many. Reading speed is kept as far as these leave room.
+and pauses let it catch up. Where speech goes on for longer than a cue may stand, the cue is shown again, without a gap.
+
+What always holds, in this order: no text is lost, cues do not overlap and keep their gap, none is shorter or longer than
+allowed, no line is too wide and no cue has a line too many. Reading speed is kept as far as these leave room.
 """
 
 from __future__ import annotations
