@@ -65,6 +65,10 @@ CACHED = ("merged", "split", "old-split")
 """Layouts that keep encoder KV."""
 
 
+class Panic(BaseException):
+    """As that of extensions written in Rust, which is no Exception."""
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The slow ones first, lest one of them is all that is left to do, and one process alone does it."""
     items.sort(key=lambda item: item.get_closest_marker("slow") is None)

@@ -31,7 +31,7 @@ from pipeline.subtitles.jsonl import JsonlSink
 from pipeline.subtitles.sink import Sink
 from pipeline.subtitles.terminal import TerminalSink
 from pipeline.vad.detector import SpeechDetector
-from tests.conftest import HANG_S, PHRASES, read_wav
+from tests.conftest import HANG_S, PHRASES, Panic, read_wav
 
 T = TypeVar("T")
 SPEECH = read_wav(PHRASES)[: 16_000 * 11]
@@ -182,10 +182,6 @@ def test_a_recogniser_that_fails_at_any_segment(
         assert isinstance(error, StageError)
         assert error.stage == "ASR"
         assert is_beginning(events, clean)
-
-
-class Panic(BaseException):
-    """As that of extensions written in Rust, which is no Exception."""
 
 
 # What is no Exception, or means something else to who awaits or iterates: each ends a run as any other failure does.

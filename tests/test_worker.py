@@ -14,7 +14,7 @@ import pytest
 
 from pipeline.errors import StageError
 from pipeline.worker import Worker
-from tests.conftest import HANG_S, ROOT
+from tests.conftest import HANG_S, ROOT, Panic
 
 
 def test_calls_run_in_order_off_the_event_loop() -> None:
@@ -51,10 +51,6 @@ def test_an_error_reaches_whoever_waits_and_the_thread_goes_on() -> None:
         return found
 
     assert asyncio.run(work()) == 7
-
-
-class Panic(BaseException):
-    """As that of extensions written in Rust, which is no Exception."""
 
 
 class UnsayableError(Exception):
