@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import unicodedata
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -92,11 +93,12 @@ class Folder:
             entries = os.listdir(path)
         except OSError:  # it may not be searched: what is named in it can be read all the same
             entries = []
-        self._names = {name for name in entries if stem_of(name) != name and _is_recording(path / name)}
+        recordings = [name for name in entries if stem_of(name) != name and _is_recording(path / name)]
+        self._names = {_folded(name) for name in recordings}
         self._files: dict[str, set[str]] = {}
-        """Stem → the files of that stem; links to one are one."""
-        for name in self._names:
-            self._files.setdefault(stem_of(name), set()).add(os.path.realpath(path / name))
+        """Folded stem → the files of that stem; links to one are one."""
+        for name in recordings:
+            self._files.setdefault(_folded(stem_of(name)), set()).add(os.path.realpath(path / name))
         self._path = path
 
     def stem(self, name: str, language: str = "") -> str:
@@ -104,13 +106,18 @@ class Folder:
         of that stem could be another recording's too. It depends on nothing but the names in the folder and ``language``,
         so that a later run finds the same."""
         stem = stem_of(name)
-        claims = {stem, f"{stem}.{language}"} if language else {stem}
+        claims = {_folded(stem), _folded(f"{stem}.{language}")} if language else {_folded(stem)}
         own = {os.path.realpath(self._path / name)}
         shared = any(claim in self._names or self._files.get(claim, own) - own for claim in claims)
         if not shared and not f"{stem}.jsonl".endswith(JOURNAL_SUFFIX):
             return stem
         # A whole name without a suffix is no different from the stem.
         return name if name != stem else name + _hash(name)
+
+
+def _folded(name: str) -> str:
+    """The same for names that are one to file systems which ignore case and Unicode composition, as on Windows and macOS."""
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
 
 
 def _is_recording(path: Path) -> bool:

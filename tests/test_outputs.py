@@ -72,13 +72,15 @@ def test_a_file_system_of_shorter_names_is_asked(tmp_path: Path, monkeypatch: py
     assert name.is_shorter(".srt")
 
 
-NAMES = ["a.wav", "a.mp3", "a.wav.mp3", "a.zh.wav", "a.unfinished.wav", "a", "b.wav", "a.txt", "a.zh", "a.unfinished"]
+NAMES = ["a.wav", "a.mp3", "A.ogg", "a.wav.mp3", "a.zh.wav", "A.ZH.ogg", "a.unfinished.wav"]
+NAMES += ["a", "b.wav", "a.txt", "a.zh", "a.unfinished"]
+COMPOSED, DECOMPOSED = "\N{LATIN SMALL LETTER E WITH ACUTE}", "e\N{COMBINING ACUTE ACCENT}"
 
 
 @pytest.mark.parametrize("language", ["", "zh"])
 def test_no_recording_takes_the_files_of_another(tmp_path: Path, language: str) -> None:
     """Of every three names, in a run of its own or together: their subtitles and journals are all different, whichever of
-    the recordings lie there."""
+    the recordings lie there, also where the file system ignores case."""
     for number, names in enumerate(itertools.combinations(NAMES, 3)):
         folder = tmp_path / str(number)
         folder.mkdir()
@@ -87,7 +89,7 @@ def test_no_recording_takes_the_files_of_another(tmp_path: Path, language: str) 
         there = Folder(folder)
         made = [OutputName(folder, there.stem(name, language), language) for name in names]
         paths = [name.path(suffix) for name in made for suffix in (".srt", ".jsonl", SUFFIX)]
-        assert len(set(paths)) == len(paths), names
+        assert len({str(path).casefold() for path in paths}) == len(paths), names
         assert not {path.name for path in paths} & set(names)
 
 
@@ -98,7 +100,10 @@ def test_no_recording_takes_the_files_of_another(tmp_path: Path, language: str) 
         (["a.wav", "a.srt", "a.txt"], "a.wav", "", "a"),
         (["a.wav", "a.mp3"], "a.wav", "", "a.wav"),
         (["a.wav", "a.mp3"], "a.mp3", "zh", "a.mp3"),
-        (["a.wav", "A.wav"], "a.wav", "", "a"),
+        (["a.wav", "A.mp3"], "a.wav", "", "a.wav"),  # A.srt is a.srt where file names have no case
+        (["a.wav", "A.mp3"], "A.mp3", "", "A.mp3"),
+        ([f"{COMPOSED}.wav", f"{DECOMPOSED}.mp3"], f"{DECOMPOSED}.mp3", "", f"{DECOMPOSED}.mp3"),
+        (["film.mkv", "Film.ZH.mp4"], "film.mkv", "zh", "film.mkv"),
         (["a.wav", "a.wav.mp3"], "a.wav.mp3", "", "a.wav.mp3"),  # a.wav.srt would be that of a.wav beside an a.mp3
         (["film.mkv", "film.zh.mkv"], "film.mkv", "", "film"),
         (["film.mkv", "film.zh.mkv"], "film.mkv", "zh", "film.mkv"),  # film.zh.srt is that of film.zh.mkv
