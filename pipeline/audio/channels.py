@@ -48,6 +48,11 @@ _FLOOR = 1e-8
 # as loud as they are.
 _CANCELLED = 0.5
 _CANCELLED_NO_MORE = 0.7
+# Where the weights lose more than this of a block, measured in the same way, they are judged by that block alone: what was
+# heard before, an intro of ordinary stereo perhaps, would outweigh several seconds of inverted speech.
+_LOST = 0.25
+# Such a block is no quieter than -20 dB of the last seconds: pauses decide nothing.
+_LOUD_ENOUGH = 0.01
 # Floating-point files go beyond full scale, and damaged ones to infinity.
 _HEADROOM = np.float32(8)
 # Another channel is taken in the place of one when it is louder by 6 dB.
@@ -153,9 +158,21 @@ class ChannelWeights:
         self._loudest = np.maximum(self._loudest, power)
         # Differences of samples have no offset, little hum, and much of what makes speech intelligible.
         differences = np.diff(samples, axis=0)
-        kept = np.exp(-seconds / _MEMORY_S)
-        self._energy = kept * self._energy + seconds * (differences**2).mean(axis=0)
-        self._mixed = float(kept * self._mixed + seconds * ((differences @ self._mix) ** 2).mean())
+        energy, mixed = (differences**2).mean(axis=0), float(((differences @ self._mix) ** 2).mean())
+        kept = 0.0 if self._loses(energy, mixed) else float(np.exp(-seconds / _MEMORY_S))
+        self._energy = kept * self._energy + seconds * energy
+        self._mixed = kept * self._mixed + seconds * mixed
+
+    def _loses(self, energy: npt.NDArray[np.float64], mixed: float) -> bool:
+        """Whether the weights so far would lose a block: its energy in each channel [channels], and in the mix."""
+        apart = self._apart(energy)
+        loud = energy.max() > _FLOOR and apart > _LOUD_ENOUGH * self._apart(self._energy) / _MEMORY_S
+        taken = mixed if self._single is None else float(energy[self._single])
+        return bool(loud) and taken < _LOST * apart
+
+    def _apart(self, energy: npt.NDArray[np.float64]) -> float:
+        """The energy of the mix if the channels had nothing in common."""
+        return float(self._mix.astype(np.float64) ** 2 @ energy)
 
     def _heard(self, power: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
         return np.greater(power, max(_FLOOR, _SILENT * float(power.max())))
@@ -165,7 +182,7 @@ class ChannelWeights:
         loudest = int(self._energy.argmax())
         if self._energy[loudest] <= _FLOOR:
             return self._single
-        apart = float(self._mix.astype(np.float64) ** 2 @ self._energy)
+        apart = self._apart(self._energy)
         least = _CANCELLED if self._single is None else _CANCELLED_NO_MORE
         if self._mixed >= max(least * apart, _SILENT * self._energy[loudest]):
             return None

@@ -125,6 +125,24 @@ def test_the_transcript_of_inverted_stereo_is_that_of_clean_speech(tmp_path: Pat
     assert heard == clean
 
 
+def test_speech_that_becomes_inverted_is_heard_at_once(tmp_path: Path) -> None:
+    """After an intro of ordinary stereo, which is louder and would tip the balance for many seconds."""
+    intro = np.tile(tones(len(OTHER), 1, 20_000), (2, 3))
+    found = of_channels(tmp_path / "a.mka", *np.concatenate([intro, [SAID, -SAID]], axis=1))
+    alike, gain_db, shift_s = likeness(found[intro.shape[1] :], SAID)
+    assert alike > 0.99
+    assert abs(gain_db) < 0.5
+    assert shift_s == 0
+
+
+def test_after_inverted_stereo_another_speaker_in_one_channel_is_heard_at_once(tmp_path: Path) -> None:
+    left, right = np.concatenate([SAID, np.zeros_like(OTHER)]), np.concatenate([-SAID, OTHER])
+    found = of_channels(tmp_path / "a.mka", left, right)
+    alike, gain_db, _ = likeness(found[len(SAID) :], OTHER)
+    assert alike > 0.99
+    assert gain_db > -6.5
+
+
 def test_two_speakers_a_channel_each_are_both_heard(tmp_path: Path) -> None:
     silence = np.zeros_like(SAID)
     left, right = np.concatenate([SAID, silence]), np.concatenate([silence, OTHER])
