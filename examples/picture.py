@@ -14,7 +14,7 @@ from rich.console import Console
 
 from pipeline import Delta, SpeechTranslator, Transcript, load_config
 from pipeline.audio.recording import Recording
-from pipeline.subtitles.terminal import drawn
+from pipeline.sinks.terminal import drawn
 
 
 async def main(audio: Path, picture: Path) -> None:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from pipeline.nmt.load import load_translation_model
     from pipeline.nmt.model import MarianModel
     from pipeline.nmt.stage import NmtStage
-    from pipeline.stats import PipelineStats
+    from pipeline.run.stats import PipelineStats
     from pipeline.translator import SpeechTranslator
 
 _HOMES = {

@@ -14,8 +14,8 @@ from typing import Any
 
 from pipeline.errors import ConfigError
 from pipeline.languages import normalized_code
-from pipeline.overload import OverloadOptions
 from pipeline.resources import CONFIGS, named_configs
+from pipeline.run.overload import OverloadOptions
 from pipeline.subtitles.rules import SubtitleRules, conflicts
 from pipeline.vad.endpointing import EndpointingOptions
 from pipeline.vad.gate import GateOptions

@@ -185,7 +185,7 @@ class EndOfInput:
 
 @dataclass(frozen=True)
 class LoadChanged:
-    """The stages fell behind a live source, or caught up; see ``pipeline.overload`` for what they do about it."""
+    """The stages fell behind a live source, or caught up; see ``pipeline.run.overload`` for what they do about it."""
 
     level: int
     """0: all is as configured, 1: segments are shorter and searches narrower, 2: catching up."""

@@ -31,10 +31,10 @@ from pipeline.events import (
 )
 from pipeline.loading import Models, load_models
 from pipeline.nmt.stage import NmtStage
-from pipeline.overload import LoadControl
-from pipeline.stats import PipelineStats
+from pipeline.run.overload import LoadControl
+from pipeline.run.stats import PipelineStats
+from pipeline.run.worker import Worker
 from pipeline.vad.stage import VadStage
-from pipeline.worker import Worker
 
 log = logging.getLogger(__name__)
 
@@ -72,7 +72,7 @@ class SpeechTranslator:
         """``models`` given are used instead of loading those that ``config`` names.
 
         ``live`` says that the audio is fed as it is spoken: where the stages fall behind it, they do what
-        ``config.overload`` says to catch up (``pipeline.overload``).
+        ``config.overload`` says to catch up (``pipeline.run.overload``).
         """
         self.config, self.live = config, live
         self.stats = PipelineStats()

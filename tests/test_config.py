@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.catalog import models_called
+from pipeline.apps.catalog import models_called
+from pipeline.apps.options import add_model_arguments, configured
 from pipeline.config import _RANGES, NmtConfig, PipelineConfig, load_config, parse_config, with_overrides
 from pipeline.errors import ConfigError
-from pipeline.hub.known import known_model
-from pipeline.options import add_model_arguments, configured
 from pipeline.resources import named_configs
+from pipeline.store.known import known_model
 from pipeline.vad.endpointing import Endpointer
 
 

@@ -21,7 +21,7 @@ from pipeline import Delta, EndOfInput, Models, PipelineConfig, PipelineEvent, S
 from pipeline.audio.recording import Recording
 from pipeline.events import SpeechSegment
 from pipeline.nmt.cache import SentenceCache
-from pipeline.stats import PipelineStats
+from pipeline.run.stats import PipelineStats
 from tests.conftest import EXAMPLES, HANG_S, PHRASES, read_wav
 
 

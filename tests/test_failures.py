@@ -21,15 +21,15 @@ from rich.console import Console
 
 import pipeline.translator as chain
 from pipeline import Delta, EndOfInput, Models, PipelineConfig, PipelineEvent, SpeechTranslator, StageError, Transcript
+from pipeline.apps.live_run import LiveRun
 from pipeline.audio.spool import Spooled
 from pipeline.errors import AudioError, SinkError
 from pipeline.events import Samples, SourceNotice, SpeechSegment
-from pipeline.live_run import LiveRun
 from pipeline.nmt.search import OnStart
-from pipeline.subtitles.files import SrtSink
-from pipeline.subtitles.jsonl import JsonlSink
-from pipeline.subtitles.sink import Sink
-from pipeline.subtitles.terminal import TerminalSink
+from pipeline.sinks.files import SrtSink
+from pipeline.sinks.jsonl import JsonlSink
+from pipeline.sinks.sink import Sink
+from pipeline.sinks.terminal import TerminalSink
 from pipeline.vad.detector import SpeechDetector
 from tests.conftest import HANG_S, PHRASES, Panic, read_wav
 

@@ -21,10 +21,10 @@ from pipeline import Delta, EndOfInput, Models, NmtStage, PipelineConfig, Pipeli
 from pipeline.bench.errors import units
 from pipeline.events import Samples, SpeechSegment
 from pipeline.nmt.model import MarianModel
-from pipeline.stats import PipelineStats
-from pipeline.subtitles.files import SrtSink
+from pipeline.run.stats import PipelineStats
+from pipeline.sinks.files import SrtSink
+from pipeline.sinks.terminal import TerminalSink
 from pipeline.subtitles.rules import SubtitleRules
-from pipeline.subtitles.terminal import TerminalSink
 from tests.conftest import EXAMPLES, HANG_S, PHRASES, ROOT, SHIPPED_TRANSLATORS, read_wav
 
 
@@ -168,7 +168,7 @@ import socket, sys
 def refused(*_, **__):
     raise SystemExit("a connection was opened")
 socket.socket.connect = socket.create_connection = socket.getaddrinfo = refused
-from pipeline.live import run
+from pipeline.apps.live import run
 sys.exit(run([sys.argv[1], "--config", "demo", "--fast"]))
 """
     done = subprocess.run(

@@ -6,7 +6,7 @@ import re
 import zlib
 from dataclasses import dataclass
 
-from pipeline.hub.known import Thresholds
+from pipeline.store.known import Thresholds
 
 # What is not believed is called silence where speech is this improbable.
 _SILENT = 0.8

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from pipeline.chinese import Convert, divided, simplified, traditional
 from pipeline.errors import UsageError
 from pipeline.events import Word
 from pipeline.languages import CHINESE, language_tag
+from pipeline.languages.chinese import Convert, divided, simplified, traditional
 
 AS_HEARD = "as-heard"
 _CONVERSIONS: dict[str, Convert] = {"simplified": simplified, "traditional": traditional}

@@ -10,9 +10,9 @@ from typing import Protocol
 from pipeline.asr.packing import fits
 from pipeline.config import AsrConfig
 from pipeline.events import EndOfInput, SpeechSegment, Transcript
-from pipeline.overload import LoadControl
-from pipeline.stats import PipelineStats
-from pipeline.worker import Worker
+from pipeline.run.overload import LoadControl
+from pipeline.run.stats import PipelineStats
+from pipeline.run.worker import Worker
 
 
 class Recognizer(Protocol):

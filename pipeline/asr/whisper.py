@@ -21,9 +21,9 @@ from pipeline.asr.words import TimedWord, plausible, timed_words, without_pauses
 from pipeline.config import AsrConfig
 from pipeline.errors import ModelError, UsageError, one_line
 from pipeline.events import SAMPLE_RATE, Samples, SpeechSegment, Transcript, Word
-from pipeline.hub import FileSet, resolve_model
-from pipeline.hub.known import KnownModel, Thresholds
-from pipeline.hub.packages import identify
+from pipeline.store import FileSet, resolve_model
+from pipeline.store.known import KnownModel, Thresholds
+from pipeline.store.packages import identify
 
 log = logging.getLogger(__name__)
 

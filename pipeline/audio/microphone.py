@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pipeline.audio.capture import Capture
 from pipeline.audio.spool import Spooled
-from pipeline.overload import OverloadOptions
+from pipeline.run.overload import OverloadOptions
 
 
 class Microphone(Spooled):

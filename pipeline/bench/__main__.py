@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 if __name__ == "__main__":
-    from pipeline.cli import quiet_interrupts
+    from pipeline.apps.cli import quiet_interrupts
 
     quiet_interrupts()
 
@@ -12,7 +12,7 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import NamedTuple, cast
 
-from pipeline.cli import Parser, importing, main_program
+from pipeline.apps.cli import Parser, importing, main_program
 
 
 class _Command(NamedTuple):

@@ -15,6 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pipeline.apps.options import add_model_arguments, configured
 from pipeline.audio.recording import read_audio
 from pipeline.bench.day_audio import GAP_S, DaySource, Scene
 from pipeline.bench.ledger import Ledger, Sample, median_or_zero, slope
@@ -24,11 +25,10 @@ from pipeline.config import PipelineConfig
 from pipeline.errors import UsageError
 from pipeline.events import EndOfInput, Samples, Transcript
 from pipeline.latency.emissions import unit_of
-from pipeline.latency.log import open_latency_log
-from pipeline.options import add_model_arguments, configured
-from pipeline.subtitles.files import FORMATS, open_sinks, sink_makers
-from pipeline.subtitles.sink import write_all
-from pipeline.worker import Worker
+from pipeline.run.worker import Worker
+from pipeline.sinks.files import FORMATS, open_sinks, sink_makers
+from pipeline.sinks.latency_log import open_latency_log
+from pipeline.sinks.sink import write_all
 
 if TYPE_CHECKING:
     from pipeline.loading import Models

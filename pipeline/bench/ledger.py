@@ -12,7 +12,7 @@ import numpy as np
 
 from pipeline.bench.probe import held_mb
 from pipeline.events import Delta, PipelineEvent, SpeechSegment, Transcript
-from pipeline.stats import PipelineStats
+from pipeline.run.stats import PipelineStats
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+from pipeline.apps.options import add_model_arguments, configured
 from pipeline.audio.recording import Recording
 from pipeline.bench.play import PlayedRun, loaded, play
 from pipeline.bench.probe import LATE_MS, LoopTimes
@@ -23,11 +24,10 @@ from pipeline.bench.timeline import timeline
 from pipeline.config import PipelineConfig
 from pipeline.errors import UsageError
 from pipeline.latency.emissions import unit_of
-from pipeline.latency.log import LatencyLog, open_latency_log
 from pipeline.latency.metrics import Reference
 from pipeline.names import escaped
-from pipeline.options import add_model_arguments, configured
-from pipeline.subtitles.sink import BlockFile
+from pipeline.sinks.latency_log import LatencyLog, open_latency_log
+from pipeline.sinks.sink import BlockFile
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

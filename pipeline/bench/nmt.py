@@ -13,8 +13,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pipeline.apps.cli import whole_number
 from pipeline.bench.comparison.sentences import ENGLISH, read_sentences
-from pipeline.cli import whole_number
 from pipeline.errors import PipelineError, UsageError
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def _measured(
     from pipeline.bench.comparison.measure import Measurement
     from pipeline.bench.comparison.prepare import Wanted, Workshop
     from pipeline.bench.comparison.table import print_results
-    from pipeline.progress import progress_bar
+    from pipeline.run.progress import progress_bar
 
     interrupted = False
     with progress_bar() as progress:

@@ -8,16 +8,16 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pipeline.apps.cli import settle
 from pipeline.audio.recording import Recording
 from pipeline.bench.probe import IdleProbe, LoopProbe, LoopTimes, peak_mb, resident_mb
 from pipeline.bench.stopwatch import SegmentTimes, Span, Stopwatch
-from pipeline.cli import settle
 from pipeline.config import PipelineConfig
 from pipeline.events import Delta
 from pipeline.latency.emissions import TextSoFar, Unit, unit_of
-from pipeline.latency.log import LatencyLog
 from pipeline.latency.metrics import Reference, Scores, mean_scores, normalized_erasure, stream_scores
-from pipeline.worker import Worker
+from pipeline.run.worker import Worker
+from pipeline.sinks.latency_log import LatencyLog
 
 if TYPE_CHECKING:
     from pipeline.loading import Models

@@ -22,12 +22,12 @@ from pathlib import Path
 
 import numpy as np
 
+from pipeline.apps.cli import some_path
 from pipeline.audio.recording import read_audio
-from pipeline.cli import some_path
 from pipeline.errors import DownloadError, SinkError
 from pipeline.events import SAMPLE_RATE, Samples
-from pipeline.hub.transfer import digest_of
 from pipeline.names import escaped
+from pipeline.store.transfer import digest_of
 
 _TABLE = Path(__file__).with_name("speech.tsv")
 

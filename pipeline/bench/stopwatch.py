@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from pipeline.events import Delta, PipelineEvent, SpeechSegment, Transcript
-from pipeline.stats import PipelineStats
+from pipeline.run.stats import PipelineStats
 
 
 class Span(NamedTuple):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 if __name__ == "__main__":
-    from pipeline.cli import quiet_interrupts
+    from pipeline.apps.cli import quiet_interrupts
 
     quiet_interrupts()
 
@@ -11,7 +11,7 @@ import argparse
 import json
 import sys
 
-from pipeline.cli import Parser, main_program, some_path, some_text, standard_input, whole_number
+from pipeline.apps.cli import Parser, main_program, some_path, some_text, standard_input, whole_number
 from pipeline.config import LanguageConfig, NmtConfig, PipelineConfig
 from pipeline.errors import SinkError, UsageError
 from pipeline.events import Transcript

@@ -11,10 +11,6 @@ from pathlib import Path
 
 from pipeline.config import NmtConfig
 from pipeline.errors import HubUnreachableError, ModelError
-from pipeline.hub import FileSet, resolve_model
-from pipeline.hub.packages import assets
-from pipeline.hub.resolve import cached_commit, held, local_directory, readable
-from pipeline.hub.transfer import digest_of
 from pipeline.nmt.compiler import VERSION
 from pipeline.nmt.exports import (
     OPTIONAL_SETTINGS,
@@ -23,7 +19,11 @@ from pipeline.nmt.exports import (
     fallback_exports,
     runnable_exports,
 )
-from pipeline.progress import Progress, progress_bar
+from pipeline.run.progress import Progress, progress_bar
+from pipeline.store import FileSet, resolve_model
+from pipeline.store.packages import assets
+from pipeline.store.resolve import cached_commit, held, local_directory, readable
+from pipeline.store.transfer import digest_of
 
 logger = logging.getLogger(__name__)
 

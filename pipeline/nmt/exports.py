@@ -7,7 +7,7 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from pipeline.hub import FileSet
+from pipeline.store import FileSet
 
 SETTINGS = ("config.json", "source.spm", "target.spm", "vocab.json")
 OPTIONAL_SETTINGS = ("target_vocab.json", "generation_config.json", "tokenizer_config.json")

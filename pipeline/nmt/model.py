@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pipeline.chinese import Convert
 from pipeline.errors import ModelError, UsageError
 from pipeline.events import Confidence, Delta, Transcript
 from pipeline.languages import language_tag, sets_sentences_apart, two_letters
+from pipeline.languages.chinese import Convert
 from pipeline.nmt.cache import SentenceCache
 from pipeline.nmt.checked import Rewind, checked
 from pipeline.nmt.decoder import Decoder
@@ -24,9 +24,9 @@ from pipeline.nmt.loops import MAX_LENGTH_FACTOR
 from pipeline.nmt.preparation import prepared
 from pipeline.nmt.scripts import check_script, choose_code, needed_conversion, rewritten
 from pipeline.nmt.search import GenerationOptions, OnStart, Token, generate
-from pipeline.nmt.sentences import fit, split_sentences
 from pipeline.nmt.settings import generation_options, integer, read_json
 from pipeline.nmt.tokenizer import MarianTokenizer
+from pipeline.sentences.splitting import fit, split_sentences
 
 UNDETERMINED = "und"
 """ISO 639-2's code for a language that nobody named."""

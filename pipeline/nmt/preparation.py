@@ -11,8 +11,8 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from pipeline.chinese import simplified
 from pipeline.languages import language_tag
+from pipeline.languages.chinese import simplified
 
 # Characters that have compatible ones in common use: Latin ligatures, Roman numerals, Arabic presentation forms, letters of
 # mathematics, half-width and full-width letters and digits.

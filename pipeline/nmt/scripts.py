@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from pipeline.chinese import Convert, conversion, settled
 from pipeline.errors import UsageError
 from pipeline.events import Delta
 from pipeline.languages import CHINESE, TWO_LETTERS, LanguageTag, language_tag
+from pipeline.languages.chinese import Convert, conversion, settled
 
 # Target codes of multilingual models, the preferred first.
 _PREFERRED_CODES = {"zh": ("cmn_Hans", "zho_Hans", "cmn", "zho", "zh"), "sh": ("hrv", "srp_Latn", "bos_Latn")}

@@ -9,9 +9,9 @@ from typing import Protocol
 from pipeline.events import Delta, EndOfInput, PipelineEvent, Transcript
 from pipeline.nmt.decoder import DecoderState
 from pipeline.nmt.search import OnStart
-from pipeline.overload import LoadControl
-from pipeline.stats import PipelineStats
-from pipeline.worker import Worker
+from pipeline.run.overload import LoadControl
+from pipeline.run.stats import PipelineStats
+from pipeline.run.worker import Worker
 
 
 class TextTranslator(Protocol):

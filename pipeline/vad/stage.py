@@ -9,12 +9,12 @@ from functools import cached_property, partial
 
 from pipeline.config import VadConfig
 from pipeline.events import EndOfInput, Samples, SpeechSegment, mono_int16
-from pipeline.overload import LoadControl
-from pipeline.stats import PipelineStats
+from pipeline.run.overload import LoadControl
+from pipeline.run.stats import PipelineStats
+from pipeline.run.worker import Worker
 from pipeline.vad.detector import SpeechDetector
 from pipeline.vad.endpointing import Endpointer
 from pipeline.vad.gate import FrameDecision
-from pipeline.worker import Worker
 
 
 class VadStage:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pipeline.asr.guards import Evidence, compression_ratio, loop, rejection
-from pipeline.hub.known import Thresholds
+from pipeline.store.known import Thresholds
 
 
 def reason(text: str, no_speech: float = 0.0, log_probability: float = -0.2, ended: bool = True) -> str | None:

@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from pipeline import Models
+from pipeline.apps.options import add_model_arguments, configured
 from pipeline.asr.engine import Hypothesis
 from pipeline.asr.script import in_script, script_conversion
 from pipeline.asr.whisper import WhisperRecognizer
-from pipeline.chinese import traditional
 from pipeline.config import AsrConfig
 from pipeline.errors import UsageError
 from pipeline.events import Transcript, Word
-from pipeline.options import add_model_arguments, configured
+from pipeline.languages.chinese import traditional
 from tests.conftest import PHRASES, read_wav
 from tests.vad.test_stage import cut
 

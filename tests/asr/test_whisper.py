@@ -17,7 +17,7 @@ from pipeline.bench.errors import edits, units
 from pipeline.config import AsrConfig
 from pipeline.errors import ModelError, UsageError
 from pipeline.events import SAMPLE_RATE, SpeechSegment
-from pipeline.hub.known import KNOWN_MODELS, Thresholds
+from pipeline.store.known import KNOWN_MODELS, Thresholds
 from tests.conftest import EXAMPLES, PHRASES, read_wav, spoken_texts
 from tests.fixtures.random_whisper import random_whisper
 from tests.vad.test_stage import cut

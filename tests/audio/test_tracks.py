@@ -12,18 +12,18 @@ import numpy as np
 import pytest
 from av.stream import Disposition
 
-from pipeline import live
+from pipeline.apps import live
 from pipeline.audio.recording import Recording, read_audio
 from pipeline.audio.tracks import Sound as Found
 from pipeline.audio.tracks import Track, choose
 from pipeline.errors import AudioError, UsageError
 from pipeline.events import Samples
 from pipeline.languages import is_tag_of
+from tests.apps.test_cli import run
 from tests.audio import films
 from tests.audio.films import Sound, film, likeness, tones
 from tests.audio.test_recording import read_all
 from tests.conftest import PHRASES, read_wav
-from tests.test_cli import run
 
 SAID = read_wav(PHRASES)[: 3 * 16_000]
 MUSIC = tones(len(SAID), 1)[0]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pipeline.events import Delta, EndOfInput, PipelineEvent, Transcript
 from pipeline.latency.emissions import Unit
-from pipeline.latency.log import LatencyLog, open_latency_log
+from pipeline.sinks.latency_log import LatencyLog, open_latency_log
 
 DURATION_S = 7.5
 # Unit → segment → the texts of its deltas; segments were heard after 2.5 and 6 s.

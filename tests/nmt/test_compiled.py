@@ -18,7 +18,7 @@ from pipeline.nmt import compiled as compiled_module
 from pipeline.nmt.compiled import drop_damaged_compiled
 from pipeline.nmt.model import MarianModel
 from tests.conftest import HANG_S, PHRASES, SETTINGS, TINY, golden
-from tests.hub_server import COMMIT, HubServer, environment, failed, models, python
+from tests.store.hub_server import COMMIT, HubServer, environment, failed, models, python
 
 NAME = "owner/translation"
 EXACT = ("onnx/encoder_model.onnx", "onnx/decoder_model_merged.onnx")
@@ -182,7 +182,7 @@ def test_a_repository_of_other_files_is_said_to_be_one_with_a_way_on(
     script = tmp_path / "without.py"  # as on a machine without PyTorch
     script.write_text(
         "import sys\nfrom pipeline.nmt.compiler import huggingface\nhuggingface.can_read_pytorch = lambda: False\n"
-        "from pipeline import models\nfrom pipeline.cli import main_program\nmain_program(models.run)\n"
+        "from pipeline import models\nfrom pipeline.apps.cli import main_program\nmain_program(models.run)\n"
     )
     done = python(home, hub.url, str(script), "pull", str(config))
     assert done.returncode == 1

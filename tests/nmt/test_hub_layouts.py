@@ -15,7 +15,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from pipeline.nmt.model import MarianModel
 from tests.conftest import HANG_S, TINY, golden
-from tests.hub_server import COMMIT, HubServer, environment, failed, models, python
+from tests.store.hub_server import COMMIT, HubServer, environment, failed, models, python
 
 SPLIT, MERGED, BUNDLED = "TigreGotico/opus-mt-pt-en-onnx", "Xenova/opus-mt-de-en", "Xenova/opus-mt-en-zh"
 GRAPHS = ("encoder_model", "decoder_model", "decoder_with_past_model")

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from pipeline.apps.options import add_model_arguments, configured
 from pipeline.config import ConfigError, PipelineConfig, load_config
 from pipeline.errors import UsageError
 from pipeline.languages import two_letters
 from pipeline.nmt.pairs import all_pairs, described, direct, route
 from pipeline.nmt.routing import resolved
-from pipeline.options import add_model_arguments, configured
 from tests.conftest import SETTINGS, TINY
 
 

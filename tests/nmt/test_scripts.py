@@ -11,17 +11,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline import Delta, MarianModel, Transcript
-from pipeline.chinese import conversion
 from pipeline.config import load_config, with_overrides
 from pipeline.errors import UsageError
 from pipeline.languages import language_tag
+from pipeline.languages.chinese import conversion
 from pipeline.nmt.model import joined
 from pipeline.nmt.pairs import route
 from pipeline.nmt.pivot import PivotTranslator
 from pipeline.nmt.routing import needs_route
 from pipeline.nmt.scripts import choose_code, rewritten
 from tests.conftest import ROOT, TINY, make_model_dir
-from tests.test_chinese import TEXTS
+from tests.languages.test_chinese import TEXTS
 
 DEMO = ROOT / "models" / "demo" / "nmt-en-zh"
 TEXT = "I want two tickets. Where does the train to Shanghai leave? He has long hair and I need a haircut after the meeting."

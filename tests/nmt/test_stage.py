@@ -20,7 +20,7 @@ from pipeline.languages import TWO_LETTERS, spaced, two_letters
 from pipeline.nmt.cache import SentenceCache
 from pipeline.nmt.decoder import Decoder, DecoderState
 from pipeline.nmt.search import OnStart, Token
-from pipeline.overload import LoadControl, OverloadOptions
+from pipeline.run.overload import LoadControl, OverloadOptions
 from tests.conftest import HANG_S, ROOT, TINY, golden, make_model_dir
 
 

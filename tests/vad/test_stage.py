@@ -11,8 +11,8 @@ import pytest
 
 from pipeline.config import VadConfig
 from pipeline.events import EndOfInput, Samples, SpeechSegment
-from pipeline.overload import LoadControl, OverloadOptions
-from pipeline.stats import PipelineStats
+from pipeline.run.overload import LoadControl, OverloadOptions
+from pipeline.run.stats import PipelineStats
 from pipeline.vad.detector import SpeechDetector
 from pipeline.vad.silero import SileroVad
 from pipeline.vad.stage import VadStage

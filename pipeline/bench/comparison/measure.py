@@ -13,7 +13,7 @@ from pipeline.bench.comparison.fresh import measure_fresh
 from pipeline.bench.comparison.results import REFERENCE, Profile, Row, agreement, summarise
 from pipeline.bench.comparison.rounds import Turn, take_turns
 from pipeline.errors import ModelError
-from pipeline.progress import Progress
+from pipeline.run.progress import Progress
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ from pipeline.nmt.model import MarianModel
 from pipeline.nmt.onnx_header import read_precision
 from pipeline.nmt.streaming import StreamingDecoder
 from pipeline.nmt.tokenizer import MarianTokenizer
-from pipeline.progress import Progress
+from pipeline.run.progress import Progress
 
 _EXPORT = (
     "import sys; from optimum.exporters.onnx import main_export; "

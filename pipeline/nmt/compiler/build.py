@@ -27,7 +27,7 @@ from pipeline.nmt.compiler.source import read_checkpoint
 from pipeline.nmt.model import MarianModel
 from pipeline.nmt.settings import integer
 from pipeline.nmt.tokenizer import MarianTokenizer
-from pipeline.progress import Progress
+from pipeline.run.progress import Progress
 
 logger = logging.getLogger(__name__)
 

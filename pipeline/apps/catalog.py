@@ -1,0 +1,286 @@
+"""The models that configurations name: which there are, what of them is on the disk, and fetching them."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pipeline.asr.whisper import RECOGNIZER_FILES, recognizer_name
+from pipeline.config import AsrConfig, NmtConfig, load_config
+from pipeline.errors import HubUnreachableError, ModelError, UsageError
+from pipeline.names import escaped
+from pipeline.nmt.compiled import (
+    cached_compiled,
+    drop_damaged_compiled,
+    find_translation_model,
+    is_compiled,
+    translation_files,
+)
+from pipeline.nmt.pairs import Pair, all_pairs
+from pipeline.nmt.routing import resolved
+from pipeline.resources import named_configs
+from pipeline.run.progress import Progress
+from pipeline.store import FileSet
+from pipeline.store.known import KNOWN_MODELS, KnownModel, known_model
+from pipeline.store.packages import forget_verified, model_from_packages, whole
+from pipeline.store.resolve import (
+    cached_commit,
+    cached_model,
+    cached_snapshot,
+    drop_damaged,
+    fetch_known,
+    fetch_model,
+    local_directory,
+    readable,
+    repository_folder,
+)
+
+
+@dataclass(frozen=True)
+class NamedModel:
+    """A model, and the configurations that name it."""
+
+    kind: str
+    """"speech" or "translation"; "either" for a hub id of which only the repository's files can tell."""
+    name: str
+    """A directory or a hub id."""
+    revision: str | None
+    """What the configuration pins it to."""
+    choices: tuple[FileSet, ...]
+    """What of a repository is needed: any of these."""
+    translation: NmtConfig | None = None
+    """How it is run, if it is for translation."""
+    configs: tuple[str, ...] = ()
+
+    @property
+    def pinned(self) -> bool:
+        return self.revision is not None and re.fullmatch("[0-9a-f]{40}", self.revision) is not None
+
+    @property
+    def compiled(self) -> Path | None:
+        """What was compiled of it, if it is run like that."""
+        run = self.translation
+        return cached_compiled(run) if run is not None and is_compiled(run) else None
+
+
+@dataclass(frozen=True)
+class ModelState:
+    """What of a model is on the disk."""
+
+    state: str
+    """"directory"; "installed" as packages; or in the cache "compiled", "complete", "partial" or "missing"."""
+    path: str | None = None
+    """The directory, where packages have it or were joined, what was compiled, or the snapshot."""
+    commit: str | None = None
+    size: int = 0
+    """Bytes on the disk: a directory's, or those of all revisions in the cache and what was compiled of this one."""
+
+
+def named_models(configs: Iterable[str]) -> list[NamedModel]:
+    """The models that these configurations name, names or paths, each model once, in that order.
+
+    Raises:
+        ConfigError: a configuration cannot be read.
+        UsageError: its translation model is "auto", and none is known for its languages.
+    """
+    found: dict[NamedModel, list[str]] = {}
+    for name in configs:
+        config = load_config(name)
+        speech = _speech(recognizer_name(config.asr), config.asr.revision)
+        for model in (speech, *map(_translation, resolved(config).nmt.steps)):
+            found.setdefault(model, []).append(name)
+    return [dataclasses.replace(model, configs=tuple(names)) for model, names in found.items()]
+
+
+def known_speech_models() -> list[NamedModel]:
+    """The speech models that are known file by file."""
+    return [_speech(known.hub_id, None) for known in KNOWN_MODELS]
+
+
+def state_of(model: NamedModel) -> ModelState:
+    """Look at the disk alone."""
+    try:
+        directory = local_directory(model.name)
+    except ModelError:
+        return ModelState("missing")
+    if directory is not None:
+        return ModelState("directory", str(directory), None, _disk_usage(directory))
+    folder = repository_folder(model.name)
+    size, snapshot = _disk_usage(folder), cached_snapshot(model.name, model.revision)
+    if (compiled := model.compiled) is not None:
+        commit = cached_commit(model.name, model.revision)
+        return ModelState("compiled", str(compiled), commit, size + _disk_usage(compiled))
+    known = known_model(model.name, model.revision)
+    if (cached := cached_model(model.name, model.revision, *model.choices)) and (not known or whole(cached, known)):
+        state = "complete"
+    elif known is not None and (installed := model_from_packages(known, join=False)) is not None:
+        return ModelState("installed", str(installed), known.revision, _disk_usage(installed))
+    else:
+        # Another revision may be there, whole; files that no snapshot has yet are what an interrupted download left.
+        begun = any(folder.glob("blobs/*.incomplete")) or (size and not any(folder.glob("snapshots/*")))
+        state = "partial" if snapshot or begun else "missing"
+    return ModelState(state, str(snapshot) if snapshot else None, snapshot.name if snapshot else None, size)
+
+
+def pair_states() -> list[tuple[Pair, ModelState]]:
+    """The table of language pairs, and what of each model is on the disk; asks nobody."""
+    known = {model.name: model for model in named_models(named_configs())}
+    return [
+        (pair, state_of(known.get(pair.repository) or _translation(NmtConfig(model=pair.repository))))
+        for pair in all_pairs()
+    ]
+
+
+def models_called(name: str, revision: str | None = None) -> list[NamedModel]:
+    """What ``pull NAME`` means: a configuration's models, or the one model of a hub id or Whisper size.
+
+    A hub id that a bundled configuration names is taken as it says there if no revision is given.
+
+    Raises:
+        UsageError, ConfigError: no such configuration; a revision for a whole configuration.
+    """
+    bundled = named_configs()
+    if name in bundled or name.endswith(".toml"):
+        if revision:
+            raise UsageError(f"a revision is for one model; {name} is a configuration, which names its own")
+        return named_models([name])
+    hub_id = recognizer_name(AsrConfig(model=name))
+    if not revision and (known := _bundled(hub_id)) is not None:
+        return [known]
+    if "/" not in hub_id:
+        raise UsageError(
+            f"nothing is called {name!r}; give a configuration ({', '.join(bundled)}, or a .toml file), a hub id such as "
+            "owner/name, or a Whisper size such as small"
+        )
+    if hub_id != name or known_model(hub_id, revision):
+        return [_speech(hub_id, revision)]
+    translation = _translation(NmtConfig(model=name, revision=revision))
+    return [dataclasses.replace(translation, kind="either", choices=(RECOGNIZER_FILES, *translation.choices))]
+
+
+def pulled_revision(model: str) -> str | None:
+    """The revision that ``pull`` takes ``model`` at, a hub id or Whisper size: the known one, or what a bundled
+    configuration pins it to."""
+    if (known := known_model(model)) is not None:
+        return known.revision
+    bundled = _bundled(recognizer_name(AsrConfig(model=model)))
+    return bundled.revision if bundled is not None else None
+
+
+def _bundled(hub_id: str) -> NamedModel | None:
+    """The model of that id as a bundled configuration names it, if one does."""
+    return {model.name: model for model in named_models(named_configs())}.get(hub_id)
+
+
+def pull(model: NamedModel, progress: Progress) -> str:
+    """See to it that a model is in the cache: whole, with the right hashes, and compiled if it is run like that.
+
+    One pinned to a commit is asked for only if something of it is missing or damaged; others are compared with the hub.
+    Returns what there is now, for a person.
+
+    Raises:
+        ModelError, DownloadError: see ``fetch_model`` and ``find_translation_model``.
+    """
+    if local_directory(model.name) is not None:
+        return f"{model.name}: a directory, nothing to fetch"
+    if (known := known_model(model.name, model.revision)) is not None:
+        return _pull_known(model, known, progress)
+    run = model.translation
+    if run is not None and is_compiled(run) and drop_damaged_compiled(run):
+        progress(f"what was compiled of {model.name} is damaged: it is made again", 0.0)
+    cached = cached_model(model.name, model.revision, *model.choices)
+    if cached is None and model.pinned and (compiled := model.compiled) is not None:
+        return f"{model.name}: compiled, in {compiled}"
+    snapshot, done = _fetched(model, cached, progress)
+    if run is None or not is_compiled(run) or not (snapshot / "source.spm").is_file():
+        return done
+    found = find_translation_model(run, progress)
+    return f"{done}; compiled, in {found}" if found == model.compiled else f"{done}; it cannot be compiled"
+
+
+def _pull_known(model: NamedModel, known: KnownModel, progress: Progress) -> str:
+    """See to it that a known model is on this machine, its hashes computed anew."""
+    snapshot = cached_snapshot(known.hub_id, known.revision)
+    damaged = drop_damaged(snapshot) if snapshot is not None else []
+    if snapshot is not None:
+        forget_verified(snapshot)
+        if not damaged and whole(snapshot, known):
+            return f"{model.name}: complete and undamaged at {snapshot.name}"
+    if (installed := model_from_packages(known, progress, anew=True)) is not None:
+        return f"{model.name}: complete and undamaged, from installed packages, in {installed}"
+    fetched = fetch_known(known, *model.choices, progress=progress)
+    came = f"; {', '.join(damaged)} had been damaged and came again" if damaged else ""
+    return f"{model.name}: complete at {fetched.name}{came}"
+
+
+def _fetched(model: NamedModel, cached: Path | None, progress: Progress) -> tuple[Path, str]:
+    """The snapshot, whole and undamaged, and how it came to be so."""
+    begun = cached_snapshot(model.name, model.revision)  # which may lack a file
+    damaged = drop_damaged(begun) if begun else []
+    if cached and model.pinned and not damaged:
+        return cached, f"{model.name}: complete and undamaged at {cached.name}"
+    try:
+        snapshot = fetch_model(model.name, model.revision, *model.choices, progress=progress)
+    except HubUnreachableError:
+        if cached is None or damaged:
+            raise
+        said = f"{model.name}: complete and undamaged at {cached.name}"
+        return cached, f"{said}; whether the hub has a newer one could not be asked"
+    done = f"{model.name}: complete at {snapshot.name}"
+    if damaged:
+        done += f"; {', '.join(damaged)} had been damaged and came again"
+    if not model.pinned:
+        done += f'; not pinned: revision = "{snapshot.name}" in a configuration keeps it'
+    return snapshot, done
+
+
+def as_table(rows: Sequence[tuple[NamedModel, ModelState]]) -> str:
+    """Models and their states for a person, one a line."""
+    cells = [("MODEL", "KIND", "REVISION", "STATE", "SIZE", "CONFIGS", "WHERE")]
+    for model, state in rows:
+        name = min(os.path.relpath(model.name), model.name, key=len) if state.state == "directory" else model.name
+        revision = (model.revision or state.commit or "-")[:12]
+        size = f"{state.size / 1e6:,.1f} MB" if state.size else "-"
+        where = "-" if state.path is None or state.state == "directory" else state.path
+        cells.append((name, model.kind, revision, state.state, size, ", ".join(model.configs) or "-", where))
+    return _aligned(cells)
+
+
+def pairs_as_table(rows: Sequence[tuple[Pair, ModelState]]) -> str:
+    """Language pairs for a person, one a line; the first line of a pair is the model that is taken for it."""
+    cells = [("PAIR", "MODEL", "LAYOUT", "MB", "LICENCE", "STATE", "NOTE")]
+    for pair, state in rows:
+        megabytes = f"{pair.megabytes}" if pair.megabytes is not None else "-"
+        layout, languages = f"{pair.layout} {pair.precision}", f"{pair.source} → {pair.target}"
+        cells.append((languages, pair.repository, layout, megabytes, pair.licence, state.state, pair.note))
+    return _aligned(cells)
+
+
+def _aligned(cells: Sequence[Sequence[str]]) -> str:
+    cells = [[escaped(cell) for cell in row] for row in cells]
+    widths = [max(len(row[column]) for row in cells) for column in range(len(cells[0]))]
+    lines = ("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in cells)
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def _speech(hub_id: str, revision: str | None) -> NamedModel:
+    known = known_model(hub_id, revision)
+    return NamedModel("speech", hub_id, known.revision if known is not None else revision, (RECOGNIZER_FILES,))
+
+
+def _translation(config: NmtConfig) -> NamedModel:
+    # How it is searched makes no other model of it.
+    run = NmtConfig(
+        model=config.model, revision=config.revision, weights=config.weights, file_suffix=config.file_suffix
+    )
+    return NamedModel("translation", config.model, config.revision, translation_files(config), run)
+
+
+def _disk_usage(folder: Path) -> int:
+    """Bytes of the files below, links not followed."""
+    with readable(folder):
+        return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file() and not path.is_symlink())

@@ -1,0 +1,255 @@
+"""A recording's journal: what a run has produced so far, beside its subtitle files, so that the next run goes on from there.
+
+It holds every event, exactly. A run that finds one cuts the recording into the same segments once more (the cheap part), takes the
+transcripts and translations of those that are done from the journal, and recognises only what is missing. So what was
+written stays as it was, and the files come out as those of a run that was never interrupted.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import errno
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from pathlib import Path
+from typing import Any, cast
+
+from pipeline.asr.stage import Recognizer
+from pipeline.config import AsrConfig, PipelineConfig
+from pipeline.errors import UsageError
+from pipeline.events import Delta, EndOfInput, PipelineEvent, SpeechSegment, Transcript
+from pipeline.nmt.search import OnStart
+from pipeline.nmt.stage import TextTranslator
+from pipeline.sinks.files import FORMATS
+from pipeline.sinks.jsonl import line, read_event
+from pipeline.sinks.sink import BlockFile
+
+SUFFIX = ".unfinished.jsonl"
+_VERSION = 3
+_TRANSCRIPT = b'{"type": "transcript"'  # how the line of one begins
+# Of a recording so much of its beginning and its end is enough to know it again.
+_DIGEST_BYTES = 1 << 20
+# Keys that change how fast a run is, not what it gives.
+_OF_NO_EFFECT = {"threads", "cached_sentences"}
+
+
+def header(recording: Path, config: PipelineConfig, kinds: list[str], audio_track: int | None = None) -> dict[str, Any]:
+    """What a journal begins with: a run may go on with it if its own is the same.
+
+    ``audio_track`` is the one that was asked for; without it the recording and the source language decide.
+
+    Raises:
+        UsageError: the recording cannot be read.
+    """
+    settings = {
+        f"{section}.{key}": value
+        for section in ("languages", "vad", "asr", "nmt", "subtitles")
+        for key, value in dataclasses.asdict(getattr(config, section)).items()
+        if key not in _OF_NO_EFFECT
+    }
+    return {
+        "type": "journal",
+        "version": _VERSION,
+        "recording": _digest(recording),
+        "audio_track": audio_track,
+        "formats": kinds,
+        **settings,
+    }
+
+
+def read_header(path: Path) -> dict[str, Any] | None:
+    """The header of the journal at ``path``; None where there is none, or a run was killed before it had written it.
+
+    Raises:
+        UsageError: it cannot be read, or is no journal.
+    """
+    try:
+        with path.open("rb") as file:
+            first = file.readline()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        advice = "choose another --output-dir" if error.errno == errno.ENAMETOOLONG else "check its permissions"
+        raise UsageError(f"cannot read {path} ({error.strerror}); {advice}") from error
+    if not first.endswith(b"\n"):
+        return None
+    try:
+        found = json.loads(first)
+    except ValueError:
+        found = None
+    kinds = found.get("formats") if isinstance(found, dict) and found.get("type") == "journal" else None
+    if not isinstance(kinds, list) or not all(kind in FORMATS for kind in kinds):
+        raise UsageError(f"{path} does not begin as a journal does; begin again with --overwrite, or move it away")
+    return cast("dict[str, Any]", found)
+
+
+def is_of(path: Path, recording: Path) -> bool:
+    """Whether there is a journal at ``path``, of this recording; False where either cannot be read."""
+    try:
+        found = read_header(path)
+        return found is not None and found.get("recording") == _digest(recording)
+    except UsageError:
+        return False
+
+
+def difference(found: dict[str, Any], wanted: dict[str, Any]) -> str | None:
+    """What keeps a run from going on with a journal, in words; None if nothing does."""
+    for key, value in wanted.items():
+        if found.get(key) != value:
+            if key == "recording":
+                return "from another recording of this name"
+            if key == "audio_track":
+                found_track = found.get(key)
+                return f"with {'--audio-track ' + str(found_track) if found_track else 'no --audio-track'}"
+            return f"with {key} = {found.get(key)!r}, which is now {value!r}"
+    return None
+
+
+class JournalSink:
+    """Writes the events of a run; one that ``resume``s another goes through its events again first."""
+
+    def __init__(self, path: Path, header: dict[str, Any], *, resume: bool) -> None:
+        self.path = path
+        first = json.dumps(header, ensure_ascii=False) + "\n"
+        if resume and read_header(path) is not None:  # which may say more than this version does
+            with path.open("rb") as file:
+                first = file.readline().decode()
+        self._file = BlockFile(path, first, resume=resume)
+
+    def write(self, event: PipelineEvent) -> None:
+        if isinstance(event, Transcript | Delta | EndOfInput):
+            self._file.append(line(event, exact=True))
+
+    def close(self) -> None:
+        self._file.close()
+
+
+class KnownSpeech:
+    """A recogniser that knows what a journal holds; the rest it leaves to another one."""
+
+    def __init__(self, recognizer: Recognizer, journal: Path) -> None:
+        self._recognizer, self._journal = recognizer, journal
+        self._known = (event for event in _events(journal) if isinstance(event, Transcript))
+        self._next = next(self._known, None)
+
+    @property
+    def config(self) -> AsrConfig:
+        return self._recognizer.config
+
+    def transcribe(self, segment: SpeechSegment, beam_size: int | None = None) -> Transcript:
+        return self._transcript_of(segment) or self._recognizer.transcribe(segment, beam_size)
+
+    def transcribe_packed(self, segments: Sequence[SpeechSegment], beam_size: int | None = None) -> list[Transcript]:
+        """Where any is missing all are recognised anew in the same window, for that decides what is heard."""
+        known = [self._transcript_of(segment) for segment in segments]
+        if all(known):
+            return [transcript for transcript in known if transcript is not None]
+        found = self._recognizer.transcribe_packed(segments, beam_size)
+        return [before or now for before, now in zip(known, found, strict=True)]
+
+    def _transcript_of(self, segment: SpeechSegment) -> Transcript | None:
+        """What the journal has of a segment, the next in order.
+
+        Raises:
+            UsageError: the journal has another segment there.
+        """
+        known, self._next = self._next, next(self._known, None)
+        if known is None:
+            return None
+        if (known.segment_id, known.start_s, known.end_s) != (segment.id, segment.start_s, segment.end_s):
+            if self._next is None and (known.segment_id, known.start_s) == (segment.id, segment.start_s):
+                # The last one: cut off where the recording could not be read further then, or cannot now.
+                return None
+            raise UsageError(
+                f"{self._journal} has a segment from {known.start_s:.2f} to {known.end_s:.2f} s where this run finds one "
+                f"from {segment.start_s:.2f} to {segment.end_s:.2f} s; it is another version's: begin again with --overwrite"
+            )
+        return known
+
+
+class KnownTranslation:
+    """A translator that knows what a journal holds, up to the last whole sentence; the rest it leaves to another one."""
+
+    def __init__(self, translation: TextTranslator, journal: Path) -> None:
+        self._translation = translation
+        # From the last transcript on the journal may be written anew while this reads it.
+        last = _last_transcript(journal)
+        self._known = chain(_events(journal, end=last), list(_events(journal, last)))
+        self._next = next(self._known, None)
+
+    def stream(
+        self, transcript: Transcript, target: str | None, on_start: OnStart | None = None, beams: int | None = None
+    ) -> Iterator[Delta]:
+        known = self._sentences(transcript)
+        yield from known
+        if known and known[-1].final:
+            return
+        done = known[-1].sentence + 1 if known else 0
+        for delta in self._translation.stream(transcript, target, on_start, beams):
+            if delta.sentence >= done:
+                yield delta
+
+    def _sentences(self, transcript: Transcript) -> list[Delta]:
+        """The deltas of a segment's whole sentences; none of one that was transcribed otherwise."""
+        whole: list[Delta] = []
+        sentence: list[Delta] = []
+        same = False
+        while self._next is not None and self._next.segment_id <= transcript.segment_id:
+            if isinstance(self._next, Transcript):
+                same = _what(self._next) == _what(transcript)
+            elif same:
+                sentence.append(self._next)
+                if self._next.end_of_sentence:
+                    whole += sentence
+                    sentence = []
+            self._next = next(self._known, None)
+        return whole
+
+
+def _what(transcript: Transcript) -> tuple[int, float, str]:
+    return transcript.segment_id, transcript.end_s, transcript.text
+
+
+def _events(path: Path, begin: int = 0, end: int | None = None) -> Iterator[Transcript | Delta]:
+    """What the journal holds now between two offsets of lines, read as it is asked for; a line that a killed run did not
+    finish is left out.
+
+    Raises:
+        UsageError: a line is damaged.
+    """
+    left = (path.stat().st_size if end is None else end) - begin
+    with path.open("rb") as file:
+        file.seek(begin)
+        while (text := file.readline(left)).endswith(b"\n"):
+            left -= len(text)
+            try:
+                event = read_event(json.loads(text))
+            except (ValueError, TypeError, AttributeError) as error:
+                raise UsageError(f"{path} is damaged ({error}); begin again with --overwrite") from error
+            if event is not None:
+                yield event
+
+
+def _last_transcript(path: Path) -> int:
+    """The offset of the last transcript's line; of the end where there is none."""
+    at, found = 0, path.stat().st_size
+    with path.open("rb") as file:
+        for text in file:
+            if text.startswith(_TRANSCRIPT):
+                found = at
+            at += len(text)
+    return found
+
+
+def _digest(recording: Path) -> str:
+    try:
+        with recording.open("rb") as file:
+            found = hashlib.blake2b(file.read(_DIGEST_BYTES), digest_size=16)
+            size = file.seek(0, 2)
+            file.seek(max(0, size - _DIGEST_BYTES))
+            found.update(file.read(_DIGEST_BYTES))
+    except OSError as error:
+        raise UsageError(f"{recording} cannot be read ({error.strerror}); check its permissions") from error
+    return f"{size}-{found.hexdigest()}"

@@ -1,0 +1,138 @@
+"""python -m pipeline.live: a microphone, or a recording at its own pace, becomes live subtitles."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import signal
+import sys
+from functools import partial
+from pathlib import Path
+
+from rich.console import Console
+
+from pipeline.apps.cli import (
+    STARTED,
+    Parser,
+    importing,
+    some_output,
+    some_path,
+    some_text,
+    standard_input,
+)
+from pipeline.apps.controls import tell
+from pipeline.apps.options import add_audio_track_argument, add_bilingual_argument, add_model_arguments, configured
+from pipeline.audio.devices import list_devices
+from pipeline.audio.microphone import Microphone
+from pipeline.audio.pcm import PcmStream
+from pipeline.audio.recording import Recording
+from pipeline.audio.source import AudioSource
+from pipeline.config import PipelineConfig
+from pipeline.errors import UsageError
+from pipeline.latency.emissions import unit_of
+from pipeline.names import STANDARD_OUTPUT
+from pipeline.sinks.files import FORMATS, open_sinks, sink_makers
+from pipeline.sinks.latency_log import LatencyLog, open_latency_log
+from pipeline.sinks.sink import Sink, close_all
+from pipeline.sinks.terminal import TerminalSink
+
+
+def arguments() -> Parser:
+    parser = Parser(prog="python -m pipeline.live", description=__doc__)
+    parser.add_argument(
+        "audio", nargs="?", metavar="AUDIO", help="a recording, or - for raw 16 kHz mono 16-bit PCM on standard input"
+    )
+    parser.add_argument("--mic", action="store_true", help="listen to a microphone")
+    parser.add_argument("--device", type=some_text, metavar="ID|NAME", help="which input device; implies --mic")
+    parser.add_argument("--list-devices", action="store_true", help="show the input devices and end")
+    add_audio_track_argument(parser)
+    add_model_arguments(parser)
+    parser.add_argument(
+        "--fast",
+        action="store_true",
+        help="do not hold a recording back to its own pace, nor take standard input as live",
+    )
+    for kind in FORMATS:
+        parser.add_argument(
+            f"--{kind}", type=some_output, metavar="FILE", help=f"also write {kind.upper()}; - is standard output"
+        )
+    parser.add_argument(
+        "--latency-log",
+        type=some_path,
+        metavar="FILE",
+        help="also write when what came: .jsonl for simulstream, .log for SimulEval",
+    )
+    add_bilingual_argument(parser)
+    return parser
+
+
+def open_source(options: argparse.Namespace, config: PipelineConfig) -> AudioSource:
+    """The audio source that the options name; exactly one must be named."""
+    microphone = options.mic or options.device is not None
+    if microphone and options.audio is not None:
+        raise UsageError(f"both a microphone and {options.audio} were given; choose one")
+    if options.audio_track is not None and (microphone or options.audio == "-"):
+        raise UsageError(
+            f"--audio-track chooses among the tracks of a recording; {'a microphone' if microphone else 'raw PCM'} has "
+            "none: leave it out"
+        )
+    if microphone:
+        return Microphone(options.device, backlog_s=config.overload.backlog_s)
+    if options.audio is None:
+        raise UsageError("no input: give a recording, - for raw PCM on standard input, or --mic")
+    if options.audio == "-":
+        return PcmStream(standard_input())
+    recording = Recording(Path(options.audio), language=config.languages.source, track=options.audio_track)
+    if recording.track_note is not None:
+        tell(recording.track_note)
+    return recording
+
+
+def display(*, taken: bool) -> TerminalSink | None:
+    """What shows the subtitles as they grow: standard output. Where that is ``taken`` by a format: standard error, if it is a
+    terminal and standard output another place; else nothing."""
+    if not taken:
+        return TerminalSink(Console(highlight=False))
+    visible = sys.stderr is not None and sys.stderr.isatty() and not (sys.stdout and sys.stdout.isatty())
+    return TerminalSink(Console(stderr=True, highlight=False)) if visible else None
+
+
+def run(argv: list[str]) -> int:
+    options = arguments().parse_args(argv)
+    if options.list_devices:
+        print("\n".join(list_devices()) or "no input devices")
+        return 0
+    if not hasattr(signal, "SIGHUP"):
+        raise UsageError(
+            f"pipeline.live needs the signals of Linux and macOS; {sys.platform} lacks them: use pipeline.translate for "
+            "recordings, or SpeechTranslator in a program"
+        )
+    config = configured(options)
+    source = open_source(options, config)
+    microphone = source if isinstance(source, Microphone) else None
+    if options.latency_log and options.fast:
+        raise UsageError("--fast leaves no time to measure; give --latency-log without it")
+    unit = unit_of(config.languages.target)
+    makers = sink_makers(config.subtitles) | {"latency-log": partial(open_latency_log, unit=unit)}
+    paths = {kind: path for kind in makers if (path := getattr(options, kind.replace("-", "_"), None)) is not None}
+    recording = source.path if isinstance(source, Recording) else None
+    with importing():  # after most that can be wrong with the options, before there are files that would be left behind
+        from pipeline.apps.live_run import LiveRun
+    terminal = display(taken=STANDARD_OUTPUT in paths.values())
+    sinks: list[Sink] = [*open_sinks(paths, recording, makers), *([terminal] if terminal is not None else [])]
+    paced = recording is not None and not options.fast
+    try:
+        live = LiveRun(
+            source, config, sinks, paced=paced, live=not options.fast, microphone=microphone, terminal=terminal
+        )
+        for sink in sinks:
+            if isinstance(sink, LatencyLog):
+                sink.start(str(recording) if recording is not None else "live", lambda: live.stats.stream_s)
+        asyncio.run(live.run())
+    except asyncio.CancelledError:
+        raise KeyboardInterrupt from None
+    finally:
+        close_all(sinks)
+    ready_s = live.stats.started - STARTED
+    tell(f"{live.stats.summary()}\nready {ready_s:.2f} s after the start, imports and models loaded")
+    return 0

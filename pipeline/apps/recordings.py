@@ -1,0 +1,175 @@
+"""Which recordings a run translates, and what is to be done about each: which files to write, what is there already."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+from pathlib import Path
+from typing import NoReturn
+
+from pipeline.apps import journal
+from pipeline.apps.outputs import SUFFIXES, Folder, OutputName, longest_name, stem_of
+from pipeline.config import PipelineConfig
+from pipeline.errors import UsageError
+from pipeline.sinks.blank import is_blank
+from pipeline.sinks.sink import in_use
+
+
+class Begin(Enum):
+    """How the work on a recording begins."""
+
+    NEW = "new"
+    RESUME = "resume"
+    SKIP = "skip"
+
+
+@dataclass(frozen=True)
+class Job:
+    """A recording and the subtitle files to be made of it."""
+
+    recording: Path
+    outputs: dict[str, Path]
+    """Format → path."""
+    journal: Path
+    name: OutputName | None = None
+    """What the outputs and the journal are named by, and those of other formats."""
+
+    @property
+    def is_shortened(self) -> bool:
+        """Whether the recording's name leaves no room for an output's suffix."""
+        return self.name is not None and any(self.name.is_shorter(f".{kind}") for kind in self.outputs)
+
+    def missing(self) -> dict[str, Path]:
+        """Outputs that are not there: no file, or one of an earlier run without a cue."""
+        return {kind: path for kind, path in self.outputs.items() if not os.path.isfile(path) or is_blank(path, kind)}
+
+
+def find_recordings(named: Sequence[Path]) -> list[tuple[Path, Path]]:
+    """Each recording once, with the folder that it is to be placed in, relative to the output folder: that which it lies
+    in below a folder that was named. Folders are searched through; hidden files and folders are left out.
+
+    Raises:
+        UsageError: nothing there, or a folder without recordings.
+    """
+    found: dict[str, tuple[Path, Path]] = {}  # Path.resolve raises for a link to itself
+    for path in named:
+        if os.path.isdir(path):
+            inside = sorted(_inside(path))
+            if not inside:
+                raise UsageError(f"{path} holds no recordings; their names end in {', '.join(sorted(SUFFIXES))}")
+            for recording in inside:
+                found.setdefault(os.path.realpath(recording), (recording, recording.parent.relative_to(path)))
+        elif os.path.isfile(path):  # Path.is_file raises for a name that is too long
+            found.setdefault(os.path.realpath(path), (path, Path()))
+        else:
+            raise UsageError(f"{_problem(path)}: {path}; give the paths of recordings or of folders that hold some")
+    return list(found.values())
+
+
+def _problem(path: Path) -> str:
+    try:
+        path.stat()
+    except PermissionError:
+        return "may not be looked at"
+    except OSError:
+        return "no such file"
+    return "neither a file nor a folder"
+
+
+def _unreadable(error: OSError) -> NoReturn:
+    raise UsageError(
+        f"the folder {error.filename} cannot be searched ({error.strerror}); check its permissions"
+    ) from error
+
+
+def _inside(folder: Path) -> Iterator[Path]:
+    for here, folders, files in os.walk(folder, onerror=_unreadable):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        for name in files:
+            path = Path(here) / name
+            if name.startswith(".") or path.suffix.lower() not in SUFFIXES:
+                continue
+            # Opening a named pipe would wait for a writer; what cannot be looked at is for the run to report.
+            if os.path.isfile(path) or not os.path.exists(path):
+                yield path
+
+
+def plan(named: Sequence[Path], kinds: Sequence[str], output_dir: Path | None, language: str = "") -> list[Job]:
+    """What to make of each recording; without ``output_dir``, beside it. ``language`` is a tag that stands before the
+    suffixes, or "".
+
+    Raises:
+        UsageError: see ``find_recordings``; two recordings that would write the same file; a file that another run is
+            writing.
+    """
+    jobs: dict[str, Job] = {}  # by place, however it is named
+    folders: dict[Path, Folder] = {}
+    longest: dict[Path, int] = {}
+    for recording, below in find_recordings(named):
+        there = recording.parent
+        folder = output_dir / below if output_dir else there
+        if there not in folders:
+            folders[there] = Folder(there)
+        if folder not in longest:
+            longest[folder] = longest_name(folder)
+        name = OutputName(folder, folders[there].stem(recording.name, language), language, longest[folder])
+        plain = replace(name, stem=stem_of(recording.name))
+        if name != plain and journal.is_of(plain.path(journal.SUFFIX), recording):
+            name = plain  # begun before a recording of the same stem lay beside it
+        place = os.path.join(os.path.realpath(folder), name.stem)
+        outputs = {kind: name.path(f".{kind}") for kind in kinds}
+        if place in jobs:
+            raise UsageError(
+                f"{jobs[place].recording} and {recording} would both write {outputs[kinds[0]]}; name the folder that both "
+                "lie below, whose folders are kept, or translate one in a run of its own with another --output-dir"
+            )
+        jobs[place] = Job(recording, outputs, name.path(journal.SUFFIX), name)
+    for job in jobs.values():
+        for path in (job.journal, *job.outputs.values()):
+            if in_use(path):
+                raise UsageError(f"{path} is being written by another run; wait for its end, or choose another folder")
+    return list(jobs.values())
+
+
+def begin(
+    job: Job, config: PipelineConfig, *, overwrite: bool, audio_track: int | None = None
+) -> tuple[Begin, dict[str, Path]]:
+    """How to begin with a job now, and which files to write: what is there already stays as it is, unless it is to be
+    overwritten or has no cue, and what an interrupted run began is finished, of other formats, too.
+
+    Raises:
+        UsageError: what an interrupted run began cannot be finished by this one; the folder may not be written to.
+    """
+    begun = None if overwrite else journal.read_header(job.journal)
+    missing = job.missing()
+    if not overwrite and begun is None and not missing:
+        return Begin.SKIP, {}
+    folder = job.journal.parent
+    if os.path.isdir(folder) and not os.access(folder, os.W_OK | os.X_OK):
+        raise UsageError(f"the folder {folder} may not be written to; choose another with --output-dir")
+    if overwrite:
+        return Begin.NEW, _begun_outputs(job) | job.outputs
+    if begun is None:
+        return Begin.NEW, missing
+    kinds: list[str] = begun["formats"]
+    problem = journal.difference(begun, journal.header(job.recording, config, kinds, audio_track))
+    # What is there and was not begun with them was there before, and stays as it is.
+    wanted = missing.keys() | {kind for kind in job.outputs if kind in kinds}
+    if problem is None and not wanted <= set(kinds):
+        problem = f"with --format {','.join(kinds)}"
+    if problem is not None:
+        raise UsageError(
+            f"{job.journal} was begun {problem}; finish it as it was begun, or begin again with --overwrite"
+        )
+    return Begin.RESUME, _begun_outputs(job)
+
+
+def _begun_outputs(job: Job) -> dict[str, Path]:
+    """The files that an interrupted run began; none where its journal cannot tell."""
+    try:
+        begun = journal.read_header(job.journal)
+    except UsageError:
+        begun = None
+    return {kind: job.name.path(f".{kind}") for kind in begun["formats"]} if begun and job.name else {}

@@ -1,0 +1,341 @@
+"""python -m pipeline.translate: recordings become subtitle files, as fast as the machine goes.
+
+Give files, or folders to be searched for recordings. Subtitles that are there already are left alone, unless they have no
+cue, and those that an interrupted run began are finished; --overwrite makes them anew. Of NAME.wav, NAME.srt is made, and
+NAME.wav.srt where the folder has another recording called NAME.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import time
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, aclosing
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich import box
+from rich.console import Console
+from rich.measure import Measurement
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+from rich.text import Text
+
+from pipeline.apps.cli import Parser, report, some_path
+from pipeline.apps.journal import JournalSink, KnownSpeech, KnownTranslation, header
+from pipeline.apps.options import add_audio_track_argument, add_bilingual_argument, add_model_arguments, configured
+from pipeline.apps.recordings import Begin, Job, begin, plan
+from pipeline.audio.recording import Recording
+from pipeline.config import PipelineConfig
+from pipeline.errors import PipelineError, StageError, UsageError
+from pipeline.events import Delta, EndOfInput, Transcript
+from pipeline.languages import file_tag
+from pipeline.names import escaped, shell_word
+from pipeline.run.worker import Worker
+from pipeline.sinks.blank import is_blank
+from pipeline.sinks.files import FORMATS, open_sinks, sink_makers
+from pipeline.sinks.sink import Sink, close_all, write_all
+
+# What a window of the recogniser holds of a recording: Whisper's 30 s, less the padding that it needs.
+_PACK_MS = 28_000
+# Stretches that are not shown and are named one by one; the JSONL has all.
+_NAMED = 3
+
+if TYPE_CHECKING:
+    from pipeline.loading import Models
+    from pipeline.run.stats import PipelineStats
+
+
+def arguments() -> Parser:
+    parser = Parser(prog="python -m pipeline.translate", description=__doc__)
+    parser.add_argument(
+        "audio", nargs="+", type=some_path, metavar="AUDIO", help="recordings, or folders that hold some"
+    )
+    parser.add_argument(
+        "--output-dir",
+        type=some_path,
+        metavar="D",
+        help="where the subtitle files go, made if missing (default: beside each)",
+    )
+    parser.add_argument("--format", default="srt", metavar="F,…", help=f"any of {','.join(FORMATS)} (default: srt)")
+    parser.add_argument(
+        "--lang-suffix",
+        action="store_true",
+        help="name the files by the target language, too, as players expect: NAME.zh.srt",
+    )
+    parser.add_argument("--overwrite", action="store_true", help="make subtitles that are there already anew")
+    add_audio_track_argument(parser)
+    add_bilingual_argument(parser)
+    add_model_arguments(parser)
+    return parser
+
+
+@dataclass
+class Result:
+    """What became of a job."""
+
+    job: Job
+    outcome: str = "not begun"
+    failed: bool = False
+    audio_s: float = 0.0
+    elapsed_s: float = 0.0
+    sentences: int = 0
+    withheld: str = ""
+    """What was heard and is not shown, for a person."""
+    outputs: dict[str, Path] = field(default_factory=dict)
+    """Format → path."""
+    how: Begin = Begin.NEW
+    damage: tuple[str, ...] = ()
+    """What was missing in the recording, for a person."""
+    truncated: int = 0
+    """Sentences whose translation looped or met a limit, and was cut."""
+    without_cue: bool = False
+    """Whether a file was written and has nothing to show."""
+
+    @property
+    def said(self) -> str:
+        """The outcome for a person."""
+        if self.without_cue:
+            if self.withheld:
+                return "no subtitles: nothing of what was heard is shown, is --source right? The next run tries again"
+            reason = "the translation is empty" if self.sentences else "no speech was found"
+            return f"no subtitles: {reason}; the next run tries again"
+        if not self.outputs:
+            return self.outcome
+        said = f"{self.outcome}, under a shorter name" if self.job.is_shortened else self.outcome
+        gaps = [f"the recording is {' and '.join(self.damage)}"] if self.damage else []
+        if self.truncated:
+            cut = "1 translation was" if self.truncated == 1 else f"{self.truncated} translations were"
+            gaps.append(f"{cut} cut short")
+        return f"{said}, but {' and '.join(gaps)}" if gaps else said
+
+    @property
+    def complete(self) -> bool:
+        """Whether it is done, and nothing is known to be missing."""
+        return self.outcome in ("done", "finished") and not (self.without_cue or self.damage or self.truncated)
+
+    def fail(self, error: PipelineError) -> None:
+        self.outcome, self.failed = "failed", True
+        report(error)
+
+    def count(self, stats: PipelineStats) -> None:
+        self.audio_s, self.sentences = stats.audio_s, stats.sentences
+        self.elapsed_s = time.perf_counter() - stats.started
+        self.withheld = stats.withheld_summary(_NAMED)
+
+
+def formats(asked: str) -> list[str]:
+    """The formats in a comma-separated list, each once.
+
+    Raises:
+        UsageError: one is not known.
+    """
+    kinds = list(dict.fromkeys(kind.strip() for kind in asked.split(",")))
+    for kind in kinds:
+        if kind not in FORMATS:
+            raise UsageError(f"unknown format {kind!r}; allowed are {', '.join(FORMATS)}")
+    return kinds
+
+
+def language_suffix(target: str) -> str:
+    """The target language as a tag in file names.
+
+    Raises:
+        UsageError: it is no language's code.
+    """
+    if (found := file_tag(target)) is None:
+        raise UsageError(
+            f"--lang-suffix writes a language code, such as zh or zh-Hant; the target language is {target!r}"
+        )
+    return found
+
+
+async def translate_all(
+    results: Sequence[Result], config: PipelineConfig, *, overwrite: bool, audio_track: int | None = None
+) -> None:
+    """Do every job, filling in the results. A failure ends its recording, not the others.
+
+    ``audio_track``: of each recording, counted from 1; None chooses by the source language.
+    """
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        TextColumn("{task.fields[done]}"),
+        TimeRemainingColumn(),
+    )
+    models: Models | None = None
+    progress = Progress(*columns, console=Console(stderr=True))
+    with ExitStack() as stack:
+        for result in results:
+            try:
+                # Only now: another run may have been here while the ones before were translated.
+                result.how, outputs = begin(result.job, config, overwrite=overwrite, audio_track=audio_track)
+                if result.how is Begin.SKIP:
+                    result.outcome = "there already: left as it is, --overwrite makes it anew"
+                    continue
+                source = Recording(result.job.recording, language=config.languages.source, track=audio_track)
+            except PipelineError as error:
+                result.fail(error)
+                continue
+            if models is None:
+                models = await _loaded(config)
+                stack.enter_context(progress)  # not before: what is fetched has a bar of its own
+            if source.track_note is not None:
+                progress.console.print(source.track_note, markup=False, highlight=False, soft_wrap=True)
+            result.outcome, result.outputs = "interrupted", outputs
+            name = escaped(source.path.name)
+            task = progress.add_task(name, total=source.duration_s, done="")
+            try:
+                begun_with = header(result.job.recording, config, list(outputs), audio_track)
+                await _translate_one(result, source, config, models, begun_with, partial(progress.update, task))
+                result.outcome = "finished" if result.how is Begin.RESUME else "done"
+                result.without_cue = any(is_blank(path, kind) for kind, path in outputs.items())
+                said = f"{name}: {progress.tasks[0].fields['done']}"
+                progress.console.print(said, markup=False, highlight=False, soft_wrap=True)
+            except PipelineError as error:
+                result.fail(error)
+            finally:
+                progress.remove_task(task)  # a terminal has no room for the bars of many
+
+
+async def _loaded(config: PipelineConfig) -> Models:
+    from pipeline.loading import load_models
+
+    loader = Worker("model loading")
+    try:
+        return await loader.run(partial(load_models, config))
+    finally:
+        loader.close()
+
+
+async def _translate_one(
+    result: Result,
+    source: Recording,
+    config: PipelineConfig,
+    models: Models,
+    begun_with: dict[str, Any],
+    shown: Callable[..., None],
+) -> None:
+    """Write the result's files; ``begun_with`` heads the journal, ``shown`` takes the progress as ``Progress.update`` does."""
+    from pipeline.translator import SpeechTranslator
+
+    known = result.job.journal
+    end: EndOfInput | None = None
+    with ExitStack() as stack:
+        sinks = _opened(result, config, begun_with, stack)
+        if result.how is Begin.RESUME:
+            models = replace(
+                models,
+                recognizer=KnownSpeech(models.recognizer, known),
+                translation=KnownTranslation(models.translation, known),
+            )
+        writer = Worker("subtitles")
+        stack.callback(writer.join, 1.0)  # no sink is closed while it is written to
+        stack.callback(writer.close)
+        async with SpeechTranslator(config, models) as translator, aclosing(translator.run(source)) as events:
+            async for event in events:
+                if isinstance(event, EndOfInput):  # also of a source that breaks, of which more is to come another time
+                    end = event
+                else:
+                    await writer.run(partial(write_all, sinks, event))
+                result.count(translator.stats)
+                result.truncated += isinstance(event, Delta) and event.truncated
+                if isinstance(event, Transcript | EndOfInput):
+                    done_s = event.end_s if isinstance(event, Transcript) else event.duration_s
+                    length = f"{source.duration_s:.0f} s" if source.duration_s else "?"
+                    speed = done_s / max(1e-9, result.elapsed_s)
+                    shown(completed=done_s, done=f"{done_s:.0f} s of {length}, {speed:.1f} times real time")
+            if end is not None:
+                await writer.run(partial(write_all, sinks, end))
+        result.damage = tuple(source.damage)
+        shown(total=result.audio_s, completed=result.audio_s)
+    if end is None:  # what stops a translator from outside does not come here
+        raise StageError("pipeline", RuntimeError("it ended before its input did"))
+    known.unlink(missing_ok=True)
+
+
+def _opened(result: Result, config: PipelineConfig, begun_with: dict[str, Any], stack: ExitStack) -> list[Sink]:
+    """The journal, then the subtitle files, which ``stack`` closes: what is in a file is in the journal already, so that
+    the next run knows of it whatever happens."""
+    job, resume = result.job, result.how is Begin.RESUME
+    _make(job.journal.parent)
+    sinks: list[Sink] = [JournalSink(job.journal, begun_with, resume=resume)]
+    stack.callback(sinks[0].close)
+    files = open_sinks(result.outputs, job.recording, sink_makers(config.subtitles, resume=True))
+    stack.callback(close_all, files)
+    return sinks + files
+
+
+def _make(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(
+            f"cannot make the folder {folder} ({error.strerror}); choose another with --output-dir"
+        ) from error
+
+
+def summary(results: Sequence[Result]) -> Table:
+    """What became of each recording."""
+    table = Table(box=box.SIMPLE, pad_edge=False)
+    table.add_column("recording", overflow="fold")
+    for name in ("audio", "sentences", "times real time"):
+        table.add_column(name, justify="right")
+    table.add_column("heard and not shown", overflow="fold")
+    table.add_column("outcome", overflow="fold")
+    for result in results:
+        numbers = ["", "", ""]
+        if result.audio_s:
+            speed = result.audio_s / max(1e-9, result.elapsed_s)
+            numbers = [f"{result.audio_s:.0f} s", str(result.sentences), f"{speed:.1f}"]
+        files = "".join(f"\n{escaped(str(path))}" for path in result.outputs.values() if os.path.isfile(path))
+        style = "red" if result.failed else "green" if result.complete else "yellow"
+        recording, outcome = Text(escaped(str(result.job.recording))), Text(result.said + files, style=style)
+        table.add_row(recording, *numbers, Text(result.withheld), outcome)
+    return table
+
+
+def way_on(results: Sequence[Result], *, overwrite: bool) -> str:
+    """What an interrupted run needs to come to its end."""
+    if not overwrite:
+        return "the same command goes on from here"
+    # Without --overwrite, subtitles from before would be left as they are.
+    old = [
+        r.job
+        for r in results
+        if r.outcome in ("not begun", "interrupted")
+        and not os.path.isfile(r.job.journal)  # which is there from the first result on
+        and len(r.job.missing()) < len(r.job.outputs)
+    ]
+    rest = f"; not begun and still to be made anew: {' '.join(shell_word(job.recording) for job in old)}" if old else ""
+    return f"the same command without --overwrite goes on from here{rest}"
+
+
+def run(argv: list[str]) -> int:
+    options = arguments().parse_args(argv)
+    config = configured(options)
+    if config.asr.join_ms is None:
+        config = replace(config, asr=replace(config.asr, join_ms=_PACK_MS))
+    language = language_suffix(config.languages.target) if options.lang_suffix else ""
+    jobs = plan(options.audio, formats(options.format), options.output_dir, language)
+    results = [Result(job) for job in jobs]
+    if options.output_dir:
+        _make(options.output_dir)
+    interrupted = False
+    try:
+        asyncio.run(translate_all(results, config, overwrite=options.overwrite, audio_track=options.audio_track))
+    except KeyboardInterrupt:
+        interrupted = True
+    # Where nobody looks at a terminal, paths stay in one piece: two of the longest that a system allows have room.
+    console, table = Console(highlight=False), summary(results)
+    if not console.is_terminal:
+        console.width = Measurement.get(console, console.options.update_width(20_000), table).maximum
+    console.print(table)
+    if interrupted:
+        print(f"interrupted: {way_on(results, overwrite=options.overwrite)}", file=sys.stderr)
+        return 130
+    return 1 if any(result.failed for result in results) else 0

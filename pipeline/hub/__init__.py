@@ -1,6 +1,0 @@
-"""Models by name: a directory is taken as it is, anything else is fetched from the hub into the hub's own cache."""
-
-from pipeline.hub.listing import FileSet
-from pipeline.hub.resolve import resolve_model
-
-__all__ = ["FileSet", "resolve_model"]

@@ -1,0 +1,1 @@
+"""What every run needs: worker threads, overload control, statistics, progress bars."""

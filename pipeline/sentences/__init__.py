@@ -1,0 +1,1 @@
+"""Text to sentences: where one ends, and what only looks like an end. Pure."""

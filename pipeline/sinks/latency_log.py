@@ -1,0 +1,167 @@
+"""Latency logs: sinks whose files the field's own scorers read.
+
+``.jsonl`` is simulstream's form, a line a delta as it comes; OmniSTEval reads it too. Tokens are as they were appended, "▁"
+for a space, so that simulstream's readers want ``detokenizer_type: simuleval`` and ``latency_unit: spm``.
+``.log`` is SimulEval's ``instances.log``, a line a recording, written at its end.
+(https://github.com/hlt-mt/simulstream, https://github.com/facebookresearch/SimulEval, https://github.com/pe-trik/OmniSTEval)
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from pipeline.errors import UsageError
+from pipeline.events import Delta, EndOfInput, PipelineEvent
+from pipeline.latency.emissions import Change, Piece, TextSoFar, Unit
+from pipeline.sinks.sink import BlockFile
+
+log = logging.getLogger(__name__)
+
+Clock = Callable[[], float]
+"""Wall-clock seconds since the stream began."""
+# Text this long before its audio would have been spoken did not come from a live stream. A chunk is 0.1 s.
+_EARLY_S = 0.2
+
+
+class LatencyLog(ABC):
+    """A sink that notes when each piece of the text came. ``start`` names the stream that the next events are of."""
+
+    def __init__(self, path: Path, unit: Unit) -> None:
+        """Open the file.
+
+        Raises:
+            UsageError: that is not possible.
+        """
+        self._file = BlockFile(path)
+        self._unit = unit
+        self._streams = -1
+        self._early = False
+
+    def start(self, name: str, clock: Clock, reference: str = "") -> None:
+        """The events that follow are of the stream ``name``, whose reference translation is ``reference``."""
+        self._streams += 1
+        self._name, self._clock, self._reference = name, clock, reference
+        self._text = TextSoFar(self._unit)
+
+    def write(self, event: PipelineEvent) -> None:
+        if isinstance(event, Delta):
+            elapsed_s = self._clock()
+            self._early |= elapsed_s < event.heard_s - _EARLY_S
+            self._received(event, self._text.push(event, elapsed_s), elapsed_s)
+        elif isinstance(event, EndOfInput):
+            self._ended(event.duration_s)
+
+    @abstractmethod
+    def _received(self, delta: Delta, change: Change, elapsed_s: float) -> None:
+        """A delta came, and changed the text."""
+
+    @abstractmethod
+    def _ended(self, duration_s: float) -> None:
+        """The stream is over."""
+
+    def _line(self, record: dict[str, Any]) -> None:
+        self._file.append(json.dumps(record, ensure_ascii=False) + "\n")
+
+    def close(self) -> None:
+        self._file.close()
+        if self._early:
+            log.warning(
+                "the audio came faster than it was spoken: wall-clock times in %s are not those of a live stream",
+                self._file.path,
+            )
+            self._early = False
+
+
+class SimulstreamLog(LatencyLog):
+    """A line a delta: audio heard, time since then, tokens appended and withdrawn. Memory does not grow.
+
+    ``computation_time`` is the time from when the audio was heard until the text was received, waiting included, so that
+    audio and computation add up to the text's real delay. The times of a segment's deltas overlap: simulstream's
+    real-time factor, which adds them up, means nothing here.
+    """
+
+    def start(self, name: str, clock: Clock, reference: str = "") -> None:
+        super().start(name, clock, reference)
+        self._header: dict[str, Any] | None = {"id": self._streams, "metadata": {"wav_name": name}}
+
+    def _received(self, delta: Delta, change: Change, elapsed_s: float) -> None:
+        if change.withdrawn or change.appended:
+            self._output(delta.heard_s, max(0.0, elapsed_s - delta.heard_s), change.appended, change.withdrawn)
+        if delta.final:
+            self._text.forget()
+
+    def _ended(self, duration_s: float) -> None:
+        self._output(duration_s, 0.0)
+
+    def _output(
+        self, heard_s: float, computation_s: float, appended: Sequence[Piece] = (), withdrawn: Sequence[Piece] = ()
+    ) -> None:
+        if self._header:
+            self._line(self._header)
+            self._header = None
+        self._line(
+            {
+                "id": self._streams,
+                "total_audio_processed": round(heard_s, 4),
+                "computation_time": round(computation_s, 4),
+                "generated_tokens": [piece.text.replace(" ", "▁") for piece in appended],
+                "deleted_tokens": [piece.text.replace(" ", "▁") for piece in withdrawn],
+            }
+        )
+
+
+class SimulEvalLog(LatencyLog):
+    """A line a recording, when it has ended. Holds the recording's text until then."""
+
+    def start(self, name: str, clock: Clock, reference: str = "") -> None:
+        super().start(name, clock, reference)
+        self._heard_s = 0.0
+        self._written = False
+
+    def _received(self, delta: Delta, change: Change, elapsed_s: float) -> None:
+        self._heard_s = delta.heard_s
+
+    def _ended(self, duration_s: float) -> None:
+        self._written = True
+        emissions = self._text.emissions()
+        self._line(
+            {
+                "index": self._streams,
+                "prediction": (" " if self._unit == "word" else "").join(emission.text for emission in emissions),
+                "delays": [round(emission.delay_ms, 1) for emission in emissions],
+                "elapsed": [round(emission.elapsed_ms, 1) for emission in emissions],
+                "prediction_length": len(emissions),
+                "reference": self._reference,
+                "source": [self._name],
+                "source_length": round(duration_s * 1000, 1),
+            }
+        )
+
+    def close(self) -> None:
+        """Finish; a stream that was stopped is written as far as it came."""
+        try:
+            if self._streams >= 0 and not self._written and self._text.pieces:
+                self._ended(self._heard_s)
+        finally:
+            super().close()
+
+
+_FORMS: dict[str, type[LatencyLog]] = {".jsonl": SimulstreamLog, ".log": SimulEvalLog}
+
+
+def open_latency_log(path: Path, unit: Unit) -> LatencyLog:
+    """The log in the form that the file's ending names.
+
+    Raises:
+        UsageError: another ending, or the file cannot be written.
+    """
+    if path.suffix not in _FORMS:
+        raise UsageError(
+            f"{path} has no form that is known; name a latency log ….jsonl for simulstream's form, or instances.log for SimulEval's"
+        )
+    return _FORMS[path.suffix](path, unit)

@@ -1,0 +1,6 @@
+"""Models by name: a directory is taken as it is, anything else is fetched from the hub into the hub's own cache."""
+
+from pipeline.store.listing import FileSet
+from pipeline.store.resolve import resolve_model
+
+__all__ = ["FileSet", "resolve_model"]

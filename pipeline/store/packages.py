@@ -1,0 +1,224 @@
+"""Known models from installed packages, whose files are read and never imported; and which files were verified already."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import importlib.metadata
+import json
+import logging
+import os
+import shutil
+import tempfile
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from pipeline.errors import DownloadError
+from pipeline.run.progress import Progress
+from pipeline.store.known import KNOWN_MODELS, KnownFile, KnownModel
+from pipeline.store.transfer import digest_of
+
+logger = logging.getLogger(__name__)
+
+_LIBRARY = "streaming-speech-translation"
+_BLOCK = 1 << 20
+
+Verified = dict[str, list[object]]
+"""Path → size in bytes, time of change in ns, and the SHA-256 that was found."""
+
+
+def assets() -> Path:
+    """Where this library keeps what it makes of models: the place that huggingface_hub sets aside for that."""
+    from huggingface_hub import constants
+
+    return Path(constants.HF_ASSETS_CACHE) / _LIBRARY
+
+
+def identify(directory: Path) -> KnownModel | None:
+    """Which known model a directory holds, by the hash of its weights."""
+    for model in KNOWN_MODELS:
+        weights = model.files[0]
+        if verified(directory / weights.name, weights):
+            return model
+    return None
+
+
+def whole(directory: Path, model: KnownModel) -> bool:
+    """Whether a directory has all files of a known model, each as it must be."""
+    return all(verified(directory / file.name, file) for file in model.files)
+
+
+def verified(path: Path, file: KnownFile) -> bool:
+    """Whether ``path`` is that file. Its hash is computed once, and again where its size or time has changed."""
+    try:
+        status = path.stat()
+        if status.st_size != file.size:
+            return False
+        place, signature = os.path.realpath(path), [status.st_size, status.st_mtime_ns, file.sha256]
+        if (noted := _read_verified()).get(place) == signature:
+            return True
+        if digest_of(path) != file.sha256:
+            return False
+    except OSError:
+        return False
+    _write_verified(noted | {place: signature})
+    return True
+
+
+def forget_verified(directory: Path) -> None:
+    """Have the hashes of a directory's files computed anew."""
+    places = {os.path.realpath(path) for path in directory.glob("*")}
+    _write_verified({place: signature for place, signature in _read_verified().items() if place not in places})
+
+
+def model_from_packages(
+    model: KnownModel, progress: Progress = lambda what, done: None, *, join: bool = True, anew: bool = False
+) -> Path | None:
+    """The directory of a known model out of installed packages; None where they lack a file or have another one.
+
+    Files that are whole are used where the package has them, if that is all of them; else all are joined or copied into
+    the cache, once.
+
+    Args:
+        join: False only looks: what is in pieces and not joined yet is said to be where the first package is.
+        anew: compute all hashes anew.
+
+    Raises:
+        DownloadError: the cache cannot be written.
+    """
+    joined = assets() / model.hub_id.replace("/", "--") / model.revision
+    if anew:
+        forget_verified(joined)
+    if whole(joined, model):
+        return joined
+    sources = {file: _pieces(model, file) for file in model.files}
+    if missing := [file.name for file, pieces in sources.items() if not pieces]:
+        if len(missing) < len(model.files):
+            logger.warning(
+                "the installed packages of %s lack %s and are not used; %s",
+                model.hub_id,
+                ", ".join(missing),
+                model.install,
+            )
+        return None
+    folders = {pieces[0].parent for pieces in sources.values()}
+    if len(folders) == 1 and all(pieces[0].name == file.name for file, pieces in sources.items()):
+        (folder,) = folders
+        if anew:
+            forget_verified(folder)
+        if whole(folder, model):
+            return folder
+        _refuse(model, [file.name for file in model.files if not verified(folder / file.name, file)])
+        return None
+    return _join(model, sources, joined, progress) if join else next(iter(sources.values()))[0].parent
+
+
+def _pieces(model: KnownModel, file: KnownFile) -> list[Path]:
+    """Where the packages have a file: whole, or its pieces in order; nothing where one is missing."""
+    places = [place for requirement, folder in model.packages if (place := _installed(requirement, folder)) is not None]
+    for place in places:
+        if (place / file.name).is_file():
+            return [place / file.name]
+    pieces = sorted(path for place in places for path in place.glob(f"{file.name}.part*"))
+    complete = sum(piece.stat().st_size for piece in pieces) == file.size
+    return sorted(pieces, key=lambda path: path.name) if complete else []
+
+
+def _installed(requirement: str, folder: str) -> Path | None:
+    """A folder of an installed package. Its metadata is read; no module of it is imported."""
+    try:
+        package = importlib.metadata.distribution(requirement.partition("==")[0])
+    except importlib.metadata.PackageNotFoundError:
+        return None
+    return Path(str(package.locate_file(folder)))
+
+
+def _join(model: KnownModel, sources: dict[KnownFile, list[Path]], folder: Path, progress: Progress) -> Path | None:
+    """Copy all files to ``folder``, which appears only once they are whole; None where a hash is wrong."""
+    from pipeline.store.resolve import held
+
+    total, done = sum(file.size for file in sources), 0
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with held(folder.with_name(f"{folder.name}.lock"), f"joins {model.hub_id}", progress):
+            if whole(folder, model):
+                return folder
+            shutil.rmtree(folder, ignore_errors=True)
+            for left in folder.parent.glob(f".{folder.name}.*"):  # by a program that was killed
+                shutil.rmtree(left, ignore_errors=True)
+            if total > (free := shutil.disk_usage(folder.parent).free):
+                raise DownloadError(
+                    f"{model.hub_id} takes {total / 1e6:,.0f} MB and the disk of {folder.parent} has {free / 1e6:,.0f} MB "
+                    "free; make room, or set HF_HOME to a folder on another disk"
+                )
+            made = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
+            try:
+                for file, pieces in sources.items():
+                    if not _copy(pieces, made / file.name, file.sha256):
+                        _refuse(model, [file.name])
+                        return None
+                    done += file.size
+                    progress(f"joining {model.hub_id} from installed packages", done / total)
+                made.chmod(0o755)
+                os.replace(made, folder)
+            finally:
+                shutil.rmtree(made, ignore_errors=True)
+    except OSError as error:
+        raise DownloadError(
+            f"cannot write to the cache at {folder.parent}: {error.strerror or error}; make room or give the right to write, "
+            "or set HF_HOME to another folder"
+        ) from error
+    for file in model.files:
+        verified(folder / file.name, file)
+    return folder
+
+
+def _copy(pieces: Iterable[Path], target: Path, sha256: str) -> bool:
+    """Write the pieces one after another; whether they have that hash."""
+    hasher = hashlib.sha256()
+    with target.open("wb") as output:
+        for piece in pieces:
+            for block in _blocks(piece):
+                hasher.update(block)
+                output.write(block)
+    return hasher.hexdigest() == sha256
+
+
+def _blocks(piece: Path) -> Iterator[bytes]:
+    try:
+        with piece.open("rb") as source:
+            while block := source.read(_BLOCK):
+                yield block
+    except OSError as error:
+        raise DownloadError(
+            f"{piece} of an installed package cannot be read ({error.strerror}); check its permissions, or install it again"
+        ) from error
+
+
+def _refuse(model: KnownModel, names: list[str]) -> None:
+    logger.warning(
+        "the installed packages of %s have another %s than its makers' and are not used; install them again: "
+        "%s --force-reinstall", model.hub_id, ", ".join(names), model.install,
+    )  # fmt: skip
+
+
+def _read_verified() -> Verified:
+    try:
+        found = json.loads((assets() / "verified.json").read_text("utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _write_verified(noted: Verified) -> None:
+    """Best effort: in a cache that cannot be written to, hashes are computed each time."""
+    path = assets() / "verified.json"
+    text = json.dumps({place: signature for place, signature in noted.items() if os.path.exists(place)}, indent=0)
+    with contextlib.suppress(OSError), tempfile.TemporaryDirectory(prefix=".", dir=_made(path.parent)) as folder:
+        (Path(folder) / path.name).write_text(text, "utf-8")
+        os.replace(Path(folder) / path.name, path)
+
+
+def _made(folder: Path) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder

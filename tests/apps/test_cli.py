@@ -1,0 +1,659 @@
+"""The commands as a user runs them: results, errors of one line, exit statuses, interrupts, kills."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+import termios
+from array import array
+from pathlib import Path
+
+import numpy as np
+import pytest
+import srt
+import webvtt
+
+from pipeline import MarianModel, load_config
+from pipeline.apps import live
+from pipeline.bench.errors import units
+from pipeline.config import with_overrides
+from pipeline.errors import UsageError
+from pipeline.events import EndOfInput
+from pipeline.names import STANDARD_OUTPUT
+from pipeline.sinks.files import FORMATS, SrtSink
+from pipeline.subtitles.rules import SubtitleRules
+from tests.conftest import (
+    EXAMPLES,
+    HANG_S,
+    PHRASES,
+    SETTINGS,
+    TINY,
+    golden,
+    make_model_dir,
+    read_wav,
+    spoken_texts,
+)
+
+TRAVEL = str(EXAMPLES / "travel.wav")
+
+
+def command(module: str, *arguments: str | Path) -> list[str]:
+    return [sys.executable, "-m", f"pipeline.{module}", *map(str, arguments)]
+
+
+def run(
+    module: str, *arguments: str | Path, stdin: bytes = b"", **environment: str
+) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(
+        command(module, *arguments),
+        input=stdin,
+        capture_output=True,
+        env=os.environ | environment,
+        timeout=HANG_S,
+        check=False,
+    )
+
+
+def flat(text: str) -> str:
+    return "".join(text.split())
+
+
+def test_live_writes_three_files_that_agree(tmp_path: Path) -> None:
+    paths = {kind: tmp_path / f"out.{kind}" for kind in ("srt", "vtt", "jsonl")}
+    done = run(
+        "live", TRAVEL, "--config", "demo", "--fast", *(x for kind, path in paths.items() for x in (f"--{kind}", path))
+    )
+    assert done.returncode == 0, done.stderr.decode()
+    duration = len(read_wav(EXAMPLES / "travel.wav")) / 16_000
+    cues = list(srt.parse(paths["srt"].read_text("utf-8")))
+    vtt = webvtt.read(str(paths["vtt"])).captions
+    records = [json.loads(line) for line in paths["jsonl"].read_text("utf-8").splitlines()]
+    assert len(cues) == len(vtt) == len(spoken_texts()["travel"])
+    texts: dict[tuple[int, int], str] = {}
+    for record in records:
+        if record["type"] == "delta":
+            key = record["segment_id"], record["sentence"]
+            texts[key] = texts.get(key, "") + record["text"]
+    assert (
+        [flat(cue.content) for cue in cues]
+        == [flat(cue.text) for cue in vtt]
+        == [flat(text) for text in texts.values()]
+    )
+    previous = 0.0
+    for cue, other in zip(cues, vtt, strict=True):
+        start, end = cue.start.total_seconds(), cue.end.total_seconds()
+        assert previous <= start < end <= duration
+        assert other.start_in_seconds == int(start)
+        previous = end
+    shown = done.stdout.decode()
+    assert all(flat(cue.content) in flat(shown) for cue in cues)
+    report = done.stderr.decode()
+    assert all(words in report for words in ("times real time", "asr", "nmt", "first token after a segment's end"))
+
+
+def test_standard_output_as_a_file_has_that_format_and_nothing_else(tmp_path: Path) -> None:
+    beside = tmp_path / "out.srt"
+    done = run("live", TRAVEL, "--config", "demo", "--fast", "--vtt", "-", "--srt", beside)
+    assert done.returncode == 0, done.stderr.decode()
+    header, *blocks = done.stdout.decode().removesuffix("\n\n").split("\n\n")
+    cues = list(srt.parse(beside.read_text("utf-8")))
+    assert header == "WEBVTT"
+    assert [flat(block.partition("\n")[2]) for block in blocks] == [flat(cue.content) for cue in cues]
+    # Nor do the subtitles go to standard error, which is no terminal.
+    assert not re.search(r"\d\d:\d\d\.\d–", done.stderr.decode())
+    assert "times real time" in done.stderr.decode()
+
+
+def test_a_terminal_shows_what_standard_output_gets_as_a_file(tmp_path: Path) -> None:
+    ours, its = pty.openpty()
+    with (tmp_path / "out.srt").open("wb") as out:
+        out.write(b"before\n")
+        out.flush()
+        process = subprocess.Popen(
+            command("live", TRAVEL, "--config", "demo", "--fast", "--srt", "-"), stdout=out, stderr=its
+        )
+    os.close(its)
+    shown = b""
+    with contextlib.suppress(OSError):  # EIO: the other end is closed
+        while block := os.read(ours, 4096):
+            shown += block
+    os.close(ours)
+    assert process.wait(timeout=HANG_S) == 0, shown.decode()
+    before, _, written = (tmp_path / "out.srt").read_text("utf-8").partition("\n")
+    cues = list(srt.parse(written))
+    assert before == "before"
+    assert len(cues) == len(spoken_texts()["travel"])
+    assert all(flat(cue.content) in flat(shown.decode()) for cue in cues)
+
+
+def test_a_reader_that_has_seen_enough_of_standard_output_ends_the_run_quietly(tmp_path: Path) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(
+        command("live", TRAVEL, "--config", "demo", "--fast", "--srt", "-", "--vtt", tmp_path / "out.vtt"),
+        stdout=writer, stderr=subprocess.PIPE, timeout=HANG_S, check=False,
+    )  # fmt: skip
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (1, b"")
+    assert webvtt.read(str(tmp_path / "out.vtt")).captions
+
+
+def test_a_file_whose_name_is_a_dash_is_given_with_its_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    options = live.arguments().parse_args(["./-", "--srt", "./-", "--vtt", "-", "--txt", "x/-"])
+    assert options.srt == tmp_path / "-" != STANDARD_OUTPUT
+    assert options.vtt == STANDARD_OUTPUT
+    assert options.txt == Path("x/-")
+    with pytest.raises(UsageError, match="no such file: -"):
+        live.open_source(options, load_config("demo"))
+    sink = SrtSink(options.srt, SubtitleRules())
+    sink.write(EndOfInput())
+    sink.close()
+    assert (tmp_path / "-").read_bytes() == b""
+
+
+def test_raw_pcm_on_standard_input(tmp_path: Path) -> None:
+    done = run("live", "-", "--config", "demo", "--srt", tmp_path / "out.srt", stdin=read_wav(PHRASES).tobytes())
+    assert done.returncode == 0, done.stderr.decode()
+    assert len(list(srt.parse((tmp_path / "out.srt").read_text("utf-8")))) == len(spoken_texts()["phrases"])
+
+
+@pytest.mark.parametrize(("more", "is_live"), [([], True), (["--fast"], False)])
+def test_standard_input_is_live_unless_it_is_said_to_be_fast(
+    more: list[str], is_live: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def started(*_: object, live: bool, **__: object) -> None:
+        raise UsageError(f"live: {live}")
+
+    monkeypatch.setattr("pipeline.apps.live_run.LiveRun", started)
+    with open(os.devnull, "rb") as nothing, pytest.raises(UsageError, match=f"live: {is_live}"):
+        monkeypatch.setattr("pipeline.apps.live.standard_input", lambda: nothing)
+        live.run(["-", "--config", "demo", *more])
+
+
+def test_text_is_translated_with_as_many_beams_as_asked_for() -> None:
+    row = next(row for row in golden("tiny-marian") if row["beam_4_ids"] != row["target_ids"])
+    found = [
+        run("nmt", "--model", TINY, "--source", "en", "--target", "zh", *more, stdin=row["source"].encode()).stdout
+        for more in ([], ["--beams", "4"])
+    ]
+    wide = MarianModel.load(TINY, beams=4, max_tokens=512).translate(row["source"])
+    assert [text.decode().strip() for text in found] == [row["text"].strip(), wide.strip()]
+    assert wide != row["text"]
+
+
+def test_translate_many_recordings(tmp_path: Path) -> None:
+    broken = tmp_path / "broken.wav"
+    broken.write_text("no audio")
+    recordings = [EXAMPLES / "travel.wav", broken, EXAMPLES / "meeting.wav"]
+    done = run(
+        "translate", *recordings, "--output-dir", tmp_path / "out", "--format", "srt,vtt,jsonl,txt", "--config", "demo"
+    )
+    assert done.returncode == 1
+    assert "broken.wav is not audio" in done.stderr.decode()
+    assert re.search(r"broken\.wav +failed", done.stdout.decode())
+    for stem in ("travel", "meeting"):
+        cues = list(srt.parse((tmp_path / "out" / f"{stem}.srt").read_text("utf-8")))
+        assert len(cues) == len(spoken_texts()[stem])
+        assert len((tmp_path / "out" / f"{stem}.txt").read_text("utf-8").splitlines()) == len(cues)
+        assert (tmp_path / "out" / f"{stem}.jsonl").is_file()
+        assert (tmp_path / "out" / f"{stem}.vtt").is_file()
+    assert not (tmp_path / "out" / "broken.srt").exists()
+
+
+def test_nmt_translates_lines() -> None:
+    rows = golden("tiny-marian")[:5]
+    text = "".join(row["source"] + "\n" for row in rows[:3]) + "\n" + "".join(row["source"] + "\n" for row in rows[3:])
+    done = run("nmt", "--model", TINY, stdin=text.encode())
+    assert done.returncode == 0, done.stderr.decode()
+    lines = done.stdout.decode().splitlines()
+    assert lines == [row["text"] for row in rows[:3]] + [""] + [row["text"] for row in rows[3:]]
+
+
+def test_warnings_go_to_what_standard_error_is_by_then() -> None:
+    """A progress bar puts something in its place, which draws them above."""
+    program = """
+import io, logging, sys
+from pipeline.apps.cli import main_program
+
+def run(arguments):
+    sys.stderr = io.StringIO()
+    logging.getLogger("pipeline").warning("so it is: %s", "\\x1b[31m\\nx")
+    print(sys.stderr.getvalue())
+    return 0
+
+main_program(run)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=HANG_S, check=True)
+    assert done.stdout.decode().split("\n")[0] == r"WARNING: so it is: \x1b[31m\nx"
+    assert done.stderr == b""
+
+
+def test_nmt_jsonl_has_an_object_a_token() -> None:
+    row = golden("tiny-marian")[0]
+    source = row["source"].encode()
+    done = run("nmt", "--model", TINY, "--jsonl", stdin=b"\n" + source + b"\n\xff\xfe\n\xff" + source + b"\n")
+    records = [json.loads(line) for line in done.stdout.decode().splitlines()]
+    of_line = [record for record in records if record["id"] == 1]
+    assert "".join(record["text"] for record in of_line) == row["text"]
+    assert len(of_line) == len(row["target_ids"])
+    assert [record["final"] for record in of_line] == [False] * (len(of_line) - 1) + [True]
+    assert all(record["log_probability"] <= 0 for record in of_line)
+    assert not any(record["truncated"] for record in records)
+    cut = run("nmt", "--model", TINY, "--jsonl", "--max-tokens", "3", stdin=source).stdout.decode().splitlines()
+    assert [json.loads(line)["truncated"] for line in cut] == [False, False, True]
+    as_text = run("nmt", "--model", TINY, "--max-tokens", "3", stdin=b"\n" + source)
+    assert (
+        "line 2: the translation of a sentence looped or met its limit of tokens, and was cut off; divide"
+        in as_text.stderr.decode()
+    )
+    assert {record["id"] for record in records} == {1, 3}  # SentencePiece has no token for what is no UTF-8
+
+
+WRONG = [
+    (2, ["live", "--config", "demo"], "no input: give a recording"),
+    (2, ["live", "nowhere.wav", "--config", "demo"], "no such file: nowhere.wav"),
+    (2, ["live", "a\x1b[31m\nb\u202e.wav", "--config", "demo"], r"no such file: a\x1b[31m\nb\u202e.wav; give the path"),
+    (2, ["live", TRAVEL, "--config", "demo", "--\x1b[31m\udcff"], r"unrecognized arguments: --\x1b[31m\xff"),
+    (
+        2,
+        ["live", TRAVEL, "--config", "demo", "--srt", "-", "--txt", "-"],
+        "srt and txt would both go to standard output",
+    ),
+    (2, ["translate", TRAVEL, "--target", "zh/..", "--lang-suffix", "--config", "demo"], "from 'en' into 'zh/..'"),
+    (2, ["live", TRAVEL, "--mic", "--config", "demo"], "both a microphone and"),
+    (2, ["live", TRAVEL, "--config", "dmeo"], "no configuration is called 'dmeo'"),
+    (2, ["live", TRAVEL, "--config", "demo", "--source", "fr", "--via", "none"], "from 'fr' into 'zh', and two steps"),
+    (
+        2,
+        ["live", TRAVEL, "--config", "demo", "--target", "de", "--nmt", load_config("demo").nmt.model],
+        "from en into zh, not into de",
+    ),
+    (2, ["live", TRAVEL, "--config", "demo", "--target", "xx"], "from 'en' into 'xx', nor two through 'en'"),
+    (2, ["live", TRAVEL, "--config", "demo", "--srt", "/nowhere/out.srt"], "cannot write /nowhere/out.srt"),
+    (2, ["live", TRAVEL, "--config", "demo", "--srt", "out", "--vtt", "out"], "out is the file for srt too"),
+    (2, ["live", TRAVEL, "--config", "demo", "--srt", "x" * 300], "File name too long"),
+    (2, ["live", TRAVEL, "--config", "demo", "--latency-log", "out.txt"], "out.txt has no form that is known"),
+    (
+        2,
+        ["live", TRAVEL, "--config", "demo", "--latency-log", "a.jsonl", "--jsonl", "a.jsonl"],
+        "is the file for jsonl",
+    ),
+    (2, ["live", TRAVEL, "--config", "demo", "--fast", "--latency-log", "a.log"], "--fast leaves no time to measure"),
+    (2, ["nmt", "--model", str(TINY), "--beams", "0"], "'0' is no whole number from 1 to 100"),
+    (2, ["live", TRAVEL, "--config", "demo", "--fats"], "unrecognized arguments: --fats"),
+    (
+        2,
+        ["live", TRAVEL, "--config", "demo", "--asr", ""],
+        "argument --asr: is empty; give a value or leave the option",
+    ),
+    (2, ["translate", "/dev/null", "--config", "demo"], "neither a file nor a folder: /dev/null"),
+    (1, ["live", __file__, "--config", "demo"], "is not audio that can be read"),
+    (1, ["live", "-", "--config", "demo"], "standard input held no audio"),
+    (1, ["live", TRAVEL, "--config", "demo", "--nmt", str(EXAMPLES)], "has no .onnx files"),
+    (1, ["live", TRAVEL, "--config", "demo", "--asr", str(EXAMPLES)], "not a whole CTranslate2 Whisper model"),
+    (1, ["live", TRAVEL, "--config", "demo", "--asr", "./nowhere"], "no such model directory: ./nowhere"),
+    (
+        2,
+        ["live", "https://example.org/talk.mp3", "--config", "demo"],
+        "looks like a URL, which is not read; pipe it in: ffmpeg",
+    ),
+    (2, ["translate", TRAVEL, "--output-dir", "out", "--format", "doc", "--config", "demo"], "unknown format 'doc'"),
+    (2, ["translate", TRAVEL, "nowhere", "--config", "demo"], "no such file: nowhere; give the paths of recordings"),
+    (2, ["translate", ".", "--config", "demo"], "holds no recordings; their names end in .3g2"),
+    (2, ["translate", TRAVEL, "--config", "impossible.toml"], "min_duration_ms (9000) must not exceed max_duration_ms"),
+    (2, ["live", TRAVEL, "--config", "impossible.toml"], "min_duration_ms (9000) must not exceed max_duration_ms"),
+    (2, ["translate", TRAVEL, "--output-dir", __file__, "--config", "demo"], "cannot make the folder"),
+    (2, ["translate", "", "--config", "demo"], "argument AUDIO: is empty"),
+    (2, ["translate", TRAVEL, "--output-dir", "", "--config", "demo"], "argument --output-dir: is empty"),
+    (2, ["models", "inspect", ""], "argument DIR: is empty"),
+    (2, ["nmt", "--source", "pt"], "no model is given; give --model, or both --source and --target"),
+    (1, ["nmt", "--model", "nowhere"], "no such model directory: nowhere"),
+    (2, ["nmt", "--model", str(TINY), "--target", "de"], "from en into zh, not into de"),
+]
+
+
+@pytest.mark.parametrize(
+    ("status", "arguments", "message"), WRONG, ids=lambda value: value if isinstance(value, str) else None
+)
+def test_a_mistake_is_one_line_and_a_status(status: int, arguments: list[str], message: str, tmp_path: Path) -> None:
+    # Models that are not there: the mistake is said before one is loaded.
+    (tmp_path / "impossible.toml").write_text(
+        "asr.model = './none'\nnmt.model = './none'\nsubtitles.min_duration_ms = 9000"
+    )
+    done = subprocess.run(
+        command(*arguments), stdin=subprocess.DEVNULL, capture_output=True, cwd=tmp_path, timeout=HANG_S, check=False
+    )
+    error = done.stderr.decode()
+    assert done.returncode == status, error
+    assert message in error
+    assert "Traceback" not in error
+    assert "\x1b" not in error
+    assert len([line for line in error.splitlines() if "error:" in line]) == 1
+
+
+def test_an_exported_model_takes_the_place_of_the_configured_one() -> None:
+    config = with_overrides(load_config("en-zh"), nmt=str(TINY), asr=load_config("demo").asr.model)
+    assert MarianModel.load(Path(config.nmt.model), suffix=config.nmt.file_suffix).translate("Where is the bank?")
+
+
+def test_where_nothing_was_heard_old_subtitles_stay(tmp_path: Path) -> None:
+    outputs = [tmp_path / f"old.{kind}" for kind in FORMATS]
+    for path in outputs:
+        path.write_text("old")
+    options = [part for path in outputs for part in (f"--{path.suffix[1:]}", path)]
+    done = run("live", "-", "--config", "demo", *options)
+    assert done.returncode == 1
+    assert "held no audio" in done.stderr.decode()
+    assert {path.read_text() for path in outputs} == {"old"}
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-"])
+def test_closed_standard_streams_are_no_traceback(closed: str) -> None:
+    shell = " ".join(command("live", "-" if closed == "<&-" else TRAVEL, "--config", "demo", "--fast")) + " " + closed
+    done = subprocess.run(["bash", "-c", shell], capture_output=True, timeout=HANG_S, check=False)
+    assert done.returncode in (0, 1, 2)
+    assert b"Traceback" not in done.stderr
+
+
+def test_without_standard_error_nothing_else_is_written_among_translations() -> None:
+    shell = " ".join(command("nmt", "--model", "nowhere")) + " 2>&-"
+    done = subprocess.run(
+        ["bash", "-c", shell], stdin=subprocess.DEVNULL, capture_output=True, timeout=HANG_S, check=False
+    )
+    assert (done.returncode, done.stdout) == (1, b"")
+
+
+def test_without_standard_output_translations_have_nowhere_to_go() -> None:
+    shell = " ".join(command("nmt", "--model", str(TINY))) + " >&-"
+    done = subprocess.run(["bash", "-c", shell], input=b"Hello\n", capture_output=True, timeout=HANG_S, check=False)
+    assert done.returncode == 1
+    assert b"error: standard output is closed" in done.stderr
+
+
+def test_subtitles_are_not_written_over_what_standard_output_goes_to(tmp_path: Path) -> None:
+    with (tmp_path / "out.txt").open("wb") as out:
+        done = subprocess.run(
+            command("live", TRAVEL, "--config", "demo", "--srt", "/dev/stdout"),
+            stdout=out, stderr=subprocess.PIPE, timeout=HANG_S, check=False,
+        )  # fmt: skip
+    assert done.returncode == 2
+    assert b"/dev/stdout is what standard output goes to too; choose another place for the srt file" in done.stderr
+    assert (tmp_path / "out.txt").read_bytes() == b""
+
+
+@pytest.mark.parametrize("colour", [{}, {"FORCE_COLOR": "1"}])
+def test_a_full_disk_under_standard_output_is_no_closed_terminal(colour: dict[str, str], tmp_path: Path) -> None:
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(
+            command("live", TRAVEL, "--config", "demo", "--fast", "--srt", tmp_path / "a.srt"),
+            env=os.environ | colour, stdout=full, stderr=subprocess.PIPE, timeout=HANG_S, check=False,
+        )  # fmt: skip
+    assert done.returncode == 1
+    assert b"error: cannot write to standard output (No space left on device)" in done.stderr
+
+
+def test_standard_error_that_cannot_be_written_to_costs_nothing_else(tmp_path: Path) -> None:
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(
+            command("translate", EXAMPLES / "travel.wav", "--config", "demo", "--output-dir", tmp_path),
+            stdout=subprocess.PIPE, stderr=full, timeout=HANG_S, check=False,
+        )  # fmt: skip
+    assert done.returncode == 0
+    assert b"travel.wav" in done.stdout
+    assert (tmp_path / "travel.srt").stat().st_size > 0
+
+
+def test_a_system_without_the_signals_is_told_what_else_there_is() -> None:
+    program = (
+        "import signal; del signal.SIGHUP; from pipeline.apps import live; from pipeline.apps.cli import main_program; "
+        "main_program(live.run)"
+    )
+    done = subprocess.run([sys.executable, "-c", program, TRAVEL], capture_output=True, timeout=HANG_S, check=False)
+    assert done.returncode == 2
+    assert flat(done.stderr.decode()).endswith(
+        flat("use pipeline.translate for recordings, or SpeechTranslator in a program")
+    )
+
+
+def test_a_folder_that_is_gone_is_said(tmp_path: Path) -> None:
+    program = f"import os; os.rmdir(os.getcwd()); os.execv({sys.executable!r}, {command('models', 'list')!r})"
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, timeout=HANG_S, check=False
+    )
+    assert done.returncode == 2
+    assert done.stderr.decode() == (
+        "error: the current folder cannot be used (No such file or directory); change into another one\n"
+    )
+
+
+@pytest.mark.parametrize("missing", [*SETTINGS[:4], "encoder_model.onnx", "decoder_model_merged.onnx"])
+def test_a_missing_model_file_is_named(missing: str, tmp_path: Path) -> None:
+    done = run("nmt", "--model", make_model_dir(tmp_path / "model", "merged", leave_out=missing), stdin=b"Yes.\n")
+    assert done.returncode == 1
+    expected = missing if missing in SETTINGS else ("an encoder" if "encoder_m" in missing else "a decoder")
+    assert expected in done.stderr.decode()
+    assert "Traceback" not in done.stderr.decode()
+    assert done.stdout == b""
+
+
+def test_no_network_for_a_model_that_is_not_cached(tmp_path: Path) -> None:
+    # Nothing listens on port 9 of this machine: the hub cannot be reached.
+    done = run("live", TRAVEL, "--config", "en-zh", HF_HOME=str(tmp_path), HF_ENDPOINT="http://127.0.0.1:9")
+    error = done.stderr.decode()
+    assert done.returncode == 1, error
+    assert "is not in the cache and the hub cannot be reached" in error
+    assert "Connect and run this again" in error
+    assert "Traceback" not in error
+
+
+def test_an_old_subtitle_file_survives_a_run_that_fails_early(tmp_path: Path) -> None:
+    (tmp_path / "out.srt").write_text("precious")
+    done = run("live", TRAVEL, "--config", "demo", "--nmt", EXAMPLES, "--srt", tmp_path / "out.srt")
+    assert done.returncode == 1
+    assert (tmp_path / "out.srt").read_text() == "precious"
+
+
+def started(tmp_path: Path) -> tuple[subprocess.Popen[bytes], bytes]:
+    """A live run at the recording's own pace that has shown its first translation, and what it has shown."""
+    outputs = ("--srt", tmp_path / "out.srt", "--jsonl", tmp_path / "out.jsonl")
+    process = subprocess.Popen(
+        command("live", PHRASES, "--config", "demo", *outputs),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=os.environ | {"PYTHONUNBUFFERED": "1"},
+    )
+    assert process.stdout is not None
+    assert process.stderr is not None
+    shown = process.stdout.readline() + process.stdout.readline()
+    assert shown, process.stderr.read()
+    return process, shown
+
+
+def test_kill_9_loses_nothing_that_was_shown(tmp_path: Path) -> None:
+    process, shown = started(tmp_path)
+    assert process.stdout is not None
+    shown += process.stdout.readline()  # in the middle of the second segment
+    process.kill()
+    shown += process.communicate()[0]
+    assert process.returncode == -signal.SIGKILL
+    translations = [line.strip() for line in shown.decode().splitlines() if line.startswith(" " * 17)]
+    cues = [flat(cue.content) for cue in srt.parse((tmp_path / "out.srt").read_text("utf-8"))]
+    assert 1 <= len(translations) < len(spoken_texts()["phrases"])
+    assert cues[: len(translations)] == [flat(text) for text in translations]
+    for line in (tmp_path / "out.jsonl").read_text("utf-8").splitlines():
+        json.loads(line)
+
+
+def test_an_interrupt_drains_what_was_said(tmp_path: Path) -> None:
+    process, _ = started(tmp_path)
+    process.send_signal(signal.SIGINT)
+    _, error = process.communicate(timeout=HANG_S)
+    assert process.returncode == 0, error.decode()
+    records = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text("utf-8").splitlines()]
+    assert records[-1]["type"] == "end"
+    assert "Traceback" not in error.decode()
+    transcripts = [r["segment_id"] for r in records if r["type"] == "transcript" and "rejected" not in r]
+    finished = [r["segment_id"] for r in records if r["type"] == "delta" and r["final"]]
+    assert transcripts == finished
+    assert len(finished) < len(spoken_texts()["phrases"])
+
+
+def listening(tmp_path: Path, audio: bytes) -> subprocess.Popen[bytes]:
+    """A live run of standard input that has read ``audio``, waits for more, and has shown its first sentence."""
+    outputs = ("--srt", tmp_path / "out.srt", "--jsonl", tmp_path / "out.jsonl")
+    process = subprocess.Popen(
+        command("live", "-", "--config", "demo", *outputs),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=os.environ | {"PYTHONUNBUFFERED": "1"},
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    assert process.stderr is not None
+    process.stdin.write(audio)
+    process.stdin.flush()
+    assert process.stdout.readline(), process.stderr.read()
+    unread = array("i", [1])
+    while unread[0]:
+        fcntl.ioctl(process.stdin, termios.FIONREAD, unread)
+    return process
+
+
+def test_an_interrupt_drains_the_sentence_that_standard_input_is_in(tmp_path: Path) -> None:
+    process = listening(tmp_path, read_wav(PHRASES)[: int(16_000 * 6.9)].tobytes())  # in the pause that would end it
+    process.send_signal(signal.SIGINT)
+    process.wait(timeout=HANG_S)
+    assert process.returncode == 0
+    records = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text("utf-8").splitlines()]
+    texts = [units(r["text"], "en") for r in records if r["type"] == "transcript"]
+    assert texts == [units(said, "en") for said in spoken_texts()["phrases"][:2]]
+    assert len(list(srt.parse((tmp_path / "out.srt").read_text("utf-8")))) == 2
+    assert records[-1]["type"] == "end"
+
+
+def test_a_second_interrupt_stops_at_once(tmp_path: Path) -> None:
+    """Two signals while a minute is being recognised; what is drained after one would take the second with it."""
+    process = listening(tmp_path, np.tile(read_wav(PHRASES), 4).tobytes())
+    process.send_signal(signal.SIGINT)
+    process.send_signal(signal.SIGTERM)  # another signal: two of one kind may be delivered as one
+    _, error = process.communicate(timeout=HANG_S)
+    assert process.returncode == 130, error.decode()
+    assert b"Traceback" not in error
+    list(srt.parse((tmp_path / "out.srt").read_text("utf-8")))
+    for line in (tmp_path / "out.jsonl").read_text("utf-8").splitlines():
+        assert json.loads(line)["type"] != "end"
+
+
+def test_a_closed_reader_ends_the_run_without_a_traceback(tmp_path: Path) -> None:
+    process, _ = started(tmp_path)
+    assert process.stdout is not None
+    process.stdout.close()
+    assert process.stderr is not None
+    error = process.stderr.read().decode()
+    assert process.wait(timeout=HANG_S) == 1
+    assert "Traceback" not in error
+    assert "error:" not in error  # who closes the pipe knows
+    list(srt.parse((tmp_path / "out.srt").read_text("utf-8")))
+
+
+@pytest.mark.parametrize("colour", [{}, {"FORCE_COLOR": "1"}])
+def test_a_reader_that_is_gone_before_the_first_sentence_is_no_traceback(colour: dict[str, str]) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(
+        command("live", TRAVEL, "--config", "demo", "--fast"),
+        env=os.environ | colour, stdout=writer, stderr=subprocess.PIPE, timeout=HANG_S, check=False,
+    )  # fmt: skip
+    os.close(writer)
+    assert done.returncode == 1
+    assert b"Traceback" not in done.stderr
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
+def test_a_full_disk_is_said_and_ends_the_run(tmp_path: Path) -> None:
+    done = run("live", TRAVEL, "--config", "demo", "--fast", "--vtt", tmp_path / "ok.vtt", "--srt", "/dev/full")
+    assert done.returncode == 1
+    assert "cannot write /dev/full (No space left on device)" in done.stderr.decode()
+    assert "Traceback" not in done.stderr.decode()
+    webvtt.read(str(tmp_path / "ok.vtt"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "module"),
+    [
+        (("live", TRAVEL, "--config", "demo", "--vtt", "out.vtt"), "numpy._core"),
+        (("live", TRAVEL, "--config", "demo", "--vtt", "out.vtt"), "ctranslate2.models"),
+        (("translate", TRAVEL, "--config", "demo", "--output-dir", "."), "av.packet"),
+        (("models", "compile", TINY, "compiled"), "numpy._core"),
+        (("models", "compile", TINY, "compiled"), "google.protobuf.message"),
+        (("nmt", "--model", TINY), "onnxruntime.capi"),
+        (("bench", "vad"), "numpy._core"),
+    ],
+)
+def test_an_interrupt_while_libraries_load_ends_it_without_a_word(
+    arguments: tuple[str | Path, ...], module: str, tmp_path: Path
+) -> None:
+    """The interpreter says what it has imported so far."""
+    python, *rest = command(*map(str, arguments))
+    process = subprocess.Popen(
+        [python, "-X", "importtime", *rest], cwd=tmp_path, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, bufsize=0
+    )
+    assert process.stderr is not None
+    assert any(line.split(b"|")[-1].strip().decode() == module for line in process.stderr), "it is imported no more"
+    process.send_signal(signal.SIGINT)
+    said = [line for line in process.stderr if not line.startswith(b"import time:")]
+    assert said == []
+    assert process.wait(timeout=HANG_S) in (-signal.SIGINT, 130)  # the latter where it had just begun to work
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_interrupt_within_a_block_of_imports_ends_it_and_after_it_is_raised() -> None:
+    interrupt = "os.kill(os.getpid(), signal.SIGINT)"
+    program = (
+        "import os, signal\nfrom pipeline.apps.cli import importing\nwith importing():\n    {}\ntry:\n    {}\n"
+        + ("except KeyboardInterrupt:\n    print('raised')")
+    )
+    for within, after, status, said in ((interrupt, "pass", -signal.SIGINT, ""), ("pass", interrupt, 0, "raised\n")):
+        done = subprocess.run(
+            [sys.executable, "-c", program.format(within, after)], capture_output=True, text=True, check=False
+        )
+        assert (done.returncode, done.stdout, done.stderr) == (status, said, "")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("models", "list"),
+        ("models", "inspect", TINY),
+        ("nmt", "--model", TINY),
+        ("translate", EXAMPLES, "--output-dir", ".", "--config", "demo"),
+    ],
+)
+def test_output_onto_a_full_disk_is_a_failure_of_one_line(arguments: tuple[str | Path, ...], tmp_path: Path) -> None:
+    for path in EXAMPLES.glob("*.wav"):  # there already: nothing is translated
+        (tmp_path / f"{path.stem}.srt").write_text("precious")
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(
+            command(*map(str, arguments)),
+            cwd=tmp_path,
+            env={
+                key: value for key, value in os.environ.items() if key != "PYTHONUNBUFFERED"
+            },  # fails once more at its end
+            input=b"Yes.\n",
+            stdout=full,
+            stderr=subprocess.PIPE,
+            timeout=HANG_S,
+            check=False,
+        )
+    assert done.returncode == 1
+    (error,) = done.stderr.decode().strip().splitlines()
+    assert error == "error: cannot write the output (No space left on device); give it room, or another place"

@@ -1,0 +1,235 @@
+"""A live run at a terminal: its status line, the pause, a terminal that is closed."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import select
+import signal
+import subprocess
+import sys
+import termios
+from pathlib import Path
+
+import numpy as np
+import pytest
+import srt
+
+from pipeline.apps.controls import described, meter, status_line
+from pipeline.audio.microphone import Microphone
+from pipeline.events import AudioLost, DeviceBack, DeviceLost, LoadChanged, Notice, Paused, Resumed
+from tests.audio.portaudio import FakePortAudio, ended
+from tests.conftest import HANG_S, PHRASES, ROOT, spoken_texts
+
+
+@pytest.mark.parametrize(
+    ("notice", "line"),
+    [
+        (
+            DeviceLost(3725.0, "USB Mic", "it stopped"),
+            "[1:02:05] the microphone 'USB Mic' is gone: it stopped; waiting",
+        ),
+        (DeviceBack(5.0, "USB Mic", 11.6), "[0:00:05] the microphone 'USB Mic' is back after 12 s"),
+        (AudioLost(5.0, 0.0, "full"), "[0:00:05] audio was lost: full"),
+        (AudioLost(5.0, 1.26, "full"), "[0:00:05] 1.3 s of audio were lost: full"),
+        (Paused(5.0), "[0:00:05] paused"),
+        (Resumed(5.0), "[0:00:05] listening again"),
+        (LoadChanged(2, 12.3), "lag 12.3 s: catching up"),
+        (LoadChanged(0, 1.0), "lag 1.0 s: caught up"),
+    ],
+)
+def test_every_notice_is_a_line_for_people(notice: Notice, line: str) -> None:
+    assert described(notice).startswith(line)
+
+
+def test_the_meter_spans_speech() -> None:
+    assert [meter(dbfs).count("▮") for dbfs in (-90.0, -60.0, -30.0, 0.0, 3.0)] == [0, 0, 5, 10, 10]
+
+
+def test_the_status_line_says_what_the_microphone_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    fake = FakePortAudio(("Mic", 1, 16_000))
+    monkeypatch.setitem(sys.modules, "sounddevice", fake)
+    assert status_line(1.26, None) == "lag 1.3 s"
+    with ended(Microphone()) as microphone:
+        microphone.start()
+        fake.streams[0].hear(np.full(320, 32_767, np.int16))
+        microphone.read()
+        assert status_line(0.0, microphone) == "● listening  ▮▮▮▮▮▮▮▮▮▮  lag 0.0 s"
+        microphone.pause()
+        assert status_line(0.0, microphone).startswith("⏸ paused")
+        fake.unplug()
+        while microphone.connected:
+            microphone.read()
+        assert status_line(0.0, microphone).startswith("⚠ waiting for Mic")
+
+
+class Terminal:
+    """A run whose controlling terminal is a pseudo-terminal."""
+
+    def __init__(self, *arguments: str | Path) -> None:
+        self.shown = b""
+        self.pid, self.descriptor = pty.fork()
+        if self.pid == 0:
+            os.chdir(ROOT)
+            os.execv(sys.executable, [sys.executable, *map(str, arguments)])
+
+    def press(self, keys: bytes) -> None:
+        os.write(self.descriptor, keys)
+
+    def wait_for(self, words: str) -> None:
+        while words.encode() not in self.shown:
+            try:
+                self.shown += os.read(self.descriptor, 4096)
+            except OSError:  # the run has ended
+                pytest.fail(f"{words!r} was not shown in {self.shown.decode(errors='replace')}")
+
+    def close(self) -> None:
+        os.close(self.descriptor)
+
+    def status(self) -> int:
+        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+
+
+@pytest.fixture
+def subtitles(tmp_path: Path) -> Path:
+    return tmp_path / "out.srt"
+
+
+def test_lag_is_shown_below_the_subtitles(subtitles: Path) -> None:
+    terminal = Terminal("-m", "pipeline.live", PHRASES, "--config", "demo", "--srt", subtitles)
+    terminal.wait_for("lag ")
+    os.kill(terminal.pid, signal.SIGINT)
+    terminal.wait_for("times real time")
+    assert terminal.status() == 0
+
+
+def test_a_terminal_that_is_closed_loses_nothing_that_was_said(subtitles: Path) -> None:
+    jsonl = subtitles.with_suffix(".jsonl")
+    terminal = Terminal("-m", "pipeline.live", PHRASES, "--config", "demo", "--srt", subtitles, "--jsonl", jsonl)
+    terminal.wait_for("00:0")  # the first segment is under way, the next is being said
+    terminal.close()
+    assert terminal.status() in (0, 1)
+    events = [json.loads(line) for line in jsonl.read_text("utf-8").splitlines()]
+    finished = [event for event in events if event["type"] == "delta" and event["end_of_sentence"]]
+    cues = list(srt.parse(subtitles.read_text("utf-8")))
+    assert 1 <= len(cues) < len(spoken_texts()["phrases"])
+    assert len(cues) == len(finished)
+
+
+def test_a_terminal_that_vanishes_without_a_signal_loses_nothing_either(subtitles: Path) -> None:
+    ours, its = pty.openpty()  # which does not control the run: nobody sends it SIGHUP
+    arguments = ["-m", "pipeline.live", PHRASES, "--config", "demo", "--srt", subtitles]
+    with subprocess.Popen(
+        [sys.executable, *map(str, arguments)], cwd=ROOT, stdout=its, stderr=subprocess.PIPE, start_new_session=True
+    ) as running:
+        os.close(its)
+        shown = b""
+        while b"00:0" not in shown:
+            shown += os.read(ours, 4096)
+        os.close(ours)
+        assert running.stderr
+        said = running.stderr.read().decode()
+    assert "times real time" in said  # it came to its end, and did not break off
+    assert running.returncode in (0, 1), said
+    cues = list(srt.parse(subtitles.read_text("utf-8")))
+    assert 1 <= len(cues) < len(spoken_texts()["phrases"])
+
+
+# A run that says each of so many notices about its microphone.
+LISTENING = """
+import asyncio, os, signal, sys, termios
+from tests.audio.portaudio import FakePortAudio, ended
+sys.modules["sounddevice"] = FakePortAudio(("Mic", 1, 16_000))
+from pipeline.audio.microphone import Microphone
+from pipeline.apps.controls import controls
+
+async def main(count):
+    microphone, notices = Microphone(), asyncio.Queue()
+    microphone.listen(notices.put_nowait)
+    with controls(interrupted=lambda: None, hung_up=lambda: None, microphone=microphone):
+        print("ready", flush=True)
+        for _ in range(count):
+            print(type(await notices.get()).__name__.lower(), flush=True)
+"""
+ALONE = (
+    LISTENING
+    + """
+asyncio.run(main(2))
+print("echo is", "on" if termios.tcgetattr(0)[3] & termios.ECHO else "off", flush=True)
+"""
+)
+
+
+def test_the_space_bar_pauses_and_resumes_and_the_terminal_is_left_as_it_was() -> None:
+    terminal = Terminal("-c", ALONE)
+    terminal.wait_for("ready")
+    terminal.press(b"x ")
+    terminal.wait_for("paused")
+    terminal.press(b" ")
+    terminal.wait_for("echo is on")
+    assert terminal.status() == 0
+
+
+# A shell's part: its job is in the foreground, in the background, there again, and ends in the background.
+SHELL = """
+import atexit, os, select, signal, subprocess, sys, termios
+settings = termios.tcgetattr(0)
+job = subprocess.Popen([sys.executable, "-c", sys.argv[1]], stdout=subprocess.PIPE, text=True, bufsize=1)
+atexit.register(job.kill)  # also one that is stopped
+signal.signal(signal.SIGTTOU, signal.SIG_IGN)
+
+def said(line):
+    assert select.select([job.stdout], [], [], int(sys.argv[2]))[0], f"the job has not said {line!r}: it is stopped"
+    assert job.stdout.readline() == line + "\\n"
+
+def to_background():
+    os.kill(job.pid, signal.SIGSTOP)
+    os.waitpid(job.pid, os.WUNTRACED)
+    os.tcsetpgrp(0, os.getpgrp())
+    termios.tcsetattr(0, termios.TCSANOW, settings)
+    os.kill(job.pid, signal.SIGCONT)
+
+said("ready")
+to_background()
+print("type", flush=True)
+while b" " not in os.read(0, 64):
+    pass
+os.kill(job.pid, signal.SIGUSR1)
+said("paused")
+os.tcsetpgrp(0, job.pid)
+os.kill(job.pid, signal.SIGCONT)
+print("press", flush=True)
+said("resumed")
+to_background()
+os.kill(job.pid, signal.SIGUSR1)
+said("paused")
+assert job.wait() == 0
+print("the job has ended", flush=True)
+"""
+JOB = (
+    LISTENING
+    + """
+os.setpgid(0, 0)
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTTOU])
+os.tcsetpgrp(0, os.getpid())
+signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGTTOU])
+asyncio.run(main(3))
+"""
+)
+
+
+def test_in_the_background_the_keyboard_is_the_shells_and_in_the_foreground_ours_again() -> None:
+    terminal = Terminal("-c", SHELL, JOB, str(HANG_S))
+    terminal.wait_for("type")
+    terminal.press(b"ls \n")  # the shell's terminal gives lines
+    terminal.wait_for("press")
+    for _ in range(500_000):
+        if not termios.tcgetattr(terminal.descriptor)[3] & termios.ICANON:
+            break
+        select.select([], [], [], 0.001)  # what is pressed before the job has taken the keyboard is not kept
+    else:
+        pytest.fail("in the foreground again, the job has not taken the keyboard")
+    terminal.press(b" ")
+    terminal.wait_for("the job has ended")
+    assert terminal.status() == 0

@@ -1,0 +1,157 @@
+"""A source that does not wait, through the whole chain: what happens to it is told, counted and written."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from pipeline import (
+    AudioLost,
+    Delta,
+    DeviceBack,
+    DeviceLost,
+    EndOfInput,
+    LoadChanged,
+    Models,
+    PipelineConfig,
+    PipelineEvent,
+    SpeechTranslator,
+)
+from pipeline.apps import live, live_run
+from pipeline.apps.live_run import LiveRun
+from pipeline.audio.microphone import Microphone
+from pipeline.audio.recording import Recording
+from pipeline.audio.source import AudioSource
+from pipeline.errors import UsageError
+from pipeline.events import Samples, SourceNotice
+from pipeline.resources import CONFIGS
+from pipeline.sinks.jsonl import JsonlSink
+from tests.audio.portaudio import FakePortAudio
+from tests.conftest import HANG_S, PHRASES, read_wav
+
+NOTICES: list[SourceNotice] = [
+    DeviceLost(1.0, "Mic", "it stopped"),
+    DeviceBack(3.0, "Mic", 2.0),
+    AudioLost(4.0, 0.0, "full"),
+    AudioLost(6.5, 2.5, "there is room again"),
+]
+
+
+class Device:
+    """Stands for a microphone: says the phrases as fast as it is read, and something happens to it before each second
+    of them."""
+
+    duration_s = None
+    overflows = 0
+    backlog_s = 3.5
+
+    def __init__(self) -> None:
+        self.chunks = [*read_wav(PHRASES)[: 16_000 * 9].reshape(-1, 1_600)]
+        self.notices = list(NOTICES)
+        self.notify: Callable[[SourceNotice], None] | None = None
+
+    def listen(self, notify: Callable[[SourceNotice], None]) -> None:
+        self.notify = notify
+
+    def read(self) -> Samples | None:
+        if len(self.chunks) % 10 == 0 and self.notices and self.notify:
+            self.notify(self.notices.pop(0))
+        return self.chunks.pop(0) if self.chunks else None
+
+    def close(self) -> None:
+        self.chunks = []
+
+
+@pytest.mark.parametrize("room", [1, 256])
+def test_what_happens_to_a_live_source_reaches_the_reader_and_the_counters(
+    room: int, demo_config: PipelineConfig, demo_models: Models
+) -> None:
+    """Also where there is no room for it, for the reader takes nothing until all has happened."""
+    queues = dataclasses.replace(demo_config.queues, events=room)
+    events: list[PipelineEvent] = []
+
+    async def work() -> SpeechTranslator:
+        async with SpeechTranslator(dataclasses.replace(demo_config, queues=queues), demo_models) as translator:
+            reading = translator.run(Device())
+            events.append(await anext(reading))
+            async with asyncio.timeout(HANG_S):
+                while translator.stats.lost_s < 2.5:
+                    await asyncio.sleep(0)
+            events.extend([event async for event in reading])
+        return translator
+
+    stats = asyncio.run(work()).stats
+    # Ahead of all that is still being translated.
+    assert [event for event in events if not isinstance(event, LoadChanged)][:4] == NOTICES
+    assert sum(isinstance(event, SourceNotice) for event in events) == 4
+    assert isinstance(events[-1], EndOfInput)
+    assert (stats.lost_s, stats.reconnections) == (2.5, 1)
+    assert sum(isinstance(event, Delta) and event.final for event in events) >= 1
+
+
+@pytest.mark.parametrize(
+    ("source", "paced", "is_live", "backlog_s"),
+    [
+        (Device, False, True, 3.5),
+        (lambda: Recording(PHRASES), True, True, 0.0),
+        (lambda: Recording(PHRASES), False, False, 0.0),
+    ],
+    ids=["device", "recording at its own pace", "recording"],
+)
+def test_what_does_not_wait_is_live_and_what_it_holds_is_lag(
+    source: Callable[[], AudioSource],
+    paced: bool,
+    is_live: bool,
+    backlog_s: float,
+    demo_config: PipelineConfig,
+    demo_models: Models,
+) -> None:
+    async def work() -> None:
+        async with SpeechTranslator(demo_config, demo_models) as translator:
+            reading = translator.run(source(), paced=paced)
+            await anext(reading)
+            assert translator.live == is_live
+            assert translator.stats.backlog_s() == backlog_s
+            await reading.aclose()
+
+    asyncio.run(work())
+
+
+def test_notices_are_in_the_event_file_and_said(
+    demo_config: PipelineConfig, demo_models: Models, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sink = JsonlSink(tmp_path / "out.jsonl", demo_config.subtitles)
+    asyncio.run(LiveRun(Device(), demo_config, [sink], models=demo_models, live=True).run())
+    sink.close()
+    records = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text("utf-8").splitlines()]
+    found = [record for record in records if record["type"] in ("device_lost", "device_back", "audio_lost")]
+    assert found == [
+        {"type": kind, **dataclasses.asdict(notice)}
+        for kind, notice in zip(["device_lost", "device_back", "audio_lost", "audio_lost"], NOTICES, strict=True)
+    ]
+    said = capsys.readouterr().err
+    assert "[0:00:01] the microphone 'Mic' is gone: it stopped" in said
+    assert "[0:00:06] 2.5 s of audio were lost: there is room again" in said
+
+
+def test_what_a_microphone_hears_is_kept_while_the_stages_are_behind(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setitem(sys.modules, "sounddevice", FakePortAudio(("Mic", 1, 16_000)))
+
+    def started(source: AudioSource, config: PipelineConfig, *_: object, **named: object) -> None:
+        assert isinstance(source, Microphone)
+        assert source is named["microphone"]
+        raise UsageError(f"{source.limit_s:.0f} s are kept of {config.overload.backlog_s:.0f}")
+
+    monkeypatch.setattr(live_run, "LiveRun", started)
+    config = tmp_path / "short.toml"
+    config.write_text((CONFIGS / "demo.toml").read_text() + "\n[overload]\nbacklog_s = 900.0\n")
+    with pytest.raises(UsageError, match="900 s are kept of 900"):
+        live.run(["--mic", "--config", str(config)])

@@ -1,0 +1,137 @@
+"""How output files are named: short enough, always the same, and no two alike."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline.apps.journal import SUFFIX
+from pipeline.apps.outputs import SUFFIXES, Folder, OutputName, longest_name, stem_of
+
+
+@pytest.mark.parametrize(
+    ("name", "stem"),
+    [
+        ("talk.wav", "talk"),
+        ("talk.2024.MOV", "talk.2024"),
+        ("talk.2024", "talk.2024"),  # no suffix of a recording
+        ("talk", "talk"),
+        (".wav", ".wav"),
+        ("talk.wav ", "talk.wav "),
+        ("talk..wav", "talk."),
+        ("talk.wav.", "talk.wav."),
+    ],
+)
+def test_only_a_recordings_suffix_is_left_out(name: str, stem: str) -> None:
+    assert stem_of(name) == stem
+
+
+@given(
+    st.text(st.characters(exclude_characters="\0/", exclude_categories=("Cs",)), min_size=1, max_size=300),
+    st.sampled_from([".srt", ".jsonl", SUFFIX]),
+    st.sampled_from(["", "zh-Hant"]),
+)
+def test_a_name_is_shortened_between_characters_and_only_where_it_must_be(stem: str, suffix: str, tag: str) -> None:
+    name = OutputName(Path(), stem, tag).path(suffix).name
+    end = f".{tag}{suffix}" if tag else suffix
+    assert len(os.fsencode(name)) <= 255
+    if len(os.fsencode(stem + end)) <= 255:
+        assert name == stem + end
+        return
+    kept, _, mark = name.removesuffix(end).rpartition("~")
+    assert name.endswith(end)
+    assert stem.startswith(kept)
+    assert len(mark) == 12
+    assert len(os.fsencode(kept)) > 255 - 13 - len(end) - len(SUFFIX) - 4  # hardly more than must be goes
+    others = {OutputName(Path(), other, tag).path(suffix).name for other in (stem + "x", "x" + stem)}
+    assert len(others | {name}) == 3
+
+
+def test_all_shortened_names_of_a_recording_are_alike() -> None:
+    name = OutputName(Path(), "会" * 84, "zh")
+    assert len({name.path(suffix).name.removesuffix(suffix) for suffix in (".srt", ".jsonl", SUFFIX)}) == 1
+
+
+def test_bytes_that_are_no_utf_8_are_kept() -> None:
+    stem = os.fsdecode(b"\xff\xe4" * 130)
+    assert os.fsencode(OutputName(Path(), stem).path(".srt").name).startswith(b"\xff\xe4" * 100)
+
+
+def test_a_file_system_of_shorter_names_is_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As one that encrypts names has them."""
+    assert 100 < longest_name(tmp_path / "to be" / "made") <= 255
+    monkeypatch.setattr(os, "pathconf", lambda *_: 143)
+    assert longest_name(tmp_path) == 143
+    name = OutputName(tmp_path, "x" * 140, longest=longest_name(tmp_path))
+    assert len(name.path(SUFFIX).name) == 143
+    assert name.is_shorter(".srt")
+
+
+NAMES = ["a.wav", "a.mp3", "A.ogg", "a.wav.mp3", "a.zh.wav", "A.ZH.ogg", "a.unfinished.wav"]
+NAMES += ["a", "b.wav", "a.txt", "a.zh", "a.unfinished"]
+COMPOSED, DECOMPOSED = "\N{LATIN SMALL LETTER E WITH ACUTE}", "e\N{COMBINING ACUTE ACCENT}"
+
+
+@pytest.mark.parametrize("language", ["", "zh"])
+def test_no_recording_takes_the_files_of_another(tmp_path: Path, language: str) -> None:
+    """Of every three names, in a run of its own or together: their subtitles and journals are all different, whichever of
+    the recordings lie there, also where the file system ignores case."""
+    for number, names in enumerate(itertools.combinations(NAMES, 3)):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        for name in names:
+            (folder / name).touch()
+        there = Folder(folder)
+        made = [OutputName(folder, there.stem(name, language), language) for name in names]
+        paths = [name.path(suffix) for name in made for suffix in (".srt", ".jsonl", SUFFIX)]
+        assert len({str(path).casefold() for path in paths}) == len(paths), names
+        assert not {path.name for path in paths} & set(names)
+
+
+@pytest.mark.parametrize(
+    ("there", "name", "language", "stem"),
+    [
+        (["a.wav"], "a.wav", "", "a"),
+        (["a.wav", "a.srt", "a.txt"], "a.wav", "", "a"),
+        (["a.wav", "a.mp3"], "a.wav", "", "a.wav"),
+        (["a.wav", "a.mp3"], "a.mp3", "zh", "a.mp3"),
+        (["a.wav", "A.mp3"], "a.wav", "", "a.wav"),  # A.srt is a.srt where file names have no case
+        (["a.wav", "A.mp3"], "A.mp3", "", "A.mp3"),
+        ([f"{COMPOSED}.wav", f"{DECOMPOSED}.mp3"], f"{DECOMPOSED}.mp3", "", f"{DECOMPOSED}.mp3"),
+        (["film.mkv", "Film.ZH.mp4"], "film.mkv", "zh", "film.mkv"),
+        (["a.wav", "a.wav.mp3"], "a.wav.mp3", "", "a.wav.mp3"),  # a.wav.srt would be that of a.wav beside an a.mp3
+        (["film.mkv", "film.zh.mkv"], "film.mkv", "", "film"),
+        (["film.mkv", "film.zh.mkv"], "film.mkv", "zh", "film.mkv"),  # film.zh.srt is that of film.zh.mkv
+        (["a.wav"], "a.bin", "", "a.bin"),
+        ([], "a.wav", "", "a"),
+        (["a.unfinished.wav"], "a.unfinished.wav", "", "a.unfinished.wav"),
+    ],
+)
+def test_what_lies_in_the_folder_decides_on_a_name(
+    tmp_path: Path, there: list[str], name: str, language: str, stem: str
+) -> None:
+    for other in there:
+        (tmp_path / other).touch()
+    assert Folder(tmp_path).stem(name, language) == stem
+
+
+def test_what_a_folder_or_a_pipe_is_called_is_no_recording(tmp_path: Path) -> None:
+    (tmp_path / "a.wav").touch()
+    (tmp_path / "a.mp3").mkdir()
+    os.mkfifo(tmp_path / "a.ogg")
+    (tmp_path / "a.flac").symlink_to("a.wav")  # nor is another name of the same one another
+    assert Folder(tmp_path).stem("a.flac") == "a"
+    assert Folder(tmp_path).stem("a.wav") == "a"
+
+
+def test_the_folder_may_be_one_that_cannot_be_listed(tmp_path: Path) -> None:
+    assert Folder(tmp_path / "none").stem("a.wav") == "a"
+
+
+def test_suffixes_are_in_lower_case() -> None:
+    assert all(suffix == suffix.lower() and suffix.startswith(".") for suffix in SUFFIXES)

@@ -1,0 +1,938 @@
+"""Recordings become subtitle files: what is found, what is left alone, what goes on after an interruption."""
+
+from __future__ import annotations
+
+import atexit
+import errno
+import io
+import json
+import os
+import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, cast
+
+import av
+import numpy as np
+import pytest
+import srt
+from av.audio.frame import AudioFrame
+from rich.console import Console
+
+from pipeline import Delta, Models, PipelineConfig, Transcript
+from pipeline.apps import translate
+from pipeline.apps.journal import SUFFIX
+from pipeline.apps.recordings import Begin, Job, begin, find_recordings, plan
+from pipeline.audio.recording import Recording
+from pipeline.errors import UsageError
+from pipeline.events import Samples, SpeechSegment
+from pipeline.resources import CONFIGS
+from pipeline.sinks.sink import BlockFile, in_use
+from tests.apps.test_cli import command
+from tests.audio.films import Sound, film, tones
+from tests.conftest import EXAMPLES, HANG_S, PHRASES, read_wav, spoken_texts
+
+KINDS = "srt,vtt,ass,jsonl,txt"
+COUNT = len(spoken_texts()["phrases"])
+_HEARD: dict[tuple[bytes, ...], list[Transcript]] = {}
+"""What the demo's recogniser made of each window of sounds, so that many tests of one recording take it once."""
+ONE_BY_ONE = Path(tempfile.mkdtemp(prefix="config-")) / "demo.toml"
+"""The demo's configuration, but each segment is recognised by itself: most tests are about what happens between two."""
+ONE_BY_ONE.write_text(
+    (CONFIGS / "demo.toml").read_text("utf-8").replace("../models", str(CONFIGS.parent / "models"))
+    .replace('model = "base"', 'model = "base"\njoin_ms = 0')
+)  # fmt: skip
+atexit.register(shutil.rmtree, ONE_BY_ONE.parent, ignore_errors=True)
+
+
+class FaultError(Exception):
+    """Stands for a fault in a stage."""
+
+
+class Counting:
+    """The demo models; counts what they do, and fails at a given sentence or token."""
+
+    def __init__(self, models: Models, fail_at_segment: int = -1, fail_at_token: int = -1) -> None:
+        self.models, self.config = models, models.recognizer.config
+        self.segments = self.tokens = 0
+        self.fail_at_segment, self.fail_at_token = fail_at_segment, fail_at_token
+
+    def transcribe(self, segment: SpeechSegment, beam_size: int | None = None) -> Transcript:
+        return self.transcribe_packed([segment], beam_size)[0]
+
+    def transcribe_packed(self, segments: Sequence[SpeechSegment], beam_size: int | None = None) -> list[Transcript]:
+        if 0 <= self.fail_at_segment < self.segments + len(segments):
+            raise FaultError
+        self.segments += len(segments)
+        sounds = tuple(segment.samples.tobytes() for segment in segments)
+        if sounds not in _HEARD:
+            recognizer = self.models.recognizer
+            _HEARD[sounds] = (
+                recognizer.transcribe_packed(segments, beam_size)
+                if len(segments) > 1
+                else [recognizer.transcribe(segments[0], beam_size)]
+            )
+        return [replace(t, segment_id=s.id) for t, s in zip(_HEARD[sounds], segments, strict=True)]
+
+    def stream(self, *arguments: Any) -> Iterator[Delta]:
+        for delta in self.models.translation.stream(*arguments):
+            if self.tokens == self.fail_at_token:
+                raise FaultError
+            self.tokens += 1
+            yield delta
+
+
+@pytest.fixture
+def translated(
+    tmp_path: Path, demo_models: Models, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Any:
+    """Runs the command in this process with the demo models, which may fail; returns status, output and counts."""
+
+    def run(*arguments: str | Path, **failures: int) -> tuple[int, str, Counting]:
+        counting = Counting(demo_models, **failures)
+
+        async def loaded(config: PipelineConfig) -> Models:
+            return replace(demo_models, recognizer=counting, translation=counting)
+
+        monkeypatch.setattr(translate, "_loaded", loaded)
+        config = () if "--config" in arguments else ("--config", str(ONE_BY_ONE))
+        status = translate.run([*map(str, arguments), *config])
+        printed = capsys.readouterr()
+        return status, printed.out + printed.err, counting
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory, demo_models: Models) -> dict[str, bytes]:
+    """What an uninterrupted run writes for the phrases: suffix → content."""
+    folder = tmp_path_factory.mktemp("whole")
+    patch = pytest.MonkeyPatch()
+
+    async def loaded(config: PipelineConfig) -> Models:
+        return demo_models
+
+    with patch.context() as context:
+        context.setattr(translate, "_loaded", loaded)
+        assert (
+            translate.run([str(PHRASES), "--output-dir", str(folder), "--format", KINDS, "--config", str(ONE_BY_ONE)])
+            == 0
+        )
+    return {path.suffix: path.read_bytes() for path in folder.iterdir()}
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {path.suffix: path.read_bytes() for path in folder.glob("phrases.*") if not path.name.endswith(SUFFIX)}
+
+
+def finished(journal: Path | None) -> tuple[int, int]:
+    """Transcripts, and tokens of whole sentences, that a journal holds."""
+    lines = journal.read_text("utf-8").splitlines() if journal else []
+    records = [json.loads(line) for line in lines]
+    deltas = [record for record in records if record["type"] == "delta"]
+    whole = max((n for n, delta in enumerate(deltas, 1) if delta["end_of_sentence"]), default=0)
+    return sum(record["type"] == "transcript" for record in records), whole
+
+
+@pytest.mark.parametrize(
+    "failures",
+    [
+        {"fail_at_segment": 0},
+        {"fail_at_segment": 3},
+        {"fail_at_token": 0},
+        {"fail_at_token": 17},
+        {"fail_at_token": 30},
+    ],
+    ids=str,
+)
+def test_a_run_goes_on_where_the_one_before_failed(
+    translated: Any, tmp_path: Path, whole: dict[str, bytes], failures: dict[str, int]
+) -> None:
+    arguments = (PHRASES, "--output-dir", tmp_path, "--format", KINDS)
+    status, said, _ = translated(*arguments, **failures)
+    assert status == 1
+    assert "stage failed" in said
+    for suffix, content in files(tmp_path).items():
+        assert whole[suffix].startswith(content)
+    transcripts, tokens = finished(next(tmp_path.glob(f"*{SUFFIX}"), None))
+    status, said, second = translated(*arguments)
+    assert status == 0, said
+    assert files(tmp_path) == whole
+    assert not list(tmp_path.glob(f"*{SUFFIX}"))
+    # Nothing that was finished is done again.
+    assert second.segments == COUNT - transcripts
+    assert second.tokens == sum(b'"type": "delta"' in line for line in whole[".jsonl"].splitlines()) - tokens
+
+
+def broken_after(reads: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From now on recordings cannot be read beyond so many tenths of a second, as on a disk that is gone."""
+    left = iter(range(reads))
+
+    def read(self: Recording, real: Any = Recording.read) -> Samples | None:
+        if next(left, None) is None:
+            raise OSError(errno.EIO, "Input/output error")
+        return cast("Samples | None", real(self))
+
+    monkeypatch.setattr(Recording, "read", read)
+
+
+def test_a_recording_that_breaks_in_the_middle_of_speech_is_finished_by_the_next_run(
+    translated: Any, tmp_path: Path, whole: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    segments = [json.loads(line) for line in whole[".jsonl"].splitlines() if line.startswith(b'{"type": "transcript"')]
+    inside = int(5 * (segments[2]["start_s"] + segments[2]["end_s"]))
+    arguments = (PHRASES, "--output-dir", tmp_path, "--format", KINDS)
+    with monkeypatch.context() as context:
+        broken_after(inside, context)
+        status, said, _ = translated(*arguments)
+    assert status == 1
+    assert "Input/output error" in said
+    assert finished(next(tmp_path.glob(f"*{SUFFIX}")))[0] == 3  # the third is cut off
+    status, said, second = translated(*arguments)
+    assert (status, second.segments) == (0, COUNT - 2), said
+    assert files(tmp_path) == whole
+
+
+@pytest.mark.parametrize("at", ["speech", "pause"])
+def test_a_recording_that_breaks_earlier_than_before_takes_nothing_away_and_is_said(
+    translated: Any, tmp_path: Path, whole: dict[str, bytes], monkeypatch: pytest.MonkeyPatch, at: str
+) -> None:
+    segments = [json.loads(line) for line in whole[".jsonl"].splitlines() if line.startswith(b'{"type": "transcript"')]
+    arguments = (PHRASES, "--output-dir", tmp_path, "--format", KINDS)
+    assert translated(*arguments, fail_at_segment=4)[0] == 1
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    ends = {
+        "speech": segments[1]["start_s"] + segments[1]["end_s"],
+        "pause": segments[1]["end_s"] + segments[2]["start_s"],
+    }
+    with monkeypatch.context() as context:
+        broken_after(int(5 * ends[at]), context)
+        status, said, _ = translated(*arguments)
+    assert status == 1
+    assert "Input/output error" in said
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+    assert translated(*arguments)[0] == 0
+    assert files(tmp_path) == whole
+
+
+def test_windows_of_several_segments_go_on_as_well(translated: Any, tmp_path: Path) -> None:
+    (tmp_path / "packed.toml").write_text(ONE_BY_ONE.read_text("utf-8").replace("join_ms = 0", "join_ms = 12000"))
+    arguments = (PHRASES, "--format", KINDS, "--config", tmp_path / "packed.toml", "--output-dir")
+    status, said, first = translated(*arguments, tmp_path / "whole")
+    assert (status, first.segments) == (0, COUNT), said
+    assert translated(*arguments, tmp_path / "cut", fail_at_segment=COUNT - 1)[0] == 1
+    done = finished(next((tmp_path / "cut").glob(f"*{SUFFIX}")))[0]
+    assert 2 <= done < COUNT - 1
+    status, said, second = translated(*arguments, tmp_path / "cut")
+    assert (status, second.segments) == (0, COUNT - done), said
+    assert files(tmp_path / "cut") == files(tmp_path / "whole")
+
+
+def test_recordings_are_recognised_in_packed_windows_unless_configured_otherwise(
+    translated: Any, tmp_path: Path, demo_models: Models, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    windows: list[int] = []
+
+    def transcribe_packed(
+        self: Counting, segments: Sequence[SpeechSegment], beams: int | None = None
+    ) -> list[Transcript]:
+        windows.append(len(segments))
+        return demo_models.recognizer.transcribe_packed(segments, beams)
+
+    monkeypatch.setattr(Counting, "transcribe_packed", transcribe_packed)
+    assert translated(PHRASES, "--output-dir", tmp_path, "--config", "demo")[0] == 0
+    assert windows == [COUNT]
+
+
+def test_speech_that_was_heard_and_is_not_shown_is_said_with_its_time_and_reason(
+    translated: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As of speech in another language than the one listened for."""
+
+    def doubted(self: Counting, segment: SpeechSegment, beam_size: int | None = None) -> Transcript:
+        return Transcript(segment.id, segment.start_s, segment.end_s, "What?", "en", rejected="uncertain")
+
+    monkeypatch.setattr(Counting, "transcribe", doubted)
+    status, said, _ = translated(PHRASES, "--output-dir", tmp_path, "--format", "srt,jsonl")
+    assert status == 0
+    assert re.search(r"heard and not shown", said)
+    assert re.search(r"13\.\d s: uncertain 0:00:11–0:00:12, uncertain 0:00:13–0:00:15, .*and 3 more before", said)
+    assert "no subtitles: nothing of what was heard is shown, is --source right? The next run tries again" in said
+    assert "done" not in said
+    records = [json.loads(line) for line in (tmp_path / "phrases.jsonl").read_text("utf-8").splitlines()]
+    assert [r["rejected"] for r in records if r["type"] == "transcript"] == ["uncertain"] * COUNT
+    assert all(r["start_s"] < r["end_s"] for r in records if r["type"] == "transcript")
+
+
+def test_what_is_missing_in_a_recording_or_a_translation_is_said_in_its_outcome(
+    translated: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    save(tmp_path / "whole.flac", read_wav(PHRASES))
+    content = (tmp_path / "whole.flac").read_bytes()
+    (tmp_path / "half.flac").write_bytes(content[: len(content) // 2])
+    status, said, _ = translated(tmp_path / "half.flac", "--output-dir", tmp_path)
+    assert status == 0
+    length = len(read_wav(PHRASES)) / 16_000
+    assert re.search(rf"done, but the recording is damaged in places and cut off after \d+ s of {length:.0f} s", said)
+
+    def cut_off(self: Counting, *arguments: Any) -> Iterator[Delta]:
+        for delta in self.models.translation.stream(*arguments):
+            yield replace(delta, truncated=delta.end_of_sentence)
+
+    monkeypatch.setattr(Counting, "stream", cut_off)
+    status, said, _ = translated(PHRASES, "--output-dir", tmp_path)
+    assert status == 0
+    assert f"done, but {COUNT} translations were cut short" in said
+
+
+def test_subtitles_that_are_there_are_left_alone_and_said(
+    translated: Any, tmp_path: Path, whole: dict[str, bytes]
+) -> None:
+    (tmp_path / "phrases.srt").write_text("precious")
+    status, said, counting = translated(PHRASES, "--output-dir", tmp_path)
+    assert (status, counting.segments) == (0, 0)
+    assert "there already" in said
+    assert (tmp_path / "phrases.srt").read_text() == "precious"
+    # A format that is missing is made beside it.
+    status, _, counting = translated(PHRASES, "--output-dir", tmp_path, "--format", "srt,txt")
+    assert (status, counting.segments) == (0, COUNT)
+    assert (tmp_path / "phrases.srt").read_text() == "precious"
+    assert (tmp_path / "phrases.txt").read_bytes() == whole[".txt"]
+    status, _, _ = translated(PHRASES, "--output-dir", tmp_path, "--overwrite")
+    assert status == 0
+    assert (tmp_path / "phrases.srt").read_bytes() == whole[".srt"]
+    # So it is when that was interrupted.
+    arguments = (PHRASES, "--output-dir", tmp_path / "cut", "--format", "srt,vtt")
+    (tmp_path / "cut").mkdir()
+    (tmp_path / "cut" / "phrases.srt").write_text("precious")
+    assert translated(*arguments, fail_at_segment=2)[0] == 1
+    status, said, counting = translated(*arguments)
+    assert (status, counting.segments) == (0, COUNT - 2), said
+    assert files(tmp_path / "cut") == {".srt": b"precious", ".vtt": whole[".vtt"]}
+    # A folder of that name is no subtitles.
+    (tmp_path / "phrases.vtt").mkdir()
+    status, said, _ = translated(PHRASES, "--output-dir", tmp_path, "--format", "vtt")
+    assert status == 1
+    assert "there already" not in said
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--bilingual",), "was begun with subtitles.bilingual = False, which is now True"),
+        (("--format", "srt,vtt"), "was begun with --format srt"),
+        (("--audio-track", "1"), "was begun with no --audio-track;"),
+    ],
+)
+def test_what_was_begun_otherwise_is_not_mixed(
+    translated: Any, tmp_path: Path, arguments: tuple[str, ...], message: str
+) -> None:
+    translated(PHRASES, "--output-dir", tmp_path, fail_at_segment=2)
+    before = (tmp_path / "phrases.srt").read_bytes()
+    status, said, _ = translated(PHRASES, "--output-dir", tmp_path, *arguments)
+    assert status == 1
+    assert message in said
+    assert "--overwrite" in said
+    assert (tmp_path / "phrases.srt").read_bytes() == before
+    status, said, counting = translated(PHRASES, "--output-dir", tmp_path, "--overwrite", *arguments)
+    assert (status, counting.segments) == (0, COUNT), said
+
+
+def test_the_track_is_said_and_can_be_chosen(translated: Any, tmp_path: Path) -> None:
+    said = read_wav(PHRASES)[: 4 * 16_000]
+    tracks = Sound(tones(len(said), 1), language="rus"), Sound(said[None], language="eng")
+    path = film(tmp_path / "film.mkv", *tracks)
+    status, printed, _ = translated(path, "--audio-track", "9")
+    assert status == 1
+    assert "--audio-track 9 is none of: 1 (rus, mono), 2 (eng, mono)" in printed
+    assert translated(path, "--audio-track", "1")[0] == 0
+    assert not (tmp_path / "film.srt").read_text("utf-8").strip()
+    (tmp_path / "film.srt").unlink(missing_ok=True)
+    status, printed, _ = translated(path)
+    assert status == 0
+    assert "film.mkv: audio track 2 (eng, mono), one of 2, is used because" in printed
+    assert (tmp_path / "film.srt").read_text("utf-8").strip()
+
+
+def test_what_was_begun_in_other_formats_is_made_anew_with_the_rest(
+    translated: Any, tmp_path: Path, whole: dict[str, bytes]
+) -> None:
+    translated(PHRASES, "--output-dir", tmp_path, "--format", "srt,vtt", fail_at_segment=2)
+    assert files(tmp_path)[".vtt"] != whole[".vtt"]
+    status, said, _ = translated(PHRASES, "--output-dir", tmp_path, "--format", "srt", "--overwrite")
+    assert status == 0, said
+    assert files(tmp_path) == {suffix: whole[suffix] for suffix in (".srt", ".vtt")}
+
+
+@pytest.mark.parametrize("name", ["x" * 255, "会议" * 41 + "录.wav"], ids=["no suffix", "Chinese"])
+def test_subtitles_of_a_name_of_255_bytes_get_a_shorter_one_and_an_interrupted_run_is_found_again(
+    translated: Any, tmp_path: Path, whole: dict[str, bytes], name: str
+) -> None:
+    recording = tmp_path / name
+    shutil.copy(PHRASES, recording)
+    arguments = (recording, "--output-dir", tmp_path / "out", "--format", "srt,jsonl", "--lang-suffix")
+    assert translated(*arguments, fail_at_segment=2)[0] == 1
+    status, said, counting = translated(*arguments)
+    assert (status, counting.segments) == (0, COUNT - 2), said
+    assert "finished, under a shorter name" in said
+    made = {path.suffix: path for path in (tmp_path / "out").iterdir()}
+    assert {suffix: path.read_bytes() for suffix, path in made.items()} == {s: whole[s] for s in (".srt", ".jsonl")}
+    assert re.fullmatch(rf"{name[:70]}.*~[0-9a-f]{{12}}\.zh\.srt", made[".srt"].name)
+    assert 238 < len(os.fsencode(made[".srt"].name)) <= 255
+    status, said, counting = translated(*arguments)
+    assert (status, counting.segments) == (0, 0), said
+    assert "there already" in said
+
+
+def test_a_name_with_room_for_subtitles_and_none_for_the_journal_keeps_its_own(translated: Any, tmp_path: Path) -> None:
+    recording = tmp_path / ("会" * 80 + ".wav")
+    shutil.copy(PHRASES, recording)
+    assert translated(recording, fail_at_segment=2)[0] == 1
+    (journal,) = tmp_path.glob(f"*{SUFFIX}")
+    assert len(os.fsencode(journal.name)) <= 255
+    assert translated(recording)[2].segments == COUNT - 2
+    assert {path.name for path in tmp_path.iterdir()} == {recording.name, "会" * 80 + ".srt"}
+
+
+def test_an_output_folder_whose_path_is_too_long_fails_its_recording_alone(translated: Any, tmp_path: Path) -> None:
+    deep = tmp_path / "in" / ("x" * 255)
+    deep.mkdir(parents=True)
+    shutil.copy(PHRASES, deep / "a.wav")
+    shutil.copy(PHRASES, tmp_path / "in" / "b.wav")
+    # So deep that its subfolder's path is beyond what a path may have.
+    out = tmp_path / "out"
+    while len(str(out)) < 3_900:
+        out /= "y" * 100
+    out.mkdir(parents=True)
+    status, said, _ = translated(tmp_path / "in", "--output-dir", out)
+    assert status == 1
+    assert "File name too long" in said
+    assert [path.name for path in out.iterdir()] == ["b.srt"]
+    assert not [thread for thread in threading.enumerate() if thread.name == "subtitles"]
+
+
+def test_another_recording_of_the_same_name_does_not_go_on(translated: Any, tmp_path: Path) -> None:
+    translated(PHRASES, "--output-dir", tmp_path, fail_at_segment=2)
+    other = tmp_path / "other" / "phrases.wav"
+    other.parent.mkdir()
+    other.write_bytes((EXAMPLES / "travel.wav").read_bytes())
+    status, said, _ = translated(other, "--output-dir", tmp_path)
+    assert status == 1
+    assert "was begun from another recording of this name" in said
+
+
+def test_a_terminal_shows_the_recording_at_hand_however_many_there_are(
+    translated: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recordings = [tmp_path / f"{number}.wav" for number in range(6)]
+    for recording in recordings:
+        save(recording, np.zeros(16_000, np.int16))
+    monkeypatch.setenv("TTY_COMPATIBLE", "1")
+    monkeypatch.setenv("LINES", "4")
+    status, said, _ = translated(*recordings)
+    assert status == 0
+    assert all(re.search(rf"\b{recording.name}.*━", said) for recording in recordings)
+    assert "..." not in said  # what rich draws where it has no room
+
+
+def test_a_failure_does_not_keep_others_from_their_subtitles(translated: Any, tmp_path: Path) -> None:
+    broken = tmp_path / "broken.wav"
+    broken.write_text("no audio")
+    silent = tmp_path / "silent.wav"
+    save(silent, np.zeros(16_000, np.int16))
+    status, said, _ = translated(broken, silent, PHRASES, "--output-dir", tmp_path / "out")
+    assert status == 1
+    rows = [line for line in said.splitlines() if ".wav" in line and "error" not in line]
+    assert re.findall(r"\b(done|failed|no subtitles)\b", "".join(rows)) == ["failed", "no subtitles", "done"]
+    assert "no subtitles: no speech was found; the next run tries again" in rows[1]
+    length = f"{len(read_wav(PHRASES)) / 16_000:.0f}"
+    assert re.search(rf"^phrases\.wav: {length} s of {length} s, [\d.]+ times real time$", said, re.MULTILINE)
+    assert re.search(r"silent\.wav +1 s +0 ", rows[1])
+    assert re.search(rf"phrases\.wav +{length} s +{COUNT} ", rows[2])
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["phrases.srt", "silent.srt"]
+    assert len(list(srt.parse((tmp_path / "out" / "phrases.srt").read_text("utf-8")))) == COUNT
+    assert (tmp_path / "out" / "silent.srt").read_text() == ""
+
+
+def test_paths_of_any_length_stay_in_one_piece_where_no_terminal_is(translated: Any, tmp_path: Path) -> None:
+    folder = tmp_path / ("long" * 60) / ("longer" * 40)
+    folder.mkdir(parents=True)
+    save(folder / "silent.wav", np.zeros(16_000, np.int16))
+    status, said, _ = translated(folder / "silent.wav", "--output-dir", folder / "out")
+    assert status == 0
+    assert f" {folder / 'silent.wav'} " in said
+    assert f" {folder / 'out' / 'silent.srt'} " in said
+
+
+def test_the_summary_says_what_became_of_each_recording_and_how_fast(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("talk.srt").touch()
+    jobs = [Job(Path(f"{name}.wav"), {}, Path("journal")) for name in ("talk", "[b]bad", "later")]
+    files = {"srt": Path("talk.srt"), "vtt": Path("none.vtt")}
+    done = translate.Result(jobs[0], "done", False, 60.0, 12.0, 7, "4.2 s: uncertain", files)
+    shown = io.StringIO()
+    Console(file=shown, width=200).print(
+        translate.summary([done, translate.Result(jobs[1], "failed", True), translate.Result(jobs[2])])
+    )
+    lines = [line.split() for line in shown.getvalue().splitlines() if line.strip(" ─")]
+    assert lines == [
+        ["recording", "audio", "sentences", "times", "real", "time", "heard", "and", "not", "shown", "outcome"],
+        ["talk.wav", "60", "s", "7", "5.0", "4.2", "s:", "uncertain", "done"],
+        ["talk.srt"],
+        ["[b]bad.wav", "failed"],
+        ["later.wav", "not", "begun"],
+    ]
+
+
+def test_both_languages_are_in_the_files(translated: Any, tmp_path: Path) -> None:
+    status, said, _ = translated(PHRASES, "--output-dir", tmp_path, "--bilingual", "--format", "srt,vtt,txt")
+    assert status == 0, said
+    cues = list(srt.parse((tmp_path / "phrases.srt").read_text("utf-8")))
+    assert len(cues) == COUNT
+    for cue in cues:
+        translation, *source = cue.content.splitlines()
+        assert not translation.isascii()
+        assert source
+        assert all(line.isascii() for line in source)
+    assert (tmp_path / "phrases.vtt").read_text("utf-8").count("<c.source>") == COUNT
+    assert len((tmp_path / "phrases.txt").read_text("utf-8").split("\n\n")) == COUNT + 1
+
+
+def save(path: Path, samples: Samples, rate: int = 16_000, codec: str | None = None) -> None:
+    """Encode as the suffix says."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with av.open(str(path), "w") as container:
+        stream = container.add_stream(codec or container.default_audio_codec, rate=rate)
+        resampler = av.AudioResampler(format=stream.format, layout=stream.layout, rate=rate, frame_size=1024)
+        for start in range(0, len(samples), 16_000):
+            frame = AudioFrame.from_ndarray(samples[None, start : start + 16_000], format="s16", layout="mono")
+            frame.sample_rate = 16_000
+            for part in resampler.resample(frame):
+                container.mux(stream.encode(part))
+        for part in resampler.resample(None):
+            container.mux(stream.encode(part))
+        container.mux(stream.encode(None))
+
+
+def test_folders_are_searched_and_mirrored(tmp_path: Path) -> None:
+    folder = tmp_path / "talks"
+    for name in ("b.MP4", "a.wav", "2024/day 1/c.opus", "2024/notes.txt", ".hidden.wav", ".trash/d.wav", "2024/e.srt"):
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+    os.mkfifo(folder / "pipe.wav")  # which nobody writes to
+    (folder / "loop.wav").symlink_to("loop.wav")  # which the run reports
+    found = find_recordings([folder, folder / "a.wav"])
+    assert [(str(path.relative_to(folder)), str(below)) for path, below in found] == [
+        ("2024/day 1/c.opus", "2024/day 1"),
+        ("a.wav", "."),
+        ("b.MP4", "."),
+        ("loop.wav", "."),
+    ]
+    jobs = plan([folder], ["srt"], tmp_path / "out")
+    assert [str(job.outputs["srt"].relative_to(tmp_path / "out")) for job in jobs] == [
+        "2024/day 1/c.srt",
+        "a.srt",
+        "b.srt",
+        "loop.srt",
+    ]
+    beside = plan([folder], ["srt"], None)
+    assert beside[0].outputs["srt"] == folder / "2024" / "day 1" / "c.srt"
+    (folder / "empty").mkdir()
+    with pytest.raises(UsageError, match="holds no recordings; their names end in"):
+        find_recordings([folder / "empty"])
+    with pytest.raises(UsageError, match=r"no such file: .*nowhere"):
+        find_recordings([tmp_path / "nowhere"])
+
+
+def test_recordings_of_one_stem_get_subtitles_that_tell_them_apart(
+    translated: Any, tmp_path: Path, whole: dict[str, bytes]
+) -> None:
+    shutil.copy(PHRASES, tmp_path / "ep.wav")
+    assert translated(tmp_path)[0] == 0
+    (tmp_path / "ep.srt").write_text("precious")
+    # A second one comes later: what was made of the first is no longer taken for either's, and stays.
+    save(tmp_path / "ep.mp3", np.zeros(16_000, np.int16))
+    assert translated(tmp_path / "ep.mp3")[0] == 0
+    status, said, _ = translated(tmp_path)
+    assert status == 0, said
+    assert (tmp_path / "ep.srt").read_text() == "precious"
+    assert (tmp_path / "ep.mp3.srt").read_bytes() == b""
+    assert (tmp_path / "ep.wav.srt").read_bytes() == whole[".srt"]
+    # Whatever else is named, or how.
+    status, said, counting = translated(tmp_path / ".." / tmp_path.name / "ep.wav")
+    assert (status, counting.segments) == (0, 0), said
+    assert "there already" in said
+
+
+def test_what_was_begun_before_a_recording_of_the_same_stem_came_is_finished(
+    translated: Any, tmp_path: Path, whole: dict[str, bytes]
+) -> None:
+    shutil.copy(PHRASES, tmp_path / "ep.wav")
+    assert translated(tmp_path / "ep.wav", fail_at_segment=2)[0] == 1
+    save(tmp_path / "ep.mp3", np.zeros(16_000, np.int16))
+    status, said, counting = translated(tmp_path)
+    assert (status, counting.segments) == (0, COUNT - 2), said
+    assert (tmp_path / "ep.srt").read_bytes() == whole[".srt"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["ep.mp3", "ep.mp3.srt", "ep.srt", "ep.wav"]
+
+
+def test_recordings_of_one_name_out_of_several_folders_are_not_put_into_one(tmp_path: Path) -> None:
+    for name in ("x/ep.wav", "y/ep.wav"):
+        save(tmp_path / name, np.zeros(160, np.int16))
+    named = [tmp_path / "x" / "ep.wav", tmp_path / "y" / "ep.wav"]
+    with pytest.raises(UsageError, match=r"x/ep\.wav and .*y/ep\.wav would both write .*ep\.srt; name the folder that"):
+        plan(named, ["srt"], tmp_path / "out")
+    assert len(plan([tmp_path], ["srt"], tmp_path / "out")) == 2
+
+
+def test_each_language_has_files_and_a_journal_of_its_own(
+    translated: Any, tmp_path: Path, whole: dict[str, bytes]
+) -> None:
+    shutil.copy(PHRASES, tmp_path / "film.wav")
+    (tmp_path / "other.toml").write_text(ONE_BY_ONE.read_text("utf-8").replace('"zh"', '"zho_Hant"'))
+    other = (tmp_path / "film.wav", "--lang-suffix", "--config", tmp_path / "other.toml")
+    assert translated(*other, fail_at_segment=2)[0] == 1
+    assert (tmp_path / f"film.zh-Hant{SUFFIX}").is_file()
+    status, said, counting = translated(tmp_path / "film.wav", "--lang-suffix")
+    assert (status, counting.segments) == (0, COUNT), said
+    assert (tmp_path / "film.zh.srt").read_bytes() == whole[".srt"]
+    status, said, counting = translated(*other)
+    assert (status, counting.segments) == (0, COUNT - 2), said
+    assert "there already" in translated(tmp_path / "film.wav", "--lang-suffix")[1]
+    assert {path.name for path in tmp_path.glob("film.*")} == {"film.wav", "film.zh.srt", "film.zh-Hant.srt"}
+
+
+@pytest.mark.parametrize(
+    "damage", [lambda path: path.unlink(), lambda path: path.write_bytes(b"")], ids=["none", "empty"]
+)
+def test_a_format_without_a_cue_is_made_anew_and_the_others_stay(
+    translated: Any, tmp_path: Path, whole: dict[str, bytes], damage: Any
+) -> None:
+    arguments = (PHRASES, "--output-dir", tmp_path, "--format", KINDS)
+    assert translated(*arguments)[0] == 0
+    (tmp_path / "phrases.srt").write_text("precious")
+    damage(tmp_path / "phrases.vtt")
+    assert translated(*arguments)[0] == 0
+    assert files(tmp_path) == whole | {".srt": b"precious"}
+
+
+def test_subtitles_without_a_cue_are_no_finished_work(
+    translated: Any, tmp_path: Path, whole: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As of a run that was told the wrong language."""
+
+    def doubted(self: Counting, segment: SpeechSegment, beam_size: int | None = None) -> Transcript:
+        return Transcript(segment.id, segment.start_s, segment.end_s, "What?", "en", rejected="uncertain")
+
+    arguments = (PHRASES, "--output-dir", tmp_path, "--format", KINDS)
+    with monkeypatch.context() as context:
+        context.setattr(Counting, "transcribe", doubted)
+        assert translated(*arguments)[0] == 0
+    assert sorted(files(tmp_path)) == sorted(whole)
+    assert b'"rejected"' in files(tmp_path)[".jsonl"]
+    status, said, counting = translated(*arguments)
+    assert (status, counting.segments) == (0, COUNT), said
+    assert files(tmp_path) == whole
+
+
+def test_a_pipe_in_the_place_of_subtitles_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "talk.srt")
+    found: list[bool] = []
+    looking = threading.Thread(target=lambda: found.append(in_use(tmp_path / "talk.srt")), daemon=True)
+    looking.start()
+    looking.join(timeout=HANG_S)
+    assert found == [False]
+
+
+def test_a_folder_that_cannot_be_searched_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "closed").mkdir()
+    shutil.copy(PHRASES, tmp_path / "open.wav")
+    scan = os.scandir
+
+    def refused(path: Any) -> Any:
+        if str(path).endswith("closed"):
+            raise PermissionError(13, "Permission denied", str(path))
+        return scan(path)
+
+    monkeypatch.setattr(os, "scandir", refused)
+    with pytest.raises(UsageError, match=r"closed cannot be searched \(Permission denied\); check its permissions"):
+        find_recordings([tmp_path])
+
+
+def test_what_a_folder_lists_but_may_not_be_looked_at_is_for_the_run_to_report(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a.wav").touch()
+    stat = os.stat
+
+    def refused(path: Any, **options: Any) -> Any:
+        if str(path).endswith("a.wav"):
+            raise PermissionError(13, "Permission denied", str(path))
+        return stat(path, **options)
+
+    monkeypatch.setattr(os, "stat", refused)
+    assert find_recordings([tmp_path]) == [(tmp_path / "a.wav", Path())]
+
+
+def test_a_recording_that_may_not_be_looked_at_is_not_said_to_be_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(path: Path) -> Any:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "stat", refused)
+    with pytest.raises(UsageError, match="may not be looked at: .*hidden"):
+        find_recordings([tmp_path / "hidden.wav"])
+
+
+def test_a_folder_that_may_not_be_written_to_is_said_with_the_way_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, demo_config: PipelineConfig
+) -> None:
+    (job,) = plan([PHRASES], ["srt"], tmp_path)
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    for overwrite in (False, True):
+        with pytest.raises(UsageError, match="may not be written to; choose another with --output-dir"):
+            begin(job, demo_config, overwrite=overwrite)
+    job.outputs["srt"].write_text("precious")  # nothing to do is no reason to write
+    assert begin(job, demo_config, overwrite=False) == (Begin.SKIP, {})
+
+
+def test_an_output_folder_that_may_not_be_looked_into_fails_its_recording_alone(
+    translated: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "in" / "closed").mkdir(parents=True)
+    shutil.copy(PHRASES, tmp_path / "in" / "closed" / "a.wav")
+    shutil.copy(PHRASES, tmp_path / "in" / "b.wav")
+    stat, mkdir = os.stat, os.mkdir
+
+    def refused(call: Any) -> Any:
+        def look(path: Any, *arguments: Any, **options: Any) -> Any:
+            if "out/closed" in str(path):
+                raise PermissionError(13, "Permission denied", str(path))
+            return call(path, *arguments, **options)
+
+        return look
+
+    monkeypatch.setattr(os, "stat", refused(stat))
+    monkeypatch.setattr(os, "mkdir", refused(mkdir))
+    status, printed, _ = translated(tmp_path / "in", "--output-dir", tmp_path / "out", "--format", "txt")
+    assert status == 1
+    assert "out/closed (Permission denied); choose another with --output-dir" in printed
+    assert (tmp_path / "out" / "b.txt").read_text("utf-8")
+
+
+@pytest.mark.parametrize("name", ["a.mp3", "b.m4a", "c.mkv", "d.flac", "e.opus", "f.talk.2024.mov", "g.webm"])
+def test_any_container_is_read(translated: Any, tmp_path: Path, name: str) -> None:
+    speech = read_wav(EXAMPLES / "travel.wav")[: 16_000 * 3]  # one sentence
+    save(tmp_path / name, speech, 48_000)
+    status, said, _ = translated(tmp_path)
+    assert status == 0, said
+    (cue,) = srt.parse((tmp_path / name).with_suffix(".srt").read_text("utf-8"))
+    assert cue.content == "去柏林的火车几点出发？"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no locks there that leave a file readable")
+def test_two_runs_never_write_the_same_subtitles(translated: Any, tmp_path: Path) -> None:
+    other = BlockFile(tmp_path / f"phrases{SUFFIX}", "the other run's")
+    with pytest.raises(UsageError, match=r"is being written by another run; wait for its end"):
+        translated(PHRASES, "--output-dir", tmp_path)
+    other.close()
+    other = BlockFile(tmp_path / "phrases.srt")
+    with pytest.raises(UsageError, match=r"phrases\.srt is being written by another run"):
+        translated(PHRASES, "--output-dir", tmp_path, "--overwrite")
+    other.close()
+
+
+def started(folder: Path, *arguments: str | Path, kinds: str = KINDS) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        command(
+            "translate", *(arguments or (PHRASES,)), "--output-dir", folder, "--format", kinds, "--config", ONE_BY_ONE
+        ),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+
+
+def first_cue_written(process: subprocess.Popen[bytes], folder: Path) -> None:
+    while process.poll() is None and not any(path.stat().st_size for path in folder.glob("*.srt")):
+        time.sleep(0.01)
+
+
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_keeps_what_is_done_and_says_how_to_go_on(
+    tmp_path: Path, whole: dict[str, bytes], sent: signal.Signals
+) -> None:
+    process = started(tmp_path)
+    first_cue_written(process, tmp_path)
+    process.send_signal(sent)
+    out, error = process.communicate(timeout=HANG_S)
+    assert process.returncode == 130, error.decode()
+    assert "Traceback" not in error.decode()
+    assert "the same command goes on from here" in error.decode()
+    assert "interrupted" in out.decode()
+    assert 0 < len(files(tmp_path)[".srt"]) < len(whole[".srt"])
+    process = started(tmp_path)
+    assert process.wait(timeout=HANG_S) == 0
+    assert "finished" in process.communicate()[0].decode()
+    assert files(tmp_path) == whole
+
+
+@pytest.mark.parametrize(
+    ("option", "again"), [([], "the same command"), (["--overwrite"], "the same command without --overwrite")]
+)
+def test_an_interrupt_names_the_command_that_goes_on(
+    option: list[str], again: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(translate, "translate_all", interrupted)
+    assert translate.run([str(PHRASES), "--config", "demo", "--output-dir", str(tmp_path), *option]) == 130
+    assert capsys.readouterr().err == f"interrupted: {again} goes on from here\n"
+
+
+@pytest.mark.parametrize(
+    ("begun", "named"),
+    [
+        (("a.unfinished.jsonl",), "'b 1.wav'"),
+        ((), "a.wav 'b 1.wav'"),  # nothing was heard in it: of its old subtitles none is overwritten
+    ],
+)
+def test_an_interrupt_names_the_old_subtitles_that_it_had_not_come_to(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    begun: tuple[str, ...],
+    named: str,
+) -> None:
+    async def interrupted(results: list[translate.Result], *_: object, **__: object) -> None:
+        results[0].outcome = "interrupted"
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(translate, "translate_all", interrupted)
+    for name in ("a.wav", "b 1.wav", "c.wav", "a.srt", "b 1.srt", *begun):
+        (tmp_path / name).write_text("precious" if name.endswith(".srt") else "")
+    monkeypatch.chdir(tmp_path)
+    assert translate.run(["a.wav", "b 1.wav", "c.wav", "--config", "demo", "--overwrite"]) == 130
+    assert capsys.readouterr().err.endswith(" goes on from here; not begun and still to be made anew: " + named + "\n")
+
+
+def test_a_full_disk_is_said_and_the_next_run_goes_on(tmp_path: Path, whole: dict[str, bytes]) -> None:
+    """A limit on the size of files stands for the disk."""
+    limited = f"ulimit -f 4; exec {' '.join(map(str, command('translate', PHRASES)))} --output-dir {tmp_path} --format {KINDS} --config {ONE_BY_ONE}"
+    done = subprocess.run(["bash", "-c", limited], capture_output=True, timeout=HANG_S, check=False)
+    assert done.returncode == 1
+    assert "File too large" in done.stderr.decode()
+    assert "Traceback" not in done.stderr.decode()
+    for suffix, content in files(tmp_path).items():
+        assert whole[suffix].startswith(content)
+    assert started(tmp_path).wait(timeout=HANG_S) == 0
+    assert files(tmp_path) == whole
+
+
+def test_closed_output_loses_nothing(tmp_path: Path, whole: dict[str, bytes]) -> None:
+    shell = " ".join(
+        map(str, command("translate", PHRASES, "--output-dir", tmp_path, "--format", KINDS, "--config", ONE_BY_ONE))
+    )
+    done = subprocess.run(["bash", "-c", shell + " >&- 2>&-"], timeout=HANG_S, check=False)
+    assert done.returncode in (0, 1)
+    assert files(tmp_path) == whole
+
+
+@pytest.mark.slow
+def test_killed_at_twenty_random_moments_it_comes_out_as_if_never_killed(tmp_path: Path) -> None:
+    """Most runs are killed so and so many bytes after where the one before was, some as they start."""
+    recording = tmp_path / "talk.wav"
+    save(recording, np.concatenate([read_wav(EXAMPLES / "travel.wav"), read_wav(EXAMPLES / "meeting.wav")]))
+    whole = tmp_path / "whole"
+    assert started(whole, recording).wait(timeout=HANG_S) == 0
+    wanted = {path.suffix: path.read_bytes() for path in whole.iterdir()}
+    folder = tmp_path / "killed"
+    journal = folder / f"talk{SUFFIX}"
+    moments = random.Random(11)
+    before: dict[Path, bytes] = {}
+    for n in range(20):
+        size = journal.stat().st_size if journal.exists() else 0
+        process = started(folder, recording)
+        if n % 5 == 4:
+            time.sleep(moments.uniform(0, 3))
+        else:
+            moment = size + moments.randrange(1, 3_000)
+            while process.poll() is None and not (journal.exists() and journal.stat().st_size >= moment):
+                time.sleep(0.001)
+        process.kill()
+        process.communicate()
+        for path, content in before.items():
+            assert path.read_bytes().startswith(content), path
+        for path in folder.glob("talk.*"):
+            if path != journal:
+                before[path] = path.read_bytes()
+                assert wanted[path.suffix].startswith(before[path])
+        print(f"kill {n + 1}:", before.get(folder / "talk.srt", b"").count(b"-->"), "of", wanted[".srt"].count(b"-->"))
+    assert wanted[".srt"] != before[folder / "talk.srt"] != b""
+    assert started(folder, recording).wait(timeout=HANG_S) == 0
+    assert {path.suffix: path.read_bytes() for path in folder.iterdir()} == wanted
+
+
+MEASURED = """
+import json, sys
+from pipeline.apps import translate
+from pipeline.bench.probe import resident_mb
+sizes = []
+def count(self, stats, real=translate.Result.count):
+    real(self, stats)
+    if stats.audio_s >= 150 * (len(sizes) + 1):
+        sizes.append(resident_mb())
+translate.Result.count = count
+status = translate.run(sys.argv[1:])
+print(json.dumps(sizes))
+sys.exit(status)
+"""
+"""``pipeline.translate``, which prints the process's memory, in MB, after each two and a half minutes of audio."""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="resident memory is read from /proc")
+@pytest.mark.parametrize("config", ["demo", str(ONE_BY_ONE)], ids=["packed windows", "one by one"])
+def test_memory_does_not_grow_with_the_recording(tmp_path: Path, config: str) -> None:
+    """Half an hour, a quarter of it speech; the samples alone would be 58 MB. In a process of its own: what other tests have
+    left behind is no growth of this run's."""
+    travel, meeting = (read_wav(EXAMPLES / f"{name}.wav")[: 16_000 * 8] for name in ("travel", "meeting"))
+    pause = np.zeros(16_000 * 22, np.int16)
+    save(tmp_path / "long.flac", np.tile(np.concatenate([travel, pause, meeting, pause]), 30))
+    arguments = [str(tmp_path / "long.flac"), "--format", KINDS, "--config", config]
+    done = subprocess.run(
+        [sys.executable, "-c", MEASURED, *arguments], capture_output=True, timeout=HANG_S, check=False
+    )
+    assert done.returncode == 0, done.stderr.decode()
+    sizes = json.loads(done.stdout.splitlines()[-1])
+    print(sizes)
+    assert len(sizes) >= 10
+    # Windows of several lengths fill the allocator's pools in the first half.
+    half = len(sizes) // 2
+    assert max(sizes[half:]) - max(sizes[:half]) < 6
+
+
+def test_a_name_is_never_taken_for_markup_nor_for_text_that_can_be_encoded(tmp_path: Path) -> None:
+    recording = tmp_path / "[bold] \udcff.wav"
+    save(tmp_path / "plain.wav", read_wav(EXAMPLES / "travel.wav")[: 16_000 * 4])
+    (tmp_path / "plain.wav").rename(recording)
+    process = started(tmp_path, recording, kinds="srt")
+    out, error = process.communicate(timeout=HANG_S)
+    assert process.returncode == 0, error.decode()
+    assert rf"{tmp_path}/[bold] \xff.wav" in out.decode()
+    assert rf"{tmp_path}/[bold] \xff.srt" in out.decode()
+    assert r"[bold] \xff.wav: " in error.decode()
+    assert recording.with_suffix(".srt").stat().st_size > 0

@@ -1,0 +1,327 @@
+"""Falling behind a live source: lag, the measures against it, and that nothing is lost to them."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import threading
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pipeline import Delta, EndOfInput, LoadChanged, MarianModel, Models, PipelineConfig, PipelineEvent, Transcript
+from pipeline.asr.packing import fits
+from pipeline.asr.stage import AsrStage
+from pipeline.events import SAMPLE_RATE, Samples, SpeechSegment
+from pipeline.run.overload import LoadControl, Measures, OverloadOptions, measures, next_level
+from pipeline.run.stats import PipelineStats
+from pipeline.translator import SpeechTranslator
+from pipeline.vad.endpointing import Endpointer, EndpointingOptions
+from tests.conftest import HANG_S, PHRASES, TINY, read_wav
+
+OPTIONS = OverloadOptions(behind_s=5.0, caught_up_s=2.0)
+
+
+def segment(number: int, start_s: float, length_s: float) -> SpeechSegment:
+    samples = np.full(round(length_s * SAMPLE_RATE), number + 1, np.int16)
+    return SpeechSegment(number, round(start_s * SAMPLE_RATE), samples)
+
+
+def test_the_level_rises_with_the_lag_and_falls_later_than_it_rose() -> None:
+    level, levels = 0, []
+    for lag_s in (0, 4.9, 5.1, 4, 2.1, 2.0, 11, 9, 5.1, 5.0, 1, 30, 0):
+        level = next_level(level, lag_s, OPTIONS)
+        levels.append(level)
+    assert levels == [0, 0, 1, 1, 1, 0, 2, 2, 2, 1, 0, 2, 0]
+
+
+def test_each_level_does_more_than_the_one_below() -> None:
+    assert [measures(level, OPTIONS) for level in range(3)] == [
+        Measures(),
+        Measures(8_000, 1, 0),
+        Measures(8_000, 1, 14_000),
+    ]
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.sampled_from([None, 1_000, 3_000, 8_000]), min_size=1, max_size=12))
+def test_a_shorter_limit_loses_no_sample_whenever_it_comes(limits: list[int | None]) -> None:
+    endpointer = Endpointer(EndpointingOptions())
+    frames = [np.full(320, number, np.int16) for number in range(len(limits) * 100)]
+    found: list[SpeechSegment] = []
+    for number, frame in enumerate(frames):
+        endpointer.limit(limits[number // 100])
+        found += endpointer.push(frame, True)
+    found += endpointer.flush()
+    assert (np.concatenate([s.samples for s in found]) == np.concatenate(frames)).all()
+
+
+def test_a_shorter_limit_cuts_sooner() -> None:
+    endpointer = Endpointer(EndpointingOptions())
+    endpointer.limit(2_000)
+    found = [s for _ in range(500) for s in endpointer.push(np.zeros(320, np.int16), True)]
+    assert len(found) >= 4
+    assert all(len(s.samples) <= 2 * SAMPLE_RATE for s in found)
+
+
+class Recording:
+    """Stands for a recogniser: remembers what it was asked to recognise."""
+
+    def __init__(self, config: PipelineConfig) -> None:
+        self.config = dataclasses.replace(config.asr, beam_size=5)
+        self.calls: list[tuple[list[int], int | None]] = []
+
+    def transcribe(self, segment: SpeechSegment, beam_size: int | None = None) -> Transcript:
+        return self.transcribe_packed([segment], beam_size)[0]
+
+    def transcribe_packed(self, segments: Sequence[SpeechSegment], beam_size: int | None = None) -> list[Transcript]:
+        self.calls.append(([segment.id for segment in segments], beam_size))
+        return [Transcript(segment.id, segment.start_s, segment.end_s, "Yes.", "en") for segment in segments]
+
+
+def recognised(config: PipelineConfig, level: int) -> tuple[Recording, list[int], PipelineStats]:
+    """Four waiting segments of 2.5 s, the last one much later, through the stage at a level."""
+    recognizer, stats, load = Recording(config), PipelineStats(), LoadControl(OPTIONS)
+    load.measures = measures(level, OPTIONS)
+    inbox: asyncio.Queue[SpeechSegment | EndOfInput] = asyncio.Queue()
+    outbox: asyncio.Queue[Transcript | EndOfInput] = asyncio.Queue()
+
+    async def work() -> list[int]:
+        for number, start_s in enumerate((0.0, 3.0, 6.0, 60.0)):
+            inbox.put_nowait(segment(number, start_s, 2.5))
+        inbox.put_nowait(EndOfInput(63.0))
+        await AsrStage(recognizer, inbox, outbox, stats, load).run()  # type: ignore[arg-type]
+        items = [outbox.get_nowait() for _ in range(outbox.qsize())]
+        assert items[-1] == EndOfInput(63.0)
+        return [item.segment_id for item in items if isinstance(item, Transcript)]
+
+    return recognizer, asyncio.run(work()), stats
+
+
+def test_when_all_is_well_every_segment_is_recognised_by_itself(demo_config: PipelineConfig) -> None:
+    recognizer, ids, stats = recognised(demo_config, level=0)
+    assert ids == [0, 1, 2, 3]
+    assert [beams for _, beams in recognizer.calls] == [None] * 4
+    assert (stats.joined, stats.narrowed) == (0, 0)
+
+
+def test_behind_the_search_is_narrower(demo_config: PipelineConfig) -> None:
+    recognizer, ids, stats = recognised(demo_config, level=1)
+    assert ids == [0, 1, 2, 3]
+    assert [beams for _, beams in recognizer.calls] == [1] * 4
+    assert (stats.joined, stats.narrowed) == (0, 4)
+
+
+def test_catching_up_what_waits_is_recognised_together_and_the_end_is_not_lost(demo_config: PipelineConfig) -> None:
+    recognizer, ids, stats = recognised(demo_config, level=2)
+    assert recognizer.calls == [([0, 1, 2, 3], 1)]
+    assert ids == [0, 1, 2, 3]
+    assert stats.joined == 3
+
+
+@pytest.mark.parametrize("room", [0, 1], ids=["all there", "one at a time"])
+def test_a_recording_is_recognised_in_long_stretches_however_it_comes(room: int, demo_config: PipelineConfig) -> None:
+    """What belongs together does not depend on which stage is faster."""
+    recognizer, stats = Recording(demo_config), PipelineStats()
+    inbox: asyncio.Queue[SpeechSegment | EndOfInput] = asyncio.Queue(room)
+    outbox: asyncio.Queue[Transcript | EndOfInput] = asyncio.Queue()
+
+    async def work() -> list[object]:
+        stage = AsrStage(recognizer, inbox, outbox, stats, join_ms=lambda: 9_000)  # type: ignore[arg-type]
+        running = asyncio.create_task(stage.run())
+        for number, start_s in enumerate((0.0, 3.0, 6.0, 9.0, 60.0)):
+            await inbox.put(segment(number, start_s, 2.5))
+        await inbox.put(EndOfInput(63.0))
+        await running
+        return [outbox.get_nowait() for _ in range(outbox.qsize())]
+
+    items = asyncio.run(work())
+    # Three segments of 2.5 s and the pauses between them fit into 9 s, four do not.
+    assert recognizer.calls == [([0, 1, 2], None), ([3, 4], None)]
+    assert [item.segment_id for item in items[:-1] if isinstance(item, Transcript)] == [0, 1, 2, 3, 4]
+    assert items[-1] == EndOfInput(63.0)
+    assert stats.joined == 3
+
+
+@pytest.mark.parametrize("live", [False, True])
+def test_only_what_is_not_live_is_waited_for(live: bool, demo_config: PipelineConfig, demo_models: Models) -> None:
+    config = dataclasses.replace(demo_config, asr=dataclasses.replace(demo_config.asr, join_ms=12_000))
+
+    async def work() -> PipelineStats:
+        async with SpeechTranslator(config, demo_models, live=live) as translator:
+            feeding = asyncio.create_task(translator.feed(read_wav(PHRASES)))
+            feeding.add_done_callback(lambda _: asyncio.ensure_future(translator.end()))
+            async for _ in translator.events():
+                pass
+            return translator.stats
+
+    stats = asyncio.run(work())
+    assert stats.segments == 6
+    assert (stats.joined > 0) == (not live)
+
+
+def test_a_translation_with_fewer_beams_is_that_of_a_smaller_search_and_is_not_kept() -> None:
+    wide, narrow = MarianModel.load(TINY, beams=4), MarianModel.load(TINY, beams=1)
+    said = Transcript(0, 0.0, 1.0, "Where is the bank near the old station?", "en")
+    assert list(wide.stream(said, "zh", beams=1)) == list(narrow.stream(said, "zh"))
+    assert len(wide.cache) == 0
+    assert list(wide.stream(said, "zh", beams=9)) == list(wide.stream(said, "zh"))
+
+
+class Held:
+    """A recogniser that waits, as one on a machine that is too slow, until it is let go."""
+
+    def __init__(self, models: Models) -> None:
+        self.recognizer, self.config, self.go = models.recognizer, models.recognizer.config, threading.Event()
+
+    def transcribe(self, segment: SpeechSegment, beam_size: int | None = None) -> Transcript:
+        self.go.wait()
+        return self.recognizer.transcribe(segment, beam_size)
+
+    def transcribe_packed(self, segments: Sequence[SpeechSegment], beam_size: int | None = None) -> list[Transcript]:
+        self.go.wait()
+        return self.recognizer.transcribe_packed(segments, beam_size)
+
+
+async def feed(translator: SpeechTranslator, samples: Samples) -> None:
+    for start in range(0, len(samples), 1_600):
+        await translator.feed(samples[start : start + 1_600])
+        await asyncio.sleep(0)
+    await translator.end()
+
+
+def test_behind_a_live_source_the_run_says_so_catches_up_and_loses_nothing(
+    demo_config: PipelineConfig, demo_models: Models
+) -> None:
+    held = Held(demo_models)
+    overload = OverloadOptions(behind_s=5.0, caught_up_s=2.0, max_segment_ms=2_000, join_ms=4_000)
+    queues = dataclasses.replace(demo_config.queues, segments=100, audio_chunks=1000)
+    config = dataclasses.replace(demo_config, overload=overload, queues=queues)
+    speech = np.tile(read_wav(PHRASES), 2)
+    events: list[PipelineEvent] = []
+
+    async def work() -> PipelineStats:
+        async with SpeechTranslator(config, Models(held, demo_models.translation), live=True) as translator:  # type: ignore[arg-type]
+            stats = translator.stats
+            stats.clock = lambda: stats.received_samples / SAMPLE_RATE  # audio comes in at its own pace
+            feeding = asyncio.create_task(feed(translator, speech))
+            async for event in translator.events():
+                events.append(event)
+                if isinstance(event, LoadChanged) and event.level == 2:
+                    held.go.set()
+            await feeding
+            return stats
+
+    try:
+        stats = asyncio.run(asyncio.wait_for(work(), HANG_S))
+    finally:
+        held.go.set()
+    changes = [event.level for event in events if isinstance(event, LoadChanged)]
+    assert changes[:2] == [1, 2]
+    assert stats.longest_lag_s > 10
+    assert (stats.load_level, stats.lag_s) == (0, 0.0)
+    transcripts = [event for event in events if isinstance(event, Transcript)]
+    assert stats.shortened > 0
+    assert stats.joined > 0
+    assert stats.segments == len(transcripts)
+    finals = [event.segment_id for event in events if isinstance(event, Delta) and event.final]
+    assert finals == [transcript.segment_id for transcript in transcripts if transcript.rejected is None]
+
+
+def lag_after(hours: float, options: OverloadOptions, call_s: float = 6.0, phrase_s: float = 4.0) -> float:
+    """Lag, in virtual time, of a recogniser that takes ``call_s`` a call however long the speech, hearing phrases of
+    ``phrase_s`` without a pause."""
+    count = round(hours * 3_600 / phrase_s)
+    speech = [SpeechSegment(i, round(i * phrase_s * SAMPLE_RATE), np.zeros(64_000, np.int16)) for i in range(count)]
+    load, now, at, lag_s = LoadControl(options), 0.0, 0, 0.0
+    while at < count:
+        now = max(now, speech[at].end_s)
+        load.observe(now - speech[at].end_s)
+        first = at
+        at += 1
+        while at < count and speech[at].end_s <= now and fits(speech[first:at], speech[at], load.measures.join_ms):
+            at += 1
+        now += call_s
+        lag_s = now - speech[first].end_s
+    return lag_s
+
+
+def test_a_recogniser_too_slow_for_single_phrases_keeps_up_for_hours_by_joining_them() -> None:
+    assert lag_after(2, OPTIONS) < 30
+    assert lag_after(2, replace(OPTIONS, join_ms=0)) > 1_000
+
+
+def test_a_source_that_waits_is_never_behind(demo_config: PipelineConfig, demo_models: Models) -> None:
+    async def work() -> PipelineStats:
+        async with SpeechTranslator(demo_config, demo_models) as translator:
+            stats = translator.stats
+            stats.clock = lambda: stats.received_samples / SAMPLE_RATE
+            feeding = asyncio.create_task(translator.feed(read_wav(PHRASES)))
+            feeding.add_done_callback(lambda _: asyncio.ensure_future(translator.end()))
+            assert not [event async for event in translator.events() if isinstance(event, LoadChanged)]
+            return stats
+
+    stats = asyncio.run(work())
+    assert (stats.load_level, stats.shortened, stats.joined, stats.narrowed) == (0, 0, 0, 0)
+
+
+def test_lag_is_the_age_of_the_oldest_segment_that_is_not_translated() -> None:
+    stats = PipelineStats()
+    now = 100.0
+    stats.clock = lambda: now
+    assert stats.lag_s == 0.0
+    stats.received(SAMPLE_RATE)
+    now += 9.0
+    stats.received(9 * SAMPLE_RATE)
+    assert stats.lag_s == pytest.approx(10.0)  # the VAD has seen nothing yet
+    stats.audio_samples = 4 * SAMPLE_RATE
+    stats.segment_closed(segment(0, 1.0, 3.0))
+    stats.audio_samples = 10 * SAMPLE_RATE
+    assert stats.lag_s == pytest.approx(6.0)
+    stats.segment_closed(segment(1, 5.0, 3.0))
+    transcript = Transcript(0, 1.0, 4.0, "Yes.", "en")
+    stats.delivered(transcript)
+    assert stats.lag_s == pytest.approx(6.0)
+    stats.delivered(dataclasses.replace(transcript, rejected="silence"))
+    assert stats.lag_s == pytest.approx(0.0)
+    now += 1.0
+    stats.backlog_s = lambda: 1.0
+    assert stats.lag_s == pytest.approx(1.0)
+    stats.delivered(EndOfInput())
+    stats.backlog_s = lambda: 0.0
+    stats.received(100 * SAMPLE_RATE)  # faster than its own pace
+    assert stats.lag_s == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("nothing", ["", " ", "\u200b"])
+def test_a_transcript_without_anything_to_translate_is_not_behind(
+    nothing: str, demo_config: PipelineConfig, demo_models: Models
+) -> None:
+    class Silent:
+        config = demo_models.recognizer.config
+
+        def transcribe(self, segment: SpeechSegment, beam_size: int | None = None) -> Transcript:
+            return Transcript(segment.id, segment.start_s, segment.end_s, nothing, "en")
+
+    async def work() -> None:
+        models = Models(Silent(), demo_models.translation)  # type: ignore[arg-type]
+        async with SpeechTranslator(demo_config, models, live=True) as translator:
+            feeding = asyncio.create_task(feed(translator, read_wav(PHRASES)[: 8 * SAMPLE_RATE]))
+            async for event in translator.events():
+                if isinstance(event, EndOfInput):  # which itself completes everything
+                    assert translator.stats.segments > 0
+                    assert not translator.stats._pending
+            await feeding
+
+    asyncio.run(work())
+
+
+def test_a_stage_of_which_nobody_reads_remembers_no_more_than_a_thousand_segments() -> None:
+    stats = PipelineStats()
+    for number in range(2_500):
+        stats.segment_closed(segment(number, 0.0, 1.0))
+    assert len(stats._closed) == len(stats._pending) == 1_000

@@ -1,0 +1,247 @@
+"""The thread of a stage: results, errors, and a clean end of the process."""
+
+from __future__ import annotations
+
+import asyncio
+import ctypes
+import os
+import subprocess
+import sys
+import threading
+from typing import Any
+
+import pytest
+
+from pipeline.errors import StageError
+from pipeline.run.worker import Worker
+from tests.conftest import HANG_S, ROOT, Panic
+
+
+def test_calls_run_in_order_off_the_event_loop() -> None:
+    submitted, calls = threading.Event(), list[tuple[int, int]]()
+
+    def call(number: int) -> None:
+        submitted.wait(HANG_S)
+        calls.append((number, threading.get_ident()))
+
+    async def work() -> None:
+        worker = Worker("test")
+        waiting = [asyncio.ensure_future(worker.run(lambda i=i: call(i))) for i in range(5)]
+        await asyncio.sleep(0)  # each of them runs until it waits
+        submitted.set()
+        await asyncio.gather(*waiting)
+        worker.close()
+
+    asyncio.run(work())
+    assert [number for number, _ in calls] == list(range(5))
+    (thread,) = {thread for _, thread in calls}
+    assert thread != threading.get_ident()
+
+
+def test_an_error_reaches_whoever_waits_and_the_thread_goes_on() -> None:
+    def broken() -> None:
+        raise OSError("broken")
+
+    async def work() -> int:
+        worker = Worker("test")
+        with pytest.raises(OSError, match="broken"):
+            await worker.run(broken)
+        found = await worker.run(lambda: 7)
+        worker.close()
+        return found
+
+    assert asyncio.run(work()) == 7
+
+
+class UnsayableError(Exception):
+    def __str__(self) -> str:
+        raise ValueError("no text")
+
+    __repr__ = __str__
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        StopIteration("odd"),
+        StopAsyncIteration("odd"),
+        asyncio.CancelledError("odd"),
+        GeneratorExit("odd"),
+        SystemExit("odd"),
+        KeyboardInterrupt("odd"),
+        Panic("odd"),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_what_would_end_the_awaiting_task_or_the_program_is_a_failure_of_the_call(error: BaseException) -> None:
+    def broken() -> None:
+        raise error
+
+    async def work() -> int:
+        worker = Worker("test")
+        with pytest.raises(StageError, match=f"the test stage failed: {type(error).__name__}: odd") as raised:
+            async with asyncio.timeout(HANG_S):
+                await worker.run(broken)
+        assert raised.value.__cause__ is error
+        found = await worker.run(lambda: 7)
+        worker.close()
+        return found
+
+    assert asyncio.run(work()) == 7
+
+
+def test_an_error_that_cannot_even_be_printed_reaches_whoever_waits() -> None:
+    def broken() -> None:
+        raise UnsayableError
+
+    async def work() -> None:
+        worker = Worker("test")
+        async with asyncio.timeout(HANG_S):
+            with pytest.raises(UnsayableError) as raised:
+                await worker.run(broken)
+            assert str(StageError("test", raised.value)) == "the test stage failed: UnsayableError"
+        worker.close()
+
+    asyncio.run(work())
+
+
+def test_a_closed_worker_refuses_work() -> None:
+    async def work() -> None:
+        worker = Worker("test")
+        worker.close()
+        worker.close()
+        async with asyncio.timeout(HANG_S):
+            with pytest.raises(
+                RuntimeError, match="the worker 'test' is closed and runs nothing more; make another one"
+            ):
+                await worker.run(lambda: 1)
+            worker.join(HANG_S)
+            with pytest.raises(RuntimeError, match="is closed"):
+                await worker.run(lambda: 1)
+
+    asyncio.run(work())
+
+
+def test_what_was_given_before_the_close_is_done() -> None:
+    go = threading.Event()
+
+    async def work() -> list[object]:
+        worker = Worker("test")
+        waiting = [asyncio.ensure_future(worker.run(call)) for call in (go.wait, lambda: 1, lambda: 2)]
+        await asyncio.sleep(0)  # each of them runs until it waits
+        worker.close()
+        go.set()
+        async with asyncio.timeout(HANG_S):
+            return await asyncio.gather(*waiting)
+
+    assert asyncio.run(work()) == [True, 1, 2]
+
+
+def kill(thread: threading.Thread) -> None:
+    """As debuggers and time limits do it: at the next step of its bytecode."""
+    assert thread.ident is not None
+    assert ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident), ctypes.py_object(SystemExit)) == 1
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+@pytest.mark.parametrize("count", [1, 3])
+def test_a_thread_that_was_killed_fails_what_it_was_given_and_what_it_is_given_later(count: int) -> None:
+    async def work() -> None:
+        worker = Worker("test")
+        kill(worker._thread)  # takes effect when it wakes, with a call to make
+        async with asyncio.timeout(HANG_S):
+            waiting = [asyncio.ensure_future(worker.run(lambda: 1)) for _ in range(count)]
+            for error in await asyncio.gather(*waiting, return_exceptions=True):
+                assert isinstance(error, RuntimeError)
+                assert "the worker 'test' " in str(error)
+                assert "runs nothing more; make another one" in str(error)
+            with pytest.raises(RuntimeError, match="runs nothing more"):
+                await worker.run(lambda: 1)
+        worker.join(HANG_S)
+
+    asyncio.run(work())
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are not forked there")
+def test_a_worker_that_a_forked_process_inherits_has_no_thread_there_and_says_so() -> None:
+    program = """
+import asyncio, os
+from pipeline.run.worker import Worker
+
+worker = Worker("test")
+if os.fork() == 0:
+    try:
+        asyncio.run(worker.run(lambda: 1))
+    except RuntimeError as error:
+        os.write(1, str(error).encode())
+    os._exit(0)
+os.wait()
+"""
+    assert printed(program) == "the worker 'test' has ended and runs nothing more; make another one"
+
+
+def test_work_given_while_the_interpreter_exits_is_refused() -> None:
+    program = """
+import asyncio, atexit
+
+@atexit.register
+def last():  # after what is registered later: the closing of all workers
+    try:
+        asyncio.run(worker.run(lambda: 1))
+    except RuntimeError as error:
+        print(error)
+
+from pipeline.run.worker import Worker
+worker = Worker("test")
+"""
+    assert printed(program) == "the worker 'test' is closed and runs nothing more; make another one\n"
+
+
+def printed(program: str) -> str:
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, timeout=HANG_S, check=False)
+    assert done.returncode == 0, done.stderr.decode()
+    return done.stdout.decode()
+
+
+def test_a_process_that_exits_lets_a_running_call_end() -> None:
+    """Taken down in the middle of a model call, the interpreter crashes; a long sum stands for the call."""
+    program = """
+import asyncio
+from pipeline.run.worker import Worker
+
+def call():
+    started.set()
+    sum(range(20_000_000))
+    print("the call ended", flush=True)
+
+async def main():
+    global started
+    import threading
+    started = threading.Event()
+    waiting = asyncio.ensure_future(Worker("test").run(call))
+    await asyncio.sleep(0)
+    started.wait()
+    waiting.cancel()
+
+asyncio.run(main())
+"""
+    assert printed(program) == "the call ended\n"
+
+
+def test_what_a_call_gives_after_nobody_waits_for_it_any_more_is_dropped() -> None:
+    problems: list[dict[str, Any]] = []
+    go = threading.Event()
+
+    async def work() -> None:
+        asyncio.get_running_loop().set_exception_handler(lambda loop, context: problems.append(context))
+        worker = Worker("test")
+        waiting = asyncio.create_task(worker.run(go.wait))
+        await asyncio.sleep(0)
+        waiting.cancel()
+        await asyncio.gather(waiting, return_exceptions=True)
+        go.set()
+        assert await worker.run(lambda: 1) == 1  # after the other one's result was delivered
+        worker.close()
+
+    asyncio.run(work())
+    assert not problems

@@ -1,0 +1,66 @@
+"""Sentence splitting loses nothing and keeps what is no sentence end together."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pipeline.sentences.splitting import fit, split_sentences
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "expected"),
+    [
+        ("en", "Yes.", ["Yes."]),
+        ("zh", "好。", ["好。"]),
+        ("en", "Mr. Smith paid 3.5 dollars. Thank you.", ["Mr. Smith paid 3.5 dollars. ", "Thank you."]),
+        ("zh", "好。你好吗？我很好！", ["好。", "你好吗？", "我很好！"]),
+        ("en", "no final mark", ["no final mark"]),
+        ("en", "We go with plan B\u00a0. Yes.", ["We go with plan B\u00a0. ", "Yes."]),
+        ("zh", "选A\u3000. 好。", ["选A\u3000. ", "好。"]),
+        ("xx", "A language it does not know. Still two.", ["A language it does not know. ", "Still two."]),
+    ],
+)
+def test_sentences(language: str, text: str, expected: list[str]) -> None:
+    assert split_sentences(text, language) == expected
+
+
+@pytest.mark.parametrize("blank", ["", "   ", "\n\t "])
+def test_blank_text_has_no_sentence(blank: str) -> None:
+    assert split_sentences(blank, "en") == []
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    text=st.text("AbÉ好.?! \n\t\u00a0\u2009\u202f\u3000\u2028\x85", max_size=20),
+    language=st.sampled_from(["en", "zh", "fr"]),
+)
+def test_no_blank_of_any_kind_ends_the_run(text: str, language: str) -> None:
+    assert "".join(split_sentences(text, language)) == (text if text.strip() else "")
+
+
+@settings(max_examples=200, deadline=None)
+@given(text=st.text(min_size=1, max_size=200), limit=st.integers(1, 40))
+def test_parts_fit_and_joined_are_the_sentence(text: str, limit: int) -> None:
+    parts = fit(text, lambda part: len(part) <= limit)
+    assert "".join(parts) == text
+    assert all(len(part) <= limit for part in parts)
+
+
+def test_numbers_and_times_are_not_cut() -> None:
+    text = "about the offer of 12,500 dollars that was made at 10:30 in the morning"
+    assert not [part for part in fit(text, lambda part: len(part) < 25) if part.rstrip().endswith(("12,", "10:"))]
+
+
+def test_a_clause_mark_at_the_very_edge_is_no_place_to_cut() -> None:
+    text = "Well, the train to London leaves at half past nine and arrives at ten"
+    assert fit(text, lambda part: len(part) < 60)[0] == "Well, the train to London leaves "
+
+
+def test_a_long_sentence_is_cut_at_clauses() -> None:
+    text = "I went to the market, bought some fruit, and then I went home."
+    assert fit(text, lambda part: len(part) < 45) == [
+        "I went to the market, bought some fruit,",
+        " and then I went home.",
+    ]

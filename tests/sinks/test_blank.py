@@ -1,0 +1,62 @@
+"""Files without a cue are known, and nobody else's file is taken for one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pipeline.events import Delta, EndOfInput, LoadChanged, Transcript
+from pipeline.sinks.blank import is_blank
+from pipeline.sinks.files import FORMATS, sink_makers
+from pipeline.subtitles.rules import SubtitleRules
+
+REJECTED = Transcript(0, 0.0, 1.0, "What?", "en", rejected="uncertain")
+SAID = Transcript(1, 1.0, 2.0, "Yes.", "en")
+SHOWN = Delta(1, 0, 1.0, 2.0, "是。", -0.1, 5, "Yes.", end_of_sentence=True, final=True)
+
+
+@pytest.mark.parametrize("rules", [SubtitleRules(), SubtitleRules(bilingual=True, source_position="top")], ids=str)
+@pytest.mark.parametrize("kind", FORMATS)
+def test_what_is_written_without_a_cue_is_blank_and_with_one_is_not(
+    tmp_path: Path, kind: str, rules: SubtitleRules
+) -> None:
+    path = tmp_path / "out"
+    for events, blank in (
+        ([EndOfInput(1.0)], True),
+        ([REJECTED, LoadChanged(1, 6.0), EndOfInput(1.0)], True),
+        ([REJECTED, SAID, SHOWN, EndOfInput(2.0)], False),
+    ):
+        sink = sink_makers(rules)[kind](path)
+        for event in events:
+            sink.write(event)
+        sink.close()
+        assert is_blank(path, kind) == blank, path.read_text("utf-8")
+        path.unlink()
+
+
+@pytest.mark.parametrize(
+    ("kind", "content"),
+    [
+        ("srt", b"mine"),
+        ("srt", b"\n"),
+        ("txt", b" "),
+        ("vtt", b"WEBVTT\n\nNOTE mine\n"),
+        ("vtt", b"\xef\xbb\xbfWEBVTT\n\n"),
+        ("ass", b"[Script Info]\n\n[V4+ Styles]\nStyle: Mine,Arial,20\n\n[Events]\n"),
+        ("ass", b"[Script Info]\n\n[V4+ Styles]\n\n[Events]\nDialogue: 0,0:00:00.00,0:00:01.00,Default,,0,0,0,,Mine\n"),
+        ("ass", b"[Script Info]\n" + b"; mine\n" * 2_000),
+        ("jsonl", b'{"type": "transcript", "rejected": "uncertain"}\n{"mine": 1}\n'),
+        ("jsonl", b'{"type": "cue", "index": 1}\n'),
+        ("jsonl", b'{"type": "transcript", "text": "\\"rejected\\": \\""}\n'),
+    ],
+)
+def test_what_somebody_else_wrote_is_not_blank(tmp_path: Path, kind: str, content: bytes) -> None:
+    path = tmp_path / "out"
+    path.write_bytes(content)
+    assert not is_blank(path, kind)
+
+
+def test_what_is_not_there_is_not_blank(tmp_path: Path) -> None:
+    assert not is_blank(tmp_path / "none.srt", "srt")
+    assert not is_blank(tmp_path, "jsonl")

@@ -1,0 +1,411 @@
+"""Subtitle files, read back by independent parsers."""
+
+from __future__ import annotations
+
+import errno
+import html
+import json
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pysubs2
+import pytest
+import srt
+import webvtt
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pipeline.errors import SinkError, UsageError
+from pipeline.events import Delta, EndOfInput, PipelineEvent, Transcript
+from pipeline.sinks.files import FORMATS, open_sinks, sink_makers, timestamp
+from pipeline.sinks.sink import Sink, close_all, write_all
+from pipeline.subtitles.cues import CueBuilder
+from pipeline.subtitles.rules import SubtitleRules
+from tests.subtitles.strategies import RULES, TEXTS
+
+TEXTS_SAID = [
+    "去柏林的火车几点出发？",
+    "a ---> b & <i>c</i> {\\an8}",
+    "我妹妹明天早上将在北京介绍新产品，经理和司机都会来，请不要迟到。",
+]
+SOURCE = "Where is it?"
+DEFAULT = SubtitleRules()
+BILINGUAL = SubtitleRules(bilingual=True)
+
+
+def events(texts: list[str] = TEXTS_SAID) -> list[PipelineEvent]:
+    found: list[PipelineEvent] = []
+    for i, text in enumerate(texts):
+        start_s, end_s = 3600.0 + 5 * i, 3604.0 + 5 * i
+        found.append(Transcript(i, start_s, end_s, SOURCE, "en"))
+        found += [Delta(i, 0, start_s, end_s, c, -0.5, 7, SOURCE) for c in text]
+        found.append(Delta(i, 0, start_s, end_s, "", -0.1, 0, SOURCE, end_of_sentence=True, final=True))
+    return [*found, EndOfInput(3700.0)]
+
+
+def flat(text: str) -> str:
+    return "".join(text.split())
+
+
+def opened(folder: Path, rules: SubtitleRules = DEFAULT, *, resume: bool = False) -> tuple[dict[str, Path], list[Sink]]:
+    paths = {kind: folder / f"out.{kind}" for kind in FORMATS}
+    return paths, open_sinks(paths, None, sink_makers(rules, resume=resume))
+
+
+def write(folder: Path, count: int | None = None, rules: SubtitleRules = DEFAULT) -> dict[str, Path]:
+    paths, sinks = opened(folder, rules)
+    for event in events()[:count]:
+        write_all(sinks, event)
+    for sink in sinks:
+        sink.close()
+    return paths
+
+
+def parsed(paths: dict[str, Path]) -> dict[str, list[tuple[int, int, str]]]:
+    """For each format, what other programs read: start and end in ms, and the text without blanks."""
+    subs = {kind: pysubs2.load(str(paths[kind]), encoding="utf-8", format_=kind) for kind in ("srt", "ass")}
+    found = {
+        f"{kind} by pysubs2": [(line.start, line.end, flat(line.plaintext)) for line in lines]
+        for kind, lines in subs.items()
+    }
+    found["srt by srt"] = [
+        (round(cue.start.total_seconds() * 1000), round(cue.end.total_seconds() * 1000), flat(cue.content))
+        for cue in srt.parse(paths["srt"].read_text("utf-8"))
+    ]
+    found["vtt by webvtt"] = [
+        (_ms(cue.start), _ms(cue.end), flat(html.unescape(re.sub("</?c.source>|</c>", "", cue.raw_text))))
+        for cue in webvtt.read(str(paths["vtt"])).captions
+    ]
+    return found
+
+
+def _ms(stamp: str) -> int:
+    hours, minutes, seconds = stamp.split(":")
+    return round((int(hours) * 3600 + int(minutes) * 60 + float(seconds)) * 1000)
+
+
+def cues_of(paths: dict[str, Path]) -> list[tuple[int, int, str]]:
+    """What was to be written, from the cues in the JSON lines."""
+    records = [json.loads(line) for line in paths["jsonl"].read_text("utf-8").splitlines()]
+    return [
+        (round(r["start_s"] * 1000), round(r["end_s"] * 1000), flat("".join(r["lines"] + r["source_lines"])))
+        for r in records
+        if r["type"] == "cue"
+    ]
+
+
+def unmarked(text: str) -> str:
+    """``text`` without the invisible characters that writers add, and with one form of braces, which SubRip and ASS
+    cannot have as they are."""
+    return re.sub("[\u2060\u200e\u200f\u202b\u202c]", "", text).translate(str.maketrans("｛｝", "{}"))
+
+
+def test_every_format_says_the_same_to_other_programs(tmp_path: Path) -> None:
+    paths = write(tmp_path)
+    cues = cues_of(paths)
+    assert len(cues) == 4  # the third sentence takes two
+    read = parsed(paths)
+    assert [(a, b, unmarked(text)) for a, b, text in read["srt by srt"]] == cues
+    assert paths["srt"].read_text("utf-8").count("-->") == len(cues)
+    assert [(a, b) for a, b, _ in read["srt by pysubs2"]] == [(a, b) for a, b, _ in cues]
+    assert [(a, b) for a, b, _ in read["vtt by webvtt"]] == [(a, b) for a, b, _ in cues]
+    assert [(a, b) for a, b, _ in read["ass by pysubs2"]] == [(a // 10 * 10, b // 10 * 10) for a, b, _ in cues]
+    assert unmarked(read["srt by pysubs2"][1][2]) == "a--->b&<i>c</i>{\\an8}"
+    assert unmarked(read["ass by pysubs2"][1][2]) == "a--->b&<i>c</i>{\\an8}"
+    # libass finds out each line's direction, and wraps what is too wide.
+    script = pysubs2.load(str(paths["ass"]), encoding="utf-8")
+    assert [style.encoding for style in script.styles.values()] == [-1, -1]
+    assert script.info["WrapStyle"] == "0"
+    assert paths["txt"].read_text("utf-8").splitlines() == TEXTS_SAID
+    vtt = paths["vtt"].read_text("utf-8")
+    assert "a ---&gt; b &amp; &lt;i&gt;c&lt;/i&gt; {\\an8}" in vtt
+    assert "line:" not in vtt
+    # Lines are as the rules have them.
+    assert all(len(line) <= 16 for cue in srt.parse(paths["srt"].read_text("utf-8")) for line in unmarked(cue.content).split("\n")
+               if not line.isascii())  # fmt: skip
+
+
+def test_jsonl_has_every_event_and_every_cue(tmp_path: Path) -> None:
+    paths = write(tmp_path)
+    records = [json.loads(line) for line in paths["jsonl"].read_text("utf-8").splitlines()]
+    assert records[-1]["type"] == "end"
+    assert len([record for record in records if record["type"] != "cue"]) == len(events())
+    for i, text in enumerate(TEXTS_SAID):
+        assert "".join(r["text"] for r in records if r["type"] == "delta" and r["segment_id"] == i) == text
+    ended = next(n for n, record in enumerate(records) if record.get("end_of_sentence"))
+    assert records[ended + 1]["type"] == "cue"
+
+
+def test_both_languages_in_every_format(tmp_path: Path) -> None:
+    paths = write(tmp_path, rules=BILINGUAL)
+    first = next(srt.parse(paths["srt"].read_text("utf-8")))
+    assert first.content.splitlines() == ["去柏林的火车几点出发？", "Where is it?"]
+    captions = webvtt.read(str(paths["vtt"])).captions
+    assert [flat(cue.text) for cue in captions[:2]] == ["Whereisit?", "去柏林的火车几点出发？"]
+    assert captions[0].start == captions[1].start
+    assert "--> 01:00:04.000 line:0\n<c.source>Where is it?</c>\n" in paths["vtt"].read_text("utf-8")
+    lines = pysubs2.load(str(paths["ass"]), encoding="utf-8")
+    assert [(line.style, line.plaintext) for line in lines][:2] == [
+        ("Source", "Where is it?"),
+        ("Translation", "去柏林的火车几点出发？"),
+    ]
+    assert (lines.styles["Source"].alignment, lines.styles["Translation"].alignment) == (8, 2)
+    assert paths["txt"].read_text("utf-8").startswith("去柏林的火车几点出发？\nWhere is it?\n\n")
+
+
+def test_a_source_without_a_translation_is_in_every_format(tmp_path: Path) -> None:
+    paths, sinks = opened(tmp_path, BILINGUAL)
+    for event in events(["", "好的。"]):
+        write_all(sinks, event)
+    close_all(sinks)
+    assert paths["txt"].read_text("utf-8") == "Where is it?\n\n好的。\nWhere is it?\n\n"
+    for kind in ("srt", "vtt", "ass"):
+        assert paths[kind].read_text("utf-8").count("Where is it?") == 2
+    records = [json.loads(line) for line in paths["jsonl"].read_text("utf-8").splitlines()]
+    assert [cue["source_lines"] for cue in records if cue["type"] == "cue"] == [["Where is it?"]] * 2
+
+
+def test_positions_are_the_configured_ones(tmp_path: Path) -> None:
+    paths = write(tmp_path, rules=SubtitleRules(bilingual=True, position="top", source_position="top"))
+    captions = webvtt.read(str(paths["vtt"])).captions
+    assert captions[0].lines == ["去柏林的火车几点出发？", "<c.source>Where is it?</c>"]
+    assert "--> 01:00:04.000 line:0\n去" in paths["vtt"].read_text("utf-8")
+    lines = pysubs2.load(str(paths["ass"]), encoding="utf-8")
+    assert lines[0].text == r"去柏林的火车几点出发？\N{\rSource}Where is it?"
+    assert lines.styles["Translation"].alignment == 8
+
+
+def test_each_language_has_its_own_direction(tmp_path: Path) -> None:
+    paths, sinks = opened(tmp_path, BILINGUAL)
+    write_all(sinks, Delta(0, 0, 1.0, 3.0, "أين؟ GPU.", -0.1, 0, SOURCE, end_of_sentence=True, final=True))
+    close_all(sinks)
+    arabic = "\u202bأين؟ GPU.\u202c"
+    assert f"\n{arabic}\n{SOURCE}\n" in paths["srt"].read_text("utf-8")
+    assert f"\n{arabic}\n" in paths["vtt"].read_text("utf-8")
+    assert f",,{arabic}\n" in paths["ass"].read_text("utf-8")
+    assert paths["txt"].read_text("utf-8") == f"أين؟ GPU.\n{SOURCE}\n\n"
+
+
+def test_files_are_valid_after_every_event(tmp_path: Path) -> None:
+    paths, sinks = opened(tmp_path)
+    for count, event in enumerate(events(), 1):
+        write_all(sinks, event)
+        cues = cues_of(paths)
+        assert all(len(read) == len(cues) for read in parsed(paths).values())
+        builder = CueBuilder(DEFAULT)
+        assert len(cues) == sum(len(builder.push(event)) for event in events()[:count])
+    assert len(cues) == 4
+
+
+@settings(max_examples=40)
+@given(st.lists(TEXTS, min_size=1, max_size=4), RULES)
+def test_any_text_comes_back_after_every_sentence(texts: list[str], rules: SubtitleRules) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        paths, sinks = opened(Path(folder), rules)
+        for event in events(texts):
+            write_all(sinks, event)
+            if isinstance(event, Delta) and event.end_of_sentence:
+                cues = cues_of(paths)
+                read = parsed(paths)
+                texts_written = [(a, b, unmarked(text)) for a, b, text in cues]
+                assert [(a, b, unmarked(text)) for a, b, text in read["srt by srt"]] == texts_written
+                assert [(a, b, unmarked(text)) for a, b, text in read["srt by pysubs2"]] == texts_written
+                assert paths["srt"].read_text("utf-8").count("-->") == len(cues)
+                # A source has a cue of its own here, before the translation or after it.
+                everything = sorted("".join(text for _, _, text in texts_written))
+                assert sorted(unmarked("".join(text for _, _, text in read["vtt by webvtt"]))) == everything
+                assert sorted(unmarked("".join(text for _, _, text in read["ass by pysubs2"]))) == everything
+        for sink in sinks:
+            sink.close()
+
+
+def test_a_sentence_that_waits_for_the_next_is_written_when_the_run_is_cut_short(tmp_path: Path) -> None:
+    paths, sinks = opened(tmp_path)
+    write_all(sinks, Delta(0, 0, 1.0, 1.2, "好。", -0.1, 0, "Yes.", end_of_sentence=True))
+    assert cues_of(paths) == []
+    for sink in sinks:
+        sink.close()
+    assert cues_of(paths) == [(1000, 1833, "好。")]
+    assert parsed(paths)["srt by srt"] == [(1000, 1833, "好。")]
+
+
+def test_a_run_without_results_leaves_an_existing_file_alone(tmp_path: Path) -> None:
+    (tmp_path / "out.srt").write_text("precious")
+    _, sinks = opened(tmp_path)
+    for sink in sinks:
+        sink.close()
+    assert (tmp_path / "out.srt").read_text() == "precious"
+    assert not (tmp_path / "out.vtt").exists()
+
+
+def test_a_run_with_results_replaces_the_whole_file(tmp_path: Path) -> None:
+    (tmp_path / "out.srt").write_text("old\n" * 1000)
+    write(tmp_path)
+    assert len(list(srt.parse((tmp_path / "out.srt").read_text("utf-8")))) == 4
+
+
+@pytest.mark.parametrize("torn", [0, 7, 400])
+def test_a_resumed_run_never_has_less_than_the_one_before_and_ends_the_same(tmp_path: Path, torn: int) -> None:
+    for folder in ("whole", "cut"):
+        (tmp_path / folder).mkdir()
+    whole = write(tmp_path / "whole")
+    paths, sinks = opened(tmp_path / "cut")
+    for event in events()[: len(events()) // 2]:
+        write_all(sinks, event)
+    for sink in sinks:
+        sink._file.close()  # as when the process is killed
+    for path in paths.values():
+        path.write_bytes(path.read_bytes() + b"x" * torn)
+    before = {path: path.stat().st_size - torn for path in paths.values()}
+    _, sinks = opened(tmp_path / "cut", resume=True)
+    for event in events():
+        write_all(sinks, event)
+        assert all(path.stat().st_size >= size for path, size in before.items())
+    for kind, path in paths.items():
+        assert path.read_bytes() == whole[kind].read_bytes()
+
+
+def test_a_full_disk_keeps_what_was_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (sink,) = open_sinks({"srt": tmp_path / "out.srt"}, None, sink_makers(DEFAULT))
+    everything = events()
+    half = len(everything) // 2
+    real_write = os.write
+
+    def full_disk(descriptor: int, data: bytes) -> int:
+        """Stands for a disk with room for ten bytes more."""
+        if len(data) > 10:
+            return real_write(descriptor, data[:10])
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    for event in everything[:half]:
+        sink.write(event)
+    before = (tmp_path / "out.srt").read_bytes()
+    monkeypatch.setattr(os, "write", full_disk)
+    with pytest.raises(SinkError, match="No space left"):
+        for event in everything[half:]:
+            sink.write(event)
+    assert (tmp_path / "out.srt").read_bytes() == before
+
+
+def test_a_disk_that_is_full_from_the_start_leaves_no_empty_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full_disk(descriptor: int, data: bytes) -> int:
+        """Stands for a disk with room for a file's name alone."""
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "write", full_disk)
+        with pytest.raises(SinkError, match="No space left"):
+            open_sinks({"vtt": tmp_path / "out.vtt"}, None, sink_makers(DEFAULT))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"cannot write .*nowhere/out\.srt \(No such file or directory\)"):
+        open_sinks({"srt": tmp_path / "nowhere" / "out.srt"}, None, sink_makers(DEFAULT))
+
+
+def test_a_link_to_itself_is_named(tmp_path: Path) -> None:
+    (tmp_path / "out.srt").symlink_to("out.srt")
+    with pytest.raises(UsageError, match=r"cannot write .*out\.srt \(Too many levels of symbolic links\)"):
+        open_sinks({"srt": tmp_path / "out.srt"}, tmp_path / "talk.wav", sink_makers(DEFAULT))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no locks there that leave a file readable")
+def test_two_runs_never_write_the_same_file(tmp_path: Path) -> None:
+    paths, sinks = opened(tmp_path)
+    write_all(sinks, events()[0])
+    with pytest.raises(UsageError, match=r"out\.srt is being written by another run"):
+        opened(tmp_path)
+    for sink in sinks:
+        sink.close()
+    _, sinks = opened(tmp_path)  # a run that has ended holds nothing
+    for sink in sinks:
+        sink.close()
+    assert paths["vtt"].read_text() == "WEBVTT\n\n"
+
+
+def test_timestamps_round_to_the_millisecond() -> None:
+    assert timestamp(3599.9996, ",") == "01:00:00,000"
+    assert timestamp(59.9994, ".") == "00:00:59.999"
+    assert timestamp(36000.5, ",") == "10:00:00,500"
+
+
+def test_a_new_file_is_valid_from_the_start(tmp_path: Path) -> None:
+    paths, _ = opened(tmp_path)
+    assert webvtt.read(str(paths["vtt"])).captions == []
+    assert len(pysubs2.load(str(paths["ass"]))) == 0
+
+
+def test_no_file_is_written_twice_and_never_the_recording(tmp_path: Path) -> None:
+    (tmp_path / "talk.wav").write_bytes(b"sound")
+    with pytest.raises(UsageError, match=r"talk\.wav is the recording too; choose another place for the srt file"):
+        open_sinks({"srt": tmp_path / "sub" / ".." / "talk.wav"}, tmp_path / "talk.wav", sink_makers(DEFAULT))
+    with pytest.raises(UsageError, match="is the file for srt too; choose another place for the vtt file"):
+        open_sinks({"srt": tmp_path / "out", "vtt": tmp_path / "out"}, None, sink_makers(DEFAULT))
+    assert (tmp_path / "talk.wav").read_bytes() == b"sound"
+    assert not (tmp_path / "out").exists()
+
+
+# Writes all events to the folder given, says when it begins, and stays until it is killed.
+WRITER = """
+import sys
+from pathlib import Path
+from tests.sinks.test_files import events, opened, write_all, TEXTS_SAID
+_, sinks = opened(Path(sys.argv[1]))
+print("ready", flush=True)
+for event in events(TEXTS_SAID * 200):
+    write_all(sinks, event)
+sys.stdin.read()
+"""
+
+
+def test_kill_9_at_random_moments_leaves_whole_files(tmp_path: Path) -> None:
+    moments = random.Random(8)
+    for n in range(3):
+        folder = tmp_path / str(n)
+        folder.mkdir()
+        command = [sys.executable, "-c", WRITER, str(folder)]
+        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        assert process.stdout is not None
+        process.stdout.readline()
+        moment = moments.randrange(500_000)
+        while (folder / "out.jsonl").stat().st_size < moment:
+            pass
+        process.kill()
+        process.communicate()
+        assert process.returncode == -signal.SIGKILL
+        paths = {kind: folder / f"out.{kind}" for kind in FORMATS}
+        lines = paths["jsonl"].read_text("utf-8").split("\n")
+        cues = sum('"type": "cue"' in line for line in lines[:-1])
+        # Sinks are written one after the other: at most one sentence was between them.
+        assert all(abs(len(read) - cues) <= 2 for read in parsed(paths).values())
+        assert lines[-1] == ""
+
+
+def test_a_sink_that_fails_when_it_closes_does_not_keep_others_from_their_last_cue(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paths, sinks = opened(tmp_path)
+    write_all(sinks, Delta(0, 0, 1.0, 1.2, "好。", -0.1, 0, "Yes.", end_of_sentence=True))
+    monkeypatch.setattr(sinks[-2]._file, "_descriptor", os.open(tmp_path / "out.srt", os.O_RDONLY))
+    with pytest.raises(SinkError, match="cannot write"):
+        close_all(sinks)
+    assert "好。" in paths["srt"].read_text("utf-8")
+    assert "好。" in paths["vtt"].read_text("utf-8")
+
+
+def test_no_line_of_jsonl_is_two_to_any_reader(tmp_path: Path) -> None:
+    paths, sinks = opened(tmp_path)
+    text = "a\x85b\u2028c\u2029d\ne"
+    write_all(sinks, Delta(0, 0, 1.0, 2.0, text, -0.1, 0, "Yes.", end_of_sentence=True, final=True))
+    delta, cue = (json.loads(line) for line in paths["jsonl"].read_text("utf-8").splitlines())
+    assert delta["text"] == text
+    assert cue["lines"] == ["a b c d e"]

@@ -1,0 +1,124 @@
+"""What the latency logs hold, line by line."""
+
+from __future__ import annotations
+
+import json
+import logging
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipeline.errors import UsageError
+from pipeline.events import Delta
+from pipeline.latency.emissions import Unit
+from pipeline.sinks.latency_log import open_latency_log
+from tests.latency.streams import DURATION_S, REFERENCES, events, written
+
+
+def lines(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+
+
+def test_simulstreams_form_has_a_line_a_delta(tmp_path: Path) -> None:
+    written(tmp_path / "run.jsonl", "char")
+    header, first, second, third, fourth, *rest, end = lines(tmp_path / "run.jsonl")
+    assert header == {"id": 0, "metadata": {"wav_name": "talk0.wav"}}
+    assert first == {
+        "id": 0,
+        "total_audio_processed": 2.5,
+        "computation_time": 0.4,
+        "generated_tokens": ["早"],
+        "deleted_tokens": [],
+    }
+    assert (second["generated_tokens"], second["computation_time"]) == (["上好"], 0.43)
+    assert third["generated_tokens"] == ["。"]
+    assert fourth["total_audio_processed"] == 6.0
+    assert len(rest) == 3
+    assert end == {
+        "id": 0,
+        "total_audio_processed": DURATION_S,
+        "computation_time": 0.0,
+        "generated_tokens": [],
+        "deleted_tokens": [],
+    }
+
+
+def test_simulstreams_form_marks_spaces_as_sentencepiece_does(tmp_path: Path) -> None:
+    written(tmp_path / "run.jsonl", "word")
+    tokens = [token for line in lines(tmp_path / "run.jsonl")[1:] for token in line["generated_tokens"]]
+    assert "".join(tokens) == "Good▁morning.▁The▁meeting▁is▁upstairs."
+
+
+def test_simulstreams_form_takes_back_whole_tokens(tmp_path: Path) -> None:
+    log = open_latency_log(tmp_path / "run.jsonl", "char")
+    log.start("talk.wav", iter([1.0, 2.0]).__next__)
+    log.write(Delta(0, 0, 0.0, 0.5, "三十", -0.1, 5, "source", heard_s=0.5))
+    log.write(Delta(0, 0, 0.0, 0.5, "百", -0.1, 5, "source", heard_s=0.5, withdrawn=1))
+    log.close()
+    last = lines(tmp_path / "run.jsonl")[-1]
+    assert (last["deleted_tokens"], last["generated_tokens"]) == (["三十"], ["三", "百"])
+
+
+def test_simulevals_form_has_a_line_a_recording(tmp_path: Path) -> None:
+    written(tmp_path / "instances.log", "word", streams=2)
+    first, second = lines(tmp_path / "instances.log")
+    assert first == {
+        "index": 0,
+        "prediction": "Good morning. The meeting is upstairs.",
+        "delays": [2500, 2500, 6000, 6000, 6000, 6000],
+        # "morning." is whole with its fourth delta, "upstairs." with its sixth.
+        "elapsed": [2900, 2990, 6400, 6430, 6460, 6550],
+        "prediction_length": 6,
+        "reference": REFERENCES["word"],
+        "source": ["talk0.wav"],
+        "source_length": 7500,
+    }
+    assert second == first | {"index": 1, "source": ["talk1.wav"]}
+
+
+def test_simulevals_form_counts_characters_of_chinese(tmp_path: Path) -> None:
+    written(tmp_path / "instances.log", "char")
+    (line,) = lines(tmp_path / "instances.log")
+    assert line["prediction"] == "早上好。会议在三楼。"
+    assert len(line["delays"]) == len(line["elapsed"]) == line["prediction_length"] == 10
+
+
+def test_a_stream_that_was_stopped_is_logged_as_far_as_it_came(tmp_path: Path) -> None:
+    log = open_latency_log(tmp_path / "instances.log", "char")
+    log.start("talk.wav", iter([3.0, 3.1]).__next__)
+    for event in events("char")[:3]:
+        log.write(event)
+    log.close()
+    (line,) = lines(tmp_path / "instances.log")
+    assert (line["prediction"], line["source_length"]) == ("早上好", 2500)
+
+
+@pytest.mark.parametrize("name", ["run.jsonl", "instances.log"])
+@pytest.mark.parametrize("unit", ["char", "word"])
+def test_a_run_that_produces_nothing_leaves_an_old_log_alone(name: str, unit: Unit, tmp_path: Path) -> None:
+    (tmp_path / name).write_text("precious")
+    log = open_latency_log(tmp_path / name, unit)
+    log.start("talk.wav", lambda: 0.0)
+    log.close()
+    assert (tmp_path / name).read_text() == "precious"
+
+
+def test_audio_that_came_before_it_could_be_spoken_is_said(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    log = open_latency_log(tmp_path / "run.jsonl", "char")
+    log.start("talk.wav", lambda: 1.0)
+    log.write(events("char")[1])
+    with caplog.at_level(logging.WARNING):
+        log.close()
+    assert "faster than it was spoken" in caplog.text
+    assert lines(tmp_path / "run.jsonl")[-1]["computation_time"] == 0
+    caplog.clear()
+    written(tmp_path / "other.jsonl", "char")
+    assert not caplog.text
+
+
+def test_a_form_is_named_by_the_files_ending(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"\.jsonl for simulstream's form"):
+        open_latency_log(tmp_path / "run.txt", "char")
+    with pytest.raises(UsageError, match="cannot write"):
+        open_latency_log(tmp_path / "nowhere" / "run.jsonl", "char")

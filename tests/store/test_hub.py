@@ -1,0 +1,177 @@
+"""Models by name: from directories, from the cache, and from a local server that speaks the hub's protocol."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from pipeline import load_config
+from pipeline.asr.whisper import find_recognizer
+from pipeline.config import AsrConfig
+from pipeline.errors import DownloadError, ModelError
+from pipeline.resources import CONFIGS
+from pipeline.store import FileSet, resolve, resolve_model
+from pipeline.store.listing import Listing, RemoteFile
+from tests.conftest import EXAMPLES, SETTINGS, TINY, spoken_texts
+from tests.store.hub_server import HubServer, python
+
+
+def test_a_directory_is_taken_as_it_is(tmp_path: Path) -> None:
+    assert resolve_model(str(tmp_path), None, FileSet(("config.json",))) == tmp_path
+
+
+def test_a_file_and_a_missing_directory_are_said(tmp_path: Path) -> None:
+    (tmp_path / "model.bin").touch()
+    with pytest.raises(ModelError, match="is a file; give the directory"):
+        resolve_model(str(tmp_path / "model.bin"), None)
+    for name in ("./nowhere", "nowhere", "/a/b/c", "~/model"):
+        with pytest.raises(ModelError, match="no such model directory"):
+            resolve_model(name, None)
+
+
+def test_what_is_no_hub_id_is_said() -> None:
+    with pytest.raises(ModelError, match="neither a directory nor a hub id"):
+        resolve_model("own er/na me", None)
+
+
+def cache(folder: Path, files: list[str]) -> Path:
+    """A hub cache that holds one snapshot, laid out as huggingface_hub does it."""
+    snapshot = folder / "models--owner--name" / "snapshots" / ("a" * 40)
+    snapshot.mkdir(parents=True)
+    (folder / "models--owner--name" / "refs").mkdir()
+    (folder / "models--owner--name" / "refs" / "main").write_text("a" * 40)
+    for name in files:
+        (snapshot / name).touch()
+    return snapshot
+
+
+def test_what_is_cached_needs_no_connection(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import huggingface_hub.constants
+
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(tmp_path))
+    snapshot = cache(tmp_path, ["config.json", "model.bin"])
+    assert resolve_model("owner/name", None, FileSet(("config.json", "model.*"))) == snapshot
+
+
+def test_a_damaged_note_of_a_commit_is_no_commit_that_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
+    (cache(tmp_path, ["model.bin"]).parents[1] / "refs" / "main").write_bytes(b"\xff\xfe")
+    assert resolve.cached_snapshot("owner/name", None) is None
+
+
+def test_nothing_is_written_where_all_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The cache may be somebody else's, and the hub the only one to ask whether it is up to date."""
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
+    snapshot = cache(tmp_path, [])
+    blob = snapshot.parents[1] / "blobs" / ("b" * 64)
+    blob.parent.mkdir()
+    blob.touch()
+    (snapshot / "model.bin").symlink_to(blob)
+    listing = Listing("owner/name", None, "a" * 40, (RemoteFile("model.bin", 0, blob.name),))
+    monkeypatch.setattr(resolve, "list_files", lambda model, revision: listing)
+    before = sorted(tmp_path.rglob("*"))
+    assert resolve.fetch_model("owner/name", None, FileSet(("model.bin",)), progress=print) == snapshot
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_a_cache_that_cannot_be_read_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import huggingface_hub.constants
+
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(tmp_path))
+    snapshot = cache(tmp_path, ["config.json"])
+    real = Path.is_dir
+
+    def refused(path: Path) -> bool:  # to root, whom tests may run as, nothing is refused
+        if path == snapshot:
+            raise PermissionError(13, "Permission denied")
+        return real(path)
+
+    monkeypatch.setattr(Path, "is_dir", refused)
+    with pytest.raises(
+        DownloadError, match="cannot be read: Permission denied; give the right to read it, or set HF_HOME"
+    ):
+        resolve_model("owner/name", None, FileSet(("config.json",)))
+
+
+def test_fetching_leaves_the_progress_bars_of_a_host_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    from huggingface_hub.utils import are_progress_bars_disabled, disable_progress_bars, enable_progress_bars
+
+    with resolve._no_bars():
+        assert are_progress_bars_disabled()
+    assert not are_progress_bars_disabled()
+    disable_progress_bars()
+    try:
+        with resolve._no_bars():
+            assert are_progress_bars_disabled()
+        assert are_progress_bars_disabled()
+    finally:
+        enable_progress_bars()
+
+
+SPEECH = "owner/speech"
+
+
+@pytest.fixture
+def hub() -> Iterator[HubServer]:
+    """A hub that has a recogniser under a name that is not known, and the tiny translator under that of a real one."""
+    real = load_config("en-zh")
+    heard = find_recognizer(AsrConfig(model="tiny.en"))
+    translation = {name: TINY / name for name in SETTINGS}
+    for name in ("encoder_model", "decoder_model_merged"):
+        translation[f"onnx/{name}.onnx"] = TINY / f"{name}.onnx"
+        translation[f"onnx/{name}_fp16.onnx"] = TINY / "fp16" / f"{name}_fp16.onnx"
+    server = HubServer({SPEECH: {path.name: path for path in heard.iterdir()}, real.nmt.model: translation})
+    yield server
+    server.close()
+
+
+def live(folder: Path, url: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    config = folder / "real.toml"
+    config.parent.mkdir(exist_ok=True)
+    named = (CONFIGS / "en-zh.toml").read_text("utf-8")
+    # The real recogniser's hashes are known, so that this hub cannot stand for it.
+    config.write_text(named.replace("Systran/faster-whisper-small", SPEECH), "utf-8")
+    speech = str(EXAMPLES / "meeting.wav")
+    return python(folder, url, "-m", "pipeline.live", speech, "--fast", "--config", str(config), *arguments)
+
+
+def test_the_real_configuration_fetches_once_and_then_works_offline(hub: HubServer, tmp_path: Path) -> None:
+    first = live(tmp_path, hub.url)
+    assert first.returncode == 0, first.stderr
+    assert f"{len(spoken_texts()['meeting'])} segments" in first.stderr
+    real = load_config("en-zh")
+    assert any(f"/{real.nmt.revision}" in request for request in hub.requests)
+    assert any(f"/{real.asr.revision}" in request for request in hub.requests)
+    fetched = {file for file, _ in hub.ranges if file.endswith(".onnx")}
+    assert fetched == {
+        "onnx/encoder_model_fp16.onnx",
+        "onnx/decoder_model_merged_fp16.onnx",
+    }  # the smallest that will do
+    assert not any(request.endswith("README.md") for request in hub.requests)  # only what is needed
+    hub.requests.clear()
+    again = live(tmp_path, hub.url)
+    assert again.stdout == first.stdout
+    assert hub.requests == []
+
+
+def test_a_download_that_was_cut_off_goes_on(hub: HubServer, tmp_path: Path) -> None:
+    hub.faults.cut = {"model.bin": [1_000_000, 0, 0, 0]}
+    first = live(tmp_path, hub.url)
+    assert first.returncode == 1
+    assert "Traceback" not in first.stderr
+    assert "goes on from there" in first.stderr
+    again = live(tmp_path, hub.url)
+    assert again.returncode == 0, again.stderr
+    starts = [start for file, start in hub.ranges if file == "model.bin"]
+    assert starts[0] == 0
+    assert starts[-1] > 500_000
+
+
+def test_a_name_that_the_hub_does_not_know_is_said(hub: HubServer, tmp_path: Path) -> None:
+    done = live(tmp_path, hub.url, "--nmt", "nobody/nothing")
+    assert done.returncode == 1
+    assert "the hub refused nobody/nothing" in done.stderr
+    assert "Traceback" not in done.stderr

