@@ -26,9 +26,9 @@ from pipeline.audio.spool import Spooled
 from pipeline.errors import AudioError, SinkError
 from pipeline.events import Samples, SourceNotice, SpeechSegment
 from pipeline.nmt.search import OnStart
-from pipeline.sinks.files import SrtSink
 from pipeline.sinks.jsonl import JsonlSink
 from pipeline.sinks.sink import Sink
+from pipeline.sinks.srt import SrtSink
 from pipeline.sinks.terminal import TerminalSink
 from pipeline.vad.detector import SpeechDetector
 from tests.conftest import HANG_S, PHRASES, Panic, read_wav

@@ -22,7 +22,7 @@ from pipeline.bench.errors import units
 from pipeline.events import Samples, SpeechSegment
 from pipeline.nmt.model import MarianModel
 from pipeline.run.stats import PipelineStats
-from pipeline.sinks.files import SrtSink
+from pipeline.sinks.srt import SrtSink
 from pipeline.sinks.terminal import TerminalSink
 from pipeline.subtitles.rules import SubtitleRules
 from tests.conftest import EXAMPLES, HANG_S, PHRASES, ROOT, SHIPPED_TRANSLATORS, read_wav

@@ -27,7 +27,8 @@ from pipeline.config import with_overrides
 from pipeline.errors import UsageError
 from pipeline.events import EndOfInput
 from pipeline.names import STANDARD_OUTPUT
-from pipeline.sinks.files import FORMATS, SrtSink
+from pipeline.sinks.files import FORMATS
+from pipeline.sinks.srt import SrtSink
 from pipeline.subtitles.rules import SubtitleRules
 from tests.conftest import (
     EXAMPLES,

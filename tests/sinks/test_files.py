@@ -23,7 +23,8 @@ from hypothesis import strategies as st
 
 from pipeline.errors import SinkError, UsageError
 from pipeline.events import Delta, EndOfInput, PipelineEvent, Transcript
-from pipeline.sinks.files import FORMATS, open_sinks, sink_makers, timestamp
+from pipeline.sinks.cue_file import timestamp
+from pipeline.sinks.files import FORMATS, open_sinks, sink_makers
 from pipeline.sinks.sink import Sink, close_all, write_all
 from pipeline.subtitles.cues import CueBuilder
 from pipeline.subtitles.rules import SubtitleRules

@@ -14,7 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.events import Delta, EndOfInput
-from pipeline.sinks.files import AssSink, SrtSink
+from pipeline.sinks.ass import AssSink
+from pipeline.sinks.srt import SrtSink
 from pipeline.subtitles.fit import font_size
 from pipeline.subtitles.rules import SubtitleRules
 from tests.subtitles import libass

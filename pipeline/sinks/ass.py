@@ -1,0 +1,68 @@
+"""Advanced SubStation Alpha files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pipeline.sinks.cue_file import CueSink
+from pipeline.subtitles import escapes
+from pipeline.subtitles.bidi import directed
+from pipeline.subtitles.cues import Cue
+from pipeline.subtitles.fit import font_size
+from pipeline.subtitles.lines import Lines
+from pipeline.subtitles.rules import SubtitleRules
+
+# ASS: the numpad's keys say where text stands, 2 is bottom centre, 8 top centre.
+_ALIGNMENTS = {"bottom": 2, "top": 8}
+_ASS_WIDTH, _ASS_MARGIN, _ASS_MARGIN_V = 1920, 60, 50
+_ASS_SIZES = {"Translation": 64, "Source": 46}
+
+
+class AssSink(CueSink):
+    """Advanced SubStation Alpha, version 4+, with a style for translations and one for sources.
+
+    Encoding -1 makes libass find out each line's direction, which is left to right otherwise.
+    """
+
+    def __init__(self, path: Path, rules: SubtitleRules, *, resume: bool = False) -> None:
+        styles = "".join(
+            f"Style: {name},Arial,{size},&H00FFFFFF,&H000000FF,&H00000000,&H80000000,0,0,0,0,100,100,0,0,1,3,1,"
+            f"{_ALIGNMENTS[position]},{_ASS_MARGIN},{_ASS_MARGIN},{_ASS_MARGIN_V},-1\n"
+            for name, size, position in (
+                ("Translation", _ASS_SIZES["Translation"], rules.position),
+                ("Source", _ASS_SIZES["Source"], rules.source_position),
+            )
+        )
+        self.header = (
+            f"[Script Info]\nScriptType: v4.00+\nPlayResX: {_ASS_WIDTH}\nPlayResY: 1080\nWrapStyle: 0\n"
+            "ScaledBorderAndShadow: yes\n\n"
+            "[V4+ Styles]\nFormat: Name, Fontname, Fontsize, PrimaryColour, SecondaryColour, OutlineColour, BackColour, "
+            "Bold, Italic, Underline, StrikeOut, ScaleX, ScaleY, Spacing, Angle, BorderStyle, Outline, Shadow, "
+            f"Alignment, MarginL, MarginR, MarginV, Encoding\n{styles}\n"
+            "[Events]\nFormat: Layer, Start, End, Style, Name, MarginL, MarginR, MarginV, Effect, Text\n"
+        )
+        super().__init__(path, rules, resume=resume)
+
+    def block(self, cue: Cue) -> str:
+        text, source = _ass_text(cue.lines, "Translation"), _ass_text(cue.source_lines, "Source")
+        if self._rules.position == self._rules.source_position and text and source:
+            return self._event(cue, "Translation", rf"{text}\N{{\rSource}}{source}")
+        return "".join(self._event(cue, *part) for part in (("Source", source), ("Translation", text)) if part[1])
+
+    @staticmethod
+    def _event(cue: Cue, style: str, text: str) -> str:
+        return f"Dialogue: 0,{_centiseconds(cue.start_s)},{_centiseconds(cue.end_s)},{style},,0,0,0,,{text}\n"
+
+
+def _ass_text(lines: Lines, style: str) -> str:
+    """The lines of one language, smaller than the style's size if they would not fit into the picture."""
+    text = r"\N".join(escapes.ass(line) for line in directed(lines))
+    size = font_size(lines, _ASS_SIZES[style], _ASS_WIDTH - 2 * _ASS_MARGIN, _ASS_MARGIN_V)
+    return text if size == _ASS_SIZES[style] else rf"{{\fs{size}}}{text}"
+
+
+def _centiseconds(seconds: float) -> str:
+    """H:MM:SS.cc; cut off, not rounded, so that gaps stay."""
+    hundredths = int(seconds * 1000 + 0.5) // 10
+    minutes, rest = divmod(hundredths, 6000)
+    return f"{minutes // 60}:{minutes % 60:02}:{rest // 100:02}.{rest % 100:02}"

@@ -1,0 +1,52 @@
+"""Files with one block a cue: what SubRip, WebVTT and ASS have in common."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from pathlib import Path
+
+from pipeline.events import EndOfInput, PipelineEvent
+from pipeline.sinks.sink import BlockFile
+from pipeline.subtitles.cues import Cue, CueBuilder
+from pipeline.subtitles.rules import SubtitleRules
+
+
+class CueSink(ABC):
+    """A file with one block a cue.
+
+    When it is closed before the end of the input, a sentence that waits for the next one is written too, unless a run
+    that will ``resume`` this one is to decide on it.
+    """
+
+    header = ""
+
+    def __init__(self, path: Path, rules: SubtitleRules, *, resume: bool = False) -> None:
+        self._file = BlockFile(path, self.header, resume=resume)
+        self._rules, self._resume = rules, resume
+        self._cues = CueBuilder(rules)
+
+    @abstractmethod
+    def block(self, cue: Cue) -> str:
+        """The text of one cue, with what separates it from the next."""
+
+    def write(self, event: PipelineEvent) -> None:
+        self._file.begin()
+        for cue in self._cues.push(event):
+            self._file.append(self.block(cue))
+        if isinstance(event, EndOfInput):
+            self._file.finish()
+
+    def close(self) -> None:
+        try:
+            if not self._resume:
+                for cue in self._cues.flush():
+                    self._file.append(self.block(cue))
+        finally:
+            self._file.close()
+
+
+def timestamp(seconds: float, mark: str) -> str:
+    """HH:MM:SS and milliseconds after ``mark``, rounded to the nearest."""
+    milliseconds = round(seconds * 1000)
+    minutes, rest = divmod(milliseconds, 60_000)
+    return f"{minutes // 60:02}:{minutes % 60:02}:{rest // 1000:02}{mark}{rest % 1000:03}"

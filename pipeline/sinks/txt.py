@@ -1,0 +1,30 @@
+"""Plain text files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pipeline.events import EndOfInput, PipelineEvent
+from pipeline.sinks.sink import BlockFile
+from pipeline.subtitles.rules import SubtitleRules
+from pipeline.subtitles.sentences import SentenceBuilder
+
+
+class TextSink:
+    """One translated sentence a line; of two languages, the source on the line below it and then a blank one."""
+
+    def __init__(self, path: Path, rules: SubtitleRules, *, resume: bool = False) -> None:
+        self._file = BlockFile(path, resume=resume)
+        self._bilingual = rules.bilingual
+        self._sentences = SentenceBuilder(bilingual=rules.bilingual)
+
+    def write(self, event: PipelineEvent) -> None:
+        self._file.begin()
+        if (sentence := self._sentences.push(event)) is not None:
+            shown = filter(None, (sentence.text, sentence.source)) if self._bilingual else (sentence.text,)
+            self._file.append("\n".join(shown) + ("\n\n" if self._bilingual else "\n"))
+        if isinstance(event, EndOfInput):
+            self._file.finish()
+
+    def close(self) -> None:
+        self._file.close()

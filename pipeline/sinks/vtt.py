@@ -1,0 +1,30 @@
+"""WebVTT files."""
+
+from __future__ import annotations
+
+from pipeline.sinks.cue_file import CueSink, timestamp
+from pipeline.subtitles import escapes
+from pipeline.subtitles.bidi import directed
+from pipeline.subtitles.cues import Cue
+
+
+class VttSink(CueSink):
+    """WebVTT (https://www.w3.org/TR/webvtt1). A source at the other edge of the picture is a cue of its own."""
+
+    header = "WEBVTT\n\n"
+
+    def block(self, cue: Cue) -> str:
+        times = f"{timestamp(cue.start_s, '.')} --> {timestamp(cue.end_s, '.')}"
+        text, source = (
+            "\n".join(escapes.vtt(line) for line in directed(lines)) for lines in (cue.lines, cue.source_lines)
+        )
+        source = f"<c.source>{source}</c>" if source else ""
+        rules = self._rules
+        if rules.position == rules.source_position:
+            parts = [("\n".join(filter(None, (text, source))), rules.position)]
+        else:
+            parts = [(source, rules.source_position), (text, rules.position)]
+        # The bottom is where players put what says nothing of it.
+        return "".join(
+            f"{times}{' line:0' if position == 'top' else ''}\n{shown}\n\n" for shown, position in parts if shown
+        )
