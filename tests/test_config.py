@@ -13,11 +13,14 @@ from hypothesis import strategies as st
 
 from pipeline.apps.catalog import models_called
 from pipeline.apps.options import add_model_arguments, configured
-from pipeline.config import _RANGES, NmtConfig, PipelineConfig, load_config, parse_config, with_overrides
+from pipeline.bounds import allowed_choices, allowed_range
+from pipeline.config import PipelineConfig, load_config, parse_config, with_overrides
 from pipeline.errors import ConfigError
+from pipeline.nmt.options import NmtConfig
 from pipeline.resources import named_configs
 from pipeline.store.known import known_model
 from pipeline.vad.endpointing import Endpointer
+from pipeline.vad.options import VadConfig
 
 
 def load(tmp_path: Path, text: str) -> PipelineConfig:
@@ -126,8 +129,11 @@ def test_a_mistake_is_named(tmp_path: Path, text: str, message: str) -> None:
     assert "my.toml" in str(caught.value)
 
 
-_VAD_TIMES = {key: (int(low), int(high)) for (section, key), (low, high) in _RANGES.items()
-              if section == "vad" and key.endswith("_ms")}  # fmt: skip
+_VAD_TIMES = {
+    option.name: (int(bounds[0]), int(bounds[1]))
+    for option in dataclasses.fields(VadConfig)
+    if option.name.endswith("_ms") and (bounds := allowed_range(option)) is not None
+}
 
 
 @settings(max_examples=150, deadline=None)
@@ -171,13 +177,11 @@ def test_an_unknown_name_or_path_says_what_there_is(tmp_path: Path) -> None:
 
 
 def test_every_number_has_a_range() -> None:
-    from pipeline.config import _CHOICES
-
     for section in dataclasses.fields(PipelineConfig):
         for key in dataclasses.fields(getattr(PipelineConfig(), section.name)):
             value = getattr(getattr(PipelineConfig(), section.name), key.name)
             if isinstance(value, int | float) and not isinstance(value, bool):
-                assert (section.name, key.name) in {**_RANGES, **_CHOICES}
+                assert allowed_range(key) or allowed_choices(key)
 
 
 def test_another_model_on_the_command_line_is_not_pinned_to_the_configured_ones_revision() -> None:

@@ -16,9 +16,9 @@ import pytest
 from pipeline import Delta, EndOfInput, Models, PipelineConfig, PipelineEvent, SpeechTranslator, StageError, Transcript
 from pipeline.audio.recording import Recording
 from pipeline.audio.source import as_samples
-from pipeline.config import VadConfig
 from pipeline.errors import AudioError, PipelineError
 from pipeline.events import Samples, SpeechSegment
+from pipeline.vad.options import VadConfig
 from pipeline.vad.stage import VadStage
 from tests.conftest import EXAMPLES, HANG_S, PHRASES, read_wav, spoken_texts
 

@@ -9,8 +9,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from pipeline.asr.options import AsrConfig
 from pipeline.asr.whisper import RECOGNIZER_FILES, recognizer_name
-from pipeline.config import AsrConfig, NmtConfig, load_config
+from pipeline.config import load_config
 from pipeline.errors import HubUnreachableError, ModelError, UsageError
 from pipeline.names import escaped
 from pipeline.nmt.compiled import (
@@ -20,6 +21,7 @@ from pipeline.nmt.compiled import (
     is_compiled,
     translation_files,
 )
+from pipeline.nmt.options import NmtConfig
 from pipeline.nmt.pairs import Pair, all_pairs
 from pipeline.nmt.routing import resolved
 from pipeline.resources import named_configs

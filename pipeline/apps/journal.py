@@ -16,8 +16,9 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, cast
 
+from pipeline.asr.options import AsrConfig
 from pipeline.asr.stage import Recognizer
-from pipeline.config import AsrConfig, PipelineConfig
+from pipeline.config import PipelineConfig
 from pipeline.errors import UsageError
 from pipeline.events import Delta, EndOfInput, PipelineEvent, SpeechSegment, Transcript
 from pipeline.nmt.search import OnStart

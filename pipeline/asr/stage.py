@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Protocol
 
+from pipeline.asr.options import AsrConfig
 from pipeline.asr.packing import fits
-from pipeline.config import AsrConfig
 from pipeline.events import EndOfInput, SpeechSegment, Transcript
 from pipeline.run.overload import LoadControl
 from pipeline.run.stats import PipelineStats

@@ -15,10 +15,10 @@ from faster_whisper.utils import _MODELS as _SIZES
 
 from pipeline.asr.engine import FULL_WINDOW_S, MOST_PROMPT_TOKENS, Encoded, Hypothesis, WhisperEngine, letters
 from pipeline.asr.guards import SHORT_TOKENS, Evidence, compression_ratio, loop, rejection
+from pipeline.asr.options import AsrConfig
 from pipeline.asr.packing import Pack, apart, pack
 from pipeline.asr.script import in_script, script_conversion
 from pipeline.asr.words import TimedWord, plausible, timed_words, without_pauses
-from pipeline.config import AsrConfig
 from pipeline.errors import ModelError, UsageError, one_line
 from pipeline.events import SAMPLE_RATE, Samples, SpeechSegment, Transcript, Word
 from pipeline.store import FileSet, resolve_model

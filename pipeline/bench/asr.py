@@ -19,14 +19,15 @@ from typing import Any
 from pipeline.apps.cli import some_path, some_text, whole_number
 from pipeline.apps.outputs import SUFFIXES
 from pipeline.asr.engine import WhisperEngine
+from pipeline.asr.options import AsrConfig
 from pipeline.asr.packing import fits
 from pipeline.asr.whisper import WhisperRecognizer, find_recognizer
 from pipeline.audio.recording import read_audio
 from pipeline.bench.errors import edits, units
 from pipeline.bench.vad import segments_of
-from pipeline.config import AsrConfig, VadConfig
 from pipeline.errors import UsageError
 from pipeline.events import Samples, SpeechSegment, Transcript
+from pipeline.vad.options import VadConfig
 
 _PACK_MS = 28_000
 _PHRASE_S = (1.0, 8.0)

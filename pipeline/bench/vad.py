@@ -18,11 +18,12 @@ import numpy as np
 
 from pipeline.audio.recording import read_audio
 from pipeline.bench.vad_material import NOISES, STEP, Labels, Scene, noise_scenes, speech_scenes, utterances
-from pipeline.config import VadConfig, load_config
+from pipeline.config import load_config
 from pipeline.errors import UsageError
 from pipeline.events import SAMPLE_RATE, Samples, SpeechSegment
 from pipeline.vad.detector import SpeechDetector
 from pipeline.vad.endpointing import Endpointer
+from pipeline.vad.options import VadConfig
 
 # An end of speech counts for the delay where nobody speaks for so long after it.
 _PAUSE_S = 0.6

@@ -12,11 +12,12 @@ import json
 import sys
 
 from pipeline.apps.cli import Parser, main_program, some_path, some_text, standard_input, whole_number
-from pipeline.config import LanguageConfig, NmtConfig, PipelineConfig
+from pipeline.config import LanguageConfig, PipelineConfig
 from pipeline.errors import SinkError, UsageError
 from pipeline.events import Transcript
 from pipeline.nmt.load import load_translation_model
 from pipeline.nmt.model import UNDETERMINED, MarianModel
+from pipeline.nmt.options import NmtConfig
 from pipeline.nmt.pairs import AUTO, described
 from pipeline.nmt.pivot import PivotTranslator
 from pipeline.nmt.routing import routed

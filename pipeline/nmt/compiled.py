@@ -9,7 +9,6 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-from pipeline.config import NmtConfig
 from pipeline.errors import HubUnreachableError, ModelError
 from pipeline.nmt.compiler import VERSION
 from pipeline.nmt.exports import (
@@ -19,6 +18,7 @@ from pipeline.nmt.exports import (
     fallback_exports,
     runnable_exports,
 )
+from pipeline.nmt.options import NmtConfig
 from pipeline.run.progress import Progress, progress_bar
 from pipeline.store import FileSet, resolve_model
 from pipeline.store.packages import assets

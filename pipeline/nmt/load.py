@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pipeline.config import NmtConfig, PipelineConfig
+from pipeline.config import PipelineConfig
 from pipeline.nmt.compiled import find_translation_model
 from pipeline.nmt.model import MarianModel
+from pipeline.nmt.options import NmtConfig
 from pipeline.nmt.pivot import PivotTranslator
 from pipeline.nmt.routing import resolved
 

@@ -16,33 +16,35 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from pipeline.bounds import within
+
 
 @dataclass(frozen=True)
 class OverloadOptions:
     """When a live run counts as behind, and what it does about it."""
 
     # Lag, in seconds, above which the first measures are taken; the second at twice that.
-    behind_s: float = 5.0
+    behind_s: float = within(5.0, 0.5, 3_600)
     # Lag at which all is as before again.
-    caught_up_s: float = 2.0
+    caught_up_s: float = within(2.0, 0, 3_600)
     # While behind, a segment is cut here at the latest.
-    max_segment_ms: int = 8_000
+    max_segment_ms: int = within(8_000, 1_000, 29_000)
     # While behind, hypotheses that recognition and translation keep at most; 1 is greedy.
-    beam_size: int = 1
+    beam_size: int = within(1, 1, 20)
     # Speech recognised in one call while catching up, in milliseconds; 0 joins nothing. An encoder of 15 s costs a quarter
     # of one of 30 s.
-    join_ms: int = 14_000
+    join_ms: int = within(14_000, 0, 29_000)
     # Audio of a microphone kept while it waits, in seconds: a minute in memory, the rest in a temporary file.
-    backlog_s: float = 3_600.0
+    backlog_s: float = within(3_600.0, 1, 86_400)
 
 
 @dataclass(frozen=True)
 class Measures:
     """What applies at one level; None and 0 change nothing."""
 
-    max_segment_ms: int | None = None
-    beam_size: int | None = None
-    join_ms: int = 0
+    max_segment_ms: int | None = within(None, 1_000, 29_000)
+    beam_size: int | None = within(None, 1, 20)
+    join_ms: int = within(0, 0, 29_000)
 
 
 def next_level(level: int, lag_s: float, options: OverloadOptions) -> int:

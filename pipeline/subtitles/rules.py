@@ -5,32 +5,34 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from pipeline.bounds import one_of, within
+
 
 @dataclass(frozen=True)
 class SubtitleRules:
     """Defaults are those of Netflix's Timed Text Style Guides (general requirements; English; Simplified Chinese), the
     most used in the trade."""
 
-    max_lines: int = 2
+    max_lines: int = within(2, 1, 4)
     # Columns of a line in alphabetic scripts.
-    line_columns: int = 42
+    line_columns: int = within(42, 10, 200)
     # Full-width characters of a line in Chinese and Japanese; a Latin letter among them takes half of one.
-    line_cjk_characters: int = 16
+    line_cjk_characters: int = within(16, 5, 100)
     # 5/6 of a second.
-    min_duration_ms: int = 833
-    max_duration_ms: int = 7_000
+    min_duration_ms: int = within(833, 100, 10_000)
+    max_duration_ms: int = within(7_000, 500, 60_000)
     # Between a subtitle's end and the next one's start: two frames of 24 a second.
-    gap_ms: int = 83
+    gap_ms: int = within(83, 0, 2_000)
     # What viewers read comfortably; all characters count, spaces and marks too.
-    characters_per_second: float = 17.0
-    cjk_characters_per_second: float = 9.0
+    characters_per_second: float = within(17.0, 1, 100)
+    cjk_characters_per_second: float = within(9.0, 1, 100)
     # How long a subtitle that takes longer to read than it took to say stays up after the speech, at most.
-    linger_ms: int = 2_000
+    linger_ms: int = within(2_000, 0, 60_000)
     # Show the source beside the translation, in the formats that have room for it.
     bilingual: bool = False
     # Where WebVTT and ASS place the translation and, where both are shown, the source.
-    position: str = "bottom"
-    source_position: str = "top"
+    position: str = one_of("bottom", "bottom", "top")
+    source_position: str = one_of("top", "bottom", "top")
 
 
 def conflicts(rules: SubtitleRules) -> Iterator[str]:

@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pipeline.config import VadConfig
 from pipeline.events import Samples
 from pipeline.vad.gate import FrameDecision, SpeechGate
+from pipeline.vad.options import VadConfig
 from pipeline.vad.silero import WINDOW_SAMPLES, SileroVad
 from pipeline.vad.webrtc import WebRtcVad
 

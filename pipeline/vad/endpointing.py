@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pipeline.bounds import one_of, within
 from pipeline.events import Samples, SpeechSegment
 
 
@@ -20,22 +21,22 @@ from pipeline.events import Samples, SpeechSegment
 class EndpointingOptions:
     """Endpointing rules, in milliseconds of audio."""
 
-    frame_ms: int = 20
+    frame_ms: int = one_of(20, 10, 20, 30)
     # Audio kept from before the first frame of a segment and from after its last: quiet onsets and ends.
-    pre_roll_ms: int = 100
-    post_roll_ms: int = 80
+    pre_roll_ms: int = within(100, 0, 2_000)
+    post_roll_ms: int = within(80, 0, 2_000)
     # So far from sure speech, on both sides, what is only audible belongs to the segment: faint first and last sounds.
-    faint_ms: int = 500
+    faint_ms: int = within(500, 0, 2_000)
     # So many of the last frames must be speech before a segment opens: a click is one frame, a syllable is ten.
-    trigger_ms: int = 100
+    trigger_ms: int = within(100, 20, 1_000)
     # Silence after the last speech frame that closes a segment.
-    hangover_ms: int = 500
+    hangover_ms: int = within(500, 20, 10_000)
     # A segment with less speech than this is dropped as a noise burst. "Yes." has about 250 ms.
-    min_speech_ms: int = 140
+    min_speech_ms: int = within(140, 0, 5_000)
     # A segment is cut here at the latest; Whisper's window is 30 s.
-    max_segment_ms: int = 15_000
+    max_segment_ms: int = within(15_000, 1_000, 29_000)
     # A maximum-length cut falls on the quietest frame within this distance before the limit.
-    cut_search_ms: int = 3_000
+    cut_search_ms: int = within(3_000, 0, 30_000)
 
 
 # Faint sound goes on across the closure of a stop consonant.

@@ -8,19 +8,21 @@ from dataclasses import dataclass
 from statistics import median
 from typing import NamedTuple
 
+from pipeline.bounds import within
+
 
 @dataclass(frozen=True)
 class GateOptions:
     """Found on mixtures of speech, rooms and noise; ``pipeline.bench vad`` measures them again."""
 
     # Probability at which speech begins, for a sound 12 dB above the room's noise; quieter ones need more, louder less.
-    threshold: float = 0.5
+    threshold: float = within(0.5, 0.01, 0.99)
     # Probability at which speech that has begun goes on.
-    release_threshold: float = 0.25
+    release_threshold: float = within(0.25, 0.01, 0.99)
     # What a dB of level is worth, in natural-log odds of the probability.
-    level_weight: float = 0.15
+    level_weight: float = within(0.15, 0, 1)
     # Frames so far above the room's noise are kept beside speech, even where no detector is sure of them.
-    audible_db: float = 10.0
+    audible_db: float = within(10.0, 0, 100)
 
 
 class FrameDecision(NamedTuple):

@@ -7,7 +7,6 @@ import dataclasses
 from collections.abc import Iterable, Iterator
 from functools import cached_property, partial
 
-from pipeline.config import VadConfig
 from pipeline.events import EndOfInput, Samples, SpeechSegment, mono_int16
 from pipeline.run.overload import LoadControl
 from pipeline.run.stats import PipelineStats
@@ -15,6 +14,7 @@ from pipeline.run.worker import Worker
 from pipeline.vad.detector import SpeechDetector
 from pipeline.vad.endpointing import Endpointer
 from pipeline.vad.gate import FrameDecision
+from pipeline.vad.options import VadConfig
 
 
 class VadStage:

@@ -18,8 +18,8 @@ import pytest
 from huggingface_hub.utils import WeakFileLock
 
 from pipeline import load_config
-from pipeline.config import NmtConfig
 from pipeline.nmt.compiled import translation_files
+from pipeline.nmt.options import NmtConfig
 from pipeline.store.listing import Listing, RemoteFile
 from tests.conftest import HANG_S, ROOT
 from tests.store.hub_server import COMMIT, NEXT_COMMIT, HubServer, environment, failed, models

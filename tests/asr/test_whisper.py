@@ -12,9 +12,9 @@ from pipeline import Models, PipelineConfig
 from pipeline.asr import engine, whisper
 from pipeline.asr.engine import FULL_WINDOW_S, Hypothesis, WhisperEngine
 from pipeline.asr.guards import Evidence, rejection
+from pipeline.asr.options import AsrConfig
 from pipeline.asr.whisper import WhisperRecognizer, find_recognizer
 from pipeline.bench.errors import edits, units
-from pipeline.config import AsrConfig
 from pipeline.errors import ModelError, UsageError
 from pipeline.events import SAMPLE_RATE, SpeechSegment
 from pipeline.store.known import KNOWN_MODELS, Thresholds

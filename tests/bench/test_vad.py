@@ -12,9 +12,9 @@ import pytest
 from pipeline.bench.__main__ import run
 from pipeline.bench.vad import Score, endpoint_delays, segments_of
 from pipeline.bench.vad_material import NOISES, Scene, levels_db, mixed, noise_scenes, speech_labels, speech_scenes
-from pipeline.config import VadConfig
 from pipeline.errors import UsageError
 from pipeline.events import SpeechSegment
+from pipeline.vad.options import VadConfig
 from tests.conftest import EXAMPLES, PHRASES, read_wav
 from tests.vad.test_stage import cut
 

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.config import NmtConfig
 from pipeline.errors import ModelError
 from pipeline.nmt import compiled as compiled_module
 from pipeline.nmt.compiled import drop_damaged_compiled
 from pipeline.nmt.model import MarianModel
+from pipeline.nmt.options import NmtConfig
 from tests.conftest import HANG_S, PHRASES, SETTINGS, TINY, golden
 from tests.store.hub_server import COMMIT, HubServer, environment, failed, models, python
 

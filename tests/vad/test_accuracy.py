@@ -19,7 +19,7 @@ from pipeline.bench.vad_material import (
     speech_scenes,
     utterances,
 )
-from pipeline.config import VadConfig
+from pipeline.vad.options import VadConfig
 from tests.conftest import EXAMPLES, read_wav
 
 RECORDINGS = [read_wav(EXAMPLES / name) for name in ("travel.wav", "meeting.wav")]

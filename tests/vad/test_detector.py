@@ -9,10 +9,10 @@ import pytest
 
 from pipeline.bench.vad import segments_of
 from pipeline.bench.vad_material import NOISES, at_level
-from pipeline.config import VadConfig
 from pipeline.events import Samples
 from pipeline.vad.detector import SpeechDetector, level_db
 from pipeline.vad.gate import FrameDecision
+from pipeline.vad.options import VadConfig
 from tests.conftest import PHRASES, read_wav, spoken_texts
 
 DETECTORS = ("webrtc+silero", "webrtc", "silero")

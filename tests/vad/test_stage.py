@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pipeline.config import VadConfig
 from pipeline.events import EndOfInput, Samples, SpeechSegment
 from pipeline.run.overload import LoadControl, OverloadOptions
 from pipeline.run.stats import PipelineStats
 from pipeline.vad.detector import SpeechDetector
+from pipeline.vad.options import VadConfig
 from pipeline.vad.silero import SileroVad
 from pipeline.vad.stage import VadStage
 from pipeline.vad.webrtc import WebRtcVad
