@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from pipeline.nmt.model import MarianModel
     from pipeline.nmt.stage import NmtStage
     from pipeline.run.stats import PipelineStats
+    from pipeline.stages import standard_stages, with_stage
     from pipeline.translator import SpeechTranslator
 
 _HOMES = {
@@ -55,11 +56,13 @@ _HOMES = {
     "Transcript": "events",
     "MarianModel": "nmt.model",
     "NmtStage": "nmt.stage",
-    "PipelineStats": "stats",
+    "PipelineStats": "run.stats",
     "Models": "loading",
     "SpeechTranslator": "translator",
     "load_models": "loading",
     "load_translation_model": "nmt.load",
+    "standard_stages": "stages",
+    "with_stage": "stages",
 }
 
 __all__ = [
@@ -85,6 +88,8 @@ __all__ = [
     "load_config",
     "load_models",
     "load_translation_model",
+    "standard_stages",
+    "with_stage",
 ]
 
 

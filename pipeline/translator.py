@@ -1,4 +1,4 @@
-"""The whole chain: start, feed, drain, cancel, failure. The only module that knows all stages."""
+"""The whole chain: start, feed, drain, cancel, failure. See ``pipeline.stages`` for what is in it."""
 
 from __future__ import annotations
 
@@ -7,12 +7,10 @@ import contextlib
 import logging
 import time
 from collections import deque
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import dataclass
 from types import TracebackType
-from typing import cast
 
-from pipeline.asr.stage import AsrStage
 from pipeline.audio.source import CHUNK_SAMPLES, AudioSource, LiveSource, as_samples
 from pipeline.config import PipelineConfig
 from pipeline.errors import PipelineError, StageError
@@ -26,15 +24,12 @@ from pipeline.events import (
     PipelineEvent,
     Samples,
     SourceNotice,
-    SpeechSegment,
-    Transcript,
 )
 from pipeline.loading import Models, load_models
-from pipeline.nmt.stage import NmtStage
 from pipeline.run.overload import LoadControl
 from pipeline.run.stats import PipelineStats
 from pipeline.run.worker import Worker
-from pipeline.vad.stage import VadStage
+from pipeline.stages import Stage, StageContext, StageSpec, chained, standard_stages
 
 log = logging.getLogger(__name__)
 
@@ -68,8 +63,17 @@ class SpeechTranslator:
     the event loop: models run on threads of their own.
     """
 
-    def __init__(self, config: PipelineConfig, models: Models | None = None, *, live: bool = False) -> None:
+    def __init__(
+        self,
+        config: PipelineConfig,
+        models: Models | None = None,
+        *,
+        live: bool = False,
+        stages: Sequence[StageSpec] | None = None,
+    ) -> None:
         """``models`` given are used instead of loading those that ``config`` names.
+
+        ``stages`` are those of ``standard_stages()``, and others that an app adds to them or puts in their place.
 
         ``live`` says that the audio is fed as it is spoken: where the stages fall behind it, they do what
         ``config.overload`` says to catch up (``pipeline.run.overload``).
@@ -78,6 +82,7 @@ class SpeechTranslator:
         self.stats = PipelineStats()
         """Counters and timings, readable at any time."""
         self._models = models
+        self._specs = standard_stages() if stages is None else list(stages)
         self._inbox: asyncio.Queue[Samples | EndOfInput] = asyncio.Queue(config.queues.audio_chunks)
         self._outbox: asyncio.Queue[PipelineEvent | _Stopped] = asyncio.Queue(config.queues.events)
         self._stages: asyncio.Task[PipelineError | None] | None = None
@@ -328,20 +333,10 @@ class SpeechTranslator:
 
     async def _run_stages(self, models: Models) -> PipelineError | None:
         """Run all stages to their ends; returns the failure that ended them early, if one did."""
-        queues = self.config.queues
-        segments: asyncio.Queue[SpeechSegment | EndOfInput] = asyncio.Queue(queues.segments)
-        transcripts: asyncio.Queue[Transcript | EndOfInput] = asyncio.Queue(queues.transcripts)
-        stats, load = self.stats, self._load
-        target, join_ms = self.config.languages.target, self.config.asr.join_ms or 0
-        outbox = cast("asyncio.Queue[PipelineEvent]", self._outbox)  # which the reader's end of it widens
+        context = StageContext(self.config, models, self.stats, self._load, lambda: self.live)
         try:
-            stages = (
-                VadStage(self.config.vad, self._inbox, segments, stats, load),
-                AsrStage(models.recognizer, segments, transcripts, stats, load, lambda: 0 if self.live else join_ms),
-                NmtStage(models.translation, transcripts, outbox, target=target, stats=stats, load=load),
-            )
             async with asyncio.TaskGroup() as group:
-                for stage in stages:
+                for stage in chained(self._specs, self._inbox, self._outbox, context):
                     group.create_task(_guarded(stage))
         except BaseExceptionGroup as failures:
             first = failures.exceptions[0]
@@ -355,7 +350,7 @@ class SpeechTranslator:
             await self._outbox.put(_Stopped(error))
 
 
-async def _guarded(stage: VadStage | AsrStage | NmtStage) -> None:
+async def _guarded(stage: Stage) -> None:
     try:
         await stage.run()
     except (asyncio.CancelledError, GeneratorExit, KeyboardInterrupt, SystemExit, StageError):

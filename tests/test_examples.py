@@ -32,6 +32,14 @@ def test_more_text_is_translated_than_the_queues_hold() -> None:
     assert shown.count("Paris") == 30
 
 
+def test_stages_of_ones_own_see_and_change_what_passes() -> None:
+    *heard, counted = run("examples/own_stages.py", str(EXAMPLES / "travel.wav"), "Berlin=Rome").splitlines()
+    texts = spoken_texts()["travel"]
+    assert [units(text, "en") for text in heard] == [units(text.replace("Berlin", "Rome"), "en") for text in texts]
+    assert sum("Rome" in text for text in heard) > 0
+    assert counted == f"{len(texts)} sentences"
+
+
 def test_detection_and_recognition_alone_fed_by_a_host_app() -> None:
     shown = run("examples/embed_stages.py", str(EXAMPLES / "travel.wav")).splitlines()
     heard = [units(line.split("] ")[1], "en") for line in shown]

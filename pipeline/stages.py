@@ -1,0 +1,152 @@
+"""The stages of a run as a list that an app can extend, and the stage that a plain function becomes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Protocol
+
+from pipeline.asr.stage import AsrStage
+from pipeline.config import PipelineConfig, QueueConfig
+from pipeline.events import EndOfInput
+from pipeline.loading import Models
+from pipeline.nmt.stage import NmtStage
+from pipeline.run.overload import LoadControl
+from pipeline.run.stats import PipelineStats
+from pipeline.run.worker import Worker
+from pipeline.vad.stage import VadStage
+
+
+class Stage(Protocol):
+    """Takes events from a queue and puts events on another, in order, until it has passed on ``EndOfInput``."""
+
+    name: str
+
+    async def run(self) -> None: ...
+
+
+@dataclass(frozen=True)
+class StageContext:
+    """What a stage may need of the run it is in."""
+
+    config: PipelineConfig
+    models: Models
+    stats: PipelineStats
+    load: LoadControl
+    live: Callable[[], bool]
+    """Whether the audio comes as it is spoken; known once a source is read."""
+
+
+Queue = asyncio.Queue[Any]
+MakeStage = Callable[[Queue, Queue, StageContext], Stage]
+"""(inbox, outbox, context) → a stage that has not begun."""
+
+
+@dataclass(frozen=True)
+class StageSpec:
+    """A stage by name, and how to make it."""
+
+    name: str
+    make: MakeStage
+    capacity: Callable[[QueueConfig], int]
+    """Events that wait between this stage and the next at most. The last stage's outbox is the reader's."""
+
+
+def standard_stages() -> list[StageSpec]:
+    """VAD, ASR and NMT: audio [n] int16 → ``SpeechSegment`` → ``Transcript`` → ``Transcript`` and its ``Delta``s."""
+    return [
+        StageSpec("VAD", _vad, lambda queues: queues.segments),
+        StageSpec("ASR", _asr, lambda queues: queues.transcripts),
+        StageSpec("NMT", _nmt, lambda queues: queues.events),
+    ]
+
+
+def with_stage(
+    stages: Sequence[StageSpec], name: str, function: Callable[[Any], object], *, after: str
+) -> list[StageSpec]:
+    """``stages`` and one more: ``function`` is called with every event that the stage ``after`` puts out.
+
+    It returns the event, another one, or a list of events, which is empty to drop it. ``EndOfInput`` is passed on without
+    it. Calls come one after another, on a thread of the stage's own, so ``function`` may block. An exception ends the run.
+
+    Raises:
+        ValueError: there is no stage ``after``, or one called ``name`` already.
+    """
+    names = [stage.name for stage in stages]
+    if after not in names:
+        raise ValueError(f"no stage is called {after!r}; the stages are {', '.join(names)}")
+    if name in names:
+        raise ValueError(f"a stage is called {name!r} already; choose another name")
+    at = names.index(after) + 1
+
+    def make(inbox: Queue, outbox: Queue, context: StageContext) -> Stage:
+        return FunctionStage(name, function, inbox, outbox)
+
+    return [*stages[:at], StageSpec(name, make, stages[at - 1].capacity), *stages[at:]]
+
+
+class FunctionStage:
+    """Calls a function with each event; see ``with_stage``."""
+
+    def __init__(self, name: str, function: Callable[[Any], object], inbox: Queue, outbox: Queue) -> None:
+        self.name, self.inbox, self.outbox = name, inbox, outbox
+        self._function = function
+
+    async def run(self) -> None:
+        """Work until the end of input has been passed on.
+
+        Raises:
+            TypeError: the function returned neither an event nor a list of events.
+        """
+        worker = Worker(self.name)
+        try:
+            while not isinstance(event := await self.inbox.get(), EndOfInput):
+                for result in await worker.run(partial(self._call, event)):
+                    await self.outbox.put(result)
+            await self.outbox.put(event)
+        finally:
+            worker.close()
+
+    def _call(self, event: object) -> list[object]:
+        found = self._function(event)
+        results = found if isinstance(found, list) else [found]
+        if any(result is None for result in results):
+            raise TypeError(
+                f"the stage {self.name!r} returned nothing for a {type(event).__name__}; return the event, or [] to drop it"
+            )
+        return results
+
+
+def chained(stages: Sequence[StageSpec], inbox: Queue, outbox: Queue, context: StageContext) -> list[Stage]:
+    """Make the stages, each connected to the next by a bounded queue.
+
+    Raises:
+        ValueError: there are none, or two of one name.
+    """
+    names = [stage.name for stage in stages]
+    if not stages or len(set(names)) < len(names):
+        raise ValueError(f"the stages are {', '.join(names) or 'none'}; give at least one, and each a name of its own")
+    made: list[Stage] = []
+    for number, spec in enumerate(stages, 1):
+        last = number == len(stages)
+        following = outbox if last else asyncio.Queue(spec.capacity(context.config.queues))
+        made.append(spec.make(inbox, following, context))
+        inbox = following
+    return made
+
+
+def _vad(inbox: Queue, outbox: Queue, context: StageContext) -> Stage:
+    return VadStage(context.config.vad, inbox, outbox, context.stats, context.load)
+
+
+def _asr(inbox: Queue, outbox: Queue, context: StageContext) -> Stage:
+    join_ms = context.config.asr.join_ms or 0
+    recognizer = context.models.recognizer
+    return AsrStage(recognizer, inbox, outbox, context.stats, context.load, lambda: 0 if context.live() else join_ms)
+
+
+def _nmt(inbox: Queue, outbox: Queue, context: StageContext) -> Stage:
+    target = context.config.languages.target
+    return NmtStage(context.models.translation, inbox, outbox, target=target, stats=context.stats, load=context.load)

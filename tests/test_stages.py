@@ -1,0 +1,114 @@
+"""Stages that an app adds to the chain: what they see, what they may return, and how they fail."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from pipeline import (
+    Delta,
+    EndOfInput,
+    Models,
+    PipelineConfig,
+    PipelineEvent,
+    SpeechTranslator,
+    StageError,
+    Transcript,
+    standard_stages,
+    with_stage,
+)
+from pipeline.audio.recording import Recording
+from pipeline.events import SpeechSegment
+from pipeline.stages import StageSpec
+from tests.conftest import EXAMPLES, Panic
+
+TRAVEL = EXAMPLES / "travel.wav"
+
+
+def translate(config: PipelineConfig, models: Models, stages: Sequence[StageSpec] | None) -> list[PipelineEvent]:
+    async def work() -> list[PipelineEvent]:
+        async with SpeechTranslator(config, models, stages=stages) as translator:
+            return [event async for event in translator.run(Recording(TRAVEL))]
+
+    return asyncio.run(work())
+
+
+def test_a_stage_that_returns_what_it_gets_changes_nothing(demo_config: PipelineConfig, demo_models: Models) -> None:
+    seen: dict[str, list[Any]] = {"VAD": [], "ASR": [], "NMT": []}
+    threads = set()
+
+    def watching(after: str) -> Callable[[Any], Any]:
+        def watch(event: Any) -> Any:
+            threads.add(threading.get_ident())
+            seen[after].append(event)
+            return event
+
+        return watch
+
+    stages = standard_stages()
+    for after in seen:
+        stages = with_stage(stages, f"watching {after}", watching(after), after=after)
+    events = translate(demo_config, demo_models, stages)
+    assert events == translate(demo_config, demo_models, None)
+    assert {type(event) for event in seen["VAD"]} == {SpeechSegment}
+    assert seen["ASR"] == [event for event in events if isinstance(event, Transcript)]
+    assert seen["NMT"] == [event for event in events if not isinstance(event, EndOfInput)]
+    assert len(threads) == 3
+    assert threading.get_ident() not in threads
+
+
+def test_what_a_stage_drops_and_adds_reaches_those_behind_it(demo_config: PipelineConfig, demo_models: Models) -> None:
+    def first_twice(transcript: Transcript) -> list[Transcript]:
+        return [transcript, replace(transcript, text="Thank you.", words=())] if transcript.segment_id == 0 else []
+
+    events = translate(demo_config, demo_models, with_stage(standard_stages(), "first", first_twice, after="ASR"))
+    transcripts = [event for event in events if isinstance(event, Transcript)]
+    assert [transcript.segment_id for transcript in transcripts] == [0, 0]
+    assert sum(event.final for event in events if isinstance(event, Delta)) == 2
+    assert isinstance(events[-1], EndOfInput)
+
+
+def test_a_stage_can_take_the_place_of_another(demo_config: PipelineConfig, demo_models: Models) -> None:
+    stages = [stage for stage in standard_stages() if stage.name != "NMT"]
+    events = translate(demo_config, demo_models, stages)
+    assert {type(event) for event in events} == {Transcript, EndOfInput}
+
+
+@pytest.mark.parametrize("returned", [None, [None]])
+def test_a_stage_that_returns_nothing_is_a_mistake(
+    returned: object, demo_config: PipelineConfig, demo_models: Models
+) -> None:
+    stages = with_stage(standard_stages(), "forgetful", lambda event: returned, after="ASR")
+    with pytest.raises(StageError, match=r"'forgetful' returned nothing for a Transcript; return the event, or \[\]"):
+        translate(demo_config, demo_models, stages)
+
+
+@pytest.mark.parametrize(
+    "error", [ValueError("odd"), Panic("odd"), SystemExit(3)], ids=lambda error: type(error).__name__
+)
+def test_a_stage_that_fails_ends_the_run_with_its_name(
+    error: BaseException, demo_config: PipelineConfig, demo_models: Models
+) -> None:
+    def fail(event: object) -> object:
+        raise error
+
+    with pytest.raises(StageError, match="odd|3") as caught:
+        translate(demo_config, demo_models, with_stage(standard_stages(), "failing", fail, after="NMT"))
+    assert caught.value.stage == "failing"
+
+
+def test_a_place_that_is_not_there_and_a_name_that_is_are_mistakes() -> None:
+    with pytest.raises(ValueError, match="no stage is called 'TTS'; the stages are VAD, ASR, NMT"):
+        with_stage(standard_stages(), "mine", lambda event: event, after="TTS")
+    with pytest.raises(ValueError, match="a stage is called 'ASR' already"):
+        with_stage(standard_stages(), "ASR", lambda event: event, after="VAD")
+
+
+def test_a_chain_without_stages_is_a_mistake(demo_config: PipelineConfig, demo_models: Models) -> None:
+    with pytest.raises(StageError, match="the stages are none; give at least one"):
+        translate(demo_config, demo_models, [])
