@@ -19,6 +19,7 @@ from pipeline.languages import normalized_code
 from pipeline.nmt.options import NmtConfig
 from pipeline.resources import CONFIGS, named_configs
 from pipeline.run.overload import OverloadOptions
+from pipeline.sentences.options import SentenceOptions
 from pipeline.subtitles.rules import SubtitleRules, conflicts
 from pipeline.vad.options import VadConfig
 
@@ -46,6 +47,7 @@ class PipelineConfig:
     languages: LanguageConfig = field(default_factory=LanguageConfig)
     vad: VadConfig = field(default_factory=VadConfig)
     asr: AsrConfig = field(default_factory=AsrConfig)
+    sentences: SentenceOptions = field(default_factory=SentenceOptions)
     nmt: NmtConfig = field(default_factory=NmtConfig)
     queues: QueueConfig = field(default_factory=QueueConfig)
     overload: OverloadOptions = field(default_factory=OverloadOptions)

@@ -16,6 +16,7 @@ from pipeline.nmt.stage import NmtStage
 from pipeline.run.overload import LoadControl
 from pipeline.run.stats import PipelineStats
 from pipeline.run.worker import Worker
+from pipeline.sentences.assembler import SentenceAssembler
 from pipeline.vad.stage import VadStage
 
 
@@ -149,4 +150,15 @@ def _asr(inbox: Queue, outbox: Queue, context: StageContext) -> Stage:
 
 def _nmt(inbox: Queue, outbox: Queue, context: StageContext) -> Stage:
     target = context.config.languages.target
-    return NmtStage(context.models.translation, inbox, outbox, target=target, stats=context.stats, load=context.load)
+    # Full stops are trusted where the recogniser has heard what follows them: in windows of several segments.
+    in_context = bool(context.config.asr.join_ms)
+    sentences = SentenceAssembler(context.config.sentences, active=lambda: in_context and not context.live())
+    return NmtStage(
+        context.models.translation,
+        inbox,
+        outbox,
+        target=target,
+        stats=context.stats,
+        load=context.load,
+        sentences=sentences,
+    )

@@ -46,7 +46,7 @@ def header(recording: Path, config: PipelineConfig, kinds: list[str], audio_trac
     """
     settings = {
         f"{section}.{key}": value
-        for section in ("languages", "vad", "asr", "nmt", "subtitles")
+        for section in ("languages", "vad", "asr", "sentences", "nmt", "subtitles")
         for key, value in dataclasses.asdict(getattr(config, section)).items()
         if key not in _OF_NO_EFFECT
     }
@@ -179,6 +179,8 @@ class KnownTranslation:
         last = _last_transcript(journal)
         self._known = chain(_events(journal, end=last), list(_events(journal, last)))
         self._next = next(self._known, None)
+        self._heard = Transcript(-1, 0.0, 0.0, "", "")
+        """The newest transcript of the journal that was passed."""
 
     def stream(
         self, transcript: Transcript, target: str | None, on_start: OnStart | None = None, beams: int | None = None
@@ -193,24 +195,28 @@ class KnownTranslation:
                 yield delta
 
     def _sentences(self, transcript: Transcript) -> list[Delta]:
-        """The deltas of a segment's whole sentences; none of one that was transcribed otherwise."""
+        """The deltas of the whole sentences at the beginning of a text; none where the journal has another text."""
         whole: list[Delta] = []
         sentence: list[Delta] = []
-        same = False
+        rest = "".join(transcript.text.split())
         while self._next is not None and self._next.segment_id <= transcript.segment_id:
-            if isinstance(self._next, Transcript):
-                same = _what(self._next) == _what(transcript)
-            elif same:
-                sentence.append(self._next)
-                if self._next.end_of_sentence:
-                    whole += sentence
-                    sentence = []
-            self._next = next(self._known, None)
+            event, self._next = self._next, next(self._known, None)
+            if isinstance(event, Transcript):
+                self._heard = event
+                continue
+            if (self._heard.segment_id, self._heard.end_s) != (transcript.segment_id, transcript.end_s):
+                continue
+            sentence.append(event)
+            if event.end_of_sentence:
+                source = "".join(event.source.split())
+                if not rest.startswith(source):
+                    return whole
+                rest = rest.removeprefix(source)
+                whole += sentence
+                sentence = []
+            if event.final:  # the next text may end in the same segment
+                break
         return whole
-
-
-def _what(transcript: Transcript) -> tuple[int, float, str]:
-    return transcript.segment_id, transcript.end_s, transcript.text
 
 
 def _events(path: Path, begin: int = 0, end: int | None = None) -> Iterator[Transcript | Delta]:

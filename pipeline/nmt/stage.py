@@ -12,6 +12,8 @@ from pipeline.nmt.search import OnStart
 from pipeline.run.overload import LoadControl
 from pipeline.run.stats import PipelineStats
 from pipeline.run.worker import Worker
+from pipeline.sentences.assembler import SentenceAssembler
+from pipeline.sentences.options import SentenceOptions
 
 
 class TextTranslator(Protocol):
@@ -25,7 +27,8 @@ class TextTranslator(Protocol):
 class NmtStage:
     """Translates transcripts in order, into ``target``: by default the language that the model's files name.
 
-    Puts on ``outbox`` each transcript, then its deltas (none for a rejected or blank one), and at last the end of input.
+    Puts on ``outbox`` each transcript, then the deltas of the sentences that end in it (none for a rejected or blank one), and
+    at last the end of input. Deltas of a sentence that no following transcript continues come before the next transcript.
     A full ``outbox`` holds the translation back. Cancelling ``run`` stops the decode in flight within one step and
     leaves ``model`` usable.
     """
@@ -41,8 +44,11 @@ class NmtStage:
         target: str | None = None,
         stats: PipelineStats | None = None,
         load: LoadControl | None = None,
+        sentences: SentenceAssembler | None = None,
     ) -> None:
+        """``sentences`` puts those together that go on over a pause; without it each transcript is translated by itself."""
         self.model, self.inbox, self.outbox, self.target = model, inbox, outbox, target
+        self._sentences = sentences or SentenceAssembler(SentenceOptions(long_pause_ms=0), active=lambda: False)
         self.stats = stats or PipelineStats()
         self._load = load
 
@@ -51,9 +57,15 @@ class NmtStage:
         worker = Worker(self.name)
         try:
             while not isinstance(item := await self.inbox.get(), EndOfInput):
+                if (ended := self._sentences.before(item)) is not None:
+                    await self._translate(ended, worker)
                 await self.outbox.put(item)
-                if item.rejected is None:
-                    await self._translate(item, worker)
+                if (ended := self._sentences.push(item)) is not None:
+                    await self._translate(ended, worker)
+                elif item.rejected is None:
+                    self.stats.segment_untranslated(item.segment_id)
+            if (ended := self._sentences.end()) is not None:
+                await self._translate(ended, worker)
             await self.outbox.put(item)
         finally:
             worker.close()

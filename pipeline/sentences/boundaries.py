@@ -120,6 +120,14 @@ def is_end(before: str, after: str, known: Habits) -> bool | None:
     return None
 
 
+def ends_open(text: str, language: str) -> bool:
+    """Whether a text, one sentence or the beginning of one, goes on: it has no final mark, or only that of an abbreviation
+    before which no sentence ends ("Dr.")."""
+    if _END.search(text.rstrip()) is None:
+        return True
+    return is_end(text.rstrip()[-CONTEXT:] + " ", "Xxx", habits(language)) is False
+
+
 def is_inside_quotation(before: str) -> bool:
     """True if a quotation or bracket in ``before`` is still open."""
     directed = any(

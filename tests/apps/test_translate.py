@@ -237,6 +237,67 @@ def test_windows_of_several_segments_go_on_as_well(translated: Any, tmp_path: Pa
     assert files(tmp_path / "cut") == files(tmp_path / "whole")
 
 
+@pytest.fixture(scope="module")
+def with_pauses(tmp_path_factory: pytest.TempPathFactory, demo_models: Models) -> Path:
+    """Read speech with a second of silence in the middle of each sentence, and a configuration beside it."""
+    samples = read_wav(EXAMPLES / "novel.wav")
+    heard = demo_models.recognizer.transcribe(SpeechSegment(0, 0, samples[: 28 * 16_000]))
+    pieces, at = [], 0
+    for first, second, third in zip(heard.words, heard.words[1:], heard.words[2:], strict=False):
+        middle = round(8_000 * (first.end_s + second.start_s))
+        unbroken = not any(mark in word.text for mark in ".?!" for word in (first, second, third))
+        if unbroken and middle > at + 3 * 16_000:
+            around = [slice(p - 160, p + 160) for p in range(middle - 1_600, middle + 1_600, 80)]
+            quietest = min(around, key=lambda part: float(np.abs(samples[part].astype(np.float32)).mean()))
+            cut = quietest.start + 160
+            pieces += [samples[at:cut], np.zeros(16_000, np.int16)]
+            at = cut
+    assert len(pieces) >= 6
+    folder = tmp_path_factory.mktemp("pauses")
+    save(folder / "phrases.wav", np.concatenate([*pieces, samples[at:]]))
+    demo = ONE_BY_ONE.read_text("utf-8").replace("join_ms = 0", "join_ms = 28000")
+    (folder / "joined.toml").write_text(demo)
+    (folder / "apart.toml").write_text(demo + "\n[sentences]\nlong_pause_ms = 0\n")
+    return folder
+
+
+def sources(folder: Path) -> list[str]:
+    lines = (folder / "phrases.jsonl").read_text("utf-8").splitlines()
+    return [delta["source"] for delta in map(json.loads, lines) if delta.get("end_of_sentence")]
+
+
+def test_a_sentence_with_a_pause_in_it_is_translated_as_one(translated: Any, tmp_path: Path, with_pauses: Path) -> None:
+    for name in ("joined", "apart"):
+        configured = ("--config", with_pauses / f"{name}.toml", "--output-dir", tmp_path / name)
+        status, said, _ = translated(with_pauses / "phrases.wav", "--format", "srt,jsonl", *configured)
+        assert status == 0, said
+    joined, apart = sources(tmp_path / "joined"), sources(tmp_path / "apart")
+    assert "".join("".join(joined).split()) == "".join("".join(apart).split())
+    assert len(joined) < len(apart)
+    assert sum(text.rstrip()[-1] in '.?!”"' for text in joined) >= len(joined) - 1
+    assert sum(text.rstrip()[-1] in '.?!”"' for text in apart) < len(apart) - 1
+
+
+@pytest.mark.parametrize("token", [0, 5, 14, 23, 31, 38, 44])
+def test_a_run_goes_on_in_a_sentence_with_a_pause(
+    translated: Any, tmp_path: Path, with_pauses: Path, token: int
+) -> None:
+    arguments = (
+        with_pauses / "phrases.wav",
+        "--format",
+        KINDS,
+        "--config",
+        with_pauses / "joined.toml",
+        "--output-dir",
+    )
+    assert translated(*arguments, tmp_path / "whole")[0] == 0
+    assert translated(*arguments, tmp_path / "cut", fail_at_token=token)[0] == 1
+    status, said, second = translated(*arguments, tmp_path / "cut")
+    assert status == 0, said
+    assert files(tmp_path / "cut") == files(tmp_path / "whole")
+    assert second.tokens < len((tmp_path / "whole" / "phrases.jsonl").read_text("utf-8").splitlines())
+
+
 def test_recordings_are_recognised_in_packed_windows_unless_configured_otherwise(
     translated: Any, tmp_path: Path, demo_models: Models, monkeypatch: pytest.MonkeyPatch
 ) -> None:
