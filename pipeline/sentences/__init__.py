@@ -1,1 +1,1 @@
-"""Text to sentences: where one ends, and what only looks like an end. Pure."""
+"""Sentence splitting: sentence boundaries, and the exceptions that only look like one. Pure."""

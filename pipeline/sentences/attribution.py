@@ -1,14 +1,15 @@
-"""Whether text after a quotation says who spoke, and so belongs to its sentence: “走吧。”他说。 and "Why?" Anna asked.
+"""Detect speaker attributions after a quotation, which belong to its sentence: “走吧。”他说。 and "Why?" Anna asked.
 
-In scripts with letter case a small letter tells as much without a list of words; see ``pipeline.sentences.boundaries``.
+In scripts with letter case, a lower-case letter shows the same without a word list; see
+``pipeline.sentences.boundaries``.
 """
 
 from __future__ import annotations
 
 import re
 
-# Japanese and Korean mark a quotation with a particle, which begins no sentence. In Japanese, words that begin with
-# the same kana are told apart: となり (neighbour) is not と, はい (yes) is not は.
+# Japanese and Korean mark a quotation with a particle, which never begins a sentence. The lookaheads exclude Japanese
+# words that begin with the same kana: となり (neighbour) is not と, はい (yes) is not は.
 _PARTICLES = {
     "ja": re.compile(
         r"と(?!にかく|ても|ころ|りあえず|なり|きどき|もだち|もかく|うとう)|って|なんて|など|を|だ(?!から|が|け|め|れ|っ)"
@@ -25,7 +26,7 @@ _EN_SUBJECT = (
 )
 _EN_VERB = r"(?:said|says|asked|asks|replied|answered|shouted|cried|whispered|yelled|added|exclaimed|muttered)"
 
-# Subject and verb of speaking. What introduces the next quotation (他说：“) is not of the one before.
+# Subject and verb of speaking. A phrase that introduces the next quotation (他说：“) does not belong to the previous one.
 _SPEAKING = {
     "ar": re.compile(rf"{_AR_VERB}\b(?![^.؟!]{{0,30}}[:«\"])"),
     "en": re.compile(
@@ -41,7 +42,7 @@ _SPEAKING = {
 
 
 def is_attribution(after: str, language: str, introduced: bool) -> bool:
-    """True if ``after``, without blanks at its start, says who spoke; ``introduced``: the text before did so already."""
+    """Whether ``after`` (no leading blanks) says who spoke. ``introduced``: the text before already said so."""
     particle, speaking = _PARTICLES.get(language), _SPEAKING.get(language)
     if particle is not None:
         return particle.match(after) is not None

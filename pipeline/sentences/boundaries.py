@@ -1,6 +1,6 @@
-"""Whether a sentence ends at a position: rules for abbreviations, ordinals, names with full stops and quotations.
+"""Decide if a sentence ends at a position: rules for abbreviations, ordinals, names with full stops and quotations.
 
-Pure functions of the text on either side of one position; the words that they know are in boundaries.tsv.
+The functions are pure and take the text on either side of the position. The word lists are in boundaries.tsv.
 """
 
 from __future__ import annotations
@@ -15,40 +15,40 @@ from pipeline.languages import two_letters
 from pipeline.sentences.attribution import is_attribution
 
 CONTEXT = 160
-"""Characters on either side of a position that the rules see: more than any rule needs; the limit keeps splitting linear."""
+"""Characters on either side of a position given to the rules: more than any rule needs. Keeps splitting time linear."""
 MARKS = ".!?…。！？．؟۔।"
 CLOSERS = "\"'”’»›」』】》〉)]}）］"
 
 _TABLE = Path(__file__).with_name("boundaries.tsv")
 _ALL = "*"
-# Languages that use the rows of another.
-_SAME_AS = {"bs": "sh", "fil": "tl", "hr": "sh", "ms": "id", "nb": "no", "nn": "no", "sr": "sh"}
+# Languages that use the rows of another language.
+_ALIASES = {"bs": "sh", "fil": "tl", "hr": "sh", "ms": "id", "nb": "no", "nn": "no", "sr": "sh"}
 # Languages that write an ordinal number as digits and a full stop.
 _ORDINALS = frozenset({"cs", "da", "de", "et", "eu", "fi", "hu", "is", "lv", "no", "pl", "sh", "sk", "sl", "tr"})
-_MAX_WORDS = 3  # of an abbreviation: u. s. w.
+_MAX_WORDS = 3  # words of an abbreviation: u. s. w.
 
 _OPENERS = "\"'“‘„«»‹「『【《〈([{（［¿¡"
-# The last mark of a sentence, and what closes quotations and brackets after it. Its length is bounded, as is all here.
+# The final marks of a sentence and the closing quotation marks and brackets after them. All repetitions are bounded.
 _END = re.compile(rf"([{MARKS}]{{1,9}})(\s?[{re.escape(CLOSERS)}“«]{{0,4}})$")
 _WORD = re.compile(rf"[\s{re.escape(_OPENERS)}]*([^\W\d_]+)")
 _NUMBER = re.compile(r"[(№#]?\d|(?:[IVXLC]{2,}|[VX])\b")
 _ROMAN = re.compile(r"[IVXLC]+")
 _INITIALS = re.compile(r"(?:[^\W\d_]\.-?)*[^\W\d_]")
-# One or two short words with full stops, as the second and third of an abbreviation.
+# One or two short words with full stops: the second and third word of an abbreviation.
 _STOPPED_WORDS = re.compile(r"(?:[^\W\d_][\w\u0900-\u0dff]{0,4}\.\s?){1,2}")
 _DASH = re.compile(r"(?:[-–—]+\s+|[–—]+)(?=[^\W\d_])")
 _CAMEL_CASE = re.compile(r"\w*[a-z][A-Z]")
 _ASIDE = re.compile(rf"(?:^|[{MARKS}]\s+)[(\[][^()\[\]]*[{MARKS}][)\]]$")
-# What begins no sentence at all, and what begins none without a blank before it.
-_NEVER_FIRST = ",;，；、：؛،"
-_NEVER_FIRST_AT_ONCE = ":%‰°ºª/\\@_+="
-# Thai has no full stop at the end of a sentence, only in abbreviations.
+# Characters that never begin a sentence, and characters that do not begin one without a blank before them.
+_NON_STARTERS = ",;，；、：؛،"
+_NON_STARTERS_WITHOUT_BLANK = ":%‰°ºª/\\@_+="
+# Thai uses the full stop only in abbreviations, not at the end of a sentence.
 _THAI_ABBREVIATION = re.compile(r"[ก-๛]\.\s*$")
 
 
 @dataclass(frozen=True)
-class Habits:
-    """How a language uses the full stop; the head of boundaries.tsv describes the kinds of words."""
+class WordLists:
+    """Word lists of a language, by kind. The header of boundaries.tsv describes the kinds."""
 
     language: str
     before: frozenset[str] = frozenset()
@@ -64,15 +64,15 @@ class Habits:
 
 
 @functools.cache
-def habits(language: str) -> Habits:
-    """The habits of a language, given by any code of it; those of all languages where the table has no row of it."""
+def word_lists(language: str) -> WordLists:
+    """Return the word lists of a language, given any of its codes. Without rows of its own, it has those of "*"."""
     code = two_letters(language) or language
-    code = _SAME_AS.get(code, code)
+    code = _ALIASES.get(code, code)
     words: dict[str, set[str]] = {}
     for row_language, kind, row_words in _rows():
         if row_language in (_ALL, code):
             words.setdefault(kind, set()).update(row_words)
-    return Habits(code, **{kind: frozenset(each) for kind, each in words.items()})
+    return WordLists(code, **{kind: frozenset(each) for kind, each in words.items()})
 
 
 @functools.cache
@@ -82,16 +82,17 @@ def _rows() -> tuple[tuple[str, str, tuple[str, ...]], ...]:
     return tuple((row["language"], row["kind"], tuple(row["words"].split())) for row in rows)
 
 
-def is_end(before: str, after: str, known: Habits) -> bool | None:
-    """True where a sentence ends between the two texts, False where it goes on, None where no rule applies.
+def is_end(before: str, after: str, known: WordLists) -> bool | None:
+    """Return True if a sentence ends between the two texts, False if it continues, None if no rule applies.
 
-    ``before`` is the sentence so far with the blanks after it, or its last ``CONTEXT`` characters; ``after`` follows it.
+    ``before`` is the sentence so far with trailing blanks, or its last ``CONTEXT`` characters; ``after`` is the text
+    that follows.
     """
     head, gap = before.rstrip(), before[len(before.rstrip()) :]
     if not head or not after.strip() or gap.count("\n") > 1:
         return None
     rest = after.lstrip()
-    if rest[0] in _NEVER_FIRST or (not gap and rest[0] in _NEVER_FIRST_AT_ONCE):
+    if rest[0] in _NON_STARTERS or (not gap and rest[0] in _NON_STARTERS_WITHOUT_BLANK):
         return False
     end = _END.search(head)
     if end is None:
@@ -104,7 +105,7 @@ def is_end(before: str, after: str, known: Habits) -> bool | None:
         return False
     if closers:
         return _after_closer(head, rest, closers, known)
-    if marks[-1] in "。！？" and (rest[0].isdecimal() or lower):  # where sentencex never splits
+    if marks[-1] in "。！？" and (rest[0].isdecimal() or lower):  # sentencex never splits here
         return True
     if marks != ".":
         return None
@@ -129,7 +130,7 @@ def ends_open(text: str, language: str) -> bool:
 
 
 def is_inside_quotation(before: str) -> bool:
-    """True if a quotation or bracket in ``before`` is still open."""
+    """Whether a quotation or bracket in ``before`` is still open."""
     directed = any(
         before.count(left) > before.count(right)
         for left, right in ("“”", "«»", "„“", "「」", "『』", "()", "[]", "（）")
@@ -137,8 +138,12 @@ def is_inside_quotation(before: str) -> bool:
     return directed or before.count('"') % 2 == 1
 
 
-def _after_closer(head: str, rest: str, closers: str, known: Habits) -> bool | None:
-    """After a quotation: whether its speaker is named. After a bracket: whether it holds a sentence of its own."""
+def _after_closer(head: str, rest: str, closers: str, known: WordLists) -> bool | None:
+    """Rule for a position after a closing mark.
+
+    After a quotation, the sentence continues if the speaker is named. After a bracket, it ends if the bracket holds a
+    sentence of its own.
+    """
     if closers.strip()[-1] in ")]":
         return True if _ASIDE.search(head) and _first_letter(rest).isupper() else None
     inside = head[: len(head) - len(closers)]
@@ -147,8 +152,8 @@ def _after_closer(head: str, rest: str, closers: str, known: Habits) -> bool | N
     return False if is_attribution(rest, known.language, introduced) else None
 
 
-def _inside_name(left: str, rest: str, known: Habits) -> bool | None:
-    """A full stop without a blank after it: in names of files, hosts and programs, in figures and between initials."""
+def _inside_name(left: str, rest: str, known: WordLists) -> bool | None:
+    """Rule for a full stop without a blank after it: in file, host and program names, in numbers, between initials."""
     token = "".join(left.split()[-1:]).lstrip(_OPENERS)
     right = rest.split()[0]
     if "://" in token or "@" in token or token.lower().startswith("www"):
@@ -162,13 +167,13 @@ def _inside_name(left: str, rest: str, known: Habits) -> bool | None:
         return False
     if _CAMEL_CASE.match(right):
         return False
-    if any(_is_in(known.before, key) for key in _keys(token)) or _continues(token, right, known):
+    if any(_contains(known.before, key) for key in _keys(token)) or _continues(token, right, known):
         return False
     return None
 
 
-def _ordinal(left: str, rest: str, known: Habits) -> bool | None:
-    """Ordinals: 2. Bundesliga, 3. října, Ludwig XIV. regierte; and the numbers of a list in any language."""
+def _ordinal(left: str, rest: str, known: WordLists) -> bool | None:
+    """Rule for ordinals (2. Bundesliga, 3. října, Ludwig XIV. regierte), and for list numbers in any language."""
     words = left.split()
     number = words[-1].lstrip(_OPENERS) if words else ""
     if number.isdecimal() and len(words) == 1 and len(number) < 4:
@@ -189,56 +194,56 @@ def _ordinal(left: str, rest: str, known: Habits) -> bool | None:
     return None
 
 
-def _abbreviation(left: str, rest: str, known: Habits) -> bool | None:
-    """The longest abbreviation before the full stop that the table knows."""
+def _abbreviation(left: str, rest: str, known: WordLists) -> bool | None:
+    """Rule for the longest abbreviation before the full stop that is in the table."""
     if _continues(left, rest, known):
         return False
     for key in _keys(left):
-        if _is_in(known.before, key):
+        if _contains(known.before, key):
             return False
-        if _is_in(known.list, key):
+        if _contains(known.list, key):
             if _word(rest) in known.counted:
                 return False
-            return _case(rest) if rest[0] not in "([" else None
-        if _is_in(known.either, key):
+            return _is_capitalised(rest) if rest[0] not in "([" else None
+        if _contains(known.either, key):
             if rest[0].isdecimal():
                 return False
             if not known.starter:
-                return False if _case(rest) is False else None
-            return _starts(rest, known) and _case(rest) is not False
-        if _is_in(known.number, key):
+                return False if _is_capitalised(rest) is False else None
+            return _is_starter(rest, known) and _is_capitalised(rest) is not False
+        if _contains(known.number, key):
             if _NUMBER.match(rest):
                 return False
-            return True if _is_in(known.word, key) and _case(rest) else None
-        if _is_in(known.word, key) and _case(rest):
+            return True if _contains(known.word, key) and _is_capitalised(rest) else None
+        if _contains(known.word, key) and _is_capitalised(rest):
             return True
     return None
 
 
-def _continues(left: str, rest: str, known: Habits) -> bool:
-    """True within an abbreviation of several words: z. |B., a.|C."""
+def _continues(left: str, rest: str, known: WordLists) -> bool:
+    """Whether the position is inside an abbreviation of several words: z. |B., a.|C."""
     last = left.split()[-1].lstrip(_OPENERS) if left.strip() else ""
     following = _STOPPED_WORDS.match(rest)
     if not last or following is None:
         return False
     words = [word for word in re.split(r"\.\s?", following[0]) if word]
     keys = (".".join([last, *words[:count]]) for count in range(1, len(words) + 1))
-    return any(_is_in(known.before | known.either | known.list | known.number, key) for key in keys)
+    return any(_contains(known.before | known.either | known.list | known.number, key) for key in keys)
 
 
-def _initial(left: str, rest: str, known: Habits) -> bool | None:
-    """The initials of a name: J. R. R. Tolkien; but not "plan B. Then" nor "you and I. Then"."""
+def _initial(left: str, rest: str, known: WordLists) -> bool | None:
+    """Rule for the initials of a name (J. R. R. Tolkien), but not "plan B. Then" or "you and I. Then"."""
     words = left.split()
     letters = words[-1].lstrip(_OPENERS) if words else ""
     if not _INITIALS.fullmatch(letters) or not letters[-1].isupper() or (known.language == "en" and letters == "I"):
         return None
     if len(words) > 1 and words[-2].lower() in known.label:
-        return True if _case(rest) else None
-    return None if _case(rest) is None or _starts(rest, known) else False
+        return True if _is_capitalised(rest) else None
+    return None if _is_capitalised(rest) is None or _is_starter(rest, known) else False
 
 
 def _keys(left: str) -> list[str]:
-    """The last words of a text as the table writes abbreviations, most words first, then without an article: l'art."""
+    """Return table keys for the last words of a text, most words first, then without an elided article (l'art)."""
     words = [word.lstrip(_OPENERS).rstrip(".") for word in left.split()[-_MAX_WORDS:]]
     keys = [".".join(words[at:]) for at in range(len(words))]
     if words and (article := re.search(r"['’]([^'’]+)$", words[-1])):
@@ -248,24 +253,24 @@ def _keys(left: str) -> list[str]:
     return [key for key in keys if key]
 
 
-def _is_in(words: frozenset[str], key: str) -> bool:
+def _contains(words: frozenset[str], key: str) -> bool:
     return key in words or key.lower() in words
 
 
-def _starts(rest: str, known: Habits) -> bool:
-    """True if the next word is one that starts sentences, and not an initial."""
+def _is_starter(rest: str, known: WordLists) -> bool:
+    """Whether the next word is a sentence starter and not an initial."""
     word = _word(rest)
     return word in known.starter and not (len(word) == 1 and rest[len(word) : len(word) + 1] == ".")
 
 
-def _case(rest: str) -> bool | None:
-    """True before a capital letter, False before a small one, None before anything else."""
+def _is_capitalised(rest: str) -> bool | None:
+    """Return True if the next word begins with a capital, False if with a lower-case letter, None otherwise."""
     letter = _first_letter(rest)
     return True if letter.isupper() else False if letter.islower() else None
 
 
 def _word(rest: str) -> str:
-    """The first word, without quotation marks before it; empty where a figure or something else comes first."""
+    """Return the first word, without opening marks before it; "" if a digit or another character comes first."""
     match = _WORD.match(rest)
     return match[1] if match else ""
 

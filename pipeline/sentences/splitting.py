@@ -1,4 +1,4 @@
-"""Transcripts → sentences, which is what Marian models were trained on. Nothing of a text is lost."""
+"""Split transcripts into sentences, the unit that Marian models were trained on. No text is lost."""
 
 from __future__ import annotations
 
@@ -8,40 +8,40 @@ from collections.abc import Callable, Iterator
 
 from sentencex import segment
 
-from pipeline.sentences.boundaries import CLOSERS, CONTEXT, MARKS, habits, is_end, is_inside_quotation
+from pipeline.sentences.boundaries import CLOSERS, CONTEXT, MARKS, is_end, is_inside_quotation, word_lists
 
-# Where a sentence that is too long may be cut, the best first: after clause marks (not inside 12,500 or 10:30), at spaces.
+# Where a sentence that is too long may be cut, best first: after clause marks (not inside 12,500 or 10:30), at spaces.
 _CLAUSE = re.compile(r"(?<=[,;:—])(?=\s)|(?<=[，；：、])")
 _SPACE = re.compile(r"(?<=\s)")
-# sentencex 1.0 panics at a blank of several bytes between a capital letter and a full stop.
+# Replaced by plain spaces: sentencex 1.0 panics at a multi-byte blank between a capital letter and a full stop.
 _BLANK = re.compile(r"[^\S\n]")
-# A cut nearer to either end than this share leaves a part that means little by itself.
-_LEAST_SHARE = 0.2
+# Minimum length of either part, as a share of the sentence. A shorter part means little by itself.
+_MIN_SHARE = 0.2
 
-# Characters given to sentencex at once: for a text without ends, or with many open quotations, its time grows with the square.
+# Characters given to sentencex at once; its time is quadratic for text without ends or with many open quotations.
 _WINDOW = 4096
-# Quotations that sentencex does not know, so that it splits inside them.
+# Quotations unknown to sentencex, which would split inside them.
 _QUOTATION = re.compile(r"『[^『』]{0,400}』|„[^„”“]{0,400}”")
-# Marks and closers that belong to the sentence before: 』 where sentencex splits 『本当？』.
+# Marks and closers that belong to the preceding sentence: sentencex splits 『本当？』 before 』.
 _TAIL = re.compile(rf"[{MARKS}{re.escape(CLOSERS)}]{{1,9}}\s*")
-# Where a sentence may end that sentencex does not see: after "etc.", after a bracket, before figures in Chinese.
-_MISSED = re.compile(r"\.[)\]]?\s+(?=\S)|[。！？](?=[0-9a-z])")
+# Possible sentence ends that sentencex misses: after "etc.", after a bracket, before digits in Chinese.
+_EXTRA_ENDS = re.compile(r"\.[)\]]?\s+(?=\S)|[。！？](?=[0-9a-z])")
 
 
 def split_sentences(text: str, language: str) -> list[str]:
-    """The sentences of ``text``, which joined are ``text``; blanks between them stay with the one before.
+    """Split ``text`` into sentences whose concatenation is ``text``; blanks stay with the preceding sentence.
 
-    sentencex proposes the ends, ``pipeline.sentences.boundaries`` knows which of them are none and which are missing.
-    Blank text has no sentence.
+    sentencex proposes the ends; ``pipeline.sentences.boundaries`` rejects wrong ones and confirms possible ends that it
+    misses. Blank text has no sentences.
     """
     quotes = [match.start() for match in re.finditer('"', text)]
     ends = _proposed_ends(_BLANK.sub(" ", text), language)
-    proposed = {_past_tail(text, end, bisect.bisect_left(quotes, end) % 2 == 1) for end in ends}
+    proposed = {_skip_tail(text, end, bisect.bisect_left(quotes, end) % 2 == 1) for end in ends}
     inside = {at for match in _QUOTATION.finditer(text) for at in range(match.start() + 1, match.end())}
-    known = habits(language)
+    known = word_lists(language)
     sentences: list[str] = []
     start = 0
-    for end in sorted(proposed | {match.end() for match in _MISSED.finditer(text)} | {len(text)}):
+    for end in sorted(proposed | {match.end() for match in _EXTRA_ENDS.finditer(text)} | {len(text)}):
         if end <= start or not text[start:end].strip():
             continue
         before = text[max(start, end - CONTEXT) : end]
@@ -59,13 +59,16 @@ def split_sentences(text: str, language: str) -> list[str]:
 
 
 def _proposed_ends(text: str, language: str) -> Iterator[int]:
-    """Where sentencex ends a sentence, read in windows: each begins with the sentence that the one before left open."""
+    """Yield the sentence ends of sentencex, which reads the text in windows.
+
+    Each window begins with the last, possibly incomplete sentence of the one before.
+    """
     at = 0
     while at < len(text):
         window = text[at : at + _WINDOW]
         pieces = segment(language, window)
         if at + len(window) < len(text):
-            if len(pieces) < 2:  # a sentence longer than a window has no end in this one
+            if len(pieces) < 2:  # the sentence is longer than the window
                 at += len(window)
                 continue
             pieces.pop()
@@ -76,8 +79,8 @@ def _proposed_ends(text: str, language: str) -> Iterator[int]:
             return
 
 
-def _past_tail(text: str, end: int, quoted: bool) -> int:
-    """The end after marks and closers that follow at once; a straight quotation mark closes only what is ``quoted``."""
+def _skip_tail(text: str, end: int, quoted: bool) -> int:
+    """Move ``end`` past directly following marks and closers; past a straight quotation mark only if ``quoted``."""
     tail = _TAIL.match(text, end)
     if tail is None or text[end - 1 : end].isspace() or (text[end] == '"' and not quoted):
         return end
@@ -85,13 +88,13 @@ def _past_tail(text: str, end: int, quoted: bool) -> int:
 
 
 def fit(sentence: str, fits: Callable[[str], bool]) -> list[str]:
-    """Cut a sentence into parts that fit the model: at clauses, else at spaces, else in half."""
+    """Cut a sentence into parts that fit the model: after clause marks, else at spaces, else in half."""
     if fits(sentence) or len(sentence) < 2:
         return [sentence]
-    least = _LEAST_SHARE * len(sentence)
+    minimum = _MIN_SHARE * len(sentence)
     for boundary in (_CLAUSE, _SPACE):
         ends = [match.end() for match in boundary.finditer(sentence)]
-        inside = [end for end in ends if least <= end <= len(sentence) - least]
+        inside = [end for end in ends if minimum <= end <= len(sentence) - minimum]
         if inside:
             cut = min(inside, key=lambda end: abs(2 * end - len(sentence)))
             return fit(sentence[:cut], fits) + fit(sentence[cut:], fits)

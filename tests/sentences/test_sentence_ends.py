@@ -386,7 +386,7 @@ def test_the_work_grows_with_the_length_of_the_text(unit: str, monkeypatch: pyte
 
 
 def test_every_row_of_the_table_is_of_a_known_language_and_kind() -> None:
-    kinds = set(boundaries.Habits.__dataclass_fields__) - {"language"}
+    kinds = set(boundaries.WordLists.__dataclass_fields__) - {"language"}
     rows = boundaries._rows()
     assert {kind for _, kind, _ in rows} == kinds
     assert not [language for language, _, _ in rows if language != "*" and len(language) > 3]
