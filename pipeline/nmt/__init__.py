@@ -1,1 +1,1 @@
-"""Neural machine translation: Marian models on ONNX Runtime, a token at a time."""
+"""Neural machine translation: Marian models on ONNX Runtime, decoded token by token."""

@@ -29,7 +29,7 @@ def arguments() -> argparse.ArgumentParser:
         "--model",
         type=some_path,
         metavar="DIR",
-        help="a Marian model exported to ONNX (default: the one that the table of pairs has for --source and --target)",
+        help="a Marian model exported to ONNX (default: looked up in the table of pairs by --source and --target)",
     )
     parser.add_argument(
         "--file-suffix", default="", help='precision among a hub repository\'s files, such as "_quantized"'
@@ -38,19 +38,19 @@ def arguments() -> argparse.ArgumentParser:
     parser.add_argument("--target", metavar="L", help="language to translate into (default: the model's)")
     parser.add_argument(
         "--via", type=some_text, default="en", metavar="L",
-        help="language to go through where no model translates directly (default: en); none forbids two steps",
+        help="pivot language if no model translates directly (default: en); none forbids two steps",
     )  # fmt: skip
     parser.add_argument(
         "--beams", type=whole_number(1, 100), default=1, metavar="N", help="hypotheses kept; 1 (default) is greedy"
     )
     parser.add_argument(
-        "--max-tokens", type=whole_number(1, 100_000), default=256, metavar="N", help="target tokens a sentence at most"
+        "--max-tokens", type=whole_number(1, 100_000), default=256, metavar="N", help="target token limit per sentence"
     )
     parser.add_argument(
         "--threads", type=whole_number(0, 256), default=1, metavar="N", help="0: as many as the machine has cores"
     )
     parser.add_argument(
-        "--jsonl", action="store_true", help="one JSON object a token: id, text, log_probability, final …"
+        "--jsonl", action="store_true", help="one JSON object per token: id, text, log_probability, final …"
     )
     return parser
 
@@ -58,15 +58,15 @@ def arguments() -> argparse.ArgumentParser:
 def run(argv: list[str]) -> int:
     options = arguments().parse_args(argv)
     if sys.stdout is None:
-        raise SinkError("standard output is closed, and translations go there; leave it open, or give it a file")
+        raise SinkError("standard output is closed, but translations are written to it; redirect it to a file")
     model = _load(options)
     source, target = options.source or model.languages[0] or "en", options.target or model.languages[1] or UNDETERMINED
     model.check_languages(source, target)
     for number, raw in enumerate(standard_input()):
-        # Bytes that are no UTF-8 do not end the run.
+        # Invalid UTF-8 must not end the run.
         line = raw.decode("utf-8", "replace").rstrip("\r\n")
         cut = False
-        text = ""  # of a sentence: a pipe takes nothing back
+        text = ""  # of the current sentence, printed when complete: a pipe cannot withdraw text
         for delta in model.stream(Transcript(number, 0.0, 0.0, line, source), target):
             if options.jsonl:
                 record = {
@@ -90,8 +90,8 @@ def run(argv: list[str]) -> int:
             print(flush=True)
         if cut:
             print(
-                f"line {number + 1}: the translation of a sentence looped or met its limit of tokens, and was cut off; "
-                "divide the sentence, or allow more with --max-tokens",
+                f"line {number + 1}: the translation of a sentence looped or reached the token limit and was cut off; "
+                "split the sentence, or raise --max-tokens",
                 file=sys.stderr,
                 flush=True,
             )
@@ -108,7 +108,7 @@ def _load(options: argparse.Namespace) -> MarianModel | PivotTranslator:
             threads=options.threads,
         )
     if options.source is None or options.target is None:
-        raise UsageError("no model is given; give --model, or both --source and --target to have one found")
+        raise UsageError("no model is given; give --model, or both --source and --target to look one up")
     nmt = NmtConfig(
         AUTO,
         file_suffix=options.file_suffix,

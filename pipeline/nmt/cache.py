@@ -1,4 +1,4 @@
-"""Translations of sentences that come again ("Thank you."), the most recently used ones, up to a bound."""
+"""LRU cache of translations, for sentences that come again ("Thank you.")."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from pipeline.nmt.search import Token
 
 
 class SentenceCache:
-    """Source ids → what their search yielded. Safe from several threads."""
+    """Maps source ids to the tokens that their search yielded. Thread-safe."""
 
     def __init__(self, bound: int) -> None:
-        """Keep ``bound`` sentences at most; 0 keeps none."""
+        """Keep at most ``bound`` sentences; 0 disables the cache."""
         self.bound = bound
         self.hits = 0
         self._kept: OrderedDict[tuple[int, ...], tuple[Token | Rewind, ...]] = OrderedDict()

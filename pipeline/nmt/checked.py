@@ -1,4 +1,4 @@
-"""A search whose failures are found while it streams: a loop, or the token limit, is searched again, then shortened."""
+"""A streaming search with failure recovery: if a search loops or reaches its token limit, retry, then shorten."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from itertools import takewhile
 from pipeline.nmt.loops import Loop, LoopGuard, kept_tokens, length_limit
 from pipeline.nmt.search import GenerationOptions, Token
 
-# Forbidden to repeat in the second search: pairs where one token came again and again, else runs of three.
-_NGRAM_OF_TOKEN, _NGRAM = 2, 3
-_SECOND_BEAMS = 4
+# Size of the n-grams that a retry may not repeat: 2 if the loop was a single token, else 3.
+_SINGLE_TOKEN_NGRAM, _NGRAM = 2, 3
+_RETRY_BEAMS = 4
 
 
 @dataclass(frozen=True)
 class Rewind:
-    """The tokens from here on take the place of those that were yielded after the first ``kept``."""
+    """Withdraws all yielded tokens after the first ``kept``; the following tokens replace them."""
 
     kept: int
 
@@ -32,15 +32,15 @@ def checked(
     widen: bool = True,
     expired: Callable[[], bool],
 ) -> Iterator[Token | Rewind]:
-    """Yield the tokens of ``search(options)``. Where it loops or meets its limit, a ``Rewind`` and others follow.
+    """Yield the tokens of ``search(options)``; if it loops or reaches its limit, yield a ``Rewind`` and a replacement.
 
-    Those of a search that may not repeat n-grams, else, if it fails too, of one with more beams, else the tokens before
-    anything came again. Time that is over (``expired``) permits no further search.
+    The replacement comes from a search without repeated n-grams; if that fails too, from one with more beams; if that
+    fails too, it is the tokens before the first repetition. No retry is started after the time limit (``expired``).
 
     Args:
-        plain: whether a token is digits or marks alone.
+        plain: tells whether a token is only digits or punctuation.
         length_factor: see ``length_limit``.
-        widen: whether more beams may be tried.
+        widen: whether a retry with more beams is allowed.
     """
     limit = length_limit(len(source), length_factor, options.max_tokens)
     options = dataclasses.replace(options, max_tokens=limit)
@@ -56,39 +56,39 @@ def checked(
         if token.last:
             return
     ids = [token.id for token in found]
-    shown = len(found) - 1  # the last one was not yielded
+    shown = len(found) - 1  # the last token was not yielded
     if not expired():
         for narrower in _alternatives(options, loop, widen=widen):
-            again = _whole(search(narrower), guard)
+            again = _complete_search(search(narrower), guard)
             if again is not None:
-                yield from _instead(ids[:shown], again)
+                yield from _replace_shown(ids[:shown], again)
                 return
     if (kept := kept_tokens(ids, loop, len(source))) < len(found):
         found[kept:] = [Token(options.end_token, 0.0, last=True, truncated=True)]
-    yield from _instead(ids[:shown], found)
+    yield from _replace_shown(ids[:shown], found)
 
 
 def _alternatives(options: GenerationOptions, loop: Loop | None, *, widen: bool) -> Iterator[GenerationOptions]:
-    size = _NGRAM_OF_TOKEN if loop is not None and loop.period == 1 else _NGRAM
+    size = _SINGLE_TOKEN_NGRAM if loop is not None and loop.period == 1 else _NGRAM
     size = min(size, options.no_repeat_ngram or size)
     without_repeats = dataclasses.replace(options, no_repeat_ngram=size)
     yield without_repeats
     if widen:
-        yield dataclasses.replace(without_repeats, beams=max(_SECOND_BEAMS, 2 * options.beams))
+        yield dataclasses.replace(without_repeats, beams=max(_RETRY_BEAMS, 2 * options.beams))
 
 
-def _whole(tokens: Iterator[Token], guard: LoopGuard) -> list[Token] | None:
-    """All the tokens of a search; None where it fails, too."""
+def _complete_search(tokens: Iterator[Token], guard: LoopGuard) -> list[Token] | None:
+    """Return all tokens of a search, or None if it fails too."""
     found: list[Token] = []
     for token in tokens:
         found.append(token)
         if token.truncated or guard.loop([t.id for t in found]) is not None:
             return None
-    return found if len(found) > 1 else None  # an end token alone is no translation
+    return found if len(found) > 1 else None  # only an end token: not a translation
 
 
-def _instead(shown: Sequence[int], tokens: Sequence[Token]) -> Iterator[Token | Rewind]:
-    """Take back what was shown as far as ``tokens`` differ from it, and yield the rest of them."""
+def _replace_shown(shown: Sequence[int], tokens: Sequence[Token]) -> Iterator[Token | Rewind]:
+    """Rewind to the common prefix of ``shown`` and ``tokens``, and yield the rest of ``tokens``."""
     same = takewhile(lambda pair: pair[0] == pair[1].id, zip(shown, tokens[:-1], strict=False))
     kept = len(list(same))
     if kept < len(shown):

@@ -1,4 +1,4 @@
-"""Hub models in the streaming layout: compiled on first use, kept beside the hub's own cache."""
+"""Hub models compiled to the streaming layout on first use, and cached beside the hub's own cache."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ from pipeline.store.transfer import digest_of
 
 logger = logging.getLogger(__name__)
 
-_FILES_MADE = "files.json"
+_MANIFEST = "files.json"
 
 
 def find_translation_model(config: NmtConfig, progress: Progress | None = None) -> Path:
-    """The directory of the configured translation model: fetched if it is not in the cache, and compiled there.
+    """Return the directory of the configured translation model. Download and compile it if it is not cached.
 
-    A model that the compiler refuses is run as it is, with a warning, if the repository has ONNX files for that.
+    If the compiler rejects the model and the repository has runnable ONNX files, log a warning and use those files.
 
     Raises:
-        ModelError: see ``resolve_model``; or it can neither be compiled nor run as it is.
+        ModelError: see ``resolve_model``; or the model can neither be compiled nor run as it is.
         DownloadError: see ``resolve_model``.
     """
     if not is_compiled(config):
         directory = resolve_model(config.model, config.revision, *translation_files(config), progress=progress)
-        return directory if local_directory(config.model) is not None else _as_it_is(config, directory)
+        return directory if local_directory(config.model) is not None else _runnable_directory(config, directory)
     if (compiled := cached_compiled(config)) is not None:
         return compiled
     snapshot = resolve_model(config.model, config.revision, *translation_files(config), progress=progress)
@@ -50,11 +50,11 @@ def find_translation_model(config: NmtConfig, progress: Progress | None = None) 
         return compile_into_cache(config, snapshot, progress)
     except ModelError as error:
         if isinstance(error.__cause__, OSError):
-            raise  # the disk's fault, not the model's
+            raise  # a disk error; the model itself may be fine
         refusal = error
     while not any(export.is_in(snapshot) for export in runnable_exports("")):
-        # It came in a form that cannot be run as it is, or in 8 bits: another may be one that the compiler understands, or
-        # that runs as it is and is more exact.
+        # The downloaded files cannot be run as they are, or have only 8 bits. Other files of the repository may
+        # compile, or may run as they are with higher precision.
         others = [choice for choice in translation_files(config) if choice.missing_from(snapshot)]
         try:
             snapshot = resolve_model(config.model, config.revision, *others, progress=progress)
@@ -66,25 +66,25 @@ def find_translation_model(config: NmtConfig, progress: Progress | None = None) 
             return compile_into_cache(config, snapshot, progress)
         except ModelError as error:
             refusal = error
-    logger.warning("%s is run as it was fetched, which is slower: it cannot be compiled: %s", config.model, refusal)
-    return _as_it_is(config, snapshot)
+    logger.warning("%s cannot be compiled and is run as downloaded, which is slower: %s", config.model, refusal)
+    return _runnable_directory(config, snapshot)
 
 
-def _as_it_is(config: NmtConfig, snapshot: Path) -> Path:
-    """A directory from which ONNX Runtime takes a fetched export.
+def _runnable_directory(config: NmtConfig, snapshot: Path) -> Path:
+    """Return a directory from which ONNX Runtime can load a downloaded export.
 
     Raises:
-        ModelError: it cannot be written.
+        ModelError: the directory cannot be written.
     """
     exports = runnable_exports(config.file_suffix) if not is_compiled(config) else fallback_exports()
     export = next(export for export in exports if export.is_in(snapshot))
-    folder = _folder(config, snapshot.name).parent
-    with _writable(folder):
-        return export.placed(snapshot, folder, config.file_suffix)
+    folder = _cache_directory(config, snapshot.name).parent
+    with _translate_write_errors(folder):
+        return export.runnable_directory(snapshot, folder, config.file_suffix)
 
 
 def is_compiled(config: NmtConfig) -> bool:
-    """Whether a model is to be run in the streaming layout made here; a directory is taken as it is.
+    """Whether the model has to be compiled to the streaming layout. Local directories are used as they are.
 
     Raises:
         ModelError: the model is neither a directory nor a hub id.
@@ -93,13 +93,13 @@ def is_compiled(config: NmtConfig) -> bool:
 
 
 def translation_files(config: NmtConfig) -> tuple[FileSet, ...]:
-    """What of a hub repository is needed: any of these will do."""
+    """Return the file sets of a hub repository from which the model can be made; any one of them is enough."""
     if config.weights == "as-is" or config.file_suffix:
         return tuple(export.files() for export in runnable_exports(config.file_suffix))
-    from pipeline.nmt.compiler.huggingface import can_read_pytorch  # takes a while
+    from pipeline.nmt.compiler.huggingface import can_read_pytorch  # slow import
 
     checkpoints = ["model.safetensors", "pytorch_model.bin"] if can_read_pytorch() else ["model.safetensors"]
-    # Half precision keeps 11 bits of a weight: enough for whatever is compiled to fewer.
+    # Half precision keeps 11 bits of a weight, which is enough if the model is compiled to fewer bits.
     exports = compilable_exports(half=config.weights != "fp32")
     return (
         *(export.files() for export in exports),
@@ -109,89 +109,89 @@ def translation_files(config: NmtConfig) -> tuple[FileSet, ...]:
 
 
 def cached_compiled(config: NmtConfig) -> Path | None:
-    """The compiled model, if it is in the cache, and whole."""
-    folder = _folder(config, cached_commit(config.model, config.revision))
+    """Return the directory of the compiled model if it is in the cache and complete."""
+    folder = _cache_directory(config, cached_commit(config.model, config.revision))
     with readable(folder):
-        return folder if _is_whole(folder) else None
+        return folder if _is_complete(folder) else None
 
 
-def _is_whole(folder: Path) -> bool:
-    """Whether all files of a compiled model are there, as long as they were made."""
-    made = _noted(folder)
+def _is_complete(folder: Path) -> bool:
+    """Whether all files of a compiled model are present with their recorded sizes."""
+    made = _read_manifest(folder)
     return made is not None and {name: size for name, (size, _) in made.items()} == {
-        path.name: path.stat().st_size for path in folder.iterdir() if path.name != _FILES_MADE
+        path.name: path.stat().st_size for path in folder.iterdir() if path.name != _MANIFEST
     }
 
 
-def _noted(folder: Path) -> dict[str, tuple[int, str]] | None:
-    """Size and hash of every file, as the model was made; None where that was not noted, or not here."""
+def _read_manifest(folder: Path) -> dict[str, tuple[int, str]] | None:
+    """Return the size and hash of every file as recorded after compilation; None if there is no valid record."""
     try:
-        return {name: (size, digest) for name, (size, digest) in json.loads((folder / _FILES_MADE).read_text()).items()}
+        return {name: (size, digest) for name, (size, digest) in json.loads((folder / _MANIFEST).read_text()).items()}
     except (FileNotFoundError, NotADirectoryError, ValueError, TypeError, AttributeError):
         return None
 
 
-def _as_made(folder: Path) -> dict[str, tuple[int, str]]:
-    files = [path for path in folder.iterdir() if path.name != _FILES_MADE]
+def _sizes_and_hashes(folder: Path) -> dict[str, tuple[int, str]]:
+    files = [path for path in folder.iterdir() if path.name != _MANIFEST]
     return {path.name: (path.stat().st_size, digest_of(path)) for path in files}
 
 
 def drop_damaged_compiled(config: NmtConfig) -> bool:
-    """Compare a compiled model in the cache with what was made; True if it differs: it is then made again.
+    """Verify the hashes of a cached compiled model. If they differ, return True and mark it for recompilation.
 
     Raises:
         DownloadError: the cache cannot be read.
-        ModelError: it cannot be written.
+        ModelError: the cache cannot be written.
     """
-    folder = _folder(config, cached_commit(config.model, config.revision))
+    folder = _cache_directory(config, cached_commit(config.model, config.revision))
     with readable(folder):
-        if not _is_whole(folder) or _as_made(folder) == _noted(folder):
+        if not _is_complete(folder) or _sizes_and_hashes(folder) == _read_manifest(folder):
             return False
     try:
-        (folder / _FILES_MADE).unlink(missing_ok=True)
+        (folder / _MANIFEST).unlink(missing_ok=True)
     except OSError as error:
         raise ModelError(f"{folder} is damaged and cannot be removed: {error.strerror or error}; remove it") from error
     return True
 
 
 def compile_into_cache(config: NmtConfig, snapshot: Path, progress: Progress | None = None) -> Path:
-    """Compile a fetched model, unless another program has done so meanwhile; the directory to load.
+    """Compile a downloaded model unless another process already did, and return the directory to load.
 
     Raises:
-        ModelError: the compiler refuses the model, or the cache cannot be written.
+        ModelError: the compiler rejects the model, or the cache cannot be written.
     """
     if progress is None:
         with progress_bar() as bar:
             return compile_into_cache(config, snapshot, bar)
     from pipeline.nmt.compiler.build import compile_model
 
-    folder = _folder(config, snapshot.name)
-    with _writable(folder.parent):
+    folder = _cache_directory(config, snapshot.name)
+    with _translate_write_errors(folder.parent):
         folder.parent.mkdir(parents=True, exist_ok=True)
         with held(folder.with_name(f"{folder.name}.lock"), f"compiles {config.model}", progress):
-            if not _is_whole(folder):
+            if not _is_complete(folder):
                 shutil.rmtree(folder, ignore_errors=True)
-                for left in folder.parent.glob(f".{folder.name}.*"):  # by a program that was killed
+                for left in folder.parent.glob(f".{folder.name}.*"):  # leftovers of a killed process
                     shutil.rmtree(left, ignore_errors=True)
                 compile_model(snapshot, folder, weights=config.weights, progress=progress)
-                made = json.dumps(_as_made(folder))
-                (folder / _FILES_MADE).write_text(made)  # last: without it the model is not whole
+                made = json.dumps(_sizes_and_hashes(folder))
+                (folder / _MANIFEST).write_text(made)  # written last: it marks the model as complete
     return folder
 
 
 @contextlib.contextmanager
-def _writable(folder: Path) -> Iterator[None]:
-    """Say what cannot be written in the cache, as a ModelError."""
+def _translate_write_errors(folder: Path) -> Iterator[None]:
+    """Translate write errors in the cache to ModelError."""
     try:
         yield
     except OSError as error:
         raise ModelError(
-            f"cannot write to {folder}: {error.strerror or error}; make room or give the right to write, or set "
+            f"cannot write to {folder}: {error.strerror or error}; free disk space, allow writing there, or set "
             "HF_ASSETS_CACHE to another folder"
         ) from error
 
 
-def _folder(config: NmtConfig, commit: str) -> Path:
-    """Where a compiled model is kept."""
+def _cache_directory(config: NmtConfig, commit: str) -> Path:
+    """Return the cache directory of a compiled model."""
     repository = assets() / config.model.replace("/", "--")
     return repository / f"{commit}-{config.weights}-v{VERSION}"

@@ -1,12 +1,12 @@
 """Encoder and decoder over ONNX Runtime: ``encode(source) → DecoderState``, ``step(state, token) → StepOutput``.
 
-What must hold (why: without it translations are silently wrong, or the third step fails):
+Invariants. If one is broken, translations are silently wrong or the third step fails:
 
-- every mandatory past input is fed at the first step, with a placeholder of length zero;
-- the encoder runs once a sentence; encoder KV is kept from the step that computes it and is fed, the same objects, at
-  every later step; what a cached step returns in its place is never asked for;
-- KV stays in ``OrtValue``s and never becomes a Python array;
-- inputs are bound by name, and only those that the graph has.
+- Every mandatory past input is fed at the first step, with a placeholder of length zero.
+- The encoder runs once per sentence. The encoder KV of the step that computes it is kept, and the same objects are fed
+  at every later step. The encoder KV outputs of a cached step are never requested.
+- KV stays in ``OrtValue``s and is never converted to an array.
+- Inputs are bound by name, and only inputs that the graph has.
 """
 
 from __future__ import annotations
@@ -24,26 +24,26 @@ from numpy.typing import NDArray
 from pipeline.errors import ModelError
 from pipeline.nmt.layout import PAST, Layout
 from pipeline.nmt.onnx_header import OnnxHeader
-from pipeline.nmt.session import open_session, quiet_options, told_as_ours
+from pipeline.nmt.session import open_session, quiet_options, translate_ort_errors
 
 Logits = NDArray[np.float32]
 _DTYPES = {"float32": np.float32, "float16": np.float16}
-# Step-by-step and several-at-once scores differ by rounding alone where a graph is causal: 5e-6 was measured.
+# In a causal graph, scores of one token at a time and of several at once differ only by rounding (5e-6 measured).
 _CAUSAL_TOLERANCE = 1e-2
 
 
 @dataclass
 class DecoderState:
-    """One sentence in translation. Made by ``encode`` or ``fork``, changed by ``step`` and ``force`` alone."""
+    """State of one sentence. Created by ``encode`` or ``fork``, changed only by ``step`` and ``force``."""
 
     fixed: Mapping[str, ort.OrtValue]
-    """What the encoder computed, by input name: attention mask [1, S], hidden states [1, S, d_model]."""
+    """Constant inputs by name: attention mask [1, S], hidden states [1, S, d_model]."""
     encoder_kv: Mapping[str, ort.OrtValue] = field(default_factory=dict)
-    """Past input name → cross-attention key or value [1, heads, S, head_dim]. Written once, by the first step."""
+    """Past input name → cross-attention key or value [1, heads, S, head_dim]. Set once, by the first step."""
     decoder_kv: Mapping[str, ort.OrtValue] = field(default_factory=dict)
     """Past input name → self-attention key or value [1, heads, steps, head_dim]."""
     tokens: tuple[int, ...] = ()
-    """What has been fed so far, the start token first."""
+    """The tokens fed so far, beginning with the start token."""
     options: ort.RunOptions = field(default_factory=quiet_options)
 
     @property
@@ -51,11 +51,11 @@ class DecoderState:
         return len(self.tokens)
 
     def fork(self) -> DecoderState:
-        """A state that goes on from here on its own. What is static is shared; KV is copied only where runs write to it."""
+        """Return an independent state. Constant values are shared; KV is copied only if runs write to it in place."""
         return dataclasses.replace(self)
 
     def terminate(self) -> None:
-        """Stop a run on another thread, of this state or its forks; it raises, and they are of no more use."""
+        """Stop a run of this state or its forks on another thread. The run raises; the states cannot be used again."""
         self.options.terminate = True
 
 
@@ -64,11 +64,11 @@ class StepOutput:
     """Scores of the next token."""
 
     logits: Logits
-    """[vocabulary], as the model gave them; but a compiled graph leaves pad out."""
+    """[vocabulary], as returned by the model; a compiled graph leaves out the pad token."""
 
     @property
     def token(self) -> int:
-        """The id with the highest score. What must not be chosen is the search's business."""
+        """The id with the highest score. Masking of tokens is left to the search."""
         return int(np.argmax(self.logits))
 
     @property
@@ -122,16 +122,14 @@ class Decoder(ABC):
             return state
         feed = {"input_ids": source_ids, "attention_mask": mask}
         assert self.layout.encoder is not None
-        with told_as_ours(self.layout.encoder.path, 0, state.options):
+        with translate_ort_errors(self.layout.encoder.path, 0, state.options):
             (hidden,) = self._encoder.run_with_ort_values(["last_hidden_state"], feed, state.options)
-        # Exporters name the decoder's mask either way.
+        # Exporters use either name for the decoder's mask of the source.
         state.fixed = {"encoder_attention_mask": mask, "attention_mask": mask, "encoder_hidden_states": hidden}
         return state
 
     def check(self, source: Sequence[int], start_token: int, end_token: int) -> int:
-        """Translate two tokens of ``source``, so that a model that cannot run says so before its first sentence.
-
-        Returns the number of scores that the decoder gives.
+        """Decode two tokens of ``source``, so that a broken model fails at load time. Return the number of scores.
 
         Raises:
             ModelError: a run failed, or the scores are not numbers.
@@ -146,7 +144,7 @@ class Decoder(ABC):
         return len(logits)
 
     def step(self, state: DecoderState, token: int) -> StepOutput:
-        """Feed ``token`` (the decoder start token first) and return the scores of the one that follows.
+        """Feed ``token`` (at first the decoder start token) and return the scores of the next token.
 
         Raises:
             ModelError, DecodingStoppedError: see ``encode``.
@@ -154,17 +152,17 @@ class Decoder(ABC):
         return self._feed(state, (token,))
 
     def choose(self, state: DecoderState, token: int, pad: int) -> Choice:
-        """Feed ``token`` and return the most probable one that follows."""
+        """Feed ``token`` and return the most probable next token."""
         scores = self.step(state, token).logits.astype(np.float64)
-        # The pad row's score is exactly 0: unmasked, it wins whenever all real tokens score below it.
+        # The pad token's score is exactly 0. Unmasked, it would win whenever all real tokens score below 0.
         scores[pad] = -np.inf
         top = int(np.argmax(scores))
         return Choice(top, -float(np.log(np.exp(scores - scores[top]).sum())))
 
     def force(self, state: DecoderState, tokens: Sequence[int]) -> StepOutput:
-        """Feed several tokens that are given, and return the scores of the one that follows the last.
+        """Feed several given tokens and return the scores of the token after the last one.
 
-        In one run where the graph attends causally to several new tokens, which is tried once; else one by one.
+        Uses one run if the graph attends causally to several new tokens (see ``causal``); else feeds one at a time.
 
         Raises:
             ModelError, DecodingStoppedError: see ``encode``.
@@ -185,13 +183,13 @@ class Decoder(ABC):
 
     @property
     def causal(self) -> bool:
-        """True where several new tokens with a past give what one by one gives."""
+        """Whether feeding several tokens after a past equals feeding them one by one. Tested on first use."""
         with self._lock:
             if self._causal is None:
-                self._causal = self._probe()
+                self._causal = self._probe_causality()
             return self._causal
 
-    def _probe(self) -> bool:
+    def _probe_causality(self) -> bool:
         one_by_one = self.encode([2, 3, 4, 0])
         for token in (2, 3, 4):
             single = self._feed(one_by_one, (token,))
@@ -199,13 +197,13 @@ class Decoder(ABC):
         self._feed(together, (2,))
         try:
             several = self._feed(together, (3, 4))
-        except ModelError:  # an older export, its mask made for one token
+        except ModelError:  # an older export with a mask for one token
             return False
         return bool(np.abs(several.logits - single.logits).max() < _CAUSAL_TOLERANCE)
 
     @abstractmethod
     def _feed(self, state: DecoderState, tokens: tuple[int, ...]) -> StepOutput:
-        """Run one graph over ``tokens`` after those that ``state`` has seen."""
+        """Run one graph over ``tokens``, which follow ``state.tokens``."""
 
     def _run(
         self,
@@ -216,31 +214,33 @@ class Decoder(ABC):
         feed: Mapping[str, ort.OrtValue],
         kept: Mapping[str, str],
     ) -> tuple[StepOutput, dict[str, ort.OrtValue]]:
-        """Bind by name what the graph has of ``feed``, run, and return the scores and, of ``kept`` (past input →
-        output), the values by past input."""
+        """Run a graph on those values of ``feed`` that it has inputs for.
+
+        Return the scores and the outputs named in ``kept`` (past input → output), keyed by past input.
+        """
         name = "decoder_input_ids" if "decoder_input_ids" in header.inputs else "input_ids"
         ids = np.array([tokens], np.int64)
         bound = {**feed, name: ort.OrtValue.ortvalue_from_numpy(ids)}
         if "decoder_attention_mask" in header.inputs:
             bound["decoder_attention_mask"] = ort.OrtValue.ortvalue_from_numpy(np.ones_like(ids))
         bound = {name: value for name, value in bound.items() if name in header.inputs}
-        with told_as_ours(header.path, state.steps, state.options):
+        with translate_ort_errors(header.path, state.steps, state.options):
             logits, *values = session.run_with_ort_values(["logits", *kept.values()], bound, state.options)
         scores: Logits = logits.numpy()[0, -1].astype(np.float32, copy=False)
         return StepOutput(scores), dict(zip(kept, values, strict=True))
 
     def _kv_names(self, side: str) -> dict[str, str]:
-        """Past input → output of one side's KV."""
+        """Map the past inputs of one side (decoder or encoder) to the KV outputs."""
         return {
             f"past_key_values.{layer}.{side}.{kind}": f"present.{layer}.{side}.{kind}"
             for layer in range(self.layout.layers)
             for kind in ("key", "value")
         }
 
-    def _no_past(self) -> dict[str, ort.OrtValue]:
-        """The placeholder of every past input: zero positions long.
+    def _empty_past(self) -> dict[str, ort.OrtValue]:
+        """Return a placeholder of zero positions for every past input.
 
-        One position of zeros would be attended to wherever a graph does not ignore its past.
+        A placeholder with one zero position would be attended to if a graph does not ignore its past.
         """
         shape = (1, self.layout.heads, 0, self.layout.head_dim)
         return {

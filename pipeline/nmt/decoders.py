@@ -1,4 +1,4 @@
-"""Which decoder runs which layout."""
+"""Selection of the decoder for a layout."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from pipeline.nmt.streaming import StreamingDecoder
 
 
 def load_decoder(layout: Layout, threads: int = 1, *, use_cache: bool = True) -> Decoder:
-    """The decoder for a layout, with its sessions open.
+    """Create the decoder for a layout and open its sessions.
 
     Args:
-        threads: of one run; 0 leaves the number to ONNX Runtime.
-        use_cache: False feeds the whole prefix at every step instead of keeping decoder KV, to compare.
+        threads: threads per run; 0 lets ONNX Runtime decide.
+        use_cache: False feeds the whole prefix at every step instead of keeping decoder KV (for comparison).
 
     Raises:
         ModelError: ONNX Runtime cannot load a file.

@@ -1,4 +1,4 @@
-"""Decoders for the layouts that exporters write: with a cache of all KV, with decoder KV alone, or with none."""
+"""Decoders for exported layouts: with a cache of all KV, with decoder KV only, or without a cache."""
 
 from __future__ import annotations
 
@@ -12,13 +12,16 @@ from pipeline.nmt.layout import Layout
 
 
 class CachedDecoder(Decoder):
-    """A first step that computes all KV, later steps that take it; in two graphs, or merged into one with a switch."""
+    """The first step computes all KV; later steps reuse it.
+
+    The steps are two graphs, or one merged graph with a switch input.
+    """
 
     def __init__(self, layout: Layout, threads: int) -> None:
         super().__init__(layout, threads)
         self._decoder_kv, self._encoder_kv = self._kv_names("decoder"), self._kv_names("encoder")
         self._switch = {flag: ort.OrtValue.ortvalue_from_numpy(np.array([flag])) for flag in (False, True)}
-        self._placeholders = self._no_past()
+        self._placeholders = self._empty_past()
 
     def _feed(self, state: DecoderState, tokens: tuple[int, ...]) -> StepOutput:
         layout = self.layout
@@ -29,7 +32,7 @@ class CachedDecoder(Decoder):
             state.encoder_kv = {name: kv.pop(name) for name in self._encoder_kv}
         else:
             feed = {**state.fixed, **state.decoder_kv, **state.encoder_kv, "use_cache_branch": self._switch[True]}
-            # Encoder KV is not asked for: a cached step returns an empty tensor in its place.
+            # Do not request encoder KV: a cached step returns an empty tensor for it.
             output, kv = self._run(self._later, layout.later, state, tokens, feed, self._decoder_kv)
         state.decoder_kv = kv
         state.tokens += tokens
@@ -37,14 +40,16 @@ class CachedDecoder(Decoder):
 
 
 class OwnPastDecoder(Decoder):
-    """A graph that takes its own past and computes cross-attention anew at every step: 15 inputs for 6 layers, or 16
-    with a switch."""
+    """A graph that takes decoder KV only and recomputes cross-attention at every step.
+
+    It has 15 inputs for 6 layers, or 16 with a switch.
+    """
 
     def __init__(self, layout: Layout, threads: int) -> None:
         super().__init__(layout, threads)
         self._decoder_kv = self._kv_names("decoder")
         self._switch = {flag: ort.OrtValue.ortvalue_from_numpy(np.array([flag])) for flag in (False, True)}
-        self._placeholders = self._no_past()
+        self._placeholders = self._empty_past()
 
     def _feed(self, state: DecoderState, tokens: tuple[int, ...]) -> StepOutput:
         past = state.decoder_kv if state.steps else self._placeholders
@@ -56,11 +61,11 @@ class OwnPastDecoder(Decoder):
 
 
 class PrefixDecoder(Decoder):
-    """No decoder KV: the whole prefix is fed at every step. Runs on the first-step graph of every layout."""
+    """Feeds the whole prefix at every step, without decoder KV. Works with the first-step graph of every layout."""
 
     def __init__(self, layout: Layout, threads: int) -> None:
         super().__init__(dataclasses.replace(layout, later=layout.first), threads)
-        self._rest = {**self._no_past(), "use_cache_branch": ort.OrtValue.ortvalue_from_numpy(np.array([False]))}
+        self._rest = {**self._empty_past(), "use_cache_branch": ort.OrtValue.ortvalue_from_numpy(np.array([False]))}
 
     def _feed(self, state: DecoderState, tokens: tuple[int, ...]) -> StepOutput:
         prefix = state.tokens + tokens

@@ -1,4 +1,4 @@
-"""The ONNX exports that hub repositories hold: where their files are, and a directory to run one from."""
+"""ONNX exports in hub repositories: where their files are, and how to make a directory to run one from."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ SETTINGS = ("config.json", "source.spm", "target.spm", "vocab.json")
 OPTIONAL_SETTINGS = ("target_vocab.json", "generation_config.json", "tokenizer_config.json")
 _MERGED = ("encoder_model", "decoder_model_merged")
 _SPLIT = ("encoder_model", "decoder_model", "decoder_with_past_model")
-# The two that hold all weights of a split export.
+# These two graphs hold all weights of a split export.
 _WEIGHTS = _SPLIT[:2]
-# Converters put their files under onnx/, or at the top, as optimum leaves them.
+# Converters put their files under onnx/; optimum leaves them at the top level.
 _FOLDERS = ("onnx/", "")
-# Names of 8-bit files; where they have a folder of their own, they have the plain names there.
+# Suffixes of 8-bit files. In a folder of their own, 8-bit files have no suffix.
 _INT8 = ("_int8", "_quantized", "_uint8")
 _INT8_FOLDER = "int8/"
 
@@ -27,13 +27,13 @@ class Export:
     """The graphs of a model in one precision."""
 
     graphs: tuple[str, ...]
-    """Their names, without precision and ending."""
+    """File names without precision suffix and extension."""
     folder: str
-    """In the repository: "" for its top, else with a slash at the end."""
+    """Folder in the repository, with a trailing slash; "" for the top level."""
     suffix: str
-    """The precision, as it stands in the files' names; "" for fp32, and in a folder of another precision."""
+    """Precision suffix of the file names; "" for fp32, and for files in a folder of their own precision."""
     settings: str = ""
-    """The folder of the tokenizer's files."""
+    """Folder of the tokenizer's files."""
     rank: int = 0
     """See ``FileSet``."""
 
@@ -43,7 +43,7 @@ class Export:
 
     @property
     def data(self) -> tuple[str, ...]:
-        """Globs for the files beside the graphs that hold their weights, where an exporter has put them outside."""
+        """Globs for the graphs' external weight files, which some exporters write beside the graphs."""
         return tuple(f"{name}?data*" for name in self.names)
 
     def files(self) -> FileSet:
@@ -53,14 +53,15 @@ class Export:
     def is_in(self, snapshot: Path) -> bool:
         return not self.files().missing_from(snapshot)
 
-    def placed(self, snapshot: Path, beside: Path, suffix: str) -> Path:
-        """The directory to run this from with ``suffix``: ``snapshot`` if it can be, else one made of it in ``beside``.
+    def runnable_directory(self, snapshot: Path, beside: Path, suffix: str) -> Path:
+        """Return a directory to run this export from with ``suffix``: ``snapshot`` if possible, else one in ``beside``.
 
-        A hub's cache holds links, and ONNX Runtime reads no external weights through them; nor does ``find_layout`` look
-        into a precision's own folder. The directory has hard links, or copies where the file system refuses those.
+        A new directory is needed because the hub's cache holds symbolic links, through which ONNX Runtime does not read
+        external weights, and because ``find_layout`` does not search the folder of a precision. The new directory
+        holds hard links, or copies if the file system does not support them.
 
         Raises:
-            OSError: it cannot be written.
+            OSError: the directory cannot be written.
         """
         data = [path for pattern in self.data for path in snapshot.glob(pattern)]
         if not data and self.folder in _FOLDERS and not self.settings and self.suffix == suffix:
@@ -73,12 +74,12 @@ class Export:
         directory = beside / f"{snapshot.name}-{kind}"
         directory.mkdir(parents=True, exist_ok=True)
         for name, path in files.items():
-            _put(path.resolve(), directory / name)
+            _link_or_copy(path.resolve(), directory / name)
         return directory
 
 
 def compilable_exports(*, half: bool) -> tuple[Export, ...]:
-    """Exports that the compiler reads: fp32, with ``half`` fp16 as well."""
+    """Return the exports that the compiler can read: fp32 and, if ``half``, fp16."""
     return tuple(
         Export(graphs, folder, suffix)
         for suffix in (("", "_fp16") if half else ("",))
@@ -88,7 +89,7 @@ def compilable_exports(*, half: bool) -> tuple[Export, ...]:
 
 
 def runnable_exports(suffix: str, rank: int = 0) -> tuple[Export, ...]:
-    """Exports in one precision that can be run as they are."""
+    """Return the exports in one precision that can be run without compilation."""
     named = [Export(graphs, folder, suffix, "", rank) for folder in _FOLDERS for graphs in (_MERGED, _SPLIT)]
     own_folder = [
         Export(graphs, _INT8_FOLDER, "", settings, rank)
@@ -99,13 +100,13 @@ def runnable_exports(suffix: str, rank: int = 0) -> tuple[Export, ...]:
 
 
 def fallback_exports() -> tuple[Export, ...]:
-    """What to run of a model that is not compiled, the most exact first: fp32, or what has 8 bits where that is all."""
+    """Return the exports to run if a model cannot be compiled, the most exact first: fp32, then 8 bits."""
     eight_bits = [export for suffix in _INT8 for export in runnable_exports(suffix, 2)]
     return (*runnable_exports("", 1), *dict.fromkeys(eight_bits))
 
 
-def _put(source: Path, target: Path) -> None:
-    """Make ``target`` the same file as ``source``, or a copy of the same size and age."""
+def _link_or_copy(source: Path, target: Path) -> None:
+    """Make ``target`` a hard link to ``source``, or a copy with the same size and modification time."""
     wanted = source.stat()
     found = target.stat() if target.exists() else None
     if found and (found.st_size, found.st_mtime_ns) == (wanted.st_size, wanted.st_mtime_ns):

@@ -1,4 +1,4 @@
-"""What a model directory holds and whether it will run: everything that a report of a broken export should say."""
+"""Report on a model directory: its graphs and files, and whether the model runs. Meant for bug reports."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class GraphReport:
 
     file: str
     role: str
-    """What it does, or why it cannot be used."""
+    """Role of the graph, or the reason why it cannot be used."""
     precision: str
     ir_version: int
     opset: int
@@ -40,7 +40,7 @@ class ModelReport:
     directory: str
     runs: bool
     problem: str | None
-    """Why it does not run and what to do, or None."""
+    """Why the model does not run and how to fix it; None if it runs."""
     layout: str | None = None
     layers: int = 0
     heads: int = 0
@@ -48,7 +48,7 @@ class ModelReport:
     vocabulary: int | None = None
     graphs: tuple[GraphReport, ...] = ()
     files: dict[str, bool] = dataclasses.field(default_factory=dict)
-    """Tokenizer and settings files, and whether they are there."""
+    """Tokenizer and settings file → whether it exists."""
     source: str | None = None
     target: str | None = None
     target_codes: tuple[str, ...] = ()
@@ -57,7 +57,7 @@ class ModelReport:
 
 
 def inspect_model(directory: Path, suffix: str = "") -> ModelReport:
-    """Read a model directory, and load it and translate two tokens to see whether it runs. Never raises for a bad model."""
+    """Read a model directory, load the model and decode two tokens. A broken model is reported, not raised."""
     found: dict[str, Any] = {"directory": str(directory)}
     try:
         paths = find_files(directory, suffix)
@@ -105,7 +105,7 @@ def _graph(header: OnnxHeader) -> GraphReport:
 
 
 def as_text(report: ModelReport) -> str:
-    """The report for a person."""
+    """Format the report for reading."""
     lines = [report.directory]
     if report.layout:
         sizes = f"{report.layers} layers, {report.heads} heads of {report.head_dim}, " if report.layers else ""

@@ -1,4 +1,4 @@
-"""What the ONNX files of a model directory are, found from their inputs and outputs, never from their names alone."""
+"""Detect the layout of a model directory from the inputs and outputs of its ONNX files, not from file names alone."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ EXPORT_HINT = "export it with: optimum-cli export onnx --model MODEL --task text
 _CHECKPOINTS = ("model.safetensors*", "pytorch_model.bin*", "*.npz")
 COMPILE_HINT = "compile it again with: python -m pipeline.models compile CHECKPOINT DIRECTORY"
 _SUFFIX = re.compile(r"_(fp16|int8|uint8|quantized|q4|q4f16|bnb4)$")
-# Every input that a Marian graph has been seen to have, besides its past.
+# All inputs known from Marian graphs, except past inputs.
 _KNOWN_INPUTS = {
     "input_ids",
     "attention_mask",
@@ -30,13 +30,13 @@ _KNOWN_INPUTS = {
     "seqlens_k",
     "total_sequence_length",
 }
-# What tells the streaming layout's two graphs from all others.
+# Required inputs and outputs of the streaming layout's step graph.
 _STREAMING_INPUTS = {"input_ids", "position_ids", "seqlens_k", "total_sequence_length"}
 _STREAMING_OUTPUTS = {"token", "log_probability", "logits", "output_ids"}
 
 
 class Role(Enum):
-    """What one ONNX file does. The value completes the sentence "FILE is …"."""
+    """Role of one ONNX file. The value completes the sentence "FILE is …"."""
 
     STREAMING_ENCODER = "a streaming encoder"
     """Returns the cross-attention KV of every decoder layer."""
@@ -44,13 +44,13 @@ class Role(Enum):
     """Extends decoder KV in place and chooses the next token."""
     ENCODER = "an encoder"
     MERGED = "a merged decoder"
-    """First and later steps in one graph, chosen by use_cache_branch; takes decoder and encoder KV."""
+    """First and later steps in one graph, selected by use_cache_branch; takes decoder and encoder KV."""
     FIRST_STEP = "a first-step decoder"
-    """No past among its inputs; returns decoder and encoder KV."""
+    """Has no past inputs; returns decoder and encoder KV."""
     WITH_PAST = "a decoder with past"
     """Takes decoder and encoder KV."""
     OWN_PAST = "a decoder with its own past only"
-    """Takes decoder KV and computes cross-attention anew from the encoder's hidden states (15 or 16 inputs)."""
+    """Takes decoder KV and recomputes cross-attention from the encoder's hidden states (15 or 16 inputs)."""
     NO_PAST = "a decoder without past"
     """Takes the whole prefix at every step."""
     ONE_FILE = "an encoder and decoder in one file"
@@ -58,7 +58,7 @@ class Role(Enum):
 
 
 class Kind(Enum):
-    """How a model's files work together. The best that a directory allows is taken, in this order."""
+    """How a model's files work together, best first. The best kind that a directory allows is used."""
 
     STREAMING = "streaming"
     MERGED = "merged"
@@ -70,29 +70,29 @@ class Kind(Enum):
 
 @dataclass(frozen=True)
 class Layout:
-    """The files to run and the sizes that their graphs have."""
+    """The files to run and the sizes of their graphs."""
 
     kind: Kind
     encoder: OnnxHeader | None
-    """None where one file does all."""
+    """None if one file holds encoder and decoder."""
     first: OnnxHeader
     """The graph of the first step."""
     later: OnnxHeader
-    """The graph of all later steps; the same as ``first`` but for split models."""
+    """The graph of all later steps; the same as ``first`` except for split models."""
     layers: int
-    """Decoder layers; 0 where no KV is passed, as are the next two."""
+    """Decoder layers. ``layers``, ``heads`` and ``head_dim`` are 0 if no KV is passed."""
     heads: int
     head_dim: int
     vocabulary: int | None
-    """Scores that the decoder gives for a token; None where the graph does not say, or leaves out ids that cannot come."""
+    """Number of scores per step; None if the graph does not declare it or leaves out ids that never occur."""
 
 
 def classify(header: OnnxHeader) -> Role | str:
-    """The role of a graph, or, completing the sentence "FILE is …", why it has none that can be used."""
+    """Return the role of a graph, or why it cannot be used, as the end of the sentence "FILE is …"."""
     inputs, outputs = set(header.inputs), set(header.outputs)
     past = {match.group(2) for name in inputs if (match := PAST.fullmatch(name))}
     if unknown := {name for name in inputs if name not in _KNOWN_INPUTS and not PAST.fullmatch(name)}:
-        return f"no Marian graph: it wants {_listed(unknown)}, which Marian models do not have"
+        return f"not a Marian graph: it has the inputs {_listed(unknown)}, which Marian models do not have"
     if "seqlens_k" in inputs:
         missing = (_STREAMING_INPUTS - inputs) | (_STREAMING_OUTPUTS - outputs)
         return f"a streaming step that lacks {_listed(missing)}" if missing else Role.STREAMING_STEP
@@ -100,15 +100,15 @@ def classify(header: OnnxHeader) -> Role | str:
         return Role.STREAMING_ENCODER
     if "logits" not in outputs:
         if "last_hidden_state" not in outputs:
-            return f"no encoder and no decoder: its outputs are {_listed(outputs)}"
+            return f"neither an encoder nor a decoder: its outputs are {_listed(outputs)}"
         missing = {"input_ids", "attention_mask"} - inputs
         return f"an encoder that lacks the inputs {_listed(missing)}" if missing else Role.ENCODER
     if not inputs & {"input_ids", "decoder_input_ids"}:
         return "a decoder that lacks the input input_ids"
     if past and "decoder_attention_mask" in inputs:
         return (
-            "a decoder with past that wants decoder_attention_mask, as transformers.onnx wrote them; it cannot take a first "
-            "step: export the model with optimum"
+            "a decoder with past that needs decoder_attention_mask, as written by transformers.onnx; it cannot run the "
+            "first step: export the model with optimum"
         )
     returned = {name for name in outputs if name.startswith("present.")}
     if "use_cache_branch" in inputs and past == {"decoder", "encoder"}:
@@ -129,12 +129,12 @@ def classify(header: OnnxHeader) -> Role | str:
 
 
 def find_files(directory: Path, suffix: str) -> list[Path]:
-    """The .onnx files of one precision in a model directory or its ``onnx`` folder.
+    """Return the .onnx files of one precision in a model directory or its ``onnx`` folder.
 
     Raises:
-        ModelError: not a directory, or no such file; the message lists the precisions found.
+        ModelError: not a directory, or no files of this precision; the message lists the precisions found.
     """
-    if not os.path.isdir(directory):  # Path.is_dir raises for a name that is too long
+    if not os.path.isdir(directory):  # Path.is_dir raises if the name is too long
         raise ModelError(f"no such model directory: {directory}; give the folder that holds the .onnx files")
     try:
         found = [path for folder in (directory, directory / "onnx") for path in sorted(folder.glob("*.onnx"))]
@@ -152,12 +152,12 @@ def find_files(directory: Path, suffix: str) -> list[Path]:
 
 
 def find_layout(directory: Path, suffix: str = "") -> Layout:
-    """Find what to run in a model directory (or its ``onnx`` folder).
+    """Find the graphs to run in a model directory (or its ``onnx`` folder).
 
-    ``suffix`` selects among precisions of one model, as hub repositories name them: "_quantized", "_fp16" …
+    ``suffix`` selects the precision by the file suffix that hub repositories use: "_quantized", "_fp16" …
 
     Raises:
-        ModelError: not a directory, or no complete set of graphs; the message lists what was found.
+        ModelError: not a directory, or no complete set of graphs; the message lists the graphs found.
     """
     roles: dict[Role, OnnxHeader] = {}
     found: list[str] = []
@@ -184,7 +184,7 @@ def find_layout(directory: Path, suffix: str = "") -> Layout:
 
 
 def _candidates(roles: dict[Role, OnnxHeader]) -> list[tuple[Kind, OnnxHeader, OnnxHeader]]:
-    """(kind, first step, later steps) of what the decoders allow, the best first."""
+    """Return the usable (kind, first step, later steps), best first."""
     found: list[tuple[Kind, OnnxHeader, OnnxHeader]] = []
     for role, kind in ((Role.MERGED, Kind.MERGED), (Role.OWN_PAST, Kind.OWN_PAST), (Role.NO_PAST, Kind.NO_PAST)):
         if role in roles:
@@ -223,7 +223,11 @@ def _suffix(path: Path) -> str:
 
 
 def _sizes(header: OnnxHeader) -> tuple[int, int, int]:
-    """(layers, heads, head size) from the past inputs [batch, heads, length, head size]; each layer must be whole."""
+    """Return (layers, heads, head size) from the past inputs [batch, heads, length, head size].
+
+    Raises:
+        ModelError: a layer is incomplete, or the shapes differ.
+    """
     ports = {name: port for name, port in header.inputs.items() if PAST.fullmatch(name)}
     matches = [match for name in ports if (match := PAST.fullmatch(name))]
     sides = {match.group(2) for match in matches}

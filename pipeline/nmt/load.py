@@ -1,4 +1,4 @@
-"""The translation models that a configuration names: found or fetched, loaded, their languages checked."""
+"""Load the translation models of a configuration, downloading them if needed, and check their languages."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pipeline.nmt.routing import resolved
 
 
 def find_translation_models(config: PipelineConfig) -> tuple[Path, ...]:
-    """The directories of the one or two models; see ``find_translation_model``.
+    """Return the directories of the one or two models; see ``find_translation_model``.
 
     Raises:
         ModelError, DownloadError: see ``find_translation_model``.
@@ -23,14 +23,14 @@ def find_translation_models(config: PipelineConfig) -> tuple[Path, ...]:
 
 
 def load_translation_model(config: PipelineConfig, *directories: Path) -> MarianModel | PivotTranslator:
-    """Load what translates, one model or two in a row, and check that it does the configured languages; blocks.
+    """Load the one or two translation models and check that they support the configured languages. Blocks.
 
-    It is loaded from ``directories``, one a model, or found first by ``find_translation_models``.
+    ``directories`` has one directory per model; by default ``find_translation_models`` finds them.
 
     Raises:
         ModelError: a directory is incomplete or damaged.
-        DownloadError: not in the cache, and it cannot be fetched.
-        UsageError: a model does not do its pair of languages; or the model is "auto", and none is known for the pair.
+        DownloadError: a model is not in the cache and cannot be downloaded.
+        UsageError: a model does not support its language pair; or the model is "auto" and none is known for the pair.
     """
     config = resolved(config)
     found = directories or find_translation_models(config)

@@ -1,4 +1,4 @@
-"""Translations that fail: which token sequences loop, and how much of one can be kept. Pure."""
+"""Failed translations: detection of loops, and how many tokens of a failed translation to keep. Pure."""
 
 from __future__ import annotations
 
@@ -7,45 +7,45 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 MAX_LENGTH_FACTOR = 3.0
-"""Marian's default of ``--max-length-factor``."""
-# Short sentences take these tokens more, so that a word that is spelled out is not cut short.
-_SPELLED_TOKENS = 16
+"""Marian's default for ``--max-length-factor``."""
+# Extra tokens allowed for every sentence, so that a word spelled out in a short sentence is not cut off.
+_EXTRA_TOKENS = 16
 # The longest phrase of a loop, in tokens.
 _LONGEST_PHRASE = 16
-# How often in a row a phrase of one, two, or more tokens comes in what a model loops over, where the source repeats nothing.
-# People's reduplications ("很多很多", "bye-bye") stay below it.
+# Consecutive repeats that count as a loop, for phrases of one, two, and more tokens, if the source has no repeats.
+# Natural reduplication ("很多很多", "bye-bye") stays below these numbers.
 _REPEATS = (4, 4, 3)
-# Digits and marks come more often: "1,000,000,000" is a few tokens, most of them zeros.
+# The same for digits and punctuation, which repeat more: "1,000,000,000" is a few tokens, most of them zeros.
 _PLAIN_REPEATS = 12
-# A translation may repeat a phrase this many times more often than its source repeats one.
-_MORE_THAN_SOURCE = 2
-# Where no search ends by itself, this much of the first one is kept at most, relative to the source's tokens.
+# Allowed excess of a translation's repeats over those in the source.
+_EXTRA_REPEATS = 2
+# If every search fails, at most factor × source tokens + constant of the first translation is kept.
 _KEPT_FACTOR, _KEPT_TOKENS = 1.5, 8
-# Shortest sequence whose return counts as a repetition: as in the search that forbids repeated n-grams.
+# Shortest n-gram whose recurrence counts as a repetition; the same size as in the retry without repeated n-grams.
 _NGRAM = 3
 
 
 @dataclass(frozen=True)
 class Loop:
-    """A phrase that comes again and again at the end of a token sequence."""
+    """A phrase that repeats at the end of a token sequence."""
 
     once: int
-    """Tokens up to the end of the phrase's first occurrence."""
+    """Number of tokens up to the end of the phrase's first occurrence."""
     period: int
-    """Tokens of the phrase."""
+    """Length of the phrase in tokens."""
 
 
 class LoopGuard:
-    """Finds loops in translations of one source."""
+    """Detects loops in translations of one source."""
 
     def __init__(self, source: Sequence[int], plain: Callable[[int], bool]) -> None:
-        """``plain``: whether a target token is digits or marks alone."""
+        """``plain`` tells whether a target token is only digits or punctuation."""
         self._plain = plain
         most = _most_repeats(source)
-        self._allowed = most + _MORE_THAN_SOURCE if most > 1 else 0
+        self._allowed = most + _EXTRA_REPEATS if most > 1 else 0
 
     def loop(self, tokens: Sequence[int]) -> Loop | None:
-        """The loop that ``tokens`` end with, or None."""
+        """Return the loop at the end of ``tokens``, or None."""
         for period in range(1, min(_LONGEST_PHRASE, len(tokens) // 2) + 1):
             run = _run_at_end(tokens, period)
             repeats = run // period + 1
@@ -57,16 +57,17 @@ class LoopGuard:
 
 
 def length_limit(source_tokens: int, factor: float, max_tokens: int) -> int:
-    """Tokens that a translation may have, its end token included.
+    """Return the maximum number of tokens of a translation, including the end token.
 
-    ``factor`` times the source's, as Marian's ``--max-length-factor`` has it (marian-nmt, config_parser.cpp), and a few
-    more, so that a word is not cut short; ``max_tokens`` at most. A factor of 0 sets no limit of its own.
+    The limit is ``factor`` × source tokens, as in Marian's ``--max-length-factor`` (marian-nmt, config_parser.cpp),
+    plus a constant so that a spelled-out word is not cut off, and never more than ``max_tokens``. A factor of 0
+    disables the relative limit.
     """
-    return min(max_tokens, math.ceil(factor * source_tokens) + _SPELLED_TOKENS) if factor else max_tokens
+    return min(max_tokens, math.ceil(factor * source_tokens) + _EXTRA_TOKENS) if factor else max_tokens
 
 
 def kept_tokens(tokens: Sequence[int], loop: Loop | None, source_tokens: int) -> int:
-    """How many of the first ``tokens`` of a failed translation are worth showing: those before anything comes again."""
+    """Return how many leading ``tokens`` of a failed translation to show: those before the first repetition."""
     most = math.ceil(_KEPT_FACTOR * source_tokens) + _KEPT_TOKENS
     if loop is not None:
         most = min(most, loop.once)
@@ -80,7 +81,7 @@ def kept_tokens(tokens: Sequence[int], loop: Loop | None, source_tokens: int) ->
 
 
 def _run_at_end(tokens: Sequence[int], period: int) -> int:
-    """Tokens at the end that equal the one ``period`` before them."""
+    """Count the tokens at the end that equal the token ``period`` positions earlier."""
     run = 0
     while run < len(tokens) - period and tokens[-1 - run] == tokens[-1 - run - period]:
         run += 1
@@ -88,7 +89,7 @@ def _run_at_end(tokens: Sequence[int], period: int) -> int:
 
 
 def _most_repeats(tokens: Sequence[int]) -> int:
-    """How often in a row a phrase comes at most."""
+    """Return the largest number of consecutive occurrences of any phrase."""
     most = 1
     for period in range(1, min(_LONGEST_PHRASE, len(tokens) // 2) + 1):
         run = 0

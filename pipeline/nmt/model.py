@@ -1,4 +1,4 @@
-"""A Marian model directory, ready to translate: tokenizer, decoder and generation settings put together."""
+"""A loaded Marian model: tokenizer, decoder and generation settings of one model directory."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from pipeline.nmt.tokenizer import MarianTokenizer
 from pipeline.sentences.splitting import fit, split_sentences
 
 UNDETERMINED = "und"
-"""ISO 639-2's code for a language that nobody named."""
+"""ISO 639-2 code for an undetermined language."""
 _TOKENS = ("pad_token_id", "eos_token_id", "decoder_start_token_id")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -40,19 +40,19 @@ class Sentence:
 
     text: str
     ids: tuple[int, ...]
-    """Of its tokens, the end token and a multilingual model's target code among them."""
+    """Token ids, including the end token and, for a multilingual model, the target code."""
     start_s: float
     end_s: float
 
 
 @dataclass(frozen=True)
 class Piece:
-    """One target token of a sentence, and the text that it completes."""
+    """One target token of a sentence and the text that it completes."""
 
     token: Token
     text: str
     dropped: int = 0
-    """Pieces of this sentence, the last ones so far, that are withdrawn before this one."""
+    """Number of preceding pieces of this sentence that are withdrawn before this one is added."""
 
 
 class MarianModel:
@@ -73,9 +73,9 @@ class MarianModel:
     ) -> None:
         self.tokenizer, self.decoder, self.generation = tokenizer, decoder, generation
         self.languages = languages
-        """(source, target) as the model's files name them in two letters; None where they do not."""
+        """(source, target) as two-letter codes from the model's files; None if the files do not name one."""
         self.scripts = scripts
-        """Of source and target, where the model's files name one, such as Hant (ISO 15924)."""
+        """(source, target) scripts from the model's files, such as Hant (ISO 15924); None if not named."""
         self.max_source_tokens = max_source_tokens
         self.max_length_factor = max_length_factor
         self.time_limit_s = time_limit_s
@@ -99,23 +99,23 @@ class MarianModel:
         """Open the model in ``directory``.
 
         Args:
-            suffix: which precision of a hub repository's files; see ``find_layout``.
-            beams: hypotheses kept by the search; 1 is greedy.
-            max_tokens: target tokens a sentence at most.
-            max_length_factor: target tokens a sentence at most for each of its source tokens, and a few more; 0 sets no
-                such limit. See ``pipeline.nmt.loops.length_limit``.
-            no_repeat_ngram: no sequence of so many tokens comes twice in a sentence; 0: as the model's files say.
-            time_limit_s: seconds a sentence at most; 0 sets no limit.
-            cached_sentences: translations kept for sentences that come again.
-            threads: of one run; 0 leaves the number to ONNX Runtime.
-            use_cache: False feeds the whole prefix at every step, to compare.
+            suffix: selects the precision of a hub repository's files; see ``find_layout``.
+            beams: number of hypotheses kept by the search; 1 is greedy.
+            max_tokens: maximum target tokens per sentence.
+            max_length_factor: maximum target tokens per source token, plus a small constant; 0 disables this limit.
+                See ``pipeline.nmt.loops.length_limit``.
+            no_repeat_ngram: forbid n-grams of this size from repeating within a sentence; 0 uses the model's setting.
+            time_limit_s: maximum seconds per sentence; 0 disables the limit.
+            cached_sentences: number of translations kept for repeated sentences.
+            threads: threads per run; 0 lets ONNX Runtime decide.
+            use_cache: False feeds the whole prefix at every step (for comparison).
 
         Raises:
             UsageError: a number is too small.
-            ModelError: a file is missing, damaged, or does not fit the others.
+            ModelError: a file is missing, damaged, or inconsistent with the others.
         """
-        _at_least(1, beams=beams, max_tokens=max_tokens)
-        _at_least(
+        _require_at_least(1, beams=beams, max_tokens=max_tokens)
+        _require_at_least(
             0,
             max_length_factor=max_length_factor,
             no_repeat_ngram=no_repeat_ngram,
@@ -130,13 +130,13 @@ class MarianModel:
         names = read_json(directory / "tokenizer_config.json", required=False)
         if names.get("separate_vocabs") is True and not (directory / "target_vocab.json").is_file():
             raise ModelError(
-                f"{directory} lacks target_vocab.json, which its tokenizer_config.json speaks of (separate_vocabs); copy it "
-                "from the checkpoint the model was exported from"
+                f"{directory} lacks target_vocab.json, which its tokenizer_config.json requires (separate_vocabs); "
+                "copy it from the checkpoint the model was exported from"
             )
         _check_vocabulary(layout.vocabulary, tokenizer, directory)
         positions = max(2, integer(config, "max_position_embeddings", 512, directory))
-        # As transformers: where there is a generation_config.json, config.json's decoding settings are not looked at. Tokens
-        # that it lacks are taken all the same; without them there would be no translation.
+        # As in transformers, generation_config.json replaces the decoding settings of config.json. Special tokens that
+        # it lacks are still taken from config.json, because translation is impossible without them.
         settings = {
             key: value
             for part in (config, generation_config)
@@ -159,39 +159,41 @@ class MarianModel:
             (two_letters(source), two_letters(target)),
             positions,
             max_length_factor=max_length_factor,
-            scripts=(_script(source), _script(target)),
+            scripts=(_script_of(source), _script_of(target)),
             time_limit_s=time_limit_s,
             cached_sentences=cached_sentences,
         )
 
     def target_code(self, target: str) -> str | None:
-        """The code that a multilingual model wants before the source for ``target``; None for a bilingual model.
+        """Return the target code that a multilingual model needs before the source; None for a bilingual model.
 
         Raises:
-            UsageError: the model does not translate into it, or not in its script. Chinese is converted to either.
+            UsageError: the model does not translate into ``target``, or does not write its script. Chinese is exempt:
+                it can be converted to Hans or Hant.
         """
         codes: list[str] = self.tokenizer.target_codes
         if codes and target == UNDETERMINED:
             raise UsageError(
-                f"this model translates into several languages; its targets are {', '.join(codes)}: choose one with --target"
+                f"this model translates into several languages; its targets are {', '.join(codes)}: "
+                "choose one with --target"
             )
         if codes:
             return choose_code(target, codes)
         own = self.languages[1]
-        if _another(target, own):
-            raise UsageError(f"this model does not translate into {target!r}; it translates into {own!r} alone")
+        if _differs(target, own):
+            raise UsageError(f"this model does not translate into {target!r}; it translates only into {own!r}")
         check_script(target, self.scripts[1])
         return None
 
     def conversion(self, target: str) -> Convert | None:
-        """What puts translations into the script of ``target``; None where the model writes it."""
+        """Return the conversion of translations into the script of ``target``; None if the model writes that script."""
         code = self.target_code(target)
         return needed_conversion(target, language_tag(code).script if code else self.scripts[1])
 
     def check_languages(self, source: str, target: str) -> None:
-        """Raise UsageError where the model's files say that it does another pair."""
+        """Raise UsageError if the model's files name a different language pair."""
         for asked, has, side in ((source, self.languages[0], "from"), (target, self.languages[1], "into")):
-            if _another(asked, has) and not (side == "into" and self.tokenizer.target_codes):
+            if _differs(asked, has) and not (side == "into" and self.tokenizer.target_codes):
                 raise UsageError(
                     f"the translation model translates from {self.languages[0] or 'an unnamed language'} into "
                     f"{self.languages[1] or 'an unnamed language'}, not {side} {asked}; "
@@ -206,15 +208,15 @@ class MarianModel:
         on_start: OnStart | None = None,
         beams: int | None = None,
     ) -> Iterator[Delta]:
-        """Translate a transcript sentence by sentence, yielding one delta a target token.
+        """Translate a transcript sentence by sentence, yielding one delta per target token.
 
-        ``target`` is by default the language that the model's files name.
+        ``target`` defaults to the language that the model's files name.
         ``on_start`` receives the state of each sentence before its first run, so that another thread can terminate it.
-        ``beams`` keeps fewer hypotheses than the model was loaded with.
+        ``beams`` can lower the number of hypotheses that the model was loaded with.
 
-        The deltas' texts, joined, are the translation; where a sentence is searched again, what it had so far is
-        ``withdrawn``. The last delta of a sentence is its end token's; the last of all
-        is ``final``. A transcript without a token, blank or of zero-width characters, yields nothing.
+        The translation is the concatenation of the deltas' texts. If a sentence is searched again, its earlier text is
+        ``withdrawn``. The last delta of a sentence belongs to its end token, and the very last delta is ``final``.
+        A transcript without tokens (blank or only zero-width characters) yields nothing.
 
         Raises:
             UsageError: see ``target_code``; ``beams`` is below 1.
@@ -230,9 +232,12 @@ class MarianModel:
     def pieces(
         self, sources: Sequence[tuple[int, ...]], target: str, on_start: OnStart | None, beams: int | None
     ) -> Iterator[Piece]:
-        """The translation of one sentence, given in one part or in several: of all their end tokens the last ends it."""
+        """Yield the translation of one sentence, which may be given in several parts.
+
+        Each part has an end token; only the one of the last part ends the sentence.
+        """
         if beams is not None:
-            _at_least(1, beams=beams)
+            _require_at_least(1, beams=beams)
         begun = truncated = again = False
         for part, source in enumerate(sources, 1):
             separator = " " if begun and sets_sentences_apart(target) else ""
@@ -266,9 +271,9 @@ class MarianModel:
             begun = begun or any(texts)
 
     def sentences(self, transcript: Transcript, code: str | None) -> list[Sentence]:
-        """The sentences of a transcript, none longer than the model takes and none without a token.
+        """Split a transcript into sentences that fit the model; sentences without tokens are dropped.
 
-        ``code`` is put before each; see ``target_code``.
+        ``code`` is put before each sentence; see ``target_code``.
         """
 
         def ids_of(text: str) -> list[int]:
@@ -277,7 +282,7 @@ class MarianModel:
         def fits(text: str) -> bool:
             return len(ids_of(text)) <= self.max_source_tokens
 
-        # A lone surrogate is no character and cannot be encoded.
+        # Lone surrogates are not characters and cannot be encoded.
         text = _SURROGATE.sub("\N{REPLACEMENT CHARACTER}", transcript.text)
         parts = [part for whole in split_sentences(text, transcript.language) for part in fit(whole, fits)]
         at = len(text) - sum(map(len, parts))
@@ -287,12 +292,12 @@ class MarianModel:
             start_s, end_s = transcript.span(at, at + len(part))
             at += len(part)
             ids = ids_of(part.strip())
-            if ids != nothing:  # or the model would make something up
+            if ids != nothing:  # from an empty source the model would hallucinate text
                 found.append(Sentence(part.strip(), tuple(ids), start_s, end_s))
         return found
 
     def _tokens(self, source: tuple[int, ...], on_start: OnStart | None, beams: int | None) -> Iterator[Token | Rewind]:
-        """The tokens of one sentence: from the cache, or generated within the time limit and checked."""
+        """Yield the tokens of one sentence: from the cache, or generated within the time limit and checked."""
         if (known := self.cache.get(source)) is not None:
             yield from known
             return
@@ -309,12 +314,12 @@ class MarianModel:
         )
         found: list[Token | Rewind] = []
         while True:
-            with stopwatch:  # the reader's time between two tokens is not the sentence's
+            with stopwatch:  # exclude the time that the consumer takes between two tokens
                 token = next(tokens, None)
             if token is None:
                 return
-            # With what is withdrawn: a sentence gives the same deltas whether it is cached or not, so that a run that
-            # resumes another writes the same files.
+            # Cache withdrawn tokens too. A sentence then gives the same deltas whether it is cached or not, and a
+            # resumed run writes the same files.
             found.append(token)
             ended = isinstance(token, Token) and token.last
             if ended and options == self.generation and not stopwatch.expired():
@@ -331,20 +336,20 @@ class MarianModel:
         return generate(self.decoder, source, options, on_start, expired)
 
     def translate(self, text: str, *, source: str | None = None, target: str | None = None) -> str:
-        """The whole translation of ``text`` at once; languages not given are those that the model names.
+        """Translate ``text`` and return the whole translation; languages default to those that the model names.
 
         Raises:
             UsageError, ModelError, DecodingStoppedError: see ``stream``.
         """
         own = self.languages[0]
-        if source is not None and _another(source, own):
-            raise UsageError(f"this model does not translate from {source!r}; it translates from {own!r} alone")
+        if source is not None and _differs(source, own):
+            raise UsageError(f"this model does not translate from {source!r}; it translates only from {own!r}")
         transcript = Transcript(0, 0.0, 0.0, text, source or own or "en")
         return joined(self.stream(transcript, target))
 
 
 def joined(changes: Iterable[Delta]) -> str:
-    """The text that deltas add up to."""
+    """Apply deltas in order and return the resulting text."""
     text = ""
     for delta in changes:
         text = delta.applied_to(text)
@@ -357,9 +362,9 @@ def deltas(
     pieces: Callable[[Sentence], Iterable[Piece]],
     target: str,
 ) -> Iterator[Delta]:
-    """One delta a piece of each sentence of ``transcript``; ``pieces`` gives those of a sentence, the last of them its end."""
+    """Yield one delta per piece. ``pieces`` yields the pieces of a sentence; the last one ends the sentence."""
     begun = False
-    of_segment: list[float] = []
+    segment_scores: list[float] = []
     for index, sentence in enumerate(sentences):
         separator = " " if begun and sets_sentences_apart(target) else ""
         shown: list[Piece] = []
@@ -371,7 +376,7 @@ def deltas(
             if text and not any(each.text for each in shown):
                 text = separator + text
             shown.append(Piece(token, text))
-            of_sentence = [each.token.log_probability for each in shown]
+            sentence_scores = [each.token.log_probability for each in shown]
             final = token.last and index == len(sentences) - 1
             yield Delta(
                 segment_id=transcript.segment_id,
@@ -388,31 +393,31 @@ def deltas(
                 truncated=token.truncated,
                 searched_again=token.searched_again,
                 guarded=token.guarded,
-                sentence_confidence=Confidence.of(of_sentence) if token.last else None,
-                segment_confidence=Confidence.of(of_segment + of_sentence) if final else None,
+                sentence_confidence=Confidence.of(sentence_scores) if token.last else None,
+                segment_confidence=Confidence.of(segment_scores + sentence_scores) if final else None,
                 heard_s=transcript.heard_s,
             )
         begun = begun or any(each.text for each in shown)
-        of_segment += [each.token.log_probability for each in shown]
+        segment_scores += [each.token.log_probability for each in shown]
 
 
-def _another(asked: str, own: str | None) -> bool:
-    """Whether a language is another than the one that a model's files name, if they name one."""
+def _differs(asked: str, own: str | None) -> bool:
+    """Whether ``asked`` differs from ``own``, the language that the model's files name; False if they name none."""
     return own is not None and own != language_tag(asked).language
 
 
-def _script(code: object) -> str | None:
+def _script_of(code: object) -> str | None:
     return language_tag(code).script if isinstance(code, str) else None
 
 
-def _at_least(least: int, **given: float) -> None:
+def _require_at_least(least: int, **given: float) -> None:
     for name, value in given.items():
         if value < least:
             raise UsageError(f"{name} is {value}; expected at least {least}")
 
 
 class _Stopwatch:
-    """Adds up the time spent inside its ``with`` blocks."""
+    """Measures the total time spent inside its ``with`` blocks."""
 
     def __init__(self, limit_s: float) -> None:
         self._limit_s = limit_s
@@ -441,5 +446,5 @@ def _check_vocabulary(scores: int | None, tokenizer: MarianTokenizer, directory:
         )
         raise ModelError(
             f"{directory}: the vocabulary has {tokenizer.target_size} entries, the decoder scores {scores}; "
-            f"the files are of different models: copy them from one checkpoint{padded}"
+            f"the files belong to different models: copy them from one checkpoint{padded}"
         )

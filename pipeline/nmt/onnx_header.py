@@ -1,7 +1,7 @@
-"""What an ONNX file says of itself — inputs, outputs, versions — read without loading its weights.
+"""Read inputs, outputs and versions of an ONNX file without loading its weights.
 
-ONNX Runtime tells the same only after it has loaded the whole model. The reader walks the protobuf wire format
-(https://protobuf.dev/programming-guides/encoding) with the field numbers of onnx.proto, and skips what it does not need.
+ONNX Runtime gives this information only after loading the whole model. This reader walks the protobuf wire format
+(https://protobuf.dev/programming-guides/encoding) with the field numbers of onnx.proto and skips all other fields.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from pathlib import Path
 
 from pipeline.errors import ModelError
 
-# onnx.proto, TensorProto.DataType: the types that Marian graphs have at their borders.
+# onnx.proto, TensorProto.DataType: the types of inputs, outputs and weights in Marian graphs.
 _TYPES = {1: "float32", 2: "uint8", 3: "int8", 6: "int32", 7: "int64", 9: "bool", 10: "float16"}
 
 
 @dataclass(frozen=True)
 class Port:
-    """An input or output: its element type and its shape, a name where a dimension is free."""
+    """An input or output: its element type and shape. Dynamic dimensions are given by name."""
 
     name: str
     dtype: str
@@ -37,10 +37,10 @@ class OnnxHeader:
 
 
 def read_header(path: Path) -> OnnxHeader:
-    """Read the borders of an ONNX graph.
+    """Read the header of an ONNX file.
 
     Raises:
-        ModelError: the file is not there, empty, truncated, or not an ONNX model.
+        ModelError: the file is missing, empty, truncated, or not an ONNX model.
     """
     try:
         with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
@@ -53,7 +53,9 @@ def read_header(path: Path) -> OnnxHeader:
 
 
 def read_precision(path: Path) -> str:
-    """What a graph's weights are stored as (float32, float16, int8, uint8, 4-bit, 8-bit), the most first, with their shares.
+    """Return the storage types of a graph's weights with their shares, most frequent first.
+
+    The types are float32, float16, int8, uint8, 4-bit, 8-bit.
 
     Raises:
         ModelError: as ``read_header``.
@@ -72,7 +74,7 @@ def read_precision(path: Path) -> str:
 
 
 def _count_weights(data: mmap.mmap, graph: tuple[int, int], sizes: Counter[str]) -> None:
-    """Add up the elements of a graph's initializers by type; the weights of MatMulNBits count by their bits."""
+    """Count the elements of a graph's initializers by type. Weights of MatMulNBits are counted by bit width."""
     packed: dict[bytes, int] = {}
     tensors: list[tuple[bytes, int, int]] = []
     for number, value in fields(data, *graph):
@@ -101,7 +103,7 @@ def _count_weights(data: mmap.mmap, graph: tuple[int, int], sizes: Counter[str])
 
 
 def _bits(data: mmap.mmap, node: tuple[int, int]) -> int:
-    """The attribute ``bits`` of a node; 4 where it is not there."""
+    """Return the attribute ``bits`` of a node; 4 if it is missing."""
     for number, value in fields(data, *node):
         if number == 5 and isinstance(value, tuple):
             attribute = {n: v for n, v in fields(data, *value) if n in (1, 3)}
@@ -142,7 +144,7 @@ def _model(path: Path, data: mmap.mmap) -> OnnxHeader:
                 elif inner == 5 and isinstance(content, tuple):
                     names = [v for n, v in fields(data, *content) if n == 8 and isinstance(v, tuple)]
                     weights.update(data[start:end].decode() for start, end in names)
-    for name in weights:  # which older exporters list among the inputs, too
+    for name in weights:  # older exporters list weights among the inputs too
         inputs.pop(name, None)
     if not outputs:
         raise ValueError("it declares no outputs")
@@ -177,7 +179,7 @@ def _dimension(data: mmap.mmap, start: int, end: int) -> int | str:
 
 
 def fields(data: mmap.mmap, start: int, end: int) -> Iterator[tuple[int, int | tuple[int, int]]]:
-    """(field number, integer or (start, end) of the bytes) of a message; nothing is copied."""
+    """Yield (field number, integer or (start, end) byte range) for each field of a message, without copying."""
     at = start
     while at < end:
         key, at = _varint(data, at)

@@ -1,4 +1,4 @@
-"""Translation in two steps through a third language: two Marian models in a row, each sentence whole by the first."""
+"""Pivot translation: two Marian models in sequence. The first translates a whole sentence before the second starts."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from pipeline.nmt.search import GenerationOptions, OnStart
 
 
 class PivotTranslator:
-    """Two loaded models: ``first`` translates into the language ``via``, ``second`` from it into the target.
+    """Two loaded models: ``first`` translates into the language ``via``, ``second`` from ``via`` into the target.
 
-    The stream is that of ``MarianModel``: one delta a token of the second model, and the sentences, their times and their
-    source text are those of the transcript. A sentence that the first model makes two of stays one sentence. Probabilities
-    and confidences are the second model's. Safe to use from several threads at once.
+    The stream is like that of ``MarianModel``, with one delta per token of the second model. The sentences, their times
+    and their source text are those of the transcript, even if the first model writes two sentences for one.
+    Probabilities and confidences are those of the second model. Safe to use from several threads at once.
     """
 
     def __init__(self, first: MarianModel, second: MarianModel, via: str) -> None:
         self.first, self.second, self.via = first, second, via
         self.languages = (first.languages[0], second.languages[1])
-        """(source, target) as the models' files name them in two letters; None where they do not."""
+        """(source, target) as two-letter codes from the models' files; None if the files do not name one."""
 
     @property
     def generation(self) -> GenerationOptions:
-        """The second model's."""
+        """Generation options of the second model."""
         return self.second.generation
 
     def check_languages(self, source: str, target: str) -> None:
-        """Raise UsageError where a model's files say that it does another pair."""
+        """Raise UsageError if a model's files name a different language pair."""
         self.first.check_languages(source, self.via)
         self.second.check_languages(self.via, target)
 
@@ -43,7 +43,7 @@ class PivotTranslator:
     ) -> Iterator[Delta]:
         """Translate a transcript sentence by sentence; see ``MarianModel.stream``.
 
-        ``on_start`` receives the states of both models' searches, one after the other; ``beams`` holds for both.
+        ``on_start`` receives the states of both models' searches, one after the other. ``beams`` applies to both.
 
         Raises:
             UsageError, ModelError, DecodingStoppedError: see ``MarianModel.stream``.
@@ -65,7 +65,7 @@ class PivotTranslator:
         text = "".join(piece.text for piece in halfway)
         ended = halfway[-1].token
         parts = self.second.sentences(Transcript(0, 0.0, 0.0, text, self.via), code)
-        if not parts:  # the first model wrote nothing: the sentence ends all the same
+        if not parts:  # the first model wrote nothing, but the sentence still needs its end token
             yield Piece(dataclasses.replace(ended, id=self.generation.end_token, guarded=False), "")
             return
         for piece in self.second.pieces([part.ids for part in parts], target, on_start, beams):
@@ -79,7 +79,7 @@ class PivotTranslator:
             yield dataclasses.replace(piece, token=token)
 
     def translate(self, text: str, *, source: str | None = None, target: str | None = None) -> str:
-        """The whole translation of ``text`` at once; languages not given are those that the models name.
+        """Translate ``text`` and return the whole translation; languages default to those that the models name.
 
         Raises:
             UsageError, ModelError, DecodingStoppedError: see ``stream``.

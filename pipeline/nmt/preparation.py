@@ -1,9 +1,10 @@
-"""The text of a sentence as the translator reads it best: what the reader is shown stays as it was heard. Pure.
+"""Normalisation of source text before translation; the displayed source text is not changed. Pure.
 
-Most Marian models' SentencePiece normalises by itself (nmt_nfkc: Unicode's NFKC, and most marks without a width become
-spaces), others do not (identity). Done here is what is right for both: full-width letters and digits, half-width kana,
-ligatures and such, but not the full-width marks of Chinese and Japanese, which models without normaliser were trained on;
-and what nmt_nfkc does wrong: 2½ is not 21⁄2, 10⁶ not 106, and a soft hyphen or a direction mark does not divide a word.
+The SentencePiece models of most Marian models normalise text themselves (nmt_nfkc: Unicode NFKC, and most zero-width
+characters become spaces); others do not (identity). This module does what is right for both kinds. It replaces
+full-width letters and digits, half-width kana, ligatures and similar characters. It keeps the full-width punctuation of
+Chinese and Japanese, because models without normaliser were trained on it. It also avoids errors of nmt_nfkc: 2½ must
+not become 21⁄2, nor 10⁶ become 106, and a soft hyphen or direction mark must not split a word.
 """
 
 from __future__ import annotations
@@ -14,36 +15,36 @@ import unicodedata
 from pipeline.languages import language_tag
 from pipeline.languages.chinese import simplified
 
-# Characters that have compatible ones in common use: Latin ligatures, Roman numerals, Arabic presentation forms, letters of
-# mathematics, half-width and full-width letters and digits.
+# Characters replaced by their NFKC equivalents: Latin ligatures, Roman numerals, Arabic presentation forms,
+# mathematical letters, half-width and full-width letters and digits.
 _COMPATIBLE = re.compile(
     "[\u2160-\u217f\ufb00-\ufb06\ufb13-\ufb17\ufb50-\ufdfb\ufe70-\ufefc"
     "\uff10-\uff19\uff21-\uff3a\uff41-\uff5a\uff61-\uffdc\U0001d400-\U0001d7ff]+"
 )
-# Between and before digits full-width marks are part of the number: １２，５００; －５.
+# Full-width punctuation between or before digits is part of the number: １２，５００; －５.
 _IN_NUMBER = re.compile(r"(?<=\d)[，．：／](?=\d)|[－−＋](?=\d)")
 _MARKS = str.maketrans("，．：／－−＋", ",.:/--+")
 _PERCENT = re.compile(r"(?<=\d)％")
 _FRACTION = re.compile("(\\d?)([\u00bc-\u00be\u2150-\u215e])")
 _POWER = re.compile("(?<=\\d)[\u2070\u00b9\u00b2\u00b3\u2074-\u2079]+")
-# Of no meaning to a translator: control characters, the soft hyphen, direction marks, the word joiner, variation selectors. The
-# joiners of Persian and of Indian scripts and the spaces without width of Thai and Khmer stay.
+# Characters without meaning for translation: control characters, soft hyphen, direction marks, word joiner, variation
+# selectors. The joiners of Persian and Indian scripts and the zero-width spaces of Thai and Khmer are kept.
 _DROPPED = re.compile(
     "[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u00ad\u061c\u200e\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff"
     "\U000e0100-\U000e01ef]+"
 )
 _SPACE = re.compile(r"\s")
-# Words of letters alone; "COVID-19", "B2B" and "U.S.A." keep their capitals.
+# Words that consist only of letters; "COVID-19", "B2B" and "U.S.A." do not match and keep their capitals.
 _WORD = re.compile(r"(?<!\w)(?<!\w\.)[^\W\d_]+(?:['’][^\W\d_]+)*(?!\w|-?\d|\.\w)")
-# Fewer capitals than so many may be a name or two: NATO, BBC NEWS, OK!
-_LEAST_CAPITALS = 8
+# With fewer capitals than this, the text may be just a name or two: NATO, BBC NEWS, OK!
+_MIN_CAPITALS = 8
 
 
 def prepared(text: str, language: str, script: str | None = None) -> str:
-    """``text``, a sentence of ``language``, as it is given to the translator.
+    """Normalise ``text``, a sentence of ``language``, for the translator.
 
-    Mandarin Chinese becomes simplified, which models read best; ``script`` is another that the model's files name (Hant).
-    A sentence in capitals becomes lower case; see ``lowered``.
+    Mandarin Chinese is converted to simplified characters, which models translate best, unless ``script``, the source
+    script named in the model's files, is Hant. A sentence in capitals is lower-cased; see ``lowered``.
     """
     tag = language_tag(language)
     if not text.isascii():
@@ -54,7 +55,7 @@ def prepared(text: str, language: str, script: str | None = None) -> str:
 
 
 def normalized(text: str) -> str:
-    """Canonically composed, with common characters in place of compatible ones."""
+    """Apply NFC and replace compatibility characters by common ones."""
     text = unicodedata.normalize("NFC", _DROPPED.sub("", text))
     text = _FRACTION.sub(lambda found: _fraction(*found.groups()), text)
     text = _POWER.sub(lambda found: "^" + unicodedata.normalize("NFKC", found.group()), text)
@@ -63,13 +64,13 @@ def normalized(text: str) -> str:
 
 
 def lowered(text: str, language: str) -> str:
-    """A sentence of several words that is wholly in capitals, in lower case with a capital at its start; others as they are.
+    """Convert a sentence of several words that is all in capitals to sentence case; return other text unchanged.
 
-    Models have seen few sentences in capitals: of 118 the demo's first search looped at 45, and got none right. Names and
-    German nouns lose their capitals.
+    Models have seen few sentences in capitals: of 118 such sentences, the demo model's first search looped on 45 and
+    translated none correctly. Names and German nouns lose their capitals.
     """
     letters = [character for character in text if character.isalpha()]
-    if len(letters) < _LEAST_CAPITALS or not all(map(str.isupper, letters)) or len(_WORD.findall(text)) < 2:
+    if len(letters) < _MIN_CAPITALS or not all(map(str.isupper, letters)) or len(_WORD.findall(text)) < 2:
         return text
     text = _WORD.sub(lambda found: _lower(found.group(), language), text)
     first = next(at for at, character in enumerate(text) if character.isalnum())

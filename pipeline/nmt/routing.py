@@ -1,4 +1,4 @@
-"""The models of a pair of languages put into a configuration, as far as its own model does not do the pair."""
+"""Choice of the translation models for a language pair, written into a configuration."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _TARGET_CODE = re.compile(r">>([^<>]+)<<")
 
 
 def routed(config: PipelineConfig) -> tuple[PipelineConfig, tuple[Pair, ...]]:
-    """``config`` with the one or two models that the table has for its languages, and their rows.
+    """Return ``config`` with the one or two models that the table has for its languages, and their table rows.
 
-    A model that a bundled configuration pins to a revision is pinned to the same one.
+    If a bundled configuration pins a model to a revision, the same revision is used here.
 
     Raises:
-        UsageError: the table has no way from the source to the target language.
+        UsageError: the table has no route from the source to the target language.
     """
     pairs = route(config.languages.source, config.languages.target, config.nmt.via)
     models = [pair.repository for pair in pairs]
@@ -39,7 +39,7 @@ def routed(config: PipelineConfig) -> tuple[PipelineConfig, tuple[Pair, ...]]:
 
 
 def resolved(config: PipelineConfig) -> PipelineConfig:
-    """``config``, with models looked up where its model is "auto".
+    """Return ``config``; if its model is "auto", replace it with the models from the table.
 
     Raises:
         UsageError: see ``routed``.
@@ -48,27 +48,27 @@ def resolved(config: PipelineConfig) -> PipelineConfig:
 
 
 def needs_route(configured: PipelineConfig, asked: PipelineConfig) -> bool:
-    """Whether models are to be looked up for ``asked``, which is ``configured`` with other languages, if anything."""
+    """Whether models have to be looked up for ``asked``: ``configured`` with possibly changed languages."""
     if asked.nmt.model == AUTO:
         return True
     same_pair = _pair(asked) == _pair(configured)
     if asked.nmt.second is not None:
         return not same_pair or asked.nmt.via != configured.nmt.via
-    return not same_pair and not _stays(asked)
+    return not same_pair and not _is_directory_for_pair(asked)
 
 
 def _pair(config: PipelineConfig) -> tuple[str, str]:
     return language_code(config.languages.source), language_code(config.languages.target)
 
 
-def _stays(config: PipelineConfig) -> bool:
-    """Whether the model is a directory whose files do not name another pair."""
+def _is_directory_for_pair(config: PipelineConfig) -> bool:
+    """Whether the model is a directory whose files do not name a different language pair."""
     model = config.nmt.model
-    return os.path.isdir(model) and _does(Path(model), *_pair(config))
+    return os.path.isdir(model) and _supports_pair(Path(model), *_pair(config))
 
 
-def _does(directory: Path, source: str, target: str) -> bool:
-    from pipeline.nmt.settings import read_json  # loads ONNX Runtime
+def _supports_pair(directory: Path, source: str, target: str) -> bool:
+    from pipeline.nmt.settings import read_json  # slow: imports ONNX Runtime
 
     names = read_json(directory / "tokenizer_config.json", required=False)
     if two_letters(names.get("source_lang")) not in (None, source):

@@ -1,4 +1,4 @@
-"""The script of a translation: the code that has a multilingual model write it, or the conversion of the model's Chinese."""
+"""The script of a translation: choice of a multilingual model's target code, or conversion of Chinese output."""
 
 from __future__ import annotations
 
@@ -10,16 +10,17 @@ from pipeline.events import Delta
 from pipeline.languages import CHINESE, TWO_LETTERS, LanguageTag, language_tag
 from pipeline.languages.chinese import Convert, conversion, settled
 
-# Target codes of multilingual models, the preferred first.
+# Preferred target codes of multilingual models, in order.
 _PREFERRED_CODES = {"zh": ("cmn_Hans", "zho_Hans", "cmn", "zho", "zh"), "sh": ("hrv", "srp_Latn", "bos_Latn")}
 
 
 def choose_code(target: str, codes: Sequence[str]) -> str:
-    """The one of a multilingual model's target ``codes`` that stands for ``target``: in the script that it asks for, or in
-    another where it can be converted.
+    """Return the code for ``target`` among the target ``codes`` of a multilingual model.
+
+    The code is in the requested script, or in another script if the output can be converted.
 
     Raises:
-        UsageError: there is none.
+        UsageError: no code fits.
     """
     tag = language_tag(target)
     of_language = [code for code in codes if language_tag(code).language == tag.language]
@@ -30,41 +31,44 @@ def choose_code(target: str, codes: Sequence[str]) -> str:
         *_PREFERRED_CODES.get(tag.language, ()),
         tag.language,
         *(long for long, two in TWO_LETTERS.items() if two == tag.language),
-        *of_language,  # in one script, such as aze_Latn
+        *of_language,  # codes with a script, such as aze_Latn
     ]
     candidates = [code for code in candidates if code in codes]
     if not candidates:
         raise UsageError(
-            f"this model does not translate into {target!r}; its targets are {', '.join(codes)}: choose one with --target"
+            f"this model does not translate into {target!r}; its targets are {', '.join(codes)}: "
+            "choose one with --target"
         )
     written = [code for code in candidates if tag.script in (None, language_tag(code).usual_script)]
     if not written and not _convertible(tag):
         raise UsageError(
-            f"this model does not write {tag.language!r} in the script {tag.script}, as {target!r} asks; for that language it "
-            f"has {', '.join(of_language)}: choose one with --target, or another translation model"
+            f"this model does not write {tag.language!r} in the script {tag.script}, as {target!r} asks; for that "
+            f"language it has {', '.join(of_language)}: choose one with --target, or another translation model"
         )
     return (written or candidates)[0]
 
 
 def check_script(target: str, written: str | None) -> None:
-    """Refuse a script that a bilingual model does not write. ``written`` is the one that the model's files name, if they do.
+    """Reject a script that a bilingual model does not write. ``written`` is the script named in the model's files.
 
     Raises:
-        UsageError: ``target`` asks for another, and it is not converted to it.
+        UsageError: ``target`` names another script and the output cannot be converted to it.
     """
     tag = language_tag(target)
     writes = written or LanguageTag(tag.language).usual_script
     if tag.script not in (None, writes) and not _convertible(tag):
         raise UsageError(
-            f"this model does not write {tag.language!r} in the script {tag.script}, as {target!r} asks: it writes {writes}, and "
-            f"only Chinese is converted, to Hans or Hant; give --target {tag.language}, or choose another translation model"
+            f"this model does not write {tag.language!r} in the script {tag.script}, as {target!r} asks: it writes "
+            f"{writes}, and only Chinese can be converted (to Hans or Hant); give --target {tag.language}, or choose "
+            "another translation model"
         )
 
 
 def needed_conversion(target: str, written: str | None) -> Convert | None:
-    """What converts Chinese to the script that ``target`` asks for; None where it asks for none, or the model writes it.
+    """Return the conversion to the Chinese script that ``target`` names.
 
-    ``written`` is the model's script as far as its files or its target code name one. Where they do not, it may be mixed.
+    Return None if ``target`` names no script or the model already writes it. ``written`` is the script named in the
+    model's files or target code. If it is None, the model may write mixed scripts.
     """
     tag = language_tag(target)
     if not _convertible(tag) or tag.script in (None, written):
@@ -75,49 +79,50 @@ def needed_conversion(target: str, written: str | None) -> Convert | None:
 
 
 def rewritten(deltas: Iterable[Delta], convert: Convert | None) -> Iterator[Delta]:
-    """The deltas with their texts converted: those of a sentence make up what its text is converted to.
+    """Yield the deltas with converted texts. The texts of a sentence add up to the conversion of the whole sentence.
 
-    A delta comes once no later text can change how its own is converted: after the next mark, or some characters later.
+    A delta is held back until later text cannot change its conversion: until the next punctuation mark, or for some
+    characters.
     """
     if convert is None:
         yield from deltas
         return
-    sentence = _Sentence(convert)
+    sentence = _SentenceConverter(convert)
     for delta in deltas:
         yield from sentence.push(delta)
         if delta.end_of_sentence:
-            sentence = _Sentence(convert)
-    yield from sentence.released(everything=True)
+            sentence = _SentenceConverter(convert)
+    yield from sentence.take_ready(everything=True)
 
 
-class _Sentence:
-    """The text of a sentence so far, as it was written and as it was handed on."""
+class _SentenceConverter:
+    """The text of a sentence so far: the original and the converted part that was passed on."""
 
     def __init__(self, convert: Convert) -> None:
         self._convert = convert
-        self._text = self._shown = ""
-        self._waiting: list[Delta] = []  # whose texts are the end of the text
+        self._text = self._emitted = ""
+        self._pending: list[Delta] = []  # held back; their texts are the end of ``_text``
 
     def push(self, delta: Delta) -> Iterator[Delta]:
-        """One more delta; those that can be handed on, converted."""
-        if delta.withdrawn:  # of what was handed on
-            yield from self.released(everything=True)
+        """Add a delta and yield the converted deltas that are ready."""
+        if delta.withdrawn:  # refers to text that must have been passed on
+            yield from self.take_ready(everything=True)
         self._text = delta.applied_to(self._text)
-        self._waiting.append(delta)
-        yield from self.released(everything=delta.end_of_sentence)
+        self._pending.append(delta)
+        yield from self.take_ready(everything=delta.end_of_sentence)
 
-    def released(self, *, everything: bool) -> Iterator[Delta]:
+    def take_ready(self, *, everything: bool) -> Iterator[Delta]:
         end = len(self._text) if everything else settled(self._text)
         whole = self._convert(self._text)
-        at = len(self._text) - sum(len(delta.text) for delta in self._waiting)
-        while self._waiting and at + len(self._waiting[0].text) <= end:
-            delta = self._waiting.pop(0)
-            # Where text was withdrawn, what is left before it may be converted otherwise in its new context.
-            pairs = zip(self._shown[:at], whole, strict=False)
-            same = next((index for index, (old, new) in enumerate(pairs) if old != new), min(at, len(self._shown)))
-            withdrawn, at = len(self._shown) - same, at + len(delta.text)
+        at = len(self._text) - sum(len(delta.text) for delta in self._pending)
+        while self._pending and at + len(self._pending[0].text) <= end:
+            delta = self._pending.pop(0)
+            # After a withdrawal, the remaining text before it may convert differently in its new context.
+            pairs = zip(self._emitted[:at], whole, strict=False)
+            same = next((index for index, (old, new) in enumerate(pairs) if old != new), min(at, len(self._emitted)))
+            withdrawn, at = len(self._emitted) - same, at + len(delta.text)
             yield replace(delta, withdrawn=withdrawn, text=whole[same:at])
-            self._shown = whole[:at]
+            self._emitted = whole[:at]
 
 
 def _convertible(tag: LanguageTag) -> bool:

@@ -1,6 +1,6 @@
-"""How tokens are chosen: greedy and beam search over any decoder, knowing decoders by their calls and nothing of ONNX.
+"""Greedy and beam search over any decoder, independent of ONNX.
 
-Both equal transformers' ``generate`` token for token, and both stream: a token is yielded when nothing can change it.
+Both give the same tokens as transformers' ``generate``. Both stream: a token is yielded as soon as it is final.
 """
 
 from __future__ import annotations
@@ -14,40 +14,40 @@ from numpy.typing import NDArray
 from pipeline.nmt.decoder import Decoder, DecoderState
 
 OnStart = Callable[[DecoderState], None]
-# Stands for minus infinity where scores are added up, as in transformers (generation/utils.py).
-_NEVER = -1e9
+# Finite substitute for minus infinity in sums of scores, as in transformers (generation/utils.py).
+_MIN_SCORE = -1e9
 
 
 @dataclass(frozen=True)
 class GenerationOptions:
-    """What generation_config.json and the user's configuration say of decoding."""
+    """Decoding options from generation_config.json and the user's configuration."""
 
     start_token: int
     end_token: int
     pad_token: int
-    # Sequences never generated; the pad token is never chosen either way.
+    # Sequences that are never generated. The pad token is never chosen, listed here or not.
     bad_words: tuple[tuple[int, ...], ...] = ()
-    # Ends the sequence when the maximum length is reached (transformers' forced_eos_token_id).
+    # Token forced at the maximum length (transformers' forced_eos_token_id).
     forced_end_token: int | None = None
-    # Generated first (transformers' forced_bos_token_id).
+    # Token forced as the first one (transformers' forced_bos_token_id).
     forced_begin_token: int | None = None
-    # No sequence of so many tokens is generated twice; 0 allows all.
+    # N-grams of this size are not generated twice; 0 disables the check.
     no_repeat_ngram: int = 0
-    # Tokens generated at most, the end token included.
+    # Maximum number of generated tokens, including the end token.
     max_tokens: int = 511
     # 1 is greedy.
     beams: int = 1
-    # Scores are divided by length to this power.
+    # Scores are divided by the length raised to this power.
     length_penalty: float = 1.0
-    # Probabilities are made to sum to 1 again after masking (transformers' renormalize_logits); for beam search.
+    # Renormalise probabilities after masking (transformers' renormalize_logits). Beam search only.
     renormalize: bool = False
-    # transformers' early_stopping: True stops at ``beams`` finished hypotheses, False by a heuristic, "never" when
-    # nothing better can come.
+    # transformers' early_stopping. True: stop at ``beams`` finished hypotheses. False: stop by a heuristic. "never":
+    # stop only when no better hypothesis is possible.
     early_stopping: bool | str = False
 
     @property
     def guards_only_pad(self) -> bool:
-        """True where no token but the pad token is ever ruled out."""
+        """True if no token other than pad is ever masked."""
         return not self.no_repeat_ngram and all(word == (self.pad_token,) for word in self.bad_words)
 
 
@@ -60,14 +60,14 @@ class Token:
     """Natural logarithm of the model's probability for it."""
     last: bool
     truncated: bool = False
-    """A limit ended the sentence, not the model."""
+    """A limit ended the sentence instead of the model."""
     guarded: bool = False
-    """A guard (bad word, repetition) kept a likelier token out."""
+    """A guard (bad word, repeated n-gram) masked a more probable token."""
     searched_again: bool = False
-    """On a sentence's last token: a first search looped or met its limit, and this is not its result."""
+    """Set on the last token of a sentence if the first search looped or reached its limit and was replaced."""
 
 
-def _never() -> bool:
+def _no_time_limit() -> bool:
     return False
 
 
@@ -76,11 +76,11 @@ def generate(
     source: Sequence[int],
     options: GenerationOptions,
     on_start: OnStart | None = None,
-    expired: Callable[[], bool] = _never,
+    expired: Callable[[], bool] = _no_time_limit,
 ) -> Iterator[Token]:
-    """Yield the translation of ``source`` token by token, the end token as the last.
+    """Yield the translation of ``source`` token by token; the last token is the end token.
 
-    ``expired`` is asked after every step; once true, the sentence ends with what there is, marked as truncated.
+    ``expired`` is called after every step. Once it returns True, the sentence ends there, marked as truncated.
     """
     return (greedy if options.beams == 1 else beam_search)(decoder, source, options, on_start, expired)
 
@@ -90,7 +90,7 @@ def greedy(
     source: Sequence[int],
     options: GenerationOptions,
     on_start: OnStart | None = None,
-    expired: Callable[[], bool] = _never,
+    expired: Callable[[], bool] = _no_time_limit,
 ) -> Iterator[Token]:
     """Yield the most probable token of each step until the end token or ``options.max_tokens``."""
     state = decoder.encode(source, on_start)
@@ -113,12 +113,12 @@ def greedy(
 
 @dataclass(frozen=True)
 class _Chosen:
-    """What follows, by model, guards and settings."""
+    """The next token, chosen from the model's scores, the guards and the forced tokens."""
 
     token: int
     log_probability: float
     allowed: int
-    """The likeliest token that no guard rules out; ``token``, unless another is forced."""
+    """The most probable token that no guard masks. Equals ``token`` unless another token is forced."""
     guarded: bool
 
 
@@ -129,7 +129,7 @@ def _choose(
         choice = decoder.choose(state, history[-1], options.pad_token)
         return _Chosen(choice.token, choice.log_probability, choice.token, guarded=False)
     scores = decoder.step(state, history[-1]).logits.astype(np.float64)
-    # The pad row's score is exactly 0: unmasked, it wins whenever all real tokens score below it.
+    # The pad token's score is exactly 0. Unmasked, it would win whenever all real tokens score below 0.
     scores[options.pad_token] = -np.inf
     log_probabilities = _log_softmax(scores)
     likeliest = int(np.argmax(scores))
@@ -141,14 +141,17 @@ def _choose(
 
 @dataclass(frozen=True)
 class _Hypothesis:
-    """A sequence under way or finished; ``score`` is the sum of log-probabilities, penalised once finished."""
+    """A running or finished sequence.
+
+    ``score`` is the sum of log-probabilities; the length penalty is applied when the sequence is finished.
+    """
 
     tokens: tuple[int, ...]
     log_probabilities: tuple[float, ...]
     score: float
     guarded: tuple[bool, ...] = ()
     cut: bool = False
-    """A limit ended it."""
+    """A limit ended the sequence."""
 
 
 def beam_search(
@@ -156,15 +159,15 @@ def beam_search(
     source: Sequence[int],
     options: GenerationOptions,
     on_start: OnStart | None = None,
-    expired: Callable[[], bool] = _never,
+    expired: Callable[[], bool] = _no_time_limit,
 ) -> Iterator[Token]:
-    """Yield the best hypothesis of a beam search, each token as soon as all hypotheses that may still win share it."""
+    """Yield the tokens of the best hypothesis, each as soon as all hypotheses that can still win share it."""
     size = options.beams
     root = decoder.encode(source, on_start)
     running = [_Hypothesis((options.start_token,), (), 0.0)]
     states = [root]
-    finished: list[_Hypothesis] = []  # at most ``size``, the best first
-    emitted = 1  # tokens of the shared prefix that were yielded; the start token never is
+    finished: list[_Hypothesis] = []  # at most ``size``, best first
+    emitted = 1  # length of the shared prefix already yielded, counting the start token, which is not yielded
     improvable = True
     count = 0
     while True:
@@ -183,23 +186,23 @@ def beam_search(
         alive = [pair for pair, over in zip(candidates, ended, strict=True) if not over][:size]
         if alive:
             running = [hypothesis for hypothesis, _ in alive]
-            states = _carry_on(states, [parent for _, parent in alive])
+            states = _continue_states(states, [parent for _, parent in alive])
             improvable = improvable and _may_improve(running[0].score, finished, count, options)
         if not alive or not improvable or (len(finished) == size and options.early_stopping is True):
             break
         if expired():
-            # The best that agrees with what was yielded: every running hypothesis does.
+            # Without a finished hypothesis, take the best running one: all of them start with the yielded tokens.
             finished = finished or [replace(running[0], cut=True)]
             break
-        for token in _shared(running + finished[:1], emitted, options):
+        for token in _shared_tokens(running + finished[:1], emitted, options):
             emitted += 1
             yield token
     best = finished[0] if finished else running[0]
-    if emitted == len(best.tokens):  # all of it was yielded before the time ran out
+    if emitted == len(best.tokens):  # everything was yielded before the time ran out; only the end token is missing
         yield Token(options.end_token, 0.0, last=True, truncated=True)
     for at in range(emitted, len(best.tokens)):
         last = at == len(best.tokens) - 1
-        yield _token(best, at, last)
+        yield _token_at(best, at, last)
 
 
 def _expand(
@@ -209,14 +212,14 @@ def _expand(
     options: GenerationOptions,
     count: int,
 ) -> list[tuple[_Hypothesis, int]]:
-    """The 2·beams best continuations of all running hypotheses, each with the index of the one it continues."""
+    """Return the 2·beams best continuations of the running hypotheses, each with the index of its parent."""
     rows: list[NDArray[np.float64]] = []
     guarded: list[bool] = []
     likeliest: list[int] = []
     plain: list[NDArray[np.float64]] = []
     for hypothesis, state in zip(running, states, strict=True):
         scores = decoder.step(state, hypothesis.tokens[-1]).logits.astype(np.float64)
-        # Bad words and forced tokens act on log-probabilities that count them, as in transformers' beam search.
+        # As in transformers' beam search, bad words and forced tokens apply after a softmax over all tokens.
         log_probabilities = _log_softmax(scores)
         plain.append(log_probabilities)
         masked = log_probabilities.copy()
@@ -239,7 +242,7 @@ def _expand(
     found: list[tuple[_Hypothesis, int]] = []
     for index in best:
         if flat[index] == -np.inf:
-            break  # what is ruled out is no hypothesis
+            break  # the rest is masked
         parent, token = divmod(int(index), vocabulary)
         base = running[parent]
         history = (*base.log_probabilities, float(plain[parent][token]))
@@ -249,8 +252,8 @@ def _expand(
     return found
 
 
-def _carry_on(states: list[DecoderState], parents: list[int]) -> list[DecoderState]:
-    """The state of each surviving hypothesis; one that several go on from is forked."""
+def _continue_states(states: list[DecoderState], parents: list[int]) -> list[DecoderState]:
+    """Return the state of each surviving hypothesis. A state with several successors is forked."""
     taken: set[int] = set()
     found: list[DecoderState] = []
     for parent in parents:
@@ -260,25 +263,25 @@ def _carry_on(states: list[DecoderState], parents: list[int]) -> list[DecoderSta
 
 
 def _may_improve(running: float, finished: list[_Hypothesis], count: int, options: GenerationOptions) -> bool:
-    """False once no running hypothesis can beat the worst finished one, by transformers' heuristic."""
+    """Return False if no running hypothesis can beat the worst finished one, by transformers' heuristic."""
     length = options.max_tokens if options.early_stopping == "never" and options.length_penalty > 0 else count
-    worst = finished[-1].score if len(finished) == options.beams else _NEVER
+    worst = finished[-1].score if len(finished) == options.beams else _MIN_SCORE
     best_possible: float = running / length**options.length_penalty
     return best_possible > worst
 
 
-def _shared(hypotheses: list[_Hypothesis], emitted: int, options: GenerationOptions) -> Iterator[Token]:
-    """Tokens after the first ``emitted`` that all hypotheses share; none that ends the sentence."""
+def _shared_tokens(hypotheses: list[_Hypothesis], emitted: int, options: GenerationOptions) -> Iterator[Token]:
+    """Yield the tokens after the first ``emitted`` that all hypotheses share, but no end token."""
     shortest = min(len(hypothesis.tokens) for hypothesis in hypotheses)
     for at in range(emitted, shortest):
         ids = {hypothesis.tokens[at] for hypothesis in hypotheses}
         if len(ids) > 1 or options.end_token in ids:
             return
-        yield _token(hypotheses[0], at, last=False)
+        yield _token_at(hypotheses[0], at, last=False)
 
 
-def _token(hypothesis: _Hypothesis, at: int, last: bool) -> Token:
-    """The token at ``at``; the start token, at 0, has no probability."""
+def _token_at(hypothesis: _Hypothesis, at: int, last: bool) -> Token:
+    """Return the token at index ``at`` ≥ 1. The start token at 0 has no probability, hence the offset."""
     return Token(
         hypothesis.tokens[at],
         hypothesis.log_probabilities[at - 1],
@@ -289,7 +292,7 @@ def _token(hypothesis: _Hypothesis, at: int, last: bool) -> Token:
 
 
 def _mask(scores: NDArray[np.float64], history: list[int], options: GenerationOptions) -> None:
-    """Rule out what may not follow ``history``: the last token of each bad word and n-gram that begins there."""
+    """Mask the tokens that would complete a bad word or a repeated n-gram after ``history``."""
     for word in options.bad_words:
         if len(word) == 1 or tuple(history[1 - len(word) :]) == word[:-1]:
             scores[word[-1]] = -np.inf
@@ -302,7 +305,7 @@ def _mask(scores: NDArray[np.float64], history: list[int], options: GenerationOp
 
 
 def _forced(count: int, options: GenerationOptions, otherwise: int) -> int:
-    """The token that the settings force at step ``count``, else ``otherwise``."""
+    """Return the token that the settings force at step ``count``, else ``otherwise``."""
     if count == options.max_tokens and options.forced_end_token is not None:
         return options.forced_end_token
     if count == 1 and options.forced_begin_token is not None:

@@ -1,4 +1,4 @@
-"""ONNX Runtime sessions: opened and run, with its exceptions, which share no base of their own, told as ours."""
+"""Open and run ONNX Runtime sessions, with its exceptions translated to ours."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from pipeline.errors import DecodingStoppedError, ModelError, first_line
 
 def quiet_options() -> ort.RunOptions:
     options = ort.RunOptions()
-    options.log_severity_level = 4  # errors arrive as exceptions; on the terminal they would tear the subtitles
+    options.log_severity_level = 4  # errors are raised as exceptions; log lines would disturb subtitles on the terminal
     return options
 
 
 @contextlib.contextmanager
-def told_as_ours(path: Path, steps: int, options: ort.RunOptions) -> Iterator[None]:
-    """Around a run of the graph in ``path`` after ``steps`` tokens.
+def translate_ort_errors(path: Path, steps: int, options: ort.RunOptions) -> Iterator[None]:
+    """Translate exceptions of a run of the graph in ``path`` after ``steps`` tokens.
 
     Raises:
         DecodingStoppedError: the run was terminated through ``options``.
-        ModelError: it failed.
+        ModelError: the run failed.
     """
     try:
         yield
@@ -32,11 +32,14 @@ def told_as_ours(path: Path, steps: int, options: ort.RunOptions) -> Iterator[No
         if options.terminate:
             raise DecodingStoppedError("the translation was stopped") from error
         reason = first_line(error)
-        raise ModelError(f"{path} failed at step {steps}: {reason}; inspect the model, or make it again") from error
+        raise ModelError(
+            f"{path} failed at step {steps}: {reason}; "
+            "check the model with python -m pipeline.models inspect, or export it again"
+        ) from error
 
 
 def open_session(path: Path, threads: int) -> ort.InferenceSession:
-    """A session on the CPU; ``threads`` of one run, 0 leaves the number to ONNX Runtime.
+    """Open a session on the CPU. ``threads`` is the number of threads per run; 0 lets ONNX Runtime decide.
 
     Raises:
         ModelError: ONNX Runtime cannot load the file.
@@ -45,13 +48,13 @@ def open_session(path: Path, threads: int) -> ort.InferenceSession:
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
     options.log_severity_level = 4
-    # Idle threads that spin take the cores from the recogniser.
+    # Spinning idle threads would take CPU time from the recogniser.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    # 8-bit products that are exact on processors with AVX2 and no VNNI, too, where plain ones saturate.
+    # Exact 8-bit products on CPUs with AVX2 but without VNNI, where the default ones saturate.
     options.add_session_config_entry("session.x64quantprecision", "1")
     try:
         return ort.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-    except Exception as error:  # ONNX Runtime's exception classes share no base of their own
+    except Exception as error:  # ONNX Runtime's exception classes have no common base class
         reason = first_line(error)
         raise ModelError(
             f"ONNX Runtime {ort.__version__} cannot load {path}: {reason}; fetch or export it again"
@@ -59,6 +62,6 @@ def open_session(path: Path, threads: int) -> ort.InferenceSession:
 
 
 def give_back_memory() -> None:
-    """Return to the system what loading has freed, which glibc would keep: 40 MB for opus-mt in 8 bits."""
-    with contextlib.suppress(OSError, AttributeError):  # another C library
+    """Return memory freed after loading to the system; glibc would keep it (40 MB for opus-mt in 8 bits)."""
+    with contextlib.suppress(OSError, AttributeError):  # not glibc
         ctypes.CDLL(None).malloc_trim(0)

@@ -1,4 +1,4 @@
-"""The JSON files of a model directory, checked: what they say of decoding, or the key that is wrong."""
+"""Read and validate the JSON files of a model directory."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pipeline.nmt.tokenizer import MarianTokenizer
 
 log = logging.getLogger(__name__)
 
-# Settings of transformers' generation that change its output and that this search does not have → the value that does not.
+# Generation settings of transformers that this search does not support → the neutral value, which has no effect.
 _UNSUPPORTED: dict[str, Any] = {
     "repetition_penalty": 1.0,
     "min_length": 0,
@@ -36,10 +36,10 @@ _UNSUPPORTED: dict[str, Any] = {
 def generation_options(
     settings: dict[str, Any], tokenizer: MarianTokenizer, max_tokens: int, directory: Path
 ) -> GenerationOptions:
-    """What ``settings`` (generation_config.json over config.json) say of decoding.
+    """Convert ``settings`` (generation_config.json merged over config.json) to decoding options.
 
     Raises:
-        ModelError: a value is not of its kind, or an id is outside the vocabulary.
+        ModelError: a value has the wrong type, or an id is outside the vocabulary.
     """
     size = tokenizer.target_size
     pad = _token(settings, "pad_token_id", tokenizer.pad_token, size, directory)
@@ -60,24 +60,24 @@ def generation_options(
         log.warning("%s: these generation settings are not supported and ignored: %s", directory, ", ".join(ignored))
     for key in ("eos_token_id", "forced_eos_token_id"):
         ends = settings.get(key)
-        if isinstance(ends, list):  # which transformers allows
+        if isinstance(ends, list):  # transformers allows a list
             if len(ends) != 1:
                 raise ModelError(
-                    f"{directory}/generation_config.json: {key} is {ends!r}; only one token can end a sentence here: "
-                    "leave the one that the model was trained with"
+                    f"{directory}/generation_config.json: {key} is {ends!r}; only one end token is supported: "
+                    "keep the one that the model was trained with"
                 )
             settings = settings | {key: ends[0]}
     end = _token(settings, "eos_token_id", tokenizer.end_token, size, directory)
     return GenerationOptions(
         start_token=_token(settings, "decoder_start_token_id", pad, size, directory),
         end_token=end,
-        pad_token=pad if pad != end else tokenizer.pad_token,  # which is never chosen; the end must be
-        # transformers leaves the end token alone: a sentence must be able to end.
+        pad_token=pad if pad != end else tokenizer.pad_token,  # the pad token is masked, the end token must not be
+        # As in transformers, the end token is never a bad word: a sentence must be able to end.
         bad_words=tuple(tuple(word) for word in words if word and word != [end]),
         renormalize=settings.get("renormalize_logits") is True,
         forced_end_token=_optional_token(settings, "forced_eos_token_id", size, directory),
         forced_begin_token=_optional_token(settings, "forced_bos_token_id", size, directory),
-        # transformers' max_length counts the start token, which is not generated.
+        # transformers' max_length includes the start token, which is not generated.
         max_tokens=max(1, min(max_tokens, integer(settings, "max_new_tokens", length - 1, directory))),
         length_penalty=float(penalty),
         early_stopping=early,
@@ -85,10 +85,10 @@ def generation_options(
 
 
 def read_json(path: Path, *, required: bool) -> dict[str, Any]:
-    """The object in a JSON file; empty where there is none and none is required.
+    """Read the object in a JSON file; return {} if the file is missing and not required.
 
     Raises:
-        ModelError: missing though required, not JSON, or not an object.
+        ModelError: the file is required but missing, not JSON, or not an object.
     """
     if not path.is_file() and not required:
         return {}
@@ -106,10 +106,10 @@ def read_json(path: Path, *, required: bool) -> dict[str, Any]:
 
 
 def integer(settings: dict[str, Any], key: str, default: int, directory: Path) -> int:
-    """A whole number from 0, or ``default`` where the key is not there.
+    """Return a non-negative integer setting, or ``default`` if the key is missing.
 
     Raises:
-        ModelError: something else.
+        ModelError: the value is not a non-negative integer.
     """
     value = settings.get(key, default)
     if type(value) is not int or value < 0:
@@ -120,7 +120,9 @@ def integer(settings: dict[str, Any], key: str, default: int, directory: Path) -
 def _token(settings: dict[str, Any], key: str, default: int, size: int, directory: Path) -> int:
     value = integer(settings, key, default, directory)
     if value >= size:
-        raise ModelError(f"{directory}: {key} is {value}, the vocabulary has {size} entries; fetch the settings again")
+        raise ModelError(
+            f"{directory}: {key} is {value}, but the vocabulary has {size} entries; fetch the settings again"
+        )
     return value
 
 

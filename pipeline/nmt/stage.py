@@ -1,4 +1,4 @@
-"""The NMT stage: transcripts in, the transcripts themselves and one delta a target token out."""
+"""The NMT stage: takes transcripts, puts out the transcripts and one delta per target token."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pipeline.sentences.options import SentenceOptions
 
 
 class TextTranslator(Protocol):
-    """What the stage needs of one; see ``MarianModel``."""
+    """The interface of a translator that the stage needs; see ``MarianModel``."""
 
     def stream(
         self, transcript: Transcript, target: str | None, on_start: OnStart | None = None, beams: int | None = None
@@ -25,12 +25,12 @@ class TextTranslator(Protocol):
 
 
 class NmtStage:
-    """Translates transcripts in order, into ``target``: by default the language that the model's files name.
+    """Translates transcripts in order into ``target``, by default the language that the model's files name.
 
-    Puts on ``outbox`` each transcript, then the deltas of the sentences that end in it (none for a rejected or blank one), and
-    at last the end of input. Deltas of a sentence that no following transcript continues come before the next transcript.
-    A full ``outbox`` holds the translation back. Cancelling ``run`` stops the decode in flight within one step and
-    leaves ``model`` usable.
+    Puts each transcript on ``outbox``, then the deltas of the sentences that end in it (none if it is rejected or
+    blank), and finally the end of input. A sentence that the next transcript does not continue is translated before it.
+    A full ``outbox`` pauses the translation. Cancelling ``run`` stops the current decode within one step; ``model``
+    stays usable.
     """
 
     name = "NMT"
@@ -53,7 +53,7 @@ class NmtStage:
         self._load = load
 
     async def run(self) -> None:
-        """Work until the end of input has been passed on."""
+        """Run until the end of input has been passed on."""
         worker = Worker(self.name)
         try:
             while not isinstance(item := await self.inbox.get(), EndOfInput):
@@ -81,7 +81,7 @@ class NmtStage:
 
         beams = self._load.measures.beam_size if self._load is not None else None
 
-        def stream() -> Iterator[Delta]:  # so that the model is first called on the worker's thread
+        def stream() -> Iterator[Delta]:  # a generator, so that the model is first called on the worker thread
             yield from self.model.stream(transcript, self.target, started, beams)
 
         deltas = stream()

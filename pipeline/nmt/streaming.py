@@ -1,4 +1,4 @@
-"""The decoder of the streaming layout: KV in buffers that the graph extends in place, the token chosen inside it."""
+"""Decoder of the streaming layout: the graph extends its KV buffers in place and chooses the next token itself."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ from numpy.typing import NDArray
 from pipeline.errors import ModelError
 from pipeline.nmt.decoder import Choice, Decoder, DecoderState, Logits, StepOutput
 from pipeline.nmt.layout import COMPILE_HINT, Layout
-from pipeline.nmt.session import told_as_ours
+from pipeline.nmt.session import translate_ort_errors
 
 ALIGNMENT = "alignment"
-"""The output that a graph compiled with an alignment head has besides."""
-# Positions that a sentence's buffers begin with; they double when they are full.
-_ROOM = 64
+"""Additional output of a graph compiled with an alignment head."""
+# Initial capacity of a sentence's KV buffers, in positions. They double when full.
+_INITIAL_CAPACITY = 64
 
 
 class _Memory:
-    """What one hypothesis' runs read and write: bound once, so that a step passes nothing but the call."""
+    """Input and output buffers of one hypothesis, bound once so that a step only triggers the run."""
 
     def __init__(
-        self, session: ort.InferenceSession, layout: Layout, encoder_kv: Mapping[str, ort.OrtValue], room: int
+        self, session: ort.InferenceSession, layout: Layout, encoder_kv: Mapping[str, ort.OrtValue], capacity: int
     ) -> None:
         self._session, self._layout, self._encoder_kv = session, layout, encoder_kv
-        self.kv = np.zeros((2 * layout.layers, 1, layout.heads, room, layout.head_dim), np.float32)
-        """Keys and values of all layers [2 · layers, 1, heads, room, head_dim]."""
+        self.kv = np.zeros((2 * layout.layers, 1, layout.heads, capacity, layout.head_dim), np.float32)
+        """Keys and values of all layers [2 · layers, 1, heads, capacity, head_dim]."""
         self.token = np.zeros(1, np.int64)
         self.log_probability = np.zeros(1, np.float32)
         self._lengths = np.zeros(1, np.int32), np.zeros(1, np.int32)
         self._ids, self._positions = np.zeros((1, 0), np.int64), np.zeros((1, 0), np.int64)
         self._logits: Logits | None = None
-        self._values: list[ort.OrtValue] = []  # a binding does not keep alive what it binds
+        self._values: list[ort.OrtValue] = []  # keeps the bound values alive, which the binding does not do
         self.binding = session.io_binding()
         for name, value in encoder_kv.items():
             self.binding.bind_ortvalue_input(name, value)
@@ -51,12 +51,12 @@ class _Memory:
         self.alignment: NDArray[np.float32] | None = None
 
     @property
-    def room(self) -> int:
+    def capacity(self) -> int:
         return self.kv.shape[3]
 
-    def copied(self, room: int, steps: int) -> _Memory:
-        """Another memory with this one's first ``steps`` positions."""
-        other = _Memory(self._session, self._layout, self._encoder_kv, room)
+    def copied(self, capacity: int, steps: int) -> _Memory:
+        """Return a copy of the first ``steps`` positions with capacity for ``room`` positions."""
+        other = _Memory(self._session, self._layout, self._encoder_kv, capacity)
         other.kv[:, :, :, :steps] = self.kv[:, :, :, :steps]
         other.alignment = None if self.alignment is None else self.alignment.copy()
         return other
@@ -67,7 +67,7 @@ class _Memory:
         return value
 
     def feed(self, tokens: Sequence[int], steps: int) -> None:
-        """Write what the next run reads: ``tokens`` after ``steps`` others."""
+        """Write the inputs of the next run: ``tokens``, preceded by ``steps`` earlier tokens."""
         if self._ids.shape[1] != len(tokens):
             self._ids, self._positions = np.zeros((1, len(tokens)), np.int64), np.zeros((1, len(tokens)), np.int64)
             self.binding.bind_ortvalue_input("input_ids", self._value(self._ids))
@@ -82,7 +82,7 @@ class _Memory:
         self._lengths[0][0], self._lengths[1][0] = total - 1, total
 
     def logits(self, rows: int) -> Logits:
-        """Where runs from now on write all scores [rows]."""
+        """Return the buffer [rows] to which all further runs write their scores."""
         if self._logits is None:
             self._logits = np.zeros((1, rows), np.float32)
             self.binding.bind_ortvalue_output("logits", self._value(self._logits))
@@ -92,51 +92,55 @@ class _Memory:
 
 @dataclass
 class StreamingState(DecoderState):
-    """A sentence in translation. ``decoder_kv`` stays empty: the memory holds it, and only the graph writes there."""
+    """State of one sentence. ``decoder_kv`` stays empty: decoder KV is in ``memory``, written only by the graph."""
 
     memory: _Memory | None = None
 
     @property
     def alignment(self) -> NDArray[np.float32] | None:
-        """Where the last run's tokens looked in the source: [tokens, S], the weights of a token summing to 1; None where
-        the model was compiled without an alignment head."""
+        """Attention of the last run's tokens over the source: [tokens, S], each row sums to 1.
+
+        None if the model was compiled without an alignment head.
+        """
         if self.memory is None or self.memory.alignment is None:
             return None
         weights: NDArray[np.float32] = self.memory.alignment[0].copy()
         return weights
 
     def fork(self) -> StreamingState:
-        """A state that goes on from here on its own: it shares encoder KV and gets a copy of decoder KV."""
-        memory = self.memory.copied(self.memory.room, self.steps) if self.memory else None
+        """Return an independent state that shares encoder KV and has a copy of decoder KV."""
+        memory = self.memory.copied(self.memory.capacity, self.steps) if self.memory else None
         return dataclasses.replace(self, memory=memory)
 
 
 class StreamingDecoder(Decoder):
-    """An encoder that gives cross-attention KV, and one step graph, as ``pipeline.models compile`` writes them."""
+    """Runs the two graphs of ``pipeline.models compile``: an encoder that returns cross-attention KV, and a step."""
 
     def __init__(self, layout: Layout, threads: int) -> None:
         super().__init__(layout, threads)
         names = [f"{layer}.encoder.{kind}" for layer in range(layout.layers) for kind in ("key", "value")]
         self._kv_inputs = [f"past_key_values.{name}" for name in names]
         self._kv_outputs = [f"present.{name}" for name in names]
-        said = self._first.get_modelmeta().custom_metadata_map
+        metadata = self._first.get_modelmeta().custom_metadata_map
         try:
-            self._vocabulary, self._pad = int(said["vocabulary"]), int(said["pad_token"])
+            self._vocabulary, self._pad = int(metadata["vocabulary"]), int(metadata["pad_token"])
         except (KeyError, ValueError):
-            raise ModelError(f"{layout.first.path} does not say its vocabulary and pad token; {COMPILE_HINT}") from None
+            raise ModelError(
+                f"{layout.first.path} has no metadata for its vocabulary and pad token; {COMPILE_HINT}"
+            ) from None
         self.output_ids = self._read_output_ids()
         self._known = np.zeros(self._vocabulary, np.bool_)
         self._known[self.output_ids] = True
 
     def _read_output_ids(self) -> NDArray[np.int64]:
-        """The id of each row of scores, which a run of the start token over an empty source tells."""
+        """Return the id of each row of scores, from a run of the pad token over a source of one zero position."""
         layout = self.layout
         nothing = ort.OrtValue.ortvalue_from_numpy(np.zeros((1, layout.heads, 1, layout.head_dim), np.float32))
         state = StreamingState({}, encoder_kv=dict.fromkeys(self._kv_inputs, nothing))
         memory = _Memory(self._first, layout, state.encoder_kv, 1)
         memory.feed((self._pad,), 0)
         memory.binding.bind_output("output_ids")
-        with told_as_ours(layout.first.path, 0, state.options):
+        with translate_ort_errors(layout.first.path, 0, state.options):
             self._first.run_with_iobinding(memory.binding, state.options)
         ids: NDArray[np.int64] = memory.binding.get_outputs()[-1].numpy()
         if ids.ndim != 1 or not ((ids >= 0) & (ids < self._vocabulary)).all():
@@ -150,7 +154,7 @@ class StreamingDecoder(Decoder):
         assert self._encoder is not None
         assert self.layout.encoder is not None
         feed = {"input_ids": ort.OrtValue.ortvalue_from_numpy(np.array([source], np.int64))}
-        with told_as_ours(self.layout.encoder.path, 0, state.options):
+        with translate_ort_errors(self.layout.encoder.path, 0, state.options):
             found = self._encoder.run_with_ort_values(self._kv_outputs, feed, state.options)
         state.encoder_kv = dict(zip(self._kv_inputs, found, strict=True))
         return state
@@ -163,7 +167,7 @@ class StreamingDecoder(Decoder):
 
     @property
     def causal(self) -> bool:
-        return True  # GroupQueryAttention is
+        return True  # GroupQueryAttention is always causal
 
     def _feed(self, state: DecoderState, tokens: tuple[int, ...]) -> StepOutput:
         memory = self._run_step(state, tokens, scores=True)
@@ -172,21 +176,21 @@ class StreamingDecoder(Decoder):
         return StepOutput(scores)
 
     def _run_step(self, state: DecoderState, tokens: tuple[int, ...], *, scores: bool) -> _Memory:
-        """Run the step graph over ``tokens`` and return the memory that it wrote to."""
+        """Run the step graph over ``tokens`` and return the memory it wrote to."""
         assert isinstance(state, StreamingState)
         if unknown := [token for token in tokens if not (token < self._vocabulary and self._known[token])]:
-            raise ModelError(f"{self.layout.first.path}: token {unknown[0]} is none that a target sentence can hold")
+            raise ModelError(f"{self.layout.first.path}: token {unknown[0]} cannot occur in a target sentence")
         needed = state.steps + len(tokens)
         memory = state.memory
         if memory is None:
-            memory = _Memory(self._first, self.layout, state.encoder_kv, max(_ROOM, needed))
-        elif memory.room < needed:
-            memory = memory.copied(max(2 * memory.room, needed), state.steps)
+            memory = _Memory(self._first, self.layout, state.encoder_kv, max(_INITIAL_CAPACITY, needed))
+        elif memory.capacity < needed:
+            memory = memory.copied(max(2 * memory.capacity, needed), state.steps)
         state.memory = memory
         memory.feed(tokens, state.steps)
         if scores:
             memory.logits(len(self.output_ids))
-        with told_as_ours(self.layout.first.path, state.steps, state.options):
+        with translate_ort_errors(self.layout.first.path, state.steps, state.options):
             self._first.run_with_iobinding(memory.binding, state.options)
         state.tokens += tokens
         return memory

@@ -1,4 +1,4 @@
-"""Marian's tokenizer: SentencePiece pieces mapped through vocab.json, and text put together as tokens arrive."""
+"""Marian's tokenizer: SentencePiece pieces mapped through vocab.json, and incremental detokenisation."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pipeline.errors import ModelError
 _SPECIAL = ("</s>", "<unk>", "<pad>")
 _BYTE = re.compile(r"<0x([0-9A-F]{2})>")
 _TARGET_CODE = re.compile(r">>([^<>]+)<<")
-_SPACE = "\N{LOWER ONE EIGHTH BLOCK}"  # SentencePiece's mark of a space
+_SPACE = "\N{LOWER ONE EIGHTH BLOCK}"  # SentencePiece writes spaces as this character
 
 
 class MarianTokenizer:
@@ -40,14 +40,14 @@ class MarianTokenizer:
         self.size = len(vocabulary)
         self.target_size = len(target_vocabulary)
         self.target_codes = sorted(match.group(1) for token in vocabulary if (match := _TARGET_CODE.fullmatch(token)))
-        """Target languages that a multilingual model wants named before the source, such as cmn_Hans."""
+        """Target codes that a multilingual model accepts before the source, such as cmn_Hans."""
         self._target_file = target
-        # Not needed to join pieces, and not kept (8 MB for opus-mt), but its damage is a broken model.
+        # Load target.spm only to detect damage. Joining pieces does not need it, and it takes 8 MB for opus-mt.
         _load_spm(target)
 
     @classmethod
     def load(cls, directory: Path) -> MarianTokenizer:
-        """Read source.spm, target.spm, vocab.json and, where there is one, target_vocab.json.
+        """Read source.spm, target.spm, vocab.json and, if present, target_vocab.json.
 
         Raises:
             ModelError: a file is missing or damaged.
@@ -63,34 +63,37 @@ class MarianTokenizer:
         return cls(directory / "source.spm", directory / "target.spm", vocabulary, target_vocabulary)
 
     def encode(self, text: str, target_code: str | None = None) -> list[int]:
-        """Ids of ``text`` with the end token, after ``>>target_code<<`` if one is given."""
+        """Return the ids of ``text`` and the end token, preceded by ``>>target_code<<`` if given."""
         prefix = [self._vocabulary[f">>{target_code}<<"]] if target_code else []
         pieces = self._source.encode(text, out_type=str)
         return [*prefix, *(self._vocabulary.get(piece, self.unknown_token) for piece in pieces), self.end_token]
 
     @property
     def target_ids(self) -> set[int]:
-        """Every id that stands for a piece of target.spm, and the special tokens: what target sentences consist of."""
+        """Ids that can occur in target sentences: the pieces of target.spm and the special tokens."""
         target = _load_spm(self._target_file)
         pieces = {target.id_to_piece(index) for index in range(len(target))}
         return {index for index, piece in self._pieces.items() if piece in pieces} | self._special
 
     @property
     def target_characters(self) -> set[int]:
-        """Ids of target pieces that are one character or one byte: with them any word can be spelled."""
+        """Ids of target pieces that are one character or one byte; any word can be spelled with them."""
         return {
             i for i in self.target_ids if len(self._pieces[i].strip(_SPACE)) < 2 or _BYTE.fullmatch(self._pieces[i])
         }
 
     def target_frequencies(self, lines: Iterable[str]) -> Counter[int]:
-        """How often each target id stands in ``lines`` of the target language."""
+        """Count each target id in ``lines`` of the target language."""
         ids = {piece: index for index, piece in self._pieces.items()}
         target = _load_spm(self._target_file)
         pieces = (piece for line in lines for piece in target.encode(line, out_type=str))
         return Counter(ids[piece] for piece in pieces if piece in ids)
 
     def pseudo_text(self, sentences: int, seed: int = 0) -> list[str]:
-        """Lines of 4 to 16 source pieces, drawn by the tokenizer's own probabilities: text where none is at hand."""
+        """Generate lines of 4 to 16 source pieces, sampled with the tokenizer's own probabilities.
+
+        A substitute for real source text if none is available.
+        """
         rng = np.random.default_rng(seed)
         kept = [
             i for i in range(len(self._source)) if not self._source.is_control(i) and not self._source.is_unknown(i)
@@ -100,29 +103,32 @@ class MarianTokenizer:
         return [self._source.decode([int(index) for index in line]) for line in lines]
 
     def is_plain(self, index: int) -> bool:
-        """Whether a target token is digits, marks or a part of a character: without a letter."""
+        """Whether a target token contains no letter: only digits, punctuation or part of a character."""
         return not any(character.isalpha() for character in self._pieces.get(index, ""))
 
     def detokenizer(self) -> IncrementalDetokenizer:
         return IncrementalDetokenizer(self._pieces, self._special)
 
     def decode(self, ids: Sequence[int]) -> str:
-        """The text of whole target ids, special tokens left out."""
+        """Return the text of a complete id sequence, without special tokens."""
         detokenizer = self.detokenizer()
         return "".join([detokenizer.push(index) for index in ids] + [detokenizer.flush()])
 
 
 class IncrementalDetokenizer:
-    """Target ids in, text out: the deltas joined are the detokenised whole, and no delta ends within a character."""
+    """Converts target ids to text one by one.
+
+    The concatenated deltas equal the text detokenised at once, and no delta ends within a character.
+    """
 
     def __init__(self, pieces: dict[int, str], special: set[int]) -> None:
         self._pieces, self._special = pieces, special
         self._bytes = codecs.getincrementaldecoder("utf-8")("replace")
-        self._spaces = ""  # withheld: the text neither begins nor ends with a space
+        self._spaces = ""  # held back, so that the text does not end with a space
         self._begun = False
 
     def push(self, index: int) -> str:
-        """The text that this token completes; empty for special tokens and for part of a character."""
+        """Return the text that this token completes; empty for special tokens and partial characters."""
         if index in self._special:
             return ""
         piece = self._pieces.get(index, "")
@@ -134,7 +140,7 @@ class IncrementalDetokenizer:
         return self._emit(text)
 
     def flush(self) -> str:
-        """What was withheld at the end: the rest of a broken byte sequence."""
+        """Return the replacement of an incomplete byte sequence at the end, if there is one."""
         return self._emit(self._bytes.decode(b"", final=True))
 
     def _emit(self, text: str) -> str:
@@ -150,12 +156,12 @@ class IncrementalDetokenizer:
 def _load_spm(path: Path) -> Any:
     try:
         if not (content := path.read_bytes()):
-            raise RuntimeError("it is empty")
+            raise RuntimeError("the file is empty")
         processor = sentencepiece.SentencePieceProcessor(model_proto=content)
         ids = list(range(len(processor)))
-        processor.id_to_piece(ids)  # damage may have left what is no UTF-8
+        processor.id_to_piece(ids)  # raises if a damaged piece is not valid UTF-8
         if not np.isfinite(processor.get_score(ids)).all():
-            raise RuntimeError("a piece's score is no number")
+            raise RuntimeError("a piece has a score that is not a finite number")
         return processor
     except (OSError, RuntimeError, UnicodeDecodeError) as error:
         raise ModelError(f"{path} is not a SentencePiece model ({str(error).strip()[:80]}); fetch it again") from None

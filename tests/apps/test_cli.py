@@ -252,7 +252,7 @@ def test_nmt_jsonl_has_an_object_a_token() -> None:
     assert [json.loads(line)["truncated"] for line in cut] == [False, False, True]
     as_text = run("nmt", "--model", TINY, "--max-tokens", "3", stdin=b"\n" + source)
     assert (
-        "line 2: the translation of a sentence looped or met its limit of tokens, and was cut off; divide"
+        "line 2: the translation of a sentence looped or reached the token limit and was cut off; split"
         in as_text.stderr.decode()
     )
     assert {record["id"] for record in records} == {1, 3}  # SentencePiece has no token for what is no UTF-8

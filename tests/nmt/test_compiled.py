@@ -213,7 +213,7 @@ def test_a_model_that_the_compiler_refuses_runs_as_it_is(hub: HubServer, home: P
         del files[half]
     _, directory, said = translated(home, hub.url, config, "Hello.")
     assert Path(directory).name == COMMIT
-    assert "is run as it was fetched, which is slower: it cannot be compiled" in said
+    assert "cannot be compiled and is run as downloaded, which is slower" in said
     assert "is quantised" in said
     assert compiled(home) == []
 
@@ -314,10 +314,10 @@ def test_a_bare_hub_id_is_compiled_too(hub: HubServer, home: Path) -> None:
 def test_a_damaged_one_that_may_not_be_removed_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("huggingface_hub.constants.HF_ASSETS_CACHE", str(tmp_path))
     config = NmtConfig(NAME, revision=COMMIT)
-    folder = compiled_module._folder(config, COMMIT)
+    folder = compiled_module._cache_directory(config, COMMIT)
     folder.mkdir(parents=True)
     (folder / "step.onnx").write_text("made")
-    (folder / "files.json").write_text(json.dumps(compiled_module._as_made(folder)))
+    (folder / "files.json").write_text(json.dumps(compiled_module._sizes_and_hashes(folder)))
     assert not drop_damaged_compiled(config)
     (folder / "step.onnx").write_text("edam")
 

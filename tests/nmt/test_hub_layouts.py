@@ -210,7 +210,7 @@ def test_eight_bits_run_as_they_are_where_there_is_nothing_else(
     hub.repositories[SPLIT] = files
     done = translate(home, hub.url, "--source", "pt", "--target", "en")
     assert done.returncode == 0, done.stderr
-    assert "is run as it was fetched, which is slower: it cannot be compiled" in done.stderr
+    assert "cannot be compiled and is run as downloaded, which is slower" in done.stderr
     folder = tmp_path / "by-hand"
     folder.mkdir()
     for name, path in files.items():

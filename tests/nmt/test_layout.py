@@ -55,7 +55,7 @@ def test_a_graph_is_known_by_its_ports_whatever_the_file_is_called(name: str, tm
 def test_a_decoder_that_only_goes_on_is_refused() -> None:
     header = read_header(TINY / "decoder_with_past_model.onnx")
     header.inputs["decoder_attention_mask"] = header.inputs["encoder_attention_mask"]
-    assert "as transformers.onnx wrote them; it cannot take a first step" in str(classify(header))
+    assert "as written by transformers.onnx; it cannot run the first step" in str(classify(header))
 
 
 KINDS = {

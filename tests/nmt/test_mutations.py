@@ -31,8 +31,8 @@ def zeros(like: ort.OrtValue, length: int | None = None) -> ort.OrtValue:
 class PhantomPosition(OwnPastDecoder):
     """The first step's placeholders are one zero position long."""
 
-    def _no_past(self) -> dict[str, ort.OrtValue]:
-        return {name: zeros(value, 1) for name, value in super()._no_past().items()}
+    def _empty_past(self) -> dict[str, ort.OrtValue]:
+        return {name: zeros(value, 1) for name, value in super()._empty_past().items()}
 
 
 class ZeroEncoderKv(CachedDecoder):
@@ -68,7 +68,7 @@ class ForgottenPast(CachedDecoder):
 class NoMandatoryPast(CachedDecoder):
     """The first step leaves its past inputs out."""
 
-    def _no_past(self) -> dict[str, ort.OrtValue]:
+    def _empty_past(self) -> dict[str, ort.OrtValue]:
         return {}
 
 

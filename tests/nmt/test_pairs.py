@@ -87,7 +87,9 @@ def test_two_in_a_row_where_there_is_no_direct_model() -> None:
 def test_a_pair_that_nothing_covers_is_said_with_what_there_is() -> None:
     with pytest.raises(UsageError, match="'pt' into 'zh', and two steps are forbidden .*into 'zh' from en.*--nmt"):
         route("pt", "zh", "none")
-    with pytest.raises(UsageError, match=r"'pt' into 'xx', nor two through 'en'; known are from 'pt' into ca, en, gl"):
+    with pytest.raises(
+        UsageError, match=r"'pt' into 'xx', nor two through 'en'; there are models from 'pt' into ca, en, gl"
+    ):
         route("pt", "xx")
 
 

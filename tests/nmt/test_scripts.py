@@ -84,7 +84,7 @@ def test_a_script_that_a_bilingual_model_does_not_write_is_refused(tmp_path: Pat
         model = MarianModel.load(folder)
         assert model.target_code(fine) is None
         assert model.conversion(fine) is None
-        with pytest.raises(UsageError, match=r"only Chinese is converted, to Hans or Hant; give --target"):
+        with pytest.raises(UsageError, match=r"only Chinese can be converted \(to Hans or Hant\); give --target"):
             model.check_languages("en", refused)
 
 

@@ -84,11 +84,11 @@ def test_the_target_is_by_default_the_language_that_the_models_files_name(tmp_pa
 
 
 def test_a_model_of_one_pair_translates_no_other(model: MarianModel) -> None:
-    with pytest.raises(UsageError, match="does not translate into 'de'; it translates into 'zh' alone"):
+    with pytest.raises(UsageError, match="does not translate into 'de'; it translates only into 'zh'"):
         model.translate("Hello.", target="de")
     with pytest.raises(UsageError, match="does not translate into 'de'"):
         next(model.stream(transcript("Hello."), "de"))
-    with pytest.raises(UsageError, match="does not translate from 'fr'; it translates from 'en' alone"):
+    with pytest.raises(UsageError, match="does not translate from 'fr'; it translates only from 'en'"):
         model.translate("Hello.", source="fr")
     assert model.translate("Hello.", source="eng", target="zh-CN") == model.translate("Hello.")
 
@@ -297,7 +297,7 @@ def test_a_limit_of_new_tokens_is_kept_and_what_is_not_done_is_said(
 def test_a_vocabulary_that_the_tokenizer_speaks_of_must_be_there(tmp_path: Path) -> None:
     folder = make_model_dir(tmp_path / "model", "merged", leave_out="tokenizer_config.json")
     (folder / "tokenizer_config.json").write_text('{"separate_vocabs": true}')
-    with pytest.raises(ModelError, match="lacks target_vocab.json, which its tokenizer_config.json speaks of"):
+    with pytest.raises(ModelError, match="lacks target_vocab.json, which its tokenizer_config.json requires"):
         MarianModel.load(folder)
 
 
