@@ -1,4 +1,4 @@
-"""Translations that fail: the demo translator, given what it cannot read, loops; what is shown does not."""
+"""Failed translations: the demo translator loops on unreadable text, but the shown text has no loops."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pipeline.subtitles.rules import SubtitleRules
 from tests.conftest import SHIPPED_TRANSLATORS
 
 SPOKEN_S = 2.0
-# Letters in turn small and large: words that no model knows.
+# Alternating lower and upper case: words that no model knows.
 UNREADABLE = [
     "".join(c.upper() if at % 2 else c.lower() for at, c in enumerate(text))
     for text in (
@@ -63,7 +63,7 @@ def fails(model: MarianModel, text: str, ids: list[int]) -> bool:
 
 
 def kept(deltas: list[Delta]) -> list[Delta]:
-    """Those that nothing withdrew."""
+    """The deltas that were not withdrawn."""
     found: list[Delta] = []
     for delta in deltas:
         left = delta.withdrawn
@@ -75,14 +75,14 @@ def kept(deltas: list[Delta]) -> list[Delta]:
 
 
 def subtitles_s(deltas: list[Delta]) -> float:
-    """How long the subtitles of one sentence are on the screen."""
+    """Display time of the subtitles of one sentence, in seconds."""
     builder = CueBuilder(SubtitleRules())
     cues = [cue for event in [*deltas, EndOfInput()] for cue in builder.push(event)]
     return cues[-1].end_s - cues[0].start_s if cues else 0.0
 
 
 class Looping(MarianModel):
-    """A translator whose first search, or every one, says the last token of ``beginning`` for ever."""
+    """A translator whose first search, or every search, repeats the last token of ``beginning`` without end."""
 
     def __init__(self, model: MarianModel, beginning: list[int], *, forbidden_too: bool) -> None:
         super().__init__(
@@ -106,7 +106,7 @@ class Looping(MarianModel):
             yield from super()._search(source, options, *args)  # type: ignore[arg-type]
 
 
-def test_what_loops_is_searched_again_and_said(model: MarianModel) -> None:
+def test_a_looping_translation_is_searched_again_and_flagged(model: MarianModel) -> None:
     failed = 0
     for text in UNREADABLE:
         ids = [token.id for token in unchecked(model, text)]
@@ -119,10 +119,10 @@ def test_what_loops_is_searched_again_and_said(model: MarianModel) -> None:
             assert [delta.token for delta in deltas] == ids
         assert joined(deltas)
         assert not fails(model, text, [delta.token for delta in kept(deltas)])
-    assert failed >= 4  # or this tests nothing
+    assert failed >= 4  # otherwise the test has no cases
 
 
-def test_two_seconds_of_speech_never_make_nine_of_subtitles(model: MarianModel) -> None:
+def test_subtitles_of_a_failed_translation_stay_short(model: MarianModel) -> None:
     def raw(text: str) -> list[Delta]:
         tokens = unchecked(model, text)
         whole = model.tokenizer.decode([token.id for token in tokens])
@@ -132,7 +132,7 @@ def test_two_seconds_of_speech_never_make_nine_of_subtitles(model: MarianModel) 
     assert max(subtitles_s(list(model.stream(transcript(text), "zh"))) for text in UNREADABLE) < 5
 
 
-def test_sentences_that_do_not_fail_are_those_of_the_plain_search(model: MarianModel) -> None:
+def test_successful_translations_equal_the_unchecked_search(model: MarianModel) -> None:
     for text in READABLE:
         deltas = list(model.stream(transcript(text), "zh"))
         whole = [token.id for token in unchecked(model, text)]
@@ -141,7 +141,7 @@ def test_sentences_that_do_not_fail_are_those_of_the_plain_search(model: MarianM
         assert not any(delta.withdrawn or delta.searched_again or delta.truncated for delta in deltas)
 
 
-def test_where_every_search_fails_the_text_ends_before_the_loop(model: MarianModel) -> None:
+def test_if_every_search_fails_the_text_ends_before_the_loop(model: MarianModel) -> None:
     text = "We are meeting at ten o'clock."
     normal = unchecked(model, text)
     looping = Looping(model, [token.id for token in normal[:4]], forbidden_too=True)
@@ -152,7 +152,7 @@ def test_where_every_search_fails_the_text_ends_before_the_loop(model: MarianMod
     assert looping.searches == 3
 
 
-def test_what_was_shown_of_a_loop_is_withdrawn(model: MarianModel) -> None:
+def test_shown_text_of_a_loop_is_withdrawn(model: MarianModel) -> None:
     text = "We are meeting at ten o'clock."
     looping = Looping(model, [token.id for token in unchecked(model, text)[:4]], forbidden_too=False)
     deltas = list(looping.stream(transcript(text), "zh"))

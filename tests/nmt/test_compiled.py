@@ -1,4 +1,4 @@
-"""A hub's translation model is compiled on first use, once, and from then on it is what runs."""
+"""A hub model is compiled once, on first use; from then on the compiled model is used."""
 
 from __future__ import annotations
 
@@ -62,13 +62,13 @@ def fetched_graphs(hub: HubServer) -> set[str]:
 
 
 def compiled(home: Path) -> list[Path]:
-    """The compiled models in the cache, and whatever else is beside them."""
+    """The compiled models in the cache, and any other files beside them."""
     folder = home / "assets" / "streaming-speech-translation" / "owner--translation"
     return sorted(path for path in folder.iterdir() if path.suffix != ".lock") if folder.is_dir() else []
 
 
 def translated(home: Path, url: str, config: Path, text: str) -> tuple[str, str, str]:
-    """The translation by the configured model, the directory that it came from, and what was said on standard error."""
+    """The translation by the configured model, the model's directory, and standard error."""
     done = python(
         home, url, "-c",
         "import sys; from pipeline import load_config, load_translation_model\n"
@@ -82,7 +82,7 @@ def translated(home: Path, url: str, config: Path, text: str) -> tuple[str, str,
     return translation, directory, done.stderr
 
 
-def test_pull_fetches_the_least_that_will_do_and_compiles_it(hub: HubServer, home: Path, config: Path) -> None:
+def test_pull_fetches_the_smallest_sufficient_files_and_compiles_them(hub: HubServer, home: Path, config: Path) -> None:
     done = models(home, hub.url, "pull", str(config))
     assert done.returncode == 0, done.stderr
     (folder,) = compiled(home)
@@ -91,7 +91,7 @@ def test_pull_fetches_the_least_that_will_do_and_compiles_it(hub: HubServer, hom
     assert fetched_graphs(hub) == set(HALF)
 
 
-def test_a_checkpoint_is_fetched_where_it_is_smaller(hub: HubServer, home: Path, config: Path) -> None:
+def test_a_checkpoint_is_fetched_if_it_is_smaller(hub: HubServer, home: Path, config: Path) -> None:
     hub.repositories[NAME]["model.safetensors"] = TINY / "model.safetensors"
     assert models(home, hub.url, "pull", str(config)).returncode == 0
     assert fetched_graphs(hub) == {"model.safetensors"}
@@ -115,7 +115,7 @@ def test_loading_compiles_once_and_then_needs_no_network(hub: HubServer, home: P
     assert translated(home, NOWHERE, config, text) == (first, directory, "")
 
 
-def test_what_it_was_compiled_from_is_not_needed_again(hub: HubServer, home: Path, tmp_path: Path) -> None:
+def test_a_compiled_model_does_not_need_its_source_files(hub: HubServer, home: Path, tmp_path: Path) -> None:
     config = write_config(tmp_path, f'revision = "{PINNED}"')
     _, directory, _ = translated(home, hub.url, config, "Hello.")
     shutil.rmtree(home / "hub")
@@ -125,7 +125,7 @@ def test_what_it_was_compiled_from_is_not_needed_again(hub: HubServer, home: Pat
 
 
 @pytest.mark.parametrize("damage", ["a graph is gone", "a graph is cut", "not said to be whole"])
-def test_a_damaged_one_is_made_again(damage: str, hub: HubServer, home: Path, config: Path) -> None:
+def test_a_damaged_compiled_model_is_recompiled(damage: str, hub: HubServer, home: Path, config: Path) -> None:
     text = golden("tiny-marian")[0]["source"]
     first, directory, _ = translated(home, hub.url, config, text)
     graph = Path(directory) / "step.onnx"
@@ -139,7 +139,7 @@ def test_a_damaged_one_is_made_again(damage: str, hub: HubServer, home: Path, co
     assert "building" in said
 
 
-def test_pull_finds_damage_that_changes_no_size(hub: HubServer, home: Path, config: Path) -> None:
+def test_pull_finds_damage_that_keeps_the_file_size(hub: HubServer, home: Path, config: Path) -> None:
     text = golden("tiny-marian")[0]["source"]
     first, directory, _ = translated(home, hub.url, config, text)
     graph = Path(directory) / "step.onnx"
@@ -152,7 +152,7 @@ def test_pull_finds_damage_that_changes_no_size(hub: HubServer, home: Path, conf
     assert translated(home, NOWHERE, config, text) == (first, directory, "")
 
 
-def test_without_a_network_too_it_is_said_why_a_model_is_refused(
+def test_a_rejected_model_is_explained_without_a_network_too(
     hub: HubServer, home: Path, config: Path, tmp_path: Path
 ) -> None:
     other = {file: TINY / file for file in ("source.spm", "target.spm", "vocab.json", "model.safetensors")}
@@ -174,7 +174,7 @@ def test_without_a_network_too_it_is_said_why_a_model_is_refused(
         ("model.safetensors.index.json", "or fetch the repository into a directory and give that"),
     ],
 )
-def test_a_repository_of_other_files_is_said_to_be_one_with_a_way_on(
+def test_a_repository_without_usable_files_gives_an_error_with_a_hint(
     name: str, hint: str, hub: HubServer, home: Path, config: Path, tmp_path: Path
 ) -> None:
     other = {file: TINY / file for file in ("config.json", "source.spm", "target.spm", "vocab.json")}
@@ -190,7 +190,7 @@ def test_a_repository_of_other_files_is_said_to_be_one_with_a_way_on(
     assert "model.bin, tokenizer.json" not in done.stderr
 
 
-def test_what_was_fetched_earlier_is_compiled_without_a_network(hub: HubServer, home: Path, tmp_path: Path) -> None:
+def test_a_cached_snapshot_is_compiled_without_a_network(hub: HubServer, home: Path, tmp_path: Path) -> None:
     as_is = write_config(tmp_path, 'weights = "as-is"')
     assert models(home, hub.url, "pull", str(as_is)).returncode == 0
     assert compiled(home) == []
@@ -218,9 +218,7 @@ def test_a_model_that_the_compiler_refuses_runs_as_it_is(hub: HubServer, home: P
     assert compiled(home) == []
 
 
-def test_fp32_files_are_fetched_where_the_compiler_refuses_the_smaller(
-    hub: HubServer, home: Path, config: Path
-) -> None:
+def test_fp32_files_are_fetched_if_the_compiler_rejects_smaller_ones(hub: HubServer, home: Path, config: Path) -> None:
     files = hub.repositories[NAME]
     for plain, half in zip(EXACT, HALF, strict=True):
         files[half] = files[plain.replace(".onnx", "_int8.onnx")]
@@ -230,7 +228,7 @@ def test_fp32_files_are_fetched_where_the_compiler_refuses_the_smaller(
     assert "slower" not in said
 
 
-def test_a_checkpoint_is_fetched_where_the_compiler_refuses_the_only_export(
+def test_a_checkpoint_is_fetched_if_the_compiler_rejects_the_only_export(
     hub: HubServer, home: Path, config: Path, tmp_path: Path
 ) -> None:
     files = hub.repositories[NAME]
@@ -238,7 +236,7 @@ def test_a_checkpoint_is_fetched_where_the_compiler_refuses_the_only_export(
         files[half] = files.pop(plain.replace(".onnx", "_int8.onnx"))
         del files[plain]
     checkpoint = (TINY / "model.safetensors").read_bytes()
-    size = int.from_bytes(checkpoint[:8], "little") + 80_000  # blanks after the header, so that it is the larger one
+    size = int.from_bytes(checkpoint[:8], "little") + 80_000  # blanks after the header make it the larger file
     files["model.safetensors"] = tmp_path / "model.safetensors"
     files["model.safetensors"].write_bytes(
         size.to_bytes(8, "little") + checkpoint[8 : size - 80_000 + 8] + b" " * 80_000 + checkpoint[size - 80_000 + 8 :]
@@ -260,8 +258,8 @@ def test_a_model_of_another_architecture_is_refused(hub: HubServer, home: Path, 
     assert compiled(home) == []
 
 
-def test_a_full_disk_is_said_and_nothing_half_written_is_left(hub: HubServer, home: Path, config: Path) -> None:
-    """A limit on the size of files stands for the full disk: what is fetched is below it, what is written is not."""
+def test_a_full_disk_is_reported_and_no_partial_files_are_left(hub: HubServer, home: Path, config: Path) -> None:
+    """A file size limit simulates a full disk: downloaded files are below it, compiled files are above."""
     done = subprocess.run(
         [sys.executable, "-m", "pipeline.models", "pull", str(config)], env=environment(home, hub.url),
         capture_output=True, text=True, timeout=HANG_S, check=False,
@@ -269,12 +267,12 @@ def test_a_full_disk_is_said_and_nothing_half_written_is_left(hub: HubServer, ho
     )  # fmt: skip
     failed(done)
     assert compiled(home) == []
-    assert fetched_graphs(hub) == set(HALF)  # the disk's fault, not the model's: nothing else is tried
+    assert fetched_graphs(hub) == set(HALF)  # after a disk error no other export is tried
     assert models(home, hub.url, "pull", str(config)).returncode == 0
     assert len(compiled(home)) == 1
 
 
-def test_what_a_killed_program_left_is_cleared_away(hub: HubServer, home: Path, config: Path) -> None:
+def test_leftovers_of_a_killed_process_are_removed(hub: HubServer, home: Path, config: Path) -> None:
     assert models(home, hub.url, "pull", str(config)).returncode == 0
     (folder,) = compiled(home)
     folder.rename(folder.with_name(f".{folder.name}.killed"))
@@ -292,7 +290,7 @@ def test_two_programs_that_start_at_once_compile_once(hub: HubServer, home: Path
     assert len(compiled(home)) == 1
 
 
-def test_the_list_says_what_is_compiled(hub: HubServer, home: Path, config: Path) -> None:
+def test_the_list_shows_which_models_are_compiled(hub: HubServer, home: Path, config: Path) -> None:
     def row() -> list[str]:
         table = models(home, NOWHERE, "list", "--config", str(config)).stdout
         (line,) = [line for line in table.splitlines() if NAME in line]
@@ -311,7 +309,7 @@ def test_a_bare_hub_id_is_compiled_too(hub: HubServer, home: Path) -> None:
     assert f"compiled, in {compiled(home)[0]}" in done.stdout
 
 
-def test_a_damaged_one_that_may_not_be_removed_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_damaged_model_that_cannot_be_removed_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("huggingface_hub.constants.HF_ASSETS_CACHE", str(tmp_path))
     config = NmtConfig(NAME, revision=COMMIT)
     folder = compiled_module._cache_directory(config, COMMIT)
@@ -321,7 +319,7 @@ def test_a_damaged_one_that_may_not_be_removed_is_said(tmp_path: Path, monkeypat
     assert not drop_damaged_compiled(config)
     (folder / "step.onnx").write_text("edam")
 
-    def refused(path: Path, missing_ok: bool = False) -> None:  # to root, whom tests may run as, nothing is refused
+    def refused(path: Path, missing_ok: bool = False) -> None:  # tests may run as root, who has every permission
         raise PermissionError(13, "Permission denied")
 
     with monkeypatch.context() as context:

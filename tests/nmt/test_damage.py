@@ -1,4 +1,4 @@
-"""Damaged model directories, by the hundred: each ends in our error or translates exactly as the whole one does."""
+"""Hundreds of damaged model directories: each raises our error or translates exactly like the intact one."""
 
 from __future__ import annotations
 
@@ -224,7 +224,7 @@ def damages() -> Iterator[tuple[str, Damage]]:
 
 
 DAMAGES = dict(damages())
-# What does no harm: files that are optional, values that mean the same, bytes that nothing reads.
+# Harmless damage: optional files, equivalent values, unused bytes.
 HARMLESS = {
     "config.json cut to 0.9999",  # the last byte is a line end
     "generation_config.json cut to 0.9999",
@@ -236,7 +236,7 @@ HARMLESS = {
 }
 
 
-def test_there_are_hundreds() -> None:
+def test_there_are_hundreds_of_damaged_directories() -> None:
     assert len(DAMAGES) >= 200
 
 

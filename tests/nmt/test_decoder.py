@@ -1,14 +1,14 @@
-"""What must hold in every layout, and equality with transformers token for token.
+"""Decoder invariants in every layout, and equality with transformers token for token.
 
-The decoder's rules, and the tests that fail when one is broken (tests/nmt/test_mutations.py breaks them):
+The decoder's rules, and the tests that fail if a rule is broken (tests/nmt/test_mutations.py breaks them):
 
 1. a past of length zero at the first step: test_the_first_step_is_fed_a_past_of_length_zero, PhantomPosition,
    NoMandatoryPast;
-2. the encoder once, its KV the same objects, nothing fed back:
+2. the encoder runs once, its KV stays the same objects, KV of cached steps is not fed back:
    test_the_encoder_runs_once_and_its_kv_is_the_same_object_at_every_step,
-   test_a_cached_step_is_not_asked_for_encoder_kv, FedBackEncoderKv;
+   test_a_cached_step_does_not_request_encoder_kv, FedBackEncoderKv;
 3. no zeros for encoder KV: ZeroEncoderKv;
-4. bound by name, only what the graph has: test_all_inputs_are_fed_and_nothing_else, UnknownInput;
+4. inputs are bound by name, and only those of the graph: test_all_inputs_are_fed_and_nothing_else, UnknownInput;
 5. pad masked, forced and bad words honoured: test_an_unmasked_pad_token_is_noticed,
    test_forced_and_bad_words_are_honoured, test_other_settings_give_the_ids_of_transformers;
 6. equal to transformers: test_greedy_ids_equal_those_of_transformers, test_beam_search_ids_equal_those_of_transformers.
@@ -36,11 +36,11 @@ from pipeline.nmt.model import MarianModel
 from pipeline.nmt.search import GenerationOptions, beam_search, generate, greedy
 from tests.conftest import FIXTURES, LAYOUTS, SHIPPED_TRANSLATORS, TINY, golden, make_model_dir
 
-PAD = 877  # the tiny model's last id; those from 380 on are pieces that its target sentences are made of
+PAD = 877  # the tiny model's last id; ids from 380 on are target pieces
 
 
 def spied(decoder: Decoder) -> list[tuple[str, dict[str, ort.OrtValue], list[str]]]:
-    """Record every run: (graph file, what it was fed, what it was asked for)."""
+    """Record every run: (graph file, inputs, requested outputs)."""
     runs: list[tuple[str, dict[str, ort.OrtValue], list[str]]] = []
     for attribute, session in list(vars(decoder).items()):
         if isinstance(session, ort.InferenceSession):
@@ -58,7 +58,7 @@ class _Spy:
 
 
 def distance(some: np.ndarray, others: np.ndarray) -> float:
-    """The largest difference of two models' scores; what one of them rules out, both must."""
+    """The largest difference of two models' scores. Both must mask the same tokens."""
     finite = np.isfinite(some)
     assert np.array_equal(finite, np.isfinite(others))
     return float(np.abs(some[finite] - others[finite]).max())
@@ -114,7 +114,7 @@ def test_quantised_files_run_and_mostly_agree(name: str, least: float, tmp_path:
 
 
 @pytest.mark.parametrize("name", SHIPPED_TRANSLATORS)
-def test_the_shipped_models_say_what_transformers_says_but_for_their_eight_bits(name: str) -> None:
+def test_the_shipped_models_agree_with_transformers_up_to_quantisation(name: str) -> None:
     model = MarianModel.load(SHIPPED_TRANSLATORS[name])
     rows = golden(name)
     assert all(model.tokenizer.encode(row["source"]) == row["source_ids"] for row in rows)
@@ -165,7 +165,7 @@ def test_the_encoder_runs_once_and_its_kv_is_the_same_object_at_every_step(cache
         assert all(feed[name] is value for name, value in kept.items())
 
 
-def test_a_cached_step_is_not_asked_for_encoder_kv(cached_model_dir: Path) -> None:
+def test_a_cached_step_does_not_request_encoder_kv(cached_model_dir: Path) -> None:
     decoder = load_decoder(find_layout(cached_model_dir))
     runs = spied(decoder)
     state = decoder.encode([5, 6, 7, 0])
@@ -185,7 +185,7 @@ def test_kv_never_becomes_an_array(cached_model_dir: Path) -> None:
         assert all(isinstance(value, ort.OrtValue) for value in kv.values())
 
 
-def test_a_step_depends_on_the_source_and_on_what_was_said(model_dir: Path) -> None:
+def test_a_step_depends_on_the_source_and_the_prefix(model_dir: Path) -> None:
     decoder = load_decoder(find_layout(model_dir))
 
     def scores(source: list[int], tokens: list[int]) -> np.ndarray:
@@ -220,7 +220,7 @@ def test_terminating_one_state_stops_it_and_leaves_the_model_usable(model_dir: P
     assert decoder.step(other, 399).logits.shape == (PAD + 1,)
 
 
-def test_a_fork_goes_on_by_itself_and_shares_what_is_static(model_dir: Path) -> None:
+def test_a_fork_is_independent_and_shares_static_values(model_dir: Path) -> None:
     decoder = load_decoder(find_layout(model_dir))
     state = decoder.encode([5, 6, 7, 0])
     decoder.step(state, 399)
@@ -244,7 +244,7 @@ def test_a_state_that_is_terminated_stops_its_forks_too(model_dir: Path) -> None
             decoder.step(fork, 400)
 
 
-def test_forced_tokens_give_what_steps_give(model_dir: Path) -> None:
+def test_forced_tokens_give_the_same_scores_as_single_steps(model_dir: Path) -> None:
     decoder = load_decoder(find_layout(model_dir))
     tokens = [399, 400, 401, 402]
     one_by_one = decoder.encode([5, 6, 7, 0])
@@ -274,7 +274,7 @@ def test_a_graph_that_is_not_causal_is_forced_one_by_one(tmp_path: Path, monkeyp
     assert len(runs) == 1 + 3
 
 
-def test_a_model_whose_scores_are_no_numbers_is_refused(tmp_path: Path) -> None:
+def test_a_model_with_non_finite_scores_is_rejected(tmp_path: Path) -> None:
     folder = make_model_dir(tmp_path, "merged")
     model = onnx.load(folder / "encoder_model.onnx")
     for weight in model.graph.initializer:
@@ -286,7 +286,7 @@ def test_a_model_whose_scores_are_no_numbers_is_refused(tmp_path: Path) -> None:
         MarianModel.load(folder)
 
 
-def test_a_failing_run_is_our_error(tmp_path: Path) -> None:
+def test_a_failing_run_raises_model_error(tmp_path: Path) -> None:
     decoder = load_decoder(find_layout(make_model_dir(tmp_path, "merged")))
     with pytest.raises(ModelError, match="failed at step 0"):
         decoder.encode([10**6, 0])
@@ -332,7 +332,7 @@ def test_other_settings_give_the_ids_of_transformers(variant: dict[str, Any], tm
 
 
 class Stubborn:
-    """Scores as a decoder gives them that prefers 5, then 6, then the end, whatever was said before."""
+    """Scores of a decoder that prefers 5, then 6, then the end token, with any prefix."""
 
     steps = 0
     choose = Decoder.choose
@@ -364,7 +364,7 @@ def test_a_guard_that_fires_is_flagged(beams: int) -> None:
 
 
 @pytest.mark.parametrize("beams", [1, 4])
-def test_time_that_runs_out_ends_the_search_at_that_step(beams: int) -> None:
+def test_the_search_ends_at_the_step_where_the_time_runs_out(beams: int) -> None:
     decoder = Stubborn()
     options = GenerationOptions(7, 0, 7, beams=beams, max_tokens=100)
     tokens = list(generate(decoder, [0], options, expired=lambda: decoder.steps >= 1))  # type: ignore[arg-type]

@@ -1,5 +1,4 @@
-"""Repositories with the file lists that the hub's have, by their id or found by a pair of languages, and what is wrong
-with some of them."""
+"""Repositories with the file lists of real hub repositories, given by id or language pair, and incomplete ones."""
 
 from __future__ import annotations
 
@@ -19,7 +18,7 @@ from tests.store.hub_server import COMMIT, HubServer, environment, failed, model
 
 SPLIT, MERGED, BUNDLED = "TigreGotico/opus-mt-pt-en-onnx", "Xenova/opus-mt-de-en", "Xenova/opus-mt-en-zh"
 GRAPHS = ("encoder_model", "decoder_model", "decoder_with_past_model")
-# What these repositories hold besides their graphs.
+# Files of these repositories other than graphs.
 SETTINGS = ("source.spm", "target.spm", "vocab.json", "config.json", "generation_config.json")
 SUFFIXES = ("", "_fp16", "_int8", "_uint8", "_quantized", "_q4", "_q4f16", "_bnb4")
 NOWHERE = "http://127.0.0.1:9"
@@ -28,14 +27,14 @@ TEXT = ROW["source"]
 
 
 def split_repository() -> dict[str, Path]:
-    """TigreGotico's: all at the root in fp32, and the same under int8/."""
+    """A TigreGotico repository: all files at the root in fp32, and the same files under int8/."""
     files = {f"{graph}.onnx": TINY / f"{graph}.onnx" for graph in GRAPHS}
     files |= {name: TINY / name for name in SETTINGS} | {"special_tokens_map.json": TINY / "generation_config.json"}
     return {"README.md": TINY / "config.json", **files, **{f"int8/{name}": path for name, path in files.items()}}
 
 
 def merged_repository(half: Path) -> dict[str, Path]:
-    """Xenova's: settings at the root, every graph under onnx/ in every precision. ``half`` is a folder to work in."""
+    """A Xenova repository: settings at the root, graphs in every precision under onnx/. ``half`` is a work folder."""
     files = {name: TINY / name for name in (*SETTINGS, "tokenizer_config.json")}
     files |= dict.fromkeys(("tokenizer.json", "quantize_config.json", "special_tokens_map.json"), TINY / "config.json")
     for graph in (*GRAPHS, "decoder_model_merged"):
@@ -63,7 +62,7 @@ def stored_in_half(source: Path, destination: Path) -> Path:
 
 
 def with_data_outside(folder: Path, end: str) -> dict[str, Path]:
-    """A split export at the root whose weights lie beside its graphs, in files of that ending."""
+    """A split export at the root with external weights in files with the given ending."""
     files = {name: TINY / name for name in SETTINGS}
     for graph in GRAPHS:
         name = f"{graph}.onnx"
@@ -92,7 +91,7 @@ def home(tmp_path: Path) -> Path:
 
 
 def fetched(hub: HubServer) -> set[str]:
-    """The graphs that were fetched, and what lies beside them."""
+    """The downloaded graphs and their external weights."""
     return {file for file, _ in hub.ranges if ".onnx" in file}
 
 
@@ -104,7 +103,7 @@ def translate(home: Path, url: str, *arguments: str) -> subprocess.CompletedProc
 
 
 def loaded(home: Path, url: str, config: Path, text: str) -> tuple[str, list[Path], str]:
-    """The translation by what a configuration names, the directories it came from, and what was said."""
+    """The translation by the configured models, their directories, and standard error."""
     done = python(
         home, url, "-c",
         "import sys; from pipeline import load_config, load_translation_model\n"
@@ -125,12 +124,12 @@ def write_config(folder: Path, *lines: str) -> Path:
 
 
 def assets(home: Path, repository: str) -> list[str]:
-    """What is kept of a model beside the hub's cache."""
+    """The files kept for a model beside the hub's cache."""
     folder = home / "assets" / "streaming-speech-translation" / repository.replace("/", "--")
     return sorted(path.name for path in folder.iterdir() if path.suffix != ".lock") if folder.is_dir() else []
 
 
-def test_a_pair_is_enough_and_the_least_that_holds_all_weights_is_fetched(hub: HubServer, home: Path) -> None:
+def test_a_language_pair_suffices_and_the_smallest_complete_export_is_fetched(hub: HubServer, home: Path) -> None:
     first = translate(home, hub.url, "--source", "pt", "--target", "en")
     assert first.returncode == 0, first.stderr
     assert first.stderr.splitlines()[0] == f"pt → en: {SPLIT}"
@@ -142,7 +141,7 @@ def test_a_pair_is_enough_and_the_least_that_holds_all_weights_is_fetched(hub: H
     assert first.stdout.strip()
 
 
-def test_a_split_export_compiles_to_what_it_was(hub: HubServer, home: Path, tmp_path: Path) -> None:
+def test_a_split_export_compiles_to_an_equivalent_model(hub: HubServer, home: Path, tmp_path: Path) -> None:
     config = write_config(
         tmp_path, '[languages]\nsource = "pt"\ntarget = "en"', '[nmt]\nmodel = "auto"\nweights = "fp32"'
     )
@@ -151,7 +150,7 @@ def test_a_split_export_compiles_to_what_it_was(hub: HubServer, home: Path, tmp_
     assert "-fp32-v" in directory.name
 
 
-def test_of_every_precision_the_smallest_that_compiles_is_fetched(hub: HubServer, home: Path) -> None:
+def test_the_smallest_precision_that_compiles_is_fetched(hub: HubServer, home: Path) -> None:
     done = translate(home, hub.url, "--source", "de", "--target", "en")
     assert done.returncode == 0, done.stderr
     assert done.stderr.splitlines()[0] == f"de → en: {MERGED}"
@@ -160,7 +159,7 @@ def test_of_every_precision_the_smallest_that_compiles_is_fetched(hub: HubServer
     assert "slower" not in done.stderr
 
 
-def test_two_steps_through_english_are_those_by_hand(hub: HubServer, home: Path, tmp_path: Path) -> None:
+def test_two_steps_through_english_equal_two_separate_translations(hub: HubServer, home: Path, tmp_path: Path) -> None:
     config = write_config(
         tmp_path, '[languages]\nsource = "pt"\ntarget = "zh"', '[nmt]\nmodel = "auto"\nweights = "fp32"'
     )
@@ -173,7 +172,7 @@ def test_two_steps_through_english_are_those_by_hand(hub: HubServer, home: Path,
     assert translation not in ("", ROW["text"])
 
 
-def test_two_steps_are_said_at_the_start(hub: HubServer, home: Path) -> None:
+def test_a_two_step_route_is_announced_at_the_start(hub: HubServer, home: Path) -> None:
     done = translate(home, hub.url, "--source", "pt", "--target", "zh")
     assert done.returncode == 0, done.stderr
     assert done.stderr.splitlines()[0] == (
@@ -189,19 +188,19 @@ def test_two_steps_are_said_at_the_start(hub: HubServer, home: Path) -> None:
     assert hub.requests == []
 
 
-def test_a_folder_of_its_own_is_the_precision_that_was_asked_for(hub: HubServer, home: Path) -> None:
+def test_a_separate_precision_folder_serves_the_requested_suffix(hub: HubServer, home: Path) -> None:
     done = translate(home, hub.url, "--source", "pt", "--target", "en", "--file-suffix", "_int8")
     assert done.returncode == 0, done.stderr
     assert fetched(hub) == {
         f"int8/{graph}.onnx" for graph in GRAPHS
-    }  # with the one for later steps: it is run as it is
+    }  # including the graph for later steps, because the export is run as it is
     assert done.stdout == f"{ROW['text']}\n"
     (placed,) = assets(home, SPLIT)
     assert placed.endswith("_int8")
 
 
 @pytest.mark.parametrize("settings", ["", "int8/"])
-def test_eight_bits_run_as_they_are_where_there_is_nothing_else(
+def test_eight_bit_files_run_as_they_are_if_nothing_else_exists(
     settings: str, hub: HubServer, home: Path, tmp_path: Path
 ) -> None:
     files = {f"{settings}{name}": TINY / name for name in SETTINGS}
@@ -221,7 +220,7 @@ def test_eight_bits_run_as_they_are_where_there_is_nothing_else(
 
 
 @pytest.mark.parametrize("end", ["_data", ".data"])
-def test_weights_beside_the_graphs_are_compiled_and_run(end: str, hub: HubServer, home: Path, tmp_path: Path) -> None:
+def test_external_weights_are_compiled_and_run(end: str, hub: HubServer, home: Path, tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
     hub.repositories[SPLIT] = with_data_outside(outside, end)
@@ -237,10 +236,10 @@ def test_weights_beside_the_graphs_are_compiled_and_run(end: str, hub: HubServer
     assert not any(path.is_symlink() for path in directory.iterdir())
     before = {path.name: path.stat().st_ino for path in directory.iterdir()}
     assert loaded(home, NOWHERE, as_is, TEXT) == (translation, [directory], "")
-    assert {path.name: path.stat().st_ino for path in directory.iterdir()} == before  # and not made again
+    assert {path.name: path.stat().st_ino for path in directory.iterdir()} == before  # not written again
 
 
-def test_a_repository_without_what_its_row_says_is_one_error(hub: HubServer, home: Path) -> None:
+def test_a_repository_that_lacks_its_listed_files_gives_one_error(hub: HubServer, home: Path) -> None:
     hub.repositories[SPLIT] = {
         name: path for name, path in split_repository().items() if not name.endswith("decoder_model.onnx")
     }
@@ -251,7 +250,7 @@ def test_a_repository_without_what_its_row_says_is_one_error(hub: HubServer, hom
     assert fetched(hub) == set()
 
 
-def test_weights_that_a_repository_lacks_are_one_error(hub: HubServer, home: Path, tmp_path: Path) -> None:
+def test_missing_external_weights_give_one_error(hub: HubServer, home: Path, tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
     files = with_data_outside(outside, "_data")
@@ -262,7 +261,7 @@ def test_weights_that_a_repository_lacks_are_one_error(hub: HubServer, home: Pat
     assert "fetch or export it again" in line
 
 
-def test_the_list_of_pairs_says_what_of_each_model_is_here(hub: HubServer, home: Path) -> None:
+def test_the_list_of_pairs_shows_which_models_are_cached(hub: HubServer, home: Path) -> None:
     def states() -> dict[str, str]:
         done = models(home, NOWHERE, "list", "--pairs", "--json")
         assert done.returncode == 0, done.stderr

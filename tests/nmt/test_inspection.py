@@ -1,4 +1,4 @@
-"""python -m pipeline.models inspect: what is there, whether it runs, and if not, why."""
+"""python -m pipeline.models inspect: reports the files, whether the model runs, and if not, why."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_every_layout_is_reported_as_running(layout: str, tmp_path: Path) -> Non
     assert all(port.name in text for graph in report.graphs for port in (*graph.inputs, *graph.outputs))
 
 
-def test_precision_is_told_from_the_weights() -> None:
+def test_precision_is_detected_from_the_weights() -> None:
     assert read_precision(TINY / "decoder_model_merged.onnx").startswith("float32 ")
     assert read_precision(TINY / "fp16" / "decoder_model_merged_fp16.onnx").startswith("float16 ")
     assert read_precision(TINY / "int8" / "decoder_model_merged_int8.onnx").startswith("int8 ")
@@ -75,7 +75,7 @@ def test_a_refused_model_exits_1_and_says_what_is_missing(tmp_path: Path) -> Non
     assert "Traceback" not in done.stderr
 
 
-def test_a_faster_layout_is_pointed_to_where_there_is_one(tmp_path: Path) -> None:
+def test_the_report_recommends_a_faster_layout_if_there_is_one(tmp_path: Path) -> None:
     exported = as_text(inspect_model(make_model_dir(tmp_path / "merged", "merged")))
     assert "python -m pipeline.models compile SRC DST" in exported
     compiled = as_text(inspect_model(make_model_dir(tmp_path / "streaming", "streaming")))

@@ -1,4 +1,4 @@
-"""Layouts are told from graph inputs and outputs, and what cannot run is refused with the reason."""
+"""Layouts are detected from graph inputs and outputs; models that cannot run are rejected with the reason."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ROLES = {
 
 
 @pytest.mark.parametrize("name", ROLES)
-def test_the_header_says_what_onnxruntime_says(name: str) -> None:
+def test_the_header_agrees_with_onnxruntime(name: str) -> None:
     header = read_header(TINY / name)
     session = onnxruntime.InferenceSession(str(TINY / name), providers=["CPUExecutionProvider"])
     for ports, nodes in ((header.inputs, session.get_inputs()), (header.outputs, session.get_outputs())):
@@ -36,8 +36,8 @@ def test_the_header_says_what_onnxruntime_says(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ROLES)
-def test_weights_that_are_listed_among_the_inputs_are_no_inputs(name: str, tmp_path: Path) -> None:
-    """As exporters before IR version 4 had to list them."""
+def test_weights_listed_among_the_inputs_are_excluded(name: str, tmp_path: Path) -> None:
+    """Exporters before IR version 4 had to list weights there."""
     graph = onnx.load(TINY / name).graph
     for weight in graph.initializer:
         graph.input.append(onnx.helper.make_tensor_value_info(weight.name, weight.data_type, weight.dims))
@@ -47,12 +47,12 @@ def test_weights_that_are_listed_among_the_inputs_are_no_inputs(name: str, tmp_p
 
 
 @pytest.mark.parametrize("name", ROLES)
-def test_a_graph_is_known_by_its_ports_whatever_the_file_is_called(name: str, tmp_path: Path) -> None:
+def test_a_graph_is_classified_by_its_ports_not_its_file_name(name: str, tmp_path: Path) -> None:
     shutil.copy(TINY / name, tmp_path / "a.onnx")
     assert classify(read_header(tmp_path / "a.onnx")) is ROLES[name]
 
 
-def test_a_decoder_that_only_goes_on_is_refused() -> None:
+def test_a_decoder_that_cannot_run_the_first_step_is_rejected() -> None:
     header = read_header(TINY / "decoder_with_past_model.onnx")
     header.inputs["decoder_attention_mask"] = header.inputs["encoder_attention_mask"]
     assert "as written by transformers.onnx; it cannot run the first step" in str(classify(header))
@@ -121,7 +121,7 @@ def test_no_model_directory_and_no_onnx_files(tmp_path: Path) -> None:
         find_layout(tmp_path)
 
 
-def test_a_directory_that_cannot_be_read_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unreadable_directory_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refused(path: Path, pattern: str) -> list[Path]:
         raise PermissionError(13, "Permission denied", str(path))
 
@@ -130,7 +130,7 @@ def test_a_directory_that_cannot_be_read_is_said(tmp_path: Path, monkeypatch: py
         find_layout(tmp_path)
 
 
-def test_another_precision_is_asked_for_by_suffix(tmp_path: Path) -> None:
+def test_a_suffix_selects_another_precision(tmp_path: Path) -> None:
     (tmp_path / "onnx").mkdir()
     for name in LAYOUTS["merged"]:
         shutil.copy(TINY / name, tmp_path / "onnx" / name.replace(".onnx", "_quantized.onnx"))
@@ -159,7 +159,7 @@ def test_a_file_of_something_else_is_refused(tmp_path: Path) -> None:
             read_header(tmp_path / "other.onnx")
 
 
-def test_a_checkpoint_that_was_not_compiled_is_told_the_command(tmp_path: Path) -> None:
+def test_an_uncompiled_checkpoint_gives_an_error_with_the_compile_command(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="has no .onnx files; export it with"):
         find_layout(tmp_path)
     for name in ("model.safetensors", "pytorch_model.bin", "opus.npz"):

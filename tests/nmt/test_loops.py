@@ -1,4 +1,4 @@
-"""What counts as a loop of a translation, and what is kept of one."""
+"""Detection of loops in translations, and how much of a looping translation is kept."""
 
 from __future__ import annotations
 
@@ -26,28 +26,28 @@ def loops(source: list[int], tokens: list[int], plain: bool = False) -> Loop | N
         ([], None),
     ],
 )
-def test_a_phrase_that_comes_again_and_again_is_a_loop(tokens: list[int], expected: Loop | None) -> None:
+def test_a_repeating_phrase_is_a_loop(tokens: list[int], expected: Loop | None) -> None:
     assert loops(SOURCE, tokens) == expected
 
 
-def test_what_the_source_repeats_its_translation_may_repeat() -> None:
+def test_repeats_in_the_source_allow_repeats_in_the_translation() -> None:
     never_never = [4, 9, 4, 9, 4, 9, 4, 9, 0]
     assert loops(never_never, [5, 6] * 4) is None
     assert loops(never_never, [5, 6] * 6) is None
     assert loops(never_never, [5, 6] * 7) == Loop(2, 2)
 
 
-def test_zeros_of_a_number_are_no_loop() -> None:
+def test_zeros_of_a_number_are_not_a_loop() -> None:
     assert loops(SOURCE, [1, *[3] * 9], plain=True) is None
     assert loops(SOURCE, [3] * 12, plain=True) == Loop(1, 1)
 
 
-def test_the_limit_goes_with_the_source_and_below_that_of_the_model() -> None:
+def test_the_limit_grows_with_the_source_up_to_the_models_limit() -> None:
     assert [length_limit(n, 3.0, 256) for n in (1, 10, 200)] == [19, 46, 256]
     assert length_limit(10, 0.0, 256) == 256
 
 
-def test_what_is_kept_ends_before_anything_comes_again() -> None:
+def test_kept_tokens_end_before_the_first_repetition() -> None:
     assert kept_tokens([5, 6, 7, 7, 7, 7], Loop(3, 1), 5) == 3
     assert kept_tokens([1, 2, 3, 4, 1, 2, 3, 9], None, 5) == 4
     assert kept_tokens(list(range(100)), None, 4) == 14

@@ -1,6 +1,6 @@
-"""Each rule of the decoder, broken on purpose, changes what the tests of equality see: none of them is idle.
+"""Mutation tests: breaking any rule of the decoder makes the equality tests fail.
 
-Every mutant is a decoder with one rule broken; the golden sentences must tell it from the right one, or it must crash.
+Every mutant is a decoder with one rule broken. It must crash or give other tokens for the golden sentences.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class PhantomPosition(OwnPastDecoder):
 
 
 class ZeroEncoderKv(CachedDecoder):
-    """Zeros stand in for encoder KV on cached steps."""
+    """Zeros replace encoder KV on cached steps."""
 
     def _feed(self, state: DecoderState, tokens: tuple[int, ...]) -> StepOutput:
         if state.steps == 1:
@@ -45,7 +45,7 @@ class ZeroEncoderKv(CachedDecoder):
 
 
 class FedBackEncoderKv(CachedDecoder):
-    """What a cached step returns as encoder KV is fed to the next."""
+    """Encoder KV returned by a cached step is fed to the next step."""
 
     def _feed(self, state: DecoderState, tokens: tuple[int, ...]) -> StepOutput:
         if state.steps > 1:
@@ -55,7 +55,7 @@ class FedBackEncoderKv(CachedDecoder):
 
 
 class ForgottenPast(CachedDecoder):
-    """The decoder KV is not carried on: each step sees only its own token."""
+    """Decoder KV is not kept: each step sees only its own token."""
 
     def _feed(self, state: DecoderState, tokens: tuple[int, ...]) -> StepOutput:
         kept = state.decoder_kv
@@ -66,14 +66,14 @@ class ForgottenPast(CachedDecoder):
 
 
 class NoMandatoryPast(CachedDecoder):
-    """The first step leaves its past inputs out."""
+    """The first step omits its past inputs."""
 
     def _empty_past(self) -> dict[str, ort.OrtValue]:
         return {}
 
 
 class UnknownInput(CachedDecoder):
-    """Everything is bound, whether the graph has it or not."""
+    """All inputs are bound, even those that the graph does not have."""
 
     def __init__(self, layout: Layout, threads: int) -> None:
         super().__init__(layout, threads)
@@ -100,7 +100,7 @@ def test_a_broken_rule_is_noticed(layout: str, mutant: Callable[..., Decoder], t
     for row in rows:
         try:
             ids = [token.id for token in greedy(broken, row["source_ids"], model.generation)]
-        except ModelError:  # a refusal is a way of noticing
+        except ModelError:  # raising also counts as noticing
             ids = []
         noticed += ids != row["target_ids"]
     print(f"{mutant} changes {noticed} of {len(rows)} golden sentences")
@@ -112,7 +112,7 @@ def test_an_unmasked_pad_token_is_noticed(tmp_path: Path) -> None:
     pad, vocabulary = model.generation.pad_token, model.decoder.layout.vocabulary
 
     class PadWins:
-        """Scores as a model gives them whose real tokens all score below zero: the pad row's zero is the highest."""
+        """Scores of a model whose real tokens all score below zero, so that the pad token's zero is the highest."""
 
         choose = Decoder.choose
 
@@ -124,7 +124,7 @@ def test_an_unmasked_pad_token_is_noticed(tmp_path: Path) -> None:
             logits[pad], logits[0] = 0.0, -1.0
             return StepOutput(logits)
 
-    # The settings' own bad words hold pad too: without them the mask stands alone.
+    # The bad words in the settings include pad; remove them to test only the mask.
     options = dataclasses.replace(model.generation, bad_words=(), max_tokens=3)
     for beams in (1, 4):
         ids = [t.id for t in generate(PadWins(), [5, 0], dataclasses.replace(options, beams=beams))]  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""The table of language pairs, and which models a configuration takes for other languages than its own."""
+"""The table of language pairs, and the models chosen if the languages of a configuration are changed."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def write(path: Path, *lines: str) -> str:
     return str(path)
 
 
-def test_every_row_is_whole_and_no_model_stands_twice_for_a_pair() -> None:
+def test_every_row_is_complete_and_no_model_is_listed_twice_for_a_pair() -> None:
     rows = all_pairs()
     assert len({(pair.source, pair.target) for pair in rows}) > 115
     assert len({(pair.source, pair.target, pair.repository) for pair in rows}) == len(rows)
@@ -57,7 +57,7 @@ def test_the_preferred_row_of_a_pair_comes_first() -> None:
     assert best.repository == of("es", "eu")[0]
 
 
-def test_languages_that_the_table_has_under_one_code_are_found_with_their_script() -> None:
+def test_languages_with_a_common_code_are_found_with_their_script() -> None:
     (pair,) = route("en", "sh")
     for target in ("sr", "sr-Latn", "sr_Cyrl", "hr", "bs-Latn"):
         assert route("en", target) == (pair,)
@@ -72,7 +72,7 @@ def test_a_language_is_known_by_all_its_codes() -> None:
     assert direct("en", "jap") == direct("en", "ja") is not None
 
 
-def test_two_in_a_row_where_there_is_no_direct_model() -> None:
+def test_two_models_are_used_if_there_is_no_direct_model() -> None:
     assert [(pair.source, pair.target) for pair in route("pt", "zh")] == [("pt", "en"), ("en", "zh")]
     assert [(pair.source, pair.target) for pair in route("ca", "eu", "es")] == [("ca", "eu")]
     assert [(pair.source, pair.target) for pair in route("pt", "eu", "ca")] == [("pt", "ca"), ("ca", "eu")]
@@ -84,7 +84,7 @@ def test_two_in_a_row_where_there_is_no_direct_model() -> None:
     assert "biblical" in described(route("en", "ja"))
 
 
-def test_a_pair_that_nothing_covers_is_said_with_what_there_is() -> None:
+def test_an_uncovered_pair_gives_an_error_that_lists_known_pairs() -> None:
     with pytest.raises(UsageError, match="'pt' into 'zh', and two steps are forbidden .*into 'zh' from en.*--nmt"):
         route("pt", "zh", "none")
     with pytest.raises(
@@ -93,7 +93,7 @@ def test_a_pair_that_nothing_covers_is_said_with_what_there_is() -> None:
         route("pt", "xx")
 
 
-def test_other_languages_than_the_configured_ones_bring_another_model(capsys: pytest.CaptureFixture[str]) -> None:
+def test_changed_languages_select_another_model(capsys: pytest.CaptureFixture[str]) -> None:
     config = configured(options("--config", "en-zh", "--source", "pt", "--target", "en"))
     assert (models(config), config.nmt.revision) == (["TigreGotico/opus-mt-pt-en-onnx"], None)
     assert capsys.readouterr().err == "pt → en: TigreGotico/opus-mt-pt-en-onnx\n"
@@ -119,7 +119,7 @@ def test_the_configured_model_stays_for_its_own_pair(capsys: pytest.CaptureFixtu
     assert capsys.readouterr().err == ""
 
 
-def test_a_directory_stays_where_its_files_do_not_name_another_pair(tmp_path: Path) -> None:
+def test_a_directory_is_kept_unless_its_files_name_another_pair(tmp_path: Path) -> None:
     folder = tmp_path / "model"
     folder.mkdir()
     for name in SETTINGS:

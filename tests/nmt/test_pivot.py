@@ -1,4 +1,4 @@
-"""Two models in a row: the translation is that of two steps by hand, and the stream that of one model."""
+"""Two models in sequence: the translation equals two separate ones, and the stream is like that of one model."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def by_hand(both: PivotTranslator, text: str) -> str:
 
 
 def plant(model: MarianModel, text: str, tokens: list[Token]) -> None:
-    """Let ``model`` translate the sentence ``text`` by these tokens."""
+    """Make ``model`` translate the sentence ``text`` to these tokens."""
     (sentence,) = model.sentences(transcript(text), None)
     model.cache.put(sentence.ids, tuple(tokens))
 
@@ -54,14 +54,14 @@ def tokens(model: MarianModel, text: str) -> list[Token]:
     return list(found)
 
 
-def test_the_translation_is_that_of_two_steps_by_hand(both: PivotTranslator) -> None:
+def test_the_translation_equals_two_separate_translations(both: PivotTranslator) -> None:
     expected = [by_hand(both, sentence) for sentence in SENTENCES]
     assert len({*expected}) == 3
     assert both.translate(TEXT) == " ".join(expected)
     assert both.languages == ("en", "en")
 
 
-def test_the_stream_is_that_of_one_model(both: PivotTranslator) -> None:
+def test_the_stream_has_the_form_of_a_single_models_stream(both: PivotTranslator) -> None:
     found = list(both.stream(transcript(), "en"))
     one = list(both.first.stream(transcript(), "zh"))
     ends = [delta for delta in found if delta.end_of_sentence]
@@ -78,7 +78,7 @@ def test_the_stream_is_that_of_one_model(both: PivotTranslator) -> None:
     assert found[-1].segment_confidence == Confidence.of([delta.log_probability for delta in found])
 
 
-def test_a_sentence_of_which_the_first_model_makes_two_stays_one(both: PivotTranslator) -> None:
+def test_a_sentence_stays_one_if_the_first_model_writes_two(both: PivotTranslator) -> None:
     halves = [tokens(both.first, text) for text in SENTENCES[:2]]
     plant(both.first, "Hello.", [*(token for token in halves[0] if not token.last), *halves[1]])
     found = list(both.stream(transcript("Hello."), "en"))
@@ -88,7 +88,7 @@ def test_a_sentence_of_which_the_first_model_makes_two_stays_one(both: PivotTran
     assert {delta.source for delta in found} == {"Hello."}
 
 
-def test_a_sentence_that_the_first_model_leaves_empty_ends_all_the_same(both: PivotTranslator) -> None:
+def test_a_sentence_ends_even_if_the_first_model_writes_nothing(both: PivotTranslator) -> None:
     plant(both.first, "Hello.", [Token(both.first.generation.end_token, -0.5, last=True)])
     (only,) = both.stream(transcript("Hello."), "en")
     assert (only.text, only.final, only.end_of_sentence, only.log_probability) == ("", True, True, -0.5)
@@ -105,7 +105,7 @@ def test_a_first_step_that_was_cut_off_marks_the_sentence(both: PivotTranslator)
     assert [delta.truncated for delta in found] == [False] * (len(found) - 1) + [True]
 
 
-def test_beams_are_those_of_both(tmp_path: Path) -> None:
+def test_beams_apply_to_both_models(tmp_path: Path) -> None:
     wide, narrow = (
         pivot(tmp_path / name, beams=beams, cached_sentences=0) for name, beams in (("wide", 4), ("narrow", 1))
     )
@@ -137,7 +137,7 @@ def test_either_model_can_be_stopped(step: int, both: PivotTranslator) -> None:
     assert both.translate(SENTENCES[1])
 
 
-def test_the_states_of_both_are_told(both: PivotTranslator) -> None:
+def test_on_start_receives_the_states_of_both_models(both: PivotTranslator) -> None:
     begun: list[DecoderState] = []
     list(both.stream(transcript(), "en", begun.append))
     assert len(begun) == 2 * len(SENTENCES)

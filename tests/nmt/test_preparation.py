@@ -1,4 +1,4 @@
-"""The text that the translator is given: its characters, and sentences in capitals. What is shown stays."""
+"""Preparation of the translator's input: characters and sentences in capitals. Displayed text is unchanged."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def zh_en() -> MarianModel:
         ("", "en", ""),
     ],
 )
-def test_characters_are_those_that_models_know(text: str, language: str, expected: str) -> None:
+def test_characters_are_replaced_by_ones_that_models_know(text: str, language: str, expected: str) -> None:
     assert prepared(text, language) == expected
 
 
@@ -74,13 +74,13 @@ def test_a_sentence_in_capitals_is_lowered(text: str, language: str, expected: s
 
 
 @given(st.text(max_size=40), st.sampled_from(["en", "zh", "ja", "tr"]))
-def test_any_text_can_be_prepared_and_once_is_enough(text: str, language: str) -> None:
+def test_preparation_accepts_any_text_and_is_idempotent(text: str, language: str) -> None:
     once = prepared(text, language)
     assert prepared(once, language) == once
 
 
-def test_capitals_translate_as_the_sentence_does(en_zh: MarianModel) -> None:
-    """Of 118 such sentences 115 do, and none did when it was not lowered."""
+def test_a_sentence_in_capitals_translates_like_the_normal_sentence(en_zh: MarianModel) -> None:
+    """115 of 118 such sentences do; without lower-casing none did."""
     sources = [row["source"] for row in golden("demo-en-zh") if row["source"].isascii() and "Mr" not in row["source"]]
     sources = [source for source in sources if len(source.split()) > 3][:25]
     same = 0
@@ -92,7 +92,7 @@ def test_capitals_translate_as_the_sentence_does(en_zh: MarianModel) -> None:
     assert same >= 0.9 * len(sources)
 
 
-def test_traditional_chinese_translates_as_simplified_does_and_is_shown(zh_en: MarianModel) -> None:
+def test_traditional_chinese_translates_like_simplified_and_is_shown_unchanged(zh_en: MarianModel) -> None:
     wanted = zh_en.translate("我想买两张票。")
     deltas = list(zh_en.stream(Transcript(0, 0.0, 2.0, "我想買兩張票。", "zh")))
     assert "".join(delta.text for delta in deltas) == wanted
@@ -100,7 +100,7 @@ def test_traditional_chinese_translates_as_simplified_does_and_is_shown(zh_en: M
     assert {delta.source for delta in deltas} == {"我想買兩張票。"}
 
 
-def test_a_model_of_traditional_chinese_is_given_it(zh_en: MarianModel) -> None:
+def test_a_model_for_traditional_chinese_receives_traditional_text(zh_en: MarianModel) -> None:
     text = "我想買兩張票。"
     model = MarianModel(
         zh_en.tokenizer, zh_en.decoder, zh_en.generation, ("zh", "en"), zh_en.max_source_tokens, scripts=("Hant", None)
@@ -110,8 +110,8 @@ def test_a_model_of_traditional_chinese_is_given_it(zh_en: MarianModel) -> None:
         assert list(sentence.ids) == zh_en.tokenizer.encode(read)
 
 
-def test_full_width_text_has_the_tokens_of_plain_text_whatever_the_models_normaliser(tmp_path: Path) -> None:
-    """The models' own source.spm normalises; their target.spm does not, as some models' source.spm."""
+def test_full_width_text_gives_the_tokens_of_plain_text_with_any_normaliser(tmp_path: Path) -> None:
+    """source.spm of the test models normalises; target.spm does not, like the source.spm of some models."""
     for name in ("vocab.json", "target.spm"):
         shutil.copy(TINY / name, tmp_path / name)
     shutil.copy(TINY / "target.spm", tmp_path / "source.spm")

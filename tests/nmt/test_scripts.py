@@ -1,4 +1,4 @@
-"""Targets with a script: a multilingual model's code for it, traditional Chinese of a model that writes simplified."""
+"""Targets with a script: target codes of multilingual models, and conversion of simplified to traditional Chinese."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ def stream(model: MarianModel | PivotTranslator, target: str) -> list[Delta]:
         ("sr", "srp_Cyrl"), ("de", "deu"), ("de-AT", "deu"), ("de-Latn", "deu"), ("pt-BR", "pt_br"), ("pt-PT", "pt"), ("pt", "pt"),
     ],
 )  # fmt: skip
-def test_a_multilingual_model_is_asked_for_the_script(target: str, code: str) -> None:
+def test_the_target_code_of_a_multilingual_model_names_the_script(target: str, code: str) -> None:
     assert choose_code(target, BOTH) == code
 
 
-def test_a_code_in_another_script_serves_where_it_can_be_converted() -> None:
+def test_a_code_in_another_script_is_used_if_it_can_be_converted() -> None:
     assert choose_code("zh-TW", ["cmn_Hans", "deu"]) == "cmn_Hans"
     assert choose_code("zh-CN", ["deu", "zho"]) == "zho"
     assert choose_code("yue-Hant", ["yue_Hans", "yue_Hant"]) == "yue_Hant"
@@ -95,7 +95,7 @@ def test_a_model_that_writes_simplified_gives_traditional(demo: MarianModel, tar
     tag = language_tag(target)
     assert text == conversion("Hant", tag.region)(simplified)
     assert text != simplified
-    # One delta a token, with its own part of the text: nothing but the characters is another.
+    # One delta per token with its own part of the text: only the characters differ.
     assert [replace(delta, text="") for delta in found] == [replace(delta, text="") for delta in plain]
     assert [len(delta.text) for delta in found] == [len(delta.text) for delta in plain]
     assert demo.translate(TEXT, target=target) == text
@@ -161,7 +161,7 @@ def test_deltas_come_before_the_sentence_ends() -> None:
 
 
 @given(st.lists(st.tuples(TEXTS, st.integers(0, 5)), max_size=6))
-def test_what_is_withdrawn_is_withdrawn_of_the_converted_text(changes: list[tuple[str, int]]) -> None:
+def test_withdrawals_refer_to_the_converted_text(changes: list[tuple[str, int]]) -> None:
     raw, deltas = "", []
     for text, withdrawn in changes:
         deltas.append(delta(text, withdrawn=min(withdrawn, len(raw))))
@@ -171,7 +171,7 @@ def test_what_is_withdrawn_is_withdrawn_of_the_converted_text(changes: list[tupl
     assert joined(found) == conversion("Hant")(raw)
 
 
-def test_a_character_before_what_is_withdrawn_is_converted_anew() -> None:
+def test_a_character_before_withdrawn_text_is_converted_again() -> None:
     found = list(
         rewritten([delta("发"), delta("现，"), delta("型。", withdrawn=2), delta("", end=True)], conversion("Hant"))
     )

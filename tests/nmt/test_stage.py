@@ -1,4 +1,4 @@
-"""The NMT stage: transcripts from a queue, one delta a token to a queue."""
+"""The NMT stage: takes transcripts from a queue and puts one delta per token on a queue."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def run(model: MarianModel, transcripts: list[Transcript]) -> list[PipelineEvent
     return asyncio.run(work())
 
 
-def test_one_delta_a_token_and_joined_they_are_the_translation(model: MarianModel) -> None:
+def test_there_is_one_delta_per_token_and_joined_they_are_the_translation(model: MarianModel) -> None:
     row = golden("tiny-marian")[0]
     first, *deltas, last = run(model, [transcript(row["source"])])
     assert first == transcript(row["source"])
@@ -83,7 +83,7 @@ def test_the_target_is_by_default_the_language_that_the_models_files_name(tmp_pa
         assert text == first["text"] + between + second["text"]
 
 
-def test_a_model_of_one_pair_translates_no_other(model: MarianModel) -> None:
+def test_a_bilingual_model_rejects_other_languages(model: MarianModel) -> None:
     with pytest.raises(UsageError, match="does not translate into 'de'; it translates only into 'zh'"):
         model.translate("Hello.", target="de")
     with pytest.raises(UsageError, match="does not translate into 'de'"):
@@ -96,7 +96,7 @@ def test_a_model_of_one_pair_translates_no_other(model: MarianModel) -> None:
 @pytest.mark.parametrize(
     "wrong", [{"beams": 0}, {"beams": -1}, {"max_tokens": 0}, {"cached_sentences": -1}, {"time_limit_s": -1.0}]
 )
-def test_numbers_that_cannot_be_meant_are_refused(wrong: dict[str, Any], model: MarianModel) -> None:
+def test_invalid_numbers_are_rejected(wrong: dict[str, Any], model: MarianModel) -> None:
     ((name, value),) = wrong.items()
     with pytest.raises(UsageError, match=rf"^{name} is {value}; expected at least [01]$"):
         MarianModel.load(TINY, **wrong)
@@ -119,7 +119,7 @@ def test_a_long_text_is_translated_whole(model: MarianModel) -> None:
 
 
 @pytest.mark.parametrize("text", ["\ud800", "\x00\x01", "😀😀😀", "。。。", "a", "x" * 5000, "ＡＢＣ １２３", "\u200b"])
-def test_odd_text_ends(model: MarianModel, text: str) -> None:
+def test_decoding_of_unusual_text_terminates(model: MarianModel, text: str) -> None:
     events = run(model, [transcript(text), transcript("Where is the bank?", 1)])
     assert isinstance(events[-1], EndOfInput)
     assert any(isinstance(event, Delta) and event.segment_id == 1 and event.final for event in events)
@@ -128,7 +128,7 @@ def test_odd_text_ends(model: MarianModel, text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "count"), [("\u200b", 0), ("\x07", 0), ("Thank you. \u200b", 1), ("\ufeffThank you.", 1)]
 )
-def test_what_cannot_be_seen_is_not_translated(text: str, count: int, model: MarianModel) -> None:
+def test_invisible_text_is_not_translated(text: str, count: int, model: MarianModel) -> None:
     deltas = [event for event in run(model, [transcript(text)]) if isinstance(event, Delta)]
     assert len({delta.sentence for delta in deltas}) == sum(delta.final for delta in deltas) == count
 
@@ -204,7 +204,7 @@ def test_cancelling_stops_and_leaves_the_model_usable(
 def test_codes_of_three_letters_are_those_of_the_recogniser(tmp_path: Path) -> None:
     from faster_whisper.tokenizer import _LANGUAGE_CODES
 
-    # "jw" is Whisper's own for Javanese; the other two languages have no code of two letters.
+    # "jw" is Whisper's own code for Javanese; the other two languages have no two-letter code.
     assert set(_LANGUAGE_CODES) - set(TWO_LETTERS.values()) == {"jw", "haw", "yue"}
     assert not spaced("tha")
     assert not spaced("zho")
@@ -238,8 +238,8 @@ def test_a_vocabulary_of_another_model_is_refused(tmp_path: Path) -> None:
         MarianModel.load(folder)
 
 
-def test_a_vocabulary_that_only_a_run_tells_from_the_models_is_refused(tmp_path: Path) -> None:
-    """A compiled graph declares fewer scores than there are ids: those that a target sentence can hold."""
+def test_a_wrong_vocabulary_that_only_a_run_reveals_is_rejected(tmp_path: Path) -> None:
+    """A compiled graph declares fewer scores than there are ids: only ids that can occur in a target sentence."""
     folder = make_model_dir(tmp_path / "model", "streaming", leave_out="vocab.json")
     table = json.loads((TINY / "vocab.json").read_text("utf-8"))
     (folder / "vocab.json").write_text(json.dumps(table | {"another": len(table)}))
@@ -247,8 +247,8 @@ def test_a_vocabulary_that_only_a_run_tells_from_the_models_is_refused(tmp_path:
         MarianModel.load(folder)
 
 
-def test_where_decoding_has_a_file_of_its_own_the_config_does_not_decide_it(tmp_path: Path) -> None:
-    """As in transformers; a null there is no setting of config.json's either."""
+def test_generation_config_overrides_config(tmp_path: Path) -> None:
+    """As in transformers. A null in generation_config.json also overrides config.json."""
     row = golden("tiny-marian")[0]
     found = []
     for name, content in (
@@ -266,15 +266,15 @@ def test_where_decoding_has_a_file_of_its_own_the_config_does_not_decide_it(tmp_
     assert MarianModel.load(folder).generation.forced_end_token == 0
 
 
-def test_a_sentence_can_end_where_the_end_token_is_listed_among_bad_words(tmp_path: Path) -> None:
+def test_a_sentence_can_end_if_the_end_token_is_a_bad_word(tmp_path: Path) -> None:
     folder = make_model_dir(tmp_path / "model", "merged", leave_out="generation_config.json")
     (folder / "generation_config.json").write_text('{"bad_words_ids": [[877], [0]]}')
     row = golden("tiny-marian")[0]
     assert MarianModel.load(folder).translate(row["source"]) == row["text"]
 
 
-def test_a_sentence_ends_where_the_end_token_is_the_pad_token_too(tmp_path: Path) -> None:
-    """In compiled graphs as well; transformers rules out neither."""
+def test_a_sentence_can_end_if_the_end_token_is_also_the_pad_token(tmp_path: Path) -> None:
+    """In compiled graphs too. transformers masks neither of the two."""
     for name, layout in (("exported", "merged"), ("compiled", "streaming")):
         folder = make_model_dir(tmp_path / name, layout, leave_out="generation_config.json")
         settings = {"pad_token_id": 0, "decoder_start_token_id": 877, "bad_words_ids": [[877]]}
@@ -283,7 +283,7 @@ def test_a_sentence_ends_where_the_end_token_is_the_pad_token_too(tmp_path: Path
         assert MarianModel.load(folder).translate(row["source"]) == row["text"]
 
 
-def test_a_limit_of_new_tokens_is_kept_and_what_is_not_done_is_said(
+def test_max_new_tokens_is_honoured_and_unsupported_settings_are_logged(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     folder = make_model_dir(tmp_path / "model", "merged", leave_out="generation_config.json")
@@ -294,7 +294,7 @@ def test_a_limit_of_new_tokens_is_kept_and_what_is_not_done_is_said(
     assert "not supported and ignored: sequence_bias" in caplog.text
 
 
-def test_a_vocabulary_that_the_tokenizer_speaks_of_must_be_there(tmp_path: Path) -> None:
+def test_a_separate_vocabulary_must_exist_if_the_tokenizer_requires_it(tmp_path: Path) -> None:
     folder = make_model_dir(tmp_path / "model", "merged", leave_out="tokenizer_config.json")
     (folder / "tokenizer_config.json").write_text('{"separate_vocabs": true}')
     with pytest.raises(ModelError, match="lacks target_vocab.json, which its tokenizer_config.json requires"):
@@ -307,8 +307,8 @@ def test_a_model_of_several_source_languages_is_not_taken_for_the_first(source: 
     assert (two_letters("zho_Hans"), two_letters("pt_BR"), two_letters("eng")) == ("zh", "pt", "en")
 
 
-def test_the_first_run_is_of_the_sources_own_end_token(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The target's may be outside a vocabulary of the source's own."""
+def test_the_check_run_uses_the_source_end_token(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The target's end token may be outside a separate source vocabulary."""
     folder = make_model_dir(tmp_path / "model", "merged", leave_out="generation_config.json")
     (folder / "generation_config.json").write_text('{"eos_token_id": 5}')
     sources = []
@@ -321,7 +321,7 @@ def test_the_first_run_is_of_the_sources_own_end_token(tmp_path: Path, monkeypat
 def test_in_a_spaced_language_no_space_comes_before_the_first_text(
     model: MarianModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Though the first sentence was translated into nothing."""
+    """Even if the translation of the first sentence is empty."""
     monkeypatch.setattr(model, "languages", (None, None))
     rows = [row for row in golden("tiny-marian") if row["source"].endswith("?")][:2]
     model.cache.put(tuple(rows[0]["source_ids"]), (Token(0, -0.1, last=True),))
@@ -405,14 +405,14 @@ def test_a_repeated_sentence_is_translated_once(tmp_path: Path) -> None:
         model.translate(text)
     assert len(model.cache) == 2
     model.translate("Where is the bank?")
-    assert model.cache.hits == 1  # it had been pushed out
+    assert model.cache.hits == 1  # it had been evicted
 
 
 def test_a_time_limit_ends_a_sentence_and_marks_it(tmp_path: Path) -> None:
     folder = make_model_dir(tmp_path / "model", "merged")
     row = golden("tiny-marian")[0]
     limited = MarianModel.load(folder, time_limit_s=1e-9)
-    for _ in range(2):  # what was cut short is not kept
+    for _ in range(2):  # truncated translations are not cached
         deltas = [event for event in run(limited, [transcript(row["source"])]) if isinstance(event, Delta)]
         assert [(d.token, d.truncated, d.end_of_sentence, d.final) for d in deltas] == [
             (row["target_ids"][0], True, True, True)
@@ -421,7 +421,7 @@ def test_a_time_limit_ends_a_sentence_and_marks_it(tmp_path: Path) -> None:
     assert len(MarianModel.load(folder, time_limit_s=3600).translate(row["source"])) == len(row["text"])
 
 
-def test_a_reader_that_is_slow_does_not_use_up_the_time_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_slow_consumer_does_not_use_up_the_time_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     model = MarianModel.load(make_model_dir(tmp_path / "model", "merged"), time_limit_s=60)
     row = golden("tiny-marian")[0]
     deltas = model.stream(transcript(row["source"]), "zh")
@@ -432,7 +432,7 @@ def test_a_reader_that_is_slow_does_not_use_up_the_time_limit(tmp_path: Path, mo
 
 
 def test_a_cancel_before_the_first_run_stops_it(model: MarianModel, begun: queue.SimpleQueue[DecoderState]) -> None:
-    """Cancelled while the worker has not yet made the sentence's state, the state is stopped as soon as it is made."""
+    """If the stage is cancelled before the worker creates the sentence's state, the state is terminated on creation."""
 
     async def work() -> None:
         inbox: asyncio.Queue[Transcript | EndOfInput] = asyncio.Queue()
@@ -449,7 +449,7 @@ def test_a_cancel_before_the_first_run_stops_it(model: MarianModel, begun: queue
     assert model.translate("Where is the bank?")
 
 
-def test_while_behind_a_search_is_narrowed(model: MarianModel) -> None:
+def test_under_overload_the_beam_is_narrowed(model: MarianModel) -> None:
     load = LoadControl(OverloadOptions(beam_size=1))
     asked: list[int | None] = []
 

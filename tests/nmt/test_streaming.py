@@ -1,4 +1,4 @@
-"""The streaming layout's own promises; what holds in every layout is in test_decoder.py, which runs on this one too."""
+"""Tests specific to the streaming layout; test_decoder.py has the tests for every layout, including this one."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def model(tmp_path: Path) -> MarianModel:
     return MarianModel.load(make_model_dir(tmp_path, "streaming"), max_tokens=512)
 
 
-def test_it_is_preferred_to_what_it_was_compiled_from(tmp_path: Path) -> None:
+def test_the_streaming_layout_is_preferred_to_its_source(tmp_path: Path) -> None:
     folder = make_model_dir(tmp_path, "streaming")
     for name in LAYOUTS["merged"]:
         (folder / name).symlink_to(TINY / name)
@@ -36,7 +36,7 @@ def test_it_is_preferred_to_what_it_was_compiled_from(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("weights", ["fp32", "int8"])
 def test_a_source_may_hold_words_of_the_target_language(weights: str) -> None:
-    """What source.spm cannot spell is looked up in the vocabulary whole, and may be a target piece there."""
+    """A word that source.spm cannot split is looked up in the vocabulary as a whole, and may be a target piece."""
     ours, theirs = MarianModel.load(compiled_tiny(weights)), MarianModel.load(TINY)
     source = ours.tokenizer.encode("Where is 出发 hotel?")
     assert 383 in source
@@ -44,7 +44,7 @@ def test_a_source_may_hold_words_of_the_target_language(weights: str) -> None:
     assert tokens[0] == tokens[1]
 
 
-def test_the_token_chosen_in_the_graph_is_that_of_the_scores(model: MarianModel) -> None:
+def test_the_token_chosen_in_the_graph_has_the_highest_score(model: MarianModel) -> None:
     for row in golden("tiny-marian")[:30]:
         inside, outside = model.decoder.encode(row["source_ids"]), model.decoder.encode(row["source_ids"])
         for token in (PAD, *row["target_ids"][:-1]):
@@ -54,7 +54,7 @@ def test_the_token_chosen_in_the_graph_is_that_of_the_scores(model: MarianModel)
             assert chosen.log_probability == pytest.approx(reference.log_probability, abs=1e-4)
 
 
-def test_greedy_search_asks_for_no_scores(model: MarianModel, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_greedy_search_does_not_request_scores(model: MarianModel, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(StreamingDecoder, "_feed", lambda *_: pytest.fail("all scores were asked for"))
     row = golden("tiny-marian")[0]
     assert [token.id for token in greedy(model.decoder, row["source_ids"], model.generation)] == row["target_ids"]
@@ -91,7 +91,7 @@ def test_a_sentence_longer_than_the_buffers_goes_on(model: MarianModel, tmp_path
     assert found == [token.id for token in greedy(merged, source, endless)]
 
 
-def test_forcing_past_the_room_grows_the_buffers(model: MarianModel) -> None:
+def test_forcing_beyond_the_capacity_grows_the_buffers(model: MarianModel) -> None:
     tokens = [PAD, *(400 + n % 50 for n in range(100))]
     one_by_one, together = model.decoder.encode([5, 6, 0]), model.decoder.encode([5, 6, 0])
     for token in tokens:
@@ -101,7 +101,7 @@ def test_forcing_past_the_room_grows_the_buffers(model: MarianModel) -> None:
     assert output.log_probability == pytest.approx(expected.log_probability, abs=1e-4)
 
 
-def test_a_token_that_no_target_sentence_holds_is_refused() -> None:
+def test_a_token_that_cannot_occur_in_a_target_sentence_is_rejected() -> None:
     model = MarianModel.load(compiled_tiny("int8"))
     with pytest.raises(ModelError, match="token 9 cannot occur in a target sentence"):
         model.decoder.step(model.decoder.encode([5, 0]), 9)
@@ -122,7 +122,7 @@ def test_several_sessions_of_one_state_do_not_mix(model: MarianModel) -> None:
 
 
 def edited(folder: Path, name: str, edit: Callable[[Any], None]) -> Path:
-    """The compiled tiny model in ``folder``, one of its graphs edited."""
+    """The compiled tiny model in ``folder``, with one graph edited."""
     import onnx
 
     folder = make_model_dir(folder, "streaming")

@@ -1,4 +1,4 @@
-"""Pieces through vocab.json, and text put together as tokens arrive."""
+"""Pieces mapped through vocab.json, and incremental detokenisation."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_a_broken_byte_sequence_is_shown_not_swallowed() -> None:
     assert [detokenizer.push(i) for i in (0xE4, 0xBD, 300)] == ["", "", "\N{REPLACEMENT CHARACTER} word"]
 
 
-def test_spaces_stand_between_words_only() -> None:
+def test_spaces_occur_only_between_words() -> None:
     detokenizer = IncrementalDetokenizer({1: "▁He", 2: "llo", 3: "▁", 4: "▁you"}, {0})
     assert [detokenizer.push(i) for i in (1, 2, 3, 4, 3, 0)] == ["He", "llo", "", "  you", "", ""]
     assert detokenizer.flush() == ""
@@ -144,7 +144,7 @@ def test_the_code_is_chosen_by_the_target_language(tmp_path: Path) -> None:
     assert model.target_code("zh") == "cmn_Hans"
     assert model.target_code("de") == "deu"
     assert model.target_code("cmn_Hant") == "cmn_Hant"
-    # As of models in the table of pairs, which name a script, or the languages that a code of two letters stands for.
+    # As in models of the table of pairs: codes with a script, or codes of languages that share a two-letter code.
     model.tokenizer.target_codes = ["aze_Latn", "hrv", "srp_Latn"]
     assert [model.target_code(target) for target in ("az", "sh", "sr")] == ["aze_Latn", "hrv", "srp_Latn"]
     model.tokenizer.target_codes = ["cmn_Hans", "cmn_Hant", "deu"]
@@ -168,7 +168,7 @@ def test_references_are_translations_into_one_language(tmp_path: Path) -> None:
         translate_sample(model, Sample(sources, sources), lambda done: None)
 
 
-def test_a_path_that_is_no_utf8_is_read(tmp_path: Path) -> None:
+def test_a_non_utf8_path_can_be_read(tmp_path: Path) -> None:
     folder = tmp_path / os.fsdecode(b"caf\xe9")
     folder.mkdir()
     copied(folder)
@@ -183,8 +183,8 @@ def test_separate_vocabularies_have_special_tokens_of_their_own(tmp_path: Path) 
     assert (tokenizer.target_size, tokenizer.encode("x")[-1]) == (5, 0)
 
 
-def test_a_sentencepiece_model_with_wrong_bytes_is_refused_or_whole(tmp_path: Path) -> None:
-    """What it says of its pieces is asked for later; then it is too late for an error that names the file."""
+def test_a_damaged_sentencepiece_model_is_rejected_or_usable(tmp_path: Path) -> None:
+    """Damage has to be found at load time, because errors at a later use could not name the file."""
     rng = random.Random(0)
     refused = 0
     for name in ("source.spm", "target.spm"):
@@ -206,7 +206,7 @@ def test_a_sentencepiece_model_with_wrong_bytes_is_refused_or_whole(tmp_path: Pa
     assert refused > 20
 
 
-def test_bytes_of_a_broken_character_do_not_reach_into_the_next_one() -> None:
+def test_a_broken_character_does_not_affect_the_next_one() -> None:
     pieces = {0: "<0xE5>", 1: "\u2581a", 2: "<0xA5>", 3: "<0xBD>"}
     detokenizer = IncrementalDetokenizer(pieces, set())
     assert "".join([*(detokenizer.push(i) for i in (0, 1, 2, 3)), detokenizer.flush()]) == "\ufffd a\ufffd\ufffd"

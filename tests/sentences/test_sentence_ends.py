@@ -1,6 +1,6 @@
-"""Sentences in the languages of the catalogue: what is whole stays whole, what is two is split.
+"""Sentence ends in the languages of the catalogue.
 
-A bar in a text stands where it is to be split, and nowhere else.
+A bar marks each position where a text has to be split; there must be no other split.
 """
 
 from __future__ import annotations
@@ -345,7 +345,7 @@ MARKED = {
     ("language", "marked"),
     [(language, line.strip()) for language, lines in MARKED.items() for line in lines.splitlines() if line.strip()],
 )
-def test_split_at_the_bars_alone(language: str, marked: str) -> None:
+def test_text_is_split_only_at_the_bars(language: str, marked: str) -> None:
     assert split_sentences(marked.replace("|", ""), language) == marked.split("|")
 
 
@@ -360,13 +360,13 @@ def test_the_sentences_joined_are_the_text(text: str, language: str) -> None:
 
 
 @pytest.mark.parametrize("unit", ["He came. ", "「」。", "« a. ", "Dr. A. ", "no end ", '"a.', "„", "『。", "(etc. A"])
-def test_the_work_grows_with_the_length_of_the_text(unit: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_work_is_linear_in_the_length_of_the_text(unit: str, monkeypatch: pytest.MonkeyPatch) -> None:
     read = 0
     real_segment, real_is_end = splitting.segment, splitting.is_end
 
     def segment(language: str, text: str) -> list[str]:
         nonlocal read
-        # The most that sentencex does: from each character it looks through all that it is given.
+        # Upper bound for sentencex: from each character it scans the whole text.
         read += len(text) ** 2
         return real_segment(language, text)
 
@@ -382,7 +382,7 @@ def test_the_work_grows_with_the_length_of_the_text(unit: str, monkeypatch: pyte
         read = 0
         split_sentences((unit * length)[:length], "en")
         work.append(read)
-    assert work[1] < 8 * work[0]  # 4 times where linear, 16 times where it is the square
+    assert work[1] < 8 * work[0]  # 4 times if linear, 16 times if quadratic
 
 
 def test_every_row_of_the_table_is_of_a_known_language_and_kind() -> None:
