@@ -1,4 +1,5 @@
-"""From a Marian checkpoint of any kind to the streaming layout: two graphs made for token-by-token decoding."""
+"""Compiles a Marian checkpoint of any format to the streaming layout: two graphs for token-by-token decoding."""
 
 VERSION = 2
-"""Of what is written: raised whenever the same checkpoint would give other graphs, so that cached ones are made anew."""
+"""Version of the compiled output. Raise it when the same checkpoint would compile to other graphs:
+cached ones are then recompiled."""

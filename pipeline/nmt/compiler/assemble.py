@@ -1,4 +1,4 @@
-"""From the arrays and the config that a reader found to a checked Checkpoint: nothing missing, unknown or contradictory."""
+"""Assembles a Checkpoint from arrays and a config, and checks that they are complete, known and consistent."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from pipeline.nmt.compiler.checkpoint import Architecture, Array, Checkpoint, ex
 
 ENCODER, DECODER, HEAD = "encoder.embed_tokens.weight", "decoder.embed_tokens.weight", "lm_head.weight"
 SHARED = "shared.weight"
-"""How transformers names an embedding that encoder and decoder share."""
+"""transformers' name of an embedding that encoder and decoder share."""
 BIAS = "final_logits_bias"
 POSITIONS = ("encoder.embed_positions.weight", "decoder.embed_positions.weight")
 
-# silu is transformers' other name for swish. Its gelu is the exact one, by the error function.
+# silu is transformers' other name for swish. transformers' gelu is the exact one, computed with the error function.
 _ACTIVATIONS = {"swish": "swish", "silu": "swish", "relu": "relu", "gelu": "gelu"}
-# Options of the BART family whose other value is another computation → the only value that Marian's graphs have.
-_FIXED: dict[str, Any] = {
+# Options of the BART family that change the computation → the only value that Marian's graphs support.
+_REQUIRED_OPTIONS: dict[str, Any] = {
     "normalize_before": False,
     "normalize_embedding": False,
     "layernorm_embedding": False,
@@ -33,8 +33,8 @@ _FIXED: dict[str, Any] = {
     "tie_encoder_decoder": False,
     "is_encoder_decoder": True,
 }
-_LIMIT = 10_000_000
-# Rounding a sine to bfloat16 moves it by up to 2^-9; another formula, or trained positions, by far more.
+_MAX_SIZE = 10_000_000
+# Rounding a sine to bfloat16 changes it by up to 2^-9. Another formula, or trained positions, differ by far more.
 _POSITION_TOLERANCE = 2**-8
 
 
@@ -45,14 +45,14 @@ def assemble(
     origin: str,
     place: Path,
 ) -> Checkpoint:
-    """Check what was read from ``place`` and put it together.
+    """Check the model that was read from ``place`` and build its Checkpoint.
 
-    ``weights`` go by transformers' names without the leading ``model.``, in any floating-point type; a tied matrix may be
-    there under one of its names or under several.
+    ``weights`` have transformers' names without the leading ``model.`` and any floating-point type. A tied matrix may
+    be present under one of its names or under several.
 
     Raises:
-        ModelError: another architecture, an option that the graphs do not have, or weights that are missing, unknown, of
-            the wrong shape or type, not finite, or different where the config says that they are tied.
+        ModelError: the architecture is not Marian, an option is not supported, or weights are missing, unknown, of the
+            wrong shape or type, not finite, or different although the config ties them.
     """
     architecture = read_architecture(config, place)
     expected = expected_shapes(architecture)
@@ -61,7 +61,7 @@ def assemble(
     known = {*expected, *POSITIONS} | ({SHARED} if share else set())
     if unknown := weights.keys() - known:
         raise ModelError(
-            f"{place} holds weights that a Marian model of this config does not have: {_some(unknown)}; "
+            f"{place} holds weights that a Marian model of this config does not have: {_abbreviated(unknown)}; "
             "only models that transformers calls Marian can be compiled"
         )
     found = {name: _float32(name, value, place) for name, value in weights.items()}
@@ -72,44 +72,44 @@ def assemble(
         found[BIAS] = found[BIAS][0]
     _tie(found, share, tied, place)
     if missing := expected.keys() - found.keys():
-        raise ModelError(f"{place} is not whole, it lacks the weights {_some(missing)}; fetch the checkpoint again")
+        raise ModelError(
+            f"{place} is incomplete: it lacks the weights {_abbreviated(missing)}; fetch the checkpoint again"
+        )
     for name, shape in expected.items():
         if found[name].shape != shape:
             raise ModelError(
-                f"{place}: {name} has the shape {list(found[name].shape)}, its config wants {list(shape)}; "
-                "weights and config.json must be of one model"
+                f"{place}: {name} has the shape {list(found[name].shape)}, its config expects {list(shape)}; "
+                "weights and config.json must be of the same model"
             )
     source, target = _vocabulary_sizes(files, architecture, place)
     if (source, target) != (architecture.source_vocabulary, architecture.target_vocabulary):
-        found |= _without_padding(found, source, target)
+        found |= _trim_to_vocabulary(found, source, target)
         architecture = replace(architecture, source_vocabulary=source, target_vocabulary=target)
         config = {**config, "vocab_size": source, "decoder_vocab_size": target}
     return Checkpoint(architecture, {name: found[name] for name in expected}, dict(config), dict(files), origin)
 
 
 def read_architecture(config: Mapping[str, Any], place: Path) -> Architecture:
-    """Sizes and options from a config in transformers' form.
+    """Read sizes and options from a config in transformers' format.
 
     Raises:
-        ModelError: not Marian, an option that the graphs do not have, or a size that is missing or impossible.
+        ModelError: the model is not Marian, an option is not supported, or a size is missing or impossible.
     """
     if (kind := config.get("model_type")) != "marian":
         raise ModelError(
             f"{place} holds a model of the type {kind!r}; only Marian models (model_type marian, such as opus-mt) "
             "can be compiled"
         )
-    for key, only in _FIXED.items():
-        if config.get(key, only) not in (only, None):
-            raise ModelError(
-                f"{place}: the config says {key} {config[key]!r}; Marian models are built with {only!r} only"
-            )
+    for key, required in _REQUIRED_OPTIONS.items():
+        if config.get(key, required) not in (required, None):
+            raise ModelError(f"{place}: the config says {key} {config[key]!r}; only {required!r} can be compiled")
     for key in ("quantization_config", "pruned_heads"):
         if config.get(key):
-            raise ModelError(f"{place}: the config has {key}; give the unquantised, whole checkpoint")
+            raise ModelError(f"{place}: the config has {key}; give the original checkpoint, not quantised or pruned")
     activation = config.get("activation_function", "gelu")
     if not isinstance(activation, str) or activation not in _ACTIVATIONS:
         raise ModelError(
-            f"{place}: the activation function is {activation!r}; the graphs have {', '.join(sorted(_ACTIVATIONS))}"
+            f"{place}: the activation function is {activation!r}; supported are {', '.join(sorted(_ACTIVATIONS))}"
         )
     width = _size(config, "d_model", place)
     vocabulary = _size(config, "vocab_size", place)
@@ -132,13 +132,13 @@ def read_architecture(config: Mapping[str, Any], place: Path) -> Architecture:
     for key in ("encoder_attention_heads", "decoder_attention_heads"):
         if width % config[key]:
             raise ModelError(
-                f"{place}: d_model {width} does not divide by {key} {config[key]}; fetch config.json again"
+                f"{place}: d_model {width} is not divisible by {key} {config[key]}; fetch config.json again"
             )
     return architecture
 
 
 def sinusoids(positions: int, d_model: int) -> Array:
-    """Marian's positions as transformers computes them, [positions, d_model]: sines first, then cosines."""
+    """Position embeddings as transformers computes them for Marian, [positions, d_model]: sines first, then cosines."""
     column = np.arange(d_model)
     angle = np.arange(positions)[:, None] / np.power(10_000, 2 * (column // 2) / d_model)
     return np.concatenate([np.sin(angle[:, 0::2]), np.cos(angle[:, 1::2])], axis=1).astype(np.float32)
@@ -146,9 +146,9 @@ def sinusoids(positions: int, d_model: int) -> Array:
 
 def _float32(name: str, value: NDArray[Any], place: Path) -> Array:
     if value.dtype.name not in ("float64", "float32", "float16", "bfloat16"):
-        raise ModelError(f"{place}: {name} is stored as {value.dtype}: quantised; give the checkpoint in fp32 or fp16")
+        raise ModelError(f"{place}: {name} is stored as {value.dtype} (quantised); give the checkpoint in fp32 or fp16")
     array: Array = np.ascontiguousarray(value, dtype=np.float32)
-    # The extremes tell, without an array of flags as long as the weights.
+    # Checking the extremes avoids a boolean array of the weights' size.
     if not (array.size and np.isfinite(array.min()) and np.isfinite(array.max())):
         raise ModelError(f"{place}: {name} is empty or holds values that are not finite; fetch the checkpoint again")
     return array
@@ -158,40 +158,41 @@ def _check_positions(name: str, stored: Array, architecture: Architecture, place
     computed = sinusoids(architecture.max_positions, architecture.d_model)
     if stored.shape != computed.shape:
         raise ModelError(
-            f"{place}: {name} has the shape {list(stored.shape)}, its config wants {list(computed.shape)}; "
-            "weights and config.json must be of one model"
+            f"{place}: {name} has the shape {list(stored.shape)}, its config expects {list(computed.shape)}; "
+            "weights and config.json must be of the same model"
         )
     if np.abs(stored - computed).max() > _POSITION_TOLERANCE:
         raise ModelError(
-            f"{place}: {name} does not hold sinusoids; models with other or trained positions can't be compiled"
+            f"{place}: {name} does not hold sinusoids; models with trained or other positions cannot be compiled"
         )
 
 
 def _tie(found: dict[str, Array], share: bool, tied: bool, place: Path) -> None:
-    """Give every name of a tied matrix the one array that was stored; stored copies must be equal."""
+    """Map every name of a tied matrix to the one stored array. Several stored copies must be equal."""
     head = (HEAD,) if tied else ()
     for group in ((SHARED, ENCODER, DECODER, *head),) if share else ((DECODER, *head),):
         stored = [name for name in group if name in found]
         for name in stored[1:]:
             if not np.array_equal(found[name], found[stored[0]]):
                 raise ModelError(
-                    f"{place}: {stored[0]} and {name} differ, but the config ties them (share_encoder_decoder_embeddings "
-                    f"{share}, tie_word_embeddings {tied}); weights and config.json must be of one model"
+                    f"{place}: {stored[0]} and {name} differ, but the config ties them "
+                    f"(share_encoder_decoder_embeddings {share}, tie_word_embeddings {tied}); "
+                    "weights and config.json must be of the same model"
                 )
         if stored:
             found |= dict.fromkeys(group, found[stored[0]])
     found.pop(SHARED, None)
 
 
-def _without_padding(found: Mapping[str, Array], source: int, target: int) -> dict[str, Array]:
-    """The arrays of a row an entry, cut to the vocabularies: fine-tuning may leave rows that stand for nothing."""
+def _trim_to_vocabulary(found: Mapping[str, Array], source: int, target: int) -> dict[str, Array]:
+    """Cut the arrays that have one row per token to the vocabulary sizes: fine-tuning may leave unused padding rows."""
     sizes = {ENCODER: source, DECODER: target, HEAD: target, BIAS: target}
-    cut: dict[tuple[int, int], Array] = {}  # what was one array stays one
-    return {name: cut.setdefault((id(found[name]), size), found[name][:size]) for name, size in sizes.items()}
+    trimmed: dict[tuple[int, int], Array] = {}  # tied arrays stay one object
+    return {name: trimmed.setdefault((id(found[name]), size), found[name][:size]) for name, size in sizes.items()}
 
 
 def _vocabulary_sizes(files: Mapping[str, bytes], architecture: Architecture, place: Path) -> tuple[int, int]:
-    """Entries of the source's and the target's vocabulary; of one that is not there, its embedding's rows."""
+    """Sizes of the source and target vocabularies; without the file, the rows of the embedding."""
     target = "target_vocab.json" if "target_vocab.json" in files else "vocab.json"
     if target == "vocab.json" and _json(files, "tokenizer_config.json", place).get("separate_vocabs") is True:
         raise ModelError(f"{place} lacks target_vocab.json, but its tokenizer_config.json says separate_vocabs")
@@ -199,7 +200,7 @@ def _vocabulary_sizes(files: Mapping[str, bytes], architecture: Architecture, pl
     for name, rows in (("vocab.json", architecture.source_vocabulary), (target, architecture.target_vocabulary)):
         if (entries := len(_json(files, name, place))) > rows:
             raise ModelError(
-                f"{place}: {name} has {entries} entries, the embedding {rows} rows; they must be of one model"
+                f"{place}: {name} has {entries} entries, the embedding {rows} rows; they must be of the same model"
             )
         sizes.append(entries or rows)
     return sizes[0], sizes[1]
@@ -215,11 +216,11 @@ def _json(files: Mapping[str, bytes], name: str, place: Path) -> dict[str, Any]:
     return value
 
 
-def _size(config: Mapping[str, Any], key: str, place: Path, most: int = _LIMIT) -> int:
+def _size(config: Mapping[str, Any], key: str, place: Path, maximum: int = _MAX_SIZE) -> int:
     value = config.get(key)
-    if type(value) is not int or not 0 < value <= most:
+    if type(value) is not int or not 0 < value <= maximum:
         raise ModelError(
-            f"{place}: the config says {key} {value!r}; expected a number from 1 to {most}; fetch it again"
+            f"{place}: the config says {key} {value!r}; expected a number from 1 to {maximum}; fetch it again"
         )
     return value
 
@@ -231,8 +232,8 @@ def _flag(config: Mapping[str, Any], key: str, default: bool, place: Path) -> bo
     return value
 
 
-def _some(names: Iterable[str]) -> str:
-    """Three names, and how many more there are."""
+def _abbreviated(names: Iterable[str]) -> str:
+    """The first three names and the number of the others."""
     ordered = sorted(names)
     more = f" and {len(ordered) - 3} more" if len(ordered) > 3 else ""
     return ", ".join(ordered[:3]) + more

@@ -1,4 +1,4 @@
-"""From a checkpoint's directory to a directory in the streaming layout: built, measured, and only then given its name."""
+"""Compiles a checkpoint's directory to the streaming layout. The directory appears once it is built and measured."""
 
 from __future__ import annotations
 
@@ -37,25 +37,25 @@ PRESETS = {
     "int8": Precisions(encoder=_P.INT8_ROWS, decoder=_P.INT8, output=_P.INT4, embedding=_P.INT8),
     "int4": Precisions(encoder=_P.INT8_ROWS, decoder=_P.INT4, output=_P.INT4, embedding=_P.INT8),
 }
-"""What ``weights`` may name, besides "auto". The output's best rows are computed again in the embedding's precision, so
-that its 4 bits change no choice."""
+"""The values of ``weights`` other than "auto". The output's best rows are recomputed in the embedding's precision, so
+that the output's 4 bits do not change the chosen token."""
 SHORTLIST_SIZE = 8192
-"""Output rows kept at most by a shortlist."""
-# ``auto`` takes the fastest that loses at most so much chrF on the sample.
-_MOST_CHRF_LOSS = 0.3
-# Sentences of made-up text where no sample is given.
+"""Maximum number of output rows that a shortlist keeps."""
+# ``auto`` takes the fastest precision that loses at most this much chrF on the sample.
+_MAX_CHRF_LOSS = 0.3
+# Number of made-up sentences if no sample is given.
 _PSEUDO_SENTENCES = 24
-# Tokens of a sentence: of made-up text, its translation may never end.
+# Maximum length of a translation in tokens: the translation of made-up text may never end.
 _SAMPLE_TOKENS = 48
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """One precision, measured."""
+    """The measurements of one precision."""
 
     weights: str
     megabytes: float
-    """Of the graphs, with their tables."""
+    """Size of the graphs, with their external data."""
     rows: int
     """Rows of the output projection."""
     comparison: Comparison
@@ -63,22 +63,22 @@ class Candidate:
 
 @dataclass(frozen=True)
 class CompileReport:
-    """What ``compile_model`` did."""
+    """The result of ``compile_model``."""
 
     origin: str
-    """What was read; see ``Checkpoint``."""
+    """The format of the source; see ``Checkpoint``."""
     weights: str
-    """The precision taken."""
+    """The chosen precision."""
     rows: int
     """Rows of the output projection."""
     vocabulary: int
-    """Target tokens of the model."""
+    """Size of the model's target vocabulary."""
     candidates: tuple[Candidate, ...]
-    """Each precision that was measured, the one taken among them."""
+    """All precisions that were measured, including the chosen one."""
     sample_sentences: int
-    """Sentences that were measured with."""
+    """Number of sentences used for measuring."""
     sample_is_made_up: bool
-    """True where no text was given, and lines were drawn from the source vocabulary."""
+    """True if no text was given and sentences were drawn from the source vocabulary."""
 
 
 def compile_model(
@@ -94,80 +94,81 @@ def compile_model(
 ) -> CompileReport:
     """Read the Marian model in ``source`` and write it to ``destination`` in the streaming layout.
 
-    At 8 and 4 bits only the output rows that target.spm can spell are kept if, in fp32, no token of the sample changes by
-    that. fp32 keeps all, and equals transformers: the others' share of the probability moves beam search's scores. (So does
-    pad's, which no graph gives any; in transformers it has what the model gives it, next to nothing in a trained one.)
+    At 8 and 4 bits, the graphs keep only the output rows that target.spm can produce, provided that the
+    fp32 translations of the sample use no others. fp32 keeps all rows, and equals transformers: the removed rows' share
+    of the probability would change the scores of beam search. (So does the pad token's share: it is 0 in every graph;
+    in transformers it is what the model gives it, which is close to 0 in a trained model.)
 
     Args:
-        destination: a new or empty directory; it appears under this name when everything in it is done.
-        weights: "fp32", "int8", "int4", or "auto": the fastest within 0.3 chrF of fp32 on the sample, or, where a shortlist
-            costs more, the one that loses least; without a sample, int8.
-        sample: lines of source text, each with its translation after a tab or none with one. Half of it is measured
-            with; 4-bit rounding is fitted to the other half. Without it, ``sample.tsv`` or ``sample.txt`` of ``source``.
-        shortlist: text in the target language. Of the output rows only the pieces that are most frequent in it are kept,
-            and single characters while there is room, ``shortlist_size`` rows at most. Faster; what is left out can't come.
-        alignment: (layer, head) of the decoder's cross-attention to give out with every step.
+        destination: a new or empty directory. It appears under this name when it is complete.
+        weights: "fp32", "int8", "int4" or "auto". "auto" takes the fastest precision within 0.3 chrF of fp32 on the
+            sample; if a shortlist costs more, the one with the least loss; without a sample, int8.
+        sample: lines of source text, either all with a tab and their translation or all without. One half is used for
+            measuring, the other for calibrating 4-bit rounding. Default: ``source``'s
+            ``sample.tsv`` or ``sample.txt``.
+        shortlist: text in the target language. The graphs keep the output rows of its most frequent pieces, then of
+            single characters, up to ``shortlist_size`` rows. This is faster, but other pieces can't be produced.
+        alignment: (layer, head) of the decoder's cross-attention to output at every step.
 
     Raises:
-        UsageError: ``destination`` is not empty, or an argument cannot be meant.
+        UsageError: ``destination`` is not empty, or an argument is invalid.
         ModelError: the checkpoint cannot be read or built, or ``destination`` cannot be written.
     """
     _check_arguments(weights, shortlist_size)
-    given = _given_text(source, sample)
+    user_sample = _find_sample(source, sample)
     frequent = read_lines(shortlist, "shortlist") if shortlist else None
     with _new_directory(destination) as work:
         compiler = _Compiler(source, work, alignment, progress or (lambda _doing, _done: None))
-        whole = compiler.write("fp32", compiler.everything, "whole", tapped=True)
-        text = given or Sample(tuple(whole.tokenizer.pseudo_text(_PSEUDO_SENTENCES)), made_up=True)
-        fitted, measured = (text, text) if text.made_up or len(text.sources) < 2 else text.halves()
-        fp32 = compiler.translate(whole, measured, "fp32")
-        tuned = fp32 if fitted is measured else compiler.translate(whole, fitted, "fp32")
-        rows = _reachable(whole, compiler.everything, (*tuned.ids, *fp32.ids))
+        whole = compiler.write("fp32", compiler.all_rows, "whole", tapped=True)
+        text = user_sample or Sample(tuple(whole.tokenizer.pseudo_text(_PSEUDO_SENTENCES)), made_up=True)
+        calibration, evaluation = (text, text) if text.made_up or len(text.sources) < 2 else text.halves()
+        fp32 = compiler.translate(whole, evaluation, "fp32")
+        fp32_calibration = fp32 if calibration is evaluation else compiler.translate(whole, calibration, "fp32")
+        rows = _producible_rows(whole, compiler.all_rows, (*fp32_calibration.ids, *fp32.ids))
         if frequent is not None:
-            rows = _shortlisted(whole, rows, frequent, shortlist_size)
+            rows = _shortlisted_rows(whole, rows, frequent, shortlist_size)
         names = (weights,) if weights != "auto" else ("int8",) if text.made_up else tuple(PRESETS)
         if "int4" in names:
-            compiler.calibrate(whole, tuned)
+            compiler.calibrate(whole, fp32_calibration)
         del whole
         shutil.rmtree(work / "whole")
-        kept = {"fp32": compiler.everything} if frequent is None else {}
-        found = {name: compiler.measure(name, kept.get(name, rows), measured, fp32) for name in names}
-        taken = _fastest(found)
-        shutil.move(work / taken, work / "done")
+        kept = {"fp32": compiler.all_rows} if frequent is None else {}
+        found = {name: compiler.measure(name, kept.get(name, rows), evaluation, fp32) for name in names}
+        chosen = _fastest(found)
+        shutil.move(work / chosen, work / "done")
     return CompileReport(
         origin=compiler.checkpoint.origin,
-        weights=taken,
-        rows=found[taken].rows,
-        vocabulary=len(compiler.everything),
+        weights=chosen,
+        rows=found[chosen].rows,
+        vocabulary=len(compiler.all_rows),
         candidates=tuple(found.values()),
-        sample_sentences=len(measured.sources),
+        sample_sentences=len(evaluation.sources),
         sample_is_made_up=text.made_up,
     )
 
 
-def _given_text(source: Path, sample: Path | None) -> Sample | None:
-    """The user's text, else what ``source`` ships, if anything."""
+def _find_sample(source: Path, sample: Path | None) -> Sample | None:
+    """The user's sample, or the one that ``source`` ships, if any."""
     shipped = (source / name for name in SHIPPED)
-    file = sample or next(
-        (path for path in shipped if os.path.isfile(path)), None
-    )  # Path.is_file raises for long names
+    # Path.is_file raises for long names.
+    file = sample or next((path for path in shipped if os.path.isfile(path)), None)
     return read_sample(file) if file else None
 
 
 def _check_arguments(weights: str, shortlist_size: int) -> None:
     if shortlist_size < 16:
-        raise UsageError(f"a shortlist of {shortlist_size} rows holds no language; give at least 16")
+        raise UsageError(f"a shortlist of {shortlist_size} rows is too small; give at least 16")
     if weights not in (*PRESETS, "auto"):
-        raise UsageError(f"weights are {', '.join(PRESETS)} or auto, not {weights!r}")
+        raise UsageError(f"weights must be {', '.join(PRESETS)} or auto, not {weights!r}")
 
 
 class _Compiler:
-    """A checkpoint, and the directories made of it in a folder to work in."""
+    """Builds models of one checkpoint in directories below ``work``."""
 
-    def __init__(self, source: Path, work: Path, alignment: tuple[int, int] | None, say: Progress) -> None:
-        self._work, self._say, self._alignment = work, say, alignment
+    def __init__(self, source: Path, work: Path, alignment: tuple[int, int] | None, progress: Progress) -> None:
+        self._work, self._progress, self._alignment = work, progress, alignment
         self._moments: Mapping[str, Moment] = {}
-        say("reading the checkpoint", 0.0)
+        progress("reading the checkpoint", 0.0)
         self.checkpoint: Checkpoint = read_checkpoint(source)
         a = self.checkpoint.architecture
         if alignment and not (0 <= alignment[0] < a.decoder_layers and 0 <= alignment[1] < a.decoder_heads):
@@ -175,62 +176,64 @@ class _Compiler:
                 f"the alignment is layer {alignment[0]}, head {alignment[1]}; the decoder has {a.decoder_layers} layers of "
                 f"{a.decoder_heads} heads, counted from 0"
             )
-        self.everything: Rows = np.arange(a.target_vocabulary)
+        self.all_rows: Rows = np.arange(a.target_vocabulary)
 
     def write(self, preset: str, rows: Rows, name: str, *, tapped: bool = False) -> MarianModel:
-        """Build one precision in the folder ``name`` and load it."""
-        folder, precisions, doing = self._work / name, PRESETS[preset], f"building {preset}"
-        self._say(doing, 0.0)
+        """Build one precision in the directory ``name`` and load it."""
+        folder, precisions, stage = self._work / name, PRESETS[preset], f"building {preset}"
+        self._progress(stage, 0.0)
         folder.mkdir()
         for file, content in self.checkpoint.files.items():
             (folder / file).write_bytes(content)
         config = dict(self.checkpoint.config)
         (folder / "config.json").write_text(json.dumps(config, indent=2) + "\n", "utf-8")
-        said = {key: value for key, value in config.items() if value is not None}
+        settings = {key: value for key, value in config.items() if value is not None}
         tokenizer = MarianTokenizer.load(folder)
-        pad = integer(said, "pad_token_id", tokenizer.pad_token, folder)
-        if said.get("eos_token_id", tokenizer.end_token) in (pad, [pad]):
-            pad = tokenizer.pad_token  # which is never chosen; the end must be
+        pad = integer(settings, "pad_token_id", tokenizer.pad_token, folder)
+        if settings.get("eos_token_id", tokenizer.end_token) in (pad, [pad]):
+            pad = tokenizer.pad_token  # pad is masked, so it must differ from the end token
         save(build_encoder(self.checkpoint, precisions), folder / "encoder.onnx")
-        self._say(doing, 0.3)
+        self._progress(stage, 0.3)
         step = build_step(
             *(self.checkpoint, rows, precisions, pad, self._moments), alignment=self._alignment, tapped=tapped
         )
         save(step, folder / "step.onnx")
-        self._say(doing, 1.0)
+        self._progress(stage, 1.0)
         return MarianModel.load(folder, max_tokens=_SAMPLE_TOKENS)
 
     def translate(self, model: MarianModel, sample: Sample, name: str) -> Translated:
-        return translate_sample(model, sample, lambda done: self._say(f"translating the sample, {name}", done))
+        return translate_sample(model, sample, lambda done: self._progress(f"translating the sample, {name}", done))
 
     def measure(self, preset: str, rows: Rows, sample: Sample, fp32: Translated) -> Candidate:
-        """Build one precision in a folder of its name, and compare it with fp32."""
+        """Build one precision in the directory of its name, and compare it with fp32."""
         model = self.write(preset, rows, preset)
         compared = compare(self.translate(model, sample, preset), fp32, sample)
         graphs = [path for kind in ("*.onnx", "*.data") for path in (self._work / preset).glob(kind)]
         return Candidate(preset, sum(path.stat().st_size for path in graphs) / 1e6, len(rows), compared)
 
     def calibrate(self, model: MarianModel, translated: Translated) -> None:
-        """Learn from fp32 what the decoder's layers are fed; what is written from now on is fitted to it."""
+        """Collect the input moments of the decoder's layers in fp32. Models written afterwards are fitted to them."""
         start = model.generation.start_token
-        fed = [(source, (start, *ids[:-1])) for source, ids in zip(translated.sources, translated.ids, strict=True)]
+        sentences = [
+            (source, (start, *ids[:-1])) for source, ids in zip(translated.sources, translated.ids, strict=True)
+        ]
         folder = self._work / "whole"
         self._moments = input_moments(
-            folder / "encoder.onnx", folder / "step.onnx", fed, lambda done: self._say("calibrating", done)
+            folder / "encoder.onnx", folder / "step.onnx", sentences, lambda done: self._progress("calibrating", done)
         )
 
 
 @contextlib.contextmanager
 def _new_directory(destination: Path) -> Iterator[Path]:
-    """A folder beside ``destination`` to work in, whose ``done`` takes its name at the end; nothing else is left."""
+    """Yield a work directory beside ``destination``. Finally its ``done`` becomes ``destination``."""
     try:
-        destination = destination.resolve()  # "." has no name, and a link's own name is taken
+        destination = destination.resolve()  # "." has no name, and a link cannot be replaced
         if destination.exists() and not (destination.is_dir() and not any(destination.iterdir())):
-            raise UsageError(f"{destination} is there already; give a new or an empty directory")
+            raise UsageError(f"{destination} exists already; give a new or an empty directory")
         parent = destination.parent
         parent.mkdir(parents=True, exist_ok=True)
         work = Path(tempfile.mkdtemp(prefix=".compiling.", dir=parent))
-    except (OSError, RuntimeError) as error:  # RuntimeError: a link to itself
+    except (OSError, RuntimeError) as error:  # RuntimeError: a symlink loop
         reason = error.strerror if isinstance(error, OSError) else error
         raise ModelError(f"cannot write to {destination}: {reason}; choose another directory") from error
     try:
@@ -245,19 +248,19 @@ def _new_directory(destination: Path) -> Iterator[Path]:
         shutil.rmtree(work, ignore_errors=True)
 
 
-def _reachable(model: MarianModel, everything: Rows, translations: tuple[tuple[int, ...], ...]) -> Rows:
-    """The ids that target sentences consist of; all where ``translations`` hold others."""
-    target = model.tokenizer.target_ids | _special(model)
+def _producible_rows(model: MarianModel, all_rows: Rows, translations: tuple[tuple[int, ...], ...]) -> Rows:
+    """The ids that target.spm can produce, or all ids if ``translations`` contain others."""
+    target = model.tokenizer.target_ids | _special_tokens(model)
     if not {token for ids in translations for token in ids} <= target:
-        return everything
+        return all_rows
     return np.array(sorted(target))
 
 
-def _shortlisted(model: MarianModel, rows: Rows, lines: list[str], size: int) -> Rows:
-    kept = _special(model)
+def _shortlisted_rows(model: MarianModel, rows: Rows, lines: list[str], size: int) -> Rows:
+    kept = _special_tokens(model)
     frequent = [token for token, _ in model.tokenizer.target_frequencies(lines).most_common()]
     if not frequent:
-        raise UsageError("the shortlist's text has no word of the model's; expected text in the target language")
+        raise UsageError("the shortlist has none of the model's pieces; expected text in the target language")
     for token in itertools.chain(frequent, sorted(model.tokenizer.target_characters)):
         if len(kept) >= size:
             break
@@ -265,24 +268,24 @@ def _shortlisted(model: MarianModel, rows: Rows, lines: list[str], size: int) ->
     return np.array(sorted(kept & set(rows.tolist())))
 
 
-def _special(model: MarianModel) -> set[int]:
-    """Ids that the search feeds or ends with."""
+def _special_tokens(model: MarianModel) -> set[int]:
+    """Ids that the search feeds to the decoder or stops at."""
     g = model.generation
     found = (g.start_token, g.end_token, g.pad_token, g.forced_begin_token, g.forced_end_token)
     return {token for token in found if token is not None}
 
 
 def _fastest(found: dict[str, Candidate]) -> str:
-    """The fastest precision that loses no more chrF than ``auto`` allows; where a shortlist costs more, the best."""
-    good = [each for each in found.values() if each.comparison.chrf_loss <= _MOST_CHRF_LOSS]
+    """The fastest precision within ``auto``'s limit of chrF loss; if there is none, the one with the least loss."""
+    good = [each for each in found.values() if each.comparison.chrf_loss <= _MAX_CHRF_LOSS]
     if good:
         return min(good, key=lambda each: each.comparison.token_ms).weights
     best = min(found.values(), key=lambda each: each.comparison.chrf_loss)
     if len(found) > 1:
         logger.warning(
-            "with this shortlist no precision stays within %g chrF of fp32 on the sample: taken is %s, which loses the least, "
-            "%.1f; a larger shortlist, or one of text like the sample, loses less",
-            _MOST_CHRF_LOSS,
+            "with this shortlist no precision stays within %g chrF of fp32 on the sample; using %s, which loses the "
+            "least, %.1f. A larger shortlist, or one made from text like the sample, loses less",
+            _MAX_CHRF_LOSS,
             best.weights,
             best.comparison.chrf_loss,
         )

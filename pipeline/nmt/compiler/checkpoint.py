@@ -1,4 +1,4 @@
-"""What the compiler needs of a Marian checkpoint, whatever file it came from: sizes, fp32 weights, settings, tokenizer."""
+"""A Marian checkpoint in a form independent of its file format: sizes, fp32 weights, settings, tokenizer."""
 
 from __future__ import annotations
 
@@ -14,8 +14,11 @@ Array = NDArray[np.float32]
 
 @dataclass(frozen=True)
 class Architecture:
-    """The sizes and options that the graphs are built from. Layers normalise after the residual (post-norm), as all
-    Marian models that transformers can hold do; positions are sinusoidal."""
+    """The sizes and options that the graphs are built from.
+
+    Layers normalise after the residual (post-norm), as in all Marian models that transformers supports. Positions are
+    sinusoidal.
+    """
 
     d_model: int
     encoder_layers: int
@@ -27,7 +30,7 @@ class Architecture:
     activation: str
     """"swish", "relu" or "gelu"."""
     embedding_scale: float
-    """Embeddings are multiplied by this: sqrt(d_model), or 1 where the checkpoint says so."""
+    """Factor of the embeddings: sqrt(d_model), or 1 if the checkpoint does not scale them."""
     max_positions: int
     source_vocabulary: int
     """Rows of the encoder's embedding."""
@@ -37,27 +40,30 @@ class Architecture:
 
 @dataclass(frozen=True, eq=False)
 class Checkpoint:
-    """A Marian model, read whole and checked."""
+    """A complete, checked Marian model."""
 
     architecture: Architecture
     weights: Mapping[str, Array]
-    """By transformers' names without the leading ``model.``; matrices are [out, in]. Always there, tied or not (tied
-    ones are the same array object): ``encoder.embed_tokens.weight`` [source_vocabulary, d_model],
-    ``decoder.embed_tokens.weight`` [target_vocabulary, d_model], ``lm_head.weight`` [target_vocabulary, d_model],
-    ``final_logits_bias`` [target_vocabulary]; for each encoder layer ``encoder.layers.{i}.`` + ``self_attn.{q,k,v,out}_proj``,
-    ``self_attn_layer_norm``, ``fc1``, ``fc2``, ``final_layer_norm``, each ``.weight`` and ``.bias``; for each decoder
-    layer those and ``encoder_attn.{q,k,v,out}_proj``, ``encoder_attn_layer_norm``. Positions are computed, not stored."""
+    """Weights by transformers' names without the leading ``model.``; matrices are [out, in].
+
+    Always present, tied or not (tied ones are the same array object): ``encoder.embed_tokens.weight``
+    [source_vocabulary, d_model], ``decoder.embed_tokens.weight`` [target_vocabulary, d_model], ``lm_head.weight``
+    [target_vocabulary, d_model], ``final_logits_bias`` [target_vocabulary]. For each encoder layer,
+    ``encoder.layers.{i}.`` + ``self_attn.{q,k,v,out}_proj``, ``self_attn_layer_norm``, ``fc1``, ``fc2``,
+    ``final_layer_norm``, each ``.weight`` and ``.bias``. For each decoder layer, those and
+    ``encoder_attn.{q,k,v,out}_proj``, ``encoder_attn_layer_norm``. Position embeddings are computed, not stored.
+    """
     config: Mapping[str, Any]
-    """What config.json holds in transformers' form; made where the source has none."""
+    """The content of config.json in transformers' format; generated if the source has none."""
     files: Mapping[str, bytes]
-    """The other files of a model directory by name: source.spm, target.spm, vocab.json and, where there are such,
+    """The other files of a model directory by name: source.spm, target.spm, vocab.json and, if present,
     target_vocab.json, generation_config.json, tokenizer_config.json."""
     origin: str
-    """What was read, for the report: "safetensors", "PyTorch", "ONNX (merged)", "ONNX (split)", "Marian npz"."""
+    """The source format, for the report: "safetensors", "PyTorch", "ONNX (merged)", "ONNX (split)", "Marian npz"."""
 
 
 def expected_shapes(architecture: Architecture) -> dict[str, tuple[int, ...]]:
-    """Name → shape of every weight that a checkpoint of these sizes must have."""
+    """The shape of every weight that a checkpoint of this architecture must have, by name."""
     a = architecture
     d = a.d_model
     shapes: dict[str, tuple[int, ...]] = {

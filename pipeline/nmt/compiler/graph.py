@@ -1,4 +1,4 @@
-"""A small builder of ONNX graphs: nodes by operator, initialisers by value, linear layers by precision."""
+"""A small builder of ONNX graphs: nodes, initialisers, and linear layers in a given precision."""
 
 from __future__ import annotations
 
@@ -17,28 +17,29 @@ from onnx.external_data_helper import set_external_data
 from pipeline.nmt.compiler.checkpoint import Array
 from pipeline.nmt.compiler.quantize import Moment, block_size, quantize_blocks, quantize_channels
 
-# Readable by every ONNX Runtime that pyproject.toml allows; newer onnx packages would write what those refuse.
+# Supported by every ONNX Runtime that pyproject.toml allows. By default, newer onnx packages write versions that
+# older runtimes reject.
 IR_VERSION = 9
 OPSET = 17
 CONTRIB = "com.microsoft"
-# MatMulNBits: int8 activations. The default computes in fp32 and is three times slower.
+# MatMulNBits: int8 activations. The default computes in fp32 and is three times as slow.
 _ACCURACY_LEVEL = 4
-# Bytes from which a table gets a file of its own; the demo's model has none.
-_LARGE = 4_000_000
-# Where a mapping may begin: a multiple of every system's allocation granularity (Windows' is the largest).
-_PAGE = 65_536
+# Minimum size in bytes of a table that is stored in a separate file. The demo's models have none.
+_MIN_EXTERNAL_BYTES = 4_000_000
+# Alignment of external data in bytes: a multiple of every system's allocation granularity (Windows' is the largest).
+_EXTERNAL_ALIGNMENT = 65_536
 
 
 class Precision(Enum):
-    """How the weights of a linear layer are kept."""
+    """How the weights of a linear layer are stored."""
 
     FP32 = "fp32"
     INT8 = "int8"
-    """8 bits, a scale a block of a row (MatMulNBits): made for one position at a time."""
+    """8 bits, one scale per block of a row (MatMulNBits): made for one position at a time."""
     INT8_ROWS = "int8 rows"
-    """8 bits, a scale a row (DynamicQuantizeMatMul): twice as fast where there are many positions."""
+    """8 bits, one scale per row (DynamicQuantizeMatMul): twice as fast for many positions."""
     INT4 = "int4"
-    """4 bits, a scale a block of a row (MatMulNBits)."""
+    """4 bits, one scale per block of a row (MatMulNBits)."""
 
     @property
     def bits(self) -> int:
@@ -52,7 +53,7 @@ class GraphBuilder:
         self._name = name
         self._moments = moments or {}
         self.linear_inputs: dict[str, str] = {}
-        """Linear layer → what it is fed."""
+        """The input tensor of each linear layer, by the layer's name."""
         self._nodes: list[onnx.NodeProto] = []
         self._initializers: dict[str, onnx.TensorProto] = {}
         self._inputs: list[onnx.ValueInfoProto] = []
@@ -67,13 +68,13 @@ class GraphBuilder:
         return name
 
     def constant(self, name: str, value: NDArray[Any]) -> str:
-        """An initialiser; the name must be new."""
+        """Add an initialiser. The name must be new."""
         assert name not in self._initializers
         self._initializers[name] = numpy_helper.from_array(np.asarray(value, order="C"), name)
         return name
 
     def node(self, operator: str, *inputs: str, name: str, domain: str = "", **attributes: Any) -> str:
-        """Add a node with one output, which has the node's name."""
+        """Add a node with one output, named like the node."""
         self.nodes(operator, *inputs, outputs=[name], domain=domain, **attributes)
         return name
 
@@ -82,7 +83,7 @@ class GraphBuilder:
         self._nodes.append(node)
 
     def linear(self, x: str, weight: Array, bias: Array | None, precision: Precision, name: str) -> str:
-        """``x`` [1, T, columns] times ``weight`` [rows, columns] transposed, plus ``bias`` [rows]: [1, T, rows]."""
+        """Add ``x`` [1, T, columns] times ``weight`` [rows, columns] transposed, plus ``bias`` [rows]: [1, T, rows]."""
         self.linear_inputs[name] = x
         bias_name = "" if bias is None else self.constant(f"{name}.bias", bias)
         if precision is Precision.FP32:
@@ -113,7 +114,7 @@ class GraphBuilder:
         )
 
     def table(self, name: str, weight: Array, scale: np.float32, precision: Precision) -> str:
-        """Rows of ``weight``, times ``scale``, to look up with ``look_up``."""
+        """Add a table of the rows of ``weight``, times ``scale``, for ``look_up``."""
         if precision is Precision.FP32:
             return self.constant(name, weight * scale)
         values, scales = quantize_blocks(weight, 8)
@@ -121,7 +122,7 @@ class GraphBuilder:
         return self.constant(name, values)
 
     def look_up(self, table: str, row: str, width: int, precision: Precision, name: str) -> str:
-        """Rows [1, T, width] of a table by their numbers [1, T]."""
+        """Look up rows [1, T, width] of a table by their indices [1, T]."""
         found = self.node("Gather", table, row, name=f"{name}.found")
         if precision is Precision.FP32:
             return found
@@ -146,11 +147,7 @@ class GraphBuilder:
         return self.node("Slice", filled, *ends, name=name)
 
     def build(self, metadata: dict[str, str]) -> onnx.ModelProto:
-        """The finished model.
-
-        Raises:
-            onnx.checker.ValidationError: never, unless the builder is wrong.
-        """
+        """Return the finished model."""
         graph = helper.make_graph(
             self._nodes, self._name, self._inputs, self._outputs, list(self._initializers.values())
         )
@@ -161,20 +158,20 @@ class GraphBuilder:
 
 
 def save(model: onnx.ModelProto, path: Path) -> None:
-    """Write ``model`` to ``path``, large tables that are only looked up to a ``.data`` file beside it.
+    """Write ``model`` to ``path``, and large tables that are only looked up to a ``.data`` file beside it.
 
-    ONNX Runtime maps that file: what is never looked up takes no memory (for opus-mt in 8 bits, resident memory after
-    loading falls from 134 to 84 MB).
+    ONNX Runtime maps that file, so rows that are never looked up take no memory. For opus-mt in 8 bits, resident memory
+    after loading falls from 134 to 84 MB.
     """
     looked_up = {node.input[0] for node in model.graph.node if node.op_type == "Gather"}
     data = path.with_suffix(".data")
     with contextlib.ExitStack() as stack:
         file = None
         for tensor in model.graph.initializer:
-            if tensor.name not in looked_up or len(tensor.raw_data) < _LARGE:
+            if tensor.name not in looked_up or len(tensor.raw_data) < _MIN_EXTERNAL_BYTES:
                 continue
             file = file or stack.enter_context(data.open("wb"))
-            file.seek(-(-file.tell() // _PAGE) * _PAGE)
+            file.seek(-(-file.tell() // _EXTERNAL_ALIGNMENT) * _EXTERNAL_ALIGNMENT)
             set_external_data(tensor, data.name, offset=file.tell(), length=len(tensor.raw_data))
             file.write(tensor.raw_data)
             tensor.ClearField("raw_data")

@@ -1,4 +1,4 @@
-"""The weights of a directory as transformers writes it: safetensors, or PyTorch's own file where PyTorch is installed."""
+"""Reads the weights that transformers saved: safetensors, or PyTorch's format if PyTorch is installed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from pipeline.nmt.settings import read_json
 Weights = dict[str, NDArray[Any]]
 
 _SAFETENSORS, _PYTORCH = "model.safetensors", "pytorch_model.bin"
-# ml_dtypes teaches numpy bfloat16, which safetensors asks it for by name.
+# Importing ml_dtypes adds bfloat16 to numpy, where safetensors looks it up by name.
 _FLOATS = {"F64": np.float64, "F32": np.float32, "F16": np.float16, "BF16": ml_dtypes.bfloat16}
 
 
@@ -36,24 +36,25 @@ def can_read_pytorch() -> bool:
 
 
 def read_safetensors(directory: Path) -> Weights:
-    """model.safetensors, or the files that model.safetensors.index.json lists; names without the leading ``model.``.
+    """Read model.safetensors, or the files in model.safetensors.index.json. Names lose the leading ``model.``.
 
     Raises:
-        ModelError: a file is missing, damaged or quantised, or a name is in two files.
+        ModelError: a file is missing, damaged or quantised, or a weight is in two files.
     """
     return _read(directory, _SAFETENSORS, _read_safetensors)
 
 
 def read_pytorch(directory: Path) -> Weights:
-    """pytorch_model.bin, or the files that its index lists; nothing but tensors is unpickled.
+    """Read pytorch_model.bin, or the files in its index. Only tensors are unpickled.
 
     Raises:
-        ModelError: PyTorch is not installed, or as ``read_safetensors``.
+        ModelError: PyTorch is not installed, or a reason of ``read_safetensors``.
     """
     if not can_read_pytorch():
         raise ModelError(
-            f"{directory} has its weights in {_PYTORCH} only, which PyTorch must read; install the extra: "
-            "pip install 'streaming-speech-translation[train]', or give the model as safetensors or as an fp32 ONNX export"
+            f"{directory} has its weights only in {_PYTORCH}, which needs PyTorch to read; install the extra: "
+            "pip install 'streaming-speech-translation[train]', or give the model as safetensors or as an fp32 ONNX "
+            "export"
         )
     return _read(directory, _PYTORCH, _read_pytorch)
 
@@ -64,11 +65,11 @@ def _has(directory: Path, name: str) -> bool:
 
 def _read(directory: Path, name: str, read: Callable[[Path], Weights]) -> Weights:
     if (directory / name).is_file():
-        return _shortened(read(directory / name), directory)
+        return _without_prefix(read(directory / name), directory)
     index = directory / f"{name}.index.json"
     places = read_json(index, required=True).get("weight_map")
     if not isinstance(places, dict) or not all(isinstance(file, str) for file in places.values()):
-        raise ModelError(f"{index} has no weight_map from weights to files; fetch it again")
+        raise ModelError(f"{index} has no weight_map of weights to files; fetch it again")
     weights: Weights = {}
     for file in sorted(set(places.values())):
         if Path(file).name != file:
@@ -78,14 +79,14 @@ def _read(directory: Path, name: str, read: Callable[[Path], Weights]) -> Weight
             raise ModelError(f"{index} does not say that {wrong[0]} is in {file}; fetch both again")
         weights |= shard
     if missing := places.keys() - weights.keys():
-        raise ModelError(f"{index} promises {min(missing)}, {places[min(missing)]} lacks it; fetch both again")
-    return _shortened(weights, directory)
+        raise ModelError(f"{index} lists {min(missing)} in {places[min(missing)]}, which lacks it; fetch both again")
+    return _without_prefix(weights, directory)
 
 
-def _shortened(weights: Weights, directory: Path) -> Weights:
+def _without_prefix(weights: Weights, directory: Path) -> Weights:
     short = {name.removeprefix("model."): array for name, array in weights.items()}
     if len(short) != len(weights):
-        raise ModelError(f"{directory} holds a weight twice, with and without the prefix model.; fetch the model again")
+        raise ModelError(f"{directory} has a weight twice, with and without the prefix model.; fetch the model again")
     return short
 
 
@@ -96,7 +97,7 @@ def _read_safetensors(path: Path) -> Weights:
             for name in names:
                 if (stored := file.get_slice(name).get_dtype()) not in _FLOATS:
                     raise ModelError(
-                        f"{path}: {name} is stored as {stored}: quantised; give the checkpoint in fp32 or fp16"
+                        f"{path}: {name} is stored as {stored} (quantised); give the checkpoint in fp32 or fp16"
                     )
             return {name: file.get_tensor(name) for name in names}
     except (SafetensorError, OSError, ValueError) as error:
@@ -106,13 +107,13 @@ def _read_safetensors(path: Path) -> Weights:
 def _read_pytorch(path: Path) -> Weights:
     try:
         torch: Any = importlib.import_module("torch")
-    except Exception as error:  # of its libraries, some of which lack
+    except Exception as error:  # importing PyTorch can fail in any of its libraries
         raise ModelError(
-            f"{path} needs PyTorch, which is installed and cannot be imported ({first_line(error)}); install it again"
+            f"{path} needs PyTorch, which is installed but cannot be imported ({first_line(error)}); install it again"
         ) from error
     try:
         tensors = torch.load(path, map_location="cpu", weights_only=True)
-    except Exception as error:  # its parser's, which damage ends in any way
+    except Exception as error:  # damaged files can raise anything in PyTorch's parser
         reason = first_line(error)
         raise ModelError(f"{path} is not a readable file of PyTorch tensors ({reason}); fetch it again") from None
     if not isinstance(tensors, dict) or not all(
@@ -121,8 +122,8 @@ def _read_pytorch(path: Path) -> Weights:
         raise ModelError(f"{path} does not map names to tensors; expected what transformers saves")
     if quantised := [name for name, value in tensors.items() if not value.is_floating_point()]:
         raise ModelError(
-            f"{path}: {quantised[0]} is not floating point: quantised; give the checkpoint in fp32 or fp16"
+            f"{path}: {quantised[0]} is not floating point (quantised); give the checkpoint in fp32 or fp16"
         )
     if absent := [name for name, value in tensors.items() if value.layout != torch.strided or value.is_meta]:
-        raise ModelError(f"{path}: {absent[0]} is no dense tensor; expected what transformers saves")
+        raise ModelError(f"{path}: {absent[0]} is not a dense tensor; expected what transformers saves")
     return {name: value.detach().float().numpy() for name, value in tensors.items()}

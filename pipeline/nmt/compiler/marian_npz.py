@@ -1,8 +1,8 @@
-"""Marian's own model file, as OPUS-MT's archives ship it: model.npz with decoder.yml, vocabularies and SentencePiece models.
+"""Reads Marian's own format, as in OPUS-MT's archives: model.npz, decoder.yml, vocabularies and SentencePiece models.
 
-What Marian calls its parameters and options is read from the models themselves (special:model.yml) and turned into the
-names and options of transformers, in the way that the published opus-mt checkpoints were converted: one row is added to
-the embeddings for <pad>, which starts the decoder and which Marian has no token for.
+Marian's parameters and options (special:model.yml in the model file) are converted to those of transformers, as the
+published opus-mt checkpoints were: a row is added to the embeddings for <pad>, which starts the decoder and for which
+Marian has no token.
 """
 
 from __future__ import annotations
@@ -27,9 +27,10 @@ Weights = dict[str, NDArray[Any]]
 Options = Mapping[str, Any]
 
 _OPTIONS = "special:model.yml"
-# Options that change what is computed → the values under which it is what transformers computes. Where an older or newer
-# Marian does not write one, its default is the first. Those of recurrent models and of training have no effect.
-_FIXED: dict[str, tuple[Any, ...]] = {
+# Options that change the computation → the values with which Marian computes the same as transformers. The first value
+# is the default if another version of Marian does not write the option. Options of recurrent models and of training
+# have no effect.
+_REQUIRED_OPTIONS: dict[str, tuple[Any, ...]] = {
     "type": ("transformer",),
     "right-left": ("false",),
     "transformer-preprocess": ("",),
@@ -49,14 +50,14 @@ _FIXED: dict[str, tuple[Any, ...]] = {
     "ulr": ("false",),
     "lemma-dim-emb": ("0",),
 }
-# Marian's gelu is x·sigmoid(1.702 x), which is not transformers' gelu.
+# Not gelu: Marian's is x·sigmoid(1.702 x), unlike transformers'.
 _ACTIVATIONS = ("swish", "relu")
 _BLOCKS = {"self": "self_attn", "context": "encoder_attn"}
 _LAYER = re.compile(r"(encoder|decoder)_l([1-9]\d{0,3})_(.+)")
 _SOURCE_LANGUAGE = re.compile(r"^\* source language\(s\): *(\w+) *$", re.MULTILINE)
 _TARGET_LANGUAGE = re.compile(r"^\* target language\(s\): *(\w+) *$", re.MULTILINE)
-# Marian sets no limit; the published conversions have 512, or d_model where that is more.
-_POSITIONS = 512
+# Marian has no limit. The published conversions have 512, or d_model if that is larger.
+_MAX_POSITIONS = 512
 
 
 def has_npz(directory: Path) -> bool:
@@ -64,21 +65,21 @@ def has_npz(directory: Path) -> bool:
 
 
 def read_npz(directory: Path) -> tuple[Weights, dict[str, Any], dict[str, bytes]]:
-    """(weights by transformers' names, config, settings files) of an unpacked archive.
+    """Read an unpacked archive: (weights by transformers' names, config, settings files).
 
     Raises:
-        ModelError: a file is missing or damaged, or an option makes the model another than transformers' Marian.
+        ModelError: a file is missing or damaged, or the model has an option that transformers' Marian does not support.
     """
-    decoding = _read_yaml(directory / "decoder.yml") if (directory / "decoder.yml").is_file() else {}
-    path = _named_file(directory, decoding, "models", "*.npz")[0]
+    decoder_options = _read_yaml(directory / "decoder.yml") if (directory / "decoder.yml").is_file() else {}
+    path = _find_files(directory, decoder_options, "models", "*.npz")[0]
     arrays = _read_arrays(path)
     options = _read_options(arrays.pop(_OPTIONS, None), path)
     shared = _flag(options, "tied-embeddings-all") or _flag(options, "tied-embeddings-src")
     tied = _flag(options, "tied-embeddings-all") or _flag(options, "tied-embeddings")
-    # Taken out one by one: what is copied below need not be held twice.
+    # Pop one by one, so that arrays that are copied below are not in memory twice.
     weights = {_transformers_name(name): _transformers_array(name, arrays.pop(name)) for name in list(arrays)}
     rows = _add_pad(weights, SHARED if shared else ENCODER, SHARED if shared else DECODER, path)
-    tables = _read_vocabularies(directory, decoding, shared, rows)
+    tables = _read_vocabularies(directory, decoder_options, shared, rows)
     pad, end = rows[1], tables[-1]["</s>"]
     config = _config(options, rows, path) | {
         "share_encoder_decoder_embeddings": shared,
@@ -88,7 +89,7 @@ def read_npz(directory: Path) -> tuple[Weights, dict[str, Any], dict[str, bytes]
         "eos_token_id": end,
         "forced_eos_token_id": end,
     }
-    return weights, config, _settings(directory, decoding, tables, pad, end)
+    return weights, config, _settings_files(directory, decoder_options, tables, pad, end)
 
 
 def _read_arrays(path: Path) -> Weights:
@@ -102,30 +103,31 @@ def _read_arrays(path: Path) -> Weights:
 
 
 def _read_options(stored: NDArray[Any] | None, path: Path) -> dict[str, Any]:
-    """What special:model.yml says, checked; all values are strings, as YAML writes them."""
+    """Parse and check special:model.yml. All values stay strings."""
     if stored is None:
-        raise ModelError(f"{path} has no {_OPTIONS}, which says what the model is; expected a file that Marian saved")
+        raise ModelError(f"{path} has no {_OPTIONS} with the model's options; expected a file that Marian saved")
     try:
         options = yaml.load(stored.tobytes().rstrip(b"\0").decode("utf-8"), yaml.BaseLoader)
     except (ValueError, RecursionError, yaml.YAMLError) as error:
         raise ModelError(f"{path}: {_OPTIONS} is not readable ({error}); unpack the archive again") from None
     if not isinstance(options, dict):
         raise ModelError(f"{path}: {_OPTIONS} does not map options to values; unpack the archive again")
-    for key, allowed in _FIXED.items():
+    for key, allowed in _REQUIRED_OPTIONS.items():
         if options.get(key, allowed[0]) not in allowed:
             raise ModelError(
-                f"{path} was trained with --{key} {options[key]}; only models with {allowed[0]!r} there compute what "
-                "transformers' Marian does"
+                f"{path} was trained with --{key} {options[key]}; only models with {allowed[0]!r} there compute the "
+                "same as transformers' Marian"
             )
     if (activation := options.get("transformer-ffn-activation", "swish")) not in _ACTIVATIONS:
         raise ModelError(
-            f"{path} was trained with --transformer-ffn-activation {activation}; the graphs have {' and '.join(_ACTIVATIONS)}"
+            f"{path} was trained with --transformer-ffn-activation {activation}; "
+            f"supported are {' and '.join(_ACTIVATIONS)}"
         )
     return options
 
 
 def _transformers_name(name: str) -> str:
-    """Marian's name of a parameter → transformers'; unknown ones keep theirs, and are refused for it."""
+    """Convert a parameter's name. Unknown names are kept, and ``assemble`` rejects them."""
     whole = {
         "Wemb": SHARED,
         "encoder_Wemb": ENCODER,
@@ -156,7 +158,7 @@ def _kind(letter: str) -> str:
 
 
 def _transformers_array(name: str, array: NDArray[Any]) -> NDArray[Any]:
-    """Marian multiplies rows by matrices, [in, out], and stores vectors as [1, n]; embeddings are [rows, d_model]."""
+    """Convert a parameter: Marian has matrices [in, out] and vectors [1, n]. Its embeddings are [rows, d_model] too."""
     if array.ndim == 2 and array.shape[0] == 1:
         return array.reshape(-1)
     embedding = name.endswith("Wemb") or name == "decoder_ff_logit_out_Wt"
@@ -164,10 +166,10 @@ def _transformers_array(name: str, array: NDArray[Any]) -> NDArray[Any]:
 
 
 def _add_pad(weights: Weights, source: str, target: str, path: Path) -> tuple[int, int]:
-    """Add the row of <pad>, zero, to embeddings and output; returns the rows before, of source and target."""
+    """Add a row of zeros for <pad> to embeddings and output. Returns the previous numbers of source and target rows."""
     for name in {source, target, BIAS}:
         if name not in weights or weights[name].ndim != (1 if name == BIAS else 2):
-            raise ModelError(f"{path} is not whole: it has no {name} of the expected form; unpack the archive again")
+            raise ModelError(f"{path} is incomplete: it has no {name} of the expected shape; unpack the archive again")
     rows = len(weights[source]), len(weights[target])
     for name in {source, target, BIAS, HEAD} & weights.keys():
         array = weights[name]
@@ -193,7 +195,7 @@ def _config(options: Options, rows: tuple[int, int], path: Path) -> dict[str, An
         "decoder_ffn_dim": decoder_ffn or ffn,
         "activation_function": options.get("transformer-ffn-activation", "swish"),
         "scale_embedding": True,
-        "max_position_embeddings": max(_POSITIONS, width),
+        "max_position_embeddings": max(_MAX_POSITIONS, width),
         "vocab_size": rows[0] + 1,
         "decoder_vocab_size": rows[1] + 1,
         "bos_token_id": 0,
@@ -201,48 +203,52 @@ def _config(options: Options, rows: tuple[int, int], path: Path) -> dict[str, An
     }
 
 
-def _read_vocabularies(directory: Path, decoding: Options, shared: bool, rows: tuple[int, int]) -> list[dict[str, int]]:
-    """One vocabulary for both sides, or the source's and the target's, with <pad> added at the end."""
-    paths = _named_file(directory, decoding, "vocabs", "*vocab.yml")
+def _read_vocabularies(
+    directory: Path, decoder_options: Options, shared: bool, rows: tuple[int, int]
+) -> list[dict[str, int]]:
+    """Read one joint vocabulary, or the source's and the target's, and add <pad> at the end."""
+    paths = _find_files(directory, decoder_options, "vocabs", "*vocab.yml")
     paths = [paths[0]] if paths[0] == paths[-1] else [paths[0], paths[-1]]
     if shared and len(paths) > 1:
         raise ModelError(
-            f"{directory} has two vocabularies, but one embedding for both sides; they must be of one model"
+            f"{directory} has two vocabularies, but one embedding for both sides; they must be of the same model"
         )
     tables = [read_vocabulary(path) for path in paths]
     for path, table, side in ((paths[0], tables[0], 0), (paths[-1], tables[-1], 1)):
         if len(table) != rows[side]:
             raise ModelError(
-                f"{path} has {len(table)} pieces, the embedding {rows[side]} rows; they must be of one model"
+                f"{path} has {len(table)} pieces, the embedding {rows[side]} rows; they must be of the same model"
             )
     for path, table in zip(paths, tables, strict=True):
         if "<pad>" in table:
-            raise ModelError(f"{path} has a <pad> of its own, which must be left to start the decoder with zeros")
+            raise ModelError(f"{path} has a <pad>; expected none, as <pad> is added to start the decoder with zeros")
         table["<pad>"] = len(table)
     return tables
 
 
-def _settings(directory: Path, decoding: Options, tables: list[dict[str, int]], pad: int, end: int) -> dict[str, bytes]:
-    """The files that transformers would have, made from decoder.yml and the vocabularies."""
+def _settings_files(
+    directory: Path, decoder_options: Options, tables: list[dict[str, int]], pad: int, end: int
+) -> dict[str, bytes]:
+    """Generate transformers' settings files from decoder.yml and the vocabularies."""
     generation: dict[str, Any] = {
         "bad_words_ids": [[pad]],
         "decoder_start_token_id": pad,
         "eos_token_id": end,
         "forced_eos_token_id": end,
-        "max_length": _POSITIONS,
+        "max_length": _MAX_POSITIONS,
         "pad_token_id": pad,
     }
-    beams, exponent = str(decoding.get("beam-size", "")), str(decoding.get("normalize", ""))
+    beams, exponent = str(decoder_options.get("beam-size", "")), str(decoder_options.get("normalize", ""))
     if beams.isdecimal() and int(beams):
         generation["num_beams"] = int(beams)
     if re.fullmatch(r"\d{1,2}(\.\d{1,6})?", exponent):
-        generation["length_penalty"] = float(exponent)  # both divide a score by length to this power
+        generation["length_penalty"] = float(exponent)  # both divide a score by length ** exponent
     card = directory / "README.md"
     text = card.read_text("utf-8", "replace") if card.is_file() else ""
     source, target = _SOURCE_LANGUAGE.search(text), _TARGET_LANGUAGE.search(text)
     tokenizer = {
         "separate_vocabs": len(tables) > 1,
-        "model_max_length": _POSITIONS,
+        "model_max_length": _MAX_POSITIONS,
         **({"source_lang": source[1]} if source else {}),
         **({"target_lang": target[1]} if target else {}),
     }
@@ -255,18 +261,16 @@ def _json(value: dict[str, Any]) -> bytes:
     return json.dumps(value, ensure_ascii=False, indent=0).encode("utf-8")
 
 
-def _named_file(directory: Path, decoding: Options, key: str, pattern: str) -> list[Path]:
-    """The files that decoder.yml names under ``key``, by their last part, else the one that matches ``pattern``."""
-    named = decoding.get(key)
+def _find_files(directory: Path, decoder_options: Options, key: str, pattern: str) -> list[Path]:
+    """The files that decoder.yml names under ``key`` (without their folders), or else the one matching ``pattern``."""
+    named = decoder_options.get(key)
     names = [Path(str(name)).name for name in named] if isinstance(named, list) else []
     if key == "models" and len(names) > 1:
-        raise ModelError(f"{directory}/decoder.yml names {len(names)} models, an ensemble; keep the one to compile")
+        raise ModelError(f"{directory}/decoder.yml names {len(names)} models, an ensemble; keep one to compile")
     if names:
         paths = [directory / name for name in names]
         if missing := [path.name for path in paths if not path.is_file()]:
-            raise ModelError(
-                f"{directory}/decoder.yml names {missing[0]}, which is not there; unpack the archive again"
-            )
+            raise ModelError(f"{directory}/decoder.yml names {missing[0]}, which is missing; unpack the archive again")
         return paths
     found = sorted(directory.glob(pattern))
     if len(found) != 1:

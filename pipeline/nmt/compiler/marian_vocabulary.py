@@ -1,4 +1,4 @@
-"""Marian's vocabulary files: pieces and their ids, from the YAML, JSON or plain text that the vocabs option may name."""
+"""Reads Marian's vocabulary files, which map pieces to ids, in YAML, JSON or plain text."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _ENTRY = re.compile(r"(.+?) *: *(\d{1,8}) *")
 
 
 def read_vocabulary(path: Path) -> dict[str, int]:
-    """Piece → id; the ids are 0 to the number of pieces less one, each once.
+    """Read the id of each piece. The ids are 0 to the number of pieces - 1, each once.
 
     Raises:
-        ModelError: missing, damaged, or of another kind.
+        ModelError: the file is missing, damaged, or in another format.
     """
     if path.suffix == ".spm":
         raise ModelError(
-            f"{path} makes a SentencePiece model the vocabulary; only archives with a vocab.yml can be read"
+            f"{path}, a SentencePiece model, is the vocabulary; only archives with a vocab.yml can be read"
         )
     try:
         text = path.read_bytes().decode("utf-8")
@@ -44,15 +44,15 @@ def read_vocabulary(path: Path) -> dict[str, int]:
 
 
 def _from_yaml(text: str) -> dict[str, int]:
-    """The entries of a flat YAML map, line by line.
+    """Parse a flat YAML map line by line.
 
-    A YAML parser would reject the control characters, and break lines at the separators, that vocabularies made from
-    web text have as pieces.
+    Vocabularies made from web text have control characters and Unicode separators as pieces. A YAML parser would reject
+    the former and break lines at the latter.
     """
     table: dict[str, int] = {}
     key = ""
     for number, line in enumerate(_lines(text), 1):
-        if line.startswith("? "):  # a long key, its value in the next line
+        if line.startswith("? "):  # a long key; its value is in the next line
             key = line[2:]
             continue
         match = _ENTRY.fullmatch(key + line)
@@ -65,12 +65,12 @@ def _from_yaml(text: str) -> dict[str, int]:
 
 
 def _lines(text: str) -> list[str]:
-    """Split at line feeds alone: str.splitlines would do so at characters that are pieces."""
+    """Split at line feeds only: str.splitlines would also split at characters that are pieces."""
     return [line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")]
 
 
 def _scalar(text: str) -> str:
-    """A YAML key: plain, in single quotes, or in double quotes with escapes."""
+    """Decode a YAML key: plain, in single quotes, or in double quotes with escapes."""
     if len(text) > 1 and text[0] == text[-1] == "'":
         return text[1:-1].replace("''", "'")
     if len(text) > 1 and text[0] == text[-1] == '"':

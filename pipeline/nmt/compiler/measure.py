@@ -1,4 +1,4 @@
-"""How a compiled model compares with fp32 on sample text: tokens, chrF, time."""
+"""Compares a compiled model with fp32 on sample text: tokens, chrF, time."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pipeline.nmt.search import greedy
 
 @dataclass(frozen=True)
 class Translated:
-    """What a model made of a sample."""
+    """A model's translation of a sample."""
 
     sources: tuple[tuple[int, ...], ...]
     """Source ids."""
@@ -24,19 +24,19 @@ class Translated:
     """Target ids, without the start token."""
     texts: tuple[str, ...]
     token_ms: float
-    """Median of each sentence's processor time a token after its first."""
+    """Processor time per token after the first: median over the sentences."""
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """A compiled model beside fp32."""
+    """A compiled model compared with fp32."""
 
     same_tokens: float
-    """Of fp32's tokens, how many of a hundred stand at the same place."""
+    """Percentage of fp32's tokens that are at the same position."""
     same_sentences: float
-    """Likewise, whole sentences."""
+    """Percentage of sentences that are identical."""
     chrf_loss: float
-    """fp32's chrF less this model's; below 0 where it is better."""
+    """fp32's chrF minus this model's; negative if this model is better."""
     token_ms: float
 
 
@@ -46,18 +46,19 @@ def translate_sample(model: MarianModel, sample: Sample, progress: Callable[[flo
     ids: list[tuple[int, ...]] = []
     texts: list[str] = []
     times: list[float] = []
-    codes = _codes(model, sample)
+    codes = _target_codes(model, sample)
     for number, source in enumerate(sample.sources):
-        # A multilingual model's languages take turns.
+        # Take the languages of a multilingual model in turn.
         encoded = model.tokenizer.encode(source, codes[number % len(codes)])
-        encoded = [*encoded[: model.max_source_tokens - 1], encoded[-1]]  # no more than the model has positions for
-        marks: list[float] = []
+        # Cut to the positions that the model has, but keep the end token.
+        encoded = [*encoded[: model.max_source_tokens - 1], encoded[-1]]
+        times_s: list[float] = []
         tokens: list[int] = []
         for token in greedy(model.decoder, encoded, model.generation):
             tokens.append(token.id)
-            marks.append(time.process_time())
-        if len(marks) > 1:
-            times.append((marks[-1] - marks[0]) / (len(marks) - 1))
+            times_s.append(time.process_time())
+        if len(times_s) > 1:
+            times.append((times_s[-1] - times_s[0]) / (len(times_s) - 1))
         sources.append(tuple(encoded))
         ids.append(tuple(tokens))
         texts.append(model.tokenizer.decode(tokens))
@@ -65,21 +66,21 @@ def translate_sample(model: MarianModel, sample: Sample, progress: Callable[[flo
     return Translated(tuple(sources), tuple(ids), tuple(texts), 1000 * statistics.median(times) if times else 0.0)
 
 
-def _codes(model: MarianModel, sample: Sample) -> Sequence[str | None]:
-    """The target codes that the sample's sentences take in turn: all that the model has, or that of the references."""
+def _target_codes(model: MarianModel, sample: Sample) -> Sequence[str | None]:
+    """The target codes to translate into, in turn: that of the references if there are any, else all of the model's."""
     codes = model.tokenizer.target_codes
     if not codes or not sample.references:
         return codes or (None,)
     if (target := model.languages[1]) is None:
         raise UsageError(
-            f"the model has several targets ({', '.join(codes[:8])}, …) and its tokenizer_config.json does not say into "
-            "which the sample is translated; give source sentences alone"
+            f"the model has several target languages ({', '.join(codes[:8])}, …) and its tokenizer_config.json does "
+            "not say which one the sample's translations are in; give source sentences only"
         )
     return (model.target_code(target),)
 
 
 def compare(found: Translated, fp32: Translated, sample: Sample) -> Comparison:
-    """``found`` beside ``fp32``, whose translations are the references where ``sample`` has none."""
+    """Compare ``found`` with ``fp32``, whose translations are the references if ``sample`` has none."""
     references: Sequence[str] = sample.references or fp32.texts
     pairs = list(zip(found.ids, fp32.ids, strict=True))
     tokens = sum(len(theirs) for _, theirs in pairs)

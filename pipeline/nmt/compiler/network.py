@@ -1,10 +1,10 @@
-"""The two graphs of the streaming layout.
+"""Builds the two graphs of the streaming layout.
 
-``encoder``: source ids → the cross-attention keys and values of every decoder layer, once a sentence.
-``step``: new target ids and the KV so far → the next token and its log-probability (and all scores, where asked for).
+``encoder``: source ids → the cross-attention keys and values of every decoder layer, run once per sentence.
+``step``: new target ids and the KV so far → the next token and its log-probability (and all scores, if requested).
 
-All shapes have one sentence: batch 1. S is the source length, T the number of new target tokens, P the room in the KV
-buffers, H heads, D the head size.
+The batch size is always 1. In shapes, S is the source length, T the number of new target tokens, P the capacity of the
+KV buffers, H the number of heads, D the head size.
 """
 
 from __future__ import annotations
@@ -22,62 +22,63 @@ from pipeline.nmt.compiler.checkpoint import Architecture, Array, Checkpoint
 from pipeline.nmt.compiler.graph import CONTRIB, GraphBuilder, Precision
 from pipeline.nmt.compiler.quantize import Moment
 
-# torch.nn.LayerNorm's default, which Marian models in transformers use.
+# torch.nn.LayerNorm's default, which transformers uses for Marian.
 _EPSILON = 1e-5
-# Rows of the output projection that are computed again where its weights are few bits.
-_RESCORED = 32
+# Number of best output rows that are recomputed if the output projection is quantised.
+_RESCORED_ROWS = 32
 
 
 @dataclass(frozen=True)
 class Precisions:
-    """Of each part of the model."""
+    """The precision of each part of the model."""
 
     encoder: Precision
     decoder: Precision
     output: Precision
-    """Of the output projection."""
+    """The output projection."""
     embedding: Precision
-    """Of both embeddings; INT8 or FP32."""
+    """Both embeddings: INT8 or FP32."""
 
 
 Rows = NDArray[np.int64]
-"""[rows] ascending: the target ids that the step graph knows, which can come out or be fed."""
+"""[rows], ascending: the target ids that the step graph can take and produce."""
 
 
 def head_size(a: Architecture) -> int:
-    """Of the decoder's attention in the graphs: GroupQueryAttention wants a multiple of 8, and zeros fill it up."""
+    """The decoder's head size in the graphs, padded with zeros to a multiple of 8 for GroupQueryAttention."""
     return -(-a.d_model // a.decoder_heads // 8) * 8
 
 
-def _whole_heads(checkpoint: Checkpoint) -> dict[str, Array]:
-    """The weights, with rows and columns of zeros where the decoder's heads are filled up: they change no product."""
+def _pad_heads(checkpoint: Checkpoint) -> dict[str, Array]:
+    """The weights, with zero rows and columns that pad the decoder's heads. The padding does not change the results."""
     a = checkpoint.architecture
     weights = dict(checkpoint.weights)
-    size, wanted = a.d_model // a.decoder_heads, head_size(a)
+    size, padded_size = a.d_model // a.decoder_heads, head_size(a)
 
-    def filled(weight: Array) -> Array:
+    def padded(weight: Array) -> Array:
         heads = weight.reshape(a.decoder_heads, size, *weight.shape[1:])
-        more = np.zeros((a.decoder_heads, wanted - size, *weight.shape[1:]), np.float32)
-        return np.concatenate([heads, more], axis=1).reshape(-1, *weight.shape[1:])
+        padding = np.zeros((a.decoder_heads, padded_size - size, *weight.shape[1:]), np.float32)
+        return np.concatenate([heads, padding], axis=1).reshape(-1, *weight.shape[1:])
 
-    if size == wanted:
+    if size == padded_size:
         return weights
     for layer in range(a.decoder_layers):
         for block in ("self_attn", "encoder_attn"):
             prefix = f"decoder.layers.{layer}.{block}"
             for name in (f"{prefix}.{part}_proj.{kind}" for part in "qkv" for kind in ("weight", "bias")):
-                weights[name] = filled(weights[name])
+                weights[name] = padded(weights[name])
             out = f"{prefix}.out_proj.weight"
-            weights[out] = np.ascontiguousarray(filled(weights[out].T).T)
+            weights[out] = np.ascontiguousarray(padded(weights[out].T).T)
     return weights
 
 
 def build_encoder(checkpoint: Checkpoint, precisions: Precisions) -> onnx.ModelProto:
-    """``input_ids`` [1, S] → ``present.{layer}.encoder.{key,value}`` [1, H, S, D] for each decoder layer.
+    """Build ``input_ids`` [1, S] → ``present.{layer}.encoder.{key,value}`` [1, H, S, D] for each decoder layer.
 
-    It knows every id: text that source.spm has no piece for may be a target piece of a joint vocabulary (汤姆 in English).
+    The graph keeps all ids: in a joint vocabulary, text without a piece in source.spm may be a target piece (汤姆 in an
+    English text).
     """
-    a, w = checkpoint.architecture, _whole_heads(checkpoint)
+    a, w = checkpoint.architecture, _pad_heads(checkpoint)
     g = GraphBuilder("encoder")
     ids = g.input("input_ids", np.int64, [1, "source"])
     x = _embed(g, ids, w["encoder.embed_tokens.weight"], a, precisions.embedding)
@@ -119,28 +120,30 @@ def build_step(
     alignment: tuple[int, int] | None = None,
     tapped: bool = False,
 ) -> onnx.ModelProto:
-    """The decoder: T new tokens after those whose KV stands in the buffers.
+    """Build the decoder, which takes T new tokens after those whose KV is in the buffers.
 
-    Inputs: ``input_ids`` [1, T] and ``position_ids`` [1, T] int64; ``seqlens_k`` [1] int32, positions with the new ones,
-    less one; ``total_sequence_length`` [1] int32, positions with the new ones; for each layer
+    Inputs: ``input_ids`` [1, T] and ``position_ids`` [1, T] int64; ``seqlens_k`` [1] int32, the number of positions
+    including the new ones, minus 1; ``total_sequence_length`` [1] int32, that number itself; for each layer
     ``past_key_values.{layer}.encoder.{key,value}`` [1, H, S, D] and ``past_key_values.{layer}.decoder.{key,value}``
     [1, H, P, D].
 
-    Outputs: ``token`` [1] int64, the most probable that is not ``pad``, and ``log_probability`` [1] of it; ``logits``
-    [1, rows], ``pad``'s minus infinity; ``output_ids`` [rows], the id of each; for each layer ``present.{layer}.decoder.{key,value}``, which may be bound to the
-    past's own buffers and are then extended in place.
+    Outputs: ``token`` [1] int64, the most probable one except ``pad``, and its ``log_probability`` [1]; ``logits``
+    [1, rows], minus infinity for ``pad``; ``output_ids`` [rows], the id of each row; for each layer
+    ``present.{layer}.decoder.{key,value}``. These may be bound to the past's buffers, which are then extended in place.
 
-    ``alignment``, a (layer, head), adds the output ``alignment`` [1, T, S]: where that head of cross-attention looks.
+    ``alignment``, a (layer, head), adds the output ``alignment`` [1, T, S]: the attention weights of that head of
+    cross-attention.
 
-    ``moments`` of the inputs of linear layers, by name, make 4-bit weights better; see ``quantize_blocks``. ``tapped``
-    makes what each linear layer is fed one more output, named in the metadata, to take them from.
+    ``moments`` of the inputs of linear layers, by the layer's name, improve 4-bit weights; see ``quantize_blocks``.
+    ``tapped`` adds the input of each linear layer as an output, listed in the metadata, to compute the moments from.
     """
-    a, w = checkpoint.architecture, _whole_heads(checkpoint)
+    a, w = checkpoint.architecture, _pad_heads(checkpoint)
     g = GraphBuilder("step", moments)
     ids = g.input("input_ids", np.int64, [1, "new"])
     positions = g.input("position_ids", np.int64, [1, "new"])
     lengths = (g.input("seqlens_k", np.int32, [1]), g.input("total_sequence_length", np.int32, [1]))
-    row_of = np.full(a.target_vocabulary, len(rows), np.int32)  # no row has that number: an unknown id fails the run
+    # len(rows) is out of range, so that the run fails for an id without a row.
+    row_of = np.full(a.target_vocabulary, len(rows), np.int32)
     row_of[rows] = np.arange(len(rows))
     row = g.node("Gather", g.constant("row_of", row_of), ids, name="row")
     x = _embed(g, row, w["decoder.embed_tokens.weight"][rows], a, precisions.embedding)
@@ -151,7 +154,7 @@ def build_step(
         x = _attend_to_target(g, x, w, layer, a, lengths, precisions.decoder)
         x = _attend_to_source(g, x, w, layer, a, alignment, precisions.decoder)
         x = _feed_forward(g, x, w, prefix, a.activation, precisions.decoder)
-    _choose(g, x, checkpoint, rows, precisions, pad)
+    _choose_token(g, x, checkpoint, rows, precisions, pad)
     metadata = _metadata(checkpoint, precisions) | {"vocabulary": str(a.target_vocabulary), "pad_token": str(pad)}
     if tapped:
         for tensor in dict.fromkeys(g.linear_inputs.values()):
@@ -169,7 +172,7 @@ def _attend_to_target(
     lengths: tuple[str, str],
     precision: Precision,
 ) -> str:
-    """Self-attention of one decoder layer, over its KV buffers, which it extends."""
+    """Self-attention of one decoder layer, which extends its KV buffers."""
     prefix, head_dim = f"decoder.layers.{layer}", head_size(a)
     past = [
         g.input(f"past_key_values.{layer}.decoder.{kind}", np.float32, [1, a.decoder_heads, "room", head_dim])
@@ -188,7 +191,7 @@ def _attend_to_target(
         domain=CONTRIB,
         num_heads=a.decoder_heads,
         kv_num_heads=a.decoder_heads,
-        scale=_scale(a),
+        scale=_attention_scale(a),
     )
     return _add_and_normalise(
         g, x, attended, w, f"{prefix}.self_attn.out_proj", f"{prefix}.self_attn_layer_norm", precision
@@ -204,7 +207,7 @@ def _attend_to_source(
     alignment: tuple[int, int] | None,
     precision: Precision,
 ) -> str:
-    """Cross-attention of one decoder layer, over the encoder's KV."""
+    """Cross-attention of one decoder layer to the encoder's KV."""
     prefix, head_dim = f"decoder.layers.{layer}", head_size(a)
     cross = [
         g.input(f"past_key_values.{layer}.encoder.{kind}", np.float32, [1, a.decoder_heads, "source", head_dim])
@@ -213,7 +216,7 @@ def _attend_to_source(
     name = f"{prefix}.encoder_attn.q_proj"
     query = g.linear(x, w[f"{name}.weight"], w[f"{name}.bias"], precision, name)
     if alignment is not None and alignment[0] == layer:
-        _align(g, query, cross[0], alignment[1], (a.decoder_heads, head_dim), _scale(a))
+        _add_alignment(g, query, cross[0], alignment[1], (a.decoder_heads, head_dim), _attention_scale(a))
     attended = g.node(
         "MultiHeadAttention",
         query,
@@ -221,7 +224,7 @@ def _attend_to_source(
         name=f"{prefix}.cross",
         domain=CONTRIB,
         num_heads=a.decoder_heads,
-        scale=_scale(a),
+        scale=_attention_scale(a),
     )
     return _add_and_normalise(
         g,
@@ -234,62 +237,61 @@ def _attend_to_source(
     )
 
 
-def _scale(a: Architecture) -> float:
-    """Of attention scores, by the head size that the model was trained with."""
+def _attention_scale(a: Architecture) -> float:
+    """Factor of attention scores, from the head size of the trained model, without padding."""
     scale: float = (a.d_model // a.decoder_heads) ** -0.5
     return scale
 
 
-def _align(g: GraphBuilder, query: str, key: str, head: int, shape: tuple[int, int], scale: float) -> None:
-    """One head's cross-attention as an output."""
+def _add_alignment(g: GraphBuilder, query: str, key: str, head: int, shape: tuple[int, int], scale: float) -> None:
+    """Add one head's cross-attention weights as an output."""
     index = g.constant("alignment.head", np.array(head, np.int64))
     by_head = g.constant("alignment.shape", np.array([1, -1, *shape], np.int64))
     split = g.node("Reshape", query, by_head, name="alignment.split")
-    looking = g.node("Gather", split, index, name="alignment.query", axis=2)
-    seen = g.node("Gather", key, index, name="alignment.key", axis=1)
-    scores = g.node("FusedMatMul", looking, seen, name="alignment.scores", domain=CONTRIB, transB=1, alpha=scale)
+    head_query = g.node("Gather", split, index, name="alignment.query", axis=2)
+    head_key = g.node("Gather", key, index, name="alignment.key", axis=1)
+    scores = g.node("FusedMatMul", head_query, head_key, name="alignment.scores", domain=CONTRIB, transB=1, alpha=scale)
     g.output(g.node("Softmax", scores, name="alignment", axis=-1), np.float32, [1, "new", "source"])
 
 
-def _choose(g: GraphBuilder, x: str, checkpoint: Checkpoint, ids: Rows, precisions: Precisions, pad: int) -> None:
-    """The output projection, and the token and its log-probability that it gives."""
+def _choose_token(g: GraphBuilder, x: str, checkpoint: Checkpoint, ids: Rows, precisions: Precisions, pad: int) -> None:
+    """Add the output projection, the chosen token and its log-probability."""
     w = checkpoint.weights
     last = g.node("Gather", x, g.constant("last", np.array(-1, np.int64)), name="final", axis=1)
     bias = w["final_logits_bias"][ids].copy()
-    bias[ids == pad] = -np.inf  # the pad row scores 0 whatever is said: unmasked, it wins now and then
+    # Mask pad: the logit of its row is always 0, which is sometimes the highest.
+    bias[ids == pad] = -np.inf
     rows = w["lm_head.weight"][ids]
     one = g.constant("one", np.ones(1, np.int64))
-    # TopK scans faster than ArgMax, and over logits: among log-probabilities, rounding could make a tie.
+    # TopK is faster than ArgMax. It takes logits, because log-probabilities may be equal after rounding.
     if precisions.output is Precision.FP32:
         logits = g.linear(last, rows, bias, precisions.output, "logits")
         g.nodes("TopK", logits, one, outputs=["best_logit", "best"], axis=1)
     else:
         coarse = g.linear(last, rows, bias, precisions.output, "coarse_logits")
-        scores = _rescored(g, last, coarse, checkpoint, rows, precisions.embedding)
+        scores = _rescore(g, last, coarse, checkpoint, rows, precisions.embedding)
         logits = g.node("ScatterElements", coarse, "candidates", scores, name="logits", axis=1)
         g.nodes("TopK", scores, one, outputs=["best_logit", "best_candidate"], axis=1)
         g.node("GatherElements", "candidates", "best_candidate", name="best", axis=1)
     row = g.node("Squeeze", "best", one, name="row_of_best")
     g.node("Gather", g.constant("ids", ids), row, name="token")
     g.node("Identity", "ids", name="output_ids")
-    chances = g.node("LogSoftmax", logits, name="log_probabilities", axis=1)
-    chance = g.node("GatherElements", chances, "best", name="best_log_probability", axis=1)
-    g.node("Squeeze", chance, one, name="log_probability")
+    log_probabilities = g.node("LogSoftmax", logits, name="log_probabilities", axis=1)
+    log_probability = g.node("GatherElements", log_probabilities, "best", name="best_log_probability", axis=1)
+    g.node("Squeeze", log_probability, one, name="log_probability")
     g.output("token", np.int64, [1])
     g.output("log_probability", np.float32, [1])
     g.output("output_ids", np.int64, [len(ids)])
     g.output("logits", np.float32, [1, len(ids)])
 
 
-def _rescored(
-    g: GraphBuilder, last: str, coarse: str, checkpoint: Checkpoint, rows: Array, precision: Precision
-) -> str:
-    """[1, candidates]: the best of the ``coarse`` logits, computed again from rows of higher precision."""
+def _rescore(g: GraphBuilder, last: str, coarse: str, checkpoint: Checkpoint, rows: Array, precision: Precision) -> str:
+    """Recompute the best of the ``coarse`` logits with rows of higher precision: [1, candidates]."""
     w, scale = checkpoint.weights, np.float32(checkpoint.architecture.embedding_scale)
     table = "embedding"
     if w["lm_head.weight"] is not w["decoder.embed_tokens.weight"]:
         table = g.table("output", rows, scale, precision)
-    count = min(_RESCORED, len(rows))
+    count = min(_RESCORED_ROWS, len(rows))
     g.nodes(
         "TopK", coarse, g.constant("few", np.array([count], np.int64)), outputs=["coarse_best", "candidates"], axis=1
     )
@@ -302,13 +304,13 @@ def _rescored(
 
 
 def _embed(g: GraphBuilder, row: str, weight: Array, a: Architecture, precision: Precision) -> str:
-    """Scaled rows of ``weight``, [1, T, d_model], by their numbers [1, T]."""
+    """Look up scaled rows of ``weight``, [1, T, d_model], by their indices [1, T]."""
     table = g.table("embedding", weight, np.float32(a.embedding_scale), precision)
     return g.look_up(table, row, a.d_model, precision, "embedded_id")
 
 
 def _qkv(g: GraphBuilder, x: str, w: Mapping[str, Array], prefix: str, precision: Precision) -> str:
-    """Query, key and value in one product: [1, T, 3 · d_model]."""
+    """Query, key and value in one product: [1, T, 3 · H · D]."""
     weight = np.concatenate([w[f"{prefix}.{part}_proj.weight"] for part in "qkv"])
     bias = np.concatenate([w[f"{prefix}.{part}_proj.bias"] for part in "qkv"])
     return g.linear(x, weight, bias, precision, f"{prefix}.qkv")
@@ -317,7 +319,7 @@ def _qkv(g: GraphBuilder, x: str, w: Mapping[str, Array], prefix: str, precision
 def _add_and_normalise(
     g: GraphBuilder, x: str, y: str, w: Mapping[str, Array], linear: str, norm: str, precision: Precision
 ) -> str:
-    """Layer normalisation of ``x`` plus ``linear`` of ``y``."""
+    """Layer normalisation of the sum of ``x`` and ``linear`` of ``y``."""
     product = g.linear(y, w[f"{linear}.weight"], None, precision, linear)
     parameters = {"weight": w[f"{norm}.weight"], "bias": w[f"{norm}.bias"], "skip": w[f"{linear}.bias"]}
     names = [g.constant(f"{norm}.{name}", value) for name, value in parameters.items()]

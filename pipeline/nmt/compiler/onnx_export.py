@@ -1,4 +1,4 @@
-"""Marian's weights out of an ONNX export, found by the names that exporters give to nodes and parameters; no PyTorch."""
+"""Reads Marian's weights from an ONNX export, using the exporter's names of nodes and parameters; no PyTorch needed."""
 
 from __future__ import annotations
 
@@ -15,38 +15,38 @@ from onnx import NodeProto
 from pipeline.errors import ModelError
 from pipeline.nmt.compiler.assemble import BIAS, DECODER, ENCODER, HEAD, POSITIONS, SHARED
 from pipeline.nmt.compiler.checkpoint import Architecture, expected_shapes
-from pipeline.nmt.compiler.onnx_tensors import PASSING, Scope, read_scopes
+from pipeline.nmt.compiler.onnx_tensors import PASS_THROUGH, Scope, read_scopes
 from pipeline.nmt.layout import Kind, Layout, find_files, find_layout
 
 Weights = dict[str, NDArray[Any]]
 
-# Exporters name a node by the modules around it, /model/decoder/layers.0/fc1/MatMul, and keep the names of parameters
-# that are not transposed, model.decoder.layers.0.fc1.bias. Encoders are exported without their prefix.
+# Exporters name a node after its module, /model/decoder/layers.0/fc1/MatMul, and keep the names of parameters that are
+# not transposed, model.decoder.layers.0.fc1.bias. Encoders are exported without their prefix.
 _MODULE = re.compile(
     r"(?:.*?\.)??(?:(?P<side>encoder|decoder)\.)?(?P<module>"
     r"layers\.\d{1,4}\.(?:(?:self_attn|encoder_attn)\.[qkv]_proj|(?:self_attn|encoder_attn)\.out_proj|fc1|fc2|"
     r"(?:self_attn|encoder_attn|final)_layer_norm)|embed_tokens|shared|embed_positions|lm_head)"
 )
-# What merging two decoders and storing weights in half precision append to a parameter's name.
-_APPENDED = re.compile(r"(?:_merged_\d+|_fp16)+$")
+# Suffixes of parameter names after merging two decoders or storing weights in half precision.
+_NAME_SUFFIX = re.compile(r"(?:_merged_\d+|_fp16)+$")
 _QUANTISED = re.compile(r"Quant|Integer|NBits|Bnb4|QLinear|^QGemm|^QAttention|^QOrdered")
-# What computes an activation function from its input → the function.
+# Operators that read the input of an activation function → the function.
 _ACTIVATIONS = {frozenset(["Sigmoid", "Mul"]): "swish", frozenset(["Relu"]): "relu", frozenset(["Div", "Mul"]): "gelu"}
 
 
 @dataclass
 class _Graph:
-    """What one file gave."""
+    """The weights and properties found in one file."""
 
     path: Path
     side: str | None
-    """What a name without a prefix belongs to; None where a file holds both sides."""
+    """The side of names without a prefix; None if the file holds both sides."""
     weights: Weights = field(default_factory=dict)
     sources: dict[str, str] = field(default_factory=dict)
     activations: set[str] = field(default_factory=set)
     scales: set[float] = field(default_factory=set)
-    foreign: set[str] = field(default_factory=set)
-    """Operators of no standard set."""
+    nonstandard: set[str] = field(default_factory=set)
+    """Operators outside the standard ONNX domain."""
 
 
 def has_onnx(directory: Path) -> bool:
@@ -54,43 +54,43 @@ def has_onnx(directory: Path) -> bool:
 
 
 def read_onnx(directory: Path, architecture: Architecture) -> tuple[Weights, str]:
-    """The weights of an export, by transformers' names without ``model.``, matrices [out, in]; and the kind of export.
+    """Read an export: weights by transformers' names without ``model.``, matrices [out, in]; and the kind of export.
 
     Raises:
-        ModelError: no complete export, a damaged or quantised one, one whose nodes no longer show which weights they
-            hold, or one that computes otherwise than the config says.
+        ModelError: the export is incomplete, damaged or quantised, its nodes no longer tell which weights they hold, or
+            its computation differs from the config.
     """
-    layout = find_layout(directory, _suffix(directory))
+    layout = find_layout(directory, _file_suffix(directory))
     if layout.kind is Kind.STREAMING:
         raise ModelError(
-            f"{directory} has been compiled already; give the checkpoint or the export that it was made from"
+            f"{directory} has been compiled already; give the checkpoint or the export that it was compiled from"
         )
     if layout.layers and (layout.layers, layout.heads) != (architecture.decoder_layers, architecture.decoder_heads):
         raise ModelError(
             f"{layout.later.path} has {layout.layers} layers of {layout.heads} heads, its config says "
-            f"{architecture.decoder_layers} of {architecture.decoder_heads}; both must be of one model"
+            f"{architecture.decoder_layers} of {architecture.decoder_heads}; both must be of the same model"
         )
     weights: Weights = {}
-    foreign: set[str] = set()
-    for path, side in _parts(layout):
+    nonstandard: set[str] = set()
+    for path, side in _weight_files(layout):
         graph = _read(path, side)
         _check(graph, architecture)
-        foreign |= graph.foreign
+        nonstandard |= graph.nonstandard
         for name, array in graph.weights.items():
-            weights[name] = _owned(array, weights.get(DECODER) if name in (ENCODER, HEAD) else None)
+            weights[name] = _copied_or_tied(array, weights.get(DECODER) if name in (ENCODER, HEAD) else None)
     expected = expected_shapes(architecture).keys()
     missing, unknown = sorted(expected - weights.keys()), sorted(weights.keys() - expected - set(POSITIONS) - {SHARED})
-    if foreign and (missing or unknown):
+    if nonstandard and (missing or unknown):
         raise ModelError(
-            f"{directory}: the graphs were optimised (they have {', '.join(sorted(foreign))}), so that names no longer tell "
-            f"which weights are {', '.join((missing or unknown)[:3])}; give the export from before that"
+            f"{directory}: the graphs were optimised (they have {', '.join(sorted(nonstandard))}), so their names no "
+            f"longer identify the weights {', '.join((missing or unknown)[:3])}; give the export before optimisation"
         )
     kind = "merged" if layout.kind is Kind.MERGED else "one file" if layout.kind is Kind.ONE_FILE else "split"
     return weights, f"ONNX ({kind})"
 
 
-def _suffix(directory: Path) -> str:
-    """The most exact files there are: fp32, else fp16, which fp32 holds exactly."""
+def _file_suffix(directory: Path) -> str:
+    """The suffix of the most exact files: fp32, or else fp16, which fp32 represents exactly."""
     stems = [path.stem for folder in (directory, directory / "onnx") for path in folder.glob("*.onnx")]
     try:
         find_files(directory, "")
@@ -99,14 +99,14 @@ def _suffix(directory: Path) -> str:
             return "_fp16"
         if stems:
             raise ModelError(
-                f"{directory} has quantised graphs only ({', '.join(sorted(stems))}); "
-                "rounding their weights again would lose quality: give the fp32 export"
+                f"{directory} has quantised graphs only ({', '.join(sorted(stems))}); quantising "
+                "their weights again would lose quality: give the fp32 export"
             ) from None
     return ""
 
 
-def _parts(layout: Layout) -> Iterator[tuple[Path, str | None]]:
-    """The files that hold all weights, the decoder's first: its embedding is what the others are compared with."""
+def _weight_files(layout: Layout) -> Iterator[tuple[Path, str | None]]:
+    """The files that together hold all weights. The decoder is first: other embeddings are compared with its own."""
     if layout.kind is Kind.ONE_FILE:
         yield layout.first.path, None
         return
@@ -115,8 +115,8 @@ def _parts(layout: Layout) -> Iterator[tuple[Path, str | None]]:
         yield layout.encoder.path, "encoder"
 
 
-def _owned(array: NDArray[Any], tied: NDArray[Any] | None) -> NDArray[Any]:
-    """``array`` in memory of its own, or ``tied`` if it holds the same: an embedding is large and stored thrice."""
+def _copied_or_tied(array: NDArray[Any], tied: NDArray[Any] | None) -> NDArray[Any]:
+    """Copy ``array``, or return ``tied`` if it is equal: exports store the large embedding up to three times."""
     if tied is not None and tied.shape == array.shape and np.array_equal(tied, array):
         return tied
     return np.array(array, dtype=np.float32, order="C")
@@ -127,38 +127,38 @@ def _read(path: Path, side: str | None) -> _Graph:
     for scope in read_scopes(path):
         if quantised := {node.op_type for node in scope.nodes if _QUANTISED.search(node.op_type)}:
             raise ModelError(
-                f"{path} is quantised (it has {', '.join(sorted(quantised))}); rounding its weights again would lose "
+                f"{path} is quantised (it has {', '.join(sorted(quantised))}); quantising its weights again would lose "
                 "quality: give the fp32 export"
             )
-        graph.foreign |= {node.op_type for node in scope.nodes if node.domain not in ("", "ai.onnx")}
-        _Walk(graph, scope).run()
+        graph.nonstandard |= {node.op_type for node in scope.nodes if node.domain not in ("", "ai.onnx")}
+        _WeightFinder(graph, scope).run()
     return graph
 
 
 def _check(graph: _Graph, architecture: Architecture) -> None:
-    """Hold what the graph computes against what the config says."""
+    """Check that the graph computes what the config says."""
     if graph.activations - {architecture.activation}:
         raise ModelError(
             f"{graph.path} computes {', '.join(sorted(graph.activations))}, its config says {architecture.activation}; "
-            "both must be of one model"
+            "both must be of the same model"
         )
     scales = graph.scales or {1.0}
-    # Half precision keeps 11 bits of it.
+    # In half precision, the scale has 11 bits.
     if any(abs(scale / architecture.embedding_scale - 1) > 1e-3 for scale in scales):
         raise ModelError(
             f"{graph.path} scales embeddings by {', '.join(map(str, scales))}, its config by "
-            f"{architecture.embedding_scale}; both must be of one model"
+            f"{architecture.embedding_scale}; both must be of the same model"
         )
 
 
-class _Walk:
-    """One pass over the nodes of a scope: each constant operand is a parameter of some module."""
+class _WeightFinder:
+    """Finds the weights in the nodes of a scope: each constant operand is a parameter of some module."""
 
     def __init__(self, graph: _Graph, scope: Scope) -> None:
         self._graph, self._scope = graph, scope
-        self._projected: dict[str, str] = {}
-        """What a linear layer gives before its bias is added → its module."""
-        self._embedded: set[str] = set()
+        self._linear_outputs: dict[str, str] = {}
+        """Output of a linear layer before its bias is added → its module."""
+        self._embedding_outputs: set[str] = set()
         self._readers: dict[str, list[NodeProto]] = {}
         for node in scope.nodes:
             for name in node.input:
@@ -166,64 +166,64 @@ class _Walk:
 
     def run(self) -> None:
         for node in self._scope.nodes:
-            if node.op_type in PASSING:
-                continue  # what they hand on is seen where it is used
+            if node.op_type in PASS_THROUGH:
+                continue  # the operator that uses their output is visited instead
             for index, name in enumerate(node.input):
                 value = self._scope.constant(name)
                 if value is not None and value.dtype.kind in "fV":
-                    self._operand(node, index, value)
+                    self._visit_operand(node, index, value)
 
-    def _operand(self, node: NodeProto, index: int, value: NDArray[Any]) -> None:
+    def _visit_operand(self, node: NodeProto, index: int, value: NDArray[Any]) -> None:
         operator = node.op_type
         other = node.input[1 - index] if len(node.input) == 2 else ""
         if value.size == 1:
-            if operator == "Mul" and other in self._embedded:
+            if operator == "Mul" and other in self._embedding_outputs:
                 self._graph.scales.add(float(value.reshape(())))
         elif operator == "Gemm" and (_attribute(node, "alpha", 1), _attribute(node, "beta", 1)) != (1, 1):
-            self._keep(f"{node.input[index]} (scaled by {operator})", node, index, value)
+            self._store(f"{node.input[index]} (scaled by {operator})", node, index, value)
         elif operator in ("MatMul", "Gemm") and index == 1:
             module = self._linear(node)
-            self._keep(f"{module}.weight", node, index, value if _attribute(node, "transB", 0) else value.T)
-            self._projected[node.output[0]] = module
+            self._store(f"{module}.weight", node, index, value if _attribute(node, "transB", 0) else value.T)
+            self._linear_outputs[node.output[0]] = module
             if operator == "Gemm":
-                self._follow(module, node.output[0])
+                self._record_activation(module, node.output[0])
         elif operator == "Gemm":
-            self._keep_bias(self._linear(node), node, index, value)
-        elif operator == "Add" and (module := self._projected.get(other, "")):
-            self._keep_bias(module, node, index, value)
-            self._follow(module, node.output[0])
-        elif operator in ("Mul", "Add") and value.ndim <= 2:  # with more dimensions it is a mask, made for one length
+            self._store_bias(self._linear(node), node, index, value)
+        elif operator == "Add" and (module := self._linear_outputs.get(other, "")):
+            self._store_bias(module, node, index, value)
+            self._record_activation(module, node.output[0])
+        elif operator in ("Mul", "Add") and value.ndim <= 2:  # more dimensions: an attention mask of fixed length
             kind = "weight" if operator == "Mul" else "bias"
-            self._keep(f"{self._module(node, node.input[index])}.{kind}", node, index, value)
+            self._store(f"{self._module(node, node.input[index])}.{kind}", node, index, value)
         elif operator == "LayerNormalization":
             kind = {1: "weight", 2: "bias"}.get(index, "input")
-            self._keep(f"{self._module(node, node.input[index])}.{kind}", node, index, value)
+            self._store(f"{self._module(node, node.input[index])}.{kind}", node, index, value)
         elif operator in ("Gather", "Slice") and index == 0:
-            self._embedded.add(node.output[0])
+            self._embedding_outputs.add(node.output[0])
             module = self._module(node, node.input[index])
-            if module == "lm_head" and self._graph.side:  # a tied matrix under its other name
+            if module == "lm_head" and self._graph.side:  # a tied matrix stored under its other name
                 module = f"{self._graph.side}.embed_tokens"
-            self._keep(f"{module}.weight", node, index, value)
+            self._store(f"{module}.weight", node, index, value)
         elif operator not in ("Mul", "Add"):
-            self._keep(f"{node.input[index]} (read by {operator})", node, index, value)
+            self._store(f"{node.input[index]} (read by {operator})", node, index, value)
 
     def _linear(self, node: NodeProto) -> str:
-        """The module of a MatMul or Gemm; where nodes have no such names, the bias added to it tells."""
+        """The module of a MatMul or Gemm, from the node's name, or else from the name of the bias that is added."""
         module = self._module(node, "")
         if module:
             return module
         names = [*node.input[1:], *(name for reader in self._readers.get(node.output[0], []) for name in reader.input)]
-        if any(_plain(name).endswith(BIAS) for name in names):
+        if any(_without_suffix(name).endswith(BIAS) for name in names):
             return "lm_head"
-        return next((found for name in names if (found := self._named(name.rpartition(".")[0]))), node.input[1])
+        return next((found for name in names if (found := self._module_in(name.rpartition(".")[0]))), node.input[1])
 
     def _module(self, node: NodeProto, operand: str) -> str:
-        found = self._named(node.name.strip("/").replace("/", ".").rpartition(".")[0])
+        found = self._module_in(node.name.strip("/").replace("/", ".").rpartition(".")[0])
         if found or not operand:
             return found
-        return self._named(_plain(operand).rpartition(".")[0]) or operand
+        return self._module_in(_without_suffix(operand).rpartition(".")[0]) or operand
 
-    def _named(self, path: str) -> str:
+    def _module_in(self, path: str) -> str:
         match = _MODULE.fullmatch(path)
         if match is None:
             return ""
@@ -234,19 +234,19 @@ class _Walk:
             module = "embed_tokens"
         return f"{side}.{module}" if side else module
 
-    def _keep_bias(self, module: str, node: NodeProto, index: int, value: NDArray[Any]) -> None:
-        self._keep(BIAS if module == "lm_head" else f"{module}.bias", node, index, value)
+    def _store_bias(self, module: str, node: NodeProto, index: int, value: NDArray[Any]) -> None:
+        self._store(BIAS if module == "lm_head" else f"{module}.bias", node, index, value)
 
-    def _keep(self, name: str, node: NodeProto, index: int, value: NDArray[Any]) -> None:
+    def _store(self, name: str, node: NodeProto, index: int, value: NDArray[Any]) -> None:
         known = self._graph.weights.get(name)
-        # Both branches of a merged decoder read the same parameters.
+        # Both branches of a merged decoder read the same parameters, which is fine.
         if known is not None and self._graph.sources[name] != node.input[index] and not np.array_equal(known, value):
-            raise ModelError(f"{self._graph.path} has two different {name}; not a Marian export that can be understood")
+            raise ModelError(f"{self._graph.path} has two different {name}; expected an export of a Marian model")
         if known is None:
             self._graph.weights[name], self._graph.sources[name] = value, node.input[index]
 
-    def _follow(self, module: str, output: str) -> None:
-        """What reads the first layer of a feed-forward block is its activation function."""
+    def _record_activation(self, module: str, output: str) -> None:
+        """Record the activation function, if ``output`` is that of a feed-forward block's first layer."""
         operators = frozenset(reader.op_type for reader in self._readers.get(output, []))
         if module.endswith(".fc1") and operators in _ACTIVATIONS:
             self._graph.activations.add(_ACTIVATIONS[operators])
@@ -256,5 +256,5 @@ def _attribute(node: NodeProto, name: str, default: float) -> float:
     return next((float(a.f or a.i) for a in node.attribute if a.name == name), default)
 
 
-def _plain(name: str) -> str:
-    return _APPENDED.sub("", name)
+def _without_suffix(name: str) -> str:
+    return _NAME_SUFFIX.sub("", name)

@@ -1,4 +1,4 @@
-"""The nodes and constants of an ONNX file; large tensors stay where they are, seen through a memory map."""
+"""Reads the nodes and constants of an ONNX file. Large tensors are memory-mapped, not copied."""
 
 from __future__ import annotations
 
@@ -18,34 +18,34 @@ from pipeline.nmt.onnx_header import fields
 
 # onnx.proto: ModelProto.graph, GraphProto.node and .initializer, TensorProto.raw_data.
 _GRAPH, _NODE, _INITIALIZER, _RAW_DATA = 7, 1, 5, 9
-PASSING = ("Constant", "Identity", "Cast", "Transpose")
-"""Operators that hand on a constant as it is, or in another type or order."""
+PASS_THROUGH = ("Constant", "Identity", "Cast", "Transpose")
+"""Operators that return a constant unchanged, or with another type or axis order."""
 _WIDER = (TensorProto.FLOAT, TensorProto.DOUBLE)
 _FLOATS = (*_WIDER, TensorProto.FLOAT16, TensorProto.BFLOAT16)
 
 
 class Scope:
-    """The nodes of a graph, or of one branch of an If, and the floating-point constants that they can see."""
+    """The nodes of a graph, or of one branch of an If, and the floating-point constants in their scope."""
 
     def __init__(
         self, nodes: Iterable[NodeProto], tensors: Mapping[str, NDArray[Any] | None], outer: Scope | None
     ) -> None:
         self.nodes = list(nodes)
         self._constants, self._outer = dict(tensors), outer
-        for node in self.nodes:  # in the order of their dependence, as ONNX wants it
+        for node in self.nodes:  # ONNX requires topological order
             if any(isinstance(name, bytes) for name in (node.name, node.op_type, *node.input, *node.output)):
-                raise ValueError("a name in it is no text")
+                raise ValueError("a name is not valid UTF-8")
             if not node.output:
-                raise ValueError(f"{node.op_type or 'a node'} in it gives nothing")
-            if node.op_type in PASSING and len(node.output) == 1 and (value := self._passed(node)) is not None:
+                raise ValueError(f"{node.op_type or 'a node'} has no output")
+            if node.op_type in PASS_THROUGH and len(node.output) == 1 and (value := self._folded(node)) is not None:
                 self._constants[node.output[0]] = value
 
     def constant(self, name: str) -> NDArray[Any] | None:
-        """The value of a tensor that no input reaches: an initializer or a Constant, copied, cast or transposed."""
+        """The value of a constant tensor: an initializer or a Constant, possibly copied, cast or transposed."""
         value = self._constants.get(name)
         return self._outer.constant(name) if value is None and self._outer else value
 
-    def _passed(self, node: NodeProto) -> NDArray[Any] | None:
+    def _folded(self, node: NodeProto) -> NDArray[Any] | None:
         attributes = {attribute.name: attribute for attribute in node.attribute}
         if node.op_type == "Constant":
             return _value(attributes["value"].t, None) if "value" in attributes else None
@@ -54,16 +54,16 @@ class Scope:
             return value
         if node.op_type == "Transpose":
             return value.transpose(list(attributes["perm"].ints) if "perm" in attributes else None)
-        # What is stored narrower is exact in a wider type: leave it to be widened once, where it is kept.
+        # Widening is exact, so it is left to the caller, which converts the weights that it keeps once.
         to = attributes["to"].i
         return value if to in _WIDER else value.astype(helper.tensor_dtype_to_np_dtype(to))
 
 
 def read_scopes(path: Path) -> list[Scope]:
-    """The graph of an ONNX file and the branches of its Ifs. Arrays are views of the file and hold it open.
+    """Read the graph of an ONNX file and the branches of its Ifs. Arrays are views of the file and keep it open.
 
     Raises:
-        ModelError: the file is missing, truncated or not an ONNX model, or its external data are.
+        ModelError: the file or its external data is missing or truncated, or the file is not an ONNX model.
     """
     try:
         with path.open("rb") as file:
@@ -95,11 +95,11 @@ def _with_branches(scope: Scope, folder: Path) -> Iterator[Scope]:
 
 
 def _tensor(data: mmap.mmap, start: int, end: int, folder: Path) -> tuple[str, NDArray[Any] | None]:
-    """Name and value of the initializer in data[start:end]."""
+    """The name and the value of the initializer in data[start:end]."""
     for number, value in fields(data, start, end):
         if number == _RAW_DATA and isinstance(value, tuple):
             first, last = value
-            # Everything but the bytes themselves is parsed: before them are one byte of key and their length, 7 bits a byte.
+            # Parse everything except raw_data, its key (1 byte) and its length (a varint with 7 bits per byte).
             key = first - max(1, -(-(last - first).bit_length() // 7)) - 1
             rest = TensorProto.FromString(data[start:key] + data[last:end])
             if rest.data_type not in _FLOATS:
@@ -111,7 +111,7 @@ def _tensor(data: mmap.mmap, start: int, end: int, folder: Path) -> tuple[str, N
 
 
 def _value(tensor: TensorProto, folder: Path | None) -> NDArray[Any] | None:
-    """The value of a tensor of floating-point numbers; only an initializer's may lie in another file of ``folder``."""
+    """The value of a floating-point tensor. Only initializers may be stored in another file, in ``folder``."""
     if tensor.data_type not in _FLOATS:
         return None
     if folder is None or tensor.data_location != TensorProto.EXTERNAL:

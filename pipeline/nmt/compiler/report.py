@@ -1,4 +1,4 @@
-"""What compiling found, for a person: one row a precision."""
+"""Formats a compile report as a table with one row per precision."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pipeline.nmt.compiler.build import CompileReport
 
 
 def as_table(report: CompileReport) -> Table:
-    """Size, agreement with fp32 and speed of each precision that was measured."""
+    """The size, agreement with fp32 and speed of each measured precision."""
     text = "made-up sentences" if report.sample_is_made_up else "sentences"
     title = Text(f"from {escaped(report.origin)}; {report.sample_sentences} {text}, beside fp32")
     table = Table(title=title, title_justify="left")

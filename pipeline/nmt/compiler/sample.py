@@ -1,4 +1,4 @@
-"""Text to measure a model with: given by the user, shipped beside the model, or made up."""
+"""Text for measuring a model: given by the user, shipped with the model, or made up."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from pipeline.errors import UsageError
 
 SHIPPED = ("sample.tsv", "sample.txt")
-"""Names under which a directory may ship text to measure with; see ``read_sample``."""
+"""File names of a sample in a model's directory; see ``read_sample``."""
 
 
 @dataclass(frozen=True)
@@ -17,41 +17,41 @@ class Sample:
 
     sources: tuple[str, ...]
     references: tuple[str, ...] = ()
-    """A translation of each; none where there are none, and fp32's stand for them."""
+    """A translation of each sentence, or empty: then fp32's translations are the references."""
     made_up: bool = False
-    """Drawn from the source vocabulary: good for finding out what can come out, not for judging how good it is."""
+    """Drawn from the source vocabulary. Shows which tokens a model can produce, but says nothing about quality."""
 
     def halves(self) -> tuple[Sample, Sample]:
-        """Every other sentence, and the rest: one half to fit to, the other to measure with."""
+        """Split into alternating sentences: one half for calibration, the other for measuring."""
         first, second = (Sample(self.sources[at::2], self.references[at::2], self.made_up) for at in (1, 0))
         return first, second
 
 
 def read_sample(path: Path) -> Sample:
-    """Read lines of source text, each with its translation after a tab or none with one.
+    """Read lines of source text, either all with a tab and their translation or all without.
 
     Raises:
-        UsageError: no such file, no text, or translations for some lines only.
+        UsageError: the file is unreadable or empty, or only some lines have a translation.
     """
     lines = [line.split("\t") for line in read_lines(path, "sample")]
     other = next((line for line in lines if len(line) != min(len(lines[0]), 2)), None)
     if not lines or other:
-        unlike = f"; one that is unlike the first: {' '.join(other)[:60]!r}" if other else ""
+        difference = f"; a line that differs from the first: {' '.join(other)[:60]!r}" if other else ""
         raise UsageError(
-            f"the sample {path} has {len(lines)} lines of text; expected at least one, and either all of them text alone "
-            f"or all of them text, a tab and its translation{unlike}"
+            f"the sample {path} has {len(lines)} lines of text; expected at least one, and either all "
+            f"of them text only or all of them text, a tab and its translation{difference}"
         )
     return Sample(tuple(line[0] for line in lines), tuple(line[1] for line in lines if len(line) == 2))
 
 
 def read_lines(path: Path, what: str) -> list[str]:
-    """The lines of a UTF-8 file that are not blank.
+    """Read the non-blank lines of a UTF-8 file. ``what`` names the file's purpose in errors.
 
     Raises:
-        UsageError: it cannot be read; ``what`` says what it is for.
+        UsageError: the file cannot be read.
     """
     try:
-        # Not splitlines, which breaks at a form feed and at Unicode's other separators, too.
+        # str.splitlines would also split at form feeds and at Unicode separators.
         return [line for line in path.read_text("utf-8-sig").split("\n") if line.strip()]
     except (OSError, ValueError) as error:
         raise UsageError(f"the {what} {path} cannot be read as UTF-8 text: {error}") from None

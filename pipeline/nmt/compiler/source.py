@@ -1,4 +1,4 @@
-"""What a directory with a Marian model is — transformers', ONNX's or Marian's own — and the checkpoint in it."""
+"""Detects the format of a Marian model — transformers', ONNX or Marian's own — and reads the checkpoint."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ _SENTENCEPIECE = ("source.spm", "target.spm")
 
 
 def read_checkpoint(directory: Path, *, tokenizer: bool = True) -> Checkpoint:
-    """Read the Marian model in ``directory`` whole, and check it.
+    """Read and check the Marian model in ``directory``.
 
-    Where a directory holds a model in several forms, safetensors come first, then Marian's own file, PyTorch's if PyTorch
-    is installed, and ONNX. Without ``tokenizer``, the files of the tokenizer may be missing.
+    If a directory has several formats, the order is safetensors, Marian's own, PyTorch's if PyTorch is installed, ONNX.
+    Without ``tokenizer``, the files of the tokenizer may be missing.
 
     Raises:
-        ModelError: no such directory, nothing that can be read, or a model that is damaged, incomplete or not Marian.
+        ModelError: the directory or a checkpoint in it is missing, or the model is damaged, incomplete or not Marian.
     """
-    if not os.path.isdir(directory):  # Path.is_dir raises for a name that is too long
-        raise ModelError(f"no such model directory: {directory}; give the folder that holds the checkpoint")
+    if not os.path.isdir(directory):  # Path.is_dir raises for long names
+        raise ModelError(f"no such model directory: {directory}; give the directory of the checkpoint")
     if not os.access(directory, os.R_OK | os.X_OK):
-        raise ModelError(f"the model directory {directory} may not be read; check its permissions")
+        raise ModelError(f"the model directory {directory} is not readable; check its permissions")
     if has_safetensors(directory):
         return _from_transformers(directory, read_safetensors, "safetensors", tokenizer)
     if has_npz(directory):
@@ -53,7 +53,7 @@ def read_checkpoint(directory: Path, *, tokenizer: bool = True) -> Checkpoint:
 
 def _from_transformers(directory: Path, read: Callable[[Path], Weights], origin: str, tokenizer: bool) -> Checkpoint:
     config = read_json(directory / "config.json", required=True)
-    read_architecture(config, directory)  # another architecture is refused before its weights are read
+    read_architecture(config, directory)  # fail for other architectures before reading the weights
     return assemble(read(directory), config, _files(directory, tokenizer), origin, directory)
 
 
@@ -65,9 +65,11 @@ def _from_onnx(directory: Path, tokenizer: bool) -> Checkpoint:
 
 def _from_marian(directory: Path, tokenizer: bool) -> Checkpoint:
     if (directory / "source.bpe").is_file():
-        raise ModelError(f"{directory} has its text split by BPE (source.bpe); only SentencePiece models can be read")
-    weights, config, made = read_npz(directory)
-    return assemble(weights, config, _files(directory, tokenizer, _SENTENCEPIECE, ()) | made, "Marian npz", directory)
+        raise ModelError(f"{directory} uses BPE (source.bpe); only models with SentencePiece can be compiled")
+    weights, config, generated = read_npz(directory)
+    return assemble(
+        weights, config, _files(directory, tokenizer, _SENTENCEPIECE, ()) | generated, "Marian npz", directory
+    )
 
 
 def _files(
@@ -76,12 +78,10 @@ def _files(
     names: tuple[str, ...] = (*_SENTENCEPIECE, "vocab.json"),
     optional: tuple[str, ...] = ("target_vocab.json", "generation_config.json", "tokenizer_config.json"),
 ) -> dict[str, bytes]:
-    """The tokenizer's and the search's files, byte for byte."""
+    """The content of the tokenizer and generation settings files."""
     missing = [name for name in names if not (directory / name).is_file()]
     if required and missing:
-        raise ModelError(
-            f"{directory} lacks {', '.join(missing)}; copy them from the checkpoint that the model comes from"
-        )
+        raise ModelError(f"{directory} lacks {', '.join(missing)}; copy them from the original checkpoint")
     try:
         return {name: (directory / name).read_bytes() for name in (*names, *optional) if (directory / name).is_file()}
     except OSError as error:

@@ -249,14 +249,14 @@ def test_a_samples_lines_end_at_line_feeds_alone(tmp_path: Path) -> None:
     assert read_sample(path).sources == ("One,\u2028two.\x0c", "Three.")
     assert [reference.strip() for reference in read_sample(path).references] == ["Eins,\u2028zwei.", "Drei."]
     path.write_text("One.\tEins.\nTwo without\n", "utf-8")
-    with pytest.raises(UsageError, match="one that is unlike the first: 'Two without'"):
+    with pytest.raises(UsageError, match="a line that differs from the first: 'Two without'"):
         read_sample(path)
 
 
 BAD: dict[str, tuple[list[str], int, str]] = {
     "weights": (["{tiny}", "{out}", "--weights", "int2"], 2, "invalid choice: 'int2'"),
     "no such source": (["{tmp}/nothing", "{out}"], 1, "no such model directory"),
-    "not empty": (["{tiny}", "{full}"], 2, "is there already; give a new or an empty directory"),
+    "not empty": (["{tiny}", "{full}"], 2, "exists already; give a new or an empty directory"),
     "a file in the way": (["{tiny}", "{full}/file/out"], 1, "cannot write to"),
     "a name too long": (["{tiny}", "{tmp}/" + "x" * 300], 1, "File name too long; choose another directory"),
     "no such sample": (["{tiny}", "{out}", "--sample", "{tmp}/nothing"], 2, "cannot be read as UTF-8 text"),
@@ -315,7 +315,7 @@ def test_large_tables_are_files_of_their_own_and_change_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = (compiled_tiny() / "step.onnx").stat().st_size
-    monkeypatch.setattr("pipeline.nmt.compiler.graph._LARGE", 10_000)
+    monkeypatch.setattr("pipeline.nmt.compiler.graph._MIN_EXTERNAL_BYTES", 10_000)
     compile_model(TINY, tmp_path / "out", weights="fp32")
     names = {path.name for path in (tmp_path / "out").iterdir()}
     assert {"encoder.onnx", "encoder.data", "step.onnx", "step.data"} <= names

@@ -256,4 +256,4 @@ class TestMarianVocabulary:
         write_vocabulary(directory / "opus.vocab.yml", list(tiny_vocabulary())[:800])
         assert "has 800 pieces, the embedding 877 rows" in refusal(directory)
         write_vocabulary(directory / "opus.vocab.yml", [*list(tiny_vocabulary())[:876], "<pad>"])
-        assert "has a <pad> of its own" in refusal(directory)
+        assert "has a <pad>; expected none" in refusal(directory)

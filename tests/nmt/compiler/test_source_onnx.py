@@ -301,7 +301,7 @@ class TestRefusedOnnx:
             ({"encoder_layers": 3}, "encoder.layers.2."),
             ({"encoder_layers": 1}, "encoder.layers.1."),
             ({"d_model": 96}, "scales embeddings by 6.928"),
-            ({"encoder_ffn_dim": 96}, "fc1.weight has the shape [128, 48], its config wants [96, 48]"),
+            ({"encoder_ffn_dim": 96}, "fc1.weight has the shape [128, 48], its config expects [96, 48]"),
             ({"model_type": "bart"}, "model of the type 'bart'"),
         ],
     )

@@ -174,7 +174,7 @@ class TestRefused:
     def test_are_weights_of_another_size(self, tmp_path: Path) -> None:
         weights = true_weights()
         weights[Q_PROJ] = weights[Q_PROJ][:, :40].copy()
-        assert "q_proj.weight has the shape [48, 40], its config wants [48, 48]" in refusal(
+        assert "q_proj.weight has the shape [48, 40], its config expects [48, 48]" in refusal(
             write_checkpoint(tmp_path, weights)
         )
 
@@ -210,7 +210,7 @@ class TestRefused:
         assert "does not have: shared.weight" in refusal(split)
 
     def test_is_a_shared_matrix_for_vocabularies_of_different_sizes(self, tmp_path: Path) -> None:
-        assert "its config wants [500, 48]" in refusal(write_checkpoint(tmp_path, config={"decoder_vocab_size": 500}))
+        assert "its config expects [500, 48]" in refusal(write_checkpoint(tmp_path, config={"decoder_vocab_size": 500}))
 
     def test_are_positions_by_another_formula(self, tmp_path: Path) -> None:
         interleaved = sinusoids(256, 48).reshape(256, 2, 24).transpose(0, 2, 1).reshape(256, 48).copy()
@@ -263,4 +263,4 @@ class TestRefused:
 
     def test_is_a_directory_that_may_not_be_read(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(os, "access", lambda *_: False)
-        assert "may not be read; check its permissions" in refusal(tmp_path)
+        assert "is not readable; check its permissions" in refusal(tmp_path)

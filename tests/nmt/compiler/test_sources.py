@@ -115,7 +115,7 @@ class TestPyTorch:
         monkeypatch.setattr(source, "can_read_pytorch", lambda: True)
         monkeypatch.setattr(huggingface.importlib, "import_module", broken)
         (write_settings(tmp_path) / "pytorch_model.bin").touch()
-        with pytest.raises(ModelError, match=r"PyTorch, which is installed and cannot be imported \(libcudart"):
+        with pytest.raises(ModelError, match=r"PyTorch, which is installed but cannot be imported \(libcudart"):
             source.read_checkpoint(tmp_path)
 
     def test_file_is_passed_over_where_pytorch_is_not_and_there_is_an_export(
