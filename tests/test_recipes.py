@@ -1,4 +1,4 @@
-"""The recipes: what is held out is held out, weights are read back, and what is missing is named."""
+"""The recipes: held-out sentences, weights of compiled models, missing files and packages."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from card import refuse_other_files
 from compiled import marian_weights
 from heldout import SENTENCES
 from onnx.numpy_helper import to_array
-from pairs import apart, check_tests, digest, held_out_phrases, translators_phrases, unseen_numbers
+from pairs import check_tests, digest, held_out_phrases, translators_phrases, unseen_numbers, without_near_duplicates
 from phrasebook import corpus, draws, number, prices
 from tatoeba import nearest, read_pairs, split, spoken
 
@@ -32,7 +32,7 @@ DEMO = ROOT / "models" / "demo"
 
 
 def differing_words(one: str, other: str) -> int:
-    """Of two sentences with as many words."""
+    """The number of differing words of two sentences of equal length."""
     return sum(a != b for a, b in zip(spoken(one).split(), spoken(other).split(), strict=True))
 
 
@@ -60,7 +60,7 @@ def test_held_out_phrases_leave_every_template_in_training() -> None:
     drawn = [english for english, _ in draws(20_000, seed=2)]
     assert len(held) == 300
     assert not held & SENTENCES
-    # What is held out was hardly ever said in training: no template goes with it.
+    # Held-out sentences are rarely drawn, so excluding them leaves every template in training.
     assert sum(english in held for english in drawn) < 0.02 * len(drawn)
 
 
@@ -71,7 +71,7 @@ def test_drawn_phrases_leave_out_what_the_demo_says() -> None:
 
 def test_phrases_that_are_nearly_a_test_sentence_are_left_out() -> None:
     phrases = [("I would like two tickets.", "我要两张票。"), ("I would like to leave.", "我想走了。")]
-    assert apart(phrases, [("I would like ten tickets!", "我要十张票！")]) == phrases[1:]
+    assert without_near_duplicates(phrases, [("I would like ten tickets!", "我要十张票！")]) == phrases[1:]
 
 
 def test_everyday_sentences_are_distinct_and_none_is_spoken_by_the_demo_or_the_tests() -> None:
@@ -135,7 +135,7 @@ def test_the_weights_of_a_finished_translator_are_read_back(direction: str) -> N
     for shipped, built in ((encoder, build_encoder(checkpoint, PRESETS["int8"])), (step, again)):
         found = {tensor.name: to_array(tensor) for tensor in built.graph.initializer}
         for tensor in shipped.graph.initializer:
-            if not tensor.name.startswith("coarse_logits"):  # of four bits, made with what goes through them
+            if not tensor.name.startswith("coarse_logits"):  # 4 bits, fitted to calibration data
                 np.testing.assert_allclose(found[tensor.name], to_array(tensor), rtol=1e-5, err_msg=tensor.name)
 
 

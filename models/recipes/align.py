@@ -1,16 +1,16 @@
-"""Word alignment for guided attention: IBM model 1 over pieces, in both directions."""
+"""Word alignment for guided attention: IBM model 1 on pieces, in both directions."""
 
 from __future__ import annotations
 
 import numpy as np
 
-_FLOOR = 1e-9  # what pieces that never met have in common
+_FLOOR = 1e-9  # weight of piece pairs that did not occur together
 
 
 class Alignments:
-    """Which source piece each target piece comes from, learned from pairs of id rows (Brown et al. 1993).
+    """Alignment probabilities of source and target pieces, learned from pairs of id lists (Brown et al. 1993).
 
-    The product of both directions' tables keeps frequent pieces ("the", "的") from aligning with everything.
+    Multiplying the tables of both directions prevents frequent pieces ("the", "的") from aligning with everything.
     """
 
     def __init__(self, pairs: list[tuple[list[int], list[int]]], iterations: int = 6) -> None:
@@ -38,7 +38,7 @@ class Alignments:
         self.table = forward * estimate(np.concatenate(columns), self.keys % self.size)
 
     def __call__(self, sources: np.ndarray, targets: np.ndarray) -> np.ndarray:
-        """For ids [B, S] and [B, T] the attention that is wanted: [B, T, S], each row sums to one."""
+        """The target attention for ids [B, S] and [B, T]: [B, T, S], where each row sums to 1."""
         keys = sources[:, None, :] * self.size + targets[:, :, None]
         at = np.searchsorted(self.keys, keys).clip(max=len(self.keys) - 1)
         weight = np.where(self.keys[at] == keys, self.table[at], 0.0) + _FLOOR

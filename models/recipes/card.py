@@ -1,4 +1,4 @@
-"""Model cards, written from measurements."""
+"""Writes model cards from measurements."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ SHIPPED = Path(__file__).resolve().parents[1] / "demo"
 
 
 def refuse_other_files(folder: Path) -> None:
-    """Exit if what is in ``folder`` is no recipe's model, which a new one may replace."""
+    """Exit if ``folder`` has files that are not a model made by a recipe. Only such a model may be replaced."""
     if folder.exists() and not folder.is_dir():
-        sys.exit(f"--out {folder} is a file: name a folder")
+        sys.exit(f"--out {folder} is a file; expected a folder. Name another")
     if folder.exists() and any(folder.iterdir()) and not (folder / "training.json").is_file():
         sys.exit(
-            f"--out {folder} has files but no training.json, so that it is no model of a recipe's, which a new one would "
-            "replace: name another folder"
+            f"--out {folder} has files but no training.json; expected an empty folder or a recipe's "
+            "model, which would be replaced. Name another folder"
         )
 
 
 def write_card(folder: Path, title: str, sections: dict[str, str]) -> None:
-    """Write ``folder/README.md``: the sections, then every file with its size and hash."""
+    """Write ``folder/README.md``: the sections, then the size and hash of every file."""
     lines = [f"# {title}", ""]
     for heading, text in sections.items():
         lines += [f"## {heading}", "", text.strip(), ""]

@@ -1,11 +1,11 @@
-"""Make the recordings of the demo and the tests: sentences spoken by synthetic voices, and a reading by a person.
+"""Make the recordings of the demo and the tests: sentences by synthetic voices, and a passage read by a person.
 
     npm pack kokoro-js@1.2.1
     pip download --no-deps --no-binary :all: pocketsphinx==5.1.1
     python models/recipes/demo_audio.py --voices kokoro-js-1.2.1.tgz --reading pocketsphinx-5.1.1.tar.gz
 
-Writes examples/audio/*.wav, tests/audio/phrases.wav and tests/audio/texts.json: 16 kHz mono, with pauses as between people.
-Without --reading, novel.wav is left as it is.
+Writes examples/audio/*.wav and tests/audio/phrases.wav (16 kHz mono, with pauses as in a conversation), and
+tests/audio/texts.json. Without --reading, novel.wav is not changed.
 """
 
 from __future__ import annotations
@@ -24,24 +24,24 @@ from voices import SAMPLE_RATE, require_voices, speak
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples" / "audio"
 TESTS = ROOT / "tests" / "audio"
-LEAD_S = 0.6  # of quiet before the first sentence
-PAUSE_S = (1.0, 1.3)  # after each sentence, drawn from this range
+LEAD_S = 0.6  # silence before the first sentence
+PAUSE_S = (1.0, 1.3)  # range of the random pause after each sentence
 SPEED = 1.1  # Kokoro reads slowly
-LEVEL = 0.08  # every sentence's root mean square, of 1
+LEVEL = 0.08  # root mean square of every sentence; full scale is 1
 NOISE = 3e-4  # root mean square of the room noise
-EDGE = 0.01  # samples below this amplitude before and after a sentence are silence
-MARGIN_S = 0.05  # how much of that silence is kept
+EDGE = 0.01  # amplitude below which samples before and after a sentence count as silence
+MARGIN_S = 0.05  # length of that silence that is kept
 
 
 def trimmed(samples: np.ndarray) -> np.ndarray:
-    """A sentence without most of the silence that Kokoro puts before and after it."""
+    """Remove most of the silence that Kokoro adds before and after a sentence."""
     loud = np.flatnonzero(np.abs(samples) > EDGE)
     margin = int(MARGIN_S * SAMPLE_RATE)
     return samples[max(loud[0] - margin, 0) : loud[-1] + margin]
 
 
 def recording(lines: tuple[tuple[str, str], ...], seed: int, voices: Path) -> np.ndarray:
-    """The lines one after another with pauses, over a faint room noise; int16 samples [n] at 16 kHz."""
+    """Speak the lines in sequence with pauses and faint room noise: int16 samples [n] at 16 kHz."""
     rng = np.random.default_rng(seed)
     parts = [np.zeros(int(LEAD_S * SAMPLE_RATE))]
     for voice, text in lines:
@@ -54,7 +54,7 @@ def recording(lines: tuple[tuple[str, str], ...], seed: int, voices: Path) -> np
 
 
 def reading(package: Path) -> np.ndarray:
-    """The clips of READING from the source distribution of pocketsphinx, one after another, unchanged."""
+    """Concatenate the clips of READING from the source distribution of pocketsphinx, unchanged: int16 samples [n]."""
     with tarfile.open(package) as archive:
         members = {Path(name).stem: name for name in archive.getnames() if name.endswith(".wav")}
         clips = []
@@ -81,8 +81,8 @@ def main() -> None:
     write(TESTS / "phrases.wav", recording(TEST_SENTENCES, 2, options.voices))
     if options.reading:
         write(EXAMPLES / "novel.wav", reading(options.reading))
-    said = (*RECORDINGS, ("phrases", TEST_SENTENCES), ("novel", READING))
-    texts = {stem: [text for _, text in lines] for stem, lines in said}
+    recordings = (*RECORDINGS, ("phrases", TEST_SENTENCES), ("novel", READING))
+    texts = {stem: [text for _, text in lines] for stem, lines in recordings}
     (TESTS / "texts.json").write_text(json.dumps(texts, indent=1) + "\n")
 
 

@@ -1,9 +1,9 @@
-"""Measure the shipped translators, and write their cards from the figures.
+"""Measure the shipped translators and write their cards.
 
     python models/recipes/figures.py --pairs cmn.txt [--only en-zh]
 
-Recomputes every figure in ``models/demo/nmt-*/README.md`` from the shipped files, through the pipeline itself, on sentences
-that no training saw.
+Recomputes every figure in ``models/demo/nmt-*/README.md`` from the shipped files with the pipeline itself, on sentences
+that were excluded from training.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ DIRECTIONS = ("en-zh", "zh-en")
 NAMES = {"en": "English", "zh": "Chinese"}
 
 
-def translator(directory: Path, pairs: Path) -> None:
+def write_translator_card(directory: Path, pairs: Path) -> None:
     """Measure the translation model in ``directory`` and write its card."""
     facts = json.loads((directory / "training.json").read_text())
     source, target = facts["direction"].split("-")
@@ -56,10 +56,10 @@ def translator(directory: Path, pairs: Path) -> None:
     score("Tatoeba: most similar training sentence", nearest(training + phrases, [text for text, _ in test]), test)
     score("phrasebook", translated(test_phrases), test_phrases)
     exact = []
-    for told in (prices(), unseen_numbers()):
-        asked = told if source == "en" else [(chinese, english) for english, chinese in told]
-        right = sum(text == wanted for text, (_, wanted) in zip(translated(asked), asked, strict=True))
-        exact.append(f"{100 * right / len(asked):.1f} %")
+    for test_numbers in (prices(), unseen_numbers()):
+        number_pairs = test_numbers if source == "en" else [(chinese, english) for english, chinese in test_numbers]
+        right = sum(text == wanted for text, (_, wanted) in zip(translated(number_pairs), number_pairs, strict=True))
+        exact.append(f"{100 * right / len(number_pairs):.1f} %")
     config = json.loads((directory / "config.json").read_text())
     write_card(
         directory,
@@ -92,7 +92,7 @@ def main() -> None:
     parser.add_argument("--only", choices=DIRECTIONS)
     options = parser.parse_args()
     for direction in (options.only,) if options.only else DIRECTIONS:
-        translator(SHIPPED / f"nmt-{direction}", options.pairs)
+        write_translator_card(SHIPPED / f"nmt-{direction}", options.pairs)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,9 @@
-"""The sentences that the demo and the tests speak. Every recipe keeps them out of what it trains on."""
+"""The sentences in the recordings of the demo and the tests. Every recipe excludes them from training."""
 
 from __future__ import annotations
 
-# One recording each: (file stem, ((Kokoro voice, sentence), ...)). Whisper hears "Rome" as "roam" and "two forty-five" as 245.
+# The recordings: (file stem, ((Kokoro voice, sentence), ...)). Some words are avoided: Whisper transcribes "Rome" as
+# "roam" and "two forty-five" as 245.
 RECORDINGS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
     (
         "travel",
@@ -48,7 +49,7 @@ RECORDINGS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
     ),
 )
 
-# Spoken by the tests, in the same domain.
+# The recording of the tests, in the same domain.
 TEST_SENTENCES: tuple[tuple[str, str], ...] = (
     ("am_michael", "The plane from Tokyo arrives at seven o'clock in the evening."),
     ("af_heart", "Where is the post office?"),
@@ -58,7 +59,7 @@ TEST_SENTENCES: tuple[tuple[str, str], ...] = (
     ("af_heart", "The museum is closed on Tuesday."),
 )
 
-# Read by a person, from Jane Austen's "Sense and Sensibility": (clip in the source distribution of pocketsphinx, sentence).
+# A person reads Jane Austen's "Sense and Sensibility": (clip in the source distribution of pocketsphinx, sentence).
 READING: tuple[tuple[str, str], ...] = (
     (
         "sense_and_sensibility_01_austen_64kb-0870",

@@ -1,4 +1,4 @@
-"""What the Marian recipes share: vocabulary, model, training loop, ONNX export."""
+"""Vocabulary, model, training loop and ONNX export, shared by the Marian recipes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-os.environ.setdefault("OMP_NUM_THREADS", "1")  # one thread a worker; more threads fight for the cores
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # one thread per worker; more would compete for the cores
 
 import onnx
 import sentencepiece
@@ -28,8 +28,8 @@ from tatoeba import Pair, spoken
 from transformers import GenerationConfig, MarianConfig, MarianMTModel, MarianTokenizer
 from workers import join, launch, leave, share_gradients
 
-# Weight of the attention's cross-entropy against word alignments, for one head a layer, falling to nothing half-way:
-# left alone, attention takes most of a short training to find out what corresponds to what.
+# Weight of the cross-entropy of attention with word alignments, for one head per layer. It falls to 0 half-way through.
+# Without it, attention takes most of a short training to learn the correspondences.
 GUIDANCE = 0.5
 
 
@@ -50,13 +50,13 @@ class Size:
 
 
 def make_vocabulary(folder: Path, pairs: list[Pair], size: Size, languages: tuple[str, str]) -> MarianTokenizer:
-    """Train both SentencePiece models and write the joint vocab.json, laid out as opus-mt does it."""
+    """Train both SentencePiece models and write the joint vocab.json in opus-mt's format."""
     folder.mkdir(parents=True, exist_ok=True)
     pieces: dict[str, None] = {}
-    # The target keeps its characters as they are: the default rule would turn "？" into "?".
+    # The target is not normalised: the default rule would change "？" to "?".
     sides = (("source", 0, size.source_pieces, "nmt_nfkc"), ("target", 1, size.target_pieces, "identity"))
     for side, index, count, rule in sides:
-        model = io.BytesIO()  # rather than a path, which the file would carry
+        model = io.BytesIO()  # with a path, the file would include the path
         sentencepiece.SentencePieceTrainer.train(
             sentence_iterator=iter([pair[index] for pair in pairs]),
             model_writer=model,
@@ -138,13 +138,13 @@ Encoded = tuple[list[int], list[int], list[int]]  # source, source in spoken sty
 def encode(pairs: list[Pair], tokenizer: MarianTokenizer) -> list[Encoded]:
     rows = []
     for source, target in pairs:
-        plain, said = (tokenizer(text).input_ids for text in (source, spoken(source)))
-        rows.append((plain, said, tokenizer(text_target=target).input_ids))
+        plain_ids, spoken_ids = (tokenizer(text).input_ids for text in (source, spoken(source)))
+        rows.append((plain_ids, spoken_ids, tokenizer(text_target=target).input_ids))
     return rows
 
 
 def batches(encoded: list[Encoded], pad: int, seed: int, budget: int) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
-    """Endless (source, target) id batches of about ``budget`` padded tokens, 20 % of them in spoken style."""
+    """Endless batches of (source, target) ids with about ``budget`` padded tokens. 20 % are in spoken style."""
     rng = random.Random(seed)
     while True:
         order = list(range(len(encoded)))
@@ -170,10 +170,12 @@ def batches(encoded: list[Encoded], pad: int, seed: int, budget: int) -> Iterato
 
 
 def start_from(model: MarianMTModel, folder: Path) -> None:
-    """Take over the weights of a finished translator, whose layers must be the same."""
+    """Load the weights of a finished translator, which must have the same layers."""
     weights = {name: torch.tensor(weight) for name, weight in marian_weights(folder).items()}
     if other := {name for name, p in model.named_parameters() if p.requires_grad} ^ weights.keys():
-        sys.exit(f"--init has other layers than this recipe's translator: {', '.join(sorted(other)[:3])}")
+        sys.exit(
+            f"--init has other layers than this recipe's translator: {', '.join(sorted(other)[:3])}. Name another model"
+        )
     model.load_state_dict(weights, strict=False)
 
 
@@ -185,7 +187,7 @@ def _train_worker(rank: int, work: Path, size: Size, pairs: list[Pair], options:
     vocabulary = len(tokenizer.encoder)
     device = torch.device(options.device)
     model = make_model(vocabulary, size, options.dropout).train().to(device)
-    model.set_attn_implementation("eager")  # the one that shows its weights
+    model.set_attn_implementation("eager")  # the only one that returns attention weights
     step, checkpoint = 0, work / "checkpoint.pt"
     if (work / "init").exists() and not checkpoint.exists():
         start_from(model, work / "init")
@@ -199,7 +201,9 @@ def _train_worker(rank: int, work: Path, size: Size, pairs: list[Pair], options:
     torch.manual_seed(options.seed + 100 * rank + step)
     pad = tokenizer.pad_token_id
     encoded = encode(pairs, tokenizer)
-    alignments = Alignments([(source, target) for plain, said, target in encoded for source in (plain, said)])
+    alignments = Alignments(
+        [(source, target) for plain_ids, spoken_ids, target in encoded for source in (plain_ids, spoken_ids)]
+    )
     feed = batches(encoded, pad, options.seed + 1000 * rank + 7 * step, options.batch)
     began, last_saved, shown = time.time(), time.time(), 0.0
     log = (work / "train.log").open("a")
@@ -238,25 +242,28 @@ def _train_worker(rank: int, work: Path, size: Size, pairs: list[Pair], options:
             if step % 50 == 0:
                 print(f"step {step} loss {shown:.3f} {time.time() - began:.0f} s", file=log, flush=True)
             if time.time() - last_saved > 120 or step == options.steps:
-                state = {
-                    "model": model.state_dict(),
-                    "average": average,
-                    "optimiser": optimiser.state_dict(),
-                    "step": step,
-                }
-                torch.save(state, checkpoint.with_suffix(".partial"))
-                checkpoint.with_suffix(".partial").rename(checkpoint)
+                _save_checkpoint(checkpoint, model, average, optimiser, step)
                 last_saved = time.time()
     leave(options.workers)
 
 
+def _save_checkpoint(
+    path: Path, model: MarianMTModel, average: dict[str, torch.Tensor], optimiser: torch.optim.Optimizer, step: int
+) -> None:
+    """Replace the checkpoint atomically."""
+    state = {"model": model.state_dict(), "average": average, "optimiser": optimiser.state_dict(), "step": step}
+    partial = path.with_suffix(".partial")
+    torch.save(state, partial)
+    partial.rename(path)
+
+
 def train(work: Path, size: Size, pairs: list[Pair], options: argparse.Namespace) -> None:
-    """Train to ``options.steps``; go on from ``work/checkpoint.pt`` if it is there."""
+    """Train until ``options.steps``, resuming from ``work/checkpoint.pt`` if it exists."""
     launch(_train_worker, work, options.workers, size, pairs, options)
 
 
 def averaged(work: Path, size: Size) -> MarianMTModel:
-    """The trained model: averaged weights, rounded to half precision so that half-precision files hold them exactly."""
+    """The trained model with averaged weights, rounded so that half-precision files represent them exactly."""
     tokenizer = MarianTokenizer.from_pretrained(work / "vocabulary")
     model = make_model(len(tokenizer.encoder), size, 0.0).eval()
     saved = torch.load(work / "checkpoint.pt", weights_only=True, map_location="cpu")
@@ -271,7 +278,7 @@ def averaged(work: Path, size: Size) -> MarianMTModel:
 def store_half(source: Path, destination: Path) -> None:
     """Rewrite an ONNX file with its large fp32 weights stored as fp16 and cast back on load.
 
-    ONNX Runtime folds the casts when it opens the file: the computation stays fp32, the file halves.
+    ONNX Runtime folds the casts when it loads the file, so the computation stays fp32. The file is half as large.
     """
     model = onnx.load(source)
     graph = model.graph
@@ -289,7 +296,7 @@ def store_half(source: Path, destination: Path) -> None:
 
 
 def save(model: MarianMTModel, tokenizer_dir: Path, folder: Path) -> None:
-    """Write the checkpoint as transformers lays it out, with its tokenizer."""
+    """Write the checkpoint in transformers' format, with its tokenizer."""
     shutil.rmtree(folder, ignore_errors=True)
     model.save_pretrained(folder)
     for path in tokenizer_dir.iterdir():
@@ -297,7 +304,7 @@ def save(model: MarianMTModel, tokenizer_dir: Path, folder: Path) -> None:
 
 
 def export(model: MarianMTModel, tokenizer_dir: Path, work: Path) -> Path:
-    """Export with optimum; the folder then has the merged, the split and the encoder graph in fp32."""
+    """Export the merged, split and encoder graphs in fp32 with optimum, and return their folder."""
     from optimum.exporters.onnx import main_export
 
     checkpoint, exported = work / "hf", work / "onnx"

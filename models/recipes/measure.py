@@ -1,4 +1,4 @@
-"""Scores of translations: BLEU and chrF with their signatures."""
+"""Scores translations with BLEU and chrF."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 
 def bleu_chrf(hypotheses: list[str], references: list[str], language: str) -> dict[str, Any]:
-    """Corpus BLEU (sacrebleu's zh tokeniser for Chinese, 13a else) and chrF, rounded, with both signatures."""
+    """Corpus BLEU (sacrebleu's tokeniser zh for Chinese, otherwise 13a) and chrF, rounded, with their signatures."""
     from sacrebleu.metrics import BLEU, CHRF
 
     bleu, chrf = BLEU(tokenize="zh" if language == "zh" else "13a"), CHRF()

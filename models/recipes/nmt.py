@@ -3,8 +3,8 @@
     python models/recipes/nmt.py en-zh --pairs cmn.txt --work /tmp/nmt-en-zh [--steps 9000] [--workers 2]
 
 ``cmn.txt`` is the English–Mandarin selection of Tatoeba (manythings.org/anki, CC BY 2.0 FR): English, Chinese and
-attribution separated by tabs. Every stage saves under --work; a stopped run goes on from its last checkpoint. ``--init``
-goes on from the weights and the vocabulary of a finished translator (``models/demo/nmt-en-zh``).
+attribution separated by tabs. Every stage saves its results in --work. A stopped run resumes from its last checkpoint.
+``--init`` starts from the weights and the vocabulary of a finished translator (``models/demo/nmt-en-zh``).
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from compiled import marian_weights
 from marian import Size, averaged, make_vocabulary, save, train
 from pairs import check_tests, digest, translation_pairs
 from tatoeba import ATTRIBUTION, Pair
-from workers import check
+from workers import check_options
 
 from pipeline.nmt.compiler.build import compile_model
 
 PIECES = {"en": 3000, "zh": 4500}
-SAMPLE = 150  # training pairs of either kind that the compiled files are compared on
+SAMPLE = 150  # training pairs of each kind that the compiled model is measured on
 
 
 def size(direction: str) -> Size:
@@ -41,7 +41,7 @@ def size(direction: str) -> Size:
 
 
 def ship(work: Path, shape: Size, sample: list[Pair], destination: Path) -> None:
-    """Save the checkpoint and compile it to the streaming layout, measured on ``sample`` against fp32."""
+    """Save the checkpoint and compile it to the streaming layout. ``sample`` is for comparing it with fp32."""
     save(averaged(work, shape), work / "vocabulary", work / "hf")
     lines = work / "sample.tsv"
     lines.write_text("".join(f"{source}\t{target}\n" for source, target in sample), "utf-8")
@@ -53,76 +53,74 @@ def ship(work: Path, shape: Size, sample: list[Pair], destination: Path) -> None
 
 
 @dataclass
-class Begun:
-    """What a training in a --work is of, kept there as ``begun.json``."""
+class TrainingRecord:
+    """The identity of the training in a --work folder, saved there as ``begun.json``."""
 
     direction: str
-    init: str | None  # as it was named
-    tests: str  # their digest
-    parts: list[tuple[int, int]] = field(default_factory=list)  # first step and tokens a step, anew when these change
+    init: str | None  # path of the model given by --init
+    tests: str  # digest of the test sentences
+    parts: list[tuple[int, int]] = field(default_factory=list)  # (first step, tokens per step) of each batch size
 
     def __str__(self) -> str:
-        return f"of {self.direction}, begun with {self.init or 'random weights'}"
+        return f"of {self.direction} from {self.init or 'random weights'}"
 
 
-def kept(work: Path) -> Begun | None:
-    """None where no training was begun."""
+def load_record(work: Path) -> TrainingRecord | None:
+    """Read ``begun.json``, or return None if no training was started."""
     path = work / "begun.json"
-    return Begun(**json.loads(path.read_text())) if path.exists() else None
+    return TrainingRecord(**json.loads(path.read_text())) if path.exists() else None
 
 
-def keep(work: Path, begun: Begun) -> None:
-    """Replace ``begun.json`` whole: a process that is stopped leaves what was there before."""
+def save_record(work: Path, record: TrainingRecord) -> None:
+    """Replace ``begun.json`` atomically, so that an interrupted process leaves the previous file."""
     partial = work / "begun.partial"
-    partial.write_text(json.dumps(asdict(begun), indent=1) + "\n")
+    partial.write_text(json.dumps(asdict(record), indent=1) + "\n")
     partial.rename(work / "begun.json")
 
 
-def begin(work: Path, new: Begun, pairs: list[Pair], tests: set[str]) -> Begun:
-    """Make the vocabulary, or keep a copy of what is gone on from, since the training may end where that is.
+def prepare(work: Path, new: TrainingRecord, pairs: list[Pair], tests: set[str]) -> TrainingRecord:
+    """Prepare ``work``: make the vocabulary, or copy the model of --init, which the training may replace at the end.
 
     Exits if ``work`` has another training already.
     """
-    before = kept(work)
+    before = load_record(work)
     if before is not None:
         if (before.direction, new.init or before.init) != (new.direction, before.init):
-            sys.exit(f"{work} has a training {before}; this one is to be {new}: use another --work")
+            sys.exit(f"{work} has a training {before}, not {new}: use another --work")
         if before.tests != new.tests:
-            sys.exit(f"{work} has a training on another edition of --pairs: use that, or another --work")
+            sys.exit(f"{work} has a training with another edition of --pairs: use that edition, or another --work")
         return before
     if (work / "checkpoint.pt").exists():
-        sys.exit(f"{work} has a checkpoint, but no begun.json that tells what it is of: use another --work")
-    for folder in ("init", "vocabulary"):  # of a start that was stopped
+        sys.exit(f"{work} has a checkpoint, but no begun.json that identifies its training: use another --work")
+    for folder in ("init", "vocabulary"):  # left by an interrupted start
         shutil.rmtree(work / folder, ignore_errors=True)
     (work / "vocabulary").mkdir(parents=True)
     if new.init:
         init = Path(new.init)
         if init.resolve() == (work / "init").resolve():
-            sys.exit(f"--init {init} is what the training in {work} keeps of its own: name another model or --work")
-        told = told_of(init)
-        if told.get("direction") != new.direction or "trainings" not in told:
-            sys.exit(
-                f"{init / 'training.json'} does not tell of trainings of {new.direction}. Go on from another model"
-            )
-        check_tests(told, tests)
-        marian_weights(init)  # which exits if they cannot be gone on from
+            sys.exit(f"--init {init} is a copy that the training in {work} made: name another model or --work")
+        facts_of_init = training_facts(init)
+        if facts_of_init.get("direction") != new.direction or "trainings" not in facts_of_init:
+            sys.exit(f"{init / 'training.json'} does not describe a training of {new.direction}. Name another model")
+        check_tests(facts_of_init, tests)
+        marian_weights(init)  # exits if the model is not suitable
         shutil.copytree(init, work / "init")
         for name in ("source.spm", "target.spm", "vocab.json", "tokenizer_config.json"):
             shutil.copy(init / name, work / "vocabulary" / name)
     else:
         make_vocabulary(work / "vocabulary", pairs, size(new.direction), tuple(new.direction.split("-")))
-    keep(work, new)
+    save_record(work, new)
     return new
 
 
-def told_of(model: Path) -> dict[str, str]:
-    """What a finished translator's training.json says."""
+def training_facts(model: Path) -> dict[str, str]:
+    """Read the training.json of a finished translator; empty if there is none."""
     path = model / "training.json"
     return json.loads(path.read_text()) if path.exists() else {}
 
 
-def steps_of(work: Path) -> int:
-    """Those that the training in ``work`` has made and saved."""
+def saved_steps(work: Path) -> int:
+    """Number of steps in the saved checkpoint of ``work``."""
     checkpoint = work / "checkpoint.pt"
     return torch.load(checkpoint, weights_only=True, map_location="cpu")["step"] if checkpoint.exists() else 0
 
@@ -133,48 +131,48 @@ def main() -> None:
     parser.add_argument("--pairs", type=Path, required=True)
     parser.add_argument("--work", type=Path, required=True)
     parser.add_argument("--out", type=Path, help="default: models/demo/nmt-DIRECTION")
-    parser.add_argument("--init", type=Path, help="a finished translator to go on from")
+    parser.add_argument("--init", type=Path, help="a finished translator to start from")
     parser.add_argument("--steps", type=int, default=9000)
-    parser.add_argument("--batch", type=int, default=1000, help="padded tokens a worker a step")
-    parser.add_argument("--workers", type=int, default=2, help="processes that train; 1 on a GPU")
+    parser.add_argument("--batch", type=int, default=1000, help="padded tokens per worker and step")
+    parser.add_argument("--workers", type=int, default=2, help="training processes; 1 on a GPU")
     parser.add_argument("--device", default="cpu", help="cpu or cuda")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--dropout", type=float, default=0.15)
-    parser.add_argument("--peak", type=float, default=1.2e-3, help="highest learning rate")
+    parser.add_argument("--peak", type=float, default=1.2e-3, help="peak learning rate")
     parser.add_argument("--bf16", action="store_true", help="bfloat16 matrix products (CPUs with AVX512-BF16 or AMX)")
     parser.add_argument("--stage", choices=("all", "train", "export"), default="all")
     options = parser.parse_args()
-    check(parser, options)
+    check_options(parser, options)
     work, shape = options.work, size(options.direction)
     destination = options.out or SHIPPED / f"nmt-{options.direction}"
     refuse_other_files(destination)
     if options.stage == "export" and not (work / "checkpoint.pt").exists():
         parser.error(f"--stage export: no checkpoint in {work}")
     pairs, phrases, test, _ = translation_pairs(options.pairs, options.direction)
-    asked = {source for source, _ in test}
+    test_sources = {source for source, _ in test}
     work.mkdir(parents=True, exist_ok=True)
     init = str(options.init.resolve()) if options.init else None
-    begun = begin(work, Begun(options.direction, init, digest(asked)), pairs + phrases, asked)
+    record = prepare(work, TrainingRecord(options.direction, init, digest(test_sources)), pairs + phrases, test_sources)
     if options.stage in ("all", "train"):
-        done, tokens = steps_of(work), options.batch * options.workers
-        if not begun.parts or tokens != begun.parts[-1][1]:
-            begun.parts = [part for part in begun.parts if part[0] < done] + [(done, tokens)]
-            keep(work, begun)
+        done, tokens = saved_steps(work), options.batch * options.workers
+        if not record.parts or tokens != record.parts[-1][1]:
+            record.parts = [part for part in record.parts if part[0] < done] + [(done, tokens)]
+            save_record(work, record)
         train(work, shape, pairs + phrases, options)
     if options.stage in ("all", "export"):
         torch.set_num_threads(options.workers)
         ship(work, shape, pairs[:SAMPLE] + phrases[:SAMPLE], destination)
-        ends = [*(first for first, _ in begun.parts[1:]), steps_of(work)]
+        ends = [*(first for first, _ in record.parts[1:]), saved_steps(work)]
         trainings = " and ".join(
             f"{end - first:,} steps of {tokens:,} tokens"
-            for (first, tokens), end in zip(begun.parts, ends, strict=True)
+            for (first, tokens), end in zip(record.parts, ends, strict=True)
         )
-        before = told_of(work / "init").get("trainings")
+        before = training_facts(work / "init").get("trainings")
         trainings = f"{before + '; then ' if before else ''}{trainings}, with {len(phrases):,} phrases"
         facts = {
             "direction": options.direction,
             "trainings": trainings,
-            "tests": begun.tests,
+            "tests": record.tests,
             "trained_on": f"{len(pairs):,} {ATTRIBUTION}, with Chinese in simplified script (OpenCC), and pairs of "
             "`models/recipes/phrasebook.py` (travel, times, prices, meetings, every number from 2 to 999). A fifth of the "
             f"sources in lower case without marks. {trainings}: `models/recipes/nmt.py`.",
@@ -182,7 +180,7 @@ def main() -> None:
             "that differs from one of Tatoeba's test sentences in one word.",
         }
         (destination / "training.json").write_text(json.dumps(facts, indent=1) + "\n")
-        figures.translator(destination, options.pairs)
+        figures.write_translator_card(destination, options.pairs)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """A bilingual English–Chinese phrase grammar: travel, times, prices, meetings, everyday talk.
 
-The demo's translators are trained on what it generates, and the recordings speak of the same subjects.
+The demo's translators are trained on its sentences. The recordings are about the same subjects.
 ``python models/recipes/phrasebook.py 20`` prints twenty sentences.
 """
 
@@ -61,7 +61,7 @@ def number(value: int) -> Pair:
 
 
 def counted(value: int) -> Pair:
-    """The same before a Chinese measure word, where two is 两."""
+    """As ``number``, but before a Chinese measure word, where two is 两."""
     english, chinese = number(value)
     return english, "两" if value == 2 else chinese
 
@@ -112,7 +112,7 @@ def in_currency(value: int, rng: random.Random) -> Pair:
 
 
 def prices() -> list[Pair]:
-    """One thing at every price that the phrasebook knows."""
+    """One sentence for every price in the phrasebook."""
     amounts = [counted(value) for value in range(2, 1000)]
     return [(f"This jacket costs {english} dollars.", f"这个夹克{chinese}美元。") for english, chinese in amounts]
 
@@ -312,7 +312,7 @@ SLOTS: dict[str, Slot] = {
     ]
 }
 
-# English with {slot} or {slot2} for a second use of the same kind; the Chinese side uses the same names.
+# Templates with {slot}, and {slot2} for a second value from the same slot. Both languages use the same names.
 TEMPLATES: tuple[Pair, ...] = (
     ("What time does the {vehicle} to {city} leave?", "去{city}的{vehicle}几点出发？"),
     ("The {vehicle} to {city} leaves at {clock}.", "去{city}的{vehicle}{clock}出发。"),
@@ -421,7 +421,7 @@ TEMPLATES: tuple[Pair, ...] = (
     ("When does the {place} open?", "{place}什么时候开门？"),
 )
 
-# For one number in all of them: {number} names something, {counted} counts, {price} has a currency.
+# Templates for a given number: {number} is a name, {counted} a quantity, {price} an amount with a currency.
 NUMBER_TEMPLATES: tuple[Pair, ...] = (
     ("{number}.", "{number}。"),
     ("{price}.", "{price}。"),
@@ -443,7 +443,7 @@ def _sentence_case(text: str) -> str:
 
 
 def numbers(seed: int) -> list[Pair]:
-    """Every number from 2 to 999 in sentences: the most frequent ones, and round ones, are rare among random ``draws``."""
+    """Sentences with every number from 2 to 999. In random ``draws``, the most frequent and round numbers are rare."""
     rng, found = random.Random(seed), []
     for value in range(2, 1000):
         slots: dict[str, Slot] = {
@@ -452,13 +452,13 @@ def numbers(seed: int) -> list[Pair]:
             "price": lambda rng, value=value: in_currency(value, rng),
         }
         templates = [pair for pair in NUMBER_TEMPLATES if value < 100 or "years" not in pair[0]]
-        for _ in range(_times_drilled(value)):
-            found.append(_filled(rng.choice(templates), SLOTS | slots, rng))
+        for _ in range(_repetitions(value)):
+            found.append(_fill(rng.choice(templates), SLOTS | slots, rng))
     return found
 
 
-def _times_drilled(value: int) -> int:
-    """Numbers of one word are heard most often and have nothing beside them to tell them by: seven, seventy, seventeen."""
+def _repetitions(value: int) -> int:
+    """Sentences per number. One-word numbers (seven, seventy, seventeen) are the most frequent and have no context."""
     if value <= 20 or value in range(30, 100, 10):
         return 72
     return 24 if value < 100 or value % 100 == 0 else 4
@@ -466,15 +466,15 @@ def _times_drilled(value: int) -> int:
 
 def generate(rng: random.Random) -> Pair:
     """One random sentence as an (English, Chinese) pair."""
-    # Templates without slots would fill the corpus with a few fixed phrases: they come less often.
+    # Draw templates without slots less often: they are fixed phrases that would fill the corpus.
     weights = [1.0 if "{" in english else 0.3 for english, _ in TEMPLATES]
-    return _filled(rng.choices(TEMPLATES, weights)[0], SLOTS, rng)
+    return _fill(rng.choices(TEMPLATES, weights)[0], SLOTS, rng)
 
 
-def _filled(template: Pair, slots: dict[str, Slot], rng: random.Random) -> Pair:
+def _fill(template: Pair, slots: dict[str, Slot], rng: random.Random) -> Pair:
     english, chinese = template
     used: set[str] = set()
-    for name in _names(english):
+    for name in _slot_names(english):
         slot_en, slot_zh = slots[name.rstrip("2")](rng)
         while slot_en in used and name.endswith("2"):
             slot_en, slot_zh = slots[name.rstrip("2")](rng)
@@ -484,12 +484,12 @@ def _filled(template: Pair, slots: dict[str, Slot], rng: random.Random) -> Pair:
     return _sentence_case(english), chinese
 
 
-def _names(template: str) -> list[str]:
+def _slot_names(template: str) -> list[str]:
     return [piece.split("}")[0] for piece in template.split("{")[1:]]
 
 
 def draws(count: int, seed: int, exclude: frozenset[str] = frozenset()) -> list[Pair]:
-    """``count`` sentences drawn at random, so that templates with few combinations come as often as those with many."""
+    """Draw ``count`` sentences, so that templates with few combinations are as frequent as those with many."""
     rng = random.Random(seed)
     found: list[Pair] = []
     while len(found) < count:
@@ -500,7 +500,7 @@ def draws(count: int, seed: int, exclude: frozenset[str] = frozenset()) -> list[
 
 
 def corpus(count: int, seed: int, exclude: frozenset[str] = frozenset()) -> list[Pair]:
-    """``count`` different sentences, none of whose English sides is in ``exclude``."""
+    """``count`` sentences with different English sides, none of which is in ``exclude``."""
     rng = random.Random(seed)
     found: dict[str, str] = {}
     while len(found) < count:

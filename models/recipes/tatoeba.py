@@ -1,4 +1,4 @@
-"""The English–Mandarin pairs of Tatoeba, split once for every recipe, and the nearest-sentence baseline."""
+"""Tatoeba's English–Mandarin pairs, their split for all recipes, and the nearest-sentence baseline."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from heldout import SENTENCES
 
 Pair = tuple[str, str]  # English, simplified Chinese
 TEST = 500
-SPLIT_SEED = 1  # one split for all models
+SPLIT_SEED = 1  # the same split for all models
 ATTRIBUTION = (
     "sentence pairs of the Tatoeba Project (tatoeba.org; the selection of manythings.org/anki; CC BY 2.0 FR; © their "
     "contributors, whom that selection names beside each pair)"
@@ -21,22 +21,22 @@ _MARKS = dict.fromkeys(map(ord, '.!?,";:-。！？，、；：“”「」 '))
 
 
 def spoken(text: str) -> str:
-    """A sentence as a recogniser without casing and punctuation would write it, English or Chinese."""
+    """An English or Chinese sentence as written by a recogniser without casing and punctuation."""
     text = text.lower().rstrip(".!?。！？").replace(",", "")
     return text.replace("，", "").replace("、", "")
 
 
 def read_pairs(path: Path) -> list[Pair]:
-    """English with simplified Chinese, duplicates removed."""
-    wanted = (
+    """Read the pairs of English and simplified Chinese, without duplicates."""
+    advice = (
         "Get the English-Mandarin pairs (cmn-eng.zip) at manythings.org/anki and name the cmn.txt in them with --pairs"
     )
     if not path.is_file():
-        sys.exit(f"no such file: {path}. {wanted}")
+        sys.exit(f"no such file: {path}. {advice}")
     try:
         lines = path.read_text("utf-8-sig").splitlines()
     except UnicodeDecodeError:
-        sys.exit(f"{path} is no text in UTF-8. {wanted}")
+        sys.exit(f"{path} is not UTF-8 text. {advice}")
     from opencc import OpenCC
 
     simplify = OpenCC("t2s").convert
@@ -48,12 +48,12 @@ def read_pairs(path: Path) -> list[Pair]:
             sys.exit(f"{path}, line {number}: expected English, a tab and Chinese; found {line[:60]!r}")
         pairs[english.strip(), simplify(chinese.strip())] = None
     if len(pairs) < 2 * TEST:
-        sys.exit(f"{path} has {len(pairs)} pairs; the test alone takes {TEST}. Is it the whole file?")
+        sys.exit(f"{path} has {len(pairs)} pairs; expected at least {2 * TEST}. Get the whole file")
     return list(pairs)
 
 
 def split(pairs: list[Pair]) -> tuple[list[Pair], list[Pair]]:
-    """(training, test): no training pair has either side, or nearly the English side, of a test pair."""
+    """Split into (training, test). No training pair shares a side with a test pair, or nearly its English side."""
     keys = sorted({spoken(english) for english, _ in pairs})
     held = set(random.Random(SPLIT_SEED).sample(keys, TEST))
     test: dict[str, Pair] = {}
@@ -72,7 +72,7 @@ def split(pairs: list[Pair]) -> tuple[list[Pair], list[Pair]]:
 
 
 def near_forms(english: str) -> set[str]:
-    """Forms that two sentences share if they are the same but for marks or, from five words on, for one word."""
+    """Forms that two sentences share if they differ only in marks or, with five words or more, in one word."""
     words = english.lower().translate({**_MARKS, ord(" "): " "}).split()
     forms = {" ".join(words)}
     if len(words) >= 5:
@@ -81,28 +81,28 @@ def near_forms(english: str) -> set[str]:
 
 
 def nearest(training: list[Pair], sources: list[str]) -> list[str]:
-    """The target of the training pair whose source is most like each of ``sources``: what a model has to beat.
+    """Baseline: for each of ``sources``, the target of the training pair with the most similar source.
 
-    Alike is the cosine of words (English) or characters (Chinese), weighted by their inverse document frequency.
+    Similarity is the cosine of words (English) or characters (Chinese), weighted by their inverse document frequency.
     """
 
     def units(text: str) -> set[str]:
         plain = spoken(text)
         return set(plain.split()) if plain.isascii() else set(plain)
 
-    bags = [units(source) for source, _ in training]
-    counts = Counter(unit for bag in bags for unit in bag)
-    weight = {unit: math.log(len(bags) / count) for unit, count in counts.items()}
-    where: defaultdict[str, list[tuple[int, float]]] = defaultdict(list)
-    for index, bag in enumerate(bags):
-        norm = math.sqrt(sum(weight[unit] ** 2 for unit in bag)) or 1.0
-        for unit in bag:
-            where[unit].append((index, weight[unit] / norm))
+    unit_sets = [units(source) for source, _ in training]
+    counts = Counter(unit for unit_set in unit_sets for unit in unit_set)
+    weight = {unit: math.log(len(unit_sets) / count) for unit, count in counts.items()}
+    postings: defaultdict[str, list[tuple[int, float]]] = defaultdict(list)
+    for index, unit_set in enumerate(unit_sets):
+        norm = math.sqrt(sum(weight[unit] ** 2 for unit in unit_set)) or 1.0
+        for unit in unit_set:
+            postings[unit].append((index, weight[unit] / norm))
     found = []
     for source in sources:
         scores: defaultdict[int, float] = defaultdict(float)
-        for unit in sorted(units(source) & where.keys()):
-            for index, value in where[unit]:
+        for unit in sorted(units(source) & postings.keys()):
+            for index, value in postings[unit]:
                 scores[index] += value * weight[unit]
         found.append(training[max(scores, key=scores.__getitem__)][1] if scores else "")
     return found

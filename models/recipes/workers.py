@@ -1,4 +1,4 @@
-"""Training in several processes of one machine, each on batches of its own, whose gradients are shared."""
+"""Data-parallel training in several processes on one machine, with separate batches and averaged gradients."""
 
 from __future__ import annotations
 
@@ -13,33 +13,33 @@ import torch
 import torch.distributed as dist
 
 
-def check(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
-    """Refuse a number of --steps, --batch or --workers below one, and a --device that is not there."""
+def check_options(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
+    """Reject --steps, --batch or --workers below 1, and a missing --device."""
     if min(options.steps, options.batch, options.workers) < 1:
-        parser.error("--steps, --batch and --workers are at least 1")
+        parser.error("--steps, --batch and --workers must be at least 1")
     if options.device == "cuda" and not torch.cuda.is_available():
-        parser.error("--device cuda: this PyTorch finds no such device")
+        parser.error("--device cuda: PyTorch finds no such device; use --device cpu")
 
 
 def launch(worker: Callable[..., None], work: Path, workers: int, *arguments: Any) -> None:
-    """Run ``worker(rank, work, *arguments)`` here, or in several processes, which end with this one."""
+    """Run ``worker(rank, work, *arguments)`` in this process, or in several child processes that end with it."""
     (work / "rendezvous").unlink(missing_ok=True)
     if workers == 1:
         worker(0, work, *arguments)
         return
-    # A run that is told to stop takes its workers along.
+    # Exit normally on SIGTERM, so that the workers are stopped too.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     torch.multiprocessing.spawn(worker, (work, *arguments), nprocs=workers, daemon=True)
 
 
 def join(rank: int, work: Path, workers: int) -> None:
-    """Find the other processes."""
+    """Connect to the other processes."""
     if workers > 1:
         dist.init_process_group("gloo", init_method=f"file://{work / 'rendezvous'}", rank=rank, world_size=workers)
 
 
 def share_gradients(parameters: list[torch.nn.Parameter], workers: int) -> None:
-    """Set every process's gradients to their mean over all ``workers``."""
+    """Average the gradients over all processes."""
     if workers == 1:
         return
     present = [p for p in parameters if p.grad is not None]
@@ -51,7 +51,7 @@ def share_gradients(parameters: list[torch.nn.Parameter], workers: int) -> None:
 
 
 def leave(workers: int) -> None:
-    """Wait for the other processes, and part from them."""
+    """Wait for the other processes, then disconnect."""
     if workers > 1:
         dist.barrier()
         dist.destroy_process_group()
