@@ -94,18 +94,18 @@ def compile_model(
 ) -> CompileReport:
     """Read the Marian model in ``source`` and write it to ``destination`` in the streaming layout.
 
-    At 8 and 4 bits, the graphs keep only the output rows that target.spm can produce, provided that the
-    fp32 translations of the sample use no others. fp32 keeps all rows, and equals transformers: the removed rows' share
-    of the probability would change the scores of beam search. (So does the pad token's share: it is 0 in every graph;
-    in transformers it is what the model gives it, which is close to 0 in a trained model.)
+    At 8 and 4 bits, the graphs keep only the output rows that target.spm can produce, provided that the fp32
+    translations of the sample use no others. fp32 keeps all rows and equals transformers: the removed rows' share of the
+    probability would change the scores of beam search. (So does the pad token's share, which is 0 in every graph. In
+    transformers it comes from the model and is close to 0 if the model is trained.)
 
     Args:
         destination: a new or empty directory. It appears under this name when it is complete.
         weights: "fp32", "int8", "int4" or "auto". "auto" takes the fastest precision within 0.3 chrF of fp32 on the
             sample; if a shortlist costs more, the one with the least loss; without a sample, int8.
         sample: lines of source text, either all with a tab and their translation or all without. One half is used for
-            measuring, the other for calibrating 4-bit rounding. Default: ``source``'s
-            ``sample.tsv`` or ``sample.txt``.
+            measuring, the other for calibrating 4-bit rounding. Default:
+            ``sample.tsv`` or ``sample.txt`` in ``source``.
         shortlist: text in the target language. The graphs keep the output rows of its most frequent pieces, then of
             single characters, up to ``shortlist_size`` rows. This is faster, but other pieces can't be produced.
         alignment: (layer, head) of the decoder's cross-attention to output at every step.

@@ -1,4 +1,4 @@
-"""Checkpoints for the tests of the compiler: the tiny model as transformers wrote it, whole or changed."""
+"""Checkpoints for the compiler's tests: the tiny model in each format, unchanged or modified."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ Weights = dict[str, NDArray[Any]]
 
 
 def true_weights() -> Weights:
-    """The tiny model's weights by the names that transformers saved them under."""
+    """The tiny model's weights by transformers' names."""
     return dict(load_file(TINY / "model.safetensors"))
 
 
 def weights_with_empty_pad() -> Weights:
-    """The same, but with zeros for <pad>, as all converted opus-mt models have: Marian itself has no such token."""
+    """As ``true_weights``, but with zeros for <pad>, as in all converted opus-mt models: Marian has no such token."""
     weights = true_weights()
     weights["model.shared.weight"][-1] = 0
     return weights
@@ -39,7 +39,7 @@ def tiny_config() -> dict[str, Any]:
 
 
 def write_settings(folder: Path, config: Mapping[str, Any] | None = None) -> Path:
-    """The tiny model's tokenizer and settings, with some keys of config.json changed, or taken out where None."""
+    """The tiny model's tokenizer and settings. ``config`` changes keys of config.json, or removes them if None."""
     folder.mkdir(parents=True, exist_ok=True)
     for name in SETTINGS:
         (folder / name).write_bytes((TINY / name).read_bytes())
@@ -49,7 +49,7 @@ def write_settings(folder: Path, config: Mapping[str, Any] | None = None) -> Pat
 
 
 def write_checkpoint(folder: Path, weights: Weights | None = None, config: Mapping[str, Any] | None = None) -> Path:
-    """A directory as transformers writes it."""
+    """Write a directory in transformers' format."""
     write_settings(folder, config)
     save_file(true_weights() if weights is None else weights, folder / "model.safetensors")
     return folder
@@ -60,7 +60,7 @@ def half(weights: Weights) -> Weights:
 
 
 def write_export(folder: Path, layout: str, below: str = "") -> Path:
-    """The tiny model as an ONNX export, its graphs in the folder ``below`` if one is named."""
+    """Write the tiny model as an ONNX export, with its graphs in the subfolder ``below``."""
     write_settings(folder)
     (folder / below).mkdir(exist_ok=True)
     for name in LAYOUTS[layout]:
@@ -69,7 +69,7 @@ def write_export(folder: Path, layout: str, below: str = "") -> Path:
 
 
 def write_with_pad_of(folder: Path, layout: str, checkpoint: Checkpoint) -> Path:
-    """The tiny model as an ONNX export, with the row of <pad> taken from ``checkpoint``."""
+    """Write the tiny model as an ONNX export, with the row of <pad> from ``checkpoint``."""
     write_export(folder, layout)
     for path in folder.glob("*.onnx"):
         model = onnx.load(path)
@@ -84,7 +84,7 @@ def write_with_pad_of(folder: Path, layout: str, checkpoint: Checkpoint) -> Path
     return folder
 
 
-# What Marian writes into special:model.yml; a trained model's has some 200 options, these are those that matter.
+# Content of special:model.yml. A trained model has some 200 options; these are the relevant ones.
 MODEL_OPTIONS = """
 dec-cell-base-depth: 2
 dec-cell-high-depth: 1
@@ -149,7 +149,7 @@ _PARTS = {
 
 
 def marian_weights() -> Weights:
-    """The tiny model as Marian would hold it: its own names, [in, out], vectors as rows, without <pad>."""
+    """The tiny model in Marian's format: its names, matrices [in, out], vectors [1, n], without <pad>."""
     found: Weights = {}
     for name, array in true_weights().items():
         if name == "model.shared.weight":
@@ -166,7 +166,7 @@ def marian_weights() -> Weights:
 
 
 def write_archive(folder: Path, weights: Weights | None = None, options: str = MODEL_OPTIONS) -> Path:
-    """A directory as OPUS-MT's archives unpack to."""
+    """Write a directory like an unpacked OPUS-MT archive."""
     folder.mkdir(parents=True, exist_ok=True)
     for name in ("source.spm", "target.spm"):
         (folder / name).write_bytes((TINY / name).read_bytes())
@@ -194,14 +194,14 @@ EMBEDDINGS = ("encoder.embed_tokens.weight", "decoder.embed_tokens.weight", "lm_
 
 
 def expected_weights(saved: Weights) -> Weights:
-    """What transformers saved, under the names of the builder."""
+    """The weights that transformers saved, by the names in a Checkpoint."""
     short = {name.removeprefix("model."): array for name, array in saved.items()}
     embedding, bias = short.pop("shared.weight"), short.pop("final_logits_bias")
     return short | dict.fromkeys(EMBEDDINGS, embedding) | {"final_logits_bias": bias[0]}
 
 
 def assert_same_weights(checkpoint: Checkpoint, saved: Weights | None = None) -> None:
-    """Bit for bit those that transformers saved, or ``saved``."""
+    """Assert that the weights are bit-identical to ``saved``, by default those that transformers saved."""
     expected = expected_weights(true_weights() if saved is None else saved)
     assert checkpoint.weights.keys() == expected.keys() == expected_shapes(checkpoint.architecture).keys()
     for name, array in checkpoint.weights.items():
@@ -211,7 +211,7 @@ def assert_same_weights(checkpoint: Checkpoint, saved: Weights | None = None) ->
 
 
 def refusal(directory: Path) -> str:
-    """Why a directory cannot be read."""
+    """The error message for a directory that cannot be read."""
     with pytest.raises(ModelError) as caught:
         read_checkpoint(directory)
     message = str(caught.value)
@@ -219,7 +219,7 @@ def refusal(directory: Path) -> str:
     return message
 
 
-# As by a download that was cut, an empty file, and bytes of another kind.
+# Truncated downloads, an empty file, and unrelated bytes.
 DAMAGES: tuple[Callable[[bytes], bytes], ...] = (
     lambda data: data[:-4096],
     lambda data: data[:100],

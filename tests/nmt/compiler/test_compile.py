@@ -1,4 +1,4 @@
-"""python -m pipeline.models compile: what comes of a checkpoint, and what becomes of mistakes."""
+"""python -m pipeline.models compile: the compiled models, and the messages for errors."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from tests.nmt.compiler.checkpoints import tiny_config, write_checkpoint
 
 @pytest.fixture(scope="module")
 def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Sentences with fp32's own translations: the loss of chrF is then 100 less the agreement."""
+    """Sentences with fp32's translations as references, so that the chrF loss is 100 minus the agreement."""
     path = tmp_path_factory.mktemp("sample") / "sample.tsv"
     path.write_text("".join(f"{row['source']}\t{row['text']}\n" for row in golden("tiny-marian")), "utf-8")
     return path
@@ -56,7 +56,9 @@ def test_the_command_compiles_and_reports(tmp_path: Path, sample: Path) -> None:
 
 
 @pytest.mark.parametrize(("weights", "least"), [("int8", 97), ("int4", 75)])
-def test_fewer_bits_mostly_agree_and_say_how_far(weights: str, least: float, sample: Path, tmp_path: Path) -> None:
+def test_quantised_models_mostly_agree_with_fp32_and_report_it(
+    weights: str, least: float, sample: Path, tmp_path: Path
+) -> None:
     report = compile_model(TINY, tmp_path / "out", weights=weights, sample=sample)
     (candidate,) = report.candidates
     print(f"{weights}: {candidate}")
@@ -67,7 +69,8 @@ def test_fewer_bits_mostly_agree_and_say_how_far(weights: str, least: float, sam
     same = [
         [t.id for t in greedy(model.decoder, row["source_ids"], model.generation)] == row["target_ids"] for row in rows
     ]
-    assert abs(100 * sum(same) / len(rows) - candidate.comparison.same_sentences) < 15  # of the other half, too
+    # The report covers one half of the sentences, ``same`` both.
+    assert abs(100 * sum(same) / len(rows) - candidate.comparison.same_sentences) < 15
 
 
 def test_auto_takes_the_fastest_that_is_good_enough(sample: Path, tmp_path: Path) -> None:
@@ -79,7 +82,7 @@ def test_auto_takes_the_fastest_that_is_good_enough(sample: Path, tmp_path: Path
     assert lossy not in good  # 4 bits are too few for a model this small
 
 
-def test_where_a_shortlist_costs_all_of_them_too_much_auto_takes_the_best_and_says_so(
+def test_auto_takes_the_best_and_warns_if_a_shortlist_costs_too_much(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     def measured(weights: str, loss: float, token_ms: float) -> Candidate:
@@ -91,7 +94,7 @@ def test_where_a_shortlist_costs_all_of_them_too_much_auto_takes_the_best_and_sa
     caplog.clear()
     good = measured("int8", 0.3, 1.6)
     assert _fastest({"fp32": fp32, "int8": good, "int4": int4}) == "int8"
-    assert _fastest({"int4": int4}) == "int4"  # what was asked for
+    assert _fastest({"int4": int4}) == "int4"  # requested by the user
     assert caplog.text == ""
 
 
@@ -107,7 +110,7 @@ def test_a_sample_that_the_directory_ships_is_used(sample: Path, tmp_path: Path)
     assert not compile_model(folder, tmp_path / "out", weights="fp32").sample_is_made_up
 
 
-def test_rows_are_what_target_sentences_can_hold() -> None:
+def test_rows_are_the_ids_that_the_target_tokenizer_can_produce() -> None:
     tokenizer = MarianTokenizer.load(TINY)
     decoder, exact = (MarianModel.load(compiled_tiny(weights)).decoder for weights in ("int8", "fp32"))
     assert isinstance(decoder, StreamingDecoder)
@@ -118,7 +121,7 @@ def test_rows_are_what_target_sentences_can_hold() -> None:
     assert len(tokenizer.target_ids) < tokenizer.target_size
 
 
-def test_rows_are_all_kept_where_a_translation_needs_another(
+def test_all_rows_are_kept_if_a_translation_needs_another(
     sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     needed = golden("tiny-marian")[0]["target_ids"][0]
@@ -142,7 +145,7 @@ def test_a_shortlist_keeps_the_most_frequent_rows(tmp_path: Path) -> None:
         assert {token.id for token in greedy(model.decoder, row["source_ids"], model.generation)} <= kept
 
 
-def test_an_alignment_head_says_where_each_token_looks(tmp_path: Path) -> None:
+def test_an_alignment_head_outputs_the_attention_weights_of_each_token(tmp_path: Path) -> None:
     compile_model(TINY, tmp_path / "out", weights="fp32", alignment=(1, 2))
     decoder = MarianModel.load(tmp_path / "out").decoder
     row = golden("tiny-marian")[0]
@@ -169,7 +172,7 @@ def test_an_alignment_head_says_where_each_token_looks(tmp_path: Path) -> None:
 
 
 def test_scores_are_rescored_with_more_bits(tmp_path: Path) -> None:
-    """4-bit scores alone would be off by far more than 8-bit rows leave."""
+    """The best 4-bit scores are recomputed with 8-bit rows, so their errors are much smaller."""
     compile_model(TINY, tmp_path / "out", weights="int8")
     quantised, exact = MarianModel.load(tmp_path / "out").decoder, MarianModel.load(compiled_tiny()).decoder
     row = golden("tiny-marian")[0]
@@ -183,7 +186,7 @@ def test_scores_are_rescored_with_more_bits(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("weights", ["fp32", "int8", "int4"])
 def test_widths_that_no_block_divides(weights: str, tmp_path: Path) -> None:
-    """40 columns are two and a half blocks; heads of 5 and feed-forward layers of 36 and 20 columns fit nothing either."""
+    """40 columns are two and a half blocks. Head size 5 and feed-forward widths 36 and 20 fit no block size either."""
     sizes = {"encoder_attention_heads": 4, "decoder_attention_heads": 8, "encoder_ffn_dim": 36, "decoder_ffn_dim": 20}
     config = tiny_config() | sizes | {"d_model": 40}
     rng = np.random.default_rng(0)
@@ -212,7 +215,7 @@ def test_a_link_to_an_empty_directory_is_filled(tmp_path: Path) -> None:
     assert MarianModel.load(tmp_path / "link").translate("Hello.")
 
 
-def test_a_pad_token_that_the_config_leaves_open_is_the_vocabularys(tmp_path: Path) -> None:
+def test_a_pad_token_that_is_missing_in_the_config_is_taken_from_the_vocabulary(tmp_path: Path) -> None:
     folder = write_checkpoint(tmp_path / "in")
     config = json.loads((folder / "config.json").read_text("utf-8")) | {"pad_token_id": None}
     (folder / "config.json").write_text(json.dumps(config), "utf-8")
@@ -220,7 +223,7 @@ def test_a_pad_token_that_the_config_leaves_open_is_the_vocabularys(tmp_path: Pa
     assert MarianModel.load(tmp_path / "out").generation.pad_token == 877
 
 
-def test_an_end_token_that_the_config_calls_the_pad_token_too_is_not_masked(tmp_path: Path) -> None:
+def test_an_end_token_that_is_also_the_configs_pad_token_is_not_masked(tmp_path: Path) -> None:
     folder = write_checkpoint(tmp_path / "in")
     before = MarianModel.load(compiled(folder, tmp_path / "before"))
     config = json.loads((folder / "config.json").read_text("utf-8"))
@@ -243,7 +246,7 @@ def compiled(source: Path, destination: Path) -> Path:
     return destination
 
 
-def test_a_samples_lines_end_at_line_feeds_alone(tmp_path: Path) -> None:
+def test_a_sample_is_split_at_line_feeds_only(tmp_path: Path) -> None:
     path = tmp_path / "sample.tsv"
     path.write_text("One,\u2028two.\x0c\tEins,\u2028zwei.\r\nThree.\tDrei.\n", "utf-8", newline="")
     assert read_sample(path).sources == ("One,\u2028two.\x0c", "Three.")
@@ -253,7 +256,7 @@ def test_a_samples_lines_end_at_line_feeds_alone(tmp_path: Path) -> None:
         read_sample(path)
 
 
-BAD: dict[str, tuple[list[str], int, str]] = {
+ERRORS: dict[str, tuple[list[str], int, str]] = {
     "weights": (["{tiny}", "{out}", "--weights", "int2"], 2, "invalid choice: 'int2'"),
     "no such source": (["{tmp}/nothing", "{out}"], 1, "no such model directory"),
     "not empty": (["{tiny}", "{full}"], 2, "exists already; give a new or an empty directory"),
@@ -275,13 +278,13 @@ BAD: dict[str, tuple[list[str], int, str]] = {
 }
 
 
-@pytest.mark.parametrize("name", BAD)
-def test_a_mistake_is_one_line_and_leaves_nothing(name: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ERRORS)
+def test_an_error_is_one_line_and_leaves_no_files(name: str, tmp_path: Path) -> None:
     full = tmp_path / "full"
     full.mkdir()
     (full / "file").touch()
     (full / "ragged").write_text("a\tb\nc\n")
-    arguments, status, message = BAD[name]
+    arguments, status, message = ERRORS[name]
     places = {"tiny": TINY, "out": tmp_path / "out", "full": full, "tmp": tmp_path}
     done = command(*(argument.format(**places) for argument in arguments))
     assert done.returncode == status
@@ -290,7 +293,7 @@ def test_a_mistake_is_one_line_and_leaves_nothing(name: str, tmp_path: Path) -> 
     assert [path.name for path in tmp_path.iterdir()] == ["full"]
 
 
-def test_a_full_disk_is_said_and_nothing_is_left(tmp_path: Path) -> None:
+def test_a_full_disk_is_reported_and_leaves_no_files(tmp_path: Path) -> None:
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, limits[1]))
     try:
@@ -301,7 +304,7 @@ def test_a_full_disk_is_said_and_nothing_is_left(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_interrupt_leaves_nothing(tmp_path: Path) -> None:
+def test_an_interrupt_leaves_no_files(tmp_path: Path) -> None:
     def stop(doing: str, _done: float) -> None:
         if doing == "translating the sample, fp32":
             raise KeyboardInterrupt
@@ -311,7 +314,7 @@ def test_an_interrupt_leaves_nothing(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_large_tables_are_files_of_their_own_and_change_nothing(
+def test_large_tables_are_separate_files_and_results_stay_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = (compiled_tiny() / "step.onnx").stat().st_size

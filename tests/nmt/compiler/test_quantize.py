@@ -1,4 +1,4 @@
-"""Weights in fewer bits are what ONNX Runtime's kernels take them for, and as near to the true ones as they can be."""
+"""Quantised weights have the formats of ONNX Runtime's kernels and are as close to the originals as possible."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.conftest import golden
 
 
 def restored(values: np.ndarray, scales: np.ndarray, bits: int, columns: int) -> np.ndarray:
-    """What quantised blocks stand for."""
+    """Dequantise blocks."""
     numbers = values if bits == 8 else np.stack([values & 15, values >> 4], -1).reshape(*values.shape[:2], -1)
     weights = (numbers.astype(np.float32) - (1 << (bits - 1))) * scales[..., None]
     return weights.reshape(len(values), -1)[:, :columns]
@@ -24,7 +24,7 @@ def restored(values: np.ndarray, scales: np.ndarray, bits: int, columns: int) ->
 
 @pytest.mark.parametrize("bits", [4, 8])
 @pytest.mark.parametrize("shape", [(24, 48), (5, 256), (300, 20), (2, 16)])
-def test_each_weight_is_within_half_a_step_of_its_own(shape: tuple[int, int], bits: int) -> None:
+def test_each_weight_is_rounded_by_at_most_half_a_step(shape: tuple[int, int], bits: int) -> None:
     weight = np.random.default_rng(0).standard_normal(shape).astype(np.float32)
     values, scales = quantize_blocks(weight, bits)
     size = block_size(shape[1])
@@ -46,8 +46,8 @@ def test_rows_of_zeros_stay_zeros() -> None:
 @pytest.mark.parametrize(
     ("precision", "most"), [(p, m) for p, m in zip(Precision, (1e-6, 0.02, 0.03, 0.2), strict=True)]
 )
-def test_the_kernels_compute_the_product(precision: Precision, most: float, tmp_path: Path) -> None:
-    """In the product's own session, without whose settings some processors' 8-bit products overflow."""
+def test_the_kernels_compute_the_product(precision: Precision, tolerance: float, tmp_path: Path) -> None:
+    """In a session with the product's settings: without them, 8-bit products overflow on some processors."""
     rng = np.random.default_rng(1)
     weight, bias = rng.standard_normal((40, 48)).astype(np.float32), rng.standard_normal(40).astype(np.float32)
     x = rng.standard_normal((1, 7, 48)).astype(np.float32)
@@ -58,10 +58,10 @@ def test_the_kernels_compute_the_product(precision: Precision, most: float, tmp_
     (tmp_path / "product.onnx").write_bytes(builder.build({}).SerializeToString())
     (found,) = open_session(tmp_path / "product.onnx", threads=1).run(None, {"x": x})
     expected = x @ weight.T + bias
-    assert np.abs(found - expected).max() <= most * np.abs(expected).max()
+    assert np.abs(found - expected).max() <= tolerance * np.abs(expected).max()
 
 
-def test_rounding_that_knows_the_inputs_is_nearer_on_them() -> None:
+def test_rounding_fitted_to_inputs_has_less_error_on_them() -> None:
     rng = np.random.default_rng(2)
     mixing = rng.standard_normal((256, 256))
     inputs = rng.standard_normal((500, 8)) @ mixing[:8] + 0.1 * rng.standard_normal((500, 256))

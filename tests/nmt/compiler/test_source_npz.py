@@ -1,4 +1,4 @@
-"""Marian's own files, as OPUS-MT's archives hold them, give the weights and settings of the model converted by transformers."""
+"""Marian's own files, as in OPUS-MT's archives, give the weights and settings of the converted model."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class TestMarianNpz:
         assert_same_weights(read_checkpoint(tmp_path), weights_with_empty_pad())
 
     def test_translates_in_ctranslate2_as_the_weights_read_from_it_do_here(self, tmp_path: Path) -> None:
-        """An independent reader of the format takes the same model out of the archive."""
+        """An independent reader of the format reads the same model from the archive."""
         archive = write_archive(tmp_path / "archive")
         OpusMTConverter(str(archive)).convert(str(tmp_path / "converted"))
         translator = ctranslate2.Translator(str(tmp_path / "converted"), compute_type="float32", intra_threads=1)
@@ -170,7 +170,7 @@ class TestRefusedNpz:
         path.write_bytes(damage(path.read_bytes()))
         assert "unpack the archive again" in refusal(tmp_path)
 
-    def test_is_a_file_that_does_not_say_what_it_is(self, tmp_path: Path) -> None:
+    def test_is_a_file_without_options(self, tmp_path: Path) -> None:
         np.savez(write_archive(tmp_path) / NPZ, **marian_weights())
         assert "has no special:model.yml" in refusal(tmp_path)
 
@@ -180,7 +180,7 @@ class TestRefusedNpz:
         (tmp_path / "other.npz").touch()
         assert name in refusal(tmp_path)
 
-    def test_is_an_ensemble_and_a_choice_that_nobody_made(self, tmp_path: Path) -> None:
+    def test_is_an_ensemble_or_an_ambiguous_model_file(self, tmp_path: Path) -> None:
         directory = write_archive(tmp_path)
         shutil.copy(directory / NPZ, directory / "second.npz")
         decoding = directory / "decoder.yml"

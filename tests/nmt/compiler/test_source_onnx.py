@@ -1,4 +1,4 @@
-"""Marian's weights come out of ONNX exports of every layout as they went in, or the export is refused with the reason."""
+"""Marian's weights are read exactly from ONNX exports of every layout, or the export is refused with a reason."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class TestOnnx:
         assert_same_weights(read_checkpoint(tmp_path))
 
     def test_graphs_that_compute_in_half_precision_are_read(self, tmp_path: Path) -> None:
-        """As the hub's converters write them: the factor of the embeddings is rounded too."""
+        """As written by the hub's converters, which also round the scale of the embeddings."""
         from onnxruntime.transformers.float16 import convert_float_to_float16
 
         write_settings(tmp_path)
@@ -63,20 +63,20 @@ class TestOnnx:
             onnx.save(half, tmp_path / f"{name}_fp16.onnx")
         assert_same_weights(read_checkpoint(tmp_path))
 
-    def test_fp16_files_are_taken_where_there_are_no_others(self, tmp_path: Path) -> None:
+    def test_fp16_files_are_used_if_there_are_no_others(self, tmp_path: Path) -> None:
         write_settings(tmp_path)
         for path in (TINY / "fp16").iterdir():
             shutil.copy(path, tmp_path)
         assert_same_weights(read_checkpoint(tmp_path))
 
-    def test_fp32_files_are_taken_where_there_are_both(self, tmp_path: Path) -> None:
+    def test_fp32_files_are_preferred(self, tmp_path: Path) -> None:
         write_export(tmp_path, "merged")
         for path in (*(TINY / "int8").iterdir(), *(TINY / "q4").iterdir()):
             shutil.copy(path, tmp_path)
         assert_same_weights(read_checkpoint(tmp_path))
 
-    def test_rows_that_stand_for_nothing_are_cut_off(self, tmp_path: Path) -> None:
-        """As fine-tuning leaves them, which pads embeddings; as it is, such an export is refused with this advice."""
+    def test_padding_rows_are_cut_off(self, tmp_path: Path) -> None:
+        """Fine-tuning may pad embeddings. Such an export does not load directly, and the error advises compiling it."""
         write_export(tmp_path, "no-past")
         config = json.loads((tmp_path / "config.json").read_text())
         rows = config["vocab_size"]
@@ -117,21 +117,21 @@ class TestOnnx:
         model.graph.ClearField("initializer")
         onnx.save(model, path)
         assert_same_weights(read_checkpoint(tmp_path))
-        # Where they are not the same in both, the file is not understood.
+        # If the branches differ, the file is refused.
         changed = next(tensor for tensor in branches[0].initializer if tensor.name.startswith("onnx::MatMul"))
         changed.raw_data = bytes(len(changed.raw_data))
         onnx.save(model, path)
         assert "two different" in refusal(tmp_path)
 
     @pytest.mark.parametrize("layout", ["merged", "own-past-15", "one-file"])
-    def test_parameter_names_tell_where_nodes_have_none(self, tmp_path: Path, layout: str) -> None:
-        """As exporters before PyTorch 1.13 wrote them: MatMul_12."""
+    def test_parameter_names_suffice_without_node_names(self, tmp_path: Path, layout: str) -> None:
+        """Exporters before PyTorch 1.13 named nodes MatMul_12."""
         for path in write_export(tmp_path, layout).glob("*.onnx"):
             edit(path, lambda node, number: setattr(node, "name", f"{node.op_type}_{number}"))
         assert_same_weights(read_checkpoint(tmp_path))
 
-    def test_what_pytorchs_newer_exporter_writes_is_understood(self, tmp_path: Path) -> None:
-        """Nodes without modules in their names, the tied matrix under its name as output, a mask of fixed length."""
+    def test_exports_of_pytorchs_newer_exporter_are_read(self, tmp_path: Path) -> None:
+        """Node names without modules, the tied matrix named lm_head, a mask of fixed length."""
         path = write_export(tmp_path, "first-step") / "decoder_model.onnx"
         model = onnx.load(path)
         shared = next(tensor for tensor in model.graph.initializer if tensor.name == "model.shared.weight")
@@ -151,8 +151,8 @@ class TestOnnx:
         assert_same_weights(read_checkpoint(tmp_path))
 
     @pytest.mark.parametrize("layout", ["merged", "own-past-15", "one-file"])
-    def test_node_names_tell_where_parameters_have_none(self, tmp_path: Path, layout: str) -> None:
-        """As tools that simplify or deduplicate graphs leave them."""
+    def test_node_names_suffice_without_parameter_names(self, tmp_path: Path, layout: str) -> None:
+        """As written by tools that simplify or deduplicate graphs."""
         for path in write_export(tmp_path, layout).glob("*.onnx"):
             model = onnx.load(path)
             short = {tensor.name: f"t{number}" for number, tensor in enumerate(model.graph.initializer)}
@@ -164,9 +164,7 @@ class TestOnnx:
 
     @pytest.mark.parametrize("level", ["ORT_ENABLE_BASIC", "ORT_ENABLE_EXTENDED"])
     @pytest.mark.parametrize("layout", ["merged", "one-file"])
-    def test_graphs_that_onnx_runtime_has_optimised_are_still_understood(
-        self, tmp_path: Path, layout: str, level: str
-    ) -> None:
+    def test_graphs_optimised_by_onnx_runtime_are_read(self, tmp_path: Path, layout: str, level: str) -> None:
         for path in write_export(tmp_path, layout).glob("*.onnx"):
             options = onnxruntime.SessionOptions()
             options.graph_optimization_level = getattr(onnxruntime.GraphOptimizationLevel, level)
@@ -204,7 +202,7 @@ def put_initializer(model: onnx.ModelProto, name: str, array: Any) -> None:
 
 
 def edit(path: Path, change: Callable[[onnx.NodeProto, int], None]) -> None:
-    """Apply ``change`` to every node of a file, those in branches too."""
+    """Apply ``change`` to every node of a file, including those in branches."""
     model = onnx.load(path)
     graphs = [model.graph]
     for graph in graphs:
@@ -229,7 +227,7 @@ class TestRefusedOnnx:
             path.rename(tmp_path / path.name.replace(f"_{precision}", ""))
         assert "is quantised (it has " in refusal(tmp_path)
 
-    def test_is_a_graph_with_fused_projections_with_what_could_not_be_found(self, tmp_path: Path) -> None:
+    def test_is_a_graph_with_fused_projections_listing_the_missing_weights(self, tmp_path: Path) -> None:
         path = write_export(tmp_path, "merged") / "encoder_model.onnx"
         model = onnx.load(path)
         arrays = {tensor.name: onnx.numpy_helper.to_array(tensor) for tensor in model.graph.initializer}
@@ -258,7 +256,7 @@ class TestRefusedOnnx:
             )
         assert "a Marian model of this config does not have: t" in refusal(tmp_path)
 
-    def test_is_what_the_compiler_wrote(self, tmp_path: Path) -> None:
+    def test_is_a_compiled_model(self, tmp_path: Path) -> None:
         compile_model(write_export(tmp_path / "export", "merged"), tmp_path / "compiled", weights="fp32")
         assert "compiled already" in refusal(tmp_path / "compiled")
 

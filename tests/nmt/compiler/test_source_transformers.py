@@ -1,4 +1,4 @@
-"""A directory as transformers writes it is read whole, and what is no whole Marian model is refused with the reason."""
+"""Directories that transformers wrote are read completely. Incomplete or other models are refused with a reason."""
 
 from __future__ import annotations
 
@@ -98,8 +98,8 @@ class TestSafetensors:
         np.testing.assert_array_equal(found["lm_head.weight"], own)
         np.testing.assert_array_equal(found["decoder.embed_tokens.weight"], true_weights()["model.shared.weight"])
 
-    def test_may_have_rows_that_no_entry_of_the_vocabulary_stands_for(self, tmp_path: Path) -> None:
-        """As fine-tuning leaves them that rounds the embedding's size up."""
+    def test_may_have_padding_rows_after_the_vocabulary(self, tmp_path: Path) -> None:
+        """As after fine-tuning that rounds the embedding's size up."""
         weights = true_weights()
         weights["model.shared.weight"] = np.pad(weights["model.shared.weight"], ((0, 2), (0, 0)))
         weights["final_logits_bias"] = np.pad(weights["final_logits_bias"], ((0, 0), (0, 2)))
@@ -223,7 +223,7 @@ class TestRefused:
         (directory / "vocab.json").write_text(json.dumps(table | {"one more": 878}))
         assert "vocab.json has 879 entries, the embedding 878 rows" in refusal(directory)
 
-    def test_is_a_second_vocabulary_that_is_promised_and_missing(self, tmp_path: Path) -> None:
+    def test_is_a_separate_target_vocabulary_that_is_missing(self, tmp_path: Path) -> None:
         (write_checkpoint(tmp_path) / "tokenizer_config.json").write_text('{"separate_vocabs": true}')
         assert "lacks target_vocab.json" in refusal(tmp_path)
 

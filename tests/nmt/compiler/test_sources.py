@@ -1,4 +1,4 @@
-"""A checkpoint of any kind gives the same weights, and a damaged one a refusal."""
+"""All checkpoint formats give the same weights, and damaged checkpoints are refused."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ from tests.nmt.compiler.checkpoints import (
 
 @pytest.fixture
 def sources(tmp_path: Path) -> dict[str, Path]:
-    """One model in each kind of directory, by what the reader calls it.
+    """The same model in each format, by the reader's name of the format.
 
-    Marian's files have no row for <pad>, so that it is zero in all of them.
+    Marian's files have no row for <pad>, so it is zero in all of them.
     """
     safetensors = write_checkpoint(tmp_path / "safetensors", weights_with_empty_pad())
     checkpoint = read_checkpoint(safetensors)
@@ -62,7 +62,7 @@ class TestEveryKindOfSource:
             assert_same_weights(checkpoint, weights_with_empty_pad())
 
     def test_gives_graphs_with_the_same_outputs(self, sources: dict[str, Path], tmp_path: Path) -> None:
-        """To the last bit: ids and log-probabilities of whole sentences."""
+        """Bit-identical ids and log-probabilities of whole sentences."""
         (tmp_path / "compiled").mkdir()
         outputs = {}
         for origin, directory in sources.items():
@@ -91,14 +91,14 @@ class TestEveryKindOfSource:
         torch.save(parameters, write_settings(tmp_path) / "pytorch_model.bin")
         assert_same_weights(read_checkpoint(tmp_path))
 
-    def test_is_told_by_what_is_there_safetensors_first(self, tmp_path: Path) -> None:
+    def test_is_detected_by_its_files_with_safetensors_first(self, tmp_path: Path) -> None:
         directory = write_export(tmp_path, "merged")
         assert read_checkpoint(directory).origin == "ONNX (merged)"
         assert read_checkpoint(write_checkpoint(directory)).origin == "safetensors"
 
 
 class TestPyTorch:
-    def test_file_is_refused_with_what_to_install_where_pytorch_is_not(
+    def test_file_is_refused_with_installation_advice_without_pytorch(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(huggingface, "can_read_pytorch", lambda: False)
@@ -107,7 +107,9 @@ class TestPyTorch:
         assert "[train]" in message
         assert "safetensors or as an fp32 ONNX export" in message
 
-    def test_file_is_refused_where_pytorch_is_damaged(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_file_is_refused_if_pytorch_cannot_be_imported(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         def broken(name: str) -> None:
             raise OSError("libcudart.so.12: cannot open shared object file")
 
@@ -118,15 +120,15 @@ class TestPyTorch:
         with pytest.raises(ModelError, match=r"PyTorch, which is installed but cannot be imported \(libcudart"):
             source.read_checkpoint(tmp_path)
 
-    def test_file_is_passed_over_where_pytorch_is_not_and_there_is_an_export(
+    def test_file_is_skipped_without_pytorch_if_there_is_an_export(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(source, "can_read_pytorch", lambda: False)
         (write_export(tmp_path, "merged") / "pytorch_model.bin").touch()
         assert read_checkpoint(tmp_path).origin == "ONNX (merged)"
 
-    def test_nothing_but_tensors_is_asked_of_pytorch(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        """As the test with real code in a file, below, but where PyTorch is not."""
+    def test_pytorch_is_called_with_weights_only(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Like the test below with real code in a file, but without PyTorch."""
 
         def load(path: Path, *, map_location: str, weights_only: bool = False) -> Any:
             if weights_only:
@@ -176,7 +178,7 @@ class TestPyTorch:
 
 
 class WritesAFile:
-    """Unpickling it runs code, as a hostile checkpoint would."""
+    """Runs code when unpickled, like a malicious checkpoint."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -196,7 +198,7 @@ def test_positions_are_those_of_transformers() -> None:
 
 @pytest.mark.parametrize("kind", ["safetensors", "merged", "one-file", "archive"])
 def test_a_file_with_some_bytes_changed_is_read_or_refused(tmp_path: Path, kind: str) -> None:
-    """Never another exception: the command line has one message for each."""
+    """No other exception than ModelError, for which the command line prints a message."""
     if kind == "safetensors":
         path = write_checkpoint(tmp_path) / "model.safetensors"
     elif kind == "archive":
@@ -207,7 +209,7 @@ def test_a_file_with_some_bytes_changed_is_read_or_refused(tmp_path: Path, kind:
     for _ in range(30):
         data = bytearray(whole)
         for _ in range(rng.choice([1, 5, 20])):
-            # Near the borders, where the structure of all these files is.
+            # Prefer the beginning and the end, which hold the structure of all these formats.
             distance = rng.randrange(3000)
             data[rng.choice([distance, -1 - distance, rng.randrange(len(data))])] = rng.randrange(256)
         path.write_bytes(data)
