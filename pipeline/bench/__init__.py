@@ -1,1 +1,1 @@
-"""Measurements on this machine: nothing in the product imports from here."""
+"""Benchmarks. No other package imports from here."""

@@ -1,4 +1,4 @@
-"""python -m pipeline.bench: measure on this machine."""
+"""python -m pipeline.bench: run a benchmark on this machine."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pipeline.apps.cli import Parser, importing, main_program
 
 
 class _Command(NamedTuple):
-    """What a module of this package offers as a subcommand of its name; its first docstring line is the help."""
+    """A subcommand, defined by the module of the same name. ``help`` is the first line of its docstring."""
 
     help: str
     add_arguments: Callable[[argparse.ArgumentParser], None]
@@ -24,7 +24,7 @@ class _Command(NamedTuple):
 
 
 COMMANDS: tuple[str, ...] = ("nmt", "live", "asr", "day", "vad", "speech")
-"""Modules of this package. They import what is slow to load, or not installed with the product, when they run."""
+"""Modules of this package. They import slow or optional dependencies only when they run."""
 
 
 def _command(name: str) -> _Command:
@@ -38,9 +38,9 @@ def arguments() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     for name in COMMANDS:
         command = _command(name)
-        of_command = commands.add_parser(name, help=command.help, description=command.help)
-        command.add_arguments(of_command)
-        of_command.set_defaults(run=command.run)
+        subparser = commands.add_parser(name, help=command.help, description=command.help)
+        command.add_arguments(subparser)
+        subparser.set_defaults(run=command.run)
     return parser
 
 

@@ -1,7 +1,7 @@
-"""How well and how fast speech is recognised, beside faster-whisper's own ``transcribe`` on the same weights.
+"""Measure error rate and speed of recognition, compared with faster-whisper's ``transcribe`` on the same weights.
 
-Recordings with their text beside them (``NAME.txt``) are cut by voice activity detection. Each row of the result recognises
-the same segments in another way, all rows in turns on each recording.
+Recordings, each with its text in ``NAME.txt``, are cut into segments by voice activity detection. Each row of the
+result is one way to recognise these segments. The rows take turns on each recording.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _PARTS = ("features", "encode", "generate", "align")
 
 @dataclass(frozen=True)
 class Clip:
-    """A recording, what it says, and its speech."""
+    """A recording, its reference text, and its segments of speech."""
 
     path: Path
     text: str
@@ -49,30 +49,31 @@ Recognise = Callable[[Clip], list[Transcript]]
 
 @dataclass
 class Row:
-    """One way to recognise, and what came of it."""
+    """One way to recognise, and its results."""
 
     name: str
     recognise: Recognise | None = None
-    """All of a recording at once, or"""
+    """Recognises a whole recording. Either this or ``recognise_segment`` is set."""
     recognise_segment: Callable[[SpeechSegment], Transcript] | None = None
-    """one segment after another."""
+    """Recognises one segment."""
     parts_s: dict[str, float] = field(default_factory=dict)
     """Seconds in features, encode, generate and align."""
     wrong: int = 0
-    """Words (or characters) to change, of what is shown."""
+    """Edit distance in words (or characters), counting only transcripts that are not withheld."""
     wrong_if_all: int = 0
-    """The same, had nothing been withheld."""
+    """Edit distance with all transcripts."""
     words: int = 0
+    """Words (or characters) of the references."""
     withheld: int = 0
-    """Transcripts."""
+    """Rejected transcripts that contain words."""
     right_withheld: int = 0
-    """Of these, whose words the reference has in that order."""
+    """Of these, the ones whose words are a contiguous part of the reference."""
     transcripts: int = 0
     seconds: float = 0.0
     phrases_s: float = 0.0
-    """Of ``seconds``, what segments of 1 to 8 s took, where they are recognised one by one."""
+    """Part of ``seconds`` spent on segments of 1 to 8 s; 0 if segments are not recognised one by one."""
     by_clip: dict[str, list[str]] = field(default_factory=dict)
-    """Path → a transcript a segment; what is withheld with its reason behind it."""
+    """Path → one transcript per segment; withheld ones are followed by the reason."""
 
     def score(self, clip: Clip, language: str) -> None:
         found = self._recognised(clip)
@@ -96,7 +97,7 @@ class Row:
         if self.recognise is not None:
             found = self.recognise(clip)
         else:
-            assert self.recognise_segment is not None, "a row recognises recordings or segments"
+            assert self.recognise_segment is not None, "a row needs recognise or recognise_segment"
             found = []
             for segment in clip.segments:
                 started = time.perf_counter()
@@ -107,27 +108,33 @@ class Row:
         return found
 
     def record(self) -> dict[str, Any]:
-        """For JSON."""
+        """Return the fields to write as JSON."""
         return {key: value for key, value in vars(self).items() if not key.startswith("recognise")}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "folders", nargs="+", type=some_path, metavar="FOLDER", help="recordings with NAME.txt beside them"
+        "folders",
+        nargs="+",
+        type=some_path,
+        metavar="FOLDER",
+        help="folder of recordings, each with its text in NAME.txt",
     )
     parser.add_argument("--asr", type=some_text, default="base", metavar="M", help="speech model (default: base)")
     parser.add_argument("--language", type=some_text, default="en", metavar="L", help="language spoken (default: en)")
-    parser.add_argument("--windows", type=_numbers, default=[10.0], metavar="S,…", help="encoder windows (default: 10)")
+    parser.add_argument(
+        "--windows", type=_numbers, default=[10.0], metavar="S,…", help="encoder windows in s (default: 10)"
+    )
     parser.add_argument("--hypotheses", type=_numbers, default=[5.0], metavar="N,…", help="beam sizes (default: 5)")
     parser.add_argument("--threads", type=whole_number(0, 256), default=0, metavar="N", help="default: all cores")
-    parser.add_argument("--json", type=some_path, metavar="FILE", help="also write every figure and transcript")
+    parser.add_argument("--json", type=some_path, metavar="FILE", help="also write all results and transcripts as JSON")
 
 
 def _numbers(text: str) -> list[float]:
     try:
         return [float(part) for part in text.split(",")]
     except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is no list of numbers such as 10,30") from None
+        raise argparse.ArgumentTypeError(f"{text!r} is not a list of numbers such as 10,30") from None
 
 
 def run(options: argparse.Namespace) -> int:
@@ -135,7 +142,7 @@ def run(options: argparse.Namespace) -> int:
     clips = [clip for folder in options.folders for clip in clips_in(folder)]
     rows = rows_for(config, options.language, options.windows, [int(n) for n in options.hypotheses])
     for number, clip in enumerate(clips):
-        for i in range(len(rows)):  # another one first on each recording
+        for i in range(len(rows)):  # start with another row on each recording
             rows[(number + i) % len(rows)].score(clip, options.language)
     print(as_text(rows, clips))
     if options.json:
@@ -144,15 +151,17 @@ def run(options: argparse.Namespace) -> int:
 
 
 def clips_in(folder: Path) -> list[Clip]:
-    """The recordings below a folder that have their text beside them.
+    """Find the recordings below a folder that have a text file, and cut them into segments.
 
     Raises:
-        UsageError: there are none.
+        UsageError: no recording has a text file.
     """
     paths = [path for path in sorted(folder.rglob("*")) if path.suffix.lower() in SUFFIXES]
     found = [path for path in paths if path.with_suffix(".txt").is_file()]
     if not found:
-        raise UsageError(f"{folder} holds no recording with its text beside it, such as talk.wav and talk.txt")
+        raise UsageError(
+            f"{folder} has no recording with a text file beside it; expected pairs such as talk.wav and talk.txt"
+        )
     clips = []
     for path in found:
         samples = read_audio(path)
@@ -163,7 +172,7 @@ def clips_in(folder: Path) -> list[Clip]:
 
 
 def rows_for(config: AsrConfig, language: str, windows: Sequence[float], beams: Sequence[int]) -> list[Row]:
-    """faster-whisper on whole recordings and on segments, then each window and number of hypotheses, then packed."""
+    """Return rows: faster-whisper on recordings and segments, each window with each beam size, packed segments."""
     rows = [_peer(config, language, max(beams), whole=True), *(_peer(config, language, n, whole=False) for n in beams)]
     recognizers = {w: WhisperRecognizer(dataclasses.replace(config, window_s=w), language) for w in windows}
     rows += [_by_segment(recognizer, window_s, n) for window_s, recognizer in recognizers.items() for n in beams]
@@ -174,7 +183,7 @@ def _by_segment(recognizer: WhisperRecognizer, window_s: float, beams: int) -> R
     parts_s: dict[str, float] = {}
 
     def recognise(segment: SpeechSegment) -> Transcript:
-        with _watched(recognizer.engine, parts_s):
+        with _timed_parts(recognizer.engine, parts_s):
             return recognizer.transcribe(segment, beams)
 
     return Row(f"{window_s:g} s window, {beams} hypotheses", recognise_segment=recognise, parts_s=parts_s)
@@ -184,7 +193,7 @@ def _packed(recognizer: WhisperRecognizer, beams: int) -> Row:
     parts_s: dict[str, float] = {}
 
     def recognise(clip: Clip) -> list[Transcript]:
-        with _watched(recognizer.engine, parts_s):
+        with _timed_parts(recognizer.engine, parts_s):
             return [one for some in _packs(clip.segments) for one in recognizer.transcribe_packed(some, beams)]
 
     return Row(f"packed to {_PACK_MS // 1000} s, {beams} hypotheses", recognise, parts_s=parts_s)
@@ -202,8 +211,8 @@ def _packs(segments: Sequence[SpeechSegment]) -> Iterator[list[SpeechSegment]]:
 
 
 @contextmanager
-def _watched(engine: WhisperEngine, parts_s: dict[str, float]) -> Iterator[None]:
-    """Add up what each part takes."""
+def _timed_parts(engine: WhisperEngine, parts_s: dict[str, float]) -> Iterator[None]:
+    """Add the seconds spent in each part of the engine to ``parts_s``."""
 
     def watch(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
         def timed(*arguments: Any) -> Any:
@@ -213,7 +222,7 @@ def _watched(engine: WhisperEngine, parts_s: dict[str, float]) -> Iterator[None]
             finally:
                 spent = time.perf_counter() - began
                 parts_s[name] = parts_s.get(name, 0.0) + spent
-                if name == "features":  # which encode calls
+                if name == "features":  # encode calls features, so do not count it twice
                     parts_s["encode"] = parts_s.get("encode", 0.0) - spent
 
         return timed
@@ -228,7 +237,7 @@ def _watched(engine: WhisperEngine, parts_s: dict[str, float]) -> Iterator[None]
 
 
 def _peer(config: AsrConfig, language: str, beams: int, *, whole: bool) -> Row:
-    """faster-whisper's ``transcribe`` as people call it: what it doubts it searches again at higher temperatures."""
+    """Return a row for faster-whisper's ``transcribe`` with its defaults, such as fallback to higher temperatures."""
     from faster_whisper import WhisperModel
 
     model = WhisperModel(
@@ -241,20 +250,22 @@ def _peer(config: AsrConfig, language: str, beams: int, *, whole: bool) -> Row:
         )  # fmt: skip
         return "".join(segment.text for segment in segments).strip()
 
-    def heard(clip: Clip) -> list[Transcript]:
+    def recognise(clip: Clip) -> list[Transcript]:
         return [Transcript(0, 0.0, 0.0, text_of(clip.samples), language)]
 
-    def heard_segment(segment: SpeechSegment) -> Transcript:
+    def recognise_segment(segment: SpeechSegment) -> Transcript:
         return Transcript(segment.id, segment.start_s, segment.end_s, text_of(segment.samples), language)
 
     name = f"faster-whisper, 30 s, {beams} hypotheses"
     return (
-        Row(f"{name}, whole recordings", heard) if whole else Row(f"{name}, segments", recognise_segment=heard_segment)
+        Row(f"{name}, whole recordings", recognise)
+        if whole
+        else Row(f"{name}, segments", recognise_segment=recognise_segment)
     )
 
 
 def as_text(rows: Sequence[Row], clips: Sequence[Clip]) -> str:
-    """A line a row."""
+    """Format the results, one line per row."""
     speech_s = sum(len(s.samples) for clip in clips for s in clip.segments) / 16_000
     width = max(len(row.name) for row in rows)
     lines = [
@@ -268,7 +279,7 @@ def as_text(rows: Sequence[Row], clips: Sequence[Clip]) -> str:
             f"{row.withheld:8}  {row.right_withheld:5}  {row.seconds:7.1f}  {f'{row.phrases_s:.1f}' if row.phrases_s else '':>7}  {parts}"
         )
     lines.append(
-        "wrong: words of the reference; if all: had nothing been withheld; right: transcripts withheld, though right;"
+        "wrong: error rate; if all: error rate with withheld transcripts; right: transcripts withheld although right;"
     )
-    lines.append("1–8 s: seconds for segments of that length; parts: seconds by part of this project's own path")
+    lines.append("1–8 s: seconds for segments of that length; parts: seconds in each part of this project's recogniser")
     return "\n".join(lines)

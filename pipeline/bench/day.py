@@ -1,4 +1,4 @@
-"""A day of speech, silence and noise in fast time: memory, lag, and every segment accounted for."""
+"""Run hours of speech, silence and noise faster than real time; check memory, work and that no segment is lost."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING
 from pipeline.apps.options import add_model_arguments, configured
 from pipeline.audio.recording import read_audio
 from pipeline.bench.day_audio import GAP_S, DaySource, Scene
-from pipeline.bench.ledger import Ledger, Sample, median_or_zero, slope
-from pipeline.bench.play import loaded
+from pipeline.bench.ledger import Ledger, Sample, median_or_zero, memory_slope
+from pipeline.bench.play import load_for_long_run
 from pipeline.bench.probe import LATE_MS, LoopProbe, LoopTimes
 from pipeline.config import PipelineConfig
 from pipeline.errors import UsageError
@@ -34,16 +34,16 @@ if TYPE_CHECKING:
     from pipeline.loading import Models
 
 MEMORY_MB_AN_HOUR = 1.0
-# In a run of few hours the pools of ONNX Runtime, CTranslate2 and oneDNN still grow by less than this, whatever the slope:
-# by 4 to 6 MB on an AMD EPYC, while what Python and NumPy hold stays the same. Audio that is kept grows by twice as much
-# in ten minutes. In a longer run the slope decides.
+# In a run of up to _POOLS_HOURS, the pools of ONNX Runtime, CTranslate2 and oneDNN still grow, but by less than
+# _POOLS_MB: measured 4 to 6 MB on an AMD EPYC, while the memory of Python and NumPy stays constant. Audio that is kept
+# would grow by twice as much in ten minutes. In a longer run only the slope counts.
 _POOLS_MB = 8.0
 _POOLS_HOURS = 4.0
 _SAMPLE_S = 60.0
-_HEARD = 0.9
-"""Of the sentences spoken, at least so many must be recognised as they are alone: noise and cuts may spoil some."""
-# Work for a segment in the last hour, at most this many times that of the first: segments differ, a machine is shared.
-_GROWTH = 1.25
+_MIN_HEARD_SHARE = 0.9
+"""Share of sentences that must be recognised as in the recording alone; noise and other cuts may spoil some."""
+# Limit for CPU time per segment, last hour over first. Above 1 because segments differ and the machine may be shared.
+_MAX_WORK_GROWTH = 1.25
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class HourReport:
     translated: int
     rejected: int
     late_s: float
-    """Median wall-clock time from a segment's end to its last token, queueing included."""
+    """Median wall-clock seconds from a segment's closing to its last token, queueing included."""
     wall_s: float
     cpu_s: float
     memory_mb: float
@@ -61,7 +61,7 @@ class HourReport:
 
 @dataclass(frozen=True)
 class DayReport:
-    """What a day showed."""
+    """Results of a simulated day."""
 
     hours: list[HourReport]
     segments: int
@@ -69,39 +69,39 @@ class DayReport:
     disorder: int
     sentences_spoken: int
     sentences_heard: int
-    """Of those, recognised as they are in the recording alone."""
+    """Of these, recognised as in the recording alone."""
     invented: int
-    """Segments of silence or noise that were translated."""
+    """Segments of silence or noise whose transcript was not rejected."""
     memory_mb_an_hour: float
     memory_hours: float
-    """That slope is over so many hours."""
+    """Hours of audio over which the growth was measured."""
     work_growth: float
-    """Processor time for a segment in the last hour over that in the first."""
+    """CPU time per segment, last hour over first."""
     loop: LoopTimes
 
     @property
     def failures(self) -> list[str]:
-        """What is not as it must be."""
+        """One message for each requirement that was not met."""
         return [
-            what
-            for what, wrong in {
+            message
+            for message, failed in {
                 f"{self.lost} segments lost": self.lost != 0,
                 f"{self.disorder} events out of order": self.disorder != 0,
                 f"memory grows by {self.memory_mb_an_hour:.2f} MB an hour": self.memory_mb_an_hour >= MEMORY_MB_AN_HOUR
                 and (self.memory_hours > _POOLS_HOURS or self.memory_mb_an_hour * self.memory_hours >= _POOLS_MB),
-                f"{self.sentences_heard} of {self.sentences_spoken} sentences heard": self.sentences_heard
-                < _HEARD * self.sentences_spoken,
-                "no sentence was spoken: the recordings say nothing that is recognised, or the day is too short": (
+                f"{self.sentences_heard} of {self.sentences_spoken} sentences recognised": self.sentences_heard
+                < _MIN_HEARD_SHARE * self.sentences_spoken,
+                "no sentence was spoken: nothing is recognised in the recordings alone, or the day is too short": (
                     self.sentences_spoken == 0
                 ),
-                f"work for a segment grew {self.work_growth:.2f} times": self.work_growth > _GROWTH,
+                f"work for a segment grew {self.work_growth:.2f} times": self.work_growth > _MAX_WORK_GROWTH,
             }.items()
-            if wrong
+            if failed
         ]
 
 
 class Listener:
-    """Compares what is recognised in each scene with what the recording says alone."""
+    """Compares the transcripts of each scene with the transcripts of its recording alone."""
 
     def __init__(self, scenes: deque[Scene], alone: list[list[str]]) -> None:
         self._scenes, self._alone = scenes, alone
@@ -111,34 +111,34 @@ class Listener:
     def got(self, transcript: Transcript) -> None:
         middle_s = (transcript.start_s + transcript.end_s) / 2
         while middle_s > self._scenes[0].end_s + GAP_S:
-            self._settle(self._scenes.popleft())
+            self._score(self._scenes.popleft())
         if transcript.rejected is None:
             self._texts.append(transcript.text)
             self.invented += self._scenes[0].kind != "speech"
 
     def end(self) -> None:
         while self._scenes:
-            self._settle(self._scenes.popleft())
+            self._score(self._scenes.popleft())
 
-    def _settle(self, scene: Scene) -> None:
+    def _score(self, scene: Scene) -> None:
         if scene.kind == "speech":
-            said = Counter(self._alone[scene.recording])
-            self.spoken += said.total()
-            self.heard += (said & Counter(self._texts)).total()
+            expected = Counter(self._alone[scene.recording])
+            self.spoken += expected.total()
+            self.heard += (expected & Counter(self._texts)).total()
         self._texts.clear()
 
 
 async def simulate(
     recordings: list[Samples], hours: float, config: PipelineConfig, models: Models, folder: Path, seed: int = 0
 ) -> DayReport:
-    """Run a day through the chain as fast as it goes, into one sink of each kind in ``folder``.
+    """Run a day through the chain without pacing, writing one sink of each kind in ``folder``.
 
     Raises:
-        StageError, SinkError: the run broke.
+        StageError, SinkError: a stage or a sink failed.
     """
     from pipeline.translator import SpeechTranslator
 
-    alone = [await recognised(recording, config, models) for recording in recordings]
+    alone = [await transcripts_alone(recording, config, models) for recording in recordings]
     source = DaySource(recordings, hours, seed)
     listener = Listener(source.scenes, alone)
     translator = SpeechTranslator(config, models)
@@ -156,7 +156,7 @@ async def simulate(
                 if isinstance(event, Transcript):
                     listener.got(event)
                 await writer.run(partial(write_all, sinks, event))
-                await writer.run(ledger.weigh)
+                await writer.run(ledger.update_lowest_memory)
                 if ledger.audio_s >= ledger.samples[-1].audio_s + _SAMPLE_S or isinstance(event, EndOfInput):
                     await writer.run(partial(ledger.sample, ledger.audio_s))
                     _show(ledger)
@@ -169,8 +169,8 @@ async def simulate(
     return _report(ledger, listener, probe)
 
 
-async def recognised(recording: Samples, config: PipelineConfig, models: Models) -> list[str]:
-    """What is recognised in the recording on its own."""
+async def transcripts_alone(recording: Samples, config: PipelineConfig, models: Models) -> list[str]:
+    """Return the texts recognised in the recording alone."""
     from pipeline.translator import SpeechTranslator
 
     async def feed() -> None:
@@ -185,14 +185,14 @@ async def recognised(recording: Samples, config: PipelineConfig, models: Models)
                 async for event in translator.events()
                 if isinstance(event, Transcript) and event.rejected is None
             ]
-        finally:  # it has ended, but where a stage failed, which the events told
+        finally:  # still running only if a stage failed; events() has raised that error
             feeding.cancel()
             await asyncio.gather(feeding, return_exceptions=True)
 
 
 def _report(ledger: Ledger, listener: Listener, probe: LoopProbe) -> DayReport:
-    def mark(hour: int) -> Sample:
-        """The newest sample of the hours before."""
+    def last_sample(hour: int) -> Sample:
+        """Return the last sample of the first ``hour`` hours."""
         return [sample for sample in ledger.samples if sample.audio_s <= hour * 3600][-1]
 
     hours = [
@@ -202,13 +202,13 @@ def _report(ledger: Ledger, listener: Listener, probe: LoopProbe) -> DayReport:
             hour.translated,
             hour.rejected,
             median_or_zero(hour.late_s),
-            mark(number + 1).wall_s - mark(number).wall_s,
-            mark(number + 1).cpu_s - mark(number).cpu_s,
-            mark(number + 1).memory_mb,
+            last_sample(number + 1).wall_s - last_sample(number).wall_s,
+            last_sample(number + 1).cpu_s - last_sample(number).cpu_s,
+            last_sample(number + 1).memory_mb,
         )
         for number, hour in sorted(ledger.hours.items())
     ]
-    # The day ends with a whole scene: the last, short hour is none to compare.
+    # The last scene is played to its end and may begin another hour. That incomplete hour is not compared.
     work = [one.cpu_s / one.segments for one in hours if one.hour * 3600 <= ledger.audio_s]
     return DayReport(
         hours,
@@ -218,18 +218,18 @@ def _report(ledger: Ledger, listener: Listener, probe: LoopProbe) -> DayReport:
         listener.spoken,
         listener.heard,
         listener.invented,
-        *slope(ledger.samples),
+        *memory_slope(ledger.samples),
         work[-1] / work[0] if work and work[0] else 1.0,
         probe.times,
     )
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("audio", nargs="+", type=Path, metavar="FILE", help="recordings that are heard in the day")
+    parser.add_argument("audio", nargs="+", type=Path, metavar="FILE", help="recordings to use as speech")
     add_model_arguments(parser)
     parser.add_argument("--hours", type=float, default=8.0, metavar="H", help="how long the day is (default: 8)")
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="another number, another day (default: 0)")
-    parser.add_argument("--json", action="store_true", help="the report as JSON")
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="seed of the simulated day (default: 0)")
+    parser.add_argument("--json", action="store_true", help="print the report as JSON")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -250,7 +250,7 @@ def run(options: argparse.Namespace) -> int:
 async def _day(
     recordings: list[Samples], options: argparse.Namespace, config: PipelineConfig, folder: Path
 ) -> DayReport:
-    return await simulate(recordings, options.hours, config, await loaded(config), folder, options.seed)
+    return await simulate(recordings, options.hours, config, await load_for_long_run(config), folder, options.seed)
 
 
 def _show(ledger: Ledger) -> None:
@@ -270,10 +270,11 @@ def _text(report: DayReport) -> str:
         [
             *lines,
             f"{report.segments} segments, {report.lost} lost, {report.disorder} events out of order; "
-            f"{report.sentences_heard} of {report.sentences_spoken} sentences heard as they are alone, "
+            f"{report.sentences_heard} of {report.sentences_spoken} sentences recognised as in the recording alone, "
             f"{report.invented} segments of silence or noise translated",
             f"memory: {report.memory_mb_an_hour:+.2f} MB an hour; work for a segment, last hour over first: {report.work_growth:.2f}",
             f"event loop: late by {loop.longest_ms:.1f} ms at most, 99 % within {loop.p99_ms:.1f} ms, "
-            f"{loop.late} of {loop.asked} times more than {LATE_MS} ms; busy for {loop.longest_work_ms:.1f} ms at a stretch",
+            f"{loop.late} of {loop.asked} times more than {LATE_MS} ms; "
+            f"at most {loop.longest_work_ms:.1f} ms of CPU at a stretch",
         ]
     )

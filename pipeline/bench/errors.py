@@ -1,4 +1,4 @@
-"""Word and character error rates, on text brought to one form."""
+"""Word and character errors, counted on normalised text."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ _TENS = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ni
 
 
 def units(text: str, language: str) -> list[str]:
-    """The words of a text, or its characters in a language without spaces: without case and marks, apostrophes left out.
+    """Split a text into lower-case words without punctuation, or into characters in a language without spaces.
 
-    English numbers below 10,000 are written out, for a recogniser may write digits where the reference has words.
+    Apostrophes are removed. English numbers below 10,000 are spelt out, because a recogniser may write digits where
+    the reference has words.
     """
     plain = unicodedata.normalize("NFKC", text).lower().replace("'", "").replace("’", "")
     if language == "en":
@@ -30,7 +31,7 @@ def units(text: str, language: str) -> list[str]:
 
 
 def spelt(digits: str) -> str:
-    """A number in English words; digit by digit where it begins with 0 or has more than four digits."""
+    """Spell a number in English words; digit by digit if it begins with 0 or has more than four digits."""
     if len(digits) > 4 or (digits[0] == "0" and len(digits) > 1):
         return " ".join(_ONES[int(digit)] for digit in digits)
     value = int(digits)

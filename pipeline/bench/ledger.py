@@ -1,4 +1,4 @@
-"""The books of a long run: every segment accounted for, how late its text was, what it held in memory."""
+"""Statistics of a long run: the outcome and latency of every segment, and the memory of the process."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pipeline.run.stats import PipelineStats
 
 @dataclass(frozen=True)
 class Sample:
-    """The process at one moment."""
+    """CPU time and memory of the process at one moment."""
 
     audio_s: float
     wall_s: float
@@ -27,76 +27,76 @@ class Sample:
 
 @dataclass
 class Hour:
-    """What happened to the segments that ended in one hour of audio."""
+    """Counts for the segments that ended in one hour of audio."""
 
     segments: int = 0
     translated: int = 0
     rejected: int = 0
     late_s: list[float] = field(default_factory=list, repr=False)
-    """For each translated segment, wall-clock time from its end's being known to its last token."""
+    """For each translated segment, wall-clock seconds from its closing to its last token."""
 
 
 @dataclass
 class Ledger(PipelineStats):
-    """Stats that follow each segment from its end to its last token, and keep no segment that is done."""
+    """Follows each segment from its closing to its last token. Finished segments are not kept."""
 
     hours: dict[int, Hour] = field(default_factory=dict)
     samples: list[Sample] = field(default_factory=list)
     finished: int = 0
-    """Segments translated to the end."""
+    """Segments whose translation ended."""
     disorder: int = 0
-    """Events of a segment that was done already, or before its turn."""
-    _ends: dict[int, tuple[int, float]] = field(default_factory=dict)
-    """Segment → the hour it ended in, and when that was known."""
-    _least_mb: float = math.inf
+    """Events out of order: of a finished segment, or before an earlier segment was finished."""
+    _open: dict[int, tuple[int, float]] = field(default_factory=dict)
+    """Open segment id → the hour of audio in which it ended, and the wall-clock time when it was closed."""
+    _lowest_mb: float = math.inf
     _newest: int = -1
     _translating: int | None = None
 
-    def weigh(self) -> None:
-        """Look at the memory held, between two samples; it takes milliseconds."""
-        self._least_mb = min(self._least_mb, held_mb())
+    def update_lowest_memory(self) -> None:
+        """Update the lowest memory since the last sample. This takes milliseconds."""
+        self._lowest_mb = min(self._lowest_mb, held_mb())
 
     def sample(self, audio_s: float) -> None:
-        """Note the process's state: of its memory the least since the last sample, for a call borrows 15 MB in its course."""
-        self.weigh()
-        least_mb, self._least_mb = self._least_mb, math.inf
-        self.samples.append(Sample(audio_s, time.perf_counter(), time.process_time(), least_mb))
+        """Take a sample with the lowest memory since the last one, because a model call borrows 15 MB while it runs."""
+        self.update_lowest_memory()
+        lowest_mb, self._lowest_mb = self._lowest_mb, math.inf
+        self.samples.append(Sample(audio_s, time.perf_counter(), time.process_time(), lowest_mb))
 
     def segment_closed(self, segment: SpeechSegment) -> None:
         super().segment_closed(segment)
         hour = int(segment.end_s // 3600)
-        self._ends[segment.id] = hour, time.perf_counter()
+        self._open[segment.id] = hour, time.perf_counter()
         self.hours.setdefault(hour, Hour()).segments += 1
 
     def got(self, event: PipelineEvent) -> None:
-        """The reader has just got ``event``."""
+        """Record that the consumer received ``event`` now."""
         if isinstance(event, Transcript):
             self.disorder += self._translating is not None or event.segment_id <= self._newest
             self._newest = event.segment_id
             if event.rejected:
-                self.hours[self._ends.pop(event.segment_id)[0]].rejected += 1
+                self.hours[self._open.pop(event.segment_id)[0]].rejected += 1
             else:
                 self._translating = event.segment_id
         elif isinstance(event, Delta):
             self.disorder += event.segment_id != self._translating
             if event.final:
-                hour, known = self._ends.pop(event.segment_id)
+                hour, closed_at = self._open.pop(event.segment_id)
                 self.hours[hour].translated += 1
-                self.hours[hour].late_s.append(time.perf_counter() - known)
+                self.hours[hour].late_s.append(time.perf_counter() - closed_at)
                 self.finished += 1
                 self._translating = None
 
     @property
     def lost(self) -> int:
-        """Segments without a transcript, or whose translation did not end."""
+        """Segments that were neither rejected nor translated to the end."""
         return self.segments - self.rejected - self.finished
 
 
-def slope(samples: Sequence[Sample]) -> tuple[float, float]:
-    """Memory in MB an hour of audio, and the hours looked at: the least-squares line through the samples.
+def memory_slope(samples: Sequence[Sample]) -> tuple[float, float]:
+    """Fit a least-squares line; return memory growth in MB per hour of audio, and the hours that it covers.
 
-    Without the first fifth, which fills caches, queues and the allocator's pools, and without those taken when the input
-    was over, when its source had given back what it held.
+    The first fifth is left out, because caches, queues and the allocator's pools fill up then. Samples taken after the
+    end of the input are left out too, because the source has released its memory by then.
     """
     settled = [sample for sample in samples[len(samples) // 5 :] if sample.audio_s < samples[-1].audio_s]
     if len(settled) < 3:

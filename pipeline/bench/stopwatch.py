@@ -1,4 +1,4 @@
-"""When each stage worked, and when each segment's text came: stats that keep every time."""
+"""Statistics that keep when each stage was busy and when the text of each segment arrived."""
 
 from __future__ import annotations
 
@@ -20,14 +20,16 @@ class Span(NamedTuple):
 
 @dataclass
 class SegmentTimes:
-    """One segment's way through the stages. All times in seconds since the stream began, which is the audio's own time
-    for a source at its own pace; None where it did not come so far."""
+    """When one segment passed each stage.
+
+    Times are seconds since the stream began, which equals audio time for a paced source. None: stage not reached.
+    """
 
     id: int
     start_s: float
     speech_end_s: float
     closed_s: float
-    """The endpointer was sure that the speech had ended."""
+    """When the endpointer closed the segment."""
     asr: Span | None = None
     first_token_s: float | None = None
     last_token_s: float | None = None
@@ -37,18 +39,18 @@ class SegmentTimes:
 
     @property
     def endpoint_s(self) -> float:
-        """From the end of speech to the segment's being handed on."""
+        """Seconds from the end of speech to the segment leaving the VAD stage."""
         return self.closed_s - self.speech_end_s
 
 
 @dataclass
 class Stopwatch(PipelineStats):
-    """Keeps every span of work and every segment: for a measured run, not for one that lasts all day."""
+    """Keeps every busy span and every segment, so its memory grows: for short benchmark runs only."""
 
     spans: dict[str, list[Span]] = field(default_factory=dict)
     by_id: dict[int, SegmentTimes] = field(default_factory=dict)
     shown_s: list[float] = field(default_factory=list)
-    """When text came."""
+    """Times at which text arrived."""
 
     @contextmanager
     def busy(self, stage: str) -> Iterator[None]:
@@ -65,18 +67,18 @@ class Stopwatch(PipelineStats):
 
     def transcribed(self, transcript: Transcript) -> None:
         super().transcribed(transcript)
-        self.by_id[transcript.segment_id].asr = self.spans["asr"][-1]  # which the stage's work has just ended
+        self.by_id[transcript.segment_id].asr = self.spans["asr"][-1]  # the span that has just ended
 
     def got(self, event: PipelineEvent) -> None:
-        """The reader has just got ``event``."""
+        """Record that the consumer received ``event`` now."""
         now_s = self.stream_s
         if isinstance(event, Transcript):
-            of = self.by_id[event.segment_id]
-            of.rejected, of.source = event.rejected, event.text
+            times = self.by_id[event.segment_id]
+            times.rejected, times.source = event.rejected, event.text
         elif isinstance(event, Delta):
-            of = self.by_id[event.segment_id]
-            of.target = event.applied_to(of.target)
+            times = self.by_id[event.segment_id]
+            times.target = event.applied_to(times.target)
             if event.text:
                 self.shown_s.append(now_s)
-                of.first_token_s = of.first_token_s or now_s
-            of.last_token_s = now_s
+                times.first_token_s = times.first_token_s or now_s
+            times.last_token_s = now_s

@@ -1,4 +1,4 @@
-"""A run as a picture: what each stage did when, one lane a stage (SVG)."""
+"""Draw the timeline of a run as SVG, one lane per stage."""
 
 from __future__ import annotations
 
@@ -8,17 +8,22 @@ from html import escape
 from pipeline.bench.stopwatch import SegmentTimes, Span
 
 _LEFT, _TOP, _LANE, _BAR, _BOTTOM = 90, 34, 34, 20, 30
-# Room for a second: a minute fits a screen's width twice, and a token's tick is seen.
-_PIXELS_A_SECOND = 36
-# Okabe and Ito's colours, told apart by colour-blind people: speech, waiting for its end, recognition, translation, text.
+# Wide enough to tell single tokens apart; a minute is about two screens wide.
+_PIXELS_PER_S = 36
+# The Okabe-Ito palette, which colour-blind people can tell apart. "endpoint" is the wait for the end of speech.
 _COLOURS = {"speech": "#999999", "endpoint": "#e69f00", "ASR": "#0072b2", "NMT": "#009e73", "text": "#d55e00"}
 
 
 def timeline(
     title: str, segments: Sequence[SegmentTimes], busy: dict[str, list[Span]], shown_s: Sequence[float], end_s: float
 ) -> str:
-    """The picture of a run that took ``end_s``; ``busy`` has the spans of "asr" and "nmt", ``shown_s`` the text's times."""
-    width = _LEFT + round(end_s * _PIXELS_A_SECOND) + 20
+    """Return the SVG of a run of ``end_s`` seconds.
+
+    Args:
+        busy: spans of "asr" and "nmt".
+        shown_s: times at which text arrived.
+    """
+    width = _LEFT + round(end_s * _PIXELS_PER_S) + 20
     height = _TOP + _LANE * len(_COLOURS) + _BOTTOM
     spans = {
         "speech": [Span(segment.start_s, segment.speech_end_s) for segment in segments],
@@ -42,8 +47,8 @@ def timeline(
         y = _TOP + lane * _LANE + (_LANE - _BAR) // 2
         parts.append(f'<text x="{_LEFT - 10}" y="{y + 15}" text-anchor="end">{name}</text>')
         for span in spans[name]:
-            # A pixel at least: a token's time is less.
-            length = max(1.0, (span.end_s - span.begin_s) * _PIXELS_A_SECOND)
+            # At least one pixel, because a token takes less.
+            length = max(1.0, (span.end_s - span.begin_s) * _PIXELS_PER_S)
             parts.append(
                 f'<rect x="{_x(span.begin_s)}" y="{y}" width="{length:.1f}" height="{_BAR}" fill="{colour}" opacity="0.8"/>'
             )
@@ -51,4 +56,4 @@ def timeline(
 
 
 def _x(second: float) -> float:
-    return round(_LEFT + second * _PIXELS_A_SECOND, 1)
+    return round(_LEFT + second * _PIXELS_PER_S, 1)

@@ -1,7 +1,7 @@
-"""How much speech, silence and noise the detectors of speech take, on mixtures whose speech is known.
+"""Compare voice activity detectors on labelled mixtures of speech and noise: speech kept, noise kept, endpoint delay.
 
-Clean recordings are mixed with rooms and noises (``vad_material``), cut into segments by each detector, and compared with
-the labels of the clean recordings.
+Clean recordings are mixed with rooms and noises (``vad_material``). Each detector cuts the mixtures into segments.
+The segments are compared with labels from the clean recordings.
 """
 
 from __future__ import annotations
@@ -25,27 +25,27 @@ from pipeline.vad.detector import SpeechDetector
 from pipeline.vad.endpointing import Endpointer
 from pipeline.vad.options import VadConfig
 
-# An end of speech counts for the delay where nobody speaks for so long after it.
+# The endpoint delay is measured where no speech follows for this long.
 _PAUSE_S = 0.6
-# A mixture begins with a short pause; it should have some speech after it.
+# A mixture begins with a short pause and needs room for speech after it.
 _SHORTEST_S = 2
 
 
 @dataclass
 class Score:
-    """Times in seconds, added up over scenes."""
+    """Sums over scenes, in seconds."""
 
     speech_s: float = 0.0
     kept_s: float = 0.0
     """Speech inside segments."""
     segments_s: float = 0.0
     false_s: float = 0.0
-    """Time in segments that is not speech, in scenes with speech."""
+    """Non-speech inside segments, in scenes with speech."""
     noise_s: float = 0.0
     taken_s: float = 0.0
-    """Time in segments in scenes without speech."""
+    """Time inside segments, in scenes without speech."""
     delays_s: list[float] = field(default_factory=list)
-    """From an end of speech until its segment was there."""
+    """From each end of speech until its segment was emitted."""
     audio_s: float = 0.0
     cpu_s: float = 0.0
 
@@ -88,13 +88,13 @@ class Score:
 
 HEADING = f"{'':28s}{'kept':>8s} {'not sp.':>8s} {'noise':>8s} {'delay':>7s} {'9 of 10':>7s} {'CPU':>7s}"
 LEGEND = (
-    "kept: speech inside segments; not sp.: time in segments that is not speech; noise: noise taken for speech;\n"
-    "delay: from the end of speech to its segment, median and what 9 of 10 stay under, ms; CPU: ms a second of audio"
+    "kept: share of speech inside segments; not sp.: share of segments that is not speech; noise: share of noise\n"
+    "inside segments; delay: ms from end of speech to its segment, median and 90th percentile; CPU: ms per s of audio"
 )
 
 
 def covered(segments: Iterable[SpeechSegment], steps: int) -> Labels:
-    """Which 10 ms steps lie in a segment; [steps]."""
+    """Return which 10 ms steps lie inside a segment; [steps]."""
     inside = np.zeros(steps, np.bool_)
     for segment in segments:
         inside[segment.start_sample // STEP : (segment.start_sample + len(segment.samples)) // STEP] = True
@@ -102,20 +102,20 @@ def covered(segments: Iterable[SpeechSegment], steps: int) -> Labels:
 
 
 def endpoint_delays(labels: Labels, segments: Sequence[SpeechSegment]) -> list[float]:
-    """Seconds from each end of speech before a pause until the segment that holds it had been cut."""
+    """Return the seconds from each end of speech before a pause until the segment that contains it was emitted."""
     delays: list[float] = []
     pause = round(_PAUSE_S * 100)
     for end in np.flatnonzero(labels[:-1] & ~labels[1:]) + 1:
         if end + pause <= len(labels) and not labels[end : end + pause].any():
-            cut = [
+            found = [
                 segment.heard_s - end / 100 for segment in segments if segment.start_s < end / 100 <= segment.heard_s
             ]
-            delays += cut[-1:]
+            delays += found[-1:]
     return delays
 
 
 def segments_of(samples: Samples, config: VadConfig) -> list[SpeechSegment]:
-    """The segments that the VAD stage would put out."""
+    """Return the segments that the VAD stage would emit."""
     detector, endpointer = SpeechDetector(config), Endpointer(config)
     segments: list[SpeechSegment] = []
     for frames in (detector.push(samples), detector.flush()):
@@ -126,7 +126,7 @@ def segments_of(samples: Samples, config: VadConfig) -> list[SpeechSegment]:
 
 
 def measure(scenes: Iterable[Scene], config: VadConfig, each: bool = False) -> Score:
-    """Score of one detector over scenes; ``each`` prints every scene's."""
+    """Score one detector over scenes. ``each`` prints the score of every scene."""
     total = Score()
     for scene in scenes:
         began = time.process_time()
@@ -141,7 +141,7 @@ def measure(scenes: Iterable[Scene], config: VadConfig, each: bool = False) -> S
 
 
 def detectors() -> dict[str, VadConfig]:
-    """What is compared: webrtcvad's modes, Silero at thresholds with nothing added, and what is configured by default."""
+    """Return the detectors: modes of webrtcvad, plain Silero at several thresholds, and the default configuration."""
     compared = {f"webrtc, mode {mode}": VadConfig(detector="webrtc", mode=mode) for mode in range(4)}
     for threshold in (0.7, 0.5, 0.3, 0.2, 0.1):
         compared[f"silero, threshold {threshold}"] = VadConfig(
@@ -151,11 +151,13 @@ def detectors() -> dict[str, VadConfig]:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("recordings", nargs="+", type=Path, metavar="FILE", help="clean speech: no noise, no music")
-    parser.add_argument("--seconds", type=int, default=30, help="length of each mixture (default 30)")
-    parser.add_argument("--seed", type=int, default=0, help="other mixtures of the same kinds (default 0)")
-    parser.add_argument("--config", metavar="NAME_OR_FILE", help="measure its [vad] alone, instead of the comparison")
-    parser.add_argument("--each", action="store_true", help="show every mixture, not only the sums")
+    parser.add_argument(
+        "recordings", nargs="+", type=Path, metavar="FILE", help="recordings of speech without noise or music"
+    )
+    parser.add_argument("--seconds", type=int, default=30, help="length of each mixture (default: 30)")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the mixtures (default: 0)")
+    parser.add_argument("--config", metavar="NAME_OR_FILE", help="measure only the [vad] section of this configuration")
+    parser.add_argument("--each", action="store_true", help="also print the score of every mixture")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -178,5 +180,5 @@ def run(options: argparse.Namespace) -> int:
 def _samples(path: Path) -> Samples:
     samples = read_audio(path)
     if not utterances([samples]):
-        raise UsageError(f"{path} has no speech of a fifth of a second; give recordings of clean speech")
+        raise UsageError(f"{path} has no speech of at least 0.2 s; give recordings of clean speech")
     return samples

@@ -1,6 +1,6 @@
-"""Labelled material for voice activity detection, mixed from clean speech: rooms, distances, noises. No file is read here.
+"""Labelled mixtures of clean speech with rooms and noises, for the VAD benchmark. No file is read here.
 
-Every scene follows from its seed. Sounds are float32 samples in [-1, 1] at 16 kHz; labels are booleans, one a 10 ms step.
+A seed determines all scenes. Sounds are float32 samples in [-1, 1] at 16 kHz; labels are booleans, one per 10 ms step.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ Labels = NDArray[np.bool_]
 Rng = np.random.Generator
 
 STEP = SAMPLE_RATE // 100
-"""Samples a label."""
-# Where the clean signal is this far below its loud parts, nobody speaks; synthetic voices pause in digital silence.
+"""Samples per label."""
+# A clean signal this far below its loud parts is not speech. Synthetic voices pause in digital silence.
 _BELOW_LOUD_DB = 35.0
 _SILENCE_DB = -75.0
-# Shorter pauses belong to the speech around them, as annotators have it (DIHARD's guidelines say 200 ms).
+# Shorter pauses count as speech, as for human annotators (DIHARD's guidelines say 200 ms).
 _PAUSE_STEPS = 20
 
 
 @dataclass(frozen=True)
 class Scene:
-    """A recording whose speech is known."""
+    """A labelled recording."""
 
     kind: str
     samples: Samples
@@ -38,7 +38,7 @@ class Scene:
 
 
 def speech_labels(clean: Sound) -> Labels:
-    """Where a recording without noise holds speech; [len // 160]."""
+    """Label the speech in a recording without noise; [len // 160]."""
     level = levels_db(clean)
     if not len(level):
         return np.zeros(0, np.bool_)
@@ -52,13 +52,13 @@ def speech_labels(clean: Sound) -> Labels:
 
 
 def levels_db(sound: Sound) -> NDArray[np.float64]:
-    """Level of each 10 ms in dB under full scale; [len // 160]."""
+    """Return the level of each 10 ms in dB relative to full scale; [len // 160]."""
     steps = sound[: len(sound) // STEP * STEP].reshape(-1, STEP).astype(np.float64)
     return np.asarray(10 * np.log10(np.mean(np.square(steps), axis=1) + 1e-12))
 
 
 def utterances(recordings: Sequence[Samples]) -> list[Sound]:
-    """Recordings without noise cut at their pauses of half a second and more, with 50 ms around each."""
+    """Cut recordings without noise at pauses of 0.5 s or more, keeping 50 ms around each part."""
     found: list[Sound] = []
     for recording in recordings:
         sound = np.asarray(recording, np.float32) / np.float32(32768)
@@ -70,7 +70,7 @@ def utterances(recordings: Sequence[Samples]) -> list[Sound]:
 
 
 def conversation(spoken: Sequence[Sound], seconds: float, rng: Rng) -> tuple[Sound, Labels]:
-    """Utterances in random order with pauses of 0.4 to 4 s (the first of 0.4), each a little louder or softer."""
+    """Join utterances in random order, varied by ±3 dB, after pauses of 0.4 to 4 s (the first: 0.4 s)."""
     parts: list[Sound] = []
     while sum(map(len, parts)) < seconds * SAMPLE_RATE:
         sound = spoken[int(rng.integers(len(spoken)))]
@@ -79,21 +79,21 @@ def conversation(spoken: Sequence[Sound], seconds: float, rng: Rng) -> tuple[Sou
         parts += [np.zeros(round(pause * SAMPLE_RATE), np.float32), (sound * loud).astype(np.float32)]
     sound = np.concatenate(parts)[: round(seconds * SAMPLE_RATE)]
     labels = np.concatenate(
-        [speech_labels(part) if part.any() else np.zeros(len(part) // STEP, np.bool_) for part in _on_steps(parts)]
+        [speech_labels(part) if part.any() else np.zeros(len(part) // STEP, np.bool_) for part in _whole_steps(parts)]
     )
-    return np.concatenate(_on_steps(parts))[: len(sound)], labels[: len(sound) // STEP]
+    return np.concatenate(_whole_steps(parts))[: len(sound)], labels[: len(sound) // STEP]
 
 
-def _on_steps(parts: Sequence[Sound]) -> list[Sound]:
+def _whole_steps(parts: Sequence[Sound]) -> list[Sound]:
     return [part[: len(part) // STEP * STEP] for part in parts]
 
 
 def in_room(sound: Sound, reverberation_s: float, direct_db: float, rng: Rng) -> Sound:
-    """Sound in a room: an exponentially decaying tail of noise (Polack's model) beside the direct path.
+    """Add reverberation: an exponentially decaying tail of noise (Polack's model) after the direct sound.
 
     Args:
         reverberation_s: time in which the tail falls by 60 dB.
-        direct_db: energy of the direct sound over that of the tail; negative beyond the critical distance.
+        direct_db: energy of the direct sound relative to the tail; negative beyond the critical distance.
     """
     time = np.arange(round(reverberation_s * SAMPLE_RATE)) / SAMPLE_RATE
     tail = rng.standard_normal(len(time)) * 10 ** (-3 * time / reverberation_s)
@@ -115,7 +115,7 @@ def _coloured(exponent: float) -> Callable[[int, Rng], Sound]:
 
 
 def _hum(length: int, rng: Rng) -> Sound:
-    """Mains and its harmonics, with a little hiss."""
+    """Mains hum with harmonics and a little white noise."""
     time = np.arange(length) / SAMPLE_RATE
     base = rng.choice([50.0, 60.0])
     tones = [np.sin(2 * np.pi * base * k * time + rng.uniform(0, 6)) / k for k in range(1, 12)]
@@ -123,7 +123,7 @@ def _hum(length: int, rng: Rng) -> Sound:
 
 
 def _fan(length: int, rng: Rng) -> Sound:
-    """Ventilation: brown noise that swells slowly, with a tone of the blades."""
+    """Ventilation: brown noise that slowly swells, with the tone of the blades."""
     time = np.arange(length) / SAMPLE_RATE
     brown = _coloured(1.0)(length, rng)
     swell = 1 + 0.4 * np.sin(2 * np.pi * rng.uniform(0.1, 0.5) * time)
@@ -132,7 +132,7 @@ def _fan(length: int, rng: Rng) -> Sound:
 
 
 def _clicks(length: int, rng: Rng) -> Sound:
-    """Typing: some eight strokes a second, each a few ms of ringing."""
+    """Typing: about eight key strokes per second, each a few ms of ringing."""
     sound = rng.standard_normal(length) * 0.003
     for start in rng.integers(0, max(1, length - 800), max(1, length * 8 // SAMPLE_RATE)):
         time = np.arange(800) / SAMPLE_RATE
@@ -144,7 +144,7 @@ def _clicks(length: int, rng: Rng) -> Sound:
 
 
 def _music(length: int, rng: Rng) -> Sound:
-    """Chords of four voices with overtones, struck twice a second and dying away."""
+    """Decaying chords of four notes with overtones, two chords per second."""
     sound = np.zeros(length)
     for start in range(0, length, SAMPLE_RATE // 2):
         time = np.arange(min(SAMPLE_RATE, length - start)) / SAMPLE_RATE
@@ -155,8 +155,8 @@ def _music(length: int, rng: Rng) -> Sound:
     return sound.astype(np.float32)
 
 
-def _drops(length: int, rng: Rng) -> Sound:
-    """Rain: crackle over hiss."""
+def _rain(length: int, rng: Rng) -> Sound:
+    """Rain: clicks over white noise."""
     sound = rng.standard_normal(length) * 0.2
     places = rng.integers(0, length, length // 40)
     np.add.at(sound, places, rng.standard_normal(len(places)) * 2)
@@ -164,7 +164,7 @@ def _drops(length: int, rng: Rng) -> Sound:
 
 
 def _traffic(length: int, rng: Rng) -> Sound:
-    """Rumble that comes and goes in seconds, as cars pass."""
+    """Low noise that rises and falls over seconds, like passing cars."""
     time = np.arange(length) / SAMPLE_RATE
     passing = sum(
         np.exp(-np.square((time - at) / 1.5)) for at in rng.uniform(0, length / SAMPLE_RATE, 1 + length // 80_000)
@@ -181,13 +181,13 @@ NOISES: dict[str, Callable[[int, Rng], Sound]] = {
     "fan": _fan,
     "clicks": _clicks,
     "music": _music,
-    "rain": _drops,
+    "rain": _rain,
     "traffic": _traffic,
 }
 
 
 def babble(spoken: Sequence[Sound], length: int, rng: Rng, voices: int = 12) -> Sound:
-    """A crowd: so many voices at once that none is understood."""
+    """A crowd: so many simultaneous voices that none is intelligible."""
     sound = np.zeros(length, np.float32)
     for _ in range(voices):
         line = np.concatenate([spoken[i] for i in rng.permutation(len(spoken))])
@@ -197,7 +197,7 @@ def babble(spoken: Sequence[Sound], length: int, rng: Rng, voices: int = 12) -> 
 
 
 def mixed(speech: Sound, noise: Sound, snr_db: float, labels: Labels) -> Sound:
-    """Noise added so that the speech, where there is any, is ``snr_db`` above it."""
+    """Add noise so that its level is ``snr_db`` below the level of the labelled speech."""
     spoken = np.repeat(labels, STEP)
     power = np.mean(np.square(speech[: len(spoken)][spoken]))
     gain = np.sqrt(power / np.mean(np.square(noise)) / 10 ** (snr_db / 10))
@@ -205,7 +205,7 @@ def mixed(speech: Sound, noise: Sound, snr_db: float, labels: Labels) -> Sound:
 
 
 def at_level(sound: Sound, level_db: float) -> Samples:
-    """int16 samples whose mean level is ``level_db`` under full scale; peaks are clipped."""
+    """Return int16 samples with an RMS level of ``level_db`` relative to full scale; peaks are clipped."""
     gain = 10 ** (level_db / 20) / max(float(np.sqrt(np.mean(np.square(sound)))), 1e-9)
     return np.asarray(np.round(np.clip(sound * gain, -1, 1) * 32767), np.int16)
 
@@ -216,7 +216,7 @@ class _Setting(NamedTuple):
     snr_db: float
     level_db: tuple[float, float]
     room: tuple[float, float] | None = None
-    """Reverberation time in s, direct sound over the room's in dB."""
+    """``reverberation_s`` and ``direct_db`` of ``in_room``."""
 
 
 def _settings(noises: Sequence[str]) -> list[_Setting]:
@@ -231,7 +231,7 @@ def _settings(noises: Sequence[str]) -> list[_Setting]:
 
 
 def speech_scenes(recordings: Sequence[Samples], noises: Sequence[str], seconds: float, seed: int) -> list[Scene]:
-    """Clean, meeting room, far field, each noise at 20 to 0 dB, and a crowd: ``seconds`` of each at some level."""
+    """Return scenes at random levels: clean, meeting room, far field, each noise at 20 to 0 dB, a crowd."""
     rng = np.random.default_rng(seed)
     spoken = utterances(recordings)
     scenes = []
@@ -247,15 +247,15 @@ def speech_scenes(recordings: Sequence[Samples], noises: Sequence[str], seconds:
 
 
 def noise_scenes(noises: Sequence[str], seconds: float, seed: int) -> list[Scene]:
-    """Silence; each noise at three levels; each noise that begins in the middle of silence."""
+    """Return scenes without speech: silence, each noise at three levels, each noise starting halfway."""
     rng = np.random.default_rng(seed)
     length = round(seconds * SAMPLE_RATE)
-    nobody = np.zeros(length // STEP, np.bool_)
-    scenes = [Scene("silence", np.zeros(length, np.int16), nobody)]
+    no_speech = np.zeros(length // STEP, np.bool_)
+    scenes = [Scene("silence", np.zeros(length, np.int16), no_speech)]
     for name in noises:
         for level_db in (-60, -40, -20):
-            scenes.append(Scene(f"{name} {level_db} dBFS", at_level(NOISES[name](length, rng), level_db), nobody))
+            scenes.append(Scene(f"{name} {level_db} dBFS", at_level(NOISES[name](length, rng), level_db), no_speech))
         begins = at_level(NOISES[name](length, rng), -30)
         begins[: length // 2] = 0
-        scenes.append(Scene(f"{name} begins", begins, nobody))
+        scenes.append(Scene(f"{name} begins", begins, no_speech))
     return scenes

@@ -1,4 +1,4 @@
-"""The comparison of recognition: error rates, what is withheld, and the peer beside it."""
+"""The recognition benchmark: error counts, withheld transcripts, and the peer."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_numbers_are_spelt(digits: str, words: str) -> None:
     assert spelt(digits) == words
 
 
-def test_texts_are_compared_without_case_and_marks_and_by_characters_where_words_have_no_spaces() -> None:
+def test_texts_are_split_into_units_without_case_and_punctuation() -> None:
     assert units("Don't pay $1,250, please!", "en") == [
         "dont",
         "pay",
@@ -51,7 +51,7 @@ def test_edits_are_substitutions_insertions_and_deletions() -> None:
     assert edits("kitten", "sitting") == 3
 
 
-def test_a_row_counts_what_is_wrong_and_what_is_withheld_though_right() -> None:
+def test_a_row_counts_errors_and_right_transcripts_that_are_withheld() -> None:
     clip = Clip(Path("x.wav"), "We go home. It is late.", np.zeros(16_000, np.int16), [])
     found = [Transcript(0, 0, 1, "We go home.", "en"), Transcript(1, 1, 2, "It is late.", "en", rejected="uncertain")]
     row = Row("one way", lambda clip: found)
@@ -92,7 +92,9 @@ def test_the_command_compares_windows_hypotheses_and_the_peer(
         assert all(seconds > 0 for seconds in rows[name]["parts_s"].values())
 
 
-def test_a_folder_without_texts_is_wrong_usage(tmp_path: Path) -> None:
+def test_a_folder_without_texts_is_a_usage_error(tmp_path: Path) -> None:
     (tmp_path / "alone.wav").touch()
-    with pytest.raises(UsageError, match=r"holds no recording with its text beside it, such as talk.wav and talk.txt"):
+    with pytest.raises(
+        UsageError, match=r"has no recording with a text file beside it; expected pairs such as talk.wav and talk.txt"
+    ):
         bench.run(["asr", str(tmp_path)])

@@ -1,4 +1,4 @@
-"""The made-up day: its audio, its books, and a short one through the whole chain."""
+"""The simulated day: audio, statistics, and a short run through the whole chain."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ import pytest
 
 from pipeline import Delta, Models, PipelineConfig, StageError, Transcript
 from pipeline.bench.__main__ import run
-from pipeline.bench.day import DayReport, Listener, recognised
+from pipeline.bench.day import DayReport, Listener, transcripts_alone
 from pipeline.bench.day_audio import DaySource, Scene, noise, scenes
-from pipeline.bench.ledger import Ledger, Sample, slope
+from pipeline.bench.ledger import Ledger, Sample, memory_slope
 from pipeline.bench.probe import LoopTimes
 from pipeline.errors import ModelError, UsageError
 from pipeline.events import SAMPLE_RATE, SpeechSegment
@@ -25,7 +25,7 @@ from tests.conftest import EXAMPLES, PHRASES, ROOT, read_wav
 RECORDINGS = [np.full(20 * SAMPLE_RATE, 1000 + 100 * number, np.int16) for number in range(2)]
 
 
-def test_a_seed_names_a_day() -> None:
+def test_the_seed_determines_the_day() -> None:
     first, again, other = (list(scenes(RECORDINGS, 0.05, seed)) for seed in (1, 1, 2))
     assert [scene for scene, _ in first] == [scene for scene, _ in again] != [scene for scene, _ in other]
     assert all(np.array_equal(one, two) for (_, one), (_, two) in zip(first, again, strict=True))
@@ -57,7 +57,7 @@ def test_the_source_reads_the_day_in_chunks() -> None:
     assert list(source.scenes) == [scene for scene, _ in scenes(RECORDINGS, 0.03, 1)]
 
 
-def test_noise_has_the_power_asked_for() -> None:
+def test_noise_has_unit_power() -> None:
     assert noise(SAMPLE_RATE, np.random.default_rng(0)).std() == pytest.approx(1, rel=1e-3)
 
 
@@ -73,7 +73,7 @@ def delta(number: int, final: bool = True) -> Delta:
     return Delta(number, 0, 0.0, 1.0, "是", -0.1, 5, "Yes.", final, final)
 
 
-def test_the_books_balance_when_every_segment_is_done() -> None:
+def test_no_segment_is_lost_when_all_are_finished() -> None:
     ledger = Ledger()
     for number in range(3):
         ledger.segment_closed(segment(number))
@@ -100,9 +100,9 @@ def test_the_books_balance_when_every_segment_is_done() -> None:
         [transcript(0), delta(1, final=False)],
         [delta(0, final=False)],
     ],
-    ids=["the next before the end", "an older one", "text of another", "text before its transcript"],
+    ids=["next segment too early", "older segment", "text of another segment", "text before its transcript"],
 )
-def test_what_comes_out_of_turn_is_counted(events: list[Transcript | Delta]) -> None:
+def test_events_out_of_order_are_counted(events: list[Transcript | Delta]) -> None:
     ledger = Ledger()
     for number in range(2):
         ledger.segment_closed(segment(number))
@@ -111,15 +111,15 @@ def test_what_comes_out_of_turn_is_counted(events: list[Transcript | Delta]) -> 
     assert ledger.disorder == 1
 
 
-def test_what_a_call_borrows_is_no_growth(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_sample_has_the_lowest_memory_since_the_last_one(monkeypatch: pytest.MonkeyPatch) -> None:
     held = iter([200.0, 215.0, 201.0, 215.0, 216.0, 217.0])
     monkeypatch.setattr("pipeline.bench.ledger.held_mb", lambda: next(held))
     ledger = Ledger()
     ledger.sample(0.0)
-    ledger.weigh()
-    ledger.weigh()
+    ledger.update_lowest_memory()
+    ledger.update_lowest_memory()
     ledger.sample(60.0)
-    ledger.weigh()
+    ledger.update_lowest_memory()
     ledger.sample(70.0)
     assert [sample.memory_mb for sample in ledger.samples] == [200.0, 201.0, 216.0]
 
@@ -128,13 +128,13 @@ def test_the_slope_leaves_out_the_beginning_and_the_end() -> None:
     samples = [Sample(360.0 * i, 0, 0, 100 + 0.2 * i) for i in range(51)]
     samples[:10] = [replace(sample, memory_mb=50) for sample in samples[:10]]
     samples[-1] = replace(samples[-1], memory_mb=20)
-    rise, hours = slope(samples)
+    rise, hours = memory_slope(samples)
     assert rise == pytest.approx(2.0)
     assert hours == pytest.approx(3.9)
-    assert slope(samples[:2]) == (0, 0)
+    assert memory_slope(samples[:2]) == (0, 0)
 
 
-def test_what_is_heard_is_compared_with_what_was_said() -> None:
+def test_transcripts_are_compared_with_those_of_the_recording_alone() -> None:
     day = deque([Scene("speech", 0, 20, 0), Scene("noise", 21, 3599, -1), Scene("speech", 3600, 3620, 0)])
     listener = Listener(day, [["Yes.", "No.", "Yes."]])
     listener.got(transcript(0, "Yes."))
@@ -155,22 +155,22 @@ GOOD = DayReport([], 10, 0, 0, 100, 95, 3, 0.5, 8, 1.1, LoopTimes(9, 5, 2, 0, 10
     [
         ({"lost": 1}, "1 segments lost"),
         ({"disorder": 2}, "2 events out of order"),
-        ({"sentences_heard": 80}, "80 of 100 sentences heard"),
+        ({"sentences_heard": 80}, "80 of 100 sentences recognised"),
         (
             {"sentences_spoken": 0, "sentences_heard": 0},
-            "no sentence was spoken: the recordings say nothing that is recognised, or the day is too short",
+            "no sentence was spoken: nothing is recognised in the recordings alone, or the day is too short",
         ),
         ({"memory_mb_an_hour": 1.2, "memory_hours": 6.4}, "memory grows by 1.20 MB an hour"),
         ({"memory_mb_an_hour": 115.0, "memory_hours": 0.1}, "memory grows by 115.00 MB an hour"),
         ({"work_growth": 1.3}, "work for a segment grew 1.30 times"),
     ],
 )
-def test_a_day_that_went_wrong_says_how(change: dict[str, float], message: str) -> None:
+def test_each_failed_requirement_is_reported(change: dict[str, float], message: str) -> None:
     assert GOOD.failures == []
     assert replace(GOOD, **change).failures == [message]
 
 
-def test_a_stage_that_fails_is_told_as_such(demo_config: PipelineConfig, demo_models: Models) -> None:
+def test_a_failing_stage_raises_a_stage_error(demo_config: PipelineConfig, demo_models: Models) -> None:
     class Broken:
         config = demo_models.recognizer.config
 
@@ -179,29 +179,29 @@ def test_a_stage_that_fails_is_told_as_such(demo_config: PipelineConfig, demo_mo
 
     models = replace(demo_models, recognizer=Broken())
     with pytest.raises(StageError, match="the ASR stage failed: broken"):
-        asyncio.run(recognised(read_wav(PHRASES), demo_config, models))
+        asyncio.run(transcripts_alone(read_wav(PHRASES), demo_config, models))
 
 
-def test_a_short_run_may_still_fill_the_allocators_pools() -> None:
+def test_growth_below_the_pool_allowance_passes_in_a_short_run() -> None:
     assert replace(GOOD, memory_mb_an_hour=50, memory_hours=0.1).failures == []
 
 
 @pytest.mark.parametrize(("option", "value"), [("--hours", "0"), ("--hours", "nan"), ("--seed", "-1")])
-def test_an_impossible_day_is_said(option: str, value: str) -> None:
+def test_invalid_options_are_usage_errors(option: str, value: str) -> None:
     with pytest.raises(UsageError, match=f"{option} is {value}"):
         run(["day", str(EXAMPLES / "travel.wav"), "--config", "demo", option, value])
 
 
 @pytest.mark.slow
-def test_ten_minutes_of_a_day_lose_nothing_and_keep_nothing() -> None:
-    """In a process of its own: what other tests have left behind is no growth of this run's."""
+def test_ten_minutes_lose_no_segment_and_leak_no_memory() -> None:
+    """Run in a separate process, so that memory left behind by other tests does not count."""
     recordings = [str(EXAMPLES / f"{name}.wav") for name in ("travel", "meeting")]
     done = subprocess.run(
         [sys.executable, "-m", "pipeline.bench", "day", *recordings, "--config", "demo", "--hours", "0.1667", "--json"],
         capture_output=True, text=True, cwd=ROOT, check=False,
     )  # fmt: skip
     print(done.stdout)
-    # A minute of audio is 1.9 MB: keeping it would show as growth by 15 MB, and what is told begins at 8.
+    # A minute of audio is 1.9 MB. Keeping all audio would show as 15 MB of growth; the run fails from 8 MB.
     assert done.returncode == 0, done.stderr
     report = json.loads(done.stdout)
     assert report["sentences_spoken"] >= 20

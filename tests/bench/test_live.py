@@ -1,4 +1,4 @@
-"""A recording played at its own pace: what is reported of it."""
+"""python -m pipeline.bench live: recordings played in real time, and the report."""
 
 from __future__ import annotations
 
@@ -26,9 +26,7 @@ TRAVEL = str(EXAMPLES / "travel.wav")
 SRT = "1\n00:00:00,500 --> 00:00:04,000\n东京来的飞机晚上七点到达。\n\n2\n00:00:04,500 --> 00:00:05,000\n哪\n"
 
 
-def test_a_recording_is_measured_at_its_own_pace(
-    phrase: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_recording_is_measured_in_real_time(phrase: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "reference.srt").write_text(SRT, "utf-8")
     files = [tmp_path / name for name in ("reference.srt", "instances.log", "run.svg")]
     options = [
@@ -36,7 +34,7 @@ def test_a_recording_is_measured_at_its_own_pace(
     ]
     gc.unfreeze()
     assert run(["live", str(phrase), "--config", "demo", "--json", *options]) == 0
-    # A collection over all that is loaded would keep the loop longer than it may be kept.
+    # The models must be frozen: a garbage collection over them would block the loop for too long.
     assert gc.get_freeze_count() > 10_000
     gc.unfreeze()
     (measured,) = json.loads(capsys.readouterr().out)
@@ -44,7 +42,7 @@ def test_a_recording_is_measured_at_its_own_pace(
     assert measured["unit"] == "char"
     first = measured["segments"][0]
     assert first["target"] == first["target"].strip() != ""
-    # What the order of the stages says, whatever the machine's speed.
+    # The order of the stages, which holds at any speed of the machine.
     asr_begin_s, asr_end_s = first["asr"]
     assert 0 <= first["start_s"] < first["speech_end_s"] < first["closed_s"] <= asr_begin_s < asr_end_s
     assert asr_end_s < first["first_token_s"] <= first["last_token_s"]
@@ -71,7 +69,7 @@ def write_silence(path: Path, samples: int) -> None:
         file.writeframes(bytes(2 * samples))
 
 
-def test_segments_without_text_of_their_own_are_counted_apart() -> None:
+def test_segments_without_text_are_counted_as_empty() -> None:
     now_s = 0.0
     stopwatch = Stopwatch(clock=lambda: now_s)
     stopwatch.received(0)
@@ -87,13 +85,13 @@ def test_segments_without_text_of_their_own_are_counted_apart() -> None:
     assert (scores.laal_ms, scores.computation_aware_laal_ms) == (2_500, 6_000)
 
 
-def a_run() -> list[SegmentTimes]:
+def one_segment() -> list[SegmentTimes]:
     return [SegmentTimes(0, 0.5, 2.0, 2.5, Span(2.5, 3.0), 3.1, 3.2, None, "Yes <&>.", "是。")]
 
 
-def test_a_timeline_has_a_bar_for_each_thing_at_its_time() -> None:
+def test_a_timeline_has_one_bar_per_span_at_its_time() -> None:
     picture = timeline(
-        "a & b", a_run(), {"asr": [Span(2.5, 3.0)], "nmt": [Span(3.0, 3.1), Span(3.1, 3.2)]}, [3.1, 3.2], 4.0
+        "a & b", one_segment(), {"asr": [Span(2.5, 3.0)], "nmt": [Span(3.0, 3.1), Span(3.1, 3.2)]}, [3.1, 3.2], 4.0
     )
     root = ElementTree.fromstring(picture)
     bars = [element for element in root.iter() if element.tag.endswith("rect")][1:]
@@ -116,7 +114,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("options", "message"), WRONG, ids=[message for _, message in WRONG])
-def test_a_mistake_is_said_before_a_model_is_loaded(
+def test_a_mistake_is_reported_before_a_model_is_loaded(
     options: list[str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -134,7 +132,7 @@ def test_a_mistake_is_said_before_a_model_is_loaded(
         ("a.srt", [TRAVEL, "--reference", "a.srt", "--plot", "link.svg"]),
     ],
 )
-def test_what_is_read_is_not_written_over(
+def test_inputs_are_not_overwritten(
     name: str, options: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -142,7 +140,7 @@ def test_what_is_read_is_not_written_over(
     content = SRT.encode() if name == "a.srt" else Path(TRAVEL).read_bytes()
     Path(name).write_bytes(content)
     Path("link.svg").symlink_to(name)
-    with pytest.raises(UsageError, match=f"{options[-1]} is a recording or a reference too"):
+    with pytest.raises(UsageError, match=f"{options[-1]} is also a recording or a reference"):
         run(["live", *options, "--config", "demo"])
     assert Path(name).read_bytes() == content
 
@@ -155,7 +153,7 @@ def test_a_run_that_fails_leaves_no_files(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize("options", [[], ["--json"]], ids=["text", "JSON"])
-def test_what_was_measured_before_a_failure_is_shown(
+def test_results_before_a_failure_are_printed(
     options: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     files = [tmp_path / name for name in ("quiet.wav", "empty.wav")]

@@ -1,4 +1,4 @@
-"""python -m pipeline.bench nmt as a user runs it."""
+"""python -m pipeline.bench nmt: the command and its files."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def bench(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
     )  # fmt: skip
 
 
-def test_a_run_prints_a_table_and_writes_what_it_measured(tmp_path: Path) -> None:
+def test_a_run_prints_a_table_and_writes_json_and_a_plot(tmp_path: Path) -> None:
     text, data, plot = (tmp_path / name for name in ("text.txt", "out.json", "out.svg"))
     text.write_text("Where is the hotel?\n\nThank you.\n")
     arguments = ["--model", TINY, "--peers", "ctranslate2", "--threads", "2", "--tokens", "6", "--rounds", "2"]
@@ -51,14 +51,14 @@ def test_a_run_prints_a_table_and_writes_what_it_measured(tmp_path: Path) -> Non
     assert ElementTree.parse(plot).getroot().tag.endswith("svg")
 
 
-def test_what_was_made_for_an_earlier_run_is_used_again(tmp_path: Path) -> None:
+def test_files_of_an_earlier_run_are_used_again(tmp_path: Path) -> None:
     wanted = Wanted(TINY, ("ctranslate2",), ("int8",), ("Where is the hotel?",), 100)
     first = Workshop(wanted, tmp_path, lambda *_: None).prepare()
     made = set(tmp_path.rglob("*"))
     (tmp_path / "ctranslate2-int8").rename(tmp_path / "ctranslate2-int8.unfinished")  # as a killed run leaves it
-    heard: list[str] = []
-    assert Workshop(wanted, tmp_path, lambda what, _: heard.append(what)).prepare() == first
-    assert heard == ["ctranslate2-int8"]
+    progress: list[str] = []
+    assert Workshop(wanted, tmp_path, lambda what, _: progress.append(what)).prepare() == first
+    assert progress == ["ctranslate2-int8"]
     assert set(tmp_path.rglob("*")) == made
 
 
@@ -75,8 +75,10 @@ def test_a_model_whose_weights_cannot_be_read_is_measured_without_peers(tmp_path
 
 
 @pytest.mark.parametrize(("precision", "share"), [("fp32", 1.0), ("fp16", 0.5), ("int8", 0.0)])
-def test_graphs_as_they_are_read_the_bytes_that_they_store(precision: str, share: float, tmp_path: Path) -> None:
-    """Beside a checkpoint, which says how many weights there are."""
+def test_the_weight_bytes_of_original_graphs_depend_on_their_precision(
+    precision: str, share: float, tmp_path: Path
+) -> None:
+    """The checkpoint beside the graphs gives the number of weights."""
     model = make_model_dir(tmp_path / "model", "merged")
     (model / "model.safetensors").symlink_to(TINY / "model.safetensors")
     if precision != "fp32":
@@ -90,8 +92,8 @@ def test_graphs_as_they_are_read_the_bytes_that_they_store(precision: str, share
 
 
 WRONG = [
-    (2, ["--peers", "marian"], "'marian' is none of ctranslate2, optimum, transformers"),
-    (2, ["--weights", "int2"], "'int2' is none of fp32, int8, int4, auto"),
+    (2, ["--peers", "marian"], "'marian' is not one of ctranslate2, optimum, transformers"),
+    (2, ["--weights", "int2"], "'int2' is not one of fp32, int8, int4, auto"),
     (2, ["--threads", "0"], "'0' is no whole number from 1"),
     (2, ["--threads", "1,x"], "'x' is no whole number"),
     (2, ["--shortlist", "1"], "'1' is no whole number from 16"),
@@ -99,7 +101,7 @@ WRONG = [
     (2, ["--tokens", "1"], "'1' is no whole number from 2"),
     (2, ["--model", "nowhere"], "no such model directory: nowhere"),
     (1, ["--model", "configs"], "configs holds no checkpoint"),
-    (2, ["--model", str(TINY), "--tokens", "9999"], "--tokens 9999: this model's sentences have"),
+    (2, ["--model", str(TINY), "--tokens", "9999"], "--tokens is 9999; give at most"),
     (2, ["--json", "/nowhere/out.json"], "cannot write /nowhere/out.json"),
     (2, ["--json", "/proc/version"], "cannot write /proc/version"),
     (2, ["--plot", "picture.gif"], "must end with .svg or .png"),
@@ -110,16 +112,16 @@ WRONG = [
 ]
 
 
-def test_the_sentences_are_not_written_over(tmp_path: Path) -> None:
+def test_the_sentences_are_not_overwritten(tmp_path: Path) -> None:
     text = tmp_path / "sentences.txt"
     text.write_text("Hello.\n")
-    with pytest.raises(PipelineError, match="is the --text too"):
+    with pytest.raises(PipelineError, match="is also the --text file"):
         run(["nmt", "--rounds", "1", "--tokens", "2", "--peers", "none", "--text", str(text), "--json", str(text)])
     assert text.read_text() == "Hello.\n"
 
 
 @pytest.mark.parametrize(("status", "arguments", "message"), WRONG)
-def test_a_mistake_is_told_before_anything_is_made(
+def test_a_mistake_is_reported_before_anything_is_written(
     status: int, arguments: list[str], message: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(ROOT)
@@ -132,18 +134,18 @@ def test_a_mistake_is_told_before_anything_is_made(
     assert not output.out
 
 
-def test_sentences_are_lines_that_are_not_blank_without_a_byte_order_mark(tmp_path: Path) -> None:
+def test_sentences_are_the_non_blank_lines_without_a_byte_order_mark(tmp_path: Path) -> None:
     (tmp_path / "text.txt").write_text("Where is the hotel?\n\n Thank you.\n", "utf-8-sig")
     assert read_sentences(tmp_path / "text.txt") == ("Where is the hotel?", "Thank you.")
 
 
-def test_a_mistake_is_one_line() -> None:
+def test_a_mistake_is_reported_in_one_line() -> None:
     done = bench("--model", "nowhere")
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == "error: no such model directory: nowhere; give the folder that holds the checkpoint\n"
 
 
-def test_a_peer_that_was_asked_for_and_is_not_installed_is_named(tmp_path: Path) -> None:
+def test_a_requested_peer_that_is_not_installed_is_reported(tmp_path: Path) -> None:
     (tmp_path / "sitecustomize.py").write_text("import sys\nsys.modules['torch'] = None\n")
     done = subprocess.run(
         [sys.executable, "-m", "pipeline.bench", "nmt", "--peers", "transformers"],
@@ -153,20 +155,20 @@ def test_a_peer_that_was_asked_for_and_is_not_installed_is_named(tmp_path: Path)
     assert "--peers transformers: torch is not installed; pip install" in done.stderr
 
 
-def test_without_peers_none_need_be_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_peers_that_are_not_installed_are_left_out_unless_requested(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(nmt, "_installed", lambda module: False)
     assert nmt._peers(()) == ((), {})
     assert nmt._peers(None)[1].keys() == {"ctranslate2", "optimum", "transformers"}
 
 
-def test_work_of_another_model_is_not_taken_for_this_one(tmp_path: Path) -> None:
+def test_a_work_folder_of_another_model_is_refused(tmp_path: Path) -> None:
     (tmp_path / "model.json").write_text('{"model": "/elsewhere"}')
     done = bench("--model", TINY, "--work", tmp_path)
     assert done.returncode == 2
-    assert "holds the files of another model" in done.stderr
+    assert "has files of another model" in done.stderr
 
 
-def test_sentences_are_wanted_for_a_model_that_translates_from_another_language(tmp_path: Path) -> None:
+def test_a_model_of_another_source_language_needs_sentences(tmp_path: Path) -> None:
     for path in TINY.glob("*.*"):
         if path.name != "tokenizer_config.json":
             (tmp_path / path.name).symlink_to(path)

@@ -1,4 +1,4 @@
-"""The probe of the event loop."""
+"""Probes of the event loop and of memory."""
 
 from __future__ import annotations
 
@@ -24,31 +24,31 @@ def test_lateness_is_counted_in_tenths_of_a_millisecond() -> None:
     assert (probe.above(0.01), probe.above(0.003), probe.above(0.02)) == (1, 2, 0)
 
 
-def test_a_probe_that_asked_nothing_says_nothing() -> None:
+def test_a_probe_without_wake_ups_reports_zero() -> None:
     assert LoopProbe().percentile_s(0.99) == 0
 
 
-async def woken(probe: LoopProbe, times: int) -> None:
-    """Wait until the probe has been woken so many times more."""
+async def wait_for_wake_ups(probe: LoopProbe, times: int) -> None:
+    """Wait until the probe has woken up ``times`` more times."""
     until = probe.count + times
     while probe.count < until:
         await asyncio.sleep(0)
 
 
 @pytest.mark.parametrize("works", [True, False])
-def test_a_callback_that_blocks_the_loop_is_seen(works: bool) -> None:
-    """Blocked by work it counts as the loop's own; blocked by waiting it does not."""
+def test_a_callback_that_blocks_the_loop_is_measured(works: bool) -> None:
+    """CPU time of a callback counts as the loop's own work; sleeping does not."""
 
     async def block() -> LoopProbe:
         async with LoopProbe() as probe:
-            await woken(probe, 1)
+            await wait_for_wake_ups(probe, 1)
             began = time.thread_time()
             if works:
                 while time.thread_time() < began + 0.05:
                     pass
             else:
                 time.sleep(0.05)  # noqa: ASYNC251
-            await woken(probe, 1)
+            await wait_for_wake_ups(probe, 1)
         return probe
 
     probe = asyncio.run(block())
@@ -57,11 +57,11 @@ def test_a_callback_that_blocks_the_loop_is_seen(works: bool) -> None:
     assert (probe.longest_work_s > 0.045) == works
 
 
-def test_an_idle_process_is_probed_for_as_long_as_the_block_takes() -> None:
+def test_the_idle_process_is_probed_until_the_block_ends() -> None:
     async def work() -> tuple[LoopTimes, LoopTimes]:
         async with IdleProbe() as idle, LoopProbe() as own:
             before = idle.times
-            await woken(own, 50)  # so many 2 ms have passed for that process too
+            await wait_for_wake_ups(own, 50)  # the idle process had the same 50 × 2 ms
         return before, idle.times
 
     before, after = asyncio.run(asyncio.wait_for(work(), HANG_S))
@@ -70,7 +70,7 @@ def test_an_idle_process_is_probed_for_as_long_as_the_block_takes() -> None:
     assert after.longest_ms >= after.p99_ms > 0
 
 
-def test_an_idle_process_that_was_ended_says_nothing() -> None:
+def test_a_terminated_idle_process_reports_zero() -> None:
     async def work() -> LoopTimes:
         async with IdleProbe() as idle:
             idle._process.terminate()
@@ -80,19 +80,19 @@ def test_an_idle_process_that_was_ended_says_nothing() -> None:
     assert asyncio.run(asyncio.wait_for(work(), HANG_S)).asked == 0
 
 
-def test_memory_is_what_the_process_holds() -> None:
+def test_resident_memory_counts_only_touched_pages() -> None:
     before_mb = resident_mb()
     reserved = np.empty(200_000_000, np.uint8)  # never touched
-    held = np.ones(50_000_000, np.uint8)  # made in place: a copy that was just freed may still be counted
+    held = np.ones(50_000_000, np.uint8)  # made in place, because a freed copy may still be counted
     assert 40 < resident_mb() - before_mb < 100
     assert peak_mb() >= 50
     del held, reserved
 
 
-@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="another allocator cannot be told to give memory back")
-def test_memory_that_lies_free_is_not_held() -> None:
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="only glibc's allocator has malloc_trim")
+def test_free_memory_of_the_allocator_is_not_counted() -> None:
     before_mb = held_mb()
     blocks = [np.ones(8000, np.uint8) for _ in range(10_000)]
     assert held_mb() - before_mb > 60
-    del blocks[:-1]  # the last one keeps the allocator from giving back those below it by itself
+    del blocks[:-1]  # the last one keeps the allocator from releasing those below it by itself
     assert held_mb() - before_mb < 20

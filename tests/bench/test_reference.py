@@ -1,4 +1,4 @@
-"""Reference translations from files."""
+"""Reading reference translations."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from pipeline.latency.metrics import Reference
 SRT = "1\n00:00:01,000 --> 00:00:02,500\n早上\n好。\n\n2\n01:00:03,000 --> 01:00:04,000\n \n\n3\n01:00:05,000 --> 01:00:06,000\nYes.\n\n"
 
 
-def test_timed_references_have_a_sentence_a_cue(tmp_path: Path) -> None:
+def test_timed_references_have_one_sentence_per_cue(tmp_path: Path) -> None:
     (tmp_path / "a.srt").write_text(SRT, "utf-8")
     (tmp_path / "a.vtt").write_text("WEBVTT\n\n" + SRT.replace(",", "."), "utf-8")
     expected = [Reference(("早", "上", "好", "。"), 1000, 1500), Reference(tuple("Yes."), 3_605_000, 1000)]
     assert read_reference(tmp_path / "a.srt", "char") == read_reference(tmp_path / "a.vtt", "char") == expected
 
 
-def test_a_text_is_one_sentence_without_an_end(tmp_path: Path) -> None:
+def test_a_text_file_is_one_sentence_of_infinite_length(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("Good morning.\nThe meeting.\n")
     assert read_reference(tmp_path / "a.txt", "word") == [
         Reference(("Good", "morning.", "The", "meeting."), 0, math.inf)
     ]
 
 
-def test_markup_is_no_text(tmp_path: Path) -> None:
+def test_markup_is_removed(tmp_path: Path) -> None:
     srt = "1\n00:00:01,000 --> 00:00:02,000\n{\\an8}<i>Q&amp;A:\na &lt; b</i> {x}\n"
     vtt = "WEBVTT\n\n00:01.000 --> 00:02.000\n<v Ann>Q&amp;A: <00:01.500>a &lt; b</v> {x}\n"
     (tmp_path / "a.srt").write_text(srt)
@@ -38,7 +38,7 @@ def test_markup_is_no_text(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("suffix", [".srt", ".vtt", ".txt"])
-def test_neither_a_byte_order_mark_nor_the_suffixs_case_matters(suffix: str, tmp_path: Path) -> None:
+def test_the_byte_order_mark_and_the_case_of_the_suffix_are_ignored(suffix: str, tmp_path: Path) -> None:
     content = {".srt": SRT, ".vtt": "WEBVTT\n\n" + SRT.replace(",", "."), ".txt": "Yes."}[suffix]
     plain, other = tmp_path / f"a{suffix}", tmp_path / f"b{suffix.upper()}"
     plain.write_text(content, "utf-8")
@@ -52,12 +52,12 @@ def test_neither_a_byte_order_mark_nor_the_suffixs_case_matters(suffix: str, tmp
         ("nowhere.srt", None, "cannot read the reference"),
         ("a.doc", b"", "give .srt or .vtt with times"),
         ("a.txt", b"\xff\xfe\x00", "give a file in UTF-8"),
-        ("a.srt", b"\x00\x01", "cannot read the reference|holds no sentence"),
-        ("a.vtt", b"WEBVTT\n\n", "holds no sentence"),
-        ("a.txt", b" \n", "holds no sentence"),
+        ("a.srt", b"\x00\x01", "cannot read the reference|contains no sentence"),
+        ("a.vtt", b"WEBVTT\n\n", "contains no sentence"),
+        ("a.txt", b" \n", "contains no sentence"),
     ],
 )
-def test_a_reference_that_is_none_is_said(name: str, content: bytes | None, message: str, tmp_path: Path) -> None:
+def test_an_invalid_reference_is_a_usage_error(name: str, content: bytes | None, message: str, tmp_path: Path) -> None:
     if content is not None:
         (tmp_path / name).write_bytes(content)
     with pytest.raises(UsageError, match=message):

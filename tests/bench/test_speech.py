@@ -1,4 +1,4 @@
-"""python -m pipeline.bench speech: the table that is shipped, and archives made here in place of those of the index."""
+"""python -m pipeline.bench speech: the shipped table, and archives made here instead of downloads from the index."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def archive(tmp_path: Path) -> Path:
-    """A recording and the same without its header, as a source archive."""
+    """A source archive with a recording, and the same recording without header."""
     (tmp_path / "travel.raw").write_bytes(read_wav(TRAVEL).tobytes())
     path = tmp_path / "made_here-1.0.tar.gz"
     with tarfile.open(path, "w:gz", compresslevel=1) as tar:
@@ -41,7 +41,7 @@ def archive(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def downloads(archive: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Names of the packages asked for; each download gives ``archive``."""
+    """Names of the requested packages; each download returns ``archive``."""
     names: list[str] = []
 
     def download(clip: speech.Clip, folder: Path) -> Path:
@@ -53,7 +53,7 @@ def downloads(archive: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def write_table(path: Path, archive: Path, *rows: str, platform: str = "", sha256: str = "") -> None:
-    """Each row: name, member, start, end and text, with | between."""
+    """Write a table. Each row: name, member, start, end and text, separated by |."""
     sha256 = sha256 or hashlib.sha256(archive.read_bytes()).hexdigest()
     lines = ["# Made for a test.", "\t".join(COLUMNS)]
     for row in rows:
@@ -85,7 +85,7 @@ def test_the_table_is_well_formed() -> None:
     assert len(archives) == len({clip.package for clip in clips}) == len({clip.sha256 for clip in clips})
 
 
-def test_recordings_parts_of_them_and_raw_samples_become_wav_with_texts(
+def test_recordings_parts_and_raw_samples_are_written_as_wav_with_texts(
     table: Path, archive: Path, downloads: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     wav, raw = "made_here-1.0/data/travel.wav", "made_here-1.0/data/travel.raw"
@@ -104,7 +104,7 @@ def test_recordings_parts_of_them_and_raw_samples_become_wav_with_texts(
     assert capsys.readouterr().out == f"made-here 1.0: 3 clips\n{folder}: 3 clips\n"
 
 
-def test_clips_that_are_there_are_kept_and_missing_ones_fetched(
+def test_existing_clips_are_kept_and_missing_ones_downloaded(
     table: Path, archive: Path, downloads: list[str], tmp_path: Path
 ) -> None:
     wav = "made_here-1.0/data/travel.wav"
@@ -114,7 +114,7 @@ def test_clips_that_are_there_are_kept_and_missing_ones_fetched(
     (folder / "ours" / "one.txt").write_text("Corrected by hand.\n")
     assert run(["speech", str(folder)]) == 0
     assert downloads == ["made-here"]
-    # As an interrupted run leaves a clip: with its text, without its sound.
+    # An interrupted run leaves a clip with its text but without its WAV file.
     (folder / "ours" / "two.wav").rename(folder / "ours" / "two.part")
     archive.write_bytes(original)
     assert run(["speech", str(folder)]) == 0
@@ -133,13 +133,13 @@ def test_an_archive_with_another_hash_is_refused(table: Path, archive: Path, tmp
 
 
 @pytest.mark.usefixtures("downloads")
-def test_a_recording_that_the_archive_lacks_is_named(table: Path, archive: Path, tmp_path: Path) -> None:
+def test_a_recording_missing_in_the_archive_is_reported(table: Path, archive: Path, tmp_path: Path) -> None:
     write_table(table, archive, "one|made_here-1.0/none.wav|||One.")
     with pytest.raises(DownloadError, match=r"made_here-1.0.tar.gz lacks made_here-1.0/none.wav"):
         run(["speech", str(tmp_path / "speech")])
 
 
-def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_written_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(SinkError, match=rf"cannot write {tmp_path}/file \(File exists\)"):
         run(["speech", str(tmp_path / "file")])
@@ -147,7 +147,7 @@ def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
 
 @pytest.fixture
 def only_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with one wheel, which pip takes for all that there is."""
+    """A wheel that is the only package pip can find."""
     folder = tmp_path / "index"
     folder.mkdir()
     path = folder / "made_here-1.0-py3-none-manylinux_2_34_x86_64.whl"
@@ -167,7 +167,7 @@ def test_pip_downloads_a_wheel_of_any_platform(table: Path, only_index: Path, tm
     assert np.array_equal(read_wav(tmp_path / "speech" / "ours" / "one.wav"), read_wav(TRAVEL))
 
 
-def test_what_pip_says_is_told(table: Path, only_index: Path, tmp_path: Path) -> None:
+def test_errors_of_pip_are_reported(table: Path, only_index: Path, tmp_path: Path) -> None:
     row = "one|made_here-1.0/travel.wav|||One."
     write_table(table, only_index, row)
     with pytest.raises(

@@ -1,4 +1,4 @@
-"""python -m pipeline.bench vad: its labels and sums, and the command as a user runs it."""
+"""python -m pipeline.bench vad: labels, scores, and the command."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def segment(first: int, after: int, heard: int) -> SpeechSegment:
     return SpeechSegment(0, first * 160, samples, heard_sample=heard * 160)
 
 
-def test_the_sums_are_those_computed_by_hand() -> None:
+def test_the_scores_equal_those_computed_by_hand() -> None:
     labels = steps((False, 100), (True, 200), (False, 100))
     spoken = Scene("speech", np.zeros(400 * 160, np.int16), labels)
     quiet = Scene("noise", np.zeros(100 * 160, np.int16), np.zeros(100, np.bool_))
@@ -43,23 +43,23 @@ def test_the_sums_are_those_computed_by_hand() -> None:
     assert score.row("name").split() == ["name", "95.0%", "13.6%", "20.0%", "500", "500", "10.00"]
 
 
-def test_an_end_of_speech_counts_for_the_delay_where_a_pause_follows() -> None:
+def test_the_delay_is_measured_only_where_a_pause_follows_the_speech() -> None:
     labels = steps((True, 100), (False, 30), (True, 100), (False, 100), (True, 50), (False, 10))
     assert endpoint_delays(labels, [segment(0, 250, 290), segment(320, 390, 390)]) == pytest.approx([0.6])
 
 
-def test_no_delay_is_later_than_the_longest() -> None:
+def test_percentiles_do_not_exceed_the_longest_delay() -> None:
     assert Score(delays_s=[0.3, 0.5], audio_s=1).row("name").split() == ["name", "400", "480", "0.00"]
 
 
-def test_the_segments_are_the_stages_own() -> None:
+def test_the_segments_equal_those_of_the_stage() -> None:
     samples = read_wav(PHRASES)[: 16_000 * 12]
     found, expected = segments_of(samples, VadConfig()), cut(samples, 1600)
     assert len(found) > 1
     assert [(s.start_s, s.end_s, s.heard_s) for s in found] == [(s.start_s, s.end_s, s.heard_s) for s in expected]
 
 
-def test_labels_are_where_speech_was_put() -> None:
+def test_speech_is_labelled_where_it_was_inserted() -> None:
     tone = np.sin(np.arange(16_000) / 5).astype(np.float32) * 0.3
     silence = np.zeros(8_000, np.float32)
     short = np.zeros(2_400, np.float32)  # 150 ms: a pause within speech
@@ -67,7 +67,7 @@ def test_labels_are_where_speech_was_put() -> None:
     assert np.flatnonzero(np.diff(labels.astype(int))).tolist() == [49, 264, 314, 414]
 
 
-def test_noise_lies_below_speech_by_the_decibels_asked_for() -> None:
+def test_noise_is_mixed_at_the_requested_snr() -> None:
     rng = np.random.default_rng(0)
     sound, noise = (rng.standard_normal(16_000).astype(np.float32) for _ in range(2))
     labels = np.ones(100, np.bool_)
@@ -75,7 +75,7 @@ def test_noise_lies_below_speech_by_the_decibels_asked_for() -> None:
     assert levels_db(sound).mean() - levels_db(added).mean() == pytest.approx(10, abs=0.2)
 
 
-def test_a_seed_gives_the_same_mixtures_and_another_gives_others() -> None:
+def test_the_seed_determines_the_mixtures() -> None:
     recordings = [read_wav(PHRASES)]
     first, again, other = (speech_scenes(recordings, ["hum"], 5, seed) for seed in (1, 1, 2))
     for a, b, c in zip(first, again, other, strict=True):
@@ -96,7 +96,7 @@ def test_the_command_measures_a_configuration(capsys: pytest.CaptureFixture[str]
     assert re.search(rf"^{re.escape(str(config))} *(?:100\.0|99\.\d)% +[\d.]+% +[\d.]+% ", printed, re.MULTILINE)
 
 
-def test_what_cannot_be_measured_is_said() -> None:
+def test_invalid_options_are_usage_errors() -> None:
     with pytest.raises(UsageError, match="--seconds is 1; a mixture needs at least 2"):
         run(["vad", str(PHRASES), "--seconds", "1"])
     with pytest.raises(UsageError, match="--seed is -1; give a whole number from 0"):
@@ -104,10 +104,10 @@ def test_what_cannot_be_measured_is_said() -> None:
 
 
 @pytest.mark.parametrize("samples", [32_000, 159], ids=["silence", "less than a label"])
-def test_a_recording_without_speech_is_said(samples: int, tmp_path: Path) -> None:
+def test_a_recording_without_speech_is_a_usage_error(samples: int, tmp_path: Path) -> None:
     quiet = tmp_path / "quiet.wav"
     with wave.open(str(quiet), "wb") as file:
         file.setparams((1, 2, 16_000, 0, "NONE", ""))
         file.writeframes(bytes(2 * samples))
-    with pytest.raises(UsageError, match=r"quiet\.wav has no speech of a fifth of a second"):
+    with pytest.raises(UsageError, match=r"quiet\.wav has no speech of at least 0\.2 s"):
         run(["vad", str(quiet)])

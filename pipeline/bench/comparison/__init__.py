@@ -1,1 +1,1 @@
-"""This decoder and its peers: the same weights and sentences, in turns."""
+"""Compare this decoder with its peers on the same weights and sentences, in turns."""

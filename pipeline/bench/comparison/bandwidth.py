@@ -1,4 +1,4 @@
-"""How fast this machine reads memory, which is the floor of decoding one sentence: every token reads all weights."""
+"""Measure memory read speed. It limits decoding one sentence, because every token reads all weights."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 MAIN_MEMORY_BYTES = 256_000_000
-"""More than the caches of one processor hold."""
+"""Larger than the caches of one processor."""
 
 
 def read_seconds(size_bytes: int, threads: int, repeats: int = 7) -> float:
-    """Seconds to read ``size_bytes`` once, at best, when the same bytes were read just before.
+    """Return the least seconds to read ``size_bytes`` that were read just before.
 
-    What fits into a cache is read from there, as a model's weights of that size would be. A bitwise-or over 64-bit words
-    is one vector instruction a load, and numpy lets other threads run meanwhile; each thread reads a part of its own.
+    Bytes that fit into a cache are read from there, like a model's weights of that size. A bitwise-or over 64-bit words
+    takes one vector instruction per load, and numpy releases the GIL meanwhile. Each thread reads its own part.
     """
-    # Written to, for untouched pages of zeros would all be one page.
+    # Filled with ones, because untouched pages of zeros would share one physical page.
     words = np.full(max(threads, size_bytes // 8), 1, np.uint64)
     parts = np.array_split(words, threads)
     best = float("inf")

@@ -1,6 +1,6 @@
-"""A checkpoint as CTranslate2 reads it, made with its own specification classes: neither PyTorch nor transformers.
+"""Write a checkpoint in CTranslate2's format with its specification classes, without PyTorch and transformers.
 
-The mapping is that of its ``TransformersConverter`` for Marian (ctranslate2/converters/transformers.py, MarianMTLoader).
+The mapping follows its ``TransformersConverter`` for Marian (ctranslate2/converters/transformers.py, MarianMTLoader).
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ _ACTIVATIONS = {
     "relu": common_spec.Activation.RELU,
     "gelu": common_spec.Activation.GELU,
 }
-# As good as a mask, for the pad token's logit.
-_NEVER = -1e9
+# Bias that masks the pad token's logit.
+_MASKED = -1e9
 
 
 def write_ctranslate2(
@@ -32,27 +32,28 @@ def write_ctranslate2(
     """Write the model into ``directory``, which must exist.
 
     Args:
-        quantization: CTranslate2's name of the weights' type: "int8", "float32", …
-        shortlist: target ids; where there are any, a vmap that allows them for every source.
+        quantization: CTranslate2's name of the weight type, such as "int8" or "float32".
+        shortlist: target ids. If any, write a vmap that allows only these for every source.
 
     Raises:
-        ModelError: CTranslate2 has no such model.
+        ModelError: CTranslate2 does not support this model.
     """
     a = checkpoint.architecture
     if a.encoder_heads != a.decoder_heads:
         raise ModelError(
-            f"encoder and decoder have {a.encoder_heads} and {a.decoder_heads} heads; CTranslate2 wants one"
+            f"encoder and decoder have {a.encoder_heads} and {a.decoder_heads} heads; CTranslate2 needs equal numbers"
         )
     source, target = (_tokens(checkpoint, name) for name in ("vocab.json", "target_vocab.json"))
     pad = len(target) - 1
     if target[pad] != "<pad>":
-        raise ModelError("the vocabulary does not end with <pad>, where CTranslate2's Marian wants it")
+        raise ModelError("the vocabulary does not end with <pad>, as CTranslate2 needs for Marian")
     bias = checkpoint.weights["final_logits_bias"].copy()
-    bias[pad] = _NEVER
-    # Marian starts with the pad row. CTranslate2 starts with zeros, and knows no pad, where it is zero, as it should be.
+    bias[pad] = _MASKED
+    # Marian starts decoding with the pad row. If that is zero, as it should be, CTranslate2 can start with zeros and
+    # needs no pad token.
     if zero := not checkpoint.weights["decoder.embed_tokens.weight"][pad].any():
         source, target = (tokens[:-1] if tokens[-1] == "<pad>" else tokens for tokens in (source, target))
-    # Arrays go in as copies: quantising a specification changes them in place.
+    # Arrays are copied, because quantising a specification changes them in place.
     spec = transformer_spec.TransformerSpec.from_config(
         (a.encoder_layers, a.decoder_layers), a.encoder_heads, pre_norm=False, activation=_ACTIVATIONS[a.activation]
     )
@@ -70,12 +71,12 @@ def write_ctranslate2(
     spec.optimize(quantization=quantization)
     spec.save(str(directory))
     if shortlist:
-        # An entry without a source allows its targets for every sentence.
+        # An entry with an empty source allows its targets for every sentence.
         (directory / "vmap.txt").write_text("\t" + " ".join(target[index] for index in shortlist) + "\n", "utf-8")
 
 
 def _tokens(checkpoint: Checkpoint, name: str) -> list[str]:
-    """The vocabulary by id."""
+    """Return the vocabulary in order of id."""
     table: dict[str, int] = json.loads(checkpoint.files.get(name) or checkpoint.files["vocab.json"])
     return sorted(table, key=table.__getitem__)
 
@@ -104,7 +105,7 @@ def _set_side(spec: Any, checkpoint: Checkpoint, side: str, rows: int) -> None:
 
 
 def _set_linear(spec: Any, weights: Any, *names: str) -> None:
-    """One projection, or several over one another."""
+    """Set one projection, or several stacked along the output axis."""
     spec.weight = np.concatenate([weights[f"{name}.weight"] for name in names])
     spec.bias = np.concatenate([weights[f"{name}.bias"] for name in names])
 

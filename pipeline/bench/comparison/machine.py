@@ -1,4 +1,4 @@
-"""What was measured on: processor, cores, versions."""
+"""Describe the machine: processor, cores, package versions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 _PACKAGES = ("onnxruntime", "ctranslate2", "optimum-onnx", "transformers", "torch", "numpy")
-# What the vector kernels of the engines choose by.
+# CPU features by which the engines choose their vector kernels.
 _FEATURES = ("avx2", "avx_vnni", "avx512f", "avx512_vnni", "amx_int8", "asimd", "asimddp", "i8mm")
 
 
@@ -17,9 +17,9 @@ _FEATURES = ("avx2", "avx_vnni", "avx512f", "avx512_vnni", "amx_int8", "asimd", 
 class Machine:
     processor: str
     cores: int
-    """That this process may use."""
+    """Cores that this process may use."""
     features: tuple[str, ...]
-    """Vector instructions, where the system tells."""
+    """Vector instructions; empty if unknown."""
     system: str
     versions: dict[str, str]
 
@@ -27,11 +27,11 @@ class Machine:
 def this_machine() -> Machine:
     """Describe the machine and the packages that are compared."""
     lines = _cpuinfo()
-    known = lines.get("model name") or platform.processor() or platform.machine()
+    processor = lines.get("model name") or platform.processor() or platform.machine()
     flags = set((lines.get("flags") or lines.get("Features") or "").split())
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return Machine(
-        known,
+        processor,
         cores,
         tuple(name for name in _FEATURES if name in flags),
         f"{platform.system()} {platform.machine()}, Python {platform.python_version()}",
@@ -40,7 +40,7 @@ def this_machine() -> Machine:
 
 
 def _cpuinfo() -> dict[str, str]:
-    """Of the first processor; empty where the system is not Linux."""
+    """Return the fields of the first processor in /proc/cpuinfo; empty if the system is not Linux."""
     path = Path("/proc/cpuinfo")
     if not path.is_file():
         return {}

@@ -1,4 +1,4 @@
-"""One run of the benchmark: memory and loading in fresh processes, ids compared, then rounds with each number of threads."""
+"""Run the benchmark: load time and memory in fresh processes, comparison of ids, then timed rounds per thread count."""
 
 from __future__ import annotations
 
@@ -18,48 +18,48 @@ from pipeline.run.progress import Progress
 
 @dataclass(frozen=True)
 class Plan:
-    """What is measured."""
+    """What to measure."""
 
     sources: Sequence[Sequence[int]]
     """Source ids of each sentence."""
     tokens: int
-    """Target tokens that every translation is made to have."""
+    """Length of every translation in target tokens."""
     rounds: int
     threads: tuple[int, ...]
     starts: int = 3
-    """Fresh processes an engine; medians of their figures are given."""
+    """Fresh processes per engine; their medians are reported."""
 
 
 @dataclass
 class Measurement:
-    """Found so far; a run that is interrupted leaves what it has."""
+    """Results so far; they stay valid if the run is interrupted."""
 
     candidates: list[Candidate]
     profiles: list[Profile] = field(default_factory=list)
     left_out: dict[str, str] = field(default_factory=dict)
     _reads_s: dict[tuple[int, int], float] = field(default_factory=dict)
-    """(Threads, bytes) → seconds to read so many, at best."""
+    """(threads, bytes) → least seconds to read that many bytes."""
     _turns: dict[tuple[int, str], list[Turn]] = field(default_factory=lambda: defaultdict(list))
 
     def run(self, plan: Plan, progress: Progress) -> None:
-        """Measure everything; ``progress`` hears what is being done, and how much of it is done.
+        """Measure everything. ``progress`` is called with the current activity and the share that is done.
 
         Raises:
             ModelError: every engine was left out.
         """
         for number, threads in enumerate(plan.threads):
             progress("reading memory", number / len(plan.threads))
-            self._probe(threads)
+            self._probe_memory(threads)
         self._profile(plan, progress)
         if not self.candidates:
             reasons = "; ".join(f"{name}: {reason}" for name, reason in self.left_out.items())
             raise ModelError(f"no engine can be measured: {reasons}")
         for threads in plan.threads:
-            self._time(plan, threads, progress)
-            self._probe(threads)  # again, for what else runs on the machine slows a probe, never speeds it up
+            self._run_rounds(plan, threads, progress)
+            self._probe_memory(threads)  # again, because other load can only slow a probe; the faster result is kept
 
-    def _time(self, plan: Plan, threads: int, progress: Progress) -> None:
-        """Take the turns of all rounds."""
+    def _run_rounds(self, plan: Plan, threads: int, progress: Progress) -> None:
+        """Load all engines and run all rounds with this number of threads."""
         engines: dict[str, Engine] = {}
         for candidate in self.candidates:
             progress("loading all models", len(engines) / len(self.candidates))
@@ -84,7 +84,7 @@ class Measurement:
         }
 
     def rows(self) -> list[Row]:
-        """Of the rounds that all engines finished."""
+        """Summarise the rounds that all engines finished."""
         found = []
         for threads in sorted({threads for threads, _ in self._turns}):
             names = [candidate.name for candidate in self.candidates]
@@ -97,8 +97,8 @@ class Measurement:
                 found.append(summarise(name, threads, turns, reference, self._floor_ms(threads, name)))
         return found
 
-    def _probe(self, threads: int) -> None:
-        """Read main memory, and as many bytes as each engine reads for a token."""
+    def _probe_memory(self, threads: int) -> None:
+        """Time reads of main memory, and of as many bytes as each engine reads per token."""
         for size in {MAIN_MEMORY_BYTES, *(candidate.weight_bytes for candidate in self.candidates)} - {0}:
             found = read_seconds(size, threads)
             self._reads_s[threads, size] = min(found, self._reads_s.get((threads, size), found))
@@ -108,10 +108,10 @@ class Measurement:
         return 1000 * self._reads_s.get((threads, size), 0.0)
 
     def _profile(self, plan: Plan, progress: Progress) -> None:
-        """Start each engine in processes of its own; one that does not start is left out."""
+        """Measure each engine in fresh processes. An engine that does not start is left out."""
         started = []
         for number, candidate in enumerate(self.candidates):
-            progress("starting each engine afresh", number / len(self.candidates))
+            progress("starting each engine in fresh processes", number / len(self.candidates))
             try:
                 fresh = measure_fresh(candidate, plan.threads[0], list(plan.sources[0]), plan.tokens, plan.starts)
             except ModelError as error:
@@ -122,14 +122,14 @@ class Measurement:
         self.candidates = started
 
     def _compare(self, engines: dict[str, Engine], plan: Plan) -> None:
-        """Translate each sentence as the model ends it, and compare the ids with the first lossless engine's."""
+        """Translate each sentence to its natural end, and compare the ids with those of the first lossless engine."""
         reference = next((candidate.name for candidate in self.candidates if candidate.lossless), None)
         if reference is None:
             return
         expected = [engines[reference].translate(source, plan.tokens) for source in plan.sources]
         compared = []
         for candidate, profile in zip(self.candidates, self.profiles, strict=True):
-            if candidate.shortlist:  # says what it can, which is not what the others say
+            if candidate.shortlist:  # a shortlist changes the ids
                 compared.append(profile)
                 continue
             found = [engines[candidate.name].translate(source, plan.tokens) for source in plan.sources]

@@ -1,4 +1,4 @@
-"""The results as a picture: ms a further token, its floor and its spread, a bar an engine and number of threads."""
+"""Plot ms per further token with spread and floor, one bar per engine and number of threads."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pipeline.bench.comparison.results import Results
 
 
 def write_plot(results: Results, path: Path) -> None:
-    """Draw into ``path``, whose suffix names the format."""
+    """Write the plot to ``path``; its suffix determines the format."""
     names = list(dict.fromkeys(row.name for row in results.rows))
     threads = sorted({row.threads for row in results.rows})
     height = 0.8 / max(1, len(threads))
@@ -31,7 +31,7 @@ def write_plot(results: Results, path: Path) -> None:
         axes.scatter(floors, places, marker="|", s=120, color="black", zorder=3, label="floor" if not index else None)
     axes.set_yticks(range(len(names)), names)
     axes.invert_yaxis()
-    axes.set_xlabel("ms a further token: median, lowest and highest of the rounds")
+    axes.set_xlabel("ms per further token: median, lowest and highest of the rounds")
     axes.set_title(f"{results.model}, on {results.machine.processor}", fontsize="medium", loc="left")
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(frameon=False)

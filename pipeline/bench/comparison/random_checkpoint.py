@@ -1,4 +1,4 @@
-"""A Marian model of opus-mt's size whose weights and words are drawn at random: as fast as a real one, and as large."""
+"""Make a random Marian checkpoint of opus-mt's size. It is as large and as fast as a real one."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ OPUS_MT = Architecture(
     source_vocabulary=65_001,
     target_vocabulary=65_001,
 )
-"""opus-mt-en-zh and its siblings, embeddings tied."""
+"""The size of opus-mt-en-zh and its siblings, with tied embeddings."""
 _SAMPLE_TOKENS = 32
 
 _SPACE = "\N{LOWER ONE EIGHTH BLOCK}"
 _SPECIAL = 2  # </s>, <unk>; <pad> is the last
-_NEVER = -30.0
+_SOURCE_BIAS = -30.0
 
 
 def random_checkpoint(architecture: Architecture, words: list[str], seed: int = 0) -> Checkpoint:
     """Draw a model.
 
-    Half of its vocabulary is the source's and half the target's, as about it is in a joint opus-mt vocabulary.
+    Half of the vocabulary is for the source and half for the target, similar to a joint opus-mt vocabulary.
 
     Args:
-        words: source words that are pieces of the vocabulary, so that sentences of them are as long as usual.
+        words: source words to include as pieces, so that their sentences have a typical number of tokens.
     """
     rng = np.random.default_rng(seed)
     pad = architecture.target_vocabulary - 1
@@ -48,8 +48,8 @@ def random_checkpoint(architecture: Architecture, words: list[str], seed: int = 
     weights[ENCODER] = weights[HEAD] = weights[DECODER]
     weights[DECODER][pad] = 0
     source, target = _pieces(architecture.source_vocabulary - _SPECIAL - 1, words, random.Random(seed))
-    # Training never sees source pieces come out, and leaves them a bias that keeps them in.
-    weights[BIAS][_SPECIAL : _SPECIAL + len(source)] = _NEVER
+    # Source pieces are no targets in training, which leaves them a low bias, so that they are never generated.
+    weights[BIAS][_SPECIAL : _SPECIAL + len(source)] = _SOURCE_BIAS
     weights[BIAS][pad] = 0
     tokens = ["</s>", "<unk>", *source, *target, "<pad>"]
     generation = {
@@ -57,7 +57,7 @@ def random_checkpoint(architecture: Architecture, words: list[str], seed: int = 
         "decoder_start_token_id": pad,
         "eos_token_id": 0,
         "forced_eos_token_id": 0,
-        # Random weights hardly ever end a sentence: the compiler would translate its sample to the last position.
+        # Random weights rarely end a sentence, so the compiler would translate its sample to the last position.
         "max_length": min(_SAMPLE_TOKENS, architecture.max_positions),
         "num_beams": 1,
         "pad_token_id": pad,
@@ -73,7 +73,7 @@ def random_checkpoint(architecture: Architecture, words: list[str], seed: int = 
 
 
 def _draw(name: str, shape: tuple[int, ...], rng: np.random.Generator) -> Array:
-    """As the weights of a trained model are: matrices keep the scale of what they multiply, norms scale by about 1."""
+    """Draw weights on the scale of a trained model: matrices preserve the scale of their input, norms are about 1."""
     values = rng.standard_normal(shape, np.float32)
     if len(shape) == 2:
         return values * np.float32(shape[1] ** -0.5)
@@ -105,13 +105,13 @@ def _config(architecture: Architecture, pad: int) -> dict[str, Any]:
 
 
 def _pieces(count: int, words: list[str], rng: random.Random) -> tuple[list[str], list[str]]:
-    """Source and target pieces, ``count`` in all and none in both: letters, ``words``, and words that nobody says."""
+    """Return ``count`` distinct pieces, split into source and target: characters, ``words``, and random words."""
     letters = "abcdefghijklmnopqrstuvwxyz"
     source = [_SPACE, *letters, *letters.upper(), *"0123456789.,?!'-", *(_SPACE + word for word in words)]
     source = list(dict.fromkeys(source))
     half = count // 2
     if len(source) > half:
-        raise ValueError(f"a vocabulary of {count} pieces has no room for {len(source)} of the source side")
+        raise ValueError(f"a vocabulary of {count} pieces has no room for {len(source)} source pieces")
     drawn: dict[str, None] = {}
     taken = set(source)
     while len(source) + len(drawn) < count:
@@ -124,7 +124,7 @@ def _pieces(count: int, words: list[str], rng: random.Random) -> tuple[list[str]
 
 
 def _sentencepiece(pieces: list[str]) -> bytes:
-    """A unigram model of these pieces, the longer the likelier, which no training could give in a second."""
+    """Build a unigram model of these pieces that prefers long ones. Training one would take more than a second."""
     spm: Any = import_module("sentencepiece.sentencepiece_model_pb2")
     model = spm.ModelProto()
     kinds = spm.ModelProto.SentencePiece

@@ -1,4 +1,4 @@
-"""What a run of the benchmark found: medians, spreads, ratios."""
+"""Results of a benchmark run: medians, spreads, ratios."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from pipeline.bench.comparison.machine import Machine
 from pipeline.bench.comparison.rounds import Turn
 
 REFERENCE = "CTranslate2 int8"
-"""What speed is told in times of."""
+"""Speed ratios are relative to this engine."""
 
 
 @dataclass(frozen=True)
 class Spread:
-    """Over the rounds."""
+    """Median and range over the rounds."""
 
     median: float
     low: float
@@ -38,29 +38,29 @@ class Row:
     further_ms: Spread
     sentence_ms: Spread
     ratio: Spread | None
-    """Times the reference's tokens a second after the first, round by round; None without the reference."""
+    """Speed of further tokens relative to the reference in the same round; None without the reference."""
     sentence_ratio: Spread | None
-    """Times the reference's sentences a second."""
+    """Sentences per second relative to the reference."""
     floor_ms: float
-    """To read the weights of one token, as fast as this machine reads so many bytes again and again."""
+    """Time to read the weights of one token, measured by reading as many bytes repeatedly; 0 if unknown."""
     turns: Sequence[Turn]
 
 
 @dataclass(frozen=True)
 class Agreement:
-    """One engine's greedy ids beside those of the first lossless engine."""
+    """Greedy ids of one engine compared with those of the first lossless engine."""
 
     reference: str
     sentences: int
     same_sentences: int
     tokens: int
     same_tokens: int
-    """Before the first difference."""
+    """Tokens before the first difference of each sentence."""
 
 
 @dataclass(frozen=True)
 class Profile:
-    """What does not depend on the number of threads."""
+    """Properties that do not depend on the number of threads."""
 
     name: str
     weight_mb: float
@@ -75,19 +75,19 @@ class Results:
     machine: Machine
     sentences: int
     source_tokens: float
-    """On average, the end token included."""
+    """Average per sentence, including the end token."""
     target_tokens: int
     rounds: int
     bandwidth_gb_s: dict[int, float]
     """Threads → GB/s read from main memory."""
     profiles: list[Profile]
     left_out: dict[str, str]
-    """Engine → why it was not measured."""
+    """Engine → reason why it was not measured."""
     rows: list[Row] = field(default_factory=list)
 
 
 def summarise(name: str, threads: int, turns: Sequence[Turn], reference: Sequence[Turn], floor_ms: float) -> Row:
-    """Medians and spreads of one engine's turns; ratios to the reference's turn in the same round."""
+    """Compute the spreads of one engine's turns, and its ratios to the reference's turn in the same round."""
     pairs = list(zip(turns, reference, strict=False))
     return Row(
         name,
@@ -104,7 +104,7 @@ def summarise(name: str, threads: int, turns: Sequence[Turn], reference: Sequenc
 
 def agreement(reference: str, expected: Sequence[Sequence[int]], found: Sequence[Sequence[int]]) -> Agreement:
     """Compare ids sentence by sentence."""
-    same = sum(_common(one, other) for one, other in zip(expected, found, strict=True))
+    same = sum(_common_prefix(one, other) for one, other in zip(expected, found, strict=True))
     return Agreement(
         reference,
         len(expected),
@@ -114,8 +114,8 @@ def agreement(reference: str, expected: Sequence[Sequence[int]], found: Sequence
     )
 
 
-def _common(one: Sequence[int], other: Sequence[int]) -> int:
-    """Ids before the first difference."""
+def _common_prefix(one: Sequence[int], other: Sequence[int]) -> int:
+    """Return the number of ids before the first difference."""
     for index, (a, b) in enumerate(zip(one, other, strict=False)):
         if a != b:
             return index

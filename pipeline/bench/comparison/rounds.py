@@ -1,4 +1,4 @@
-"""Engines timed in turns: in every round each translates all sentences, so that what slows the machine slows them all."""
+"""Time the engines in turns. Every round runs all engines on all sentences, so that load on the machine slows all."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from dataclasses import dataclass
 from pipeline.bench.comparison.engines import Engine
 
 _SETTLE_S = 0.3
-"""Threads of OpenMP spin for up to 0.2 s after a run (KMP_BLOCKTIME) and would take a core from the next engine."""
+"""OpenMP threads spin for up to 0.2 s after a run (KMP_BLOCKTIME) and would take a core from the next engine."""
 
 
 @dataclass(frozen=True)
 class Turn:
-    """What one engine took in one round; means over the sentences."""
+    """Times of one engine in one round; means over the sentences."""
 
     first_ms: float
-    """A whole sentence of one token: encoder, first step, and all that an engine does around them."""
+    """A whole sentence of one token: encoder, first step, and the engine's overhead."""
     sentence_ms: float
-    """A whole sentence of all its tokens."""
+    """A whole sentence of ``tokens`` tokens."""
     further_ms: float
     """Each token after the first: (sentence - first) / (tokens - 1)."""
 
@@ -27,12 +27,12 @@ class Turn:
 def take_turns(
     engines: Mapping[str, Engine], sources: Sequence[Sequence[int]], tokens: int, rounds: int, *, settle: bool
 ) -> Iterator[tuple[int, str, Turn]]:
-    """Yield (round, engine's name, what it took); each round begins with another engine.
+    """Yield (round, name of the engine, its times). Each round begins with another engine.
 
     Args:
         sources: ids of the sentences.
-        tokens: that every translation has; more than one.
-        settle: wait between engines until the last one's threads sleep.
+        tokens: length of every translation; more than 1.
+        settle: wait between engines until the threads of the last one sleep.
     """
     names = list(engines)
     for number in range(rounds):
@@ -44,7 +44,7 @@ def take_turns(
 
 
 def _turn(engine: Engine, sources: Sequence[Sequence[int]], tokens: int) -> Turn:
-    engine.decode(sources[0], 2)  # brings the weights back from where the engine before pushed them
+    engine.decode(sources[0], 2)  # warm-up: the previous engine evicted the weights from the caches
     first = sentence = 0.0
     for source in sources:
         first += _seconds(engine.decode, source, 1)
@@ -58,5 +58,5 @@ def _seconds(decode: Callable[[Sequence[int], int], list[int]], source: Sequence
     ids = decode(source, tokens)
     took = time.perf_counter() - began
     if len(ids) != tokens:
-        raise RuntimeError(f"{len(ids)} tokens instead of {tokens}: times would not compare")
+        raise RuntimeError(f"{len(ids)} tokens instead of {tokens}: the times are not comparable")
     return took

@@ -1,4 +1,4 @@
-"""What is translated: lines of a file, or a few sentences of the kind that people say in meetings and on journeys."""
+"""The sentences to translate: lines of a file, or built-in ones as said in meetings and on journeys."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ ENGLISH = (
 
 
 def words_of(sentences: tuple[str, ...]) -> list[str]:
-    """The words in these sentences, each once, without their marks."""
+    """Return the distinct words of the sentences, without punctuation."""
     return list(dict.fromkeys(re.findall(r"[\w']+", " ".join(sentences))))
 
 
 def read_sentences(path: Path) -> tuple[str, ...]:
-    """The lines of a UTF-8 file that are not blank.
+    """Return the non-blank lines of a UTF-8 file.
 
     Raises:
-        UsageError: the file cannot be read, or there is none.
+        UsageError: the file cannot be read, or has no such line.
     """
     try:
         lines = path.read_text("utf-8-sig").splitlines()
@@ -32,5 +32,5 @@ def read_sentences(path: Path) -> tuple[str, ...]:
         raise UsageError(f"cannot read {path} ({error}); give a UTF-8 file with one sentence a line") from None
     found = tuple(line.strip() for line in lines if line.strip())
     if not found:
-        raise UsageError(f"{path} has no sentences; give one a line")
+        raise UsageError(f"{path} has no sentences; give one per line")
     return found

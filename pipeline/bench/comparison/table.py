@@ -1,4 +1,4 @@
-"""The results as a person reads them: a line an engine, what CTranslate2's int8 takes as the measure."""
+"""Print the results as tables, one line per engine, with speed relative to CTranslate2 int8."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from rich.text import Text
 from pipeline.bench.comparison.results import REFERENCE, Profile, Results, Spread
 
 _WIDTH = 180
-"""Columns, at least: a narrower terminal wraps the lines, where a narrower table would leave out names and figures."""
+"""Minimum width in columns. A narrower terminal wraps the lines; a narrower table would truncate its cells."""
 
 
 def print_results(results: Results, console: Console | None = None) -> None:
-    """Print machine, tables and what was left out."""
+    """Print the machine, the tables and the engines that were left out."""
     console = console or Console(highlight=False)
     console.width = max(console.width, _WIDTH)
     console.print(Text("\n".join(heading(results))))
@@ -39,16 +39,16 @@ def heading(results: Results) -> Iterator[str]:
         f"{gb_s:.1f} GB/s with {threads} thread{'s' * (threads > 1)}"
         for threads, gb_s in results.bandwidth_gb_s.items()
     )
-    yield f"memory is read at {speeds}"
+    yield f"memory read speed: {speeds}"
     yield (
         f"{results.model}; {results.sentences} sentences of {results.source_tokens:.0f} tokens on average, "
         f"{results.target_tokens} tokens each out; batch 1, greedy; {results.rounds} rounds, all engines in turns"
     )
 
 
-_NOTES = """Times are medians of the rounds; in brackets the lowest and highest of them. The first token takes a whole sentence of one
-token; each further one (sentence of {tokens} - first) / {tokens}-1. The floor is what reading a further token's weights takes on this
-machine, from its caches where they fit. Load and memory are a fresh process's, over a bare interpreter."""
+_NOTES = """Times are medians of the rounds, lowest and highest in brackets. First token: time of a sentence of one
+token. Further token: (sentence of {tokens} tokens - first token) / ({tokens} - 1). Floor: time to read the weights of
+one further token on this machine, from its caches if they fit. Load, memory: fresh process, minus bare interpreter."""
 
 
 def _speed(results: Results, threads: int) -> Table:
@@ -84,7 +84,7 @@ def _profiles(results: Results) -> Table:
     reference = next((p.agreement.reference for p in results.profiles if p.agreement), None)
     table = Table(box=box.MARKDOWN)
     table.add_column("Loaded")
-    names = ["load, s", "memory, MB", "at most, MB", "weights a token, MB"]
+    names = ["load, s", "memory, MB", "peak, MB", "weights per token, MB"]
     for name in [*names, f"ids as {reference}"] if reference else names:
         table.add_column(name, justify="right", no_wrap=True)
     for profile in results.profiles:

@@ -1,4 +1,4 @@
-"""A checkpoint as transformers writes it: config.json, model.safetensors, the tokenizer's files. No PyTorch needed."""
+"""Write a checkpoint in transformers' format, without PyTorch: config.json, model.safetensors, tokenizer files."""
 
 from __future__ import annotations
 

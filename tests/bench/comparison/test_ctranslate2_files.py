@@ -1,4 +1,4 @@
-"""A checkpoint written for CTranslate2 translates as transformers does."""
+"""A checkpoint written for CTranslate2 translates like transformers."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from tests.conftest import TINY, golden
 SMALL = Architecture(32, 1, 2, 4, 4, 48, 64, "relu", 32**0.5, 40, 603, 603)
 
 
-def test_in_float32_its_ids_are_those_of_transformers(tmp_path: Path) -> None:
+def test_float32_ids_equal_those_of_transformers(tmp_path: Path) -> None:
     write_ctranslate2(read_checkpoint(TINY), tmp_path, "float32")
     engine = open_engine(Candidate("", "ctranslate2", str(tmp_path), 0), 1)
     for row in golden("tiny-marian"):
         assert engine.translate(row["source_ids"], 256) == row["target_ids"][:-1]
 
 
-def test_several_files_are_made_of_one_checkpoint(tmp_path: Path) -> None:
+def test_writing_leaves_the_checkpoint_unchanged(tmp_path: Path) -> None:
     checkpoint = read_checkpoint(TINY)
-    for kind in ("int8", "float32"):  # quantising must leave the checkpoint as it is
+    for kind in ("int8", "float32"):  # quantising must not change the checkpoint
         (tmp_path / kind).mkdir()
         write_ctranslate2(checkpoint, tmp_path / kind, kind)
     fresh = tmp_path / "fresh"
@@ -34,7 +34,7 @@ def test_several_files_are_made_of_one_checkpoint(tmp_path: Path) -> None:
     assert (tmp_path / "int8" / "model.bin").stat().st_size < (fresh / "model.bin").stat().st_size / 2
 
 
-def test_a_sentence_has_as_many_tokens_as_asked_for(tmp_path: Path) -> None:
+def test_a_sentence_has_the_requested_number_of_tokens(tmp_path: Path) -> None:
     write_ctranslate2(read_checkpoint(TINY), tmp_path, "int8")
     engine = open_engine(Candidate("", "ctranslate2", str(tmp_path), 0), 1)
     row = golden("tiny-marian")[0]
@@ -43,7 +43,7 @@ def test_a_sentence_has_as_many_tokens_as_asked_for(tmp_path: Path) -> None:
         assert len(engine.decode(row["source_ids"], tokens)) == tokens
 
 
-def test_a_shortlist_is_all_that_comes_out(tmp_path: Path) -> None:
+def test_only_shortlisted_tokens_are_generated(tmp_path: Path) -> None:
     allowed = [0, 1, *range(100, 140)]
     write_ctranslate2(read_checkpoint(TINY), tmp_path, "int8", allowed)
     source = golden("tiny-marian")[0]["source_ids"]

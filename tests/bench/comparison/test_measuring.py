@@ -1,4 +1,4 @@
-"""Engines take turns; medians, ratios and agreement are of what they did; what fails or is interrupted loses nothing."""
+"""Turns, medians, ratios and agreement; engines that fail and runs that are interrupted."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ SOURCE = golden("tiny-marian")[0]["source_ids"]
 TINY_MODEL = Candidate("tiny", "pipeline", str(TINY), 200_000, lossless=True)
 
 
-class Recording:
-    """Stands for an engine where the order of calls is what is tested."""
+class FakeEngine:
+    """A fake engine that records the order of calls."""
 
     def __init__(self, name: str, calls: list[str], short_by: int = 0) -> None:
         self._name, self._calls, self._short_by = name, calls, short_by
@@ -40,14 +40,14 @@ class Recording:
 
 
 def test_engines_take_turns_and_each_round_begins_with_another() -> None:
-    engines: dict[str, Engine] = {name: Recording(name, []) for name in "abc"}
+    engines: dict[str, Engine] = {name: FakeEngine(name, []) for name in "abc"}
     turns = [(number, name) for number, name, _ in take_turns(engines, [[1]], 3, 3, settle=False)]
     assert turns == [(0, "a"), (0, "b"), (0, "c"), (1, "b"), (1, "c"), (1, "a"), (2, "c"), (2, "a"), (2, "b")]
 
 
 def test_a_translation_of_another_length_is_not_timed() -> None:
     with pytest.raises(RuntimeError, match="0 tokens instead of 1"):
-        list(take_turns({"a": Recording("a", [], short_by=1)}, [[1]], 3, 1, settle=False))
+        list(take_turns({"a": FakeEngine("a", [], short_by=1)}, [[1]], 3, 1, settle=False))
 
 
 def test_ratios_are_taken_round_by_round() -> None:
@@ -60,7 +60,7 @@ def test_ratios_are_taken_round_by_round() -> None:
 
 
 @pytest.mark.parametrize("terminal", [False, True])
-def test_a_narrow_screen_loses_no_name_and_no_figure(terminal: bool) -> None:
+def test_a_narrow_terminal_truncates_no_cell(terminal: bool) -> None:
     turns = [Turn(36.5, 180.25, 1777.5), Turn(38.5, 190.75, 1999.5)]
     row = summarise("CTranslate2 int8, a long name", 1, turns, turns, 4.25)
     results = Results("model", True, this_machine(), 1, 9.0, 40, 2, {1: 12.5}, [], {}, [row])
@@ -82,33 +82,33 @@ def test_agreement_counts_tokens_before_the_first_difference() -> None:
 
 def test_a_run_measures_every_engine_with_every_number_of_threads() -> None:
     measurement = Measurement([TINY_MODEL])
-    heard: list[tuple[str, float]] = []
+    reports: list[tuple[str, float]] = []
     plan = Plan([SOURCE], tokens=4, rounds=2, threads=(1, 2), starts=1)
-    measurement.run(plan, lambda what, done: heard.append((what, done)))
+    measurement.run(plan, lambda what, done: reports.append((what, done)))
     assert [(row.threads, row.name, len(row.turns), row.ratio) for row in measurement.rows()] == [
         (1, "tiny", 2, None),
         (2, "tiny", 2, None),
     ]
     assert all(row.floor_ms > 0 for row in measurement.rows())
     assert measurement.bandwidth_gb_s.keys() == {1, 2}
-    assert [done for what, done in heard if what == "2 rounds with 2 threads"] == [0, 0.5, 1]
+    assert [done for what, done in reports if what == "2 rounds with 2 threads"] == [0, 0.5, 1]
     (profile,) = measurement.profiles
     assert profile.agreement is not None
     assert profile.agreement.same_tokens == profile.agreement.tokens > 0
-    # The model's graphs and ONNX Runtime: tens of megabytes, and not this process's hundreds.
+    # Tens of MB for ONNX Runtime and the graphs, not the hundreds of MB of this process.
     assert profile.fresh.resident_mb is None or 20 < profile.fresh.resident_mb < 200
 
 
-def test_what_was_measured_before_an_interrupt_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Interrupting(Recording):
+def test_results_before_an_interrupt_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Interrupting(FakeEngine):
         def decode(self, source: Sequence[int], tokens: int) -> list[int]:
-            if len(self._calls) == 15:  # a turn is three calls: the other engine has had its third
+            if len(self._calls) == 15:  # a turn has three calls, so the other engine has finished its third turn
                 raise KeyboardInterrupt
             return super().decode(source, tokens)
 
     calls: list[str] = []
-    engines = {REFERENCE: Recording(REFERENCE, calls), "b": Interrupting("b", calls)}
-    squares = (float(n * n) for n in itertools.count())  # these engines take no time, and there is nothing to divide by
+    engines = {REFERENCE: FakeEngine(REFERENCE, calls), "b": Interrupting("b", calls)}
+    squares = (float(n * n) for n in itertools.count())  # the fake engines take no time; avoid division by zero
     monkeypatch.setattr(rounds, "time", SimpleNamespace(perf_counter=lambda: next(squares), sleep=lambda _: None))
     monkeypatch.setattr(measure, "open_engine", lambda candidate, threads: engines[candidate.name])
     monkeypatch.setattr(measure.Measurement, "_profile", lambda *_: None)
@@ -128,14 +128,14 @@ def test_an_engine_that_does_not_start_is_left_out_with_the_reason() -> None:
 
 
 @pytest.mark.parametrize("candidates", [[], [Candidate("x", "pipeline", "nowhere", 0)]], ids=["none", "one"])
-def test_where_every_engine_is_left_out_each_is_named_with_its_reason(candidates: list[Candidate]) -> None:
+def test_an_error_names_every_engine_left_out_with_its_reason(candidates: list[Candidate]) -> None:
     measurement = Measurement(candidates, left_out={"optimum": "torch is not installed"})
     with pytest.raises(ModelError, match="no engine can be measured: optimum: torch is not installed") as caught:
         measurement.run(Plan([SOURCE], 4, 1, (1,), starts=1), lambda *_: None)
     assert all(f"; {one.name}: " in str(caught.value) for one in candidates)
 
 
-def test_own_decoder_makes_as_many_tokens_as_asked_for() -> None:
+def test_our_decoder_generates_the_requested_number_of_tokens() -> None:
     from pipeline.bench.comparison.engines import open_engine
 
     engine = open_engine(Candidate("demo", "pipeline", str(ROOT / "models" / "demo" / "nmt-en-zh"), 0), 1)

@@ -1,4 +1,4 @@
-"""What is compared: one class an engine, all with the same calls, and how to open one from a description of it."""
+"""The engines that are compared: their common protocol, their descriptions, and how to open one."""
 
 from __future__ import annotations
 
@@ -12,35 +12,35 @@ class Engine(Protocol):
     """A loaded model. Batch 1, greedy."""
 
     def decode(self, source: Sequence[int], tokens: int) -> list[int]:
-        """Target ids, exactly ``tokens`` of them: a sentence does not end before, and does not go on.
+        """Return exactly ``tokens`` target ids, even if the sentence would be shorter or longer.
 
         Args:
-            source: ids with the end token.
+            source: ids, including the end token.
         """
 
     def translate(self, source: Sequence[int], limit: int) -> list[int]:
-        """Target ids as the model ends them, ``limit`` at most, without the end token."""
+        """Return the target ids up to where the model ends, at most ``limit``, without the end token."""
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """An engine with a model's files, not yet loaded. Plain values: it goes to another process as JSON."""
+    """An engine and its model files, not loaded. Plain values, because it is sent to another process as JSON."""
 
     name: str
     engine: str
     """One of ``ENGINES``."""
     directory: str
     weight_bytes: int
-    """Weights read for one further token: the decoder's layers and the output rows."""
+    """Bytes of weights read per further token: decoder layers and output rows; 0 if unknown."""
     settings: Mapping[str, str | int | bool] = field(default_factory=dict)
-    """Keyword arguments of the engine's own."""
+    """Keyword arguments of the engine class."""
     shortlist: int = 0
-    """Target tokens that can come out; 0: all."""
+    """Number of target tokens that can be generated; 0: all."""
     lossless: bool = False
-    """fp32 weights and all output rows: its ids must be those of the others that are."""
+    """True for fp32 weights and all output rows: all lossless candidates must generate the same ids."""
 
 
-# Loaded when opened: a process that measures one engine's memory holds nothing of the others.
+# Imported when opened, so that a process that measures one engine's memory does not load the others.
 ENGINES = {
     "pipeline": "OwnEngine",
     "ctranslate2": "CTranslate2Engine",
@@ -50,7 +50,7 @@ ENGINES = {
 
 
 def import_engine(engine: str) -> Callable[..., Engine]:
-    """Import what ``engine`` needs; the result opens a model: ``(directory, threads, **settings)``."""
+    """Import an engine class. Call the result with ``(directory, threads, **settings)`` to open a model."""
     found: Callable[..., Engine] = getattr(
         import_module(f"pipeline.bench.comparison.engines.{engine}_engine"), ENGINES[engine]
     )
@@ -58,5 +58,5 @@ def import_engine(engine: str) -> Callable[..., Engine]:
 
 
 def open_engine(candidate: Candidate, threads: int) -> Engine:
-    """Load the candidate's model to run on ``threads`` threads."""
+    """Load the candidate's model to run with ``threads`` threads."""
     return import_engine(candidate.engine)(candidate.directory, threads, **candidate.settings)

@@ -1,4 +1,4 @@
-"""CTranslate2, which faster-whisper brings along."""
+"""CTranslate2, a dependency of faster-whisper."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import ctranslate2
 
 
 class CTranslate2Engine:
-    """A directory that ``write_ctranslate2`` made; ``vmap`` turns its shortlist on."""
+    """Runs a directory made by ``write_ctranslate2``. ``vmap`` enables its shortlist."""
 
     def __init__(self, directory: str, threads: int, compute_type: str = "default", vmap: bool = False) -> None:
         self._translator = ctranslate2.Translator(

@@ -1,4 +1,4 @@
-"""Greedy decoding through transformers' ``generate``, which optimum's models share."""
+"""Greedy decoding with transformers' ``generate``, which optimum's models share."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import torch
 
 
 def generate(model: Any, source: Sequence[int], **lengths: int) -> list[int]:
-    """The generated ids: the start token left out, the end token kept."""
+    """Return the generated ids without the start token, with the end token."""
     with torch.inference_mode():
         ids = torch.tensor([list(source)])
         found = model.generate(
@@ -20,13 +20,13 @@ def generate(model: Any, source: Sequence[int], **lengths: int) -> list[int]:
 
 
 class GenerateEngine:
-    """An engine over any model with transformers' ``generate``."""
+    """An engine for any model with transformers' ``generate``."""
 
     def __init__(self, model: Any) -> None:
         self._model = model
         settings = model.generation_config
-        settings.forced_eos_token_id = None  # a length of our own ends a sentence, not one that must end so
-        settings.max_length = None  # else transformers warns at every sentence that another length is given
+        settings.forced_eos_token_id = None  # sentences are cut at our length without a forced end token
+        settings.max_length = None  # otherwise transformers warns at every sentence that two lengths are given
         self._end = settings.eos_token_id
 
     def decode(self, source: Sequence[int], tokens: int) -> list[int]:

@@ -1,4 +1,4 @@
-"""ONNX Runtime through optimum, on its merged export, fp32."""
+"""optimum on ONNX Runtime, with its merged export, fp32."""
 
 from __future__ import annotations
 

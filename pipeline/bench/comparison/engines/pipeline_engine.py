@@ -1,4 +1,4 @@
-"""This project's decoder, in whatever layout the directory has."""
+"""This project's decoder, in any layout."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from pathlib import Path
 from pipeline.nmt.model import MarianModel
 from pipeline.nmt.search import generate
 
-_NEVER = -1
-"""No token's id."""
+_NO_TOKEN = -1
+"""Not the id of any token."""
 
 
 class OwnEngine:
@@ -21,8 +21,8 @@ class OwnEngine:
         self._generation = dataclasses.replace(self._model.generation, beams=1)
 
     def decode(self, source: Sequence[int], tokens: int) -> list[int]:
-        # An end token that comes is fed on like any other, which is the same work.
-        endless = dataclasses.replace(self._generation, end_token=_NEVER, forced_end_token=None, max_tokens=tokens)
+        # An end token is fed back like any other token. The work is the same.
+        endless = dataclasses.replace(self._generation, end_token=_NO_TOKEN, forced_end_token=None, max_tokens=tokens)
         return [token.id for token in generate(self._model.decoder, source, endless)]
 
     def translate(self, source: Sequence[int], limit: int) -> list[int]:
