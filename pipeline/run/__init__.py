@@ -1,1 +1,1 @@
-"""What every run needs: worker threads, overload control, statistics, progress bars."""
+"""Shared by all stages: worker threads, overload control, statistics, progress bars."""

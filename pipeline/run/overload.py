@@ -1,15 +1,15 @@
-"""What the stages do when they fall behind a source that does not wait. Pure: lag in, measures out.
+"""The measures that the stages take when they fall behind a live source. Pure: lag in, measures out.
 
     lag                     level   measure
     up to behind_s            0     none
-    above behind_s            1     segments are cut sooner, so that text comes sooner; searches keep fewer hypotheses
-    above twice behind_s      2     as well: segments that wait and follow each other are recognised together
+    above behind_s            1     segments are cut sooner, so that text appears sooner; searches keep fewer hypotheses
+    above 2 * behind_s        2     the measures of level 1, and consecutive waiting segments are recognised together
 
-A level ends when the lag has fallen to ``caught_up_s`` and, from the second to the first, to ``behind_s``. Audio is
-kept all the while, and what has been translated is never taken back.
+Level 2 ends when the lag has fallen to ``behind_s``, level 1 when it has fallen to ``caught_up_s``. No audio is dropped,
+and no translated text is withdrawn.
 
-The second measure is what catches up: Whisper computes on a window of 10 s at least however short the segment, so that n
-short segments in one window save n - 1 windows.
+Level 2 is the one that catches up: Whisper computes a window of at least 10 s however short the segment is, so n short
+segments in one window save n - 1 windows.
 """
 
 from __future__ import annotations
@@ -21,26 +21,26 @@ from pipeline.bounds import within
 
 @dataclass(frozen=True)
 class OverloadOptions:
-    """When a live run counts as behind, and what it does about it."""
+    """When a live run counts as behind, and which measures it takes."""
 
-    # Lag, in seconds, above which the first measures are taken; the second at twice that.
+    # Lag in seconds above which level 1 begins; level 2 begins at twice that.
     behind_s: float = within(5.0, 0.5, 3_600)
-    # Lag at which all is as before again.
+    # Lag in seconds at which level 1 ends.
     caught_up_s: float = within(2.0, 0, 3_600)
-    # While behind, a segment is cut here at the latest.
+    # Maximum segment length while behind.
     max_segment_ms: int = within(8_000, 1_000, 29_000)
-    # While behind, hypotheses that recognition and translation keep at most; 1 is greedy.
+    # Maximum beam size of recognition and translation while behind; 1 is greedy.
     beam_size: int = within(1, 1, 20)
-    # Speech recognised in one call while catching up, in milliseconds; 0 joins nothing. An encoder of 15 s costs a quarter
-    # of one of 30 s.
+    # Maximum speech recognised in one call at level 2, in milliseconds; 0 joins no segments. Encoding 15 s costs a quarter
+    # of encoding 30 s.
     join_ms: int = within(14_000, 0, 29_000)
-    # Audio of a microphone kept while it waits, in seconds: a minute in memory, the rest in a temporary file.
+    # Maximum microphone audio that waits, in seconds: one minute in memory, the rest in a temporary file.
     backlog_s: float = within(3_600.0, 1, 86_400)
 
 
 @dataclass(frozen=True)
 class Measures:
-    """What applies at one level; None and 0 change nothing."""
+    """The measures of one level; None and 0 change nothing."""
 
     max_segment_ms: int | None = within(None, 1_000, 29_000)
     beam_size: int | None = within(None, 1, 20)
@@ -48,7 +48,7 @@ class Measures:
 
 
 def next_level(level: int, lag_s: float, options: OverloadOptions) -> int:
-    """The level after one more observation of the lag. Rises at once, falls with hysteresis."""
+    """The level after one more observation of the lag. It rises at once and falls with hysteresis."""
     starts = (options.behind_s, 2 * options.behind_s)
     ends = (options.caught_up_s, options.behind_s)
     risen = sum(lag_s > start for start in starts)
@@ -58,14 +58,14 @@ def next_level(level: int, lag_s: float, options: OverloadOptions) -> int:
 
 
 def measures(level: int, options: OverloadOptions) -> Measures:
-    """What the stages do at ``level``."""
+    """The measures of ``level``."""
     if level == 0:
         return Measures()
     return Measures(options.max_segment_ms, options.beam_size, options.join_ms if level > 1 else 0)
 
 
 class LoadControl:
-    """The level that the stages work at; they read ``measures`` before each piece of work."""
+    """The current level. Stages read ``measures`` before each piece of work."""
 
     def __init__(self, options: OverloadOptions) -> None:
         self.options = options
@@ -73,7 +73,7 @@ class LoadControl:
         self.measures = Measures()
 
     def observe(self, lag_s: float) -> bool:
-        """Take one observation of the lag; True where the level changed."""
+        """Update the level from an observation of the lag; True if the level changed."""
         level = next_level(self.level, lag_s, self.options)
         changed = level != self.level
         self.level, self.measures = level, measures(level, self.options)

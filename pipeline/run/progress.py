@@ -1,4 +1,4 @@
-"""One progress bar on standard error, for everything that takes long before the first word: fetching, compiling."""
+"""A progress bar on standard error for slow steps before the first output: fetching and compiling models."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from contextlib import contextmanager
 from pipeline.names import escaped
 
 Progress = Callable[[str, float], None]
-"""Called with what is being done, in the same words while it lasts, and how much of it is done (0 to 1)."""
+"""Called with the description of a step, which is constant during the step, and the part of it that is done (0 to 1)."""
 
 
 @contextmanager
 def progress_bar() -> Iterator[Progress]:
-    """A bar for one thing after the other; where standard error is no terminal, a line as each begins."""
-    # Imported here: most runs have nothing to fetch.
+    """A bar for one step after another. If standard error is not a terminal, print a line when each step begins."""
+    # Imported here because most runs fetch nothing.
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-    class CursorStays(Console):
-        """A process that ends while a download runs in a thread has nobody to bring the cursor back."""
+    class VisibleCursorConsole(Console):
+        """Never hides the cursor: a process that ends during a download in a thread could not show it again."""
 
         def show_cursor(self, show: bool = True) -> bool:
             return False
 
-    console = CursorStays(stderr=True, highlight=False)
+    console = VisibleCursorConsole(stderr=True, highlight=False)
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
     shown = ""
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:

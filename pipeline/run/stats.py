@@ -11,64 +11,64 @@ from dataclasses import dataclass, field
 
 from pipeline.events import SAMPLE_RATE, Delta, EndOfInput, PipelineEvent, SpeechSegment, Transcript
 
-_WAITING = 1000  # segments between the VAD and the reader; a translator's queues hold far fewer
-_KEPT = 1000  # of what is listed one by one, the newest
+_MAX_WAITING = 1000  # segments between the VAD and the reader; the queues hold far fewer
+_MAX_WITHHELD = 1000  # the newest withheld passages are kept
 
 
 @dataclass(frozen=True)
 class Withheld:
-    """Speech, or what was taken for it, that was heard and is not shown."""
+    """A passage that was recognised as speech, but is not shown."""
 
     start_s: float
     end_s: float
     reason: str
-    """``Transcript.rejected``, or "repetition" where a part was cut."""
+    """``Transcript.rejected``, or "repetition" if only a part was cut."""
 
 
 @dataclass
 class PipelineStats:
-    """All times in seconds. What grows with the run is bounded: latencies keep the newest 1,000."""
+    """Times are in seconds. Memory is bounded: only the newest 1,000 latencies are kept."""
 
     audio_samples: int = 0
     """Audio consumed by the VAD."""
     received_samples: int = 0
-    """Audio fed, with what still waits for the VAD."""
+    """Audio fed, including audio that still waits for the VAD."""
     backlog_s: Callable[[], float] = lambda: 0.0
-    """Audio that a live source holds because the stages are behind."""
+    """Seconds of audio that a live source holds because the stages are behind."""
     segments: int = 0
     joined: int = 0
-    """Segments recognised in one window with the one before, to catch up or as ``asr.join_ms`` says."""
+    """Segments recognised in one window with the previous one, to catch up or because of ``asr.join_ms``."""
     shortened: int = 0
     """Segments cut sooner than configured, while behind."""
     narrowed: int = 0
     """Transcripts recognised with fewer hypotheses than configured, while behind."""
     overflows: int = 0
-    """Times that the audio source lost audio because it was not read in time."""
+    """How often the audio source lost audio because it was not read in time."""
     lost_s: float = 0.0
-    """Audio lost because the backlog was full, or by the device where that is known; silence took its place."""
+    """Audio lost because the backlog was full or, if known, by the device. Silence replaced it."""
     reconnections: int = 0
-    """Times that the microphone went away and came back."""
+    """How often the microphone was lost and came back."""
     load_level: int = 0
     """See ``pipeline.run.overload``."""
     longest_lag_s: float = 0.0
     rejected: int = 0
-    """Transcripts flagged and not translated."""
+    """Rejected transcripts, which are not translated."""
     withheld_s: dict[str, float] = field(default_factory=dict)
-    """Reason → seconds of audio of which nothing, or only a part, is shown."""
-    withheld: deque[Withheld] = field(default_factory=lambda: deque(maxlen=_KEPT))
-    """The newest, one by one."""
+    """Seconds of audio, by reason, of which nothing or only a part is shown."""
+    withheld: deque[Withheld] = field(default_factory=lambda: deque(maxlen=_MAX_WITHHELD))
+    """The newest withheld passages."""
     withheld_count: int = 0
     sentences: int = 0
     tokens: int = 0
     busy_s: dict[str, float] = field(default_factory=dict)
-    """Time each stage spent working."""
+    """Working time of each stage."""
     load_s: float = 0.0
     started: float = field(default_factory=time.perf_counter)
     first_token_s: deque[float] = field(default_factory=lambda: deque(maxlen=1000))
-    """For each segment, from its end being known to its first target token."""
+    """For each segment, the time from when it was cut to its first target token."""
     clock: Callable[[], float] = time.perf_counter
-    _closed: dict[int, float] = field(default_factory=dict)
-    _pending: dict[int, float] = field(default_factory=dict)
+    _closed_at: dict[int, float] = field(default_factory=dict)
+    _pending_end_s: dict[int, float] = field(default_factory=dict)
     _first_audio: float | None = None
 
     @property
@@ -77,25 +77,26 @@ class PipelineStats:
 
     @property
     def stream_s(self) -> float:
-        """Wall-clock time since the stream began, which is when its first sample was spoken; 0 before any audio."""
+        """Wall-clock time since the first sample was spoken; 0 before any audio."""
         return 0.0 if self._first_audio is None else self.clock() - self._first_audio
 
     @property
     def lag_s(self) -> float:
-        """How far the reader is behind what was heard: the age, in audio, of the oldest segment that has ended and is
-        not yet wholly translated and read; without one, of the oldest audio that the VAD has not seen.
+        """Seconds of audio by which the reader is behind the speaker.
 
-        What is still being said is not behind, nor is a recording that is read faster than its own pace.
+        Measured from the end of the oldest segment that is not yet completely translated and read or, if there is none,
+        from the oldest audio that the VAD has not seen. A segment in progress does not count, nor does a recording that
+        is read faster than real time.
         """
         if self._first_audio is None:
             return 0.0
         heard_s = self.received_samples / SAMPLE_RATE + self.backlog_s()
-        settled_s = min(self._pending.values(), default=self.audio_s)
+        settled_s = min(self._pending_end_s.values(), default=self.audio_s)
         return max(0.0, min(heard_s, self.stream_s) - settled_s)
 
     @contextmanager
     def busy(self, stage: str) -> Iterator[None]:
-        """Count the time inside the block as work of ``stage``."""
+        """Count the time inside the block as working time of ``stage``."""
         began = self.clock()
         try:
             yield
@@ -103,21 +104,21 @@ class PipelineStats:
             self.busy_s[stage] = self.busy_s.get(stage, 0.0) + self.clock() - began
 
     def received(self, samples: int) -> None:
-        """Audio has come in."""
+        """Count audio that was fed; negative if feeding it was cancelled."""
         if self._first_audio is None:
             self._first_audio = self.clock() - samples / SAMPLE_RATE
         self.received_samples += samples
 
     def segment_closed(self, segment: SpeechSegment) -> None:
         self.segments += 1
-        self._closed[segment.id] = self.clock()
-        self._pending[segment.id] = self.audio_s
-        for waiting in (self._closed, self._pending):  # forever, where nobody calls ``delivered``
-            if len(waiting) > _WAITING:
+        self._closed_at[segment.id] = self.clock()
+        self._pending_end_s[segment.id] = self.audio_s
+        for waiting in (self._closed_at, self._pending_end_s):  # bounded even if ``delivered`` is never called
+            if len(waiting) > _MAX_WAITING:
                 del waiting[next(iter(waiting))]
 
     def transcribed(self, transcript: Transcript) -> None:
-        """A segment was recognised."""
+        """Count a recognised segment."""
         reason = transcript.rejected or ("repetition" if transcript.repeated else None)
         if reason is None:
             return
@@ -127,30 +128,30 @@ class PipelineStats:
         self.withheld.append(Withheld(transcript.start_s, transcript.end_s, reason))
         if transcript.rejected:
             self.rejected += 1
-            self._closed.pop(transcript.segment_id, None)
+            self._closed_at.pop(transcript.segment_id, None)
 
     def segment_untranslated(self, segment_id: int) -> None:
-        """Its transcript holds nothing to translate, so that no delta will complete it."""
-        self._closed.pop(segment_id, None)
-        self._pending.pop(segment_id, None)
+        """The segment has nothing to translate, so no delta will complete it."""
+        self._closed_at.pop(segment_id, None)
+        self._pending_end_s.pop(segment_id, None)
 
     def token(self, segment_id: int) -> None:
         self.tokens += 1
-        if (closed := self._closed.pop(segment_id, None)) is not None:
+        if (closed := self._closed_at.pop(segment_id, None)) is not None:
             self.first_token_s.append(self.clock() - closed)
 
     def delivered(self, event: PipelineEvent) -> None:
-        """The reader has taken ``event``: the segments that it completes are no longer behind."""
+        """The reader has taken ``event``: segments that it completes no longer count towards the lag."""
         if isinstance(event, EndOfInput):
-            self._pending.clear()
+            self._pending_end_s.clear()
         elif isinstance(event, Transcript | Delta):
             done = event.final if isinstance(event, Delta) else event.rejected is not None
-            for segment_id in [i for i in self._pending if i < event.segment_id + done]:
-                del self._pending[segment_id]
-                self._closed.pop(segment_id, None)
+            for segment_id in [i for i in self._pending_end_s if i < event.segment_id + done]:
+                del self._pending_end_s[segment_id]
+                self._closed_at.pop(segment_id, None)
 
     def withheld_summary(self, named: int = 10) -> str:
-        """What was heard and is not shown: seconds, and when and why of the newest; empty where there is nothing."""
+        """Total seconds withheld, and times and reasons of the newest ``named`` passages; empty if there are none."""
         if not self.withheld_s:
             return ""
         total_s = sum(self.withheld_s.values())
@@ -160,7 +161,7 @@ class PipelineStats:
         return f"{total_s:.1f} s: {times}" + (f", and {more} more before" if more else "")
 
     def summary(self) -> str:
-        """One paragraph for the end of a run."""
+        """A report for the end of a run, a few lines."""
         elapsed = self.clock() - self.started
         stages = ", ".join(f"{name} {spent:.2f} s" for name, spent in self.busy_s.items())
         lines = [
@@ -169,8 +170,8 @@ class PipelineStats:
             f"{self.segments} segments, {self.rejected} not translated, {self.sentences} sentences, {self.tokens} tokens; "
             f"time in stages: {stages or 'none'}",
         ]
-        if said := self.withheld_summary():
-            lines.append(f"heard and not shown, {said}")
+        if withheld := self.withheld_summary():
+            lines.append(f"heard and not shown, {withheld}")
         if self.overflows or self.lost_s:
             lines.append(f"audio was lost {self.overflows} times: this machine does not keep up")
         if self.first_token_s:

@@ -1,4 +1,4 @@
-"""One daemon thread a stage: blocking model work off the event loop, in order."""
+"""One daemon thread per stage: runs blocking model calls off the event loop, in order."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from pipeline.errors import StageError
 T = TypeVar("T")
 
 
-# A model call that is still running when the interpreter is taken down crashes the process.
+# A model call that still runs while the interpreter shuts down crashes the process. The exit waits for it up to this long.
 _EXIT_WAIT_S = 30.0
-_alive: weakref.WeakSet[Worker] = weakref.WeakSet()
+_workers: weakref.WeakSet[Worker] = weakref.WeakSet()
 
 
 @atexit.register
-def _finish() -> None:
-    """At the interpreter's exit, let every thread end the call that it is in."""
-    workers = list(_alive)
+def _finish_workers() -> None:
+    """At exit, let every thread finish its current call."""
+    workers = list(_workers)
     for worker in workers:
         worker.close()
     for worker in workers:
@@ -32,7 +32,7 @@ def _finish() -> None:
 
 
 class _Job(Generic[T]):
-    """A call, and the future that gets its outcome on the event loop that waits for it."""
+    """A call, and the future on the caller's event loop that receives its outcome."""
 
     def __init__(self, function: Callable[[], T], stage: str) -> None:
         self._function, self._stage = function, stage
@@ -40,28 +40,28 @@ class _Job(Generic[T]):
         self.future: asyncio.Future[T] = self._loop.create_future()
 
     def run(self) -> None:
-        """Make the call, on this thread."""
+        """Make the call on the current thread."""
         result: T | None = None
         error: Exception | None = None
         try:
             result = self._function()
-        except (StopIteration, StopAsyncIteration) as problem:  # which end the loop of whoever awaits
+        except (StopIteration, StopAsyncIteration) as problem:  # would end the iteration of the awaiting code
             error = StageError(self._stage, problem)
         except Exception as problem:
             error = problem
-        except BaseException as problem:  # which asyncio takes for the end of the task, or of the program
+        except BaseException as problem:  # asyncio would cancel the task or end the program
             error = StageError(self._stage, problem)
         self._deliver(result, error)
 
     def refuse(self, error: Exception) -> None:
-        """Fail without making the call."""
+        """Set ``error`` as the outcome, without making the call."""
         self._deliver(None, error)
 
     def _deliver(self, result: T | None, error: Exception | None) -> None:
-        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits for the result any more
-            self._loop.call_soon_threadsafe(self._settle, result, error)
+        with contextlib.suppress(RuntimeError):  # the loop is closed, nobody awaits the result
+            self._loop.call_soon_threadsafe(self._set_outcome, result, error)
 
-    def _settle(self, result: T | None, error: Exception | None) -> None:
+    def _set_outcome(self, result: T | None, error: Exception | None) -> None:
         if self.future.done():
             return
         if error is None:
@@ -73,52 +73,52 @@ class _Job(Generic[T]):
 class Worker:
     """Runs calls one after another on its own thread.
 
-    Nobody waits for a call that cannot be interrupted until the interpreter exits. Every call that was accepted is made,
-    or fails if the thread dies before: whoever awaits one never waits for nothing.
+    Only the exit of the interpreter waits for a call that cannot be interrupted. Every accepted call is made, or fails if
+    the thread dies first, so an awaiting task never hangs.
     """
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self._jobs: deque[_Job[object] | None] = deque()  # with the one that is being run; None is the end
-        self._queued = threading.Semaphore(0)
-        self._accepting = threading.Lock()  # so that no job is queued behind the end
+        self._jobs: deque[_Job[object] | None] = deque()  # the running job stays first; None ends the thread
+        self._job_count = threading.Semaphore(0)
+        self._lock = threading.Lock()  # no job may be queued after the final None
         self._closed = False
-        self._thread = threading.Thread(target=self._work, name=name, daemon=True)
+        self._thread = threading.Thread(target=self._run_jobs, name=name, daemon=True)
         self._thread.start()
-        _alive.add(self)
+        _workers.add(self)
 
-    def _work(self) -> None:
+    def _run_jobs(self) -> None:
         try:
             while True:
-                self._queued.acquire()
+                self._job_count.acquire()
                 if (job := self._jobs[0]) is None:
                     return
                 job.run()
                 self._jobs.popleft()
-        finally:  # also of a thread that another one has killed (PyThreadState_SetAsyncExc)
+        finally:  # also if another thread killed this one (PyThreadState_SetAsyncExc)
             self.close()
             while self._jobs:
                 if (left := self._jobs.popleft()) is not None:
-                    left.refuse(self._refusal("has ended"))
+                    left.refuse(self._refusal_error("has ended"))
 
     async def run(self, function: Callable[[], T]) -> T:
-        """Await ``function()`` run on the thread. Cancelling the await does not stop the call itself.
+        """Run ``function()`` on the thread and return its result. Cancelling the await does not stop the call.
 
         Raises:
-            StageError: the function raised what is no Exception (SystemExit, a library's panic), or one that has another
-                meaning to who awaits (CancelledError, StopIteration). Any other exception is raised as it is.
+            StageError: the function raised a BaseException that is no Exception (SystemExit, a library's panic), or one
+                that asyncio would misinterpret (CancelledError, StopIteration). Other exceptions are raised unchanged.
             RuntimeError: the worker is closed, or its thread has ended.
         """
         job = _Job(function, self.name)
-        with self._accepting:
+        with self._lock:
             if self._closed:
-                raise self._refusal("is closed")
-            if not self._thread.is_alive():  # a process that was forked has none
-                raise self._refusal("has ended")
+                raise self._refusal_error("is closed")
+            if not self._thread.is_alive():  # a forked process does not have the thread
+                raise self._refusal_error("has ended")
             self._put(cast("_Job[object]", job))
         return await job.future
 
-    def _refusal(self, state: str) -> RuntimeError:
+    def _refusal_error(self, state: str) -> RuntimeError:
         return RuntimeError(f"the worker {self.name!r} {state} and runs nothing more; make another one")
 
     def join(self, timeout_s: float) -> None:
@@ -126,11 +126,11 @@ class Worker:
         self._thread.join(timeout_s)
 
     def close(self) -> None:
-        """Accept no more calls, and let the thread end after those that it has. Idempotent."""
-        with self._accepting:
+        """Accept no more calls. The thread ends after the calls already accepted. Idempotent."""
+        with self._lock:
             self._closed = True
             self._put(None)
 
     def _put(self, job: _Job[object] | None) -> None:
         self._jobs.append(job)
-        self._queued.release()
+        self._job_count.release()

@@ -314,7 +314,7 @@ def test_a_transcript_without_anything_to_translate_is_not_behind(
             async for event in translator.events():
                 if isinstance(event, EndOfInput):  # which itself completes everything
                     assert translator.stats.segments > 0
-                    assert not translator.stats._pending
+                    assert not translator.stats._pending_end_s
             await feeding
 
     asyncio.run(work())
@@ -324,4 +324,4 @@ def test_a_stage_of_which_nobody_reads_remembers_no_more_than_a_thousand_segment
     stats = PipelineStats()
     for number in range(2_500):
         stats.segment_closed(segment(number, 0.0, 1.0))
-    assert len(stats._closed) == len(stats._pending) == 1_000
+    assert len(stats._closed_at) == len(stats._pending_end_s) == 1_000
