@@ -1,11 +1,11 @@
-"""Languages: one code for each, the script that a code asks for, and whether its text has spaces."""
+"""Language codes: normalisation, the script of a code, and whether a language separates words with spaces."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
 
-# ISO 639-3 codes, which opus-mt's files use ("jap" besides), and the ISO 639-1 codes of the same languages, which Whisper uses.
+# ISO 639-3 codes, used in opus-mt's files (also "jap"), mapped to the ISO 639-1 codes that Whisper uses.
 # fmt: off
 TWO_LETTERS = {
     "afr": "af", "amh": "am", "ara": "ar", "arb": "ar", "asm": "as", "aze": "az", "azj": "az", "bak": "ba", "bel": "be",
@@ -22,25 +22,25 @@ TWO_LETTERS = {
     "tuk": "tk", "tur": "tr", "ukr": "uk", "urd": "ur", "uzb": "uz", "vie": "vi", "yid": "yi", "yor": "yo", "zho": "zh",
     "zsm": "ms",
 }
-# ISO 639-2 has two codes for some languages; containers use this one, the bibliographic, more than the other.
+# ISO 639-2 has two codes for some languages. Media containers mostly use this one, the bibliographic code.
 _BIBLIOGRAPHIC = {
     "alb": "sq", "arm": "hy", "baq": "eu", "bur": "my", "chi": "zh", "cze": "cs", "dut": "nl", "fre": "fr", "geo": "ka",
     "ger": "de", "gre": "el", "ice": "is", "mac": "mk", "mao": "mi", "may": "ms", "per": "fa", "rum": "ro", "slo": "sk",
     "tib": "bo", "wel": "cy",
 }
-# Other codes of a language: of one of its written standards, those that were withdrawn, and Whisper's for Javanese.
+# Other codes: of a written standard of the language, withdrawn codes, and Whisper's code for Javanese.
 _OTHER_CODES = {"fil": "tl", "in": "id", "iw": "he", "ji": "yi", "jw": "jv", "mo": "ro", "nb": "no", "scc": "sr", "scr": "hr"}
 # fmt: on
 CHINESE = frozenset({"zh", "cdo", "cjy", "gan", "hak", "hsn", "lzh", "nan", "wuu", "yue"})
-"""Languages that are written in Chinese characters, simplified or traditional."""
-_SENTENCES_TOGETHER = CHINESE | {"ja"}
-_WORDS_TOGETHER = _SENTENCES_TOGETHER | {"th", "lo", "km", "my"}  # which set sentences and phrases apart
+"""Languages written in simplified or traditional Chinese characters."""
+_UNSPACED_SENTENCES = CHINESE | {"ja"}
+_UNSPACED_WORDS = _UNSPACED_SENTENCES | {"th", "lo", "km", "my"}  # spaces between sentences and phrases only
 
-# A language, its script (ISO 15924) and its region (ISO 3166, UN M.49), as in zh-Hant-TW, zh_TW, srp_Latn, es-419.
+# Language, script (ISO 15924) and region (ISO 3166 or UN M.49), as in zh-Hant-TW, zh_TW, srp_Latn, es-419.
 _TAG = re.compile(r"([A-Za-z]{2,3})(?:[-_]([A-Za-z]{4}))?(?:[-_]([A-Za-z]{2}|\d{3}))?")
-# What Chinese is written in, by region.
+# The script of Chinese by region.
 _CHINESE_SCRIPTS = {"TW": "Hant", "HK": "Hant", "MO": "Hant", "CN": "Hans", "SG": "Hans", "MY": "Hans"}
-# The script of languages that are not written in Latin letters; the usual one where a language has several (CLDR, likely
+# The scripts of languages not written in Latin letters. If a language has several, its most common one (CLDR, likely
 # subtags).
 _USUAL_SCRIPTS = {
     language: script
@@ -56,18 +56,18 @@ _USUAL_SCRIPTS = {
 
 @dataclass(frozen=True)
 class LanguageTag:
-    """A language, and what is said of how it is written."""
+    """A language and, if given, its script and region."""
 
     language: str
-    """Two letters where the language has such."""
+    """The two-letter code if the language has one."""
     script: str | None = None
-    """Named, or that of the region: Hans, Latn."""
+    """Given in the code, or implied by its region: Hans, Latn."""
     region: str | None = None
-    """TW, 419."""
+    """Such as TW or 419."""
 
     @property
     def usual_script(self) -> str:
-        """The script, or else that which the language is mostly written in; Latin for a language that is not known."""
+        """The script of the tag or, without one, the most common script of the language; Latin if unknown."""
         return self.script or _USUAL_SCRIPTS.get(self.language, "Latn")
 
     def __str__(self) -> str:
@@ -75,7 +75,7 @@ class LanguageTag:
 
 
 def language_tag(code: str) -> LanguageTag:
-    """What "zh-TW", "zho_Hant", "sr_latn" and the like say; what is no such code is a language of its own."""
+    """Parse "zh-TW", "zho_Hant", "sr_latn" and the like. Any other text becomes the language unchanged."""
     if (match := _TAG.fullmatch(code)) is None:
         return LanguageTag(code)
     base, script, region = match.groups()
@@ -86,7 +86,7 @@ def language_tag(code: str) -> LanguageTag:
 
 
 def normalized_code(code: str) -> str:
-    """A code with script or region as BCP 47 writes it ("zh_tw" is zh-TW, "zh-hant" zh-Hant); others as they are."""
+    """A code with script or region in BCP 47 form ("zh_tw" → zh-TW, "zh-hant" → zh-Hant); other codes unchanged."""
     match = _TAG.fullmatch(code)
     if match is None or not any(match.group(2, 3)):
         return code
@@ -95,8 +95,8 @@ def normalized_code(code: str) -> str:
 
 
 def file_tag(code: str) -> str | None:
-    """The tag that stands in names of files, where players look for one: BCP 47, with two letters where the language has
-    such ("zho_hant" is zh-Hant). None for what is no code."""
+    """The language tag for file names, where players look for it: BCP 47, with the two-letter code if there is one
+    ("zho_hant" → zh-Hant). None if ``code`` is not a language code."""
     if _TAG.fullmatch(code) is None:
         return None
     base, dash, rest = normalized_code(code).partition("-")
@@ -104,36 +104,36 @@ def file_tag(code: str) -> str | None:
 
 
 def two_letters(code: object) -> str | None:
-    """The two-letter code for "eng", "zho_Hans", "pt-BR" and the like; None for what is no code that is known."""
+    """The two-letter code for "eng", "zho_Hans", "pt-BR" and the like; None if the code is unknown."""
     if not isinstance(code, str) or not code:
         return None
     if sum(len(part) < 4 and part.islower() for part in code.split("_")) > 1:
         return None  # several languages, as in en_el_es_fi
-    base = _base(code)
+    base = _base_code(code)
     return TWO_LETTERS.get(base, base if len(base) == 2 else None)
 
 
 def is_tag_of(tag: str, language: str) -> bool:
-    """True where a container's tag names the language: ISO 639-1, -2 (either code) or -3, BCP 47, or several with commas."""
-    return any(_one_code(part) == _one_code(language) for part in re.split(r"[,;/ ]+", tag) if part)
+    """True if a container's tag names the language: ISO 639-1, -2 (either code) or -3, BCP 47, or a list of these."""
+    return any(_canonical_code(part) == _canonical_code(language) for part in re.split(r"[,;/ ]+", tag) if part)
 
 
-def _one_code(code: str) -> str:
-    base = _base(code)
+def _canonical_code(code: str) -> str:
+    base = _base_code(code)
     short = TWO_LETTERS.get(base) or _BIBLIOGRAPHIC.get(base) or base
     return _OTHER_CODES.get(short, short)
 
 
 def spaced(language: str) -> bool:
-    """True where words are set apart by spaces."""
-    return (two_letters(language) or _base(language)) not in _WORDS_TOGETHER
+    """True if the language separates words with spaces."""
+    return (two_letters(language) or _base_code(language)) not in _UNSPACED_WORDS
 
 
 def sets_sentences_apart(language: str) -> bool:
-    """True where sentences are set apart by spaces."""
-    return (two_letters(language) or _base(language)) not in _SENTENCES_TOGETHER
+    """True if the language separates sentences with spaces."""
+    return (two_letters(language) or _base_code(language)) not in _UNSPACED_SENTENCES
 
 
-def _base(code: str) -> str:
-    """A code without its script and region."""
+def _base_code(code: str) -> str:
+    """The code without script and region, in lower case."""
     return code.split("_")[0].split("-")[0].lower()
