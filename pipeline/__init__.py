@@ -1,7 +1,7 @@
-"""Streaming speech translation: what an embedding app imports.
+"""Streaming speech translation: the names that an embedding app imports.
 
-``SpeechTranslator`` is the whole chain, ``NmtStage`` with a ``MarianModel`` the translation alone. The names load their
-modules on first use, so that an app that translates text does not load a speech recogniser.
+``SpeechTranslator`` is the whole chain; ``NmtStage`` with a ``MarianModel`` is the translation stage alone. Modules are
+imported on first use of a name, so that an app that only translates text does not load a speech recogniser.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ import os
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-# From 1.29 on ONNX Runtime reports to its makers what it runs, and keeps an id of the machine for that, unless this is set
-# before it is imported. What people say is nobody else's business; a host that wants it sets the variable itself.
+# ONNX Runtime 1.29 and later sends usage telemetry with a machine id, unless this is set before it is imported. A host
+# app that wants telemetry sets the variable itself.
 os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from pipeline.stages import standard_stages, with_stage
     from pipeline.translator import SpeechTranslator
 
-_HOMES = {
+_MODULES = {
     "PipelineConfig": "config",
     "load_config": "config",
     "PipelineError": "errors",
@@ -94,6 +94,6 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
+    if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"pipeline.{_HOMES[name]}"), name)
+    return getattr(import_module(f"pipeline.{_MODULES[name]}"), name)

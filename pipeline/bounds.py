@@ -1,4 +1,4 @@
-"""What values an option may have, said beside the option: metadata of a dataclass field."""
+"""The allowed values of an option, stored as metadata of its dataclass field."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ _RANGE, _CHOICES = "range", "choices"
 
 
 def within(default: T, smallest: float, largest: float) -> T:
-    """A field with a number from ``smallest`` to ``largest``; a ``default`` of None is allowed besides."""
+    """A field for a number from ``smallest`` to ``largest``; None is allowed if it is the ``default``."""
     return field(default=default, metadata={_RANGE: (smallest, largest)})
 
 
 def one_of(default: T, *choices: object) -> T:
-    """A field with one of ``choices``; a ``default`` of None is allowed besides."""
+    """A field for one of ``choices``; None is allowed if it is the ``default``."""
     return field(default=default, metadata={_CHOICES: choices})
 
 
 def allowed_range(option: Field[Any]) -> tuple[float, float] | None:
-    """The smallest and the largest value of a field made by ``within``; None of another."""
+    """The smallest and the largest value of a field made by ``within``; None for any other field."""
     return option.metadata.get(_RANGE)
 
 
 def allowed_choices(option: Field[Any]) -> tuple[object, ...] | None:
-    """The values of a field made by ``one_of``; None of another."""
+    """The allowed values of a field made by ``one_of``; None for any other field."""
     return option.metadata.get(_CHOICES)

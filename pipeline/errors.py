@@ -1,16 +1,16 @@
-"""The exceptions this package raises on purpose. Each message says what was found, what was expected, what to do."""
+"""The exceptions of this package. Each message says what was found, what was expected and what to do."""
 
 from __future__ import annotations
 
 
 class PipelineError(Exception):
-    """Base of all errors of this package; ``exit_status`` is what the command line ends with."""
+    """Base class of all errors of this package. ``exit_status`` is the exit status of the command line."""
 
     exit_status = 1
 
 
 class UsageError(PipelineError):
-    """What was asked for cannot be meant: a wrong option, a missing input file, a wrong configuration."""
+    """Invalid usage: a wrong option, a missing input file, a wrong configuration."""
 
     exit_status = 2
 
@@ -20,15 +20,15 @@ class ConfigError(UsageError):
 
 
 class AudioError(PipelineError):
-    """An input could not be read as audio, or has none."""
+    """An input could not be read as audio, or has no audio."""
 
 
 class DeviceError(PipelineError):
-    """No audio system, no such device, or a device that stopped."""
+    """No audio system, no such device, or the device stopped."""
 
 
 class ModelError(PipelineError):
-    """A model directory is incomplete, damaged or of a kind that cannot run."""
+    """A model directory is incomplete, damaged or of an unsupported kind."""
 
 
 class DownloadError(PipelineError):
@@ -36,7 +36,7 @@ class DownloadError(PipelineError):
 
 
 class HubUnreachableError(DownloadError):
-    """The hub could not be asked, or not at the moment: what the cache has may be the newest."""
+    """The hub cannot be reached, or not at the moment. The cached version may still be the newest."""
 
 
 class SinkError(PipelineError):
@@ -44,11 +44,11 @@ class SinkError(PipelineError):
 
 
 class DecodingStoppedError(PipelineError):
-    """A translation was terminated from another thread, before its end."""
+    """Another thread stopped a translation before its end."""
 
 
 class StageError(PipelineError):
-    """A stage failed while running; ``stage`` names it and ``__cause__`` is the reason."""
+    """A stage failed while running. ``stage`` is its name, ``__cause__`` the original exception."""
 
     def __init__(self, stage: str, cause: BaseException) -> None:
         super().__init__(f"the {stage} stage failed: {one_line(cause)}")
@@ -57,11 +57,11 @@ class StageError(PipelineError):
 
 
 def described(error: BaseException) -> str:
-    """What an exception says; with its kind where that is what matters (SystemExit: 1) or all that there is."""
+    """The message of an exception; with the class name if it has no message or is no ordinary error (SystemExit: 1)."""
     kind = type(error).__name__
     try:
         text = str(error).strip()
-    except Exception:  # of a class whose own __str__ is broken
+    except Exception:  # the class has a broken __str__
         text = ""
     if isinstance(error, Exception) and not isinstance(error, StopIteration | StopAsyncIteration):
         return text or kind
@@ -69,10 +69,10 @@ def described(error: BaseException) -> str:
 
 
 def one_line(error: BaseException) -> str:
-    """What an error says, in one line; one of this package's own as it is, for a line's end in it is a name's."""
+    """The message of an error in one line; unchanged for this package's errors, where a newline is part of a file name."""
     return str(error) if isinstance(error, PipelineError) else " ".join(described(error).split())
 
 
 def first_line(error: Exception) -> str:
-    """What an error of another library says, in one line."""
+    """The first line of the message of another library's error."""
     return str(error).strip().partition("\n")[0] or type(error).__name__

@@ -1,4 +1,4 @@
-"""The values that cross a stage boundary. All are frozen; all times are seconds in the audio from its first sample."""
+"""The values that cross a stage boundary. All are frozen. Times are seconds from the first sample of the audio."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 SAMPLE_RATE = 16_000
-"""Samples a second of all audio inside the pipeline (mono, int16)."""
+"""Sample rate in Hz of all audio inside the pipeline (mono, int16)."""
 
 Samples = NDArray[np.int16]
 """Mono PCM, int16, [n] at SAMPLE_RATE."""
 
 
 def mono_int16(audio: object) -> Samples:
-    """``audio`` if it is int16 samples [n].
+    """Return ``audio`` if it is int16 samples [n].
 
     Raises:
-        ValueError: anything else, and what it is.
+        ValueError: it is anything else; the message says what.
     """
     if isinstance(audio, np.ndarray) and audio.dtype == np.int16 and audio.ndim == 1:
         return audio
@@ -30,17 +30,17 @@ def mono_int16(audio: object) -> Samples:
 
 @dataclass(frozen=True, eq=False)
 class SpeechSegment:
-    """A stretch of audio that holds speech, as the endpointer cut it."""
+    """A stretch of audio with speech, as cut by the endpointer."""
 
     id: int
     start_sample: int
     samples: Samples = field(repr=False)
     forced_cut: bool = False
-    """True where the maximum length cut it and speech goes on in the next segment."""
+    """True if the segment was cut at the maximum length and speech continues in the next one."""
     speech_end_sample: int | None = None
-    """After the last frame that was speech; faint sounds and the post-roll follow. None where nobody looked."""
+    """The end of the last speech frame; faint sounds and the post-roll follow it. None if unknown."""
     heard_sample: int | None = None
-    """Audio that had been heard when the segment was cut. None where nobody counted: then no more than the segment."""
+    """Audio received when the segment was cut. None if unknown; the end of the segment is used instead."""
 
     @property
     def start_s(self) -> float:
@@ -61,7 +61,7 @@ class SpeechSegment:
 
 @dataclass(frozen=True)
 class Word:
-    """A word of a transcript, with the space and the marks that belong to it, and when it was said."""
+    """A word of a transcript with its times. The text includes adjoining space and punctuation."""
 
     text: str
     start_s: float
@@ -70,7 +70,7 @@ class Word:
 
 @dataclass(frozen=True)
 class Transcript:
-    """What was said in one segment, and how sure the recogniser is of it."""
+    """The recognised text of one segment, with the recogniser's confidence."""
 
     segment_id: int
     start_s: float
@@ -82,21 +82,23 @@ class Transcript:
     mean_log_probability: float = 0.0
     """Mean natural-log probability of the tokens."""
     compression_ratio: float = 1.0
-    """UTF-8 length over zlib-compressed length; loops are above 2.4 (openai/whisper's threshold)."""
+    """UTF-8 length divided by zlib-compressed length. Above 2.4 (openai/whisper's threshold) the text is a loop."""
     rejected: str | None = None
     """Why this transcript is not translated ("silence", "repetition", "uncertain", "empty"), or None."""
     repeated: bool = False
-    """True where the recogniser repeated a phrase without end, and the text has it once."""
+    """True if the recogniser repeated a phrase endlessly. The text has the phrase once."""
     heard_s: float = 0.0
-    """Audio that had been heard when the segment was cut."""
+    """Audio received when the segment was cut."""
     speech_end_s: float | None = None
-    """Where the last speech ended; None where nobody looked."""
+    """The end of the last speech; None if unknown."""
     words: tuple[Word, ...] = ()
-    """All words of the text, joined they are it; none where their times are not known."""
+    """All words; their texts, joined, are ``text``. Empty if word times are unknown."""
 
     def span(self, begin: int, end: int) -> tuple[float, float]:
-        """When the characters from ``begin`` to ``end`` of the text were said, in seconds: by the words' times, or
-        else as if each character took the same time."""
+        """Start and end time of the characters ``begin`` to ``end`` of the text, in seconds.
+
+        Word times are used if known; otherwise the time is divided evenly among the characters.
+        """
         over_s = self.end_s if self.speech_end_s is None else self.speech_end_s
         length = len(self.text.rstrip())
         if not self.words:
@@ -110,33 +112,33 @@ class Transcript:
                 said.append(word)
         if not said:
             return over_s, over_s
-        # Of where the last word ends the endpointer is surer than the alignment.
+        # For the end of the last word, the endpointer is more accurate than the alignment.
         return said[0].start_s, max(said[0].start_s, over_s if end >= length else said[-1].end_s)
 
 
 @dataclass(frozen=True)
 class Confidence:
-    """How sure the translation model was of a stretch of tokens."""
+    """The translation model's confidence in a run of tokens."""
 
     mean_log_probability: float
-    """Natural logarithm, over all tokens, end tokens included."""
+    """Mean natural-log probability of all tokens, end tokens included."""
     minimum_log_probability: float
-    """Of the least likely token."""
+    """Natural-log probability of the least likely token."""
 
     @property
     def perplexity(self) -> float:
-        """exp(-mean log-probability): 1 is certain."""
+        """exp(-mean log-probability); 1 means certain."""
         return math.exp(-self.mean_log_probability)
 
     @classmethod
     def of(cls, log_probabilities: Sequence[float]) -> Confidence:
-        """Of at least one token."""
+        """The confidence in at least one token."""
         return cls(sum(log_probabilities) / len(log_probabilities), min(log_probabilities))
 
 
 @dataclass(frozen=True)
 class Delta:
-    """A change of the translation: one target token's text, appended."""
+    """A change of the translation: the text of one target token, appended."""
 
     segment_id: int
     sentence: int
@@ -144,7 +146,7 @@ class Delta:
     start_s: float
     end_s: float
     text: str
-    """Appended text; may be empty (a token that completes no character, the end of a sentence)."""
+    """The appended text. Empty if the token completes no character; may be empty at the end of a sentence."""
     log_probability: float
     """Natural-log probability of the token."""
     token: int
@@ -153,58 +155,58 @@ class Delta:
     """The sentence being translated."""
     end_of_sentence: bool = False
     final: bool = False
-    """True on the segment's last delta: its text is complete."""
+    """True on the segment's last delta: the segment's text is complete."""
     withdrawn: int = 0
-    """Characters of this sentence withdrawn before ``text`` is appended: 0 unless its search is made again."""
+    """Characters removed from the end of the sentence before ``text`` is appended; 0 unless the search is repeated."""
     truncated: bool = False
-    """True on a sentence's last delta when the token or time limit ended it, not the model, or it looped and was cut."""
+    """True on a sentence's last delta if the token limit or time limit ended it, or if it looped and was cut."""
     searched_again: bool = False
-    """True on a sentence's last delta when the first search looped or met the token limit: another one was made, and what
-    the first had shown beyond it was withdrawn."""
+    """True on a sentence's last delta if the first search looped or reached the token limit. A second search was made, and
+    text of the first that differs from it was withdrawn."""
     guarded: bool = False
-    """True where a guard (bad word, repetition) kept a likelier token out."""
+    """True if a guard (bad word, repetition) excluded a likelier token."""
     sentence_confidence: Confidence | None = None
-    """On a sentence's last delta."""
+    """Set on a sentence's last delta."""
     segment_confidence: Confidence | None = None
-    """On the final delta."""
+    """Set on the final delta."""
     heard_s: float = 0.0
-    """Audio that had been heard when the segment was cut: no later sound has a part in this text. What the field's
-    latency measures call the delay; it does not depend on how fast this machine computes."""
+    """Audio received when the segment was cut; no later sound affects this text. Latency measures call it the delay. It
+    does not depend on the speed of the machine."""
 
     def applied_to(self, text: str) -> str:
-        """``text``, which the deltas before this one made, changed by it."""
+        """Apply this delta to ``text``, the result of all earlier deltas."""
         return text[: len(text) - self.withdrawn] + self.text
 
 
 @dataclass(frozen=True)
 class EndOfInput:
-    """The input is over: travels in order through every stage and drains what came before it."""
+    """The end of the input. It passes through every stage in order, after everything fed before it."""
 
     duration_s: float = 0.0
 
 
 @dataclass(frozen=True)
 class LoadChanged:
-    """The stages fell behind a live source, or caught up; see ``pipeline.run.overload`` for what they do about it."""
+    """The stages fell behind a live source, or caught up; see ``pipeline.run.overload`` for the measures taken."""
 
     level: int
-    """0: all is as configured, 1: segments are shorter and searches narrower, 2: catching up."""
+    """0: as configured; 1: shorter segments and narrower searches; 2: waiting segments are joined as well."""
     lag_s: float
 
 
 @dataclass(frozen=True)
 class AudioLost:
-    """Audio was lost: the device was not read in time, or the backlog is full."""
+    """Audio was lost: the device was not read in time, or the backlog was full."""
 
     at_s: float
     lost_s: float
-    """How much; 0 where the device does not say."""
+    """0 if the device does not report how much was lost."""
     reason: str
 
 
 @dataclass(frozen=True)
 class DeviceLost:
-    """The microphone delivers nothing more; until it is back, silence takes the place of what it would hear."""
+    """The microphone stopped delivering audio. Silence replaces its audio until it is back."""
 
     at_s: float
     device: str
@@ -213,7 +215,7 @@ class DeviceLost:
 
 @dataclass(frozen=True)
 class DeviceBack:
-    """The microphone, or one of the same name, is heard again."""
+    """The microphone, or another one of the same name, delivers audio again."""
 
     at_s: float
     device: str
@@ -222,7 +224,7 @@ class DeviceBack:
 
 @dataclass(frozen=True)
 class Paused:
-    """Listening is paused; until ``Resumed``, silence takes the place of what would be heard."""
+    """Listening is paused. Silence replaces the audio until ``Resumed``."""
 
     at_s: float
 
@@ -233,10 +235,10 @@ class Resumed:
 
 
 SourceNotice = AudioLost | DeviceLost | DeviceBack | Paused | Resumed
-"""What happened to a live source. Reaches the reader at once, ahead of what is still being translated."""
+"""An event of a live source. It reaches the reader at once, ahead of text still being translated."""
 
 Notice = SourceNotice | LoadChanged
-"""About the run, not of its text: a sink that has no place for one ignores it."""
+"""Information about the run, not text. A sink may ignore it."""
 
 PipelineEvent = Transcript | Delta | Notice | EndOfInput
-"""What a sink or an embedding app receives."""
+"""The events that a sink or an embedding app receives."""

@@ -1,4 +1,4 @@
-"""python -m pipeline.live: a microphone, or a recording at its own pace, becomes live subtitles."""
+"""python -m pipeline.live: live subtitles for a microphone, or for a recording played in real time."""
 
 from __future__ import annotations
 

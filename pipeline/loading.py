@@ -1,4 +1,4 @@
-"""The models of a chain, fetched where they are missing, and loaded."""
+"""Fetch the missing models of a chain, and load them."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ class Models:
 
 
 def load_models(config: PipelineConfig) -> Models:
-    """Fetch what is not in the cache, one model after the other, then load them at the same time; blocks.
+    """Fetch models that are not in the cache, one after the other, then load all in parallel. Blocks.
 
     Raises:
-        ModelError, DownloadError, UsageError: see the adapters.
+        ModelError, DownloadError, UsageError: see ``find_recognizer`` and ``find_translation_models``.
     """
-    config = resolved(config)  # a pair that no model is known for is said before anything is fetched
+    config = resolved(config)  # fail before any download if no model is known for the language pair
     if config.vad.detector != "webrtc":
-        load_silero()  # a few ms; every stream uses the same
+        load_silero()  # takes a few ms; all streams share the session
     speech, text = find_recognizer(config.asr), find_translation_models(config)
     with ThreadPoolExecutor(2) as pool:
         recognizer = pool.submit(WhisperRecognizer, config.asr, config.languages.source, speech)

@@ -1,4 +1,4 @@
-"""python -m pipeline.models: list, fetch, compile and look at models."""
+"""python -m pipeline.models: list, fetch, compile and inspect models."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What names mean, and how they are shown to people: what a terminal would obey, or hide, as an escape sequence."""
+"""Display of file names and other untrusted text: control and invisible characters become escape sequences."""
 
 from __future__ import annotations
 
@@ -9,40 +9,39 @@ from os import fsencode, fspath
 from pathlib import Path
 
 STANDARD_OUTPUT = Path("-")
-"""As the name of a file to write, standard output; a file of this name is given with its folder."""
+"""As an output path, standard output. To write a file named ``-``, give its folder as well."""
 
-# Format characters (category Cf) that readable names need: joiners, which emoji and Persian or Indic words are written with,
-# and the marks of Arabic, Syriac and Kaithi that span numbers, which are visible (Unicode 16, section 9.2.1, "Prepended
-# Concatenation Marks").
-_SHOWN = {0x200C, 0x200D, *range(0x0600, 0x0606), 0x06DD, 0x070F, 0x0890, 0x0891, 0x08E2, 0x110BD, 0x110CD}
+# Format characters (category Cf) that stay: the joiners of emoji and of Persian and Indic words, and the marks of Arabic,
+# Syriac and Kaithi that span numbers, which are visible (Unicode 16, section 9.2.1, "Prepended Concatenation Marks").
+_ALLOWED_FORMAT = {0x200C, 0x200D, *range(0x0600, 0x0606), 0x06DD, 0x070F, 0x0890, 0x0891, 0x08E2, 0x110BD, 0x110CD}
 # Control, format and surrogate characters; line and paragraph separators.
-_HIDDEN = {"Cc", "Cf", "Cs", "Zl", "Zp"}
-_SHORT = {"\n": r"\n", "\r": r"\r", "\t": r"\t"}
-# os.fsdecode (PEP 383) gives a byte that is no UTF-8 the surrogate of this number and its own.
-_BYTES = 0xDC00
+_ESCAPED_CATEGORIES = {"Cc", "Cf", "Cs", "Zl", "Zp"}
+_SHORT_ESCAPES = {"\n": r"\n", "\r": r"\r", "\t": r"\t"}
+# os.fsdecode (PEP 383) maps a byte that is not UTF-8 to the surrogate with this number plus the byte.
+_SURROGATE_BASE = 0xDC00
 
 
 def escaped(text: str) -> str:
-    r"""``text`` without control characters, bidirectional controls, invisible characters and lone surrogates: ``\n``,
-    ``\x1b``, ``\u202e``, and ``\xff`` for a byte of a name that is no UTF-8. All other text is returned as it is."""
-    return text if text.isascii() and text.isprintable() else "".join(map(_shown, text))
+    r"""Escape control characters, bidirectional controls, invisible characters and lone surrogates: ``\n``, ``\x1b``,
+    ``\u202e``, and ``\xff`` for a byte of a name that is not UTF-8. Other text is unchanged."""
+    return text if text.isascii() and text.isprintable() else "".join(map(_escaped_character, text))
 
 
-def _shown(character: str) -> str:
+def _escaped_character(character: str) -> str:
     code = ord(character)
-    if unicodedata.category(character) not in _HIDDEN or code in _SHOWN:
+    if unicodedata.category(character) not in _ESCAPED_CATEGORIES or code in _ALLOWED_FORMAT:
         return character
-    if _BYTES + 0x80 <= code <= _BYTES + 0xFF:
-        return rf"\x{code - _BYTES:02x}"
-    if character in _SHORT:
-        return _SHORT[character]
+    if _SURROGATE_BASE + 0x80 <= code <= _SURROGATE_BASE + 0xFF:
+        return rf"\x{code - _SURROGATE_BASE:02x}"
+    if character in _SHORT_ESCAPES:
+        return _SHORT_ESCAPES[character]
     if code < 0x80:
         return rf"\x{code:02x}"
     return rf"\u{code:04x}" if code < 0x10000 else rf"\U{code:08x}"
 
 
 def shell_word(path: Path) -> str:
-    """A path as bash, zsh and ksh read it, printable, and never taken for an option."""
+    """Quote a path for bash, zsh and ksh. The result is printable and is never read as an option."""
     word = fspath(path)
     if word.startswith("-"):
         word = f"./{word}"

@@ -1,4 +1,4 @@
-"""Where the configurations, demo models and demo speech are: inside an installed package, or beside it in a checkout."""
+"""Paths of the configurations and the demo speech: inside an installed package, or beside it in a checkout."""
 
 from __future__ import annotations
 
@@ -13,5 +13,5 @@ DEMO_SPEECH = _ROOT / "examples" / "audio" / "travel.wav"
 
 
 def named_configs() -> list[str]:
-    """The names that ``--config`` takes, besides a path."""
+    """The configuration names that ``--config`` accepts besides a path."""
     return sorted(path.stem for path in CONFIGS.glob("*.toml"))

@@ -1,4 +1,4 @@
-"""For a host app's own tests: the chain with the demo's models, fed and read by a test.
+"""A harness for the tests of a host app: it runs the chain with the demo models.
 
     async def test_my_app() -> None:
         async with Harness() as harness:
@@ -8,7 +8,7 @@
             await harness.end()
             rest = await harness.rest()
 
-No network, no other model, no pytest needed. ``asyncio.timeout`` limits any wait.
+It needs no network, no other model and no pytest. Use ``asyncio.timeout`` to limit a wait.
 """
 
 from __future__ import annotations
@@ -35,42 +35,42 @@ E = TypeVar("E", bound=PipelineEvent)
 
 @cache
 def demo_models() -> Models:
-    """The demo's models, loaded once a process."""
+    """The demo models, loaded once per process."""
     return load_models(load_config("demo"))
 
 
 @cache
 def demo_speech() -> Samples:
-    """Some sentences that the demo's models know, [n] int16 at 16 kHz, with a pause after each."""
+    """Sentences that the demo models can translate, [n] int16 at 16 kHz, with a pause after each."""
     speech = read_audio(DEMO_SPEECH)
-    speech.flags.writeable = False  # every caller's is the same
+    speech.flags.writeable = False  # the cached array is shared by all callers
     return speech
 
 
 class EndedError(AssertionError):
-    """The stream ended before what a test waits for came."""
+    """The stream ended before the awaited cue or event arrived."""
 
 
 class Harness:
-    """A running translator whose events are read as they come, so that feeding never waits for the test to read.
+    """A running translator. A task reads its events, so ``feed`` never waits for the test to read them.
 
-    Leaving the ``async with`` cancels what is still running. A stage's failure is raised by whatever waits next.
+    Leaving the ``async with`` cancels the translator. If a stage fails, the next wait raises its error.
     """
 
     def __init__(
         self, config: PipelineConfig | None = None, models: Models | None = None, *, live: bool = False
     ) -> None:
-        """The demo, or ``config`` with ``models``; ``live`` as in ``SpeechTranslator``."""
+        """``config`` and ``models`` default to the demo's; ``live`` is as in ``SpeechTranslator``."""
         self.config = config or load_config("demo")
         self.translator = SpeechTranslator(self.config, models or demo_models(), live=live)
         self.events: list[PipelineEvent] = []
-        """Everything that has come so far, in order."""
+        """All events so far, in order."""
         self._builder = CueBuilder(self.config.subtitles)
         self._cues: list[Cue] = []
         self._cues_taken = self._events_seen = 0
         self._changed = asyncio.Condition()
         self._reader: asyncio.Task[None] | None = None
-        self._over = False
+        self._ended = False
 
     async def __aenter__(self) -> Harness:
         await self.translator.__aenter__()
@@ -85,11 +85,11 @@ class Harness:
             await asyncio.gather(self._reader, return_exceptions=True)
 
     async def feed(self, audio: Samples | bytes | Path) -> None:
-        """Feed samples [n] int16 at 16 kHz mono, their bytes, or a whole recording."""
+        """Feed samples ([n] int16 at 16 kHz, mono), their bytes, or a whole recording."""
         await self.translator.feed(read_audio(audio) if isinstance(audio, Path) else audio)
 
     async def silence(self, seconds: float) -> None:
-        """Feed silence, which ends what was being said."""
+        """Feed silence; enough of it ends the current segment."""
         await self.translator.feed(np.zeros(round(seconds * SAMPLE_RATE), np.int16))
 
     async def end(self) -> None:
@@ -97,30 +97,30 @@ class Harness:
         await self.translator.end()
 
     async def cue(self) -> Cue:
-        """Wait for the next subtitle, in the order of the stream.
+        """Wait for the next subtitle, in stream order.
 
         Raises:
-            EndedError: there is none.
-            StageError: a stage failed before it.
+            EndedError: the stream ended without another subtitle.
+            StageError: a stage failed.
         """
-        await self._until(lambda: len(self._cues) > self._cues_taken, "another cue")
+        await self._wait_until(lambda: len(self._cues) > self._cues_taken, "another cue")
         self._cues_taken += 1
         return self._cues[self._cues_taken - 1]
 
     async def event(self, kind: type[E]) -> E:
-        """Wait for the next event of ``kind``; those before it are passed over (``events`` keeps them).
+        """Wait for the next event of ``kind`` and skip those before it (``events`` keeps them).
 
         Raises:
-            EndedError, StageError: as ``cue``.
+            EndedError, StageError: as for ``cue``.
         """
         while True:
-            await self._until(lambda: len(self.events) > self._events_seen, kind.__name__)
+            await self._wait_until(lambda: len(self.events) > self._events_seen, kind.__name__)
             self._events_seen += 1
             if isinstance(event := self.events[self._events_seen - 1], kind):
                 return event
 
     async def rest(self) -> list[Cue]:
-        """After ``end``: wait for the end of the stream; the subtitles not yet taken.
+        """After ``end``: wait for the end of the stream, and return the subtitles not yet returned.
 
         Raises:
             StageError: a stage failed.
@@ -139,16 +139,16 @@ class Harness:
                 async with self._changed:
                     self._changed.notify_all()
         finally:
-            self._over = True
+            self._ended = True
             async with self._changed:
                 self._changed.notify_all()
 
-    async def _until(self, there: Callable[[], bool], what: str) -> None:
+    async def _wait_until(self, condition: Callable[[], bool], what: str) -> None:
         reader = self._reader
         assert reader is not None, "the harness is not running; use it as an async context manager"
         async with self._changed:
-            await self._changed.wait_for(lambda: there() or self._over)
-        if there():
+            await self._changed.wait_for(lambda: condition() or self._ended)
+        if condition():
             return
-        await asyncio.gather(reader)  # raises what ended it
+        await asyncio.gather(reader)  # raises the reader's exception, if it failed
         raise EndedError(f"the stream ended before {what} came; {len(self.events)} events had come")

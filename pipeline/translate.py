@@ -1,4 +1,4 @@
-"""python -m pipeline.translate: recordings become subtitle files, as fast as the machine goes."""
+"""python -m pipeline.translate: subtitle files for recordings, as fast as the machine allows."""
 
 from __future__ import annotations
 

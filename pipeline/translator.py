@@ -1,4 +1,4 @@
-"""The whole chain: start, feed, drain, cancel, failure. See ``pipeline.stages`` for what is in it."""
+"""The whole chain: start, feed, drain, cancel and failure. Its stages are in ``pipeline.stages``."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ from pipeline.stages import Stage, StageContext, StageSpec, chained, standard_st
 
 log = logging.getLogger(__name__)
 
-# Notices that wait for a reader who has stopped reading; the newest are kept, and the counters have them all.
-_NOTICES = 256
+# Notices kept for a reader that has stopped reading. The oldest are dropped; the counters still include them.
+_MAX_NOTICES = 256
 _NOT_RUNNING = "the translator is not running; use it as an async context manager"
 _ONE_STREAM = "a translator serves one stream; make another one, which may share its models"
 
 
 @dataclass(frozen=True)
-class _Stopped:
-    """The last thing in the outbox when the stages ended early."""
+class _StreamEnd:
+    """The last item of the outbox: no further event follows. ``error`` is the failure of a stage, or None."""
 
     error: PipelineError | None
 
@@ -55,12 +55,12 @@ class SpeechTranslator:
             async for event in translator.events():   # in another
                 ...
 
-    Every queue is bounded: ``feed`` waits while the stages are behind, and the stages wait while nobody reads
-    ``events``, so read and feed from different tasks. One translator serves one stream.
+    All queues are bounded: ``feed`` waits while the stages are behind, and the stages wait while nobody reads
+    ``events``. Therefore, feed and read from different tasks. One translator serves one stream.
 
-    ``end`` drains, ``cancel`` (and leaving the ``async with``) stops at once and waits for no model call. A failure
-    reaches the reader, and a waiting ``feed``, as a StageError with its cause; no task is left behind. Nothing blocks
-    the event loop: models run on threads of their own.
+    ``end`` drains. ``cancel``, or leaving the ``async with``, stops at once and does not wait for model calls. The failure
+    of a stage is raised from ``events`` and from a waiting ``feed`` as a StageError with its cause; no task is left
+    behind. Nothing blocks the event loop: models run in their own threads.
     """
 
     def __init__(
@@ -71,12 +71,12 @@ class SpeechTranslator:
         live: bool = False,
         stages: Sequence[StageSpec] | None = None,
     ) -> None:
-        """``models`` given are used instead of loading those that ``config`` names.
+        """``models`` replace those that ``config`` names.
 
-        ``stages`` are those of ``standard_stages()``, and others that an app adds to them or puts in their place.
+        ``stages`` replace ``standard_stages()``; an app may add stages to these or replace some of them.
 
-        ``live`` says that the audio is fed as it is spoken: where the stages fall behind it, they do what
-        ``config.overload`` says to catch up (``pipeline.run.overload``).
+        ``live``: the audio is fed as it is spoken. If the stages fall behind, they take the measures of
+        ``config.overload`` to catch up (see ``pipeline.run.overload``).
         """
         self.config, self.live = config, live
         self.stats = PipelineStats()
@@ -84,22 +84,22 @@ class SpeechTranslator:
         self._models = models
         self._specs = standard_stages() if stages is None else list(stages)
         self._inbox: asyncio.Queue[Samples | EndOfInput] = asyncio.Queue(config.queues.audio_chunks)
-        self._outbox: asyncio.Queue[PipelineEvent | _Stopped] = asyncio.Queue(config.queues.events)
+        self._outbox: asyncio.Queue[PipelineEvent | _StreamEnd] = asyncio.Queue(config.queues.events)
         self._stages: asyncio.Task[PipelineError | None] | None = None
         self._reporter: asyncio.Task[None] | None = None
         self._load = LoadControl(config.overload)
-        self._notices: deque[Notice] = deque(maxlen=_NOTICES)
-        self._reader_waits = False
+        self._notices: deque[Notice] = deque(maxlen=_MAX_NOTICES)
+        self._reader_waiting = False
         self._ended = False
-        self._served = False  # its one stream
-        self._broken: PipelineError | None = None  # what its source failed of
-        self._feeding = asyncio.Lock()
+        self._used = False  # True once its one stream has ended or was passed to run()
+        self._source_error: PipelineError | None = None  # the failure of the source that run() reads
+        self._feed_lock = asyncio.Lock()
 
     async def __aenter__(self) -> SpeechTranslator:
         """Load the models (off the event loop) and start the stages.
 
         Raises:
-            ValueError: it has run already.
+            ValueError: the translator has run before.
             PipelineError: see ``load_models``.
         """
         if self._stages is not None:
@@ -130,10 +130,9 @@ class SpeechTranslator:
         return self._stages is not None and not self._stages.done()
 
     async def feed(self, audio: bytes | bytearray | memoryview | Samples) -> None:
-        """Take the next audio: int16 samples [n], or bytes of the same (little-endian), 16 kHz mono, any length.
+        """Feed audio: int16 samples [n] or their little-endian bytes, 16 kHz mono, any length.
 
-        Waits while the stages are behind; the array may be used anew afterwards. Audio fed after ``end`` is an error of
-        the caller's.
+        Waits while the stages are behind. The array is copied and may be reused afterwards.
 
         Raises:
             StageError: a stage has failed.
@@ -142,36 +141,38 @@ class SpeechTranslator:
         samples = as_samples(audio)
         if self._stages is None:
             raise ValueError(_NOT_RUNNING)
-        if self._ended or not await self._take(samples):
+        if self._ended or not await self._feed_chunks(samples):
             raise ValueError("audio was fed after end() or cancel()")
 
-    async def _take(self, samples: Samples) -> bool:
-        """Feed in chunks; False where the input was ended or cancelled before the last of them."""
-        async with self._feeding:
+    async def _feed_chunks(self, samples: Samples) -> bool:
+        """Feed in chunks; False if the input was ended or cancelled before the last chunk."""
+        async with self._feed_lock:
             for start in range(0, len(samples), CHUNK_SAMPLES):
                 if self._ended:
                     return False
                 await self._put(samples[start : start + CHUNK_SAMPLES].copy())
-                await asyncio.sleep(0)  # a long recording fed at once must not keep the loop
+                await asyncio.sleep(0)  # a long recording fed in one call must not block the loop
         return True
 
     async def end(self) -> None:
-        """The input is over: everything fed is still translated, then ``events`` ends. Idempotent.
+        """End the input. Everything fed before is still translated, then ``events`` ends. Idempotent.
 
         Raises:
             StageError: a stage has failed.
             ValueError: outside ``async with``.
         """
-        async with self._feeding:  # after what is being fed, not in the middle of it
+        async with self._feed_lock:  # wait for a feed() in progress
             if not self._ended:
-                await self._put(EndOfInput())  # one that is cancelled while it waits may be called again
-                self._ended = self._served = True
+                await self._put(EndOfInput())  # if cancelled here, end() may be called again
+                self._ended = self._used = True
 
     async def events(self) -> AsyncGenerator[PipelineEvent, None]:
-        """Everything the chain produces, in order; ends with ``EndOfInput``, or at once when cancelled or at its end before.
+        """Yield all events of the chain, in order, up to ``EndOfInput``.
+
+        Ends without one if the translator is cancelled, or if the end has been read before.
 
         Raises:
-            StageError: a stage failed; what was produced before it has been yielded.
+            StageError: a stage failed. Events produced before the failure are yielded first.
             ValueError: outside ``async with``.
         """
         if self._stages is None and not self._ended:
@@ -180,53 +181,53 @@ class SpeechTranslator:
             while self._notices:
                 yield self._notices.popleft()
             item = await self._next()
-            if isinstance(item, _Stopped | EndOfInput):
-                # Whoever reads on, or again, finds this. What has just been taken left room for it.
-                self._outbox.put_nowait(item if isinstance(item, _Stopped) else _Stopped(None))
-            if isinstance(item, _Stopped):
+            if isinstance(item, _StreamEnd | EndOfInput):
+                # Leave a sentinel so that later readers stop too. There is room: an item has just been taken.
+                self._outbox.put_nowait(item if isinstance(item, _StreamEnd) else _StreamEnd(None))
+            if isinstance(item, _StreamEnd):
                 if item.error is not None:
                     raise item.error
                 return
-            while self._notices and isinstance(item, EndOfInput):  # which stays last
+            while self._notices and isinstance(item, EndOfInput):  # EndOfInput stays last
                 yield self._notices.popleft()
             yield item
             self.stats.delivered(item)
-            self._observe()
+            self._observe_lag()
             if isinstance(item, EndOfInput):
                 return
 
-    async def _next(self) -> PipelineEvent | _Stopped:
-        self._reader_waits = True
+    async def _next(self) -> PipelineEvent | _StreamEnd:
+        self._reader_waiting = True
         try:
             return await self._outbox.get()
         finally:
-            self._reader_waits = False
+            self._reader_waiting = False
 
     def take_ready(self) -> list[PipelineEvent]:
-        """What is ready to be read, without waiting for more: for a reader that ends early and loses nothing."""
+        """Return the events that are ready, without waiting, so that a reader that stops early loses none."""
         ready = [*self._notices, *(self._outbox.get_nowait() for _ in range(self._outbox.qsize()))]
         self._notices.clear()
-        return [item for item in ready if not isinstance(item, _Stopped)]
+        return [item for item in ready if not isinstance(item, _StreamEnd)]
 
     async def run(self, source: AudioSource, *, paced: bool = False) -> AsyncGenerator[PipelineEvent, None]:
-        """Translate a whole source; ``paced`` holds a recording back to the speed at which it was spoken.
+        """Translate a whole source. ``paced`` feeds a recording in real time.
 
         Raises:
             StageError: a stage failed.
-            AudioError, DeviceError: the source broke; what came before has been translated and yielded.
+            AudioError, DeviceError: the source failed. Audio read before the failure is translated and yielded first.
             ValueError: outside ``async with``, or after another ``run`` or ``end``.
         """
         if self._stages is None:
             raise ValueError(_NOT_RUNNING)
-        if self._served:
+        if self._used:
             raise ValueError(_ONE_STREAM)
         if self._ended:  # cancelled
             raise ValueError(_NOT_RUNNING)
-        self._served = True
+        self._used = True
         self.live = self.live or paced or isinstance(source, LiveSource)
         if isinstance(source, LiveSource):
             loop = asyncio.get_running_loop()
-            source.listen(lambda notice: _call_soon(loop, self._source_noticed, notice))
+            source.listen(lambda notice: _call_soon(loop, self._on_source_notice, notice))
             self.stats.backlog_s = lambda: source.backlog_s
         pump = asyncio.create_task(self._pump(source, paced))
         try:
@@ -234,32 +235,32 @@ class SpeechTranslator:
                 async for event in self.events():
                     yield event
             except StageError as error:
-                # A stage may have failed of what a broken source left: the cause is what helps.
-                if self._broken is not None and self._broken is not error:
-                    raise self._broken from (self._broken.__cause__ or error)
+                # The failed source may have caused the failure of the stage: raise the cause.
+                if self._source_error is not None and self._source_error is not error:
+                    raise self._source_error from (self._source_error.__cause__ or error)
                 raise
-            if self._broken is not None:
-                raise self._broken
+            if self._source_error is not None:
+                raise self._source_error
         except BaseException:
-            if (unclosed := await _stopped(pump, source)) is not None:
-                log.warning("closing the source failed as well: %s", unclosed)
+            if (close_error := await _stop_source(pump, source)) is not None:
+                log.warning("closing the source failed as well: %s", close_error)
             raise
-        if (unclosed := await _stopped(pump, source)) is not None:
-            raise unclosed
+        if (close_error := await _stop_source(pump, source)) is not None:
+            raise close_error
 
     async def cancel(self) -> None:
-        """Stop at once: work in flight is abandoned, a waiting ``events`` ends. Idempotent."""
+        """Stop at once: abandon work in flight and end a waiting ``events``. Idempotent."""
         tasks = [task for task in (self._stages, self._reporter) if task is not None]
         for task in tasks:
             task.cancel()
         try:
             await asyncio.gather(*tasks, return_exceptions=True)
-        finally:  # one that is cancelled itself stops all the same
+        finally:  # also if this task is cancelled while it waits
             self._ended = True
             while not self._outbox.empty():
                 self._outbox.get_nowait()
             self._notices.clear()
-            self._outbox.put_nowait(_Stopped(None))
+            self._outbox.put_nowait(_StreamEnd(None))
 
     async def _pump(self, source: AudioSource, paced: bool) -> None:
         worker: Worker | None = None
@@ -277,18 +278,18 @@ class SpeechTranslator:
                 consumed += len(chunk)
                 if paced:
                     await asyncio.sleep(began + consumed / SAMPLE_RATE - time.monotonic())
-                await self._take(chunk)
+                await self._feed_chunks(chunk)
             await self.end()
-        except Exception as error:  # the worker raises what is none as a StageError
-            # What was heard before the source broke is still worth reading; run() raises the error after it.
-            self._broken = error if isinstance(error, PipelineError) else StageError("audio", error)
+        except Exception as error:  # the worker turns any other BaseException into a StageError
+            # Translate the audio read before the failure first; run() raises the error afterwards.
+            self._source_error = error if isinstance(error, PipelineError) else StageError("audio", error)
             await self.end()
         finally:
             if worker is not None:
                 worker.close()
 
-    def _observe(self) -> None:
-        """Look at the lag, and in a live run act on it."""
+    def _observe_lag(self) -> None:
+        """Update the longest lag and, in a live run, the load level."""
         stats = self.stats
         lag_s = stats.lag_s
         stats.longest_lag_s = max(stats.longest_lag_s, lag_s)
@@ -296,15 +297,15 @@ class SpeechTranslator:
             stats.load_level = self._load.level
             self._notify(LoadChanged(self._load.level, lag_s))
 
-    def _source_noticed(self, notice: SourceNotice) -> None:
+    def _on_source_notice(self, notice: SourceNotice) -> None:
         if isinstance(notice, AudioLost):
             self.stats.lost_s += notice.lost_s
         self.stats.reconnections += isinstance(notice, DeviceBack)
         self._notify(notice)
 
     def _notify(self, notice: Notice) -> None:
-        """Hand a notice to the reader: at once to one that waits, else before the next event."""
-        if self._reader_waits and self._outbox.empty():
+        """Pass a notice to the reader: at once if it is waiting, otherwise before the next event."""
+        if self._reader_waiting and self._outbox.empty():
             self._outbox.put_nowait(notice)
         else:
             self._notices.append(notice)
@@ -312,12 +313,12 @@ class SpeechTranslator:
     async def _put(self, item: Samples | EndOfInput) -> None:
         if self._stages is None:
             raise ValueError(_NOT_RUNNING)
-        if self._stages.done() and (error := _outcome(self._stages)) is not None:
+        if self._stages.done() and (error := _stage_failure(self._stages)) is not None:
             raise error
         count = 0 if isinstance(item, EndOfInput) else len(item)
-        if count:  # what waits here is behind, too
+        if count:  # audio waiting for the inbox counts towards the lag
             self.stats.received(count)
-            self._observe()
+            self._observe_lag()
         if not self._inbox.full():
             self._inbox.put_nowait(item)
             return
@@ -328,44 +329,44 @@ class SpeechTranslator:
             if not putting.done():
                 putting.cancel()
                 self.stats.received(-count)
-        if self._stages.done() and (error := _outcome(self._stages)) is not None:
+        if self._stages.done() and (error := _stage_failure(self._stages)) is not None:
             raise error
 
     async def _run_stages(self, models: Models) -> PipelineError | None:
-        """Run all stages to their ends; returns the failure that ended them early, if one did."""
+        """Run all stages to their ends; return the failure that ended them early, or None."""
         context = StageContext(self.config, models, self.stats, self._load, lambda: self.live)
         try:
             async with asyncio.TaskGroup() as group:
                 for stage in chained(self._specs, self._inbox, self._outbox, context):
-                    group.create_task(_guarded(stage))
+                    group.create_task(_run_stage(stage))
         except BaseExceptionGroup as failures:
             first = failures.exceptions[0]
             return first if isinstance(first, StageError) else StageError("pipeline", first)
-        except Exception as error:  # a configuration made in code is not checked before it gets here
+        except Exception as error:  # for example, a configuration built in code, which is not checked before
             return StageError("pipeline", error)
         return None
 
     async def _report_failure(self, stages: asyncio.Task[PipelineError | None]) -> None:
         if (error := await stages) is not None:
-            await self._outbox.put(_Stopped(error))
+            await self._outbox.put(_StreamEnd(error))
 
 
-async def _guarded(stage: Stage) -> None:
+async def _run_stage(stage: Stage) -> None:
     try:
         await stage.run()
     except (asyncio.CancelledError, GeneratorExit, KeyboardInterrupt, SystemExit, StageError):
-        raise  # on this thread the first four come from outside; the worker's thread hands on a StageError instead
+        raise  # the first four come from outside: the worker's thread raises a StageError instead
     except BaseException as error:
         raise StageError(stage.name, error) from error
 
 
-async def _stopped(pump: asyncio.Task[None], source: AudioSource) -> StageError | None:
-    """Close the source and end the task that reads it; the failure to close, if there was one."""
+async def _stop_source(pump: asyncio.Task[None], source: AudioSource) -> StageError | None:
+    """Close the source and end the task that reads it. Return the failure to close, or None."""
     failure: StageError | None = None
     try:
         source.close()
     except (KeyboardInterrupt, SystemExit):
-        raise  # a signal's
+        raise  # raised by a signal handler
     except BaseException as error:
         failure = StageError("audio", error)
     finally:
@@ -374,11 +375,11 @@ async def _stopped(pump: asyncio.Task[None], source: AudioSource) -> StageError 
     return failure
 
 
-def _outcome(stages: asyncio.Task[PipelineError | None]) -> PipelineError | None:
+def _stage_failure(stages: asyncio.Task[PipelineError | None]) -> PipelineError | None:
     return None if stages.cancelled() else stages.result()
 
 
 def _call_soon(loop: asyncio.AbstractEventLoop, function: Callable[[SourceNotice], None], notice: SourceNotice) -> None:
-    """Call on the loop, from any thread; not at all once the loop is closed."""
+    """Call ``function`` on the loop, from any thread. Do nothing if the loop is closed."""
     with contextlib.suppress(RuntimeError):
         loop.call_soon_threadsafe(function, notice)

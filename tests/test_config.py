@@ -72,7 +72,7 @@ def test_values_are_taken(tmp_path: Path) -> None:
         ("[vad]\nthreshold = 0.2\n", r"release_threshold \(0\.25\) must not be more than vad\.threshold \(0\.2\)"),
         (
             "[vad]\nfaint_ms = 2000\nmax_segment_ms = 2200\ncut_search_ms = 500\n",
-            r"leaves no room after pre-roll, faint",
+            r"vad\.max_segment_ms \(2200\) must be more than vad\.pre_roll_ms, faint_ms",
         ),
         ("[vad]\nframe_ms = 25\n", r"vad\.frame_ms is 25; allowed are 10, 20, 30"),
         ("[asr]\ncompute_type = 'int9'\n", r"asr\.compute_type is 'int9'; allowed are default"),
@@ -83,7 +83,7 @@ def test_values_are_taken(tmp_path: Path) -> None:
         ("[overload]\nbehind_s = 2\n", r"overload\.caught_up_s \(2\) must be less than overload\.behind_s \(2\)"),
         (
             "[overload]\nmax_segment_ms = 1000\n[vad]\npre_roll_ms = 900\n",
-            r"overload\.max_segment_ms \(1000\) leaves no room",
+            r"overload\.max_segment_ms \(1000\) must be more than vad\.pre_roll_ms",
         ),
         (
             "[vad]\npost_roll_ms = 600\n",
