@@ -69,7 +69,7 @@ def described(error: BaseException) -> str:
 
 
 def one_line(error: BaseException) -> str:
-    """The message of an error in one line; unchanged for this package's errors, where a newline is part of a file name."""
+    """The message of an error in one line; unchanged for this package's errors, whose newlines are in file names."""
     return str(error) if isinstance(error, PipelineError) else " ".join(described(error).split())
 
 

@@ -161,8 +161,8 @@ class Delta:
     truncated: bool = False
     """True on a sentence's last delta if the token limit or time limit ended it, or if it looped and was cut."""
     searched_again: bool = False
-    """True on a sentence's last delta if the first search looped or reached the token limit. A second search was made, and
-    text of the first that differs from it was withdrawn."""
+    """True on a sentence's last delta if the first search looped or reached the token limit. A second search was made,
+    and text of the first that differs from it was withdrawn."""
     guarded: bool = False
     """True if a guard (bad word, repetition) excluded a likelier token."""
     sentence_confidence: Confidence | None = None

@@ -11,8 +11,9 @@ from pathlib import Path
 STANDARD_OUTPUT = Path("-")
 """As an output path, standard output. To write a file named ``-``, give its folder as well."""
 
-# Format characters (category Cf) that stay: the joiners of emoji and of Persian and Indic words, and the marks of Arabic,
-# Syriac and Kaithi that span numbers, which are visible (Unicode 16, section 9.2.1, "Prepended Concatenation Marks").
+# Format characters (category Cf) that stay: the joiners of emoji and of Persian and Indic words, and the marks of
+# Arabic, Syriac and Kaithi that span numbers, which are visible (Unicode 16, section 9.2.1, "Prepended Concatenation
+# Marks").
 _ALLOWED_FORMAT = {0x200C, 0x200D, *range(0x0600, 0x0606), 0x06DD, 0x070F, 0x0890, 0x0891, 0x08E2, 0x110BD, 0x110CD}
 # Control, format and surrogate characters; line and paragraph separators.
 _ESCAPED_CATEGORIES = {"Cc", "Cf", "Cs", "Zl", "Zp"}

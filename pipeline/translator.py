@@ -58,9 +58,9 @@ class SpeechTranslator:
     All queues are bounded: ``feed`` waits while the stages are behind, and the stages wait while nobody reads
     ``events``. Therefore, feed and read from different tasks. One translator serves one stream.
 
-    ``end`` drains. ``cancel``, or leaving the ``async with``, stops at once and does not wait for model calls. The failure
-    of a stage is raised from ``events`` and from a waiting ``feed`` as a StageError with its cause; no task is left
-    behind. Nothing blocks the event loop: models run in their own threads.
+    ``end`` drains. ``cancel``, or leaving the ``async with``, stops at once and does not wait for model calls. The
+    failure of a stage is raised from ``events`` and from a waiting ``feed`` as a StageError with its cause; no task is
+    left behind. Nothing blocks the event loop: models run in their own threads.
     """
 
     def __init__(

@@ -45,7 +45,7 @@ def traditional(text: str, region: str | None = None) -> str:
 
 
 def conversion(script: str, region: str | None = None) -> Convert:
-    """The function that converts simplified text to ``script`` (ISO 15924: Hans or Hant); to Hans, also traditional text.
+    """The function that converts simplified text to ``script`` (ISO 15924: Hans or Hant). Hans also takes traditional.
 
     The conversion of a prefix does not depend on the text that follows; see ``settled``.
     """

@@ -5,8 +5,8 @@
     above behind_s            1     segments are cut sooner, so that text appears sooner; searches keep fewer hypotheses
     above 2 * behind_s        2     the measures of level 1, and consecutive waiting segments are recognised together
 
-Level 2 ends when the lag has fallen to ``behind_s``, level 1 when it has fallen to ``caught_up_s``. No audio is dropped,
-and no translated text is withdrawn.
+Level 2 ends when the lag has fallen to ``behind_s``, level 1 when it has fallen to ``caught_up_s``. No audio is
+dropped, and no translated text is withdrawn.
 
 Level 2 is the one that catches up: Whisper computes a window of at least 10 s however short the segment is, so n short
 segments in one window save n - 1 windows.
@@ -31,8 +31,8 @@ class OverloadOptions:
     max_segment_ms: int = within(8_000, 1_000, 29_000)
     # Maximum beam size of recognition and translation while behind; 1 is greedy.
     beam_size: int = within(1, 1, 20)
-    # Maximum speech recognised in one call at level 2, in milliseconds; 0 joins no segments. Encoding 15 s costs a quarter
-    # of encoding 30 s.
+    # Maximum speech recognised in one call at level 2, in milliseconds; 0 joins no segments. Encoding 15 s costs a
+    # quarter of encoding 30 s.
     join_ms: int = within(14_000, 0, 29_000)
     # Maximum microphone audio that waits, in seconds: one minute in memory, the rest in a temporary file.
     backlog_s: float = within(3_600.0, 1, 86_400)

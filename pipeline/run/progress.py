@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pipeline.names import escaped
 
 Progress = Callable[[str, float], None]
-"""Called with the description of a step, which is constant during the step, and the part of it that is done (0 to 1)."""
+"""Called with the description of a step, constant during the step, and the part of it that is done (0 to 1)."""
 
 
 @contextmanager

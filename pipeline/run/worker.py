@@ -16,7 +16,7 @@ from pipeline.errors import StageError
 T = TypeVar("T")
 
 
-# A model call that still runs while the interpreter shuts down crashes the process. The exit waits for it up to this long.
+# A model call that still runs while the interpreter shuts down crashes the process. The exit waits for it this long.
 _EXIT_WAIT_S = 30.0
 _workers: weakref.WeakSet[Worker] = weakref.WeakSet()
 
@@ -73,8 +73,8 @@ class _Job(Generic[T]):
 class Worker:
     """Runs calls one after another on its own thread.
 
-    Only the exit of the interpreter waits for a call that cannot be interrupted. Every accepted call is made, or fails if
-    the thread dies first, so an awaiting task never hangs.
+    Only the exit of the interpreter waits for a call that cannot be interrupted. Every accepted call is made, or fails
+    if the thread dies first, so an awaiting task never hangs.
     """
 
     def __init__(self, name: str) -> None:

@@ -1,1 +1,1 @@
-"""Voice activity detection: frame decisions, and apart from them the rules that confirm them and find endpoints."""
+"""Voice activity detection: frame decisions and, separately, the pure rules that confirm them and find endpoints."""

@@ -1,4 +1,4 @@
-"""Frame decisions of one stream: webrtcvad proposes, Silero confirms, or either alone."""
+"""Frame decisions for one stream: webrtcvad proposes and Silero confirms, or one of them decides alone."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from pipeline.vad.options import VadConfig
 from pipeline.vad.silero import WINDOW_SAMPLES, SileroVad
 from pipeline.vad.webrtc import WebRtcVad
 
-# Silero rests when nothing has been proposed for so long.
-_REST_MS = 500
+# Silero does not run if no frame was proposed for this long.
+_IDLE_MS = 500
 
 
 class _Frame(NamedTuple):
@@ -24,68 +24,70 @@ class _Frame(NamedTuple):
 
 
 class SpeechDetector:
-    """Takes audio in any chunking and gives frames with their decisions, less than a Silero window (32 ms) and a frame later.
+    """Splits audio of any chunking into frames and decides them, less than a Silero window (32 ms) plus a frame later.
 
-    Holds no more than that and a second of audio. Detectors on other threads may run at the same time: what they share,
-    the model's session, keeps no state.
+    Holds at most that and one second of audio. Detectors may run on several threads at once: the shared model session
+    is stateless.
     """
 
     def __init__(self, config: VadConfig) -> None:
         self._webrtc = WebRtcVad(config.mode, config.frame_ms)
-        self._ask_webrtc = config.detector != "silero"
+        self._use_webrtc = config.detector != "silero"
         self._silero = SileroVad() if config.detector != "webrtc" else None
         self._gate = SpeechGate(config, config.frame_ms)
-        self._rest_frames = _REST_MS // config.frame_ms
-        self._unproposed = self._rest_frames  # frames since the last proposal
+        self._idle_frames = _IDLE_MS // config.frame_ms
+        self._frames_since_proposal = self._idle_frames
         self.heard_samples = 0
-        """Samples in whole frames so far, those not yet decided included."""
-        self._rest: Samples = np.zeros(0, np.int16)  # less than a frame
+        """Samples in complete frames so far, including frames not yet decided."""
+        self._partial_frame: Samples = np.zeros(0, np.int16)
         self._undecided: list[_Frame] = []
-        self._window: Samples = np.zeros(0, np.int16)  # less than a Silero window
+        self._partial_window: Samples = np.zeros(0, np.int16)
 
     def push(self, samples: Samples) -> Iterator[tuple[Samples, FrameDecision]]:
-        """Frames that these samples [n] decide, in order."""
-        pending = np.concatenate([self._rest, samples])
+        """Add samples [n], and yield the frames that can now be decided, in order."""
+        pending = np.concatenate([self._partial_frame, samples])
         size = self._webrtc.frame_samples
         whole = len(pending) // size * size
-        # Copies, so that the few samples that wait do not keep the whole chunk alive.
-        self._rest = pending[whole:].copy()
+        # Copy, because a view would keep the whole chunk in memory.
+        self._partial_frame = pending[whole:].copy()
         for start in range(0, whole, size):
-            yield from self._take(pending[start : start + size].copy())
+            yield from self._add_frame(pending[start : start + size].copy())
 
     def flush(self) -> Iterator[tuple[Samples, FrameDecision]]:
-        """The input is over: the frames not yet decided, the last one shorter than others."""
-        if len(self._rest):
-            rest, self._rest = self._rest, self._rest[:0]
-            yield from self._take(rest)
+        """End the input, and yield the undecided frames; the last one may be shorter."""
+        if len(self._partial_frame):
+            rest, self._partial_frame = self._partial_frame, self._partial_frame[:0]
+            yield from self._add_frame(rest)
         if self._undecided:
-            yield from self._decide(np.pad(self._window, (0, WINDOW_SAMPLES - len(self._window))), len(self._undecided))
-            self._window = self._window[:0]
+            yield from self._decide(
+                np.pad(self._partial_window, (0, WINDOW_SAMPLES - len(self._partial_window))), len(self._undecided)
+            )
+            self._partial_window = self._partial_window[:0]
 
-    def _take(self, samples: Samples) -> Iterator[tuple[Samples, FrameDecision]]:
+    def _add_frame(self, samples: Samples) -> Iterator[tuple[Samples, FrameDecision]]:
         self.heard_samples += len(samples)
-        proposed = not self._ask_webrtc or self._webrtc.is_speech(samples)
+        proposed = not self._use_webrtc or self._webrtc.is_speech(samples)
         if self._silero is None:
             yield samples, FrameDecision(proposed)
             return
         self._undecided.append(_Frame(samples, proposed))
-        self._unproposed = 0 if proposed else self._unproposed + 1
-        self._window = np.concatenate([self._window, samples])
-        if len(self._window) >= WINDOW_SAMPLES:
-            window, self._window = self._window[:WINDOW_SAMPLES], self._window[WINDOW_SAMPLES:]
-            # A frame is decided by the window that holds its end: the newest may have to wait for the next.
-            yield from self._decide(window, len(self._undecided) - (len(self._window) > 0))
+        self._frames_since_proposal = 0 if proposed else self._frames_since_proposal + 1
+        self._partial_window = np.concatenate([self._partial_window, samples])
+        if len(self._partial_window) >= WINDOW_SAMPLES:
+            window, self._partial_window = self._partial_window[:WINDOW_SAMPLES], self._partial_window[WINDOW_SAMPLES:]
+            # The window that contains the end of a frame decides it; the newest frame may need the next window.
+            yield from self._decide(window, len(self._undecided) - (len(self._partial_window) > 0))
 
     def _decide(self, window: Samples, frames: int) -> Iterator[tuple[Samples, FrameDecision]]:
         assert self._silero is not None
-        probability = self._silero.push(window, run=self._unproposed < self._rest_frames)
+        probability = self._silero.push(window, run=self._frames_since_proposal < self._idle_frames)
         decided, self._undecided = self._undecided[:frames], self._undecided[frames:]
         for frame in decided:
             yield frame.samples, self._gate.decide(probability, frame.proposed, level_db(frame.samples))
 
 
 def level_db(samples: Samples) -> float:
-    """Level of the alternating part of samples [n], in dB under full scale."""
+    """Level of samples [n] without their DC offset, in dB relative to full scale."""
     sound = samples.astype(np.float64)
-    power = (np.dot(sound, sound) - sound.sum() ** 2 / len(sound)) / len(sound)  # np.var takes five times as long
+    power = (np.dot(sound, sound) - sound.sum() ** 2 / len(sound)) / len(sound)  # five times as fast as np.var
     return 10 * math.log10(max(float(power), 0.0) / 2.0**30 + 1e-12)

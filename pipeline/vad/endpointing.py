@@ -1,6 +1,6 @@
-"""Where speech segments begin and end: a pure state machine over frame decisions.
+"""Endpointing: a pure state machine that turns frames and their speech decisions into segments.
 
-Frames and decisions go in, segments come out. No clock, no device, no model: the caller says whether a frame is speech.
+It uses no clock, device or model: the caller decides whether a frame is speech.
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ class EndpointingOptions:
     """Endpointing rules, in milliseconds of audio."""
 
     frame_ms: int = one_of(20, 10, 20, 30)
-    # Audio kept from before the first frame of a segment and from after its last: quiet onsets and ends.
+    # Audio kept before the first frame and after the last frame of a segment, for quiet onsets and endings.
     pre_roll_ms: int = within(100, 0, 2_000)
     post_roll_ms: int = within(80, 0, 2_000)
-    # So far from sure speech, on both sides, what is only audible belongs to the segment: faint first and last sounds.
+    # Audible frames up to this far before and after speech belong to the segment: faint first and last sounds.
     faint_ms: int = within(500, 0, 2_000)
-    # So many of the last frames must be speech before a segment opens: a click is one frame, a syllable is ten.
+    # Window in which most frames must be speech to open a segment. A click is one frame, a syllable is ten.
     trigger_ms: int = within(100, 20, 1_000)
     # Silence after the last speech frame that closes a segment.
     hangover_ms: int = within(500, 20, 10_000)
-    # A segment with less speech than this is dropped as a noise burst. "Yes." has about 250 ms.
+    # A segment with less speech than this is dropped as noise. "Yes." has about 250 ms.
     min_speech_ms: int = within(140, 0, 5_000)
-    # A segment is cut here at the latest; Whisper's window is 30 s.
+    # Maximum segment length; Whisper's window is 30 s.
     max_segment_ms: int = within(15_000, 1_000, 29_000)
-    # A maximum-length cut falls on the quietest frame within this distance before the limit.
+    # A maximum-length cut is made at the quietest frame within this distance before the limit.
     cut_search_ms: int = within(3_000, 0, 30_000)
 
 
-# Faint sound goes on across the closure of a stop consonant.
+# Maximum silence inside faint sound: the closure of a stop consonant.
 _CLOSURE_MS = 60
 
 
@@ -50,10 +50,10 @@ class _Frame(NamedTuple):
 
 
 class Endpointer:
-    """Turns frames and what was decided of them into segments.
+    """Turns frames and their decisions into segments.
 
-    Segments never overlap. Between the first and the last sample of a stretch of speech nothing is lost: where the
-    maximum length cuts, the next segment begins with the very next sample.
+    Segments never overlap, and no sample inside continuous speech is lost: after a maximum-length cut, the next segment
+    begins with the next sample.
     """
 
     def __init__(self, options: EndpointingOptions) -> None:
@@ -65,79 +65,80 @@ class Endpointer:
         self._hangover = max(1, options.hangover_ms // frame)
         self._min_speech = max(1, options.min_speech_ms // frame)
         self.limit(None)
-        # Not in speech: the newest frames, enough for the trigger window and what may be kept from before it.
-        self._waiting: deque[_Frame] = deque(maxlen=self._trigger + self._faint + self._pre_roll)
+        # Outside speech, the newest frames: the trigger window, and the faint sound and pre-roll before it.
+        self._recent: deque[_Frame] = deque(maxlen=self._trigger + self._faint + self._pre_roll)
         self._open: list[_Frame] = []
         self._open_start = 0
         self._in_speech = False
-        self._continued = False  # the open segment follows a maximum-length cut
-        self._silent = 0
-        self._position = 0  # samples seen
+        self._after_cut = False  # True if the open segment follows a maximum-length cut
+        self._silent_frames = 0
+        self._received = 0  # samples received
         self._next_id = 0
 
     def limit(self, max_segment_ms: int | None) -> None:
-        """Cut at this length, where it is less than the configured one, until told otherwise; None ends that."""
+        """Set a maximum length below the configured one; None restores the configured length."""
         options = self.options
         self._max = min(options.max_segment_ms, max_segment_ms or options.max_segment_ms) // options.frame_ms
-        self._search = min(options.cut_search_ms // options.frame_ms, self._max - 1)
+        self._cut_search = min(options.cut_search_ms // options.frame_ms, self._max - 1)
 
     def push(self, samples: Samples, is_speech: bool, audible: bool = False) -> list[SpeechSegment]:
-        """One more frame; returns the segments that it completes (none, or one).
+        """Add a frame; return the segments that it completes (none or one).
 
-        ``audible``: not sure to be speech, but to be kept if it adjoins speech.
+        ``audible``: the frame may not be speech, but is kept if it adjoins speech.
         """
-        self._position += len(samples)
+        self._received += len(samples)
         frame = _Frame(samples, is_speech, audible or is_speech)
         if not self._in_speech:
-            self._waiting.append(frame)
-            # Hysteresis: most of the trigger window must be speech to open, one speech frame keeps it open.
-            before = max(0, len(self._waiting) - self._trigger)
-            if sum(frame.speech for frame in islice(self._waiting, before, None)) * 10 >= 8 * self._trigger:
+            self._recent.append(frame)
+            # Hysteresis: a segment opens if 80 % of the trigger window is speech; one speech frame keeps it open.
+            before = max(0, len(self._recent) - self._trigger)
+            if sum(frame.speech for frame in islice(self._recent, before, None)) * 10 >= 8 * self._trigger:
                 self._start(before)
             return []
         self._open.append(frame)
-        self._silent = 0 if is_speech else self._silent + 1
-        if self._silent >= self._hangover:
+        self._silent_frames = 0 if is_speech else self._silent_frames + 1
+        if self._silent_frames >= self._hangover:
             return self._close()
         if len(self._open) >= self._max:
             return [self._cut()]
         return []
 
     def flush(self) -> list[SpeechSegment]:
-        """The input is over: deliver the segment in progress."""
+        """End the input; return the segment in progress, if any."""
         if not self._in_speech:
-            # Speech that began too near the end to open a segment still counts.
-            if sum(frame.speech for frame in self._waiting) < self._min_speech:
+            # Speech that began too close to the end to open a segment still counts.
+            if sum(frame.speech for frame in self._recent) < self._min_speech:
                 return []
             self._start(0)
         return self._close()
 
     def _start(self, before: int) -> None:
-        """Open a segment at the first speech among the waiting frames that is not ``before``."""
-        frames = list(self._waiting)
+        """Open a segment at the first speech frame of the recent frames from index ``before`` on."""
+        frames = list(self._recent)
         first = next(i for i, frame in enumerate(frames) if frame.speech and i >= before)
-        first -= self._reach(reversed(frames[max(0, first - self._faint) : first])) + self._pre_roll
+        first -= self._audible_reach(reversed(frames[max(0, first - self._faint) : first])) + self._pre_roll
         self._open = frames[max(0, first) :]
-        self._open_start = self._position - sum(len(frame.samples) for frame in self._open)
-        self._waiting.clear()
+        self._open_start = self._received - sum(len(frame.samples) for frame in self._open)
+        self._recent.clear()
         self._in_speech = True
-        self._silent = 0
+        self._silent_frames = 0
 
     def _close(self) -> list[SpeechSegment]:
         frames, self._open = self._open, []
-        needed = 1 if self._continued else self._min_speech
-        self._in_speech = self._continued = False
+        needed = 1 if self._after_cut else self._min_speech
+        self._in_speech = self._after_cut = False
         if sum(frame.speech for frame in frames) < needed:
-            # A noise burst. Its tail may be the pre-roll of what follows, for no segment holds it.
-            self._waiting.extend(frames)
+            # Noise. No segment contains these frames, so they may become the pre-roll of the next one.
+            self._recent.extend(frames)
             return []
         end = _speech_end(frames)
-        end += self._reach(frames[end : end + self._faint]) + self._post_roll
-        self._waiting.extend(frames[end:])
+        end += self._audible_reach(frames[end : end + self._faint]) + self._post_roll
+        self._recent.extend(frames[end:])
         return [self._segment(frames[:end], forced=False)]
 
-    def _reach(self, frames: Iterable[_Frame]) -> int:
-        """How many frames, counted from speech, lie up to the last audible one that no longer pause parts from it."""
+    def _audible_reach(self, frames: Iterable[_Frame]) -> int:
+        """Number of frames, counted away from speech, to the last audible one. A gap above ``_CLOSURE_MS`` ends the
+        search."""
         reach = 0
         for count, frame in enumerate(frames, 1):
             if frame.audible:
@@ -148,16 +149,16 @@ class Endpointer:
 
     def _cut(self) -> SpeechSegment:
         """Cut the open segment at the quietest frame near its limit; the rest stays open."""
-        # Beyond the limit, where the limit has become shorter than what is open, any frame will do.
-        first = max(0, min(len(self._open), self._max) - self._search)
-        # Where the limit is short, what is near it may be the pre-roll: a segment without speech.
+        # If the limit was lowered below the length of the open segment, search all frames after the limit as well.
+        first = max(0, min(len(self._open), self._max) - self._cut_search)
+        # With a short limit, the search range may reach into the pre-roll: the segment would have no speech.
         first = max(first, next((i for i, frame in enumerate(self._open) if frame.speech), 0))
         energies = [_energy(frame.samples) for frame in self._open[first:]]
         at = first + int(np.argmin(energies)) + 1 if energies else len(self._open)
         segment = self._segment(self._open[:at], forced=True)
         self._open_start += len(segment.samples)
         self._open = self._open[at:]
-        self._continued = True
+        self._after_cut = True
         return segment
 
     def _segment(self, frames: list[_Frame], forced: bool) -> SpeechSegment:
@@ -168,14 +169,14 @@ class Endpointer:
             samples,
             forced_cut=forced,
             speech_end_sample=self._open_start + sum(len(frame.samples) for frame in frames[: _speech_end(frames)]),
-            heard_sample=self._position,
+            heard_sample=self._received,
         )
         self._next_id += 1
         return segment
 
 
 def _speech_end(frames: Sequence[_Frame]) -> int:
-    """How many frames there are up to the last that is speech."""
+    """Number of frames up to and including the last speech frame."""
     return max((i for i, frame in enumerate(frames, 1) if frame.speech), default=0)
 
 

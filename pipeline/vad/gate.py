@@ -1,4 +1,4 @@
-"""Whether a frame is speech, from what two detectors and its level say: pure rules, no model and no clock."""
+"""Decide whether a frame is speech, from two detectors and the frame's level. Pure: no model and no clock."""
 
 from __future__ import annotations
 
@@ -13,86 +13,88 @@ from pipeline.bounds import within
 
 @dataclass(frozen=True)
 class GateOptions:
-    """Found on mixtures of speech, rooms and noise; ``pipeline.bench vad`` measures them again."""
+    """Thresholds. Tuned on mixtures of speech, room acoustics and noise; ``pipeline.bench vad`` repeats the
+    measurement."""
 
-    # Probability at which speech begins, for a sound 12 dB above the room's noise; quieter ones need more, louder less.
+    # Probability at which speech begins, for sound 12 dB above the noise floor. Quieter sound needs more, louder less.
     threshold: float = within(0.5, 0.01, 0.99)
-    # Probability at which speech that has begun goes on.
+    # Probability at which speech continues.
     release_threshold: float = within(0.25, 0.01, 0.99)
-    # What a dB of level is worth, in natural-log odds of the probability.
+    # Weight of the level, in natural-log odds of the probability per dB.
     level_weight: float = within(0.15, 0, 1)
-    # Frames so far above the room's noise are kept beside speech, even where no detector is sure of them.
+    # Frames this far above the noise floor are kept next to speech, even if not detected as speech.
     audible_db: float = within(10.0, 0, 100)
 
 
 class FrameDecision(NamedTuple):
     speech: bool
     audible: bool = False
-    """Speech, or at least louder than the room: kept where speech is near, never enough to begin a segment."""
+    """Speech, or louder than the noise floor. Kept next to speech, but does not begin a segment."""
 
 
-# The level at which the thresholds hold as they are written; above 25 dB more level says nothing more.
-_REFERENCE_DB, _ENOUGH_DB = 12.0, 25.0
-# Typing is a frame loud, speech longer: the level is the median of so much. The floor is the least mean over as much.
+# Level at which the thresholds apply unchanged, and level above which the weight no longer grows.
+_REFERENCE_DB, _MAX_WEIGHTED_DB = 12.0, 25.0
+# The level is the median over this time: typing is loud for one frame, speech for longer. The floor is the lowest mean
+# over the same time.
 _LEVEL_MS = 100
-# Somebody who speaks pauses for breath within so many seconds; a floor any older is another room's.
+# Age limit of the noise floor in seconds. Speakers pause for breath within this time; an older floor may be outdated.
 _FLOOR_S = 5
-# Digital silence has no level; a quiet microphone's is above this.
-_LOWEST_DB = -90.0
-# Speech that was heard so long ago does not lower the threshold any more.
+# Lower limit of the floor, for digital silence. A quiet microphone is above it.
+_MIN_FLOOR_DB = -90.0
+# ``release_threshold`` applies for this long after speech.
 _MEMORY_MS = 500
 
 
 class SpeechGate:
-    """Confirms frames that were proposed, with hysteresis and an adaptive weight for their level.
+    """Confirms proposed frames, with hysteresis and a weight for their level.
 
     A frame is speech if ``logit(probability) + level_weight × (dB above the floor − 12)`` reaches the logit of the
-    threshold: of ``threshold`` when nobody speaks, of ``release_threshold`` within half a second of speech.
+    threshold: ``release_threshold`` within half a second of speech, otherwise ``threshold``.
     """
 
     def __init__(self, options: GateOptions, frame_ms: int) -> None:
         self.options = options
-        self._begin, self._go_on = _logit(options.threshold), _logit(options.release_threshold)
+        self._begin_logit, self._continue_logit = _logit(options.threshold), _logit(options.release_threshold)
         self._level = LevelMeter(frame_ms)
-        self._memory = _MEMORY_MS // frame_ms
-        self._since_speech = self._memory + 1
+        self._memory_frames = _MEMORY_MS // frame_ms
+        self._since_speech = self._memory_frames + 1
 
     def decide(self, probability: float, proposed: bool, level_db: float) -> FrameDecision:
         """Decide the next frame.
 
         Args:
-            probability: of speech, in 0 to 1.
-            proposed: whether the cheap detector takes the frame for speech.
-            level_db: the frame's level, in dB under full scale.
+            probability: the probability of speech, 0 to 1.
+            proposed: True if the cheap detector takes the frame for speech.
+            level_db: the frame's level, in dB relative to full scale.
         """
         steady_db, frame_db = self._level.push(level_db)
-        weight = self.options.level_weight * (min(max(steady_db, 0.0), _ENOUGH_DB) - _REFERENCE_DB)
+        weight = self.options.level_weight * (min(max(steady_db, 0.0), _MAX_WEIGHTED_DB) - _REFERENCE_DB)
         evidence = _logit(probability) + weight
-        possible = proposed and evidence >= self._go_on
-        speaking = self._since_speech <= self._memory
-        speech = possible and (speaking or evidence >= self._begin)
+        possible = proposed and evidence >= self._continue_logit
+        speaking = self._since_speech <= self._memory_frames
+        speech = possible and (speaking or evidence >= self._begin_logit)
         self._since_speech = 1 if speech else self._since_speech + 1
         return FrameDecision(speech, possible or frame_db > self.options.audible_db)
 
 
 class LevelMeter:
-    """How far sound is above the quietest that the room has been for some seconds."""
+    """Measures the level above the noise floor, which is the quietest level of the last seconds."""
 
     def __init__(self, frame_ms: int) -> None:
         self._recent: deque[float] = deque(maxlen=max(1, _LEVEL_MS // frame_ms))
         self._powers: deque[float] = deque(maxlen=self._recent.maxlen)
         self._block_frames = 1000 // frame_ms
-        self._floors: deque[float] = deque(maxlen=_FLOOR_S)  # the least level of each of the last whole seconds
-        self._floor = math.inf  # of the second in progress
+        self._floors: deque[float] = deque(maxlen=_FLOOR_S)  # lowest level of each of the last complete seconds
+        self._floor = math.inf  # lowest level of the current second
         self._frames = 0
 
     def push(self, level_db: float) -> tuple[float, float]:
-        """dB above the floor of the last 100 ms (their median) and of this frame."""
+        """Add a frame; return dB above the floor of the last 100 ms (median) and of this frame."""
         self._recent.append(level_db)
         self._powers.append(10 ** (level_db / 10))
         power = sum(self._powers) / len(self._powers)
         self._floor = min(self._floor, 10 * math.log10(power))
-        floor = max(min(self._floor, *self._floors) if self._floors else self._floor, _LOWEST_DB)
+        floor = max(min(self._floor, *self._floors) if self._floors else self._floor, _MIN_FLOOR_DB)
         self._frames += 1
         if self._frames == self._block_frames:
             self._floors.append(self._floor)

@@ -11,7 +11,7 @@ from pipeline.vad.gate import GateOptions
 
 @dataclass(frozen=True)
 class VadConfig(EndpointingOptions, GateOptions):
-    # webrtcvad proposes and Silero confirms, or one of them alone; the thresholds are Silero's.
+    # webrtcvad proposes and Silero confirms, or one of them decides alone. The thresholds apply to Silero.
     detector: str = one_of("webrtc+silero", "webrtc+silero", "webrtc", "silero")
-    # webrtcvad's aggressiveness: 0 keeps the most, 3 filters the most. Where Silero confirms, nothing should be missed.
+    # webrtcvad's aggressiveness, from 0 (keeps the most) to 3 (filters the most). Use 0 if Silero confirms.
     mode: int = within(0, 0, 3)

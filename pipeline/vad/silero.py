@@ -1,4 +1,4 @@
-"""Speech probabilities by Silero's VAD, whose ONNX file ships inside faster-whisper."""
+"""Speech probabilities from the Silero VAD, whose ONNX file ships with faster-whisper."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from pipeline.errors import ModelError, one_line
 from pipeline.events import Samples
 
 WINDOW_SAMPLES = 512
-"""What the model hears at once: 32 ms."""
-_CONTEXT_SAMPLES = 64  # of the window before, heard again
+"""Input length of the model: 32 ms."""
+_CONTEXT_SAMPLES = 64  # end of the previous window, prepended to the next
 _INPUTS = {"input", "h", "c"}
-# The recurrent state goes stale: after 30 s of a fan's noise it notices speech 300 ms late, and in long speech it misses
-# more than a young one. So it lives 4 s, and a new one hears the last second before it is believed. On meetings that
-# took the area under the ROC curve from 0.959 to 0.972; 2 s and 8 s of life, and less than a second of warming, gave less.
-_LIFE_WINDOWS = 125
-_WARM_WINDOWS = 31
+# The recurrent state degrades: after 30 s of fan noise it detects speech 300 ms late, and in long speech it misses more
+# than a new state. Therefore a state is used for 4 s, and a new one is warmed up with the last second of audio. On
+# meetings this raised the area under the ROC curve from 0.959 to 0.972; 2 s or 8 s of use, or less warm-up, gave less.
+_STATE_WINDOWS = 125
+_WARM_UP_WINDOWS = 31
 
 _loading = threading.Lock()
 
 
 def load_silero() -> Any:
-    """The ONNX Runtime session that all streams share; one thread, safe to run from several.
+    """The ONNX Runtime session shared by all streams. It uses one thread and may be called from several.
 
     Raises:
-        ModelError: the file is missing, damaged, or of another shape than faster-whisper 1.2's.
+        ModelError: the file is missing or damaged, or its inputs differ from those of faster-whisper 1.2.
     """
     with _loading:
         return _session()
@@ -39,49 +39,50 @@ def load_silero() -> Any:
 
 @functools.cache
 def _session() -> Any:
-    advice = "install faster-whisper 1.2.1 or newer again, or set vad.detector to 'webrtc'"
+    advice = "reinstall faster-whisper 1.2.1 or newer, or set vad.detector to 'webrtc'"
     try:
         session = get_vad_model().session
-    except Exception as error:  # onnxruntime's own kinds, or none of its session
+    except Exception as error:  # an onnxruntime exception, or AttributeError without a session
         raise ModelError(
-            f"Silero's VAD, which ships inside faster-whisper, cannot be loaded: {one_line(error)}; {advice}"
+            f"the Silero VAD that ships with faster-whisper cannot be loaded: {one_line(error)}; {advice}"
         ) from error
     if (found := {node.name for node in session.get_inputs()}) != _INPUTS:
         raise ModelError(
-            f"Silero's VAD inside this faster-whisper has the inputs {', '.join(sorted(found))}; "
+            f"the Silero VAD of this faster-whisper has the inputs {', '.join(sorted(found))}; "
             f"expected {', '.join(sorted(_INPUTS))}; {advice}"
         )
     return session
 
 
 class SileroVad:
-    """One stream's state over the shared session; bounded, and never older than a few seconds."""
+    """The recurrent state of one stream, run on the shared session. The state is renewed every 4 s."""
 
     def __init__(self) -> None:
         self._session = load_silero()
-        self._heard: deque[Samples] = deque(maxlen=_WARM_WINDOWS)
-        self._age: int | None = None  # windows since the state began; None: there is none
-        self._forget()
+        self._recent: deque[Samples] = deque(maxlen=_WARM_UP_WINDOWS)
+        self._state_age: int | None = None  # windows since the state was renewed; None if there is no state
+        self._reset_state()
 
     def push(self, window: Samples, run: bool = True) -> float:
-        """The probability that the next window [512] holds speech; 0 without asking the model if not ``run``."""
-        if run and (self._age is None or self._age >= _LIFE_WINDOWS):
-            self._forget()
-            if self._heard:
-                self._listen(np.stack(self._heard))
-            self._age = 0
-        self._heard.append(window)
-        if not run or self._age is None:
-            self._age = None
+        """The probability that the next window [512] contains speech; 0, without running the model, if ``run`` is
+        False."""
+        if run and (self._state_age is None or self._state_age >= _STATE_WINDOWS):
+            self._reset_state()
+            if self._recent:
+                self._run_model(np.stack(self._recent))
+            self._state_age = 0
+        self._recent.append(window)
+        if not run or self._state_age is None:
+            self._state_age = None
             return 0.0
-        self._age += 1
-        return float(self._listen(window[None])[-1])
+        self._state_age += 1
+        return float(self._run_model(window[None])[-1])
 
-    def _forget(self) -> None:
+    def _reset_state(self) -> None:
         self._h = self._c = np.zeros((1, 1, 128), np.float32)
         self._context: NDArray[np.float32] = np.zeros(_CONTEXT_SAMPLES, np.float32)
 
-    def _listen(self, windows: Samples) -> NDArray[np.float32]:
+    def _run_model(self, windows: Samples) -> NDArray[np.float32]:
         """Probabilities [n] of consecutive windows [n, 512]."""
         sound = windows.astype(np.float32) / np.float32(32768)
         before = np.vstack([self._context, sound[:-1, -_CONTEXT_SAMPLES:]])

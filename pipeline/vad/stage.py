@@ -18,9 +18,9 @@ from pipeline.vad.options import VadConfig
 
 
 class VadStage:
-    """Decides the audio's frames in any chunking, and puts segments on ``outbox``.
+    """Takes audio chunks of any size from ``inbox`` and puts segments on ``outbox``.
 
-    The detectors run on a thread of the stage's own, a chunk of the inbox at a time and in order.
+    The detectors run on the stage's own thread, one chunk at a time and in order.
     """
 
     name = "VAD"
@@ -39,14 +39,14 @@ class VadStage:
         self._endpointer = Endpointer(config)
 
     @cached_property
-    def _detector(self) -> SpeechDetector:  # made on the stage's thread, for it loads a model
+    def _detector(self) -> SpeechDetector:  # created on the stage's thread because it loads a model
         return SpeechDetector(self._config)
 
     async def run(self) -> None:
-        """Work until the end of input has been passed on.
+        """Run until the end of input has been passed on.
 
         Raises:
-            ValueError: what came is no mono int16 audio.
+            ValueError: an item is not mono int16 audio.
         """
         worker = Worker("VAD")
         try:
@@ -81,5 +81,5 @@ class VadStage:
     def _cut(self, frames: Iterable[tuple[Samples, FrameDecision]]) -> Iterator[SpeechSegment]:
         for frame, decision in frames:
             for segment in self._endpointer.push(frame, decision.speech, decision.audible):
-                # The endpointer has heard what is decided; what waits for its decision was heard too.
+                # The endpointer counts only decided frames; the detector also counts undecided ones.
                 yield dataclasses.replace(segment, heard_sample=self._detector.heard_samples)

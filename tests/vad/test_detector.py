@@ -118,12 +118,12 @@ def test_what_a_detector_holds_does_not_grow() -> None:
         for _ in detector.push(noise[start : start + 1600]):
             pass
         assert len(detector._undecided) <= 2
-        assert len(detector._window) < 512
-        assert len(detector._rest) < 320
+        assert len(detector._partial_window) < 512
+        assert len(detector._partial_frame) < 320
         # A view would keep the whole chunk that it was cut from.
         assert all(
             np.asarray(part.base if part.base is not None else part).size <= 2 * 512
-            for part in (detector._window, detector._rest)
+            for part in (detector._partial_window, detector._partial_frame)
         )
 
 

@@ -186,5 +186,5 @@ def test_no_sample_of_speech_is_lost_or_doubled(
 def test_a_day_of_silence_holds_no_more_than_a_minute() -> None:
     endpointer = Endpointer(EndpointingOptions())
     assert not any(endpointer.push(frame(i), False) for i in range(20_000))
-    assert len(endpointer._waiting) == 35
+    assert len(endpointer._recent) == 35
     assert endpointer.flush() == []

@@ -78,7 +78,7 @@ def test_what_a_stream_holds_does_not_grow() -> None:
     vad = SileroVad()
     for _ in range(1000):
         vad.push(np.zeros(WINDOW_SAMPLES, np.int16))
-    assert len(vad._heard) == 31
+    assert len(vad._recent) == 31
     assert vad._h.nbytes + vad._c.nbytes + vad._context.nbytes < 2000
 
 
