@@ -1,1 +1,1 @@
-"""Audio sources. All yield the same: mono int16 at 16 kHz, in short chunks."""
+"""Audio sources. All deliver mono int16 samples at 16 kHz in short chunks."""

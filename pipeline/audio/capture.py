@@ -1,4 +1,4 @@
-"""What an input device records: silence while it is paused or away, how it comes back, and how much of it was lost."""
+"""Capture from an input device: pausing, reconnecting, and measuring how much audio was lost."""
 
 from __future__ import annotations
 
@@ -28,39 +28,40 @@ from pipeline.events import (
 )
 
 _BLOCK_S = 0.02
-# A working device delivers a block every 20 ms, and after a start within half a second; silence is blocks of zeros.
+# A device that delivers no block for this long counts as lost. A working one delivers a block every 20 ms, the first
+# within half a second of its start, also during silence.
 _STALLED_S = 3.0
-# How soon a read that waits notices ``close``, or that the device is gone.
+# How often a waiting read checks for ``close`` and for a lost device.
 _POLL_S = 0.1
-# Audio between the device's thread and the one that reads. It is no backlog: that one reads all the time, and this fills
-# only while it stands still, as in front of a disk that does not answer.
-_HANDOVER_S = 10.0
-# Audio that a device and its driver hold at most before they lose some; PortAudio's high latency is below half a second.
+# Capacity of the queue between the device's thread and the reading thread. It is not the backlog: the reading thread
+# reads continuously, and the queue fills only while that thread is blocked, such as by a disk that does not respond.
+_QUEUE_S = 10.0
+# Maximum audio that a device and its driver buffer. PortAudio's high latency is below half a second.
 _DEVICE_BUFFER_S = 1.0
-# What the level meter shows at least.
+# Lower limit of the level meter.
 SILENCE_DBFS = -90.0
 
 
 def level_dbfs(samples: Samples) -> float:
-    """Root mean square in decibels below full scale: 0 is as loud as can be, SILENCE_DBFS the least."""
+    """RMS level in decibels relative to full scale: at most 0, at least SILENCE_DBFS."""
     power = float(np.mean(np.square(samples.astype(np.float32) / 32768.0))) if len(samples) else 0.0
     return max(SILENCE_DBFS, 10 * float(np.log10(max(power, 1e-12))))
 
 
 def backoff_s(attempt: int) -> float:
-    """Seconds to wait before the ``attempt``-th try to open a device again, from 0: half a second, doubling up to 5 s."""
+    """Seconds to wait before attempt ``attempt`` (from 0) to reopen a device: 0.5 s, doubling up to 5 s."""
     return min(5.0, 0.5 * 2.0 ** min(attempt, 10))
 
 
 class Converter:
-    """Blocks as a device records them → mono at 16 kHz."""
+    """Converts recorded blocks to mono at 16 kHz."""
 
     def __init__(self, channels: int, rate: int) -> None:
         self._channels, self._rate = channels, rate
         self._resampler = None if rate == SAMPLE_RATE else AudioResampler(format="s16", layout="mono", rate=SAMPLE_RATE)
 
     def push(self, block: bytes) -> Samples:
-        """Interleaved int16 → what of it is ready, mono; several channels are averaged."""
+        """Convert interleaved int16; channels are averaged. The resampler may hold samples back."""
         frames = np.frombuffer(block, np.int16).reshape(-1, self._channels)
         mono: Samples = frames[:, 0] if self._channels == 1 else np.rint(frames.mean(axis=1)).astype(np.int16)
         if self._resampler is None:
@@ -70,7 +71,7 @@ class Converter:
         return self._joined(self._resampler.resample(frame))
 
     def flush(self) -> Samples:
-        """The last samples. Nothing may be pushed after."""
+        """Return the samples held back. Nothing may be pushed afterwards."""
         return self._joined(self._resampler.resample(None) if self._resampler is not None else [])
 
     def _joined(self, frames: list[AudioFrame]) -> Samples:
@@ -78,26 +79,26 @@ class Converter:
 
 
 @dataclass
-class _Lost:
-    """A place in the audio where some is missing."""
+class _Gap:
+    """A gap in the audio."""
 
     frames: int
-    """0 where that is not known."""
+    """Length of the gap; 0 if unknown."""
     reason: str
 
 
-class _Handover:
-    """Blocks on their way from the device's thread to the reading one. What has no room leaves a gap of its length."""
+class _BlockQueue:
+    """A queue of blocks from the device's thread to the reading thread. A block that does not fit leaves a gap."""
 
     def __init__(self, limit_frames: int) -> None:
         self._limit = limit_frames
-        self._items: deque[tuple[bytes, int] | _Lost] = deque()
+        self._items: deque[tuple[bytes, int] | _Gap] = deque()
         self._changed = threading.Condition()
         self.frames = 0
-        """That wait, those of gaps left out."""
+        """Frames in the queue, without gaps."""
 
     def put(self, block: bytes, frames: int) -> bool:
-        """Hand over a block; False where there is no room, and it is lost."""
+        """Add a block; False if the queue is full and the block is lost."""
         with self._changed:
             if self.frames + frames > self._limit:
                 return False
@@ -107,22 +108,22 @@ class _Handover:
         return True
 
     def lose(self, frames: int, reason: str) -> None:
-        """Leave a gap behind what was put last."""
+        """Add a gap after the newest block."""
         with self._changed:
             last = self._items[-1] if self._items else None
-            if isinstance(last, _Lost):
+            if isinstance(last, _Gap):
                 last.frames += frames
             else:
-                self._items.append(_Lost(frames, reason))
+                self._items.append(_Gap(frames, reason))
             self._changed.notify()
 
-    def take(self, timeout_s: float) -> bytes | _Lost | None:
-        """The oldest block or gap; None where there is none in time."""
+    def take(self, timeout_s: float) -> bytes | _Gap | None:
+        """Remove the oldest block or gap; None after the timeout."""
         with self._changed:
             if not self._changed.wait_for(lambda: self._items, timeout_s):
                 return None
             item = self._items.popleft()
-            if isinstance(item, _Lost):
+            if isinstance(item, _Gap):
                 return item
             block, frames = item
             self.frames -= frames
@@ -130,77 +131,78 @@ class _Handover:
 
 
 class DeviceClock:
-    """How much a device lost, by the times at which it says that its blocks were recorded."""
+    """Computes how much audio a device lost, from the recording times that it reports."""
 
     def __init__(self) -> None:
-        self._due_s: float | None = None  # when the next block should be recorded
+        self._due_s: float | None = None  # expected recording time of the next block
         self._called_at = 0.0
 
     def block(self, recorded_s: float, length_s: float, now_s: float, *, overflow: bool) -> float:
-        """Seconds lost just before a block; 0 where nothing was, or where the device's times cannot be right.
+        """Seconds lost just before a block; 0 if nothing was lost or the reported times are implausible.
 
         Args:
-            recorded_s: when its first sample was recorded, by the device's clock (PortAudio's inputBufferAdcTime); 0
-                where the system does not say.
-            now_s: by another clock; no more can be lost between two blocks than has passed, and what buffers hold.
-            overflow: the device says that some was lost. Otherwise differences are the jitter of its times.
+            recorded_s: time of its first sample on the device's clock (PortAudio's inputBufferAdcTime); 0 if the
+                system does not report it.
+            length_s: length of the block.
+            now_s: time on another clock. A loss cannot exceed the time since the previous block plus the buffers.
+            overflow: the device reports a loss. Without one, differences of times are jitter.
         """
         due_s, passed_s, lost_s = self._due_s, now_s - self._called_at, 0.0
         if overflow and recorded_s > 0 and due_s is not None:
             missing_s = recorded_s - due_s
             if 0 < missing_s <= passed_s + _DEVICE_BUFFER_S:
                 lost_s = missing_s
-            recorded_s = due_s + lost_s  # else the jitter of many such blocks would add up
+            recorded_s = due_s + lost_s  # otherwise jitter would add up over many blocks
         self._due_s = recorded_s + length_s if recorded_s > 0 else None
         self._called_at = now_s
         return lost_s
 
 
 class Capture:
-    """An input device, by number, by a part of its name, or the default one. A live source that must be read all the
-    time; ``Microphone`` does.
+    """An input device, selected by number, by part of its name, or the default device.
 
-    Paused, or unplugged, it delivers silence at the pace of the clock: times in the audio stay those of the meeting,
-    and what was being said is ended and translated. An unplugged device is waited for and opened again, whatever its
-    number is then. Audio that was lost is replaced by silence of its length, where that is known, and told.
+    A live source that must be read continuously; ``Microphone`` does that. While paused or unplugged, it delivers
+    silence in real time, so that times in the audio stay correct and the current segment ends and is translated. An
+    unplugged device is reopened when it is back, even under another number. Lost audio is reported, and replaced by
+    silence of the same length if that is known.
     """
 
     duration_s: float | None = None
 
     def __init__(self, device: str | None = None, *, rescan: bool = True) -> None:
-        """Find the device; ``start``, or the first ``read``, begins to listen.
+        """Find the device. Recording begins with ``start`` or the first ``read``.
 
         Args:
-            rescan: restart PortAudio to see a device that was plugged in again, for its list is made once. An app with
-                PortAudio streams of its own in this process says False: they would end.
+            rescan: restart PortAudio to find a device that was plugged in again, because PortAudio lists devices only
+                once. Use False if the app has other PortAudio streams in this process: a restart would end them.
 
         Raises:
-            UsageError: no input device fits ``device``, or several do.
-            DeviceError: no PortAudio, or no input device at all.
+            UsageError: ``device`` matches no input device, or several.
+            DeviceError: PortAudio is missing, or there is no input device.
         """
         self._rescan = rescan
         self._device = find_device(device)
-        # By name from now on: another may have its number after it was unplugged.
-        self._wanted = None if device is None else self._device.lasting_name
-        self._blocks = _Handover(0)
-        self._gap = 0  # frames of silence that are due
+        # Reopen by name: after unplugging, another device may have the number.
+        self._reopen_name = None if device is None else self._device.lasting_name
+        self._blocks = _BlockQueue(0)
+        self._gap_frames = 0  # frames of silence still to be delivered
         self._channels, self._rate = 1, SAMPLE_RATE
         self._converter = Converter(self._channels, self._rate)
         self._stream: Any = None
-        self._closing: threading.Thread | None = None  # of a device that is gone
-        self._opening = threading.Lock()
+        self._closer: threading.Thread | None = None  # closes the stream of a lost device
+        self._stream_lock = threading.Lock()
         self._closed = threading.Event()
         self._reading = self._paused = False
         self._notify: Callable[[SourceNotice], None] = lambda notice: None
         self._delivered = 0  # samples
         self._heard_at = 0.0
         self._absence: _Absence | None = None
-        self._untold: AudioLost | None = None
-        self._told_at_s = -1.0
+        self._unreported_loss: AudioLost | None = None
+        self._reported_at_s = -1.0
         self.overflows = 0
-        """Blocks before which the device lost audio, or which this program lost, because they were not read in time."""
+        """Number of losses, by the device or by this program, because audio was not read in time."""
         self.level_dbfs = SILENCE_DBFS
-        """How loud the newest block was."""
+        """Level of the newest block."""
 
     @property
     def name(self) -> str:
@@ -208,7 +210,7 @@ class Capture:
 
     @property
     def connected(self) -> bool:
-        """False while the device is away."""
+        """False while the device is lost."""
         return self._absence is None
 
     @property
@@ -217,33 +219,33 @@ class Capture:
 
     @property
     def backlog_s(self) -> float:
-        return (self._blocks.frames + self._gap) / self._rate
+        return (self._blocks.frames + self._gap_frames) / self._rate
 
     @property
     def _at_s(self) -> float:
         return self._delivered / SAMPLE_RATE
 
     def listen(self, notify: Callable[[SourceNotice], None]) -> None:
-        """Have ``notify`` called, from any thread, with what happens to the device."""
+        """Call ``notify``, from any thread, with each event of the device."""
         self._notify = notify
 
     def pause(self) -> None:
-        """Hear silence until ``resume``. Idempotent."""
+        """Deliver silence until ``resume``. Idempotent."""
         if not self._paused:
             self._paused = True
             self._notify(Paused(self._at_s))
 
     def resume(self) -> None:
-        """Hear again. Idempotent."""
+        """Deliver recorded audio again. Idempotent."""
         if self._paused:
             self._paused = False
             self._notify(Resumed(self._at_s))
 
     def start(self) -> None:
-        """Begin to listen. Later calls do nothing.
+        """Begin recording. Later calls do nothing.
 
         Raises:
-            DeviceError: the device does not open.
+            DeviceError: the device cannot be opened.
         """
         if self._stream is None and self._absence is None and not self._closed.is_set():
             sounddevice = portaudio()
@@ -251,36 +253,36 @@ class Capture:
                 self._open(self._device)
             except (ValueError, sounddevice.PortAudioError) as error:
                 raise DeviceError(
-                    f"the input device {self.name!r} does not open ({error}); choose another with --device"
+                    f"the input device {self.name!r} cannot be opened ({error}); choose another with --device"
                 ) from error
 
     def read(self) -> Samples | None:
-        """Wait for what comes next; None when what was heard before ``close`` has been read.
+        """Wait for the next samples; None when everything recorded before ``close`` has been read.
 
         Raises:
-            DeviceError: the device does not open the first time. Later it is waited for.
+            DeviceError: the device cannot be opened at the start. A device lost later is waited for.
         """
         self._reading = True
         try:
             self.start()
             while True:
-                samples = self._hear() if self._absence is None else self._wait()
+                samples = self._read_device() if self._absence is None else self._read_silence()
                 if samples is None or len(samples):
                     break
         finally:
             self._reading = False
-            if self._closed.is_set():  # nobody may read again
+            if self._closed.is_set():  # there may be no later read to release it
                 self._release()
         if samples is not None:
             self._delivered += len(samples)
             self.level_dbfs = level_dbfs(samples)
-        self._tell_lost(at_once=samples is None)
+        self._report_loss(at_once=samples is None)
         return samples
 
     def close(self) -> None:
-        """Stop listening and release the device: reads deliver what was heard until now, then None. Idempotent.
+        """Stop recording and release the device. Reads deliver the audio recorded so far, then None. Idempotent.
 
-        Does not wait for a read on another thread: that one releases the device.
+        Does not wait for a read on another thread: that read releases the device.
         """
         self._closed.set()
         if not self._reading:
@@ -288,7 +290,7 @@ class Capture:
 
     def _open(self, device: InputDevice) -> None:
         channels, rate = recording_settings(device)
-        blocks, clock = _Handover(round(rate * _HANDOVER_S)), DeviceClock()
+        blocks, clock = _BlockQueue(round(rate * _QUEUE_S)), DeviceClock()
 
         def received(data: Any, frames: int, times: Any, status: Any) -> None:
             overflow = bool(status.input_overflow)
@@ -297,7 +299,7 @@ class Capture:
                 blocks.lose(round(lost_s * rate), f"{device.name} was not read in time")
             taken = blocks.put(bytes(len(data)) if self._paused else bytes(data), frames)
             if not taken:
-                blocks.lose(frames, "this program was too busy to take it")
+                blocks.lose(frames, "this program was too busy to read it")
             self.overflows += overflow or not taken
 
         stream = portaudio().RawInputStream(
@@ -309,28 +311,28 @@ class Capture:
         except BaseException:
             stream.close(ignore_errors=True)
             raise
-        with self._opening:
+        with self._stream_lock:
             self._device, self._converter = device, Converter(channels, rate)
-            self._channels, self._rate, self._gap = channels, rate, 0
+            self._channels, self._rate, self._gap_frames = channels, rate, 0
             self._stream, self._blocks, self._heard_at = stream, blocks, time.monotonic()
 
     def _release(self) -> None:
-        if (stream := self._taken()) is not None:
+        if (stream := self._detach_stream()) is not None:
             stream.close(ignore_errors=True)
 
-    def _taken(self) -> Any:
-        """The stream, which nobody else may close any more, or None."""
-        with self._opening:
+    def _detach_stream(self) -> Any:
+        """Take over the stream, so that no other thread closes it; None if there is none."""
+        with self._stream_lock:
             stream, self._stream = self._stream, None
         return stream
 
-    def _hear(self) -> Samples | None:
-        """What the device recorded next; empty where it was not there in time, None at the end."""
+    def _read_device(self) -> Samples | None:
+        """The next recorded samples; empty if there are none in time, None at the end."""
         if self._closed.is_set():
             self._release()
-        if self._gap:
-            frames = min(self._gap, self._rate)  # a second at most
-            self._gap -= frames
+        if self._gap_frames:
+            frames = min(self._gap_frames, self._rate)  # a second at most
+            self._gap_frames -= frames
             return self._converter.push(bytes(2 * self._channels * frames))
         block = self._blocks.take(0 if self._closed.is_set() else _POLL_S)
         if block is None:
@@ -339,35 +341,35 @@ class Capture:
                 return tail if len(tail) else None
             silent_s = time.monotonic() - self._heard_at
             if silent_s > _STALLED_S:
-                self._lose(f"it has delivered nothing for {_STALLED_S:.0f} s")
+                self._lose_device(f"it has delivered nothing for {_STALLED_S:.0f} s")
             elif not self._stream.active:
-                self._lose("it stopped")
+                self._lose_device("it stopped")
             return np.zeros(0, np.int16)
         self._heard_at = time.monotonic()
-        if isinstance(block, _Lost):
-            self._gap = block.frames
-            before = self._untold or AudioLost(self._at_s, 0.0, block.reason)
-            self._untold = replace(before, lost_s=before.lost_s + block.frames / self._rate)
+        if isinstance(block, _Gap):
+            self._gap_frames = block.frames
+            before = self._unreported_loss or AudioLost(self._at_s, 0.0, block.reason)
+            self._unreported_loss = replace(before, lost_s=before.lost_s + block.frames / self._rate)
             return np.zeros(0, np.int16)
         return self._converter.push(block)
 
-    def _lose(self, reason: str) -> None:
+    def _lose_device(self, reason: str) -> None:
         self._absence = _Absence(self._heard_at)
         self._notify(DeviceLost(self._at_s, self.name, reason))
-        if (stream := self._taken()) is not None:
-            # PortAudio joins its thread, which may wait for the device that is gone without an end.
-            self._closing = threading.Thread(target=stream.close, args=(True,), name="microphone closing", daemon=True)
-            self._closing.start()
+        if (stream := self._detach_stream()) is not None:
+            # Close on another thread: PortAudio joins its own, which may wait for the lost device forever.
+            self._closer = threading.Thread(target=stream.close, args=(True,), name="microphone closing", daemon=True)
+            self._closer.start()
 
-    def _wait(self) -> Samples | None:
-        """The silence that has passed since the last call; looks for the device when it is time to."""
+    def _read_silence(self) -> Samples | None:
+        """Silence for the time since the last call. Tries to reopen the device when an attempt is due."""
         absence = self._absence
         assert absence is not None
         if self._closed.wait(_POLL_S):
             self._release()
             return None
         tries = time.monotonic() >= absence.next_try_at
-        back = tries and self._reopened()
+        back = tries and self._reopen()
         silence = absence.silence()
         if back:
             self._absence = None
@@ -377,29 +379,29 @@ class Capture:
             absence.tried()
         return silence
 
-    def _reopened(self) -> bool:
-        if self._closing is not None and self._closing.is_alive():
-            return False  # PortAudio must not be restarted meanwhile
+    def _reopen(self) -> bool:
+        if self._closer is not None and self._closer.is_alive():
+            return False  # PortAudio must not be restarted before the stream is closed
         sounddevice = portaudio()
         try:
             if self._rescan:
-                with contextlib.suppress(sounddevice.PortAudioError):  # an earlier start has failed
+                with contextlib.suppress(sounddevice.PortAudioError):  # not initialised, if an earlier restart failed
                     sounddevice._terminate()
                 sounddevice._initialize()
-            self._open(find_device(self._wanted))
+            self._open(find_device(self._reopen_name))
         except (ValueError, sounddevice.PortAudioError, UsageError, DeviceError):
             return False
         return True
 
-    def _tell_lost(self, at_once: bool) -> None:
-        """At most one notice a second of audio, which has all that was lost since the one before."""
-        if self._untold is not None and (at_once or self._at_s >= self._told_at_s + 1):
-            untold, self._untold, self._told_at_s = self._untold, None, self._at_s
-            self._notify(untold)
+    def _report_loss(self, at_once: bool) -> None:
+        """Report losses, at most once per second of audio, with the sum since the last report."""
+        if self._unreported_loss is not None and (at_once or self._at_s >= self._reported_at_s + 1):
+            loss, self._unreported_loss, self._reported_at_s = self._unreported_loss, None, self._at_s
+            self._notify(loss)
 
 
 class _Absence:
-    """The time that the device is away: how much silence it makes, and when to look for it again."""
+    """A time without the device: how much silence is due, and when to try to reopen it."""
 
     def __init__(self, since: float) -> None:
         self.since = since
@@ -412,7 +414,7 @@ class _Absence:
         self.next_try_at = time.monotonic() + backoff_s(self._attempt)
 
     def silence(self) -> Samples:
-        """What has passed since the last call, [n]."""
+        """Silence [n] for the time since the last call."""
         due = round((time.monotonic() - self.since) * SAMPLE_RATE) - self._filled
         self._filled += due
         return np.zeros(due, np.int16)

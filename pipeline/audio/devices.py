@@ -1,4 +1,4 @@
-"""Input devices as PortAudio lists them: found by number or name, and what they can record."""
+"""PortAudio's input devices: find one by number or name, and its supported settings."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from typing import Any
 from pipeline.errors import DeviceError, UsageError
 from pipeline.events import SAMPLE_RATE
 
-# ALSA puts the card's number behind the name; it changes when a device is plugged in again.
+# ALSA appends the card number to the name. It changes when a device is plugged in again.
 _CARD = re.compile(r" \(hw:\d+,\d+\)$")
 
 
 def portaudio() -> Any:
-    """The sounddevice module; loaded only when a microphone is asked for.
+    """The sounddevice module, loaded only if a microphone is used.
 
     Raises:
         DeviceError: PortAudio cannot be loaded.
     """
     try:
         import sounddevice
-    except Exception as error:  # OSError without the library; its own PortAudioError where it cannot start
+    except Exception as error:  # OSError if the library is missing; PortAudioError if it cannot start
         raise DeviceError(
             f"the audio library PortAudio could not be loaded ({error}); install it (Debian, Ubuntu: apt-get install "
             "libportaudio2; Fedora: dnf install portaudio), or give a recording instead of --mic"
@@ -36,9 +36,9 @@ class InputDevice:
     index: int
     name: str
     channels: int
-    """Channels that it can record."""
+    """Maximum number of input channels."""
     rate: int
-    """Its own sample rate, in Hz."""
+    """Default sample rate in Hz."""
     default: bool
 
     def __str__(self) -> str:
@@ -47,12 +47,12 @@ class InputDevice:
 
     @property
     def lasting_name(self) -> str:
-        """The name without what changes when it is plugged in again."""
+        """The name without the card number, which changes when the device is plugged in again."""
         return _CARD.sub("", self.name)
 
 
 def input_devices() -> list[InputDevice]:
-    """All input devices, loopback and monitor sources among them where the platform offers them.
+    """All input devices, including loopback and monitor sources if the platform has them.
 
     Raises:
         DeviceError: PortAudio cannot be loaded.
@@ -60,7 +60,7 @@ def input_devices() -> list[InputDevice]:
     sounddevice = portaudio()
     try:
         default = sounddevice.query_devices(None, "input")["index"]
-    except (ValueError, sounddevice.PortAudioError):  # there is none
+    except (ValueError, sounddevice.PortAudioError):  # there is no default device
         default = None
     return [
         InputDevice(
@@ -73,7 +73,7 @@ def input_devices() -> list[InputDevice]:
 
 
 def list_devices() -> list[str]:
-    """One line an input device: its number, name, channels and sample rate; the default one is marked with a star.
+    """One line per input device: number, name, channels and sample rate. A star marks the default device.
 
     Raises:
         DeviceError: PortAudio cannot be loaded.
@@ -82,35 +82,35 @@ def list_devices() -> list[str]:
 
 
 def find_device(asked: str | None) -> InputDevice:
-    """The device with this number, this name, or the only one whose name contains ``asked``; None is the default one.
+    """The device with this number or name, or the only one whose name contains ``asked``. None is the default device.
 
     Raises:
-        UsageError: no device fits, or several do.
-        DeviceError: no PortAudio, or no input device at all.
+        UsageError: no device matches, or several do.
+        DeviceError: PortAudio is missing, or there is no input device.
     """
     known = input_devices()
     if not known:
         raise DeviceError("no audio input device was found; connect a microphone, or give a recording instead of --mic")
     if asked is None:
-        fitting = [device for device in known if device.default]
+        matching = [device for device in known if device.default]
     elif asked.isdecimal():
-        fitting = [device for device in known if device.index == int(asked)]
+        matching = [device for device in known if device.index == int(asked)]
     else:
         wanted = asked.casefold()
-        fitting = [device for device in known if wanted in device.name.casefold()]
-        exact = [device for device in fitting if wanted in (device.name.casefold(), device.lasting_name.casefold())]
-        fitting = exact[:1] or fitting
-    if len(fitting) == 1:
-        return fitting[0]
-    if fitting:
-        what = f"several input devices fit {asked!r}; give more of the name, or the number"
+        matching = [device for device in known if wanted in device.name.casefold()]
+        exact = [device for device in matching if wanted in (device.name.casefold(), device.lasting_name.casefold())]
+        matching = exact[:1] or matching
+    if len(matching) == 1:
+        return matching[0]
+    if matching:
+        what = f"several input devices match {asked!r}; give more of the name, or the number"
     else:
-        what = "no input device is the default one" if asked is None else f"no input device fits {asked!r}"
-    raise UsageError(f"{what}; --list-devices shows these: {'; '.join(map(str, fitting or known))}")
+        what = "there is no default input device" if asked is None else f"no input device matches {asked!r}"
+    raise UsageError(f"{what}; --list-devices shows these: {'; '.join(map(str, matching or known))}")
 
 
 def recording_settings(device: InputDevice) -> tuple[int, int]:
-    """Channels and sample rate to open ``device`` with: what is wanted inside (mono, 16 kHz), else what it has."""
+    """Channels and sample rate to open ``device`` with: mono at 16 kHz if supported, otherwise the device's own."""
     sounddevice = portaudio()
     own = (device.channels, device.rate)
     for channels, rate in dict.fromkeys([(1, SAMPLE_RATE), (1, device.rate), (min(2, device.channels), device.rate)]):

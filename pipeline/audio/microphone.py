@@ -1,4 +1,4 @@
-"""A microphone: what an input device records, kept until it is read."""
+"""A microphone: an input device whose audio is kept until it is read."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from pipeline.run.overload import OverloadOptions
 
 
 class Microphone(Spooled):
-    """An input device, by number, by a part of its name, or the default one. A live source.
+    """An input device, selected by number, by part of its name, or the default device. A live source.
 
-    It hears from ``start``, or the first ``read``, until ``close``, on a thread of its own, and keeps what is not yet
-    read: the oldest minute in memory, the rest in a temporary file. What is lost, beyond ``backlog_s`` or by the device,
-    is replaced by silence of its length and told (``AudioLost``): times in the audio stay those of the room. So they do
-    while it is paused or unplugged; see ``Capture``.
+    It records on its own thread, from ``start`` or the first ``read`` until ``close``. Audio not yet read is kept: the
+    oldest minute in memory, the rest in a temporary file. Audio lost by the device, or beyond ``backlog_s``, is
+    reported (``AudioLost``) and replaced by silence of the same length, so that times in the audio stay correct. The
+    same holds while the device is paused or unplugged; see ``Capture``.
     """
 
     def __init__(
@@ -22,13 +22,13 @@ class Microphone(Spooled):
         """Find the device.
 
         Args:
-            rescan: restart PortAudio to see a device that was plugged in again, for its list is made once. An app with
-                PortAudio streams of its own in this process says False: they would end.
-            backlog_s: audio kept at most, in seconds; beyond it the newest is lost.
+            rescan: restart PortAudio to find a device that was plugged in again, because PortAudio lists devices only
+                once. Use False if the app has other PortAudio streams in this process: a restart would end them.
+            backlog_s: maximum audio kept, in seconds; beyond it, new audio is lost.
 
         Raises:
-            UsageError: no input device fits ``device``, or several do.
-            DeviceError: no PortAudio, or no input device at all.
+            UsageError: ``device`` matches no input device, or several.
+            DeviceError: PortAudio is missing, or there is no input device.
         """
         self._capture = Capture(device, rescan=rescan)
         super().__init__(self._capture, backlog_s)
@@ -39,7 +39,7 @@ class Microphone(Spooled):
 
     @property
     def connected(self) -> bool:
-        """False while the device is away."""
+        """False while the device is lost."""
         return self._capture.connected
 
     @property
@@ -48,23 +48,23 @@ class Microphone(Spooled):
 
     @property
     def level_dbfs(self) -> float:
-        """How loud the newest block was."""
+        """Level of the newest block."""
         return self._capture.level_dbfs
 
     def start(self) -> None:
-        """Begin to listen. Later calls do nothing.
+        """Begin recording. Later calls do nothing.
 
         Raises:
-            DeviceError: the device does not open.
+            DeviceError: the device cannot be opened.
         """
         if not self.started:
             self._capture.start()
             super().start()
 
     def pause(self) -> None:
-        """Hear silence until ``resume``. Idempotent."""
+        """Deliver silence until ``resume``. Idempotent."""
         self._capture.pause()
 
     def resume(self) -> None:
-        """Hear again. Idempotent."""
+        """Deliver recorded audio again. Idempotent."""
         self._capture.resume()

@@ -1,4 +1,4 @@
-"""Bytes from a pipe as they arrive, for a reader that may end before the writer does."""
+"""Read bytes from a pipe as they arrive; the reader can stop before the writer does."""
 
 from __future__ import annotations
 
@@ -8,36 +8,36 @@ import threading
 from contextlib import suppress
 from typing import BinaryIO
 
-# How soon a read that waits for a silent writer notices ``close``.
+# How often a waiting read checks for ``close``.
 _POLL_MS = 100
 _BLOCK = 1 << 16
 
 
 class PipeReader:
-    """Reads a stream's descriptor, past any buffer that it has. A file will do, too."""
+    """Reads from a stream's descriptor, bypassing its buffer. The stream may also be a file."""
 
     def __init__(self, stream: BinaryIO) -> None:
-        self._stream = stream  # which is closed with this object
-        self._ready = select.poll()  # select.select takes no descriptor above 1,023
+        self._stream = stream  # keep a reference: the stream closes with this object
+        self._ready = select.poll()  # select.select fails for descriptors above 1,023
         self._ready.register(stream.fileno(), select.POLLIN)
         self._closed = False
 
     def read(self, count: int) -> bytes:
-        """Wait for up to ``count`` bytes; none at the end of the stream, or once closed."""
+        """Wait for up to ``count`` bytes. Empty at the end of the stream, or when closed."""
         while not self._closed:
             if self._ready.poll(_POLL_MS):
                 return os.read(self._stream.fileno(), count)
         return b""
 
     def close(self) -> None:
-        """End the reading; a read in progress returns nothing."""
+        """Stop reading. A read in progress returns empty bytes."""
         self._closed = True
 
 
 def relayed(reader: PipeReader) -> int:
-    """The descriptor of another pipe, which has what ``reader`` reads and ends when that does, from a thread of its own.
+    """Copy ``reader`` to a new pipe, on a thread, until it ends. Return the read descriptor of the new pipe.
 
-    For FFmpeg, whose own read of a pipe returns only when its writer writes or ends.
+    Used for FFmpeg, whose read of a pipe cannot be interrupted: it returns only when the writer writes or ends.
     """
     reading, writing = os.pipe()
 

@@ -1,4 +1,4 @@
-"""Recordings in any container and codec that PyAV reads, resampled as they stream."""
+"""Recordings in any container and codec that PyAV reads, decoded and resampled while streaming."""
 
 from __future__ import annotations
 
@@ -21,45 +21,46 @@ from av.stream import Disposition, Stream
 from pipeline.audio.channels import MonoMixer, kind_of
 from pipeline.audio.pipe import PipeReader, relayed
 from pipeline.audio.source import CHUNK_SAMPLES
-from pipeline.audio.tracks import asked_for, choose, look_into, note, tracks_of
+from pipeline.audio.tracks import choose, probe_tracks, selection_note, track_by_number, tracks_of
 from pipeline.errors import AudioError, UsageError
 from pipeline.events import SAMPLE_RATE, Samples
 
 log = logging.getLogger(__name__)
 
-# Audio may begin after the picture, pause, or have damaged parts: what is this much later than what came before it
-# follows silence, and cues keep the file's times. Less is jitter of the times.
+# Audio may begin after the picture, pause, or have damaged parts. A gap of at least this length between frames is
+# filled with silence, so that cues keep the file's times. A shorter one is jitter.
 _GAP_S = 0.3
-# Nor does what streams write, which give no length, pause for longer: such a time is a mistake.
+# A longer gap is a wrong timestamp. This applies to files without a duration, as recorded from streams.
 _LONGEST_GAP_S = 3600.0
-# Containers that say how long their audio is; of others FFmpeg guesses.
-_TELLING = {"matroska,webm", "mov,mp4,m4a,3gp,3g2,mj2", "flac"}
+# Containers that store the duration; for others, FFmpeg estimates it.
+_DURATION_FORMATS = {"matroska,webm", "mov,mp4,m4a,3gp,3g2,mj2", "flac"}
+# A recording that ends this much before its stored duration was cut off.
 _CUT_OFF_S = 2.0
-# Containers of films, which do not always name the channels; a mixer that does not writes WAV.
-_FILMS = {"matroska,webm", "mov,mp4,m4a,3gp,3g2,mj2", "mxf"}
-_URL = re.compile(r"[a-z][a-z0-9+.-]+:/", re.IGNORECASE)  # as a Path, which keeps one of its slashes
+# Containers used for films, in which channels may be unnamed. Unnamed channels in WAV come from mixers.
+_FILM_FORMATS = {"matroska,webm", "mov,mp4,m4a,3gp,3g2,mj2", "mxf"}
+_URL = re.compile(r"[a-z][a-z0-9+.-]+:/", re.IGNORECASE)  # as a Path, which reduces :// to :/
 
 
 class Recording:
-    """One audio track of a file, mono, at the file's times. Memory does not depend on the file's length."""
+    """One audio track of a file, as mono with the file's times. Memory use does not depend on the file's length."""
 
     def __init__(self, path: Path, *, language: str | None = None, track: int | None = None) -> None:
-        """Open the file, and choose among its audio tracks if it has several (see ``pipeline.audio.tracks``).
+        """Open the file and, if it has several audio tracks, choose one (see ``pipeline.audio.tracks``).
 
         Args:
-            language: that is spoken; a track with this tag is taken.
-            track: take this one, counted from 1 among the audio tracks.
+            language: the spoken language; prefer a track tagged with it.
+            track: use this audio track, counted from 1.
 
         Raises:
             UsageError: no such file, or no such track.
-            AudioError: not audio, or without an audio track that can be decoded.
+            AudioError: not audio, or no audio track can be decoded.
         """
         self.path = path
         self.track_note: str | None = None
-        """Which of several tracks is read, and why, in a line for people; None where there is one."""
+        """A message that says which of several tracks is read, and why; None if there is only one."""
         self._pipe: PipeReader | None = None
         try:
-            self._container = self._opened()
+            self._container = self._open_container()
         except FileNotFoundError:
             if _URL.match(str(path)):
                 raise UsageError(
@@ -76,25 +77,26 @@ class Recording:
                 f"{path} is not audio that can be read ({_reason(error)}); give a recording such as wav, mp3, m4a"
             ) from error
         try:
-            self._stream, self._channels = self._chosen(language, track)
+            self._stream, self._channels = self._choose_stream(language, track)
         except BaseException:
             self._container.close()
             raise
-        self._begins_s = (self._container.start_time or 0) / av.time_base  # on the file's clock
+        self._start_s = (self._container.start_time or 0) / av.time_base  # start time in the file's timestamps
         length = self._container.duration
         self.duration_s = length / av.time_base if length and length > 0 else None
         self._chunks = self._decode()
         self._closed = False
         self.overflows = 0
         self.damage: list[str] = []
-        """What was found to be missing so far, for a person; it has been logged."""
+        """Messages about missing parts found so far; they have been logged."""
 
-    def _opened(self) -> InputContainer:
+    def _open_container(self) -> InputContainer:
         if not self.path.is_fifo():
             return av.open(str(self.path.absolute()), metadata_errors="replace")
         self._pipe = PipeReader(self.path.open("rb", buffering=0))
         descriptor = relayed(self._pipe)
-        # FFmpeg reads the beginning now, and no signal gets it out of that: this thread stays one that can be interrupted.
+        # av.open reads the beginning of the pipe, and signals do not interrupt it. Run it on another thread, so that
+        # this thread stays interruptible.
         with ThreadPoolExecutor(1, "opening") as pool:
             try:
                 return pool.submit(av.open, f"/dev/fd/{descriptor}", metadata_errors="replace").result()
@@ -102,32 +104,32 @@ class Recording:
                 self._pipe.close()
                 raise
             finally:
-                pool.submit(os.close, descriptor)  # after it
+                pool.submit(os.close, descriptor)  # after av.open has returned
 
-    def _chosen(self, language: str | None, number: int | None) -> tuple[AudioStream, tuple[str, ...]]:
-        """The stream, and the names of its channels."""
+    def _choose_stream(self, language: str | None, number: int | None) -> tuple[AudioStream, tuple[str, ...]]:
+        """Choose the stream; return it with the names of its channels."""
         tracks = tracks_of(self._container)
         if not tracks:
             raise AudioError(f"{self.path} has no audio stream; give a recording with sound")
         if not any(track.decodable for track in tracks):
-            raise AudioError(f"{self.path} has audio of a codec that is not known; convert it first")
+            raise AudioError(f"{self.path} has audio with an unknown codec; convert it first")
         if number is not None:
-            choice = asked_for(self.path, tracks, number)
+            choice = track_by_number(self.path, tracks, number)
         else:
-            # A pipe cannot be read twice: there the tags decide.
-            sounds = look_into(self.path, tracks) if len(tracks) > 1 and self._pipe is None else {}
+            # A pipe cannot be read twice, so its tracks are chosen by tags alone.
+            sounds = probe_tracks(self.path, tracks) if len(tracks) > 1 and self._pipe is None else {}
             choice = choose(tracks, sounds, language)
         if len(tracks) > 1:
-            self.track_note = note(self.path, tracks, choice)
+            self.track_note = selection_note(self.path, tracks, choice)
             log.info("%s", self.track_note)
         return self._container.streams.audio[choice.track.number - 1], choice.track.channels
 
     def read(self) -> Samples | None:
-        """The next up to 100 ms; None at the end."""
+        """Up to 100 ms of audio; None at the end."""
         return None if self._closed else next(self._chunks, None)
 
     def close(self) -> None:
-        """End the reading. The file itself is closed by the thread that reads, or with this object."""
+        """Stop reading. The reading thread closes the file, or it closes with this object."""
         self._closed = True
         if self._pipe is not None:
             self._pipe.close()
@@ -136,8 +138,8 @@ class Recording:
         rest: Samples = np.zeros(0, np.int16)
         total = 0
         with self._container:
-            telling = self._tells_length()
-            for piece in self._pieces():
+            has_duration = self._has_audio_duration()
+            for piece in self._decoded_samples():
                 total += len(piece)
                 rest = np.concatenate([rest, piece])
                 whole = len(rest) // CHUNK_SAMPLES * CHUNK_SAMPLES
@@ -149,67 +151,71 @@ class Recording:
         if self._closed:
             return
         if not total:
-            raise AudioError(f"{self.path} holds no audio: not one sample could be decoded; check the file")
-        # In Matroska the length reaches from 0 on the file's clock, which may begin later.
-        end_s = total / SAMPLE_RATE + max(0.0, self._begins_s)
-        if telling and self.duration_s is not None and self.duration_s - end_s > _CUT_OFF_S:
+            raise AudioError(f"{self.path} holds no audio: no sample could be decoded; check the file")
+        # In Matroska, the duration counts from timestamp 0, even if the file begins later.
+        end_s = total / SAMPLE_RATE + max(0.0, self._start_s)
+        if has_duration and self.duration_s is not None and self.duration_s - end_s > _CUT_OFF_S:
             self.damage.append(f"cut off after {end_s:.0f} s of {self.duration_s:.0f} s")
             log.warning(
-                "%s ends after %.0f s, but says it has %.0f s: it was cut off", self.path, end_s, self.duration_s
+                "%s ends after %.0f s, but its stored duration is %.0f s: it was cut off",
+                self.path,
+                end_s,
+                self.duration_s,
             )
 
-    def _tells_length(self) -> bool:
-        """Whether the length that the file gives is its audio's: that of a film is its picture's, but a cover has none."""
+    def _has_audio_duration(self) -> bool:
+        """Whether the file's duration is that of its audio: a film's is that of its picture, but a cover has none."""
         others = [stream for stream in self._container.streams if stream.index != self._stream.index]
         only = all(stream.type == "attachment" or _is_cover(stream) for stream in others)
-        return only and self._container.format.name in _TELLING
+        return only and self._container.format.name in _DURATION_FORMATS
 
-    def _pieces(self) -> Iterator[Samples]:
-        """What was decoded, mono at 16 kHz, and silence where the file's times leave a gap."""
+    def _decoded_samples(self) -> Iterator[Samples]:
+        """Decoded audio, mono at 16 kHz, with silence for gaps in the file's times."""
         mixer: MonoMixer | None = None
         mixed: tuple[str, str, int] | None = None
-        film = self._container.format.name in _FILMS or not all(map(_is_cover, self._container.streams.video))
+        film = self._container.format.name in _FILM_FORMATS or not all(map(_is_cover, self._container.streams.video))
         position = 0  # samples
         for frame in self._frames():
-            gap = self._gap(frame, position + (mixer.pending if mixer else 0))
+            gap = self._gap_samples(frame, position + (mixer.pending if mixer else 0))
             pieces: list[Iterator[Samples]] = []
             if mixer is not None and (frame is None or kind_of(frame) != mixed or gap):
-                # The end, a gap, or a recording put together from others: another rate, another number of channels.
+                # The end, a gap, or another format: concatenated recordings may change rate or channels.
                 pieces.append(mixer.drain())
             pieces.append(_silence(gap))
             if frame is not None:
                 if mixer is None or kind_of(frame) != mixed:
                     mixer, mixed = MonoMixer(frame.layout, names=self._channels, film=film), kind_of(frame)
-                pieces.append(self._mixed(mixer, frame))
+                pieces.append(self._mix(mixer, frame))
             for samples in chain.from_iterable(pieces):
                 position += len(samples)
                 yield samples
 
-    def _mixed(self, mixer: MonoMixer, frame: AudioFrame) -> Iterator[Samples]:
+    def _mix(self, mixer: MonoMixer, frame: AudioFrame) -> Iterator[Samples]:
         try:
             yield from mixer.push(frame)
         except av.error.FFmpegError as error:
             raise AudioError(
                 f"{self.path} has audio that cannot be resampled ({', '.join(map(str, kind_of(frame)))}: {_reason(error)}); "
-                "give one of a usual rate with at most 64 channels"
+                "give a recording with a usual sample rate and at most 64 channels"
             ) from error
 
-    def _gap(self, frame: AudioFrame | None, position: int) -> int:
-        """Samples that are missing between ``position`` and the time that the file gives for ``frame``.
+    def _gap_samples(self, frame: AudioFrame | None, position: int) -> int:
+        """Samples missing between ``position`` and the timestamp of ``frame``.
 
-        A time after the file's end is a mistake in the file, and no gap; so is one beyond reason where the file has no length.
+        A timestamp after the file's end is wrong and makes no gap. Without a duration, neither does a gap above
+        ``_LONGEST_GAP_S``.
         """
         if frame is None or frame.time is None:
             return 0
-        at_s = frame.time - self._begins_s
+        at_s = frame.time - self._start_s
         missing_s = at_s - position / SAMPLE_RATE
-        mistaken = missing_s > _LONGEST_GAP_S if self.duration_s is None else at_s > self.duration_s
-        if missing_s < _GAP_S or mistaken:
+        wrong_time = missing_s > _LONGEST_GAP_S if self.duration_s is None else at_s > self.duration_s
+        if missing_s < _GAP_S or wrong_time:
             return 0
         return round(missing_s * SAMPLE_RATE)
 
     def _frames(self) -> Iterator[AudioFrame | None]:
-        """Decoded frames, then None to drain the resampler. Damaged packets are skipped with a warning."""
+        """Yield decoded frames, then None to drain the resampler. Damaged packets are skipped with a warning."""
         damaged = 0
         packets = self._container.demux(self._stream)
         while True:
@@ -224,12 +230,12 @@ class Recording:
                 damaged += 1
                 if damaged == 1:
                     self.damage.append("damaged in places")
-                    log.warning("%s is damaged in places (%s); what can be read is used", self.path, _reason(error))
+                    log.warning("%s is damaged in places (%s); the readable parts are used", self.path, _reason(error))
                 if damaged > 1000:
                     raise AudioError(
-                        f"{self.path} is too damaged to go on ({_reason(error)}); check the file"
+                        f"{self.path} is too damaged to continue ({_reason(error)}); check the file"
                     ) from error
-                packets = self._container.demux(self._stream)  # one that has raised has ended
+                packets = self._container.demux(self._stream)  # a generator that has raised has ended
         yield None
 
 
@@ -238,7 +244,7 @@ def _is_cover(stream: Stream) -> bool:
 
 
 def _silence(count: int) -> Iterator[Samples]:
-    """``count`` samples of it, a chunk at a time."""
+    """Yield ``count`` samples of silence in chunks."""
     for start in range(0, count, CHUNK_SAMPLES):
         yield np.zeros(min(CHUNK_SAMPLES, count - start), np.int16)
 
@@ -248,10 +254,10 @@ def _reason(error: BaseException) -> str:
 
 
 def read_audio(path: Path) -> Samples:
-    """A whole recording of any format, [n] int16 at 16 kHz mono.
+    """Read a whole recording of any format: [n] int16, mono at 16 kHz.
 
     Raises:
-        UsageError, AudioError: not a recording that can be read.
+        UsageError, AudioError: the recording cannot be read.
     """
     chunks = [np.zeros(0, np.int16)]
     with closing(Recording(path)) as recording:

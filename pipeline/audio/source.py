@@ -1,4 +1,4 @@
-"""What every audio source offers."""
+"""The protocols of audio sources."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ import numpy as np
 from pipeline.events import Samples, SourceNotice, mono_int16
 
 CHUNK_SAMPLES = 1_600
-"""Samples in a chunk at most: 100 ms, so that a recording at its own pace arrives as a microphone does."""
+"""Maximum samples in a chunk: 100 ms. A paced recording arrives as evenly as a microphone."""
 
 
 class AudioSource(Protocol):
-    """Blocking reads, made on a thread of their own."""
+    """A source with blocking reads, which are made on a separate thread."""
 
     duration_s: float | None
-    """Length of the recording, where it is known."""
+    """Length of the recording; None if unknown."""
 
     @property
     def overflows(self) -> int:
-        """Times that audio was lost because it was not read in time; 0 where none can be."""
+        """How often audio was lost because it was not read in time; 0 if that cannot happen."""
 
     def read(self) -> Samples | None:
         """Wait for the next chunk, [1..CHUNK_SAMPLES] samples; None at the end of the input.
 
         Raises:
-            AudioError, DeviceError: the input broke.
+            AudioError, DeviceError: the input failed.
         """
 
     def close(self) -> None:
-        """End the input and release its device: reads deliver at most what was received before, then None."""
+        """End the input and release its device. Reads deliver at most the audio received before, then None."""
 
 
 @runtime_checkable
@@ -40,19 +40,19 @@ class LiveSource(AudioSource, Protocol):
 
     @property
     def backlog_s(self) -> float:
-        """Audio, in seconds, that was heard and not yet read."""
+        """Seconds of audio recorded and not yet read."""
 
     def listen(self, notify: Callable[[SourceNotice], None]) -> None:
-        """Have ``notify`` called, from any thread, with what happens to the source."""
+        """Call ``notify``, from any thread, with each event of the source."""
 
 
 def as_samples(audio: object) -> Samples:
-    """``audio`` as int16 samples [n]: such an array, or bytes of them (little-endian), or a view of either.
+    """``audio`` as int16 samples [n]. Accepts such an array, its little-endian bytes, or a view of either.
 
     Raises:
-        ValueError: anything else, and what it is.
+        ValueError: it is anything else; the message says what.
     """
-    if isinstance(audio, memoryview) and audio.format not in ("B", "b", "c"):  # of other than bytes: its items count
+    if isinstance(audio, memoryview) and audio.format not in ("B", "b", "c"):  # a view of an array
         audio = np.asarray(audio)
     if isinstance(audio, bytes | bytearray | memoryview):
         data = bytes(audio)

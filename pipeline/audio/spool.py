@@ -1,4 +1,4 @@
-"""Live audio that waits for stages which are behind: the oldest minute in memory, the rest in a temporary file."""
+"""Backlog of live audio while the stages are behind: the oldest minute in memory, the rest in a temporary file."""
 
 from __future__ import annotations
 
@@ -18,45 +18,45 @@ from pipeline.events import SAMPLE_RATE, AudioLost, Samples, SourceNotice
 MEMORY_SAMPLES = 60 * SAMPLE_RATE
 
 
-def _unbuffered() -> IO[bytes]:
+def _unbuffered_file() -> IO[bytes]:
     return tempfile.TemporaryFile(buffering=0)
 
 
 class Spool:
-    """A first-in-first-out store of samples. Beyond ``memory_samples`` they go to an unnamed file, used as a ring.
+    """A FIFO of samples. Samples beyond ``memory_samples`` go to an unnamed file, used as a ring buffer.
 
-    What does not fit is dropped and remembered as a gap of silence, so that what follows keeps its time. After a drop,
-    half of what was waiting must be taken before it takes more: there are few gaps at a time.
+    Samples that do not fit are dropped and replaced by silence, so that later samples keep their time. After a drop,
+    half of the waiting samples must be taken before new ones are accepted, which keeps the number of gaps small.
     """
 
     def __init__(
         self,
         limit_samples: int,
         memory_samples: int = MEMORY_SAMPLES,
-        make_file: Callable[[], IO[bytes]] = _unbuffered,
+        make_file: Callable[[], IO[bytes]] = _unbuffered_file,
     ) -> None:
-        """``make_file`` makes the file, which must keep nothing back of what could not be written: no buffer."""
+        """``make_file`` must return an unbuffered file, so that a failed write leaves no data to be written later."""
         self._limit = limit_samples
         self._make_file = make_file
         self._memory_limit = memory_samples
         self._memory: deque[Samples] = deque()
         self._in_memory = 0
         self._file: IO[bytes] | None = None
-        self._written = self._read = 0  # samples, since the ring was last empty
-        self._appended = self._taken = 0  # samples, gaps not counted
-        self._gaps: deque[list[int]] = deque()  # [position among the appended, samples missing there]
+        self._written = self._read = 0  # samples since the ring buffer was last empty
+        self._appended = self._taken = 0  # samples without gaps
+        self._gaps: deque[list[int]] = deque()  # [position in appended samples, length of the gap]
         self._dropping = False
-        self._takes_more_at = 0  # samples that wait, once it has dropped some
+        self._accept_below = 0  # after a drop, accept samples when no more than this wait
         self.refused: str | None = None
-        """Why the file did not take what was dropped last; None where the store was full."""
+        """The file error that caused the last drop; None if the spool was full."""
 
     def __len__(self) -> int:
-        """Samples that wait."""
+        """Number of waiting samples."""
         return self._appended - self._taken
 
     def append(self, samples: Samples) -> int:
-        """Add samples; returns how many were dropped for want of room."""
-        if self._dropping and len(self) > self._takes_more_at:
+        """Add samples; return the number of samples dropped."""
+        if self._dropping and len(self) > self._accept_below:
             return self._drop(len(samples))
         self._dropping = False
         if len(self) + len(samples) > self._limit:
@@ -67,7 +67,7 @@ class Spool:
         else:
             try:
                 self._store(samples)
-            except OSError as error:  # the disk is full: as if this store were
+            except OSError as error:  # the disk is full: treat it like a full spool
                 self.refused = error.strerror or str(error)
                 return self._drop(len(samples))
             self.refused = None
@@ -75,7 +75,7 @@ class Spool:
         return 0
 
     def take(self) -> Samples:
-        """The oldest samples, [0..CHUNK_SAMPLES]; none where nothing waits.
+        """Remove the oldest samples, [0..CHUNK_SAMPLES]; empty if none wait.
 
         Raises:
             OSError: the temporary file is gone.
@@ -83,7 +83,7 @@ class Spool:
         if self._gaps and self._gaps[0][0] == self._taken:
             missing = min(self._gaps[0][1], CHUNK_SAMPLES)
             self._gaps[0][1] -= missing
-            # A gap that still grows ends where the dropping does.
+            # Keep a gap that is still growing.
             if not self._gaps[0][1] and not (self._dropping and len(self._gaps) == 1):
                 self._gaps.popleft()
             if missing:
@@ -103,14 +103,14 @@ class Spool:
         return chunk[:size]
 
     def close(self) -> None:
-        """Give the file back."""
+        """Close and delete the temporary file."""
         if self._file is not None:
             self._file.close()
 
     def _drop(self, count: int) -> int:
         if not self._dropping:
             self._dropping = True
-            self._takes_more_at = len(self) // 2
+            self._accept_below = len(self) // 2
             if not self._gaps or self._gaps[-1][0] != self._appended:
                 self._gaps.append([self._appended, 0])
         self._gaps[-1][1] += count
@@ -128,7 +128,7 @@ class Spool:
         self._written += len(samples)
 
     def _load(self) -> None:
-        """Move the oldest of the file into memory, and give the disk back when that was all."""
+        """Move the oldest samples of the file into memory. Truncate the file when it is empty."""
         assert self._file is not None
         at = self._read % self._limit
         count = min(self._written - self._read, self._limit - at, max(self._memory_limit, CHUNK_SAMPLES))
@@ -142,12 +142,12 @@ class Spool:
 
 
 class Spooled:
-    """A live source read by a thread of its own, so that it never waits for the stages: what they are behind is kept."""
+    """A live source read continuously by its own thread. Audio that the stages have not read yet is kept in a spool."""
 
     duration_s: float | None = None
 
     def __init__(self, source: LiveSource, limit_s: float) -> None:
-        """Keep ``limit_s`` seconds of audio at most; beyond it the newest is lost, told and counted."""
+        """Keep at most ``limit_s`` seconds of audio. Beyond it, new audio is lost; losses are reported and counted."""
         self.source = source
         self.limit_s = limit_s
         self._spool = Spool(round(limit_s * SAMPLE_RATE))
@@ -156,9 +156,9 @@ class Spooled:
         self._thread: threading.Thread | None = None
         self._ended = False
         self._error: BaseException | None = None
-        self._heard = 0  # samples
+        self._received = 0  # samples
         self._losses = 0
-        self._losing = 0  # samples lost in the present loss
+        self._lost_samples = 0  # samples lost in the current loss
 
     @property
     def overflows(self) -> int:
@@ -174,21 +174,21 @@ class Spooled:
 
     @property
     def started(self) -> bool:
-        """True once the source is read."""
+        """True if the reading thread has been started."""
         return self._thread is not None
 
     def start(self) -> None:
-        """Begin to read the source; the first ``read`` does that, too. Later calls do nothing."""
+        """Begin reading the source, as the first ``read`` does. Later calls do nothing."""
         if self._thread is None:
-            thread = threading.Thread(target=self._work, name="audio backlog", daemon=True)
-            thread.start()  # raises where the system has no more
+            thread = threading.Thread(target=self._read_source, name="audio backlog", daemon=True)
+            thread.start()  # raises if the system has no threads left
             self._thread = thread
 
     def read(self) -> Samples | None:
-        """The oldest audio not yet read; None when all that was heard before the source ended has been.
+        """The oldest audio not yet read; None after the last audio of the source.
 
         Raises:
-            BaseException: what the source raised, after what it had heard.
+            BaseException: the exception of the source, after all audio received before it.
         """
         self.start()
         with self._changed:
@@ -204,37 +204,37 @@ class Spooled:
                 self._changed.wait()
 
     def close(self) -> None:
-        """End the source: reads deliver what was heard before, then None."""
+        """Close the source. Reads deliver the audio received before, then None."""
         self.source.close()
 
-    def _work(self) -> None:
+    def _read_source(self) -> None:
         try:
             while (samples := self.source.read()) is not None:
-                self._hear(samples)
-            if self._losing:
-                self._tell_lost("the audio has ended")
-        except BaseException as error:  # handed to whoever reads, whatever it is
+                self._add(samples)
+            if self._lost_samples:
+                self._report_loss("the audio has ended")
+        except BaseException as error:  # raised again by read()
             self._error = error
         finally:
             with self._changed:
                 self._ended = True
                 self._changed.notify()
 
-    def _hear(self, samples: Samples) -> None:
-        """Keep what was heard. A loss is told when it begins, and how much it was when it ends."""
-        self._heard += len(samples)
+    def _add(self, samples: Samples) -> None:
+        """Add samples to the spool. Report a loss when it begins and, with its length, when it ends."""
+        self._received += len(samples)
         with self._changed:
             lost = self._spool.append(samples)
             self._changed.notify()
-        if lost and not self._losing:
+        if lost and not self._lost_samples:
             self._losses += 1
-            full = f"the {self.limit_s:.0f} s that are kept for the translation are full"
-            refused = self._spool.refused and f"the temporary file cannot keep it ({self._spool.refused})"
-            self._notify(AudioLost(self._heard / SAMPLE_RATE, 0.0, refused or full))
-        elif self._losing and not lost:
-            self._tell_lost("there is room again")
-        self._losing += lost
+            full = f"the backlog of {self.limit_s:.0f} s is full"
+            refused = self._spool.refused and f"the temporary file cannot be written ({self._spool.refused})"
+            self._notify(AudioLost(self._received / SAMPLE_RATE, 0.0, refused or full))
+        elif self._lost_samples and not lost:
+            self._report_loss("there is room again")
+        self._lost_samples += lost
 
-    def _tell_lost(self, now: str) -> None:
-        self._notify(AudioLost(self._heard / SAMPLE_RATE, self._losing / SAMPLE_RATE, now))
-        self._losing = 0
+    def _report_loss(self, now: str) -> None:
+        self._notify(AudioLost(self._received / SAMPLE_RATE, self._lost_samples / SAMPLE_RATE, now))
+        self._lost_samples = 0

@@ -1,7 +1,8 @@
-"""Which of a recording's audio tracks is taken, and why.
+"""Choose one of a recording's audio tracks, and explain the choice.
 
-In this order: one that can be decoded; one that is not silent; one tagged with the source language; one that is no
-commentary or description of the picture; the file's default; the first. Or the one that is asked for by its number.
+Either the track with the requested number or, in order of preference: a track that can be decoded; that is not silent;
+that is tagged with the source language; that is not a commentary or a description of the picture; the file's default;
+the first.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from pipeline.errors import AudioError, UsageError
 from pipeline.languages import is_tag_of
 from pipeline.names import escaped
 
-# Dispositions of tracks that are not the main sound: comments and descriptions of it, or a part of it.
+# Dispositions of tracks that are not the main sound: commentary, descriptions, or only a part of it.
 _SECONDARY = (
     Disposition.comment
     | Disposition.visual_impaired
@@ -35,32 +36,33 @@ _SECONDARY = (
     | Disposition.karaoke
     | Disposition.non_diegetic
 )
-# Files have it in the title more often than in a disposition.
+# More files say so in the title than in a disposition.
 _SECONDARY_TITLE = re.compile(
     r"comment(ary|aire|o)|kommentar|descripti(on|ve)|described|audiodeskription", re.IGNORECASE
 )
-_NO_LANGUAGE = {"und", "mul", "mis", "zxx", "qaa"}  # ISO 639-2: undetermined, several, uncoded, none; DVB: as produced
+# ISO 639-2: undetermined, multiple, uncoded, none; DVB: original audio
+_NO_LANGUAGE = {"und", "mul", "mis", "zxx", "qaa"}
 _TITLE_LENGTH = 60
-_LISTED = 20
-# Whether a track is silent is looked for in its beginning, and where that is silent at places all over the recording.
+_MAX_LISTED = 20
+# To detect silence, read the beginning of a track and, if that is silent, passages at these parts of its length.
 _BEGINNING_S = 20.0
-_PLACES = (0.2, 0.4, 0.6, 0.8, 0.95)
-_PLACE_S = 10.0
-# A frame of this power, -60 dBFS, is sound. The noise of an input with nothing connected is below; whispering is above.
-_SOUND = 1e-6
+_PROBE_POSITIONS = (0.2, 0.4, 0.6, 0.8, 0.95)
+_PASSAGE_S = 10.0
+# Power of a frame with sound (-60 dBFS). The noise of an unconnected input is below, whispering is above.
+_SOUND_POWER = 1e-6
 
 log = logging.getLogger(__name__)
 
 
 class Sound(Enum):
-    """What was found when looking into a track."""
+    """The result of probing a track."""
 
     HEARD = "heard"
     SILENT = "silent"
-    """Or without a packet."""
+    """Also a track without packets."""
     BROKEN = "cannot be decoded"
     UNKNOWN = "unknown"
-    """Not looked at: the recording can be read once only."""
+    """Not probed, because the recording can be read only once."""
 
 
 @dataclass(frozen=True)
@@ -68,50 +70,50 @@ class Track:
     """An audio track as its container describes it."""
 
     number: int
-    """From 1, among the audio tracks."""
+    """Counted from 1 among the audio tracks."""
     language: str | None
-    """The tag, as it is."""
+    """The language tag, unchanged."""
     title: str
     layout: str
-    """Its channels, such as "5.1(side)"."""
+    """The channel layout, such as "5.1(side)"."""
     codec: str
     default: bool
     secondary: bool
-    """Commentary, description of the picture, or sound without the speech."""
+    """Commentary, description of the picture, or sound without speech."""
     decodable: bool
-    """There is a decoder for it."""
+    """True if there is a decoder for it."""
     channels: tuple[str, ...] = ()
-    """Their names; see ``channel_names``."""
+    """The names of the channels; see ``channel_names``."""
 
     def __str__(self) -> str:
-        said = [self.language or "no language", self.layout or self.codec]
+        parts = [self.language or "no language", self.layout or self.codec]
         if self.title:
-            said.append(f'"{self.title}"')
-        said += ["commentary or description"] * self.secondary + ["default"] * self.default
-        return f"{self.number} ({', '.join(said)})"
+            parts.append(f'"{self.title}"')
+        parts += ["commentary or description"] * self.secondary + ["default"] * self.default
+        return f"{self.number} ({', '.join(parts)})"
 
 
 @dataclass(frozen=True)
 class Choice:
-    """A track and why it was taken, as words that follow "because"."""
+    """A track, and the reason for choosing it, to follow the word "because"."""
 
     track: Track
     reason: str
 
 
 def tracks_of(container: InputContainer) -> list[Track]:
-    """The audio tracks of a container, in its order."""
+    """The audio tracks of a container, in order."""
     streams = container.streams.audio
-    found = [_described(number, stream) for number, stream in enumerate(streams, 1)]
-    if sum(track.default for track in found) == len(found):  # as MP4 and Matroska have it where nobody chose
+    found = [_describe(number, stream) for number, stream in enumerate(streams, 1)]
+    if sum(track.default for track in found) == len(found):  # MP4 and Matroska: no default was chosen
         found = [replace(track, default=False) for track in found]
     return found
 
 
-def _described(number: int, stream: AudioStream) -> Track:
+def _describe(number: int, stream: AudioStream) -> Track:
     metadata = {key.lower(): value for key, value in stream.metadata.items()}
     language, title = metadata.get("language", ""), metadata.get("title", "")
-    # Without a decoder PyAV's stream has no codec, and none of its attributes.
+    # Without a decoder, PyAV's stream has no codec context.
     context = stream.codec_context
     channels = channel_names(context) if context else ()
     layout = "mono" if len(channels) == 1 else context.layout.name if context else ""
@@ -129,16 +131,16 @@ def _described(number: int, stream: AudioStream) -> Track:
 
 
 def _printable(text: str) -> str:
-    """A tag of a file, escaped and not too long."""
+    """A tag of the file, escaped and shortened."""
     shown = escaped(text.strip())
     return shown if len(shown) <= _TITLE_LENGTH else shown[:_TITLE_LENGTH] + "…"
 
 
-def asked_for(path: Path, tracks: Sequence[Track], number: int) -> Choice:
-    """The track of this number.
+def track_by_number(path: Path, tracks: Sequence[Track], number: int) -> Choice:
+    """The track with this number.
 
     Raises:
-        UsageError: there is none.
+        UsageError: there is no such track.
         AudioError: there is no decoder for it.
     """
     if not 1 <= number <= len(tracks):
@@ -148,25 +150,25 @@ def asked_for(path: Path, tracks: Sequence[Track], number: int) -> Choice:
     if not track.decodable:
         others = [other for other in tracks if other.decodable]
         advice = f"choose one of: {listed(others)}" if others else "convert it first"
-        raise AudioError(f"audio track {number} of {path} has a codec that is not known; {advice}")
-    return Choice(track, "it was asked for")
+        raise AudioError(f"audio track {number} of {path} has an unknown codec; {advice}")
+    return Choice(track, "it was requested")
 
 
 def choose(tracks: Sequence[Track], sounds: Mapping[int, Sound], language: str | None) -> Choice:
-    """The track to take, by the rules above.
+    """Choose a track by the rules of this module.
 
     Args:
-        sounds: what was found in the tracks, by number; those that it lacks are taken to be heard.
-        language: that is spoken; None where that is not known.
+        sounds: results of probing, by track number. A missing track counts as heard.
+        language: the spoken language; None if unknown.
     """
 
     def rank(track: Track) -> tuple[bool, ...]:
-        """The lower the better."""
+        """Sort key; the best track is first."""
         sound = sounds.get(track.number)
         return (
             not track.decodable or sound is Sound.BROKEN,
             sound is Sound.SILENT,
-            not _speaks(track, language),
+            not _is_tagged(track, language),
             track.secondary,
             not track.default,
         )
@@ -174,7 +176,7 @@ def choose(tracks: Sequence[Track], sounds: Mapping[int, Sound], language: str |
     best, *others = sorted(tracks, key=rank)
     if not others:
         return Choice(best, "it is the only one")
-    of_language = [track for track in tracks if _speaks(track, language)]
+    of_language = [track for track in tracks if _is_tagged(track, language)]
     if best in of_language:
         reason = f"it is tagged as the source language, {language}"
         if len(of_language) > 1:
@@ -183,38 +185,38 @@ def choose(tracks: Sequence[Track], sounds: Mapping[int, Sound], language: str |
         reason = "it is the file's default" if best.default else "it is the first that can be used"
         if language is not None and not of_language:
             reason += f", and none is tagged as the source language, {language}"
-    return Choice(best, "; ".join([reason, *_passed_over(best, tracks, sounds)]))
+    return Choice(best, "; ".join([reason, *_problems(best, tracks, sounds)]))
 
 
-def _passed_over(best: Track, tracks: Sequence[Track], sounds: Mapping[int, Sound]) -> Iterator[str]:
-    """What is wrong with tracks that were not taken, and with this one."""
+def _problems(best: Track, tracks: Sequence[Track], sounds: Mapping[int, Sound]) -> Iterator[str]:
+    """Problems of the tracks that were not chosen, and of the chosen one."""
     others = [track for track in tracks if track != best]
     broken = [t.number for t in others if not t.decodable or sounds.get(t.number) is Sound.BROKEN]
     silent = [t.number for t in others if t.number not in broken and sounds.get(t.number) is Sound.SILENT]
     if broken:
-        yield f"{_numbers(broken)} cannot be decoded"
+        yield f"{_format_numbers(broken)} cannot be decoded"
     if silent:
-        yield f"{_numbers(silent)} {'is' if len(silent) == 1 else 'are'} silent"
+        yield f"{_format_numbers(silent)} {'is' if len(silent) == 1 else 'are'} silent"
     if sounds.get(best.number) is Sound.SILENT:
-        yield "nothing was heard in it where it was looked into"
+        yield "it was silent in all passages that were read"
 
 
-def _numbers(numbers: Sequence[int]) -> str:
+def _format_numbers(numbers: Sequence[int]) -> str:
     return f"track {numbers[0]}" if len(numbers) == 1 else f"tracks {', '.join(map(str, numbers))}"
 
 
-def _speaks(track: Track, language: str | None) -> bool:
+def _is_tagged(track: Track, language: str | None) -> bool:
     return language is not None and track.language is not None and is_tag_of(track.language, language)
 
 
 def listed(tracks: Sequence[Track]) -> str:
-    """Tracks for a message."""
-    more = [f"and {len(tracks) - _LISTED} more"] if len(tracks) > _LISTED else []
-    return ", ".join([*map(str, tracks[:_LISTED]), *more])
+    """Format tracks for a message."""
+    more = [f"and {len(tracks) - _MAX_LISTED} more"] if len(tracks) > _MAX_LISTED else []
+    return ", ".join([*map(str, tracks[:_MAX_LISTED]), *more])
 
 
-def note(path: Path, tracks: Sequence[Track], choice: Choice) -> str:
-    """Which of several tracks was taken, in a line for people."""
+def selection_note(path: Path, tracks: Sequence[Track], choice: Choice) -> str:
+    """A message that says which of several tracks is used, and why."""
     others = [track for track in tracks if track != choice.track]
     return (
         f"{escaped(path.name)}: audio track {choice.track}, one of {len(tracks)}, is used because {choice.reason}; "
@@ -222,29 +224,33 @@ def note(path: Path, tracks: Sequence[Track], choice: Choice) -> str:
     )
 
 
-def look_into(path: Path, tracks: Sequence[Track]) -> dict[int, Sound]:
-    """What is in the tracks, by number. Reads a bounded part of the file: a track's first 20 s, and where they are silent
-    10 s each at five places."""
+def probe_tracks(path: Path, tracks: Sequence[Track]) -> dict[int, Sound]:
+    """Probe the tracks; return the results by track number.
+
+    Reads a bounded part of the file: the first 20 s of a track and, if they are silent, 10 s at each of five positions.
+    """
     with av.open(str(path.absolute()), metadata_errors="replace") as container:
         streams = container.streams.audio
-        looks = {streams[t.number - 1].index: _Look(streams[t.number - 1], t.number) for t in tracks if t.decodable}
-        for look in looks.values():
-            channel_names(look.stream.codec_context)
-        _look(container, looks, _BEGINNING_S)
+        probes = {
+            streams[t.number - 1].index: _TrackProbe(streams[t.number - 1], t.number) for t in tracks if t.decodable
+        }
+        for probe in probes.values():
+            channel_names(probe.stream.codec_context)
+        _read_passage(container, probes, _BEGINNING_S)
         length = container.duration
-        for place in _PLACES if length and length > _BEGINNING_S * av.time_base else ():
-            if all(look.heard for look in looks.values()):
+        for position in _PROBE_POSITIONS if length and length > _BEGINNING_S * av.time_base else ():
+            if all(probe.heard for probe in probes.values()):
                 break
             try:
-                container.seek((container.start_time or 0) + round(place * (length or 0)))
+                container.seek((container.start_time or 0) + round(position * (length or 0)))
             except av.error.FFmpegError:
-                break  # not in this format
-            _look(container, looks, _PLACE_S)
-    return {look.number: look.sound for look in looks.values()}
+                break  # the format does not support seeking
+            _read_passage(container, probes, _PASSAGE_S)
+    return {probe.number: probe.sound for probe in probes.values()}
 
 
-class _Look:
-    """What was found so far in one track."""
+class _TrackProbe:
+    """What has been found so far in one track."""
 
     def __init__(self, stream: AudioStream, number: int) -> None:
         self.stream, self.number = stream, number
@@ -265,12 +271,12 @@ class _Look:
             for frame in packet.decode():
                 assert isinstance(frame, AudioFrame)
                 self._frames += 1
-                self.heard = self.heard or self._level(frame) >= _SOUND
+                self.heard = self.heard or self._level(frame) >= _SOUND_POWER
         except av.error.FFmpegError as error:
             log.debug("audio track %d: %s", self.number, error)
 
     def _level(self, frame: AudioFrame) -> float:
-        """The power of the loudest channel; full scale is 1."""
+        """Power of the loudest channel; full scale is 1."""
         kind = kind_of(frame)
         if self._resampler is None or kind != self._kind:
             self._kind, self._resampler = kind, ChannelResampler(frame.layout)
@@ -278,15 +284,15 @@ class _Look:
         return float(np.max(np.mean(samples**2, axis=0))) if len(samples) else 0.0
 
 
-def _look(container: InputContainer, looks: Mapping[int, _Look], seconds: float) -> None:
-    """Read on for so long, or until all tracks were heard."""
+def _read_passage(container: InputContainer, probes: Mapping[int, _TrackProbe], seconds: float) -> None:
+    """Read ``seconds`` of the file, or until sound was found in all tracks."""
     began_s: float | None = None
     try:
-        for packet in container.demux([look.stream for look in looks.values()]):
-            look = looks[packet.stream.index]
-            if not look.heard:
-                look.hear(packet)
-            if all(look.heard for look in looks.values()):
+        for packet in container.demux([probe.stream for probe in probes.values()]):
+            probe = probes[packet.stream.index]
+            if not probe.heard:
+                probe.hear(packet)
+            if all(probe.heard for probe in probes.values()):
                 return
             if packet.dts is None:
                 continue
@@ -295,4 +301,4 @@ def _look(container: InputContainer, looks: Mapping[int, _Look], seconds: float)
             if at_s > began_s + seconds:
                 return
     except av.error.FFmpegError as error:
-        log.debug("looking into the audio tracks: %s", error)
+        log.debug("probing the audio tracks: %s", error)

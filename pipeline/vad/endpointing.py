@@ -137,8 +137,7 @@ class Endpointer:
         return [self._segment(frames[:end], forced=False)]
 
     def _audible_reach(self, frames: Iterable[_Frame]) -> int:
-        """Number of frames, counted away from speech, to the last audible one. A gap above ``_CLOSURE_MS`` ends the
-        search."""
+        """Count frames, going away from speech, up to the last audible one before a gap above ``_CLOSURE_MS``."""
         reach = 0
         for count, frame in enumerate(frames, 1):
             if frame.audible:

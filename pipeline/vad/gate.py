@@ -13,8 +13,7 @@ from pipeline.bounds import within
 
 @dataclass(frozen=True)
 class GateOptions:
-    """Thresholds. Tuned on mixtures of speech, room acoustics and noise; ``pipeline.bench vad`` repeats the
-    measurement."""
+    """Thresholds, tuned on mixtures of speech, rooms and noise; ``pipeline.bench vad`` repeats the measurement."""
 
     # Probability at which speech begins, for sound 12 dB above the noise floor. Quieter sound needs more, louder less.
     threshold: float = within(0.5, 0.01, 0.99)

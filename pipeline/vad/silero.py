@@ -64,8 +64,7 @@ class SileroVad:
         self._reset_state()
 
     def push(self, window: Samples, run: bool = True) -> float:
-        """The probability that the next window [512] contains speech; 0, without running the model, if ``run`` is
-        False."""
+        """The probability that the next window [512] contains speech. If not ``run``, 0 without running the model."""
         if run and (self._state_age is None or self._state_age >= _STATE_WINDOWS):
             self._reset_state()
             if self._recent:

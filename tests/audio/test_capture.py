@@ -94,16 +94,16 @@ def test_a_device_is_chosen_by_number_by_name_or_by_default(monkeypatch: pytest.
     assert Capture("1").name == Capture("audio").name == Capture("usb mic: AUDIO").name
     assert Capture("USB Mic 2").name == "USB Mic 2"
     assert Capture("monitor").name == "Monitor"
-    with pytest.raises(UsageError, match=r"several input devices fit 'usb'; .*USB Mic: Audio.*; .*USB Mic 2"):
+    with pytest.raises(UsageError, match=r"several input devices match 'usb'; .*USB Mic: Audio.*; .*USB Mic 2"):
         Capture("usb")
     for wrong in ("0", "7", "kazoo"):
-        with pytest.raises(UsageError, match=f"no input device fits '{wrong}'; --list-devices shows these"):
+        with pytest.raises(UsageError, match=f"no input device matches '{wrong}'; --list-devices shows these"):
             Capture(wrong)
 
 
 def test_without_a_default_device_that_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     plug_in(monkeypatch, ("Mic", 1, 0), default=-1)
-    with pytest.raises(UsageError, match="no input device is the default one; --list-devices shows these"):
+    with pytest.raises(UsageError, match="there is no default input device; --list-devices shows these"):
         Capture()
 
 
@@ -430,7 +430,7 @@ def test_while_nobody_reads_memory_is_bounded_and_what_is_lost_is_silence_of_its
     assert (silent[0], silent[-1]) == pytest.approx((10 * 16_000, 14 * 16_000), abs=40)
     assert len(silent) == pytest.approx(4 * 16_000, abs=80)
     (notice,) = notices
-    assert notice == AudioLost(notice.at_s, 4.0, "this program was too busy to take it")
+    assert notice == AudioLost(notice.at_s, 4.0, "this program was too busy to read it")
     assert notice.at_s == pytest.approx(10, abs=0.01)
 
 
@@ -438,7 +438,9 @@ def test_a_device_that_does_not_open_is_said(monkeypatch: pytest.MonkeyPatch) ->
     fake = plug_in(monkeypatch, ("Mic", 1, 16_000))
     source = Capture()
     fake.unplug()
-    with pytest.raises(DeviceError, match=r"'Mic' does not open \(Device unavailable\); choose another with --device"):
+    with pytest.raises(
+        DeviceError, match=r"'Mic' cannot be opened \(Device unavailable\); choose another with --device"
+    ):
         source.read()
 
 

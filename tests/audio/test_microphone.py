@@ -105,7 +105,7 @@ def test_what_it_has_no_room_for_is_silence_of_the_same_length_and_told(room: Ca
     (began,) = here.told()
     assert isinstance(began, AudioLost)
     assert (began.at_s, began.lost_s) == (pytest.approx(10, abs=0.03), 0.0)
-    assert "the 10 s that are kept for the translation are full" in began.reason
+    assert "the backlog of 10 s is full" in began.reason
     assert here.source.backlog_s == pytest.approx(10)
     assert here.source.overflows == 1
     first = here.read(6 * 16_000)
@@ -177,7 +177,7 @@ def test_a_device_that_does_not_open_is_said_by_start_and_by_read(monkeypatch: p
     assert source.name == "Mic"
     fake.unplug()
     for begin in (source.start, source.read, source.start):
-        with pytest.raises(DeviceError, match="'Mic' does not open"):
+        with pytest.raises(DeviceError, match="'Mic' cannot be opened"):
             begin()
 
 
@@ -205,7 +205,7 @@ def test_closed_before_it_began_it_opens_nothing(monkeypatch: pytest.MonkeyPatch
 @pytest.mark.microphone
 @needs_microphone
 def test_an_unknown_device_is_said_with_those_there_are() -> None:
-    with pytest.raises(UsageError, match=r"no input device fits 'kazoo'; --list-devices shows these: .*pulse"):
+    with pytest.raises(UsageError, match=r"no input device matches 'kazoo'; --list-devices shows these: .*pulse"):
         Microphone("kazoo")
 
 

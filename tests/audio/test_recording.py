@@ -332,13 +332,13 @@ def test_raw_pcm_comes_by_any_descriptor() -> None:
 )
 def test_a_recording_piped_in_for_raw_pcm_is_refused(name: str, codec: str, kind: str, tmp_path: Path) -> None:
     data = encode(tmp_path / name, codec, 48_000, "stereo").read_bytes()
-    with pytest.raises(AudioError, match=rf"begins as .*{kind} does; expected raw 16 kHz mono.*ffmpeg -i - -f s16le"):
+    with pytest.raises(AudioError, match=rf"begins like .*{kind}; expected raw 16 kHz mono.*ffmpeg -i - -f s16le"):
         PcmStream(piped(data)).read()
 
 
 def test_of_wav_only_what_is_raw_pcm_but_for_its_header_is_taken(tmp_path: Path) -> None:
     data = encode(tmp_path / "a.wav", "pcm_s16le", 44_100, "stereo").read_bytes()
-    with pytest.raises(AudioError, match="begins as WAV does"):
+    with pytest.raises(AudioError, match="begins like WAV"):
         PcmStream(piped(data)).read()
     assert len(read_all(PcmStream(piped(PHRASES.read_bytes())))) == len(PHRASES.read_bytes()) // 2
 
@@ -359,7 +359,7 @@ def test_a_header_may_come_in_pieces(sizes: tuple[int, ...], tmp_path: Path) -> 
     right = PHRASES.read_bytes()
     source = PcmStream(piped(b""))
     source._pipe = InPieces(wrong, *sizes)  # type: ignore[assignment]
-    with pytest.raises(AudioError, match="begins as WAV does"):
+    with pytest.raises(AudioError, match="begins like WAV"):
         source.read()
     source._pipe = InPieces(right, *sizes)  # type: ignore[assignment]
     assert len(read_all(source)) == len(right) // 2
@@ -398,7 +398,7 @@ def test_a_read_that_waits_for_a_silent_writer_ends_when_closed() -> None:
     [(b"RIFF", "WAV"), (b"RF64", "WAV"), (b"RIFX", "WAV"), (b"FORM", "AIFF"), (b"OggS", "Ogg"), (b"fLaC", "FLAC")],
 )
 def test_a_recording_in_the_place_of_raw_pcm_is_refused(head: bytes, kind: str) -> None:
-    with pytest.raises(AudioError, match=f"begins as {kind} does"):
+    with pytest.raises(AudioError, match=f"begins like {kind}"):
         PcmStream(piped(head + bytes(3200))).read()
 
 

@@ -171,12 +171,12 @@ def test_a_loss_is_told_when_it_begins_and_measured_when_it_ends(monkeypatch: py
     spooled = Spooled(talker, limit_s=10)
     spooled.listen(notices.append)
     for second in range(12):
-        spooled._hear(numbered(second * SAMPLE_RATE, SAMPLE_RATE))
+        spooled._add(numbered(second * SAMPLE_RATE, SAMPLE_RATE))
     assert [(notice.at_s, notice.lost_s) for notice in notices if isinstance(notice, AudioLost)] == [(11.0, 0.0)]
     assert spooled.overflows == 1
     for _ in range(60):  # six seconds are read
         spooled.read()
-    spooled._hear(numbered(0, SAMPLE_RATE))
+    spooled._add(numbered(0, SAMPLE_RATE))
     assert notices[1:] == [AudioLost(13.0, 2.0, "there is room again")]
     assert spooled.overflows == 1
     over.set()
@@ -187,7 +187,7 @@ def test_a_loss_that_the_end_ends_is_measured() -> None:
     talker = Talker([numbered(0, SAMPLE_RATE) for _ in range(10)])
     spooled = Spooled(talker, limit_s=2)
     spooled.listen(notices.append)
-    spooled._work()
+    spooled._read_source()
     assert [(notice.at_s, notice.lost_s) for notice in notices if isinstance(notice, AudioLost)] == [(3, 0), (10, 8)]
 
 
@@ -201,7 +201,7 @@ def test_a_listener_that_fails_ends_the_reading_instead_of_hanging_it(seconds: i
 
     spooled = Spooled(Talker([numbered(0, SAMPLE_RATE) for _ in range(seconds)]), limit_s=2)
     spooled.listen(fails)
-    spooled._work()
+    spooled._read_source()
     spooled._thread = threading.current_thread()  # its work is done
     with pytest.raises(ValueError, match="no listener"):
         while spooled.read() is not None:
@@ -217,7 +217,7 @@ def test_a_disk_that_takes_nothing_is_named_as_the_cause(monkeypatch: pytest.Mon
     spooled._spool = Spool(600 * SAMPLE_RATE, SAMPLE_RATE, refuse)
     spooled.listen(notices.append)
     for second in range(3):
-        spooled._hear(numbered(second * SAMPLE_RATE, SAMPLE_RATE))
+        spooled._add(numbered(second * SAMPLE_RATE, SAMPLE_RATE))
     (notice,) = notices
     assert isinstance(notice, AudioLost)
     assert "No space left on device" in notice.reason

@@ -120,7 +120,7 @@ def test_one_track_is_not_spoken_of(tmp_path: Path) -> None:
 def test_a_track_is_chosen_by_hand(tmp_path: Path) -> None:
     path = film(tmp_path / "a.mkv", track(MUSIC, "eng", DEFAULT), track(SILENCE, "eng"), track(SAID, "rus"))
     source = Recording(path, language="en", track=3)
-    assert "audio track 3 (rus, mono), one of 3, is used because it was asked for" in (source.track_note or "")
+    assert "audio track 3 (rus, mono), one of 3, is used because it was requested" in (source.track_note or "")
     assert likeness(read_all(source), SAID)[0] > 0.99
 
 
@@ -148,7 +148,7 @@ def test_a_track_that_cannot_be_decoded_is_passed_over_and_said(tmp_path: Path) 
     source = Recording(path, language="en")
     assert re.search(r"track 2 \(rus, mono\).*; track 1 cannot be decoded", source.track_note or "")
     assert likeness(read_all(source), SAID)[0] > 0.99
-    with pytest.raises(AudioError, match=r"audio track 1 of .* has a codec that is not known; choose one of: 2 \(rus"):
+    with pytest.raises(AudioError, match=r"audio track 1 of .* has an unknown codec; choose one of: 2 \(rus"):
         Recording(path, track=1)
 
 
@@ -165,7 +165,7 @@ def test_a_track_of_noise_that_a_decoder_refuses_is_passed_over(tmp_path: Path) 
 
 def test_where_no_track_can_be_decoded_that_is_the_error(tmp_path: Path) -> None:
     path = film(tmp_path / "a.mkv", track(SAID, codec="libopus"), track(SAID, codec="aac"))
-    with pytest.raises(AudioError, match="has audio of a codec that is not known"):
+    with pytest.raises(AudioError, match="has audio with an unknown codec"):
         Recording(unknown_codec(path, b"A_OPUS", b"A_AAC"))
 
 
