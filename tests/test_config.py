@@ -1,4 +1,4 @@
-"""Configuration: every mistake is named with its key and what is allowed."""
+"""Configuration: every error names the key and the allowed values."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_the_named_configurations_load(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["demo", "demo-zh-en"])
-def test_the_demos_use_what_ships_and_what_packages_carry(name: str) -> None:
+def test_the_demos_use_models_that_ship_with_the_repository_or_with_packages(name: str) -> None:
     config = load_config(name)
     known = known_model(config.asr.model, config.asr.revision)
     assert known is not None
@@ -54,7 +54,7 @@ def test_values_are_taken(tmp_path: Path) -> None:
     assert config.vad.hangover_ms == 700
     assert config.asr.log_probability_threshold == -2.0
     assert isinstance(config.asr.log_probability_threshold, float)
-    with_mark = load(tmp_path, "\ufeff[vad]\nhangover_ms = 700\n")  # as some editors begin UTF-8
+    with_mark = load(tmp_path, "\ufeff[vad]\nhangover_ms = 700\n")  # a byte order mark, as some editors write it
     assert with_mark.vad.hangover_ms == 700
 
 
@@ -123,7 +123,7 @@ def test_values_are_taken(tmp_path: Path) -> None:
         ("[subtitles]\nmax_lines = 4\n", r"4 lines of line_columns \(42\) take 9882 ms to read"),
     ],
 )
-def test_a_mistake_is_named(tmp_path: Path, text: str, message: str) -> None:
+def test_the_error_names_the_key_and_the_allowed_values(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(ConfigError, match=message) as caught:
         load(tmp_path, text)
     assert "my.toml" in str(caught.value)
@@ -144,8 +144,8 @@ _VAD_TIMES = {
     ),
     st.integers(1_000, 30_000),
 )
-def test_timings_that_are_accepted_can_be_kept(vad: dict[str, int], while_behind_ms: int) -> None:
-    """Between two silences the least speech that counts: it is in segments, and no segment is without it."""
+def test_accepted_timings_give_segments_with_speech(vad: dict[str, int], while_behind_ms: int) -> None:
+    """The minimum speech between two silences is in segments, and every segment contains some of it."""
     try:
         config = parse_config({"vad": vad, "overload": {"max_segment_ms": while_behind_ms}}, Path("my.toml"))
     except ConfigError:
@@ -167,7 +167,7 @@ def test_timings_that_are_accepted_can_be_kept(vad: dict[str, int], while_behind
         assert bounds[-1][1] >= end
 
 
-def test_an_unknown_name_or_path_says_what_there_is(tmp_path: Path) -> None:
+def test_the_error_for_an_unknown_name_lists_the_configurations(tmp_path: Path) -> None:
     with pytest.raises(
         ConfigError, match="no configuration is called 'dmeo'; there are demo, demo-zh-en, en-zh, zh-en"
     ):
@@ -184,7 +184,7 @@ def test_every_number_has_a_range() -> None:
                 assert allowed_range(key) or allowed_choices(key)
 
 
-def test_another_model_on_the_command_line_is_not_pinned_to_the_configured_ones_revision() -> None:
+def test_a_model_from_the_command_line_does_not_get_the_configured_revision() -> None:
     config = with_overrides(load_config("en-zh"), asr="small", target="de")
     assert (config.asr.model, config.asr.revision, config.languages.target) == ("small", None, "de")
     assert config.nmt == load_config("en-zh").nmt
@@ -207,9 +207,7 @@ def test_another_model_on_the_command_line_is_not_pinned_to_the_configured_ones_
         ("nmt", "Xenova/opus-mt-de-en", False),
     ],
 )
-def test_a_model_named_on_the_command_line_is_the_one_that_pull_fetches_by_that_name(
-    kind: str, name: str, pinned: bool
-) -> None:
+def test_the_command_line_and_pull_use_the_same_model_for_a_name(kind: str, name: str, pinned: bool) -> None:
     parser = ArgumentParser()
     add_model_arguments(parser)
     config = configured(parser.parse_args(["--config", "demo", f"--{kind}", name]))

@@ -1,4 +1,4 @@
-"""Inside a host app: stages that overlap, instances that share models, asyncio's own tools, nothing left behind."""
+"""Inside a host app: overlapping stages, shared models, asyncio's own tools, and no leftovers."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_every_event_is_a_frozen_value_that_the_package_exports() -> None:
 
 
 class Together:
-    """A recogniser and a translation model that go on only while the other stages are at work on later speech."""
+    """A recogniser and a translation model that continue only when the other stages work on later speech."""
 
     def __init__(self, stats: PipelineStats) -> None:
         self.heard = [threading.Event() for _ in range(100)]
@@ -78,7 +78,7 @@ class Together:
         self.met.append(who)
 
 
-def test_while_a_segment_is_translated_the_next_is_recognised_and_the_one_after_it_heard(
+def test_a_segment_is_translated_while_the_next_is_recognised_and_a_third_is_detected(
     demo_config: PipelineConfig,
 ) -> None:
     async def work() -> list[str]:
@@ -102,7 +102,7 @@ def test_instances_share_loaded_models_and_do_not_mix(
     demo_config: PipelineConfig, demo_models: Models, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(chain, "load_models", lambda config: pytest.fail("models were loaded again"))
-    monkeypatch.setattr(demo_models.translation, "cache", SentenceCache(0))  # so that both decode, side by side
+    monkeypatch.setattr(demo_models.translation, "cache", SentenceCache(0))  # so that both decode at the same time
     inputs = [read_wav(PHRASES)[: 16_000 * 9], read_wav(EXAMPLES / "meeting.wav")[: 16_000 * 8]]
 
     async def alone() -> list[list[PipelineEvent]]:
@@ -116,7 +116,7 @@ def test_instances_share_loaded_models_and_do_not_mix(
     assert asyncio.run(together()) == expected
 
 
-def test_a_client_that_does_not_read_holds_up_no_other(
+def test_a_client_that_does_not_read_does_not_block_another(
     demo_config: PipelineConfig, demo_models: Models, queues: list[asyncio.Queue[typing.Any]]
 ) -> None:
     tight = dataclasses.replace(demo_config.queues, audio_chunks=1, segments=1, transcripts=1, events=1)
@@ -161,9 +161,7 @@ def test_a_task_group_whose_other_task_fails_ends_the_translation_and_leaves_not
 
 
 @pytest.mark.parametrize("turns", range(1, 6))
-def test_a_cancellation_that_is_cancelled_ends_the_reader_all_the_same(
-    turns: int, demo_config: PipelineConfig, demo_models: Models
-) -> None:
+def test_a_cancelled_cancel_still_ends_the_reader(turns: int, demo_config: PipelineConfig, demo_models: Models) -> None:
     async def work() -> None:
         async with SpeechTranslator(demo_config, demo_models) as translator:
 
@@ -183,7 +181,7 @@ def test_a_cancellation_that_is_cancelled_ends_the_reader_all_the_same(
     asyncio.run(work())
 
 
-def test_a_timeout_on_feeding_or_ending_ends_that_alone(demo_config: PipelineConfig, demo_models: Models) -> None:
+def test_a_timeout_on_feed_or_end_ends_only_that_call(demo_config: PipelineConfig, demo_models: Models) -> None:
     tight = dataclasses.replace(demo_config.queues, audio_chunks=1, segments=1, transcripts=1, events=1)
     config = dataclasses.replace(demo_config, queues=tight)
     held = threading.Event()
@@ -197,7 +195,7 @@ def test_a_timeout_on_feeding_or_ending_ends_that_alone(demo_config: PipelineCon
         async with SpeechTranslator(config, Models(Held(), demo_models.translation)) as translator:  # type: ignore[arg-type]
             try:
                 feeding = asyncio.create_task(translator.feed(np.tile(read_wav(PHRASES), 3)))
-                while translator.stats.segments < 3:  # one with the recogniser, one queued, one that the VAD holds
+                while translator.stats.segments < 3:  # one being recognised, one queued, one held by the VAD
                     await asyncio.sleep(0)
                 with pytest.raises(TimeoutError):
                     async with asyncio.timeout(0.2):
@@ -217,7 +215,7 @@ def test_a_timeout_on_feeding_or_ending_ends_that_alone(demo_config: PipelineCon
     assert any(isinstance(event, Delta) and event.final for event in events)
 
 
-def test_feeding_an_hour_at_once_lets_others_run(demo_config: PipelineConfig, demo_models: Models) -> None:
+def test_feeding_an_hour_at_once_does_not_block_the_loop(demo_config: PipelineConfig, demo_models: Models) -> None:
     roomy = dataclasses.replace(demo_config.queues, audio_chunks=100_000)
     turns = 0
 
@@ -238,7 +236,7 @@ def test_feeding_an_hour_at_once_lets_others_run(demo_config: PipelineConfig, de
     assert turns >= 36_000
 
 
-def test_a_source_is_not_run_before_the_models_are_there(demo_config: PipelineConfig) -> None:
+def test_run_before_the_models_are_loaded_is_an_error(demo_config: PipelineConfig) -> None:
     async def work() -> None:
         async for _ in SpeechTranslator(demo_config).run(Recording(PHRASES)):
             pass
@@ -247,7 +245,7 @@ def test_a_source_is_not_run_before_the_models_are_there(demo_config: PipelineCo
         asyncio.run(work())
 
 
-def test_leaving_early_leaves_nothing(demo_config: PipelineConfig, demo_models: Models) -> None:
+def test_leaving_early_leaves_no_tasks(demo_config: PipelineConfig, demo_models: Models) -> None:
     async def work() -> None:
         async with SpeechTranslator(demo_config, demo_models) as translator:
             feeding = asyncio.create_task(translator.feed(read_wav(PHRASES)))
@@ -262,7 +260,7 @@ def test_leaving_early_leaves_nothing(demo_config: PipelineConfig, demo_models: 
 
 
 def test_an_idle_translator_does_nothing(demo_config: PipelineConfig, demo_models: Models) -> None:
-    """No polling: while nothing is fed, the loop has nothing to run, and no thread but its own workers is added."""
+    """No polling: while nothing is fed, the loop is idle, and there are no threads besides the workers."""
 
     async def work() -> None:
         loop = asyncio.get_running_loop()
@@ -271,7 +269,7 @@ def test_an_idle_translator_does_nothing(demo_config: PipelineConfig, demo_model
             reading = asyncio.create_task(anext(translator.events()))
             while translator._outbox._getters == 0:  # type: ignore[attr-defined]
                 await asyncio.sleep(0)
-            for _ in range(100):  # all have begun to wait
+            for _ in range(100):  # until all tasks wait
                 await asyncio.sleep(0)
             assert threading.active_count() - threads <= 3
             scheduled = list(loop._scheduled)  # type: ignore[attr-defined]
@@ -283,15 +281,15 @@ def test_an_idle_translator_does_nothing(demo_config: PipelineConfig, demo_model
     asyncio.run(work())
 
 
-def test_the_model_runtime_keeps_no_identifier_and_reports_nothing(tmp_path: Path) -> None:
-    """Its telemetry begins with files in the user's cache; it is also off where a CI system's variables are set."""
+def test_the_telemetry_of_the_model_runtime_is_off(tmp_path: Path) -> None:
+    """Telemetry would write files to the user's cache. It is also off if a CI system's variables are set."""
     code = "from pipeline import load_config, load_models; load_models(load_config('demo'))"
     kept = {key: os.environ[key] for key in ("PATH", "PYTHONPATH", "LD_LIBRARY_PATH") if key in os.environ}
     subprocess.run([sys.executable, "-c", code], check=True, timeout=HANG_S, env=kept | {"HOME": str(tmp_path)})
     written = [path.relative_to(tmp_path) for path in tmp_path.rglob("*") if path.is_file()]
-    # The speech model that was joined from packages, and nothing else.
+    # Only the speech model joined from packages.
     assert [path for path in written if "streaming-speech-translation" not in path.parts] == []
-    code = "import os, pipeline; print(os.environ['ORT_DISABLE_TELEMETRY'])"  # a host that has said otherwise
+    code = "import os, pipeline; print(os.environ['ORT_DISABLE_TELEMETRY'])"  # a host app that enables telemetry
     done = subprocess.run(
         [sys.executable, "-c", code], check=True, capture_output=True, env=kept | {"ORT_DISABLE_TELEMETRY": "0"}
     )

@@ -1,7 +1,7 @@
-"""A failure in any stage, source or sink, at any event: it ends the run with its cause, and loses nothing said before.
+"""A failure in any stage, source or sink, at any event, ends the run with its cause and loses no earlier output.
 
-That everything ends is shown by the tasks that are left, none, and by calls that hang for ever while a run ends around
-them, not by a clock.
+The tests check without a clock that everything ends: no task is left, and a run ends even if a call in it hangs
+forever.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ CHUNK = 4_000
 
 
 class InjectedError(Exception):
-    """What the tests make fail."""
+    """The error raised by the tests."""
 
 
 class Chunks:
-    """A recording in chunks; at the ``fails_at``-th read it breaks."""
+    """A recording in chunks; read number ``fails_at`` raises."""
 
     duration_s = None
     overflows = 0
@@ -64,7 +64,7 @@ class Chunks:
 
 
 class Said:
-    """Stands for the recogniser: gives again what the real one said of each segment, and may fail at one."""
+    """Replaces the recogniser: returns the recorded transcript of each segment, and may fail at one."""
 
     def __init__(self, transcripts: list[Transcript], fails_at: int = -1) -> None:
         self.transcripts, self.fails_at = {t.segment_id: t for t in transcripts}, fails_at
@@ -94,7 +94,7 @@ class Failing:
 
 @pytest.fixture(scope="module")
 def clean(demo_config: PipelineConfig, demo_models: Models) -> list[PipelineEvent]:
-    """What a run without a failure gives."""
+    """The events of a run without a failure."""
     events, error = asyncio.run(ran(demo_config, demo_models, Chunks()))
     assert error is None
     assert sum(isinstance(event, Transcript) for event in events) >= 2
@@ -109,7 +109,7 @@ def said(clean: list[PipelineEvent]) -> list[Transcript]:
 async def ran(
     config: PipelineConfig, models: Models, source: Chunks
 ) -> tuple[list[PipelineEvent], BaseException | None]:
-    """The events of a run and its error; nothing of the run may be left when it has ended."""
+    """The events of a run and its error. Checks that the run leaves no tasks."""
     events: list[PipelineEvent] = []
     error: BaseException | None = None
     async with asyncio.timeout(HANG_S):
@@ -129,7 +129,7 @@ def is_beginning(events: list[PipelineEvent], whole: list[PipelineEvent]) -> boo
 
 
 class FailsAt:
-    """An inbox whose ``count``-th event cannot be taken."""
+    """An inbox whose get() number ``count`` raises."""
 
     def __init__(self, inbox: asyncio.Queue[Any], count: int) -> None:
         self.inbox, self.left = inbox, count
@@ -146,7 +146,7 @@ class FailsAt:
 
 
 @pytest.mark.parametrize("stage", ["VAD", "ASR", "NMT"])
-def test_a_stage_that_fails_at_any_event_that_it_takes(
+def test_a_stage_that_fails_at_any_event(
     stage: str,
     demo_config: PipelineConfig,
     demo_models: Models,
@@ -155,7 +155,7 @@ def test_a_stage_that_fails_at_any_event_that_it_takes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     kind = getattr(chain, f"{stage.title() if stage != 'VAD' else 'Vad'}Stage")
-    taken = (len(Chunks().chunks) if stage == "VAD" else len(said)) + 1  # and the end
+    taken = (len(Chunks().chunks) if stage == "VAD" else len(said)) + 1  # plus the end
     for at in range(taken):
 
         def failing(*args: Any, kind: Any = kind, at: int = at, **named: Any) -> Any:
@@ -184,7 +184,8 @@ def test_a_recogniser_that_fails_at_any_segment(
         assert is_beginning(events, clean)
 
 
-# What is no Exception, or means something else to who awaits or iterates: each ends a run as any other failure does.
+# Exceptions that are no Exception, or that asyncio or iteration would misinterpret. Each must end a run like any
+# failure.
 HARSH = (
     SystemExit(3),
     KeyboardInterrupt(),
@@ -206,7 +207,7 @@ def raising(cause: BaseException) -> Callable[..., Any]:
 
 @harsh
 @pytest.mark.parametrize("place", ["source", "waiting source", "detector", "recogniser", "translator", "first token"])
-def test_what_is_no_exception_is_a_failure_of_its_stage(
+def test_any_base_exception_is_a_failure_of_its_stage(
     place: str,
     cause: BaseException,
     demo_config: PipelineConfig,
@@ -236,11 +237,11 @@ def test_what_is_no_exception_is_a_failure_of_its_stage(
     stages = {"detector": "VAD", "recogniser": "ASR", "translator": "NMT", "first token": "NMT"}
     assert error.stage == stages.get(place, "audio")
     reason: BaseException | None = error.__cause__
-    if isinstance(reason, RuntimeError) and isinstance(cause, StopIteration):  # of a generator
+    if isinstance(reason, RuntimeError) and isinstance(cause, StopIteration):  # raised inside a generator
         reason = reason.__cause__
     assert reason is cause
     assert type(cause).__name__ in str(error) or isinstance(error.__cause__, RuntimeError)
-    if "source" in place:  # what was heard before is translated
+    if "source" in place:  # audio read before is translated
         assert events[-1] == EndOfInput(30 * CHUNK / 16_000)
     else:
         assert is_beginning(events, clean)
@@ -258,7 +259,7 @@ class Waiting:
 
 
 @pytest.mark.parametrize("cause", [OSError("unplugged"), Panic("unplugged")])
-def test_a_source_that_cannot_say_what_it_lost_ends_the_run(
+def test_a_source_whose_overflows_raise_ends_the_run(
     cause: BaseException, demo_config: PipelineConfig, demo_models: Models, said: list[Transcript]
 ) -> None:
     class Speechless(Chunks):
@@ -277,7 +278,7 @@ def test_a_source_that_cannot_say_what_it_lost_ends_the_run(
 
 @pytest.mark.parametrize("cause", [OSError("busy"), Panic("busy")])
 @pytest.mark.parametrize("breaks", [False, True])
-def test_a_source_that_does_not_close_leaves_nothing_and_is_said_after_what_is_worse(
+def test_a_source_that_fails_to_close_is_reported_after_an_earlier_failure(
     breaks: bool,
     cause: BaseException,
     demo_config: PipelineConfig,
@@ -289,7 +290,7 @@ def test_a_source_that_does_not_close_leaves_nothing_and_is_said_after_what_is_w
     source = Chunks(30, AudioError("gone")) if breaks else Chunks()
     monkeypatch.setattr(source, "close", raising(cause))
     models = Models(Said(said), demo_models.translation)  # type: ignore[arg-type]
-    events, error = asyncio.run(ran(demo_config, models, source))  # which looks for what is left
+    events, error = asyncio.run(ran(demo_config, models, source))  # also checks for leftovers
     assert isinstance(events[-1], EndOfInput)
     if breaks:
         assert str(error) == "gone"
@@ -299,13 +300,13 @@ def test_a_source_that_does_not_close_leaves_nothing_and_is_said_after_what_is_w
         assert error.__cause__ is cause
 
 
-def test_where_no_thread_can_be_started_for_the_source_the_run_ends(
+def test_a_run_ends_if_no_thread_can_be_started_for_the_source(
     demo_config: PipelineConfig, demo_models: Models, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     start = threading.Thread.start
 
     def limited(thread: threading.Thread) -> None:
-        """Stands for a system that has as many threads as it allows."""
+        """Replaces Thread on a system that has reached its limit of threads."""
         if thread.name == "audio":
             raise RuntimeError("can't start new thread")
         start(thread)
@@ -331,7 +332,7 @@ def test_a_translation_that_fails_at_any_token_keeps_all_before_it(
 
 
 @pytest.mark.parametrize("error", [AudioError("gone"), InjectedError("gone")])
-def test_a_source_that_breaks_at_any_read_is_translated_as_far_as_it_was_heard(
+def test_audio_before_a_failed_read_is_translated(
     error: Exception, demo_config: PipelineConfig, demo_models: Models, said: list[Transcript]
 ) -> None:
     models = Models(Said(said), demo_models.translation)  # type: ignore[arg-type]
@@ -346,7 +347,7 @@ def test_a_source_that_breaks_at_any_read_is_translated_as_far_as_it_was_heard(
 
 
 class DeadAt:
-    """A sink that dies at its ``count``-th event."""
+    """A sink that fails at event number ``count``."""
 
     def __init__(self, count: int, error: BaseException) -> None:
         self.left, self.error = count, error
@@ -364,7 +365,7 @@ def cues(path: Path) -> list[str]:
 
 
 def into(config: PipelineConfig, models: Models, sinks: list[Sink]) -> BaseException | None:
-    """Run into sinks, close them as the program does, and return what was raised."""
+    """Run into sinks, close them as the program does, and return the exception."""
 
     async def work() -> BaseException | None:
         try:
@@ -383,7 +384,7 @@ def into(config: PipelineConfig, models: Models, sinks: list[Sink]) -> BaseExcep
 
 
 @pytest.mark.parametrize("error", [SinkError("disk full"), BrokenPipeError(32, "Broken pipe")])
-def test_a_sink_that_dies_at_any_event_costs_the_others_nothing_of_it(
+def test_a_sink_that_fails_at_any_event_costs_the_others_nothing(
     error: BaseException,
     demo_config: PipelineConfig,
     demo_models: Models,
@@ -399,7 +400,7 @@ def test_a_sink_that_dies_at_any_event_costs_the_others_nothing_of_it(
 
 
 @pytest.mark.parametrize("cause", [*HARSH, InjectedError("odd")], ids=lambda cause: type(cause).__name__)
-def test_a_sink_that_dies_of_anything_is_a_failed_sink(
+def test_any_exception_of_a_sink_is_a_sink_error(
     cause: BaseException, demo_config: PipelineConfig, demo_models: Models, said: list[Transcript], tmp_path: Path
 ) -> None:
     models = Models(Said(said), demo_models.translation)  # type: ignore[arg-type]
@@ -414,9 +415,9 @@ def test_a_sink_that_dies_of_anything_is_a_failed_sink(
 def with_a_dead_sink(
     at: int, error: BaseException, config: PipelineConfig, models: Models, whole: Path
 ) -> BaseException | None:
-    """What a run raises one of whose sinks dies; the others have all that they should."""
+    """The exception of a run with a failing sink. Checks that the other sinks are complete."""
     paths = whole.with_name(f"{at}.srt"), whole.with_name(f"{at}.jsonl")
-    # The dead one comes first: the others must have had the event at which it died, and what was ready behind it.
+    # The failing sink is first: the others must still get the event at which it failed, and those ready after it.
     rules = config.subtitles
     raised = into(config, models, [DeadAt(at, error), SrtSink(paths[0], rules), JsonlSink(paths[1], rules)])
     records = [json.loads(line) for line in paths[1].read_text("utf-8").splitlines()]
@@ -427,7 +428,7 @@ def with_a_dead_sink(
 
 
 def until_hanging(call: Callable[[threading.Event], T]) -> tuple[threading.Event, threading.Event, Callable[..., T]]:
-    """(it hangs, let it go, the function that hangs)."""
+    """(event: the function hangs, event: release it, the function)."""
     hanging, go = threading.Event(), threading.Event()
 
     def hang(*_: object, **__: object) -> T:
@@ -438,7 +439,7 @@ def until_hanging(call: Callable[[threading.Event], T]) -> tuple[threading.Event
 
 
 @pytest.mark.parametrize("place", ["source", "ASR", "NMT"])
-def test_cancelling_waits_for_no_call_that_hangs(
+def test_cancelling_does_not_wait_for_a_hanging_call(
     place: str,
     demo_config: PipelineConfig,
     demo_models: Models,
@@ -480,7 +481,7 @@ async def collected(translator: SpeechTranslator, source: Chunks) -> list[Pipeli
 
 
 class Hanging:
-    """A sink that takes one event and never comes back until it is let go; then it may die."""
+    """A sink that blocks in its first event until released; then it may raise."""
 
     def __init__(self, error: Exception | None = None) -> None:
         self.error = error
@@ -498,7 +499,7 @@ class Hanging:
 
 
 async def stages_ended(live: LiveRun, sink: Hanging) -> asyncio.Task[None]:
-    """A run that has only its hanging sink to wait for."""
+    """Wait until the run waits only for its hanging sink."""
     running = asyncio.create_task(live.run())
     await asyncio.to_thread(sink.hanging.wait)
     while live._translator.running:
@@ -506,7 +507,7 @@ async def stages_ended(live: LiveRun, sink: Hanging) -> asyncio.Task[None]:
     return running
 
 
-def test_a_sink_that_hangs_does_not_keep_two_interrupts_from_ending_the_run(
+def test_two_interrupts_end_a_run_with_a_hanging_sink(
     demo_config: PipelineConfig, demo_models: Models, said: list[Transcript], capsys: pytest.CaptureFixture[str]
 ) -> None:
     sink = Hanging()
@@ -529,7 +530,7 @@ def test_a_sink_that_hangs_does_not_keep_two_interrupts_from_ending_the_run(
 
 
 @pytest.mark.parametrize("how", [LiveRun._interrupted, LiveRun._hung_up])
-def test_what_waits_for_a_slow_sink_is_delivered_after_the_first_interrupt(
+def test_events_waiting_for_a_slow_sink_are_delivered_after_the_first_interrupt(
     how: Callable[[LiveRun], None],
     demo_config: PipelineConfig,
     demo_models: Models,
@@ -549,7 +550,7 @@ def test_what_waits_for_a_slow_sink_is_delivered_after_the_first_interrupt(
     assert sink.events == clean
 
 
-def test_a_hang_up_takes_the_terminal_and_no_file_that_standard_output_goes_to(
+def test_a_hang_up_closes_the_terminal_but_not_a_redirected_output(
     demo_config: PipelineConfig, demo_models: Models, clean: list[PipelineEvent], said: list[Transcript]
 ) -> None:
     sink, file = Hanging(), io.StringIO()
@@ -572,7 +573,7 @@ def test_a_hang_up_takes_the_terminal_and_no_file_that_standard_output_goes_to(
     assert file.getvalue() == whole.getvalue() != ""
 
 
-def test_when_a_sink_dies_the_others_get_all_that_was_translated_by_then(
+def test_when_a_sink_fails_the_others_get_everything_translated_before(
     demo_config: PipelineConfig, demo_models: Models, clean: list[PipelineEvent], said: list[Transcript], tmp_path: Path
 ) -> None:
     dying = Hanging(SinkError("disk full"))

@@ -1,4 +1,4 @@
-"""How names are shown: what a terminal would obey is escaped, and what people can read stays as it is."""
+"""Display of names: control sequences are escaped, readable text is unchanged."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from pipeline.names import escaped, shell_word
     [
         ("a\x1b[31mred", r"a\x1b[31mred"),
         ("two\nlines\tand\rmore", r"two\nlines\tand\rmore"),
-        ("\x9b31m", r"\u009b31m"),  # one character that begins a command, too
+        ("\x9b31m", r"\u009b31m"),  # CSI as a single character
         ("exe\u202egpj.wav", r"exe\u202egpj.wav"),
         ("\u2066a\u2069\u200f", r"\u2066a\u2069\u200f"),
         ("a\u2028b\u200bc\ufeff", r"a\u2028b\u200bc\ufeff"),
@@ -28,7 +28,7 @@ from pipeline.names import escaped, shell_word
         ("\U000e0041", r"\U000e0041"),
     ],
 )
-def test_what_a_terminal_obeys_or_hides_is_escaped(name: str, shown: str) -> None:
+def test_control_and_invisible_characters_are_escaped(name: str, shown: str) -> None:
     assert escaped(name) == shown
 
 
@@ -46,12 +46,12 @@ def test_what_a_terminal_obeys_or_hides_is_escaped(name: str, shown: str) -> Non
         "\u06dd١٢.wav",
     ],
 )
-def test_names_that_can_be_read_stay_as_they_are(name: str) -> None:
+def test_readable_names_are_unchanged(name: str) -> None:
     assert escaped(name) == name
 
 
 @given(st.text(alphabet=st.characters()))
-def test_nothing_that_is_shown_is_a_control_character(name: str) -> None:
+def test_escaped_text_has_no_control_characters(name: str) -> None:
     shown = escaped(name)
     assert not {unicodedata.category(character) for character in shown} & {"Cc", "Cs", "Zl", "Zp"}
     assert not set(shown) & set("\u200e\u200f\u061c\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
@@ -62,7 +62,7 @@ def test_nothing_that_is_shown_is_a_control_character(name: str) -> None:
     "name",
     [b"a.wav", b"-rf.wav", b"it's $HOME.wav", b"two\nlines\\ '\x1b.wav", b"\xff\xe4.wav", "会\u202e议 1".encode()],
 )
-def test_a_shell_reads_the_name_back(name: bytes) -> None:
+def test_a_shell_word_expands_to_the_name(name: bytes) -> None:
     word = shell_word(Path(os.fsdecode(name)))
     assert word == escaped(word)
     done = subprocess.run(["bash", "-c", f"printf %s {word}"], capture_output=True, check=True)

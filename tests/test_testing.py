@@ -1,4 +1,4 @@
-"""The harness for a host app's tests, used as a host would."""
+"""The harness for the tests of a host app, used as a host app does."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_audio_silence_and_end_give_cues() -> None:
     asyncio.run(work())
 
 
-def test_silence_ends_what_was_being_said() -> None:
+def test_silence_ends_the_current_segment() -> None:
     async def work() -> Transcript:
         async with Harness() as harness, asyncio.timeout(HANG_S):
             await harness.feed(demo_speech()[: 16_000 * 3])
@@ -42,7 +42,7 @@ def test_silence_ends_what_was_being_said() -> None:
     assert asyncio.run(work()).text
 
 
-def test_waiting_for_what_does_not_come_says_so() -> None:
+def test_waiting_for_an_event_that_does_not_come_is_an_error() -> None:
     async def work() -> None:
         async with Harness() as harness, asyncio.timeout(HANG_S):
             await harness.silence(5.0)
@@ -68,7 +68,7 @@ def test_a_timeout_ends_a_wait_and_leaves_the_harness_usable() -> None:
     asyncio.run(work())
 
 
-def test_a_failing_stage_is_raised_by_what_waits(demo_models: Models) -> None:
+def test_the_next_wait_raises_the_failure_of_a_stage(demo_models: Models) -> None:
     class Broken:
         def transcribe(self, segment: object) -> None:
             raise RuntimeError("out of memory")
@@ -85,11 +85,11 @@ def test_a_failing_stage_is_raised_by_what_waits(demo_models: Models) -> None:
         asyncio.run(work())
 
 
-def test_one_test_cannot_change_the_demo_speech_of_another() -> None:
+def test_the_demo_speech_is_read_only() -> None:
     with pytest.raises(ValueError, match="read-only"):
         demo_speech()[:] = 0
 
 
-def test_the_demo_speech_is_a_recording_that_ships() -> None:
+def test_the_demo_speech_ships_with_the_package() -> None:
     with wave.open(str(Path(EXAMPLES / "travel.wav"))) as file:
         assert len(demo_speech()) == file.getnframes()

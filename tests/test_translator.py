@@ -54,7 +54,9 @@ def test_every_utterance_becomes_chinese_in_order(demo_config: PipelineConfig, d
     assert ids == sorted(ids)
 
 
-def test_audio_fed_in_chunks_gives_what_the_recording_gives(demo_config: PipelineConfig, demo_models: Models) -> None:
+def test_audio_fed_in_chunks_gives_the_same_as_the_whole_recording(
+    demo_config: PipelineConfig, demo_models: Models
+) -> None:
     async def work(chunk: int) -> list[PipelineEvent]:
         async with SpeechTranslator(demo_config, demo_models) as translator:
             reading = asyncio.create_task(collect(translator.events()))
@@ -70,7 +72,7 @@ def test_audio_fed_in_chunks_gives_what_the_recording_gives(demo_config: Pipelin
     assert asyncio.run(work(10_000_000)) == expected
 
 
-def test_audio_is_taken_when_feeding_it_returns(demo_config: PipelineConfig, demo_models: Models) -> None:
+def test_a_buffer_may_be_reused_after_feed_returns(demo_config: PipelineConfig, demo_models: Models) -> None:
     async def work() -> list[PipelineEvent]:
         async with SpeechTranslator(demo_config, demo_models) as translator:
             reading = asyncio.create_task(collect(translator.events()))
@@ -81,7 +83,7 @@ def test_audio_is_taken_when_feeding_it_returns(demo_config: PipelineConfig, dem
                 part = buffer[: len(samples[start : start + len(buffer)])]
                 part[:] = samples[start : start + len(buffer)]
                 await translator.feed(part)
-                buffer[:] = 9_999  # the caller's again
+                buffer[:] = 9_999  # the caller reuses its buffer
             await translator.end()
             return await reading
 
@@ -103,7 +105,7 @@ def test_silence_ends_without_a_subtitle(demo_config: PipelineConfig, demo_model
 def test_feeding_waits_while_nobody_reads(
     demo_config: PipelineConfig, demo_models: Models, queues: list[asyncio.Queue[Any]]
 ) -> None:
-    """All queues fill up, each to its bound; through one without a bound the feeding would come to its end."""
+    """All queues fill up to their bounds. With an unbounded queue, feeding would finish."""
     tight = dataclasses.replace(demo_config.queues, audio_chunks=4, segments=1, transcripts=2, events=3)
     config = dataclasses.replace(demo_config, queues=tight)
 
@@ -132,7 +134,7 @@ def test_cancelling_ends_a_waiting_reader(demo_config: PipelineConfig, demo_mode
 
 
 class FailingRecognizer:
-    """Stands for a recogniser that breaks at its second segment."""
+    """Replaces the recogniser; fails at its second segment."""
 
     def __init__(self, models: Models) -> None:
         self.recognizer, self.calls = models.recognizer, 0
@@ -177,7 +179,7 @@ def test_feeding_a_failed_chain_raises_instead_of_hanging(demo_config: PipelineC
 
 
 class BreakingSource:
-    """Stands for a device that is pulled out after some seconds."""
+    """A source that fails after some seconds, like an unplugged device."""
 
     duration_s = None
     overflows = 0
@@ -196,7 +198,7 @@ class BreakingSource:
 
 
 @pytest.mark.parametrize("error", [AudioError("the device is gone"), OSError("the device is gone")])
-def test_what_was_heard_before_the_source_broke_is_translated(
+def test_audio_before_a_failure_of_the_source_is_translated(
     demo_config: PipelineConfig, demo_models: Models, error: Exception
 ) -> None:
     seen: list[PipelineEvent] = []
@@ -229,7 +231,7 @@ def test_cancelling_with_a_full_outbox_ends_the_reader_too(demo_config: Pipeline
     assert asyncio.run(work()) == []
 
 
-def test_a_stage_that_cannot_be_set_up_is_said(demo_config: PipelineConfig, demo_models: Models) -> None:
+def test_a_stage_that_cannot_be_created_is_a_failure(demo_config: PipelineConfig, demo_models: Models) -> None:
     config = dataclasses.replace(demo_config, vad=VadConfig(mode=7))
 
     async def work() -> None:
@@ -240,7 +242,7 @@ def test_a_stage_that_cannot_be_set_up_is_said(demo_config: PipelineConfig, demo
         asyncio.run(work())
 
 
-def test_the_end_does_not_overtake_what_is_being_fed(demo_config: PipelineConfig, demo_models: Models) -> None:
+def test_end_does_not_overtake_a_feed_in_progress(demo_config: PipelineConfig, demo_models: Models) -> None:
     config = dataclasses.replace(demo_config, queues=dataclasses.replace(demo_config.queues, audio_chunks=1))
     samples = read_wav(PHRASES)
 
@@ -258,7 +260,7 @@ def test_the_end_does_not_overtake_what_is_being_fed(demo_config: PipelineConfig
     assert asyncio.run(work()).duration_s == len(samples) / 16_000
 
 
-def test_misuse_is_said(demo_config: PipelineConfig, demo_models: Models) -> None:
+def test_misuse_raises_a_clear_value_error(demo_config: PipelineConfig, demo_models: Models) -> None:
     async def work() -> None:
         translator = SpeechTranslator(demo_config, demo_models)
         with pytest.raises(ValueError, match="not running"):
@@ -297,7 +299,7 @@ def test_misuse_is_said(demo_config: PipelineConfig, demo_models: Models) -> Non
     asyncio.run(work())
 
 
-def test_views_of_samples_are_taken_as_what_they_hold(demo_config: PipelineConfig, demo_models: Models) -> None:
+def test_memoryviews_of_samples_are_accepted(demo_config: PipelineConfig, demo_models: Models) -> None:
     samples = read_wav(PHRASES)[:1_600]
     views = [
         memoryview(samples),
@@ -318,10 +320,10 @@ def test_views_of_samples_are_taken_as_what_they_hold(demo_config: PipelineConfi
     assert asyncio.run(work()) == len(views) * len(samples) / 16_000
 
 
-def test_audio_that_a_cancelled_feed_took_back_is_not_waited_for(
+def test_audio_of_a_cancelled_feed_does_not_count_as_lag(
     demo_config: PipelineConfig, demo_models: Models, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Counted, it would be behind for ever: a live run would stay at its measures against that."""
+    """Otherwise it would count as lag forever, and a live run would never end its overload measures."""
     config = dataclasses.replace(demo_config, queues=dataclasses.replace(demo_config.queues, audio_chunks=1))
     go, real = threading.Event(), VadStage._push
 
@@ -350,7 +352,7 @@ def test_audio_that_a_cancelled_feed_took_back_is_not_waited_for(
         go.set()
 
 
-def test_reading_on_after_the_end_ends_at_once(demo_config: PipelineConfig, demo_models: Models) -> None:
+def test_reading_after_the_end_ends_at_once(demo_config: PipelineConfig, demo_models: Models) -> None:
     async def work() -> None:
         async with SpeechTranslator(demo_config, demo_models) as translator, asyncio.timeout(HANG_S):
 
@@ -373,7 +375,7 @@ def test_asyncio_timeout_cancels_cleanly(demo_config: PipelineConfig, demo_model
 
     with pytest.raises(TimeoutError):
         asyncio.run(work())
-    # The models are as usable as before.
+    # The models are still usable.
     assert len(translate(demo_config, demo_models, PHRASES)) > 10
 
 

@@ -16,7 +16,7 @@ from av.stream import Disposition
 from pipeline.events import Samples
 
 RATE = 48_000
-"""Of all tracks: every encoder takes it."""
+"""Sample rate of all tracks; every encoder supports it."""
 _PICTURES = {".mxf": "mpeg2video", ".webm": "libvpx", ".ts": "mpeg2video"}
 
 
@@ -35,8 +35,8 @@ class Sound:
 
 
 def film(path: Path, *sounds: Sound, picture: Sequence[float] = (), cover: bool = False) -> Path:
-    """Write a file whose container its name tells; ``picture``: at which times, in seconds, its frames are shown."""
-    # The muxer of that name takes covers only as they are in another file.
+    """Write a file; its suffix selects the container. ``picture``: times of the video frames, in seconds."""
+    # The default muxer for .m4a accepts covers only as streams copied from another file.
     with av.open(str(path), "w", format="mp4" if path.suffix == ".m4a" else None) as container:
         packets = []
         if picture:
@@ -69,7 +69,7 @@ def film(path: Path, *sounds: Sound, picture: Sequence[float] = (), cover: bool 
                 encoded += stream.encode(part)
             encoded += stream.encode(None)
             for packet in encoded:
-                if packet.pts is not None:  # of the last one of FLAC, which only describes the stream
+                if packet.pts is not None:  # None for the last packet of FLAC, which has no audio
                     late = round(sound.begins_s / packet.time_base)
                     packet.pts, packet.dts = packet.pts + late, (packet.dts or 0) + late
             packets += encoded
@@ -85,15 +85,15 @@ def film(path: Path, *sounds: Sound, picture: Sequence[float] = (), cover: bool 
 
 
 def tones(count: int, channels: int, level: float = 3_000) -> Samples:
-    """Music, as far as this matters: other tones in each channel, [channels, count]."""
+    """A stand-in for music: different tones in each channel, [channels, count]."""
     at = np.arange(count) / 16_000
     chords = [sum(np.sin(2 * np.pi * 110 * (1 + n) * (k + 2) * at) for k in range(3)) for n in range(channels)]
     return (np.array(chords) * level / 3).astype(np.int16)
 
 
 def likeness(found: Samples, said: Samples) -> tuple[float, float, float]:
-    """How far ``found`` is the speech ``said``: the correlation at the shift that fits best, 1 for the same; the gain there,
-    in dB; the shift, in seconds."""
+    """Compare ``found`` to ``said``: the correlation at the best shift (1 if identical), the gain there in dB, and the
+    shift in seconds."""
     a, b = (samples.astype(np.float64) for samples in (found, said))
     size = len(a) + len(b)
     fit: npt.NDArray[np.float64] = np.fft.irfft(np.fft.rfft(a, size) * np.conj(np.fft.rfft(b, size)), size)

@@ -1,4 +1,4 @@
-"""Stands for PortAudio and the hardware behind it: devices that come and go, and say what a test gives them."""
+"""A replacement for PortAudio and its hardware: devices that come and go, and deliver the audio of a test."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.conftest import HANG_S
 
 @contextmanager
 def ended(source: Spooled) -> Iterator[Any]:
-    """A source whose thread is gone when the devices are: it would look for others."""
+    """Close the source and end its thread, which would look for devices of later tests otherwise."""
     try:
         yield source
     finally:
@@ -26,13 +26,13 @@ def ended(source: Spooled) -> Iterator[Any]:
 
 
 class FakePortAudio:
-    """Takes the place of the sounddevice module. Like PortAudio, it sees new devices only when it starts anew."""
+    """Replaces the sounddevice module. Like PortAudio, it finds new devices only when restarted."""
 
     class PortAudioError(Exception):
         pass
 
     def __init__(self, *devices: tuple[str, int, int], default: int = 0) -> None:
-        """``devices`` are (name, input channels, sample rate); a rate of 0 takes any."""
+        """``devices`` are (name, input channels, sample rate); rate 0 accepts any rate."""
         self.plugged = list(devices)
         self.default_index = default
         self.streams: list[FakeStream] = []
@@ -67,19 +67,19 @@ class FakePortAudio:
         return self.streams[-1]
 
     def unplug(self) -> None:
-        """All devices are gone, and the streams with them."""
+        """Unplug all devices, which ends their streams."""
         self.plugged = []
         for stream in self.streams:
             stream.active = False
 
 
 class FakeStream:
-    """One open stream, whose callback the test calls."""
+    """An open stream. The test calls its callback."""
 
     def __init__(self, device: int, *, channels: int, samplerate: int, callback: Any, **_: Any) -> None:
         self.device, self.channels, self.samplerate, self.callback = device, channels, samplerate, callback
         self.active = self.closed = False
-        self.recorded_s = 100.0  # by the device's clock
+        self.recorded_s = 100.0  # on the device's clock
 
     def start(self) -> None:
         self.active = True
@@ -88,7 +88,7 @@ class FakeStream:
         self.active, self.closed = False, True
 
     def hear(self, samples: Samples, overflow: bool = False, lost_s: float = 0.0, says_when: bool = True) -> None:
-        """Blocks of 20 ms: ``samples`` are [n] or [n, channels]. ``lost_s`` were not recorded before the first of them."""
+        """Deliver blocks of 20 ms: ``samples`` are [n] or [n, channels]. ``lost_s`` were lost before the first."""
         self.recorded_s += lost_s
         frames = samples.reshape(len(samples), -1)
         for start in range(0, len(frames), self.samplerate // 50):

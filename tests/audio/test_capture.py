@@ -1,4 +1,4 @@
-"""An input device: which one is opened, what is heard of it, what is said when there is none or it goes away."""
+"""Capture: choosing a device, recording, losing and reopening it, and lost audio."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_without_portaudio_the_error_says_how_to_install_it(monkeypatch: pytest.
     real_import = builtins.__import__
 
     def no_portaudio(name: str, *args: Any, **kwargs: Any) -> Any:
-        """Stands for a machine without libportaudio2, where importing sounddevice raises OSError."""
+        """Replaces the import on a machine without libportaudio2, where importing sounddevice raises OSError."""
         if name == "sounddevice":
             raise OSError("PortAudio library not found")
         return real_import(name, *args, **kwargs)
@@ -44,14 +44,14 @@ LOUD = np.full(16_000, 8_000, np.int16)
 def plug_in(monkeypatch: pytest.MonkeyPatch, *devices: tuple[str, int, int], default: int = 0) -> FakePortAudio:
     fake = FakePortAudio(*devices, default=default)
     monkeypatch.setitem(sys.modules, "sounddevice", fake)
-    # A device that is away is looked for at once, and nobody waits for a clock.
+    # Try to reopen a lost device at once, and poll often.
     monkeypatch.setattr(capture, "backoff_s", lambda attempt: 0.0)
     monkeypatch.setattr(capture, "_POLL_S", 0.005)
     return fake
 
 
 def heard(source: Capture, samples: int) -> Samples:
-    """At least so many samples."""
+    """Read at least ``samples`` samples."""
     parts: list[Samples] = []
     while sum(map(len, parts)) < samples:
         part = source.read()
@@ -61,7 +61,7 @@ def heard(source: Capture, samples: int) -> Samples:
 
 
 def rest(source: Capture) -> Samples:
-    """All until the end."""
+    """Read until the end."""
     parts = [np.zeros(0, np.int16)]
     while (part := source.read()) is not None:
         parts.append(part)
@@ -78,7 +78,7 @@ def away_and_back(fake: FakePortAudio, source: Capture) -> None:
         source.read()
 
 
-def test_without_an_input_device_that_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_error_without_an_input_device_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     plug_in(monkeypatch)
     assert list_devices() == []
     with pytest.raises(DeviceError, match="no audio input device was found"):
@@ -101,14 +101,14 @@ def test_a_device_is_chosen_by_number_by_name_or_by_default(monkeypatch: pytest.
             Capture(wrong)
 
 
-def test_without_a_default_device_that_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_error_without_a_default_device_lists_the_devices(monkeypatch: pytest.MonkeyPatch) -> None:
     plug_in(monkeypatch, ("Mic", 1, 0), default=-1)
     with pytest.raises(UsageError, match="there is no default input device; --list-devices shows these"):
         Capture()
 
 
 @pytest.mark.parametrize(("channels", "rate"), [(1, 16_000), (1, 8_000), (2, 48_000), (6, 44_100), (8, 96_000)])
-def test_a_device_is_recorded_as_it_can_be_and_heard_at_16_khz_mono(
+def test_a_device_records_in_its_own_format_and_delivers_mono_at_16_khz(
     monkeypatch: pytest.MonkeyPatch, channels: int, rate: int
 ) -> None:
     fake = plug_in(monkeypatch, ("Array", channels, rate))
@@ -132,7 +132,7 @@ def test_several_channels_are_averaged() -> None:
     assert (Converter(3, 16_000).push(frames.tobytes()) == 133).all()
 
 
-def test_the_level_is_that_of_what_is_heard(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_level_is_that_of_the_newest_block(monkeypatch: pytest.MonkeyPatch) -> None:
     fake = plug_in(monkeypatch, ("Mic", 1, 16_000))
     source = Capture()
     source.start()
@@ -144,7 +144,7 @@ def test_the_level_is_that_of_what_is_heard(monkeypatch: pytest.MonkeyPatch) -> 
     assert source.level_dbfs == capture.SILENCE_DBFS
 
 
-def test_paused_it_hears_silence_of_the_same_length(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pausing_delivers_silence_of_the_same_length(monkeypatch: pytest.MonkeyPatch) -> None:
     fake = plug_in(monkeypatch, ("Mic", 1, 16_000))
     source, notices = Capture(), []
     source.listen(notices.append)
@@ -160,7 +160,7 @@ def test_paused_it_hears_silence_of_the_same_length(monkeypatch: pytest.MonkeyPa
     assert notices == [Paused(1.0), Resumed(1.0)]
 
 
-def test_unplugged_it_is_said_and_plugged_in_again_it_is_heard_under_its_new_number(
+def test_unplugging_is_reported_and_the_device_is_reopened_under_its_new_number(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     fake = plug_in(monkeypatch, ("USB Mic (hw:1,0)", 1, 16_000), ("Other", 1, 16_000))
@@ -187,11 +187,11 @@ def test_unplugged_it_is_said_and_plugged_in_again_it_is_heard_under_its_new_num
     assert (lost.at_s, lost.device) == (1.0, "USB Mic (hw:1,0)")
     assert isinstance(back, DeviceBack)
     assert back.device == "USB Mic (hw:3,0)"
-    # The clock went on while it was away.
+    # Time went on while the device was lost.
     assert back.at_s - lost.at_s == pytest.approx(back.away_s, abs=0.02)
 
 
-def test_the_time_that_opening_it_again_takes_counts_too(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_silence_includes_the_time_of_reopening(monkeypatch: pytest.MonkeyPatch) -> None:
     fake = plug_in(monkeypatch, ("Mic", 1, 16_000))
     later_s = [0.0]
     monkeypatch.setattr(capture, "time", SimpleNamespace(monotonic=lambda: time.monotonic() + later_s[0]))
@@ -206,7 +206,7 @@ def test_the_time_that_opening_it_again_takes_counts_too(monkeypatch: pytest.Mon
     assert back.at_s - lost.at_s == pytest.approx(back.away_s, abs=0.5)
 
 
-def test_a_device_that_is_gone_is_said_though_it_does_not_close(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lost_device_is_reported_even_if_closing_it_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
     fake = plug_in(monkeypatch, ("Mic", 1, 16_000))
     monkeypatch.setattr(fake, "_terminate", lambda: pytest.fail("PortAudio was shut down under it"))
     source, notices, released = Capture(), [], threading.Event()
@@ -225,7 +225,7 @@ def test_a_device_that_is_gone_is_said_though_it_does_not_close(monkeypatch: pyt
     assert fake.streams[-1].active
 
 
-def test_a_device_that_goes_on_but_delivers_nothing_is_opened_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_active_device_that_delivers_nothing_is_reopened(monkeypatch: pytest.MonkeyPatch) -> None:
     fake = plug_in(monkeypatch, ("Mic", 1, 16_000))
     monkeypatch.setattr(capture, "_STALLED_S", 0.01)
     source, notices = Capture(), []
@@ -238,7 +238,7 @@ def test_a_device_that_goes_on_but_delivers_nothing_is_opened_again(monkeypatch:
     assert len(fake.streams) >= 2
 
 
-def test_after_a_restart_of_portaudio_that_failed_it_is_started_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_restart_of_portaudio_is_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
     fake = plug_in(monkeypatch, ("Mic", 1, 16_000))
     source = Capture()
     source.start()
@@ -265,7 +265,7 @@ def test_after_a_restart_of_portaudio_that_failed_it_is_started_again(monkeypatc
     assert fake.streams[-1].active
 
 
-def test_an_app_with_streams_of_its_own_keeps_them(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_rescan_portaudio_is_not_restarted(monkeypatch: pytest.MonkeyPatch) -> None:
     fake = plug_in(monkeypatch, ("Mic", 1, 16_000))
     monkeypatch.setattr(fake, "_terminate", lambda: pytest.fail("PortAudio was shut down"))
     source = Capture(rescan=False)
@@ -274,14 +274,14 @@ def test_an_app_with_streams_of_its_own_keeps_them(monkeypatch: pytest.MonkeyPat
     assert fake.streams[-1].active
 
 
-def test_closing_ends_the_waiting_for_a_device(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_close_ends_the_wait_for_a_device(monkeypatch: pytest.MonkeyPatch) -> None:
     fake = plug_in(monkeypatch, ("Mic", 1, 16_000))
     source = Capture()
     source.start()
     fake.unplug()
     while source.connected:
         source.read()
-    monkeypatch.setattr(capture, "_POLL_S", 600.0)  # nothing but the closing ends it in time
+    monkeypatch.setattr(capture, "_POLL_S", 600.0)  # only close() can end the wait in time
     last: list[Samples | None] = []
     waiting = threading.Thread(target=lambda: last.append(source.read()), daemon=True)
     waiting.start()
@@ -292,7 +292,7 @@ def test_closing_ends_the_waiting_for_a_device(monkeypatch: pytest.MonkeyPatch) 
     assert all(stream.closed for stream in fake.streams)
 
 
-def test_closed_between_reads_or_in_one_it_is_released_though_nobody_reads_again(
+def test_close_releases_the_device_without_another_read(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     fake = plug_in(monkeypatch, ("Mic", 1, 16_000))
@@ -304,14 +304,14 @@ def test_closed_between_reads_or_in_one_it_is_released_though_nobody_reads_again
     assert fake.streams[0].closed
     source = Capture()
     source.start()
-    waiting = threading.Thread(target=source.read, daemon=True)  # for a device that delivers nothing
+    waiting = threading.Thread(target=source.read, daemon=True)  # the device delivers nothing
     waiting.start()
     source.close()
     waiting.join(60)
     assert fake.streams[1].closed
 
 
-def test_audio_that_the_device_lost_is_counted_and_said_once_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_losses_of_the_device_are_counted_and_reported_once_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
     fake = plug_in(monkeypatch, ("Mic", 1, 16_000))
     source, notices = Capture(), []
     source.listen(notices.append)
@@ -325,11 +325,11 @@ def test_audio_that_the_device_lost_is_counted_and_said_once_a_second(monkeypatc
     assert len(notices) == 2
     source.close()
     assert source.read() is None
-    assert len(notices) == 3  # what was lost last is told at the end
+    assert len(notices) == 3  # the last loss is reported at the end
 
 
 @pytest.mark.parametrize(("channels", "rate"), [(1, 16_000), (2, 48_000)])
-def test_what_the_device_lost_is_silence_as_long_as_its_clock_says(
+def test_a_loss_of_the_device_is_replaced_by_silence_of_the_length_given_by_its_clock(
     monkeypatch: pytest.MonkeyPatch, channels: int, rate: int
 ) -> None:
     fake = plug_in(monkeypatch, ("Mic", channels, rate))
@@ -354,7 +354,7 @@ def test_what_the_device_lost_is_silence_as_long_as_its_clock_says(
     assert notice.lost_s == pytest.approx(2.5, abs=0.001)
 
 
-def test_what_a_device_lost_without_saying_when_it_recorded_is_said_without_a_length(
+def test_a_loss_is_reported_without_a_length_if_the_device_has_no_clock(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     fake = plug_in(monkeypatch, ("Mic", 1, 16_000))
@@ -374,7 +374,7 @@ BLOCK_S = 0.02
 
 
 def lost(blocks: list[tuple[float, bool]], passes_s: float = BLOCK_S) -> list[float]:
-    """For blocks of 20 ms that come every ``passes_s``: (time of recording, overflow) → what was lost before each."""
+    """The losses before each (recording time, overflow), for blocks of 20 ms that arrive every ``passes_s``."""
     clock = DeviceClock()
     return [
         round(clock.block(recorded_s, BLOCK_S, 50 + passes_s * number, overflow=overflow), 6)
@@ -386,30 +386,30 @@ def test_the_jitter_of_a_devices_clock_is_no_loss() -> None:
     jitter = (0.0, 0.005, -0.004, 0.003, -0.005, 0.0, 0.004)
     regular = [(10 + BLOCK_S * i + j, False) for i, j in enumerate(jitter)]
     assert lost(regular) == [0.0] * 7
-    # Where each block is marked, no more is taken for lost than the jitter's width.
+    # If every block has an overflow, the total loss is at most the range of the jitter.
     marked = [regular[0], *((10 + BLOCK_S * (i + 1) + jitter[i % 7], True) for i in range(700))]
     assert sum(lost(marked)) <= 0.01
 
 
-def test_what_was_lost_is_measured_from_where_the_next_block_was_due() -> None:
+def test_a_loss_is_measured_from_the_expected_time_of_the_next_block() -> None:
     assert lost([(10.0, False), (10.02, False), (10.54, True), (10.56, False)]) == [0.0, 0.0, 0.5, 0.0]
     assert lost([(10.0, False), (10.52, True), (11.04, True)]) == [0.0, 0.5, 0.5]
-    assert lost([(10.0, True), (10.02, True)]) == [0.0, 0.0]  # before the first nothing was due
+    assert lost([(10.0, True), (10.02, True)]) == [0.0, 0.0]  # there is no expected time for the first block
 
 
 @pytest.mark.parametrize("wrong_s", [0.0, 9.0, -1.0, 500.0])
-def test_times_that_cannot_be_right_are_not_believed(wrong_s: float) -> None:
+def test_implausible_times_are_ignored(wrong_s: float) -> None:
     assert lost([(10.0, False), (wrong_s, True)]) == [0.0, 0.0]
 
 
-def test_no_more_can_be_lost_than_has_passed() -> None:
+def test_a_loss_is_no_longer_than_the_time_that_has_passed() -> None:
     blocks = [(10.0, False), (13.0, True)]
     assert lost(blocks, passes_s=3.0) == [0.0, 2.98]
     assert lost(blocks, passes_s=0.02) == [0.0, 0.0]
 
 
 @pytest.mark.parametrize(("channels", "rate"), [(1, 16_000), (2, 48_000)])
-def test_while_nobody_reads_memory_is_bounded_and_what_is_lost_is_silence_of_its_length(
+def test_without_a_reader_memory_is_bounded_and_losses_become_silence(
     monkeypatch: pytest.MonkeyPatch, channels: int, rate: int
 ) -> None:
     fake = plug_in(monkeypatch, ("Mic", channels, rate))
@@ -434,7 +434,7 @@ def test_while_nobody_reads_memory_is_bounded_and_what_is_lost_is_silence_of_its
     assert notice.at_s == pytest.approx(10, abs=0.01)
 
 
-def test_a_device_that_does_not_open_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_error_for_a_device_that_cannot_be_opened_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
     fake = plug_in(monkeypatch, ("Mic", 1, 16_000))
     source = Capture()
     fake.unplug()
@@ -444,7 +444,7 @@ def test_a_device_that_does_not_open_is_said(monkeypatch: pytest.MonkeyPatch) ->
         source.read()
 
 
-def test_it_waits_longer_for_a_device_that_stays_away() -> None:
+def test_the_wait_between_attempts_grows() -> None:
     waits = [capture.backoff_s(attempt) for attempt in range(2_000)]
     assert waits[:5] == [0.5, 1.0, 2.0, 4.0, 5.0]
     assert max(waits) == 5.0

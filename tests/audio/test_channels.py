@@ -1,4 +1,4 @@
-"""Whatever channels the speech is in, mono is the speech."""
+"""The mono mix contains the speech, whichever channels it is in."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from tests.conftest import PHRASES, read_wav
 
 SAID = read_wav(PHRASES)[: 4 * 16_000]
 OTHER = read_wav(PHRASES)[8 * 16_000 : 12 * 16_000]
-# Variable rate: the picture's frames come when something changes. The first one long after the sound, or before it.
+# Variable frame rate: the first video frame is long after or long before the beginning of the sound.
 IRREGULAR = (0, 0.04, 0.2, 0.24, 1.0, 1.04, 2.48, 3.8)
 REGULAR = tuple(frame / 25 for frame in range(100))
 
 
 def in_centre(layout: str, speech: Samples = SAID) -> Samples:
-    """Speech in the centre, or in all channels where there is none, and music in the others."""
+    """Speech in the centre, or in all channels without one, and music in the others."""
     names = [channel.name for channel in av.AudioLayout(layout).channels]
     if "FC" not in names:
         return np.stack([speech] * len(names))
@@ -71,7 +71,7 @@ def test_a_films_sound_is_its_speech(
 ) -> None:
     found = read_audio(film(tmp_path / name, Sound(in_centre(layout), codec, layout), picture=picture))
     alike, gain_db, _ = likeness(found, SAID)
-    assert alike > 0.97  # less than 1 for codecs that shift it by a part of a sample
+    assert alike > 0.97  # below 1 for codecs that shift by a fraction of a sample
     assert abs(gain_db) < 0.5
     assert abs(len(found) - len(SAID)) < 1_600
 
@@ -93,15 +93,13 @@ def test_a_films_transcript_is_that_of_clean_speech(
     [("7.1", 128 << 16 | 8, 2, 3), ("5.1", 124 << 16 | 6, 0, 5)],
     ids=["MPEG_7_1_C", "MPEG_5_1_D"],
 )
-def test_channels_in_an_order_of_quicktimes_are_read(
-    layout: str, tag: int, centre: int, low: int, tmp_path: Path
-) -> None:
-    """As FFmpeg 5 and editing programs write them; FFmpeg 8 reads these as lists of channels."""
+def test_channels_in_quicktime_order_are_read(layout: str, tag: int, centre: int, low: int, tmp_path: Path) -> None:
+    """Written by FFmpeg 5 and editing programs; FFmpeg 8 reads them as lists of channels."""
     channels = tones(len(SAID), av.AudioLayout(layout).nb_channels)
     channels[low], channels[centre] = 0, SAID
     path = film(tmp_path / "a.mov", Sound(channels, "pcm_s16le", layout))
     data = path.read_bytes()
-    at = data.index(b"chan") + 8  # after its version and flags: the layout's number, then a set of channels
+    at = data.index(b"chan") + 8  # after version and flags: layout number, channel bitmap
     assert data[at : at + 4] == (1 << 16).to_bytes(4)
     path.write_bytes(data[:at] + tag.to_bytes(4) + bytes(4) + data[at + 8 :])
     for found in (read_audio(path), read_audio(path)):
@@ -126,7 +124,7 @@ def test_the_transcript_of_inverted_stereo_is_that_of_clean_speech(tmp_path: Pat
 
 
 def test_speech_that_becomes_inverted_is_heard_at_once(tmp_path: Path) -> None:
-    """After an intro of ordinary stereo, which is louder and would tip the balance for many seconds."""
+    """Also after a louder intro in ordinary stereo, which would dominate the averages for many seconds."""
     intro = np.tile(tones(len(OTHER), 1, 20_000), (2, 3))
     found = of_channels(tmp_path / "a.mka", *np.concatenate([intro, [SAID, -SAID]], axis=1))
     alike, gain_db, shift_s = likeness(found[intro.shape[1] :], SAID)
@@ -157,8 +155,8 @@ def test_two_speakers_a_channel_each_are_both_heard(tmp_path: Path) -> None:
     ("layout", "channel"),
     [("stereo", 1), ("5.1", 0), ("5.1", 3), ("7.1", 7), ("quad", 3), ("2.1", 2), ("7.1.4", 11), ("22.2", 12)],
 )
-def test_speech_in_one_channel_alone_is_as_loud_as_it_is(layout: str, channel: int, tmp_path: Path) -> None:
-    """Also in those that FFmpeg leaves out of its mix: low frequencies, above, behind."""
+def test_speech_in_a_single_channel_keeps_its_level(layout: str, channel: int, tmp_path: Path) -> None:
+    """Also in channels that FFmpeg leaves out of its mix: low frequencies, top, back."""
     channels = np.zeros((av.AudioLayout(layout).nb_channels, len(SAID)), np.int16)
     channels[channel] = SAID
     alike, gain_db, _ = likeness(of_channels(tmp_path / "a.wav", *channels, layout=layout), SAID)
@@ -166,7 +164,7 @@ def test_speech_in_one_channel_alone_is_as_loud_as_it_is(layout: str, channel: i
     assert abs(gain_db) < 0.5
 
 
-def test_where_the_centre_is_silent_the_others_are_mixed(tmp_path: Path) -> None:
+def test_if_the_centre_is_silent_the_other_channels_are_mixed(tmp_path: Path) -> None:
     faint = np.rint(np.random.default_rng(1).normal(0, 3, len(SAID))).astype(np.int16)  # noise, -80 dBFS
     channels = [SAID, SAID, faint, faint, faint, faint]
     alike, gain_db, _ = likeness(of_channels(tmp_path / "a.mka", *channels, layout="5.1"), SAID)
@@ -174,18 +172,18 @@ def test_where_the_centre_is_silent_the_others_are_mixed(tmp_path: Path) -> None
     assert abs(gain_db) < 0.5
 
 
-def test_a_centre_that_begins_later_is_taken_from_there_on(tmp_path: Path) -> None:
+def test_a_centre_that_begins_later_is_used_from_there_on(tmp_path: Path) -> None:
     music = tones(3 * len(SAID), 6)
     music[2] = music[3] = 0
     music[2, len(SAID) : 2 * len(SAID)] = SAID
     found = of_channels(tmp_path / "a.mka", *music, layout="5.1")
     opening, speech = found[: len(SAID)], found[len(SAID) : 2 * len(SAID)]
-    assert np.abs(opening).max() > 1_000  # what there is, as long as nothing is in the centre
+    assert np.abs(opening).max() > 1_000  # the other channels, while the centre is silent
     assert likeness(speech, SAID)[0] > 0.99
-    assert np.abs(found[2 * len(SAID) + 1_600 :]).max() < 100  # and does not come back in every pause of the speech
+    assert np.abs(found[2 * len(SAID) + 1_600 :]).max() < 100  # and not during pauses of the speech
 
 
-def test_a_broadcast_that_goes_over_to_stereo_is_heard(tmp_path: Path) -> None:
+def test_speech_is_kept_when_a_broadcast_changes_to_stereo(tmp_path: Path) -> None:
     silence = np.zeros(12 * 16_000, np.int16)
     centre = np.concatenate([SAID, np.zeros_like(silence), np.zeros_like(OTHER)])
     front = np.concatenate([np.zeros_like(SAID), tones(len(silence), 1)[0], OTHER])
@@ -196,7 +194,7 @@ def test_a_broadcast_that_goes_over_to_stereo_is_heard(tmp_path: Path) -> None:
 
 
 def test_a_recording_whose_channels_change_is_read_whole(tmp_path: Path) -> None:
-    """As a recorder of broadcasts writes it: AC-3, in stereo first and with 5.1 channels then."""
+    """As in recordings of broadcasts: AC-3 that changes from stereo to 5.1."""
     parts = [
         film(tmp_path / "a.ac3", Sound(np.stack([SAID, SAID]), "ac3", "stereo")),
         film(tmp_path / "b.ac3", Sound(in_centre("5.1(side)", OTHER), "ac3", "5.1(side)")),
@@ -208,7 +206,7 @@ def test_a_recording_whose_channels_change_is_read_whole(tmp_path: Path) -> None
 
 
 def test_the_choice_does_not_flip_in_stereo_with_room_and_music() -> None:
-    """A channel is either mixed all the time, or not at all: nobody hears a switch."""
+    """A channel is mixed all the time or not at all, so no switch is audible."""
     random = np.random.default_rng(3)
     speech = np.tile(SAID, 5) / 32_768
     room = random.normal(0, 0.02, (2, len(speech)))
@@ -219,7 +217,7 @@ def test_the_choice_does_not_flip_in_stereo_with_room_and_music() -> None:
     assert chosen == {(0.5, 0.5)}
 
 
-def test_what_the_weights_hold_does_not_grow() -> None:
+def test_the_memory_of_the_weights_does_not_grow() -> None:
     weights = ChannelWeights(np.full(2, 0.5, np.float32))
     sizes = set()
     for _ in range(200):
@@ -228,7 +226,7 @@ def test_what_the_weights_hold_does_not_grow() -> None:
     assert len(sizes) == 1
 
 
-def test_samples_that_are_no_numbers_do_not_end_the_judgement(tmp_path: Path) -> None:
+def test_samples_that_are_not_numbers_do_not_break_the_choice(tmp_path: Path) -> None:
     path = film(tmp_path / "a.wav", Sound(in_centre("5.1"), "pcm_f32le", "5.1"))
     data = bytearray(path.read_bytes())
     broken = np.array([np.nan, np.inf, -np.inf, 1e30], np.float32).tobytes()
@@ -242,7 +240,7 @@ def test_samples_that_are_no_numbers_do_not_end_the_judgement(tmp_path: Path) ->
 
 @pytest.mark.parametrize("begins_s", [0.0, 10.0])
 @pytest.mark.parametrize("name", ["a.mka", "a.mkv"])
-def test_a_clock_that_begins_late_is_no_cut(
+def test_timestamps_that_begin_late_do_not_count_as_cut_off(
     name: str, begins_s: float, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     path = film(tmp_path / name, Sound(SAID[None], "aac", begins_s=begins_s))
@@ -251,7 +249,7 @@ def test_a_clock_that_begins_late_is_no_cut(
 
 
 @pytest.mark.parametrize("begins_s", [0.0, 10.0])
-def test_a_recording_that_was_cut_is_said_to_be_whatever_its_clock(
+def test_a_cut_off_recording_is_reported_for_any_start_time(
     begins_s: float, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     path = film(tmp_path / "a.mka", Sound(np.stack([read_wav(PHRASES)] * 2), "aac", "stereo", begins_s=begins_s))
@@ -262,15 +260,17 @@ def test_a_recording_that_was_cut_is_said_to_be_whatever_its_clock(
 
 
 @pytest.mark.parametrize(("name", "codec"), [("a.flac", "flac"), ("a.m4a", "aac"), ("a.mp3", "libmp3lame")])
-def test_a_cover_is_no_film(name: str, codec: str, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """The sound is the speech, and where it is cut off, that is said as without a cover."""
+def test_a_recording_with_a_cover_is_not_a_film(
+    name: str, codec: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The mix is the speech, and a cut-off file is reported as without a cover."""
     whole = read_wav(PHRASES)
     path = film(tmp_path / name, Sound(np.stack([whole, whole]), codec, "stereo"), cover=True)
     with av.open(str(path)) as container:
         assert len(container.streams.video) == 1
     assert likeness(read_audio(path), whole)[0] > 0.97
     assert "cut off" not in caplog.text
-    if name == "a.flac":  # an MP4's index is at its end, and an MP3 does not know its length
+    if name == "a.flac":  # the index of an MP4 is at its end, and an MP3 stores no duration
         path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
         with suppress(AudioError):
             read_audio(path)
@@ -286,7 +286,7 @@ def test_sound_keeps_its_time_where_the_picture_begins_long_before(tmp_path: Pat
 
 
 @pytest.mark.parametrize(("rate", "width"), [(8_000, 1), (384_000, 4), (44_100, 2), (11_025, 2)])
-def test_any_rate_and_sample_size_will_do(rate: int, width: int, tmp_path: Path) -> None:
+def test_any_rate_and_sample_size_is_read(rate: int, width: int, tmp_path: Path) -> None:
     at = np.arange(rate) / rate
     tone = np.sin(2 * np.pi * 440 * at)
     data = (tone * 64 + 128).astype(np.uint8) if width == 1 else (tone * 2 ** (8 * width - 2)).astype(f"<i{width}")

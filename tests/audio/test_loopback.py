@@ -1,4 +1,4 @@
-"""What the computer plays, subtitled as the README says: an output's monitor chosen by PULSE_SOURCE."""
+"""Subtitles for the computer's own output, as in the README: PULSE_SOURCE selects the monitor of an output."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ pytestmark = [
 
 @pytest.fixture
 def speakers() -> Iterator[str]:
-    """An output that is not what the microphone hears."""
+    """An output that the microphone does not record."""
     load = ["pactl", "load-module", "module-null-sink", "sink_name=speakers", "rate=48000", "channels=2"]
     module = subprocess.run(load, check=True, capture_output=True, timeout=HANG_S).stdout.decode().strip()
     yield "speakers"
     subprocess.run(["pactl", "unload-module", module], check=True, timeout=HANG_S)
 
 
-def test_what_the_computer_plays_is_subtitled(speakers: str, tmp_path: Path) -> None:
+def test_the_output_of_the_computer_is_subtitled(speakers: str, tmp_path: Path) -> None:
     listed = subprocess.run(["pactl", "list", "short", "sources"], check=True, capture_output=True, timeout=HANG_S)
     assert f"{speakers}.monitor" in listed.stdout.decode()
     process = subprocess.Popen(

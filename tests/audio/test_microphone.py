@@ -1,4 +1,4 @@
-"""The microphone: what it keeps and what it loses, and, on a virtual one, the whole way to subtitles."""
+"""The microphone: its backlog, losses and notices; with a virtual microphone, the complete run to subtitles."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ SECOND = np.full(16_000, 8_000, np.int16)
 
 
 class Room:
-    """A microphone on a device that the test speaks into, as it is or behind another store."""
+    """A microphone on a fake device that the test speaks into, directly or behind another spool."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, backlog_s: float, wrapped: bool) -> None:
         self.fake = FakePortAudio(("Mic", 1, 16_000))
@@ -51,13 +51,13 @@ class Room:
         self.said = 0
 
     def say(self, seconds: int) -> None:
-        """Loud, for so long; returns when all of it is kept, or lost."""
+        """Deliver ``seconds`` of loud audio; return when all of it is kept or lost."""
         stream, source = self.fake.streams[-1], self.source
         for _ in range(50 * seconds):
             stream.hear(SECOND[:320])
             self.said += 320
             with source._changed:
-                assert source._changed.wait_for(lambda: source._heard >= self.said, HANG_S)
+                assert source._changed.wait_for(lambda: source._received >= self.said, HANG_S)
 
     def next_notice(self) -> SourceNotice:
         return self.notices.get(timeout=HANG_S)
@@ -66,7 +66,7 @@ class Room:
         return [self.notices.get_nowait() for _ in range(self.notices.qsize())]
 
     def read(self, samples: int | None = None) -> Samples:
-        """So many samples at least, or all until the end."""
+        """Read at least ``samples`` samples, or until the end."""
         parts = [np.zeros(0, np.int16)]
         while samples is None or sum(map(len, parts)) < samples:
             if (part := self.source.read()) is None:
@@ -88,7 +88,7 @@ def room(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Ite
         yield make
 
 
-def test_what_a_microphone_heard_is_kept_though_nobody_reads(room: Callable[[float], Room]) -> None:
+def test_audio_is_kept_until_it_is_read(room: Callable[[float], Room]) -> None:
     here = room(100.0)
     here.say(70)
     assert here.source.backlog_s == 70
@@ -99,7 +99,7 @@ def test_what_a_microphone_heard_is_kept_though_nobody_reads(room: Callable[[flo
     assert not here.told()
 
 
-def test_what_it_has_no_room_for_is_silence_of_the_same_length_and_told(room: Callable[[float], Room]) -> None:
+def test_audio_beyond_the_backlog_becomes_silence_and_is_reported(room: Callable[[float], Room]) -> None:
     here = room(10.0)
     here.say(12)
     (began,) = here.told()
@@ -120,7 +120,7 @@ def test_what_it_has_no_room_for_is_silence_of_the_same_length_and_told(room: Ca
     assert (samples == expected).all()
 
 
-def test_a_loss_that_the_end_ends_is_told_with_its_length(room: Callable[[float], Room]) -> None:
+def test_a_loss_at_the_end_is_reported_with_its_length(room: Callable[[float], Room]) -> None:
     here = room(2.0)
     here.say(5)
     here.source.close()
@@ -129,10 +129,10 @@ def test_a_loss_that_the_end_ends_is_told_with_its_length(room: Callable[[float]
     assert ended == AudioLost(5.0, 3.0, "the audio has ended")
 
 
-def test_what_the_device_loses_is_silence_and_told(
+def test_losses_of_the_device_become_silence_and_are_reported(
     room: Callable[[float], Room], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(capture, "_DEVICE_BUFFER_S", 5.0)  # nobody waits for the clock
+    monkeypatch.setattr(capture, "_DEVICE_BUFFER_S", 5.0)  # accept a loss longer than the time that has passed
     here = room(100.0)
     here.say(1)
     here.fake.streams[0].hear(SECOND[:320], overflow=True, lost_s=3.0)
@@ -145,7 +145,7 @@ def test_what_the_device_loses_is_silence_and_told(
     assert here.source.overflows == 1
 
 
-def test_what_happens_to_the_device_is_told_and_takes_its_time(room: Callable[[float], Room]) -> None:
+def test_pausing_and_unplugging_are_reported_and_replaced_by_silence(room: Callable[[float], Room]) -> None:
     here = room(100.0)
     here.microphone.pause()
     assert here.microphone.paused
@@ -170,7 +170,7 @@ def test_what_happens_to_the_device_is_told_and_takes_its_time(room: Callable[[f
     assert (len(samples) - 320) / 16_000 == pytest.approx(back.at_s, abs=0.001)
 
 
-def test_a_device_that_does_not_open_is_said_by_start_and_by_read(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_start_and_read_raise_if_the_device_cannot_be_opened(monkeypatch: pytest.MonkeyPatch) -> None:
     fake = FakePortAudio(("Mic", 1, 16_000))
     monkeypatch.setitem(sys.modules, "sounddevice", fake)
     source = Microphone()
@@ -181,7 +181,7 @@ def test_a_device_that_does_not_open_is_said_by_start_and_by_read(monkeypatch: p
             begin()
 
 
-def test_closed_it_is_released_though_nobody_reads(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_close_releases_the_device_without_a_read(monkeypatch: pytest.MonkeyPatch) -> None:
     fake = FakePortAudio(("Mic", 1, 16_000))
     monkeypatch.setitem(sys.modules, "sounddevice", fake)
     source = Microphone()
@@ -193,7 +193,7 @@ def test_closed_it_is_released_though_nobody_reads(monkeypatch: pytest.MonkeyPat
     assert source.read() is None
 
 
-def test_closed_before_it_began_it_opens_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_microphone_closed_before_its_start_opens_no_device(monkeypatch: pytest.MonkeyPatch) -> None:
     fake = FakePortAudio(("Mic", 1, 16_000))
     monkeypatch.setitem(sys.modules, "sounddevice", fake)
     source = Microphone()
@@ -204,7 +204,7 @@ def test_closed_before_it_began_it_opens_nothing(monkeypatch: pytest.MonkeyPatch
 
 @pytest.mark.microphone
 @needs_microphone
-def test_an_unknown_device_is_said_with_those_there_are() -> None:
+def test_the_error_for_an_unknown_device_lists_the_devices() -> None:
     with pytest.raises(UsageError, match=r"no input device matches 'kazoo'; --list-devices shows these: .*pulse"):
         Microphone("kazoo")
 
@@ -223,7 +223,7 @@ def plug_in_again(name: str) -> None:
 
 @pytest.fixture
 def virtual_microphone() -> Iterator[str]:
-    """Its name; a test that takes it away need not bring it back."""
+    """Yield the name of the virtual microphone, and restore the microphone if the test removed it."""
     name = os.environ["VIRTUAL_MICROPHONE"]
     yield name
     if f"sink_name={name}" not in pulseaudio("list", "short", "modules"):
@@ -232,7 +232,7 @@ def virtual_microphone() -> Iterator[str]:
 
 @pytest.fixture
 def listening(tmp_path: Path) -> Iterator[Listening]:
-    """Starts a run on the microphone and waits until it listens; none outlives its test."""
+    """Start a run on the microphone and wait until it listens. The run ends with the test."""
     started: list[subprocess.Popen[bytes]] = []
 
     def start(*options: str) -> subprocess.Popen[bytes]:
@@ -242,7 +242,7 @@ def listening(tmp_path: Path) -> Iterator[Listening]:
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=os.environ | {"PYTHONUNBUFFERED": "1"},
         )  # fmt: skip
         started.append(process)
-        watchdog = threading.Timer(120, process.kill)  # so that what is not said fails a test, and does not hang it
+        watchdog = threading.Timer(120, process.kill)  # a missing message fails the test instead of hanging it
         watchdog.daemon = True
         watchdog.start()
         wait_for(process, "listening to")
@@ -255,13 +255,13 @@ def listening(tmp_path: Path) -> Iterator[Listening]:
 
 
 def play(wav: Path) -> None:
-    """Speak ``wav`` into the virtual microphone."""
+    """Play ``wav`` into the virtual microphone."""
     device = f"--device={os.environ['VIRTUAL_MICROPHONE']}"
     subprocess.run(["paplay", device, str(wav)], check=True, timeout=HANG_S)
 
 
 def interrupted(process: subprocess.Popen[bytes]) -> bytes:
-    """What the run showed when an interrupt has ended it well."""
+    """Interrupt the run, check that it ends without error, and return its output."""
     process.send_signal(signal.SIGINT)
     shown, error = process.communicate(timeout=HANG_S)
     assert process.returncode == 0, error.decode()
@@ -271,7 +271,7 @@ def interrupted(process: subprocess.Popen[bytes]) -> bytes:
 @pytest.mark.microphone
 @needs_microphone
 def test_speech_into_the_microphone_becomes_subtitles(listening: Listening, tmp_path: Path) -> None:
-    """Plays the phrases into the virtual microphone that .ci/run has set up, and interrupts the run at their end."""
+    """Play the phrases into the virtual microphone that .ci/run sets up, and interrupt the run at their end."""
     process = listening("--srt", str(tmp_path / "out.srt"))
     play(PHRASES)
     shown = interrupted(process)
@@ -296,7 +296,7 @@ def events_of(tmp_path: Path) -> list[dict[str, Any]]:
 
 @pytest.mark.microphone
 @needs_microphone
-def test_a_source_that_vanishes_and_comes_back_is_heard_again(
+def test_a_source_that_is_removed_and_restored_is_recorded_again(
     listening: Listening, virtual_microphone: str, tmp_path: Path
 ) -> None:
     process, name = listening(), virtual_microphone
@@ -312,7 +312,7 @@ def test_a_source_that_vanishes_and_comes_back_is_heard_again(
     assert kinds.index("device_lost") < kinds.index("device_back") < kinds.index("transcript")
     back = events[kinds.index("device_back")]
     assert len([k for k in kinds if k == "transcript"]) == len(spoken_texts()["phrases"])
-    # The time that it was away counts, so that what follows has the times of the room.
+    # The time without the device counts, so that later times stay correct.
     assert back["at_s"] == pytest.approx(back["away_s"] + events[kinds.index("device_lost")]["at_s"], abs=0.05)
 
 

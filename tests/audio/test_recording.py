@@ -1,4 +1,4 @@
-"""Recordings: whatever container, rate and channels, the same samples come out."""
+"""Recordings of any container, rate and channels give the same samples."""
 
 from __future__ import annotations
 
@@ -76,14 +76,14 @@ def test_other_formats_are_resampled(name: str, codec: str, rate: int, layout: s
     original = read_wav(PHRASES).astype(float)
     found = read_all(Recording(encode(tmp_path / name, codec, rate, layout))).astype(float)
     assert abs(len(found) - len(original)) < 16_000 * 0.15
-    # The same speech, up to the codec's delay: some shift fits it well.
+    # The same speech up to the codec's delay, so compare at the best shift.
     size = min(len(original), len(found)) + 4096
     correlation = np.fft.irfft(np.fft.rfft(found, size) * np.conj(np.fft.rfft(original, size)), size)
     likeness = correlation.max() / np.sqrt((original**2).sum() * (found**2).sum())
     assert likeness > (0.85 if rate == 8_000 else 0.95)
 
 
-def test_a_recording_joined_from_others_of_another_kind_is_read_whole(tmp_path: Path) -> None:
+def test_a_recording_concatenated_from_other_formats_is_read_whole(tmp_path: Path) -> None:
     parts = [("a.mp3", 44_100, "stereo"), ("b.mp3", 22_050, "mono")]
     data = b"".join(encode(tmp_path / name, "libmp3lame", rate, layout).read_bytes() for name, rate, layout in parts)
     (tmp_path / "joined.mp3").write_bytes(data)
@@ -103,7 +103,7 @@ def test_samples_keep_the_times_of_the_file(tmp_path: Path) -> None:
         for start in range(0, len(said), 1_600):
             part = av.AudioFrame.from_ndarray(said[None, start : start + 1_600], format="s16", layout="mono")
             part.sample_rate, part.time_base = 16_000, Fraction(1, 16_000)
-            # The sound begins after five seconds, and pauses for two more in its middle.
+            # The sound begins after five seconds and has a gap of two seconds in the middle.
             part.pts = start + 16_000 * (5 if start < 32_000 else 7)
             container.mux(sound.encode(part))
         for stream in (picture, sound):
@@ -115,8 +115,8 @@ def test_samples_keep_the_times_of_the_file(tmp_path: Path) -> None:
     assert (found == expected).all()
 
 
-def test_without_a_length_a_time_beyond_reason_is_no_gap(tmp_path: Path) -> None:
-    """A browser's recorder writes no length; a damaged time must not become days of silence."""
+def test_without_a_duration_an_implausible_timestamp_makes_no_gap(tmp_path: Path) -> None:
+    """Browsers record without a duration. A damaged timestamp must not become days of silence."""
     said = read_wav(PHRASES)[: 16_000 * 2]
     with av.open(str(tmp_path / "live.webm"), "w", format="webm", options={"live": "1"}) as container:
         sound = container.add_stream("libopus", rate=48_000, layout="mono")
@@ -148,7 +148,7 @@ def many_channels(path: Path, channels: Samples) -> Path:
     return path
 
 
-def test_a_mixers_many_channels_are_averaged_and_the_silent_ones_do_not_count(tmp_path: Path) -> None:
+def test_unnamed_channels_are_averaged_without_the_silent_ones(tmp_path: Path) -> None:
     said = read_wav(PHRASES)[:16_000]
     channels = np.zeros((18, len(said)), np.int16)
     channels[3], channels[17] = said, said
@@ -176,7 +176,7 @@ def test_more_channels_than_can_be_resampled_are_refused_with_advice(tmp_path: P
         read_all(Recording(path))
 
 
-def test_a_rate_that_cannot_be_resampled_is_said(tmp_path: Path) -> None:
+def test_the_error_for_an_unsupported_rate_names_the_file(tmp_path: Path) -> None:
     path = tmp_path / "fast.wav"
     data = bytearray(PHRASES.read_bytes()[:8_000])
     data[24:28] = (2**31 - 1).to_bytes(4, "little")
@@ -186,7 +186,9 @@ def test_a_rate_that_cannot_be_resampled_is_said(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="its file names have no colons")
-def test_a_name_that_looks_like_a_protocol_is_a_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_name_that_looks_like_a_protocol_is_opened_as_a_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     Path("2024-05-01T10:30:00.wav").write_bytes(PHRASES.read_bytes())
     assert len(read_all(Recording(Path("2024-05-01T10:30:00.wav")))) == len(read_wav(PHRASES))
@@ -199,7 +201,7 @@ def test_reading_stops_when_closed() -> None:
     assert source.read() is None
 
 
-def test_what_is_no_recording_is_said(tmp_path: Path) -> None:
+def test_the_errors_for_files_that_are_no_recordings(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no such file"):
         Recording(tmp_path / "none.wav")
     with pytest.raises(UsageError, match="is a folder"):
@@ -214,14 +216,14 @@ def test_what_is_no_recording_is_said(tmp_path: Path) -> None:
         Recording(tmp_path / "empty.wav")
 
 
-def test_a_recording_without_samples_is_said(tmp_path: Path) -> None:
+def test_a_recording_without_samples_is_an_error(tmp_path: Path) -> None:
     path = tmp_path / "header.wav"
     path.write_bytes(PHRASES.read_bytes()[:40] + bytes(4))
     with pytest.raises(AudioError, match="holds no audio"):
         Recording(path).read()
 
 
-def test_a_video_without_sound_is_said(tmp_path: Path) -> None:
+def test_a_video_without_sound_is_an_error(tmp_path: Path) -> None:
     path = tmp_path / "silent.mp4"
     with av.open(str(path), "w") as container:
         stream = container.add_stream("mpeg4", rate=10)
@@ -233,7 +235,7 @@ def test_a_video_without_sound_is_said(tmp_path: Path) -> None:
         Recording(path)
 
 
-def test_a_truncated_recording_gives_what_it_has(tmp_path: Path) -> None:
+def test_a_truncated_recording_is_read_up_to_its_end(tmp_path: Path) -> None:
     data = encode(tmp_path / "a.mp3", "libmp3lame", 44_100, "stereo").read_bytes()
     (tmp_path / "cut.mp3").write_bytes(data[: len(data) // 2])
     found = read_all(Recording(tmp_path / "cut.mp3"))
@@ -241,7 +243,7 @@ def test_a_truncated_recording_gives_what_it_has(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("name", "codec"), [("a.ts", "mp2"), ("a.opus", "libopus")])
-def test_what_follows_damage_is_read(name: str, codec: str, tmp_path: Path) -> None:
+def test_audio_after_damage_is_read(name: str, codec: str, tmp_path: Path) -> None:
     data = bytearray(encode(tmp_path / name, codec, 48_000, "mono").read_bytes())
     whole = read_all(Recording(tmp_path / name))
     (tmp_path / name).write_bytes(data[: len(data) // 4] + bytes(len(data) // 4) + data[len(data) // 2 :])
@@ -258,7 +260,7 @@ def test_a_named_pipe_is_read(tmp_path: Path) -> None:
     assert np.array_equal(read_all(Recording(tmp_path / "pipe.mp3")), read_all(Recording(path)))
 
 
-def test_a_named_pipe_whose_writer_is_silent_ends_when_closed(tmp_path: Path) -> None:
+def test_close_ends_the_read_of_a_named_pipe_without_data(tmp_path: Path) -> None:
     path = tmp_path / "pipe.wav"
     os.mkfifo(path)
     data = encode(tmp_path / "a.wav", "pcm_s16le", 16_000, "mono").read_bytes()[:400_000]
@@ -274,7 +276,7 @@ def test_a_named_pipe_whose_writer_is_silent_ends_when_closed(tmp_path: Path) ->
     first = source.read()
     source.close()
     assert source.read() is None
-    # Whoever was inside a read when it was closed comes out of it: FFmpeg waits for nothing more.
+    # close() ends a read in progress: FFmpeg waits for no more data.
     rest: list[Samples] = []
     inside = threading.Thread(target=lambda: rest.extend(source._chunks), daemon=True)
     inside.start()
@@ -287,7 +289,7 @@ def test_a_named_pipe_whose_writer_is_silent_ends_when_closed(tmp_path: Path) ->
 
 
 def piped(data: bytes, sizes: Iterable[int] = ()) -> BinaryIO:
-    """The reading end of a pipe into which a thread writes ``data``, in pieces of ``sizes`` first."""
+    """The read end of a pipe. A thread writes ``data`` to it, first in pieces of ``sizes``, then the rest."""
     reading, writing = os.pipe()
 
     def write() -> None:
@@ -303,18 +305,18 @@ def piped(data: bytes, sizes: Iterable[int] = ()) -> BinaryIO:
     return os.fdopen(reading, "rb")
 
 
-def test_raw_pcm_is_read_as_it_is() -> None:
+def test_raw_pcm_is_read_unchanged() -> None:
     samples = read_wav(PHRASES)
     assert np.array_equal(read_all(PcmStream(piped(samples.tobytes()))), samples)
 
 
-def test_raw_pcm_comes_by_any_descriptor() -> None:
+def test_raw_pcm_is_read_from_any_descriptor() -> None:
     samples = read_wav(PHRASES)[:5000]
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, max(soft, 2000)), hard))
     try:
         with piped(samples.tobytes()) as stream:
-            high = os.dup2(stream.fileno(), 1500)  # select.select takes 1,023 at most
+            high = os.dup2(stream.fileno(), 1500)  # select.select fails above 1,023
         with os.fdopen(high, "rb") as moved:
             assert np.array_equal(read_all(PcmStream(moved)), samples)
     finally:
@@ -330,13 +332,13 @@ def test_raw_pcm_comes_by_any_descriptor() -> None:
         ("a.webm", "libopus", "WebM"),
     ],
 )
-def test_a_recording_piped_in_for_raw_pcm_is_refused(name: str, codec: str, kind: str, tmp_path: Path) -> None:
+def test_a_container_format_instead_of_raw_pcm_is_refused(name: str, codec: str, kind: str, tmp_path: Path) -> None:
     data = encode(tmp_path / name, codec, 48_000, "stereo").read_bytes()
     with pytest.raises(AudioError, match=rf"begins like .*{kind}; expected raw 16 kHz mono.*ffmpeg -i - -f s16le"):
         PcmStream(piped(data)).read()
 
 
-def test_of_wav_only_what_is_raw_pcm_but_for_its_header_is_taken(tmp_path: Path) -> None:
+def test_wav_is_accepted_as_raw_pcm_only_with_the_expected_format(tmp_path: Path) -> None:
     data = encode(tmp_path / "a.wav", "pcm_s16le", 44_100, "stereo").read_bytes()
     with pytest.raises(AudioError, match="begins like WAV"):
         PcmStream(piped(data)).read()
@@ -344,7 +346,7 @@ def test_of_wav_only_what_is_raw_pcm_but_for_its_header_is_taken(tmp_path: Path)
 
 
 class InPieces:
-    """Reads as from a pipe whose writer hands out a piece at a time."""
+    """Replaces a pipe whose writer sends one piece at a time."""
 
     def __init__(self, data: bytes, *sizes: int) -> None:
         self.stream, self.sizes = io.BytesIO(data), iter(sizes)
@@ -354,7 +356,7 @@ class InPieces:
 
 
 @pytest.mark.parametrize("sizes", [(12, 8, 16, 8), (3, 1, 1, 30), (2, 2)])
-def test_a_header_may_come_in_pieces(sizes: tuple[int, ...], tmp_path: Path) -> None:
+def test_a_header_may_arrive_in_pieces(sizes: tuple[int, ...], tmp_path: Path) -> None:
     wrong = encode(tmp_path / "a.wav", "pcm_s16le", 44_100, "stereo").read_bytes()
     right = PHRASES.read_bytes()
     source = PcmStream(piped(b""))
@@ -371,7 +373,7 @@ def test_raw_pcm_that_ends_within_a_sample_gives_the_rest(caplog: pytest.LogCapt
     assert "ended within a sample" in caplog.text
 
 
-def test_an_empty_pcm_stream_is_said() -> None:
+def test_an_empty_pcm_stream_is_an_error() -> None:
     with pytest.raises(AudioError, match="held no audio"):
         PcmStream(piped(b"")).read()
 
@@ -381,7 +383,7 @@ def test_raw_pcm_arriving_in_odd_pieces_is_put_together() -> None:
     assert np.array_equal(read_all(PcmStream(piped(samples.tobytes(), itertools.repeat(3, 1000)))), samples)
 
 
-def test_a_read_that_waits_for_a_silent_writer_ends_when_closed() -> None:
+def test_close_ends_a_read_that_waits_for_data() -> None:
     reading, writing = os.pipe()
     source = PcmStream(os.fdopen(reading, "rb"))
     found: list[Samples | None] = []
@@ -397,12 +399,12 @@ def test_a_read_that_waits_for_a_silent_writer_ends_when_closed() -> None:
     ("head", "kind"),
     [(b"RIFF", "WAV"), (b"RF64", "WAV"), (b"RIFX", "WAV"), (b"FORM", "AIFF"), (b"OggS", "Ogg"), (b"fLaC", "FLAC")],
 )
-def test_a_recording_in_the_place_of_raw_pcm_is_refused(head: bytes, kind: str) -> None:
+def test_every_known_container_header_is_refused(head: bytes, kind: str) -> None:
     with pytest.raises(AudioError, match=f"begins like {kind}"):
         PcmStream(piped(head + bytes(3200))).read()
 
 
-def test_a_recording_that_was_cut_off_is_said_to_be(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_recording_that_was_cut_off_is_reported(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     whole, half = tmp_path / "whole.flac", tmp_path / "half.flac"
     with av.open(str(whole), "w") as container:
         stream = container.add_stream("flac", rate=16_000, layout="mono")

@@ -1,4 +1,4 @@
-"""Live audio that waits: nothing is lost while there is room, and what had none leaves silence of its length."""
+"""The backlog of live audio: nothing is lost while there is room; dropped audio becomes silence of its length."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from tests.conftest import HANG_S
 
 
 def numbered(start: int, count: int) -> Samples:
-    """Samples that tell where they belong; never zero."""
+    """Samples that identify their position; never zero."""
     return ((np.arange(start, start + count) % 30_000) + 1).astype(np.int16)
 
 
 @settings(max_examples=200, deadline=None)
 @given(st.lists(st.integers(-40, 40), max_size=80), st.sampled_from([0, 50, 1000]))
-def test_what_comes_out_is_what_went_in_with_silence_where_there_was_no_room(steps: list[int], memory: int) -> None:
-    """Positive steps append so many tens of samples, negative ones take so often."""
+def test_samples_come_out_in_order_with_silence_for_dropped_ones(steps: list[int], memory: int) -> None:
+    """A positive step appends that many tens of samples; a negative one takes that many times."""
     spool, expected, taken = Spool(1_000, memory), [np.zeros(0, np.int16)], [np.zeros(0, np.int16)]
     at = 0
     for step in steps:
@@ -49,7 +49,7 @@ def test_what_comes_out_is_what_went_in_with_silence_where_there_was_no_room(ste
     spool.close()
 
 
-def test_hours_of_waiting_hold_a_minute_in_memory() -> None:
+def test_hours_of_audio_keep_a_minute_in_memory() -> None:
     spool = Spool(600 * SAMPLE_RATE)
     second = numbered(0, SAMPLE_RATE)
     for _ in range(600):
@@ -60,7 +60,7 @@ def test_hours_of_waiting_hold_a_minute_in_memory() -> None:
     spool.close()
 
 
-def test_a_full_disk_is_a_full_store() -> None:
+def test_a_full_disk_drops_like_a_full_spool() -> None:
     def full() -> Any:
         raise OSError(28, "No space left on device")
 
@@ -71,7 +71,7 @@ def test_a_full_disk_is_a_full_store() -> None:
     assert (spool.take() == np.zeros(50)).all()
 
 
-def test_a_full_disk_takes_one_long_stretch_rather_than_many_short_ones() -> None:
+def test_a_full_disk_makes_one_long_gap_instead_of_many_short_ones() -> None:
     def full() -> Any:
         raise OSError(28, "No space left on device")
 
@@ -82,12 +82,12 @@ def test_a_full_disk_takes_one_long_stretch_rather_than_many_short_ones() -> Non
 
     assert [lost() for _ in range(4)] == [False, False, False, True]
     spool.take()
-    assert lost()  # there is room, but the reader is still behind
+    assert lost()  # there is room, but too many samples still wait
     spool.take()
     assert not lost()
 
 
-def test_a_disk_that_never_took_anything_leaves_one_gap() -> None:
+def test_a_disk_that_was_always_full_leaves_one_gap() -> None:
     def full() -> Any:
         raise OSError(28, "No space left on device")
 
@@ -97,7 +97,7 @@ def test_a_disk_that_never_took_anything_leaves_one_gap() -> None:
     assert list(spool._gaps) == [[0, 1000]]
 
 
-def test_a_disk_that_fills_up_keeps_what_was_stored_and_time_goes_on() -> None:
+def test_a_disk_that_fills_up_keeps_stored_samples_and_the_times_of_later_ones() -> None:
     spool = Spool(100_000, 100)
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (2 * 1_500, limits[1]))  # room for 1,500 samples in the file
@@ -114,7 +114,7 @@ def test_a_disk_that_fills_up_keeps_what_was_stored_and_time_goes_on() -> None:
 
 
 class Talker:
-    """A live source that says what it is given, all at once, and then ends or breaks."""
+    """A live source that delivers the given samples at once, and then ends or raises."""
 
     duration_s = None
     overflows = 0
@@ -137,7 +137,7 @@ class Talker:
     def listen(self, notify: Callable[[SourceNotice], None]) -> None: ...
 
 
-def test_a_source_is_read_though_nobody_takes_its_audio() -> None:
+def test_a_source_is_read_without_a_reader() -> None:
     said = numbered(0, 50 * SAMPLE_RATE)
     talker = Talker(list(said.reshape(500, -1)))
     spooled = Spooled(talker, limit_s=60)
@@ -151,7 +151,7 @@ def test_a_source_is_read_though_nobody_takes_its_audio() -> None:
     assert spooled.overflows == 0
 
 
-def test_a_source_that_breaks_is_heard_to_its_end_first() -> None:
+def test_audio_before_a_failure_of_the_source_is_read_first() -> None:
     spooled = Spooled(Talker([numbered(0, 100)], DeviceError("gone")), limit_s=60)
     first = spooled.read()
     assert first is not None
@@ -160,21 +160,21 @@ def test_a_source_that_breaks_is_heard_to_its_end_first() -> None:
         spooled.read()
 
 
-def test_a_loss_is_told_when_it_begins_and_measured_when_it_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_loss_is_reported_when_it_begins_and_measured_when_it_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     notices: list[SourceNotice] = []
     talker, over = Talker([]), threading.Event()
 
     def silent() -> None:
         over.wait()
 
-    monkeypatch.setattr(talker, "read", silent)  # it has not ended
+    monkeypatch.setattr(talker, "read", silent)  # the source has not ended
     spooled = Spooled(talker, limit_s=10)
     spooled.listen(notices.append)
     for second in range(12):
         spooled._add(numbered(second * SAMPLE_RATE, SAMPLE_RATE))
     assert [(notice.at_s, notice.lost_s) for notice in notices if isinstance(notice, AudioLost)] == [(11.0, 0.0)]
     assert spooled.overflows == 1
-    for _ in range(60):  # six seconds are read
+    for _ in range(60):  # read six seconds
         spooled.read()
     spooled._add(numbered(0, SAMPLE_RATE))
     assert notices[1:] == [AudioLost(13.0, 2.0, "there is room again")]
@@ -182,7 +182,7 @@ def test_a_loss_is_told_when_it_begins_and_measured_when_it_ends(monkeypatch: py
     over.set()
 
 
-def test_a_loss_that_the_end_ends_is_measured() -> None:
+def test_a_loss_at_the_end_is_measured() -> None:
     notices: list[SourceNotice] = []
     talker = Talker([numbered(0, SAMPLE_RATE) for _ in range(10)])
     spooled = Spooled(talker, limit_s=2)
@@ -192,8 +192,8 @@ def test_a_loss_that_the_end_ends_is_measured() -> None:
 
 
 @pytest.mark.parametrize("seconds", [3, 10])
-def test_a_listener_that_fails_ends_the_reading_instead_of_hanging_it(seconds: int) -> None:
-    """At the beginning of a loss, or at the end that ends it."""
+def test_a_failing_listener_ends_the_reading_instead_of_hanging_it(seconds: int) -> None:
+    """When a loss begins, or when it ends with the audio."""
 
     def fails(notice: SourceNotice) -> None:
         if isinstance(notice, AudioLost) and (notice.lost_s or seconds == 3):
@@ -202,13 +202,13 @@ def test_a_listener_that_fails_ends_the_reading_instead_of_hanging_it(seconds: i
     spooled = Spooled(Talker([numbered(0, SAMPLE_RATE) for _ in range(seconds)]), limit_s=2)
     spooled.listen(fails)
     spooled._read_source()
-    spooled._thread = threading.current_thread()  # its work is done
+    spooled._thread = threading.current_thread()  # its work has been done above
     with pytest.raises(ValueError, match="no listener"):
         while spooled.read() is not None:
             pass
 
 
-def test_a_disk_that_takes_nothing_is_named_as_the_cause(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_is_reported_as_the_cause(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse() -> Any:
         raise OSError(28, "No space left on device")
 
@@ -223,7 +223,7 @@ def test_a_disk_that_takes_nothing_is_named_as_the_cause(monkeypatch: pytest.Mon
     assert "No space left on device" in notice.reason
 
 
-def test_the_disk_is_given_back_when_nothing_waits_any_more() -> None:
+def test_disk_space_is_released_when_the_spool_is_empty() -> None:
     with TemporaryFile(buffering=0) as file:
         spool = Spool(10_000, 0, lambda: file)
         for start in (0, 3_000):

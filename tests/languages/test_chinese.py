@@ -1,4 +1,4 @@
-"""Simplified and traditional Chinese: what OpenCC makes of a text, whole or as it comes."""
+"""Conversion of simplified and traditional Chinese, of whole texts and of growing ones."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from pipeline.languages.chinese import conversion, divided, settled, simplified, traditional
 
-# Phrases that decide how a character is written, and that of the longest kind.
+# Phrases that decide how a character is written, including one of the maximum length.
 PHRASES = (
     "头发", "发现", "干扰", "干净", "干部", "皇后", "然后", "后天", "公里", "里面", "面条", "里程碑", "出发", "复杂", "反复", "回复",
     "丑角", "台风", "台湾", "范围", "关系", "联系", "大白日里借不出个干灯盏来", "失之毫厘差之千里",
@@ -39,28 +39,28 @@ def test_text_in_simplified_characters(text: str, expected: str) -> None:
         ("头发干净，发现干扰。", None, "頭髮乾淨，發現干擾。"),
         ("因为在里面", "TW", "因為在裡面"),
         ("因为在里面", "HK", "因為在裏面"),
-        ("a\x00买", None, "a\x00買"),  # OpenCC ends at the first zero
+        ("a\x00买", None, "a\x00買"),  # OpenCC stops at a null character
     ],
 )
 def test_text_in_traditional_characters(text: str, region: str | None, expected: str) -> None:
     assert traditional(text, region) == expected
 
 
-def test_text_that_is_traditional_stays_as_it_is() -> None:
+def test_traditional_text_is_unchanged() -> None:
     for text in ("干擾很大，皇后在臺灣裏", "嘅喺咁哋買"):
         assert traditional(text) == text
     assert traditional("干擾很大，发现了") == "干擾很大，發現了", "of two scripts, both are converted"
 
 
 @given(TEXTS)
-def test_a_conversion_keeps_the_length_and_the_places(text: str) -> None:
+def test_a_conversion_keeps_length_and_positions(text: str) -> None:
     for convert in (simplified, traditional, conversion("Hant", "HK")):
         assert len(convert(text)) == len(text)
         assert all(a == b for a, b in zip(text, convert(text), strict=True) if a < "\u3000")
 
 
 @given(TEXTS)
-def test_what_is_settled_is_converted_alike_whatever_follows(text: str) -> None:
+def test_the_conversion_of_settled_text_does_not_depend_on_what_follows(text: str) -> None:
     for convert in (conversion("Hant"), conversion("Hant", "HK"), conversion("Hans")):
         whole = convert(text)
         for end in range(len(text) + 1):
@@ -68,7 +68,7 @@ def test_what_is_settled_is_converted_alike_whatever_follows(text: str) -> None:
             assert convert(text[:end])[:done] == whole[:done]
 
 
-def test_text_settles_at_a_mark_and_some_characters_later() -> None:
+def test_text_settles_at_punctuation_or_after_the_maximum_phrase_length() -> None:
     assert settled("今天出发，") == len("今天出发，")
     assert settled("今天出发，理") == len("今天出发，")
     assert settled("出" * 40) > 20

@@ -1,4 +1,4 @@
-"""Codes of languages: the script that one asks for, and how it is written down."""
+"""Language codes: their script and region, normalisation, and tags for file names."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from pipeline.languages import LanguageTag, file_tag, language_tag, normalized_c
         ("", LanguageTag("")),
     ],
 )
-def test_a_code_says_language_script_and_region(code: str, tag: LanguageTag) -> None:
+def test_a_code_is_parsed_into_language_script_and_region(code: str, tag: LanguageTag) -> None:
     assert language_tag(code) == tag
 
 
@@ -38,7 +38,7 @@ def test_a_code_with_script_or_region_is_normalized(code: str, normalized: str) 
     assert normalized_code(code) == normalized
 
 
-def test_a_language_is_mostly_written_in_one_script() -> None:
+def test_a_language_has_a_usual_script() -> None:
     assert [language_tag(code).usual_script for code in ("en", "ru", "zh", "yue", "sr", "srp_Latn", "und")] == [
         "Latn", "Cyrl", "Hans", "Hant", "Cyrl", "Latn", "Latn",
     ]  # fmt: skip
@@ -64,5 +64,5 @@ def test_a_language_is_mostly_written_in_one_script() -> None:
         ("1a", None),
     ],
 )
-def test_the_tag_in_a_files_name_is_what_players_expect(code: str, expected: str | None) -> None:
+def test_the_tag_for_a_file_name_is_the_one_players_expect(code: str, expected: str | None) -> None:
     assert file_tag(code) == expected

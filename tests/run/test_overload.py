@@ -1,4 +1,4 @@
-"""Falling behind a live source: lag, the measures against it, and that nothing is lost to them."""
+"""Falling behind a live source: the lag, the measures against it, and no loss of speech."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_the_level_rises_with_the_lag_and_falls_later_than_it_rose() -> None:
     assert levels == [0, 0, 1, 1, 1, 0, 2, 2, 2, 1, 0, 2, 0]
 
 
-def test_each_level_does_more_than_the_one_below() -> None:
+def test_each_level_adds_a_measure() -> None:
     assert [measures(level, OPTIONS) for level in range(3)] == [
         Measures(),
         Measures(8_000, 1, 0),
@@ -69,7 +69,7 @@ def test_a_shorter_limit_cuts_sooner() -> None:
 
 
 class Recording:
-    """Stands for a recogniser: remembers what it was asked to recognise."""
+    """Replaces the recogniser; records the segments of each call."""
 
     def __init__(self, config: PipelineConfig) -> None:
         self.config = dataclasses.replace(config.asr, beam_size=5)
@@ -102,21 +102,21 @@ def recognised(config: PipelineConfig, level: int) -> tuple[Recording, list[int]
     return recognizer, asyncio.run(work()), stats
 
 
-def test_when_all_is_well_every_segment_is_recognised_by_itself(demo_config: PipelineConfig) -> None:
+def test_without_lag_every_segment_is_recognised_by_itself(demo_config: PipelineConfig) -> None:
     recognizer, ids, stats = recognised(demo_config, level=0)
     assert ids == [0, 1, 2, 3]
     assert [beams for _, beams in recognizer.calls] == [None] * 4
     assert (stats.joined, stats.narrowed) == (0, 0)
 
 
-def test_behind_the_search_is_narrower(demo_config: PipelineConfig) -> None:
+def test_level_1_narrows_the_search(demo_config: PipelineConfig) -> None:
     recognizer, ids, stats = recognised(demo_config, level=1)
     assert ids == [0, 1, 2, 3]
     assert [beams for _, beams in recognizer.calls] == [1] * 4
     assert (stats.joined, stats.narrowed) == (0, 4)
 
 
-def test_catching_up_what_waits_is_recognised_together_and_the_end_is_not_lost(demo_config: PipelineConfig) -> None:
+def test_level_2_joins_waiting_segments_and_keeps_the_end_of_input(demo_config: PipelineConfig) -> None:
     recognizer, ids, stats = recognised(demo_config, level=2)
     assert recognizer.calls == [([0, 1, 2, 3], 1)]
     assert ids == [0, 1, 2, 3]
@@ -124,8 +124,10 @@ def test_catching_up_what_waits_is_recognised_together_and_the_end_is_not_lost(d
 
 
 @pytest.mark.parametrize("room", [0, 1], ids=["all there", "one at a time"])
-def test_a_recording_is_recognised_in_long_stretches_however_it_comes(room: int, demo_config: PipelineConfig) -> None:
-    """What belongs together does not depend on which stage is faster."""
+def test_segments_of_a_recording_are_joined_in_the_same_way_at_any_speed(
+    room: int, demo_config: PipelineConfig
+) -> None:
+    """Joining does not depend on which stage is faster."""
     recognizer, stats = Recording(demo_config), PipelineStats()
     inbox: asyncio.Queue[SpeechSegment | EndOfInput] = asyncio.Queue(room)
     outbox: asyncio.Queue[Transcript | EndOfInput] = asyncio.Queue()
@@ -148,7 +150,9 @@ def test_a_recording_is_recognised_in_long_stretches_however_it_comes(room: int,
 
 
 @pytest.mark.parametrize("live", [False, True])
-def test_only_what_is_not_live_is_waited_for(live: bool, demo_config: PipelineConfig, demo_models: Models) -> None:
+def test_a_live_segment_does_not_wait_to_be_joined(
+    live: bool, demo_config: PipelineConfig, demo_models: Models
+) -> None:
     config = dataclasses.replace(demo_config, asr=dataclasses.replace(demo_config.asr, join_ms=12_000))
 
     async def work() -> PipelineStats:
@@ -164,7 +168,7 @@ def test_only_what_is_not_live_is_waited_for(live: bool, demo_config: PipelineCo
     assert (stats.joined > 0) == (not live)
 
 
-def test_a_translation_with_fewer_beams_is_that_of_a_smaller_search_and_is_not_kept() -> None:
+def test_fewer_beams_give_the_narrower_search_and_are_not_cached() -> None:
     wide, narrow = MarianModel.load(TINY, beams=4), MarianModel.load(TINY, beams=1)
     said = Transcript(0, 0.0, 1.0, "Where is the bank near the old station?", "en")
     assert list(wide.stream(said, "zh", beams=1)) == list(narrow.stream(said, "zh"))
@@ -173,7 +177,7 @@ def test_a_translation_with_fewer_beams_is_that_of_a_smaller_search_and_is_not_k
 
 
 class Held:
-    """A recogniser that waits, as one on a machine that is too slow, until it is let go."""
+    """A recogniser that blocks until released, like one on a slow machine."""
 
     def __init__(self, models: Models) -> None:
         self.recognizer, self.config, self.go = models.recognizer, models.recognizer.config, threading.Event()
@@ -194,7 +198,7 @@ async def feed(translator: SpeechTranslator, samples: Samples) -> None:
     await translator.end()
 
 
-def test_behind_a_live_source_the_run_says_so_catches_up_and_loses_nothing(
+def test_a_run_behind_a_live_source_reports_it_catches_up_and_loses_nothing(
     demo_config: PipelineConfig, demo_models: Models
 ) -> None:
     held = Held(demo_models)
@@ -207,7 +211,7 @@ def test_behind_a_live_source_the_run_says_so_catches_up_and_loses_nothing(
     async def work() -> PipelineStats:
         async with SpeechTranslator(config, Models(held, demo_models.translation), live=True) as translator:  # type: ignore[arg-type]
             stats = translator.stats
-            stats.clock = lambda: stats.received_samples / SAMPLE_RATE  # audio comes in at its own pace
+            stats.clock = lambda: stats.received_samples / SAMPLE_RATE  # audio arrives in real time
             feeding = asyncio.create_task(feed(translator, speech))
             async for event in translator.events():
                 events.append(event)
@@ -233,8 +237,8 @@ def test_behind_a_live_source_the_run_says_so_catches_up_and_loses_nothing(
 
 
 def lag_after(hours: float, options: OverloadOptions, call_s: float = 6.0, phrase_s: float = 4.0) -> float:
-    """Lag, in virtual time, of a recogniser that takes ``call_s`` a call however long the speech, hearing phrases of
-    ``phrase_s`` without a pause."""
+    """Lag, in virtual time, of a recogniser that takes ``call_s`` per call for speech of any length, on phrases of
+    ``phrase_s`` without pauses."""
     count = round(hours * 3_600 / phrase_s)
     speech = [SpeechSegment(i, round(i * phrase_s * SAMPLE_RATE), np.zeros(64_000, np.int16)) for i in range(count)]
     load, now, at, lag_s = LoadControl(options), 0.0, 0, 0.0
@@ -255,7 +259,7 @@ def test_a_recogniser_too_slow_for_single_phrases_keeps_up_for_hours_by_joining_
     assert lag_after(2, replace(OPTIONS, join_ms=0)) > 1_000
 
 
-def test_a_source_that_waits_is_never_behind(demo_config: PipelineConfig, demo_models: Models) -> None:
+def test_a_recording_is_never_behind(demo_config: PipelineConfig, demo_models: Models) -> None:
     async def work() -> PipelineStats:
         async with SpeechTranslator(demo_config, demo_models) as translator:
             stats = translator.stats
@@ -293,12 +297,12 @@ def test_lag_is_the_age_of_the_oldest_segment_that_is_not_translated() -> None:
     assert stats.lag_s == pytest.approx(1.0)
     stats.delivered(EndOfInput())
     stats.backlog_s = lambda: 0.0
-    stats.received(100 * SAMPLE_RATE)  # faster than its own pace
+    stats.received(100 * SAMPLE_RATE)  # faster than real time
     assert stats.lag_s == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize("nothing", ["", " ", "\u200b"])
-def test_a_transcript_without_anything_to_translate_is_not_behind(
+def test_a_transcript_without_text_to_translate_does_not_count_as_lag(
     nothing: str, demo_config: PipelineConfig, demo_models: Models
 ) -> None:
     class Silent:
@@ -312,7 +316,7 @@ def test_a_transcript_without_anything_to_translate_is_not_behind(
         async with SpeechTranslator(demo_config, models, live=True) as translator:
             feeding = asyncio.create_task(feed(translator, read_wav(PHRASES)[: 8 * SAMPLE_RATE]))
             async for event in translator.events():
-                if isinstance(event, EndOfInput):  # which itself completes everything
+                if isinstance(event, EndOfInput):  # EndOfInput itself clears all pending segments
                     assert translator.stats.segments > 0
                     assert not translator.stats._pending_end_s
             await feeding
@@ -320,7 +324,7 @@ def test_a_transcript_without_anything_to_translate_is_not_behind(
     asyncio.run(work())
 
 
-def test_a_stage_of_which_nobody_reads_remembers_no_more_than_a_thousand_segments() -> None:
+def test_without_a_reader_at_most_a_thousand_segments_are_remembered() -> None:
     stats = PipelineStats()
     for number in range(2_500):
         stats.segment_closed(segment(number, 0.0, 1.0))

@@ -1,4 +1,4 @@
-"""The thread of a stage: results, errors, and a clean end of the process."""
+"""The thread of a stage: results, errors, and a clean exit of the process."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_calls_run_in_order_off_the_event_loop() -> None:
     assert thread != threading.get_ident()
 
 
-def test_an_error_reaches_whoever_waits_and_the_thread_goes_on() -> None:
+def test_an_error_reaches_the_awaiting_task_and_the_thread_continues() -> None:
     def broken() -> None:
         raise OSError("broken")
 
@@ -73,7 +73,7 @@ class UnsayableError(Exception):
     ],
     ids=lambda error: type(error).__name__,
 )
-def test_what_would_end_the_awaiting_task_or_the_program_is_a_failure_of_the_call(error: BaseException) -> None:
+def test_an_exception_that_would_end_the_task_or_the_program_becomes_a_stage_error(error: BaseException) -> None:
     def broken() -> None:
         raise error
 
@@ -90,7 +90,7 @@ def test_what_would_end_the_awaiting_task_or_the_program_is_a_failure_of_the_cal
     assert asyncio.run(work()) == 7
 
 
-def test_an_error_that_cannot_even_be_printed_reaches_whoever_waits() -> None:
+def test_an_error_with_a_broken_str_reaches_the_awaiting_task() -> None:
     def broken() -> None:
         raise UnsayableError
 
@@ -122,7 +122,7 @@ def test_a_closed_worker_refuses_work() -> None:
     asyncio.run(work())
 
 
-def test_what_was_given_before_the_close_is_done() -> None:
+def test_calls_accepted_before_close_are_made() -> None:
     go = threading.Event()
 
     async def work() -> list[object]:
@@ -138,17 +138,17 @@ def test_what_was_given_before_the_close_is_done() -> None:
 
 
 def kill(thread: threading.Thread) -> None:
-    """As debuggers and time limits do it: at the next step of its bytecode."""
+    """Raise an exception in a thread at its next bytecode, as debuggers and time limits do."""
     assert thread.ident is not None
     assert ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident), ctypes.py_object(SystemExit)) == 1
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 @pytest.mark.parametrize("count", [1, 3])
-def test_a_thread_that_was_killed_fails_what_it_was_given_and_what_it_is_given_later(count: int) -> None:
+def test_a_killed_thread_fails_its_accepted_and_its_later_calls(count: int) -> None:
     async def work() -> None:
         worker = Worker("test")
-        kill(worker._thread)  # takes effect when it wakes, with a call to make
+        kill(worker._thread)  # takes effect when the thread wakes up for a call
         async with asyncio.timeout(HANG_S):
             waiting = [asyncio.ensure_future(worker.run(lambda: 1)) for _ in range(count)]
             for error in await asyncio.gather(*waiting, return_exceptions=True):
@@ -163,7 +163,7 @@ def test_a_thread_that_was_killed_fails_what_it_was_given_and_what_it_is_given_l
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are not forked there")
-def test_a_worker_that_a_forked_process_inherits_has_no_thread_there_and_says_so() -> None:
+def test_a_worker_in_a_forked_process_refuses_calls() -> None:
     program = """
 import asyncio, os
 from pipeline.run.worker import Worker
@@ -185,7 +185,7 @@ def test_work_given_while_the_interpreter_exits_is_refused() -> None:
 import asyncio, atexit
 
 @atexit.register
-def last():  # after what is registered later: the closing of all workers
+def last():  # runs after the workers' own exit handler, which is registered later
     try:
         asyncio.run(worker.run(lambda: 1))
     except RuntimeError as error:
@@ -204,7 +204,7 @@ def printed(program: str) -> str:
 
 
 def test_a_process_that_exits_lets_a_running_call_end() -> None:
-    """Taken down in the middle of a model call, the interpreter crashes; a long sum stands for the call."""
+    """The interpreter crashes if it shuts down during a model call. A long sum replaces the call."""
     program = """
 import asyncio
 from pipeline.run.worker import Worker
@@ -228,7 +228,7 @@ asyncio.run(main())
     assert printed(program) == "the call ended\n"
 
 
-def test_what_a_call_gives_after_nobody_waits_for_it_any_more_is_dropped() -> None:
+def test_the_result_of_a_cancelled_call_is_dropped() -> None:
     problems: list[dict[str, Any]] = []
     go = threading.Event()
 
@@ -240,7 +240,7 @@ def test_what_a_call_gives_after_nobody_waits_for_it_any_more_is_dropped() -> No
         waiting.cancel()
         await asyncio.gather(waiting, return_exceptions=True)
         go.set()
-        assert await worker.run(lambda: 1) == 1  # after the other one's result was delivered
+        assert await worker.run(lambda: 1) == 1  # returns after the other result was delivered
         worker.close()
 
     asyncio.run(work())

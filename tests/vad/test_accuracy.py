@@ -1,4 +1,4 @@
-"""What the whole detector keeps, lets through and takes for speech, on mixtures made of the repository's recordings."""
+"""Accuracy of the complete detector, measured on mixtures made from the repository's recordings."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from pipeline.vad.options import VadConfig
 from tests.conftest import EXAMPLES, read_wav
 
 RECORDINGS = [read_wav(EXAMPLES / name) for name in ("travel.wav", "meeting.wav")]
-# webrtcvad with the settings that were the default before Silero confirmed.
+# webrtcvad alone, with the former default settings.
 ALONE = VadConfig(detector="webrtc", mode=2)
 
 
@@ -39,8 +39,8 @@ def noise() -> list[Scene]:
 
 @pytest.fixture(scope="module")
 def faint() -> list[Scene]:
-    """Speech from the far end of large rooms, soft, over noise not much softer."""
-    spoken = utterances([read_wav(EXAMPLES / "day.wav")])  # which has all four voices
+    """Quiet speech from the far end of large rooms, over noise that is only slightly quieter."""
+    spoken = utterances([read_wav(EXAMPLES / "day.wav")])  # contains all four voices
     scenes = []
     for seed, (reverberation_s, direct_db, name, snr_db, level_db) in enumerate(
         [(1.0, -10.0, "fan", 15.0, -55.0), (0.7, -6.0, "white", 10.0, -50.0)] * 2, start=1
@@ -53,7 +53,7 @@ def faint() -> list[Scene]:
     return scenes
 
 
-def test_speech_is_kept_and_little_else(speech: list[Scene]) -> None:
+def test_speech_is_kept_and_little_noise_with_it(speech: list[Scene]) -> None:
     score = measure(speech, VadConfig())
     assert score.kept >= 0.95
     assert score.false <= 0.12
@@ -63,7 +63,7 @@ def test_noise_is_not_taken_for_speech(noise: list[Scene]) -> None:
     assert measure(noise, VadConfig()).taken <= 0.05
 
 
-def test_segments_come_no_later_than_they_did_from_webrtcvad_alone(speech: list[Scene]) -> None:
+def test_segments_come_no_later_than_from_webrtcvad_alone(speech: list[Scene]) -> None:
     ours, alone = (sorted(measure(speech, config).delays_s) for config in (VadConfig(), ALONE))
     assert len(ours) > 20
     assert ours[len(ours) // 2] <= alone[len(alone) // 2]
@@ -77,7 +77,7 @@ def test_the_material_is_hard_without_confirmation(speech: list[Scene], noise: l
     assert measure(speech, config).false > 0.15
 
 
-def test_faint_speech_is_won_back(faint: list[Scene]) -> None:
+def test_faint_speech_is_kept(faint: list[Scene]) -> None:
     assert measure(faint, VadConfig()).kept >= 0.98
 
 
@@ -90,5 +90,5 @@ def test_faint_speech_is_won_back(faint: list[Scene]) -> None:
     ],
     ids=["no level", "no hysteresis", "Silero alone"],
 )
-def test_without_its_parts_faint_speech_is_lost(faint: list[Scene], without: dict[str, object]) -> None:
+def test_faint_speech_needs_every_part_of_the_detector(faint: list[Scene], without: dict[str, object]) -> None:
     assert measure(faint, dataclasses.replace(VadConfig(), **without)).kept < 0.96  # type: ignore[arg-type]

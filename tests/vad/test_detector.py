@@ -54,7 +54,7 @@ def test_every_detector_hears_each_sentence(detector: str, frame_ms: int) -> Non
     assert len(segments) == len(spoken_texts()["phrases"])
 
 
-def test_silero_rests_where_nothing_is_proposed() -> None:
+def test_silero_does_not_run_while_nothing_is_proposed() -> None:
     detector = SpeechDetector(VadConfig())
     assert detector._silero is not None
     asked: list[bool] = []
@@ -81,7 +81,7 @@ def test_after_twenty_minutes_of_silence_the_same_words_are_cut_at_the_same_plac
     assert all(np.array_equal(a.samples, b.samples) for a, b in zip(found, expected, strict=True))
 
 
-def test_each_minute_is_cut_as_the_one_before() -> None:
+def test_repeated_audio_is_cut_the_same_way_every_time() -> None:
     speech = read_wav(PHRASES)[: 16_000 * 15]
     noise = at_level(NOISES["fan"](16_000 * 20, np.random.default_rng(0)), -40)
     minute = np.concatenate([speech, noise, silence(25)])
@@ -103,7 +103,7 @@ def test_the_first_word_is_whole_after_a_minute_of_noise() -> None:
     assert first.speech_end_s - 60 >= alone.speech_end_s - 0.1
 
 
-def test_an_offset_of_the_microphone_is_not_a_level() -> None:
+def test_a_dc_offset_does_not_raise_the_level() -> None:
     quiet = at_level(NOISES["white"](1600, np.random.default_rng(0)), -70)
     assert level_db(quiet + np.int16(3000)) == pytest.approx(level_db(quiet), abs=0.1) == pytest.approx(-70, abs=0.5)
     assert level_db(silence(0.02)) == pytest.approx(-120)
@@ -111,7 +111,7 @@ def test_an_offset_of_the_microphone_is_not_a_level() -> None:
     assert len(segments_of(shifted, VadConfig())) == len(spoken_texts()["phrases"])
 
 
-def test_what_a_detector_holds_does_not_grow() -> None:
+def test_the_memory_of_a_detector_does_not_grow() -> None:
     detector = SpeechDetector(VadConfig())
     noise = at_level(NOISES["pink"](16_000 * 30, np.random.default_rng(0)), -20)
     for start in range(0, len(noise), 1600):
@@ -120,7 +120,7 @@ def test_what_a_detector_holds_does_not_grow() -> None:
         assert len(detector._undecided) <= 2
         assert len(detector._partial_window) < 512
         assert len(detector._partial_frame) < 320
-        # A view would keep the whole chunk that it was cut from.
+        # A view would keep its whole chunk in memory.
         assert all(
             np.asarray(part.base if part.base is not None else part).size <= 2 * 512
             for part in (detector._partial_window, detector._partial_frame)
@@ -138,7 +138,7 @@ def test_settings_of_one_stream_do_not_reach_another() -> None:
 def test_a_frame_is_decided_by_the_window_that_holds_its_end() -> None:
     detector = SpeechDetector(VadConfig(detector="silero", level_weight=0))
     assert detector._silero is not None
-    # Stands for the model: sure where a window holds anything, so that it shows which window a frame was asked about.
+    # Replaces the model: returns 1 for a window with a nonzero sample, to show which window decides a frame.
     detector._silero.push = lambda window, run=True: float(window.any())  # type: ignore[method-assign]
     samples = np.zeros(320 * 10, np.int16)
     samples[1000] = 1  # in the second window, 512 … 1023

@@ -1,4 +1,4 @@
-"""The endpointing rules, on made-up decisions: no model, no clock."""
+"""The endpointing rules on synthetic decisions, without a model or a clock."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def run(
     loud: dict[int, int] | None = None,
     audible: frozenset[int] = frozenset(),
 ) -> list[SpeechSegment]:
-    """Frame i holds the samples i*320 … i*320+319 (modulo 2¹⁵), so that a segment shows where it was cut."""
+    """Frame i has the samples i*320 … i*320+319 (modulo 2¹⁵), so the samples of a segment show where it was cut."""
     endpointer = Endpointer(options or EndpointingOptions())
     segments: list[SpeechSegment] = []
     for i, speech in enumerate(decisions):
@@ -39,7 +39,7 @@ def test_a_segment_has_its_pre_roll_and_its_post_roll_and_comes_after_the_hangov
 
 
 def faint(decisions: str) -> list[tuple[int, int]]:
-    """Segments as (first frame, frame after the last); S is speech, a audible, anything else neither."""
+    """Segments as (first frame, frame after the last). S is a speech frame, a an audible one, others neither."""
     audible = frozenset(i for i, decision in enumerate(decisions) if decision == "a")
     segments = run([decision == "S" for decision in decisions], audible=audible)
     return [(s.start_sample // FRAME, (s.start_sample + len(s.samples)) // FRAME) for s in segments]
@@ -63,13 +63,13 @@ def test_faint_sounds_alone_are_not_a_segment_and_do_not_keep_one_open() -> None
     assert len(faint("S" * 50 + "a" * 30 + "S" * 50)) == 2
 
 
-def test_what_a_segment_leaves_at_its_end_is_there_for_the_next() -> None:
+def test_frames_after_a_segment_are_available_to_the_next() -> None:
     first, second = faint("S" * 50 + "." * 24 + "." + "a" * 4 + "S" * 50)
     assert (first, second) == ((0, 54), (70, 129))
     assert faint("S" * 50 + "." * 20 + "a" * 9 + "S" * 50) == [(0, 54), (65, 129)]
 
 
-def test_a_noise_burst_after_a_cut_segment_has_ended_is_dropped_as_any_other() -> None:
+def test_noise_after_the_end_of_a_cut_segment_is_dropped() -> None:
     options = EndpointingOptions(max_segment_ms=4000, cut_search_ms=1000)
     segments = run([True] * 250 + [False] * 60 + [True] * 5 + [False] * 60, options)
     assert [segment.forced_cut for segment in segments] == [True, False]
@@ -175,7 +175,7 @@ def test_no_sample_of_speech_is_lost_or_doubled(
         assert len(segment.samples) <= max(options.max_segment_ms, 1000) // 20 * FRAME
     assert covered.max(initial=0) <= 1
     assert [s.start_sample for s in segments] == sorted(s.start_sample for s in segments)
-    # A stretch of at least trigger and minimum length is in a segment from its first sample to its last.
+    # Speech of at least the trigger and minimum lengths is in a segment from its first sample to its last.
     start = 0
     for speech, count in runs:
         if speech and count >= 8:

@@ -1,4 +1,4 @@
-"""The rules that confirm frames, on made-up probabilities and levels: no model, no audio."""
+"""The rules that confirm frames, on synthetic probabilities and levels, without a model or audio."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ ROOM_DB = -60.0
 
 
 def gate_in_a_room(options: GateOptions | None = None, frame_ms: int = 20) -> SpeechGate:
-    """A gate that has heard two seconds of a quiet room."""
+    """A gate after two seconds of a quiet room."""
     gate = SpeechGate(options or GateOptions(), frame_ms)
     for _ in range(2000 // frame_ms):
         assert gate.decide(0.01, False, ROOM_DB) == FrameDecision(False, False)
@@ -25,16 +25,16 @@ def last(
     return decision
 
 
-def test_what_both_detectors_take_for_speech_is_speech() -> None:
+def test_frames_that_both_detectors_accept_are_speech() -> None:
     assert last(gate_in_a_room(), 0.9, ROOM_DB + 20).speech
 
 
-def test_what_was_not_proposed_or_not_confirmed_is_not_speech() -> None:
+def test_frames_that_one_detector_rejects_are_not_speech() -> None:
     assert not last(gate_in_a_room(), 0.99, ROOM_DB + 20, proposed=False).speech
     assert not last(gate_in_a_room(), 0.02, ROOM_DB + 20).speech
 
 
-def test_speech_goes_on_where_it_could_not_begin() -> None:
+def test_speech_continues_at_a_lower_probability_than_it_begins() -> None:
     unsure, level_db = 0.35, ROOM_DB + 12
     assert not last(gate_in_a_room(), unsure, level_db).speech
     gate = gate_in_a_room()
@@ -43,7 +43,7 @@ def test_speech_goes_on_where_it_could_not_begin() -> None:
     assert not last(gate, 0.2, level_db).speech
 
 
-def test_half_a_second_after_speech_it_must_begin_anew() -> None:
+def test_the_lower_threshold_ends_half_a_second_after_speech() -> None:
     gate = gate_in_a_room()
     last(gate, 0.9, ROOM_DB + 12)
     last(gate, 0.01, ROOM_DB, frames=20)
@@ -53,7 +53,7 @@ def test_half_a_second_after_speech_it_must_begin_anew() -> None:
 
 
 @pytest.mark.parametrize(("above_db", "needed"), [(0, 0.86), (12, 0.5), (25, 0.13), (60, 0.13)])
-def test_the_louder_over_the_room_the_less_probability_is_needed(above_db: float, needed: float) -> None:
+def test_louder_sound_needs_less_probability(above_db: float, needed: float) -> None:
     assert last(gate_in_a_room(), needed + 0.02, ROOM_DB + above_db).speech
     assert not last(gate_in_a_room(), needed - 0.02, ROOM_DB + above_db).speech
 
@@ -72,12 +72,12 @@ def test_keystrokes_do_not_raise_the_level(frame_ms: int) -> None:
         assert not gate.decide(0.4, True, ROOM_DB + 40 if stroke else ROOM_DB).speech
 
 
-def test_what_is_louder_than_the_room_is_audible_and_no_more() -> None:
+def test_loud_sound_is_audible_but_not_speech() -> None:
     assert last(gate_in_a_room(), 0.01, ROOM_DB + 11, proposed=False) == FrameDecision(False, True)
     assert last(gate_in_a_room(), 0.01, ROOM_DB + 9, proposed=False) == FrameDecision(False, False)
 
 
-def test_the_floor_follows_the_room_within_seconds() -> None:
+def test_the_noise_floor_adapts_within_seconds() -> None:
     meter = LevelMeter(20)
     for _ in range(500):
         meter.push(-70.0)
@@ -90,7 +90,7 @@ def test_the_floor_follows_the_room_within_seconds() -> None:
     assert above == (pytest.approx(0), pytest.approx(0))
 
 
-def test_speech_with_pauses_does_not_become_its_own_floor() -> None:
+def test_speech_with_pauses_does_not_raise_the_noise_floor() -> None:
     meter = LevelMeter(20)
     for _ in range(40):
         for _ in range(10):
@@ -100,7 +100,7 @@ def test_speech_with_pauses_does_not_become_its_own_floor() -> None:
         assert above[0] == pytest.approx(30)
 
 
-def test_digital_silence_is_a_quiet_room_and_not_an_infinitely_quiet_one() -> None:
+def test_digital_silence_has_the_minimum_noise_floor() -> None:
     meter = LevelMeter(20)
     for _ in range(100):
         meter.push(-120.0)

@@ -1,4 +1,4 @@
-"""Silero over its shared session: the probabilities, the state, and what happens where the model is not as expected."""
+"""Silero on its shared session: probabilities, state, and errors for an unexpected model."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ def probabilities(samples: Samples) -> list[float]:
     return [vad.push(window) for window in windows(samples)]
 
 
-def test_a_young_state_gives_what_faster_whisper_computes_for_the_whole() -> None:
+def test_a_new_state_gives_the_probabilities_of_faster_whisper() -> None:
     samples = read_wav(PHRASES)[: WINDOW_SAMPLES * 120]
     expected = get_vad_model()(samples.astype(np.float32) / 32768)
-    # Its last window is another one: it blanks the end of that.
+    # faster-whisper zeroes the end of its last window, so that differs.
     assert probabilities(samples)[:-1] == pytest.approx(expected.tolist()[:-1], abs=1e-5)
     assert max(expected) > 0.9 > 0.1 > min(expected)
 
@@ -47,7 +47,7 @@ def test_streams_share_one_session_and_no_state() -> None:
 
 
 @pytest.mark.parametrize("minutes", [1, 3])
-def test_after_minutes_of_noise_speech_is_noticed_as_soon_as_ever(minutes: int) -> None:
+def test_minutes_of_noise_do_not_delay_the_detection_of_speech(minutes: int) -> None:
     speech = windows(read_wav(PHRASES))[19:80]  # from the first sound
     noise = windows(at_level(NOISES["fan"](16_000 * 60, np.random.default_rng(0)), -40))
     with_noise = (speech.astype(np.int32) + noise[: len(speech)]).clip(-32768, 32767).astype(np.int16)
@@ -63,7 +63,7 @@ def test_after_minutes_of_noise_speech_is_noticed_as_soon_as_ever(minutes: int) 
     assert heard_at(tired) <= heard_at(fresh) + 1
 
 
-def test_a_stream_that_rested_begins_with_the_last_second_heard() -> None:
+def test_a_stream_that_was_idle_is_warmed_up_with_the_last_second() -> None:
     samples = windows(read_wav(PHRASES))[:60]
     rested, fresh = SileroVad(), SileroVad()
     for window in windows(read_wav(PHRASES))[100:130]:
@@ -74,7 +74,7 @@ def test_a_stream_that_rested_begins_with_the_last_second_heard() -> None:
     assert [rested.push(w) for w in samples[31:]] == pytest.approx([fresh.push(w) for w in samples[31:]], abs=1e-5)
 
 
-def test_what_a_stream_holds_does_not_grow() -> None:
+def test_the_memory_of_a_stream_does_not_grow() -> None:
     vad = SileroVad()
     for _ in range(1000):
         vad.push(np.zeros(WINDOW_SAMPLES, np.int16))
@@ -94,7 +94,7 @@ def test_a_missing_model_file_is_one_clear_error(monkeypatch: pytest.MonkeyPatch
         silero.load_silero()
 
 
-def test_a_model_of_another_shape_is_named_with_its_inputs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_error_for_a_different_model_names_its_inputs(monkeypatch: pytest.MonkeyPatch) -> None:
     session = SimpleNamespace(get_inputs=lambda: [SimpleNamespace(name="input"), SimpleNamespace(name="state")])
     monkeypatch.setattr(silero, "get_vad_model", lambda: SimpleNamespace(session=session))
     silero._session.cache_clear()

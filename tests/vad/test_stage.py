@@ -59,8 +59,8 @@ def test_the_last_word_is_delivered_when_the_input_ends_in_it() -> None:
     assert segment.start_sample + len(segment.samples) == end + 7
 
 
-def test_a_segment_knows_how_much_had_been_heard_when_it_was_cut() -> None:
-    """What waits for its decision was heard too: the delay that is reported is the reader's."""
+def test_a_segment_has_the_amount_of_audio_received_when_it_was_cut() -> None:
+    """Undecided frames count as well, so that the reported delay is the reader's."""
     stage = VadStage(VadConfig(), asyncio.Queue(), asyncio.Queue())
     found = 0
     for number, frame in enumerate(read_wav(PHRASES)[: 16_000 * 9].reshape(-1, 320), 1):
@@ -70,7 +70,7 @@ def test_a_segment_knows_how_much_had_been_heard_when_it_was_cut() -> None:
     assert found == 2
 
 
-def test_both_detectors_run_on_the_stages_one_thread_and_never_on_the_loops(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_both_detectors_run_on_the_stages_own_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     ran_on: dict[str, set[threading.Thread]] = {}
     for kind, method in ((SileroVad, "__init__"), (SileroVad, "push"), (WebRtcVad, "is_speech")):
         real = getattr(kind, method)
@@ -88,13 +88,13 @@ def test_both_detectors_run_on_the_stages_one_thread_and_never_on_the_loops(monk
     assert not thread.is_alive(), "the thread outlives its stage"
 
 
-def test_other_samples_are_refused() -> None:
-    """As float samples, which Silero would take for near silence."""
+def test_samples_of_another_type_are_refused() -> None:
+    """Silero would take float samples for near silence."""
     with pytest.raises(ValueError, match=r"expected mono int16 samples \[n\]; got float32 \[1600\]"):
         cut(np.zeros(1600, np.float32), 1600)  # type: ignore[arg-type]
 
 
-def test_cancelling_waits_for_no_detector(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cancelling_does_not_wait_for_a_detector(monkeypatch: pytest.MonkeyPatch) -> None:
     hanging, go = threading.Event(), threading.Event()
 
     def hang(*_: object) -> list[object]:
@@ -121,7 +121,7 @@ def test_cancelling_waits_for_no_detector(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 @pytest.mark.parametrize(("allowed_ms", "sooner"), [(1_000, False), (8_000, True)])
-def test_only_what_is_cut_sooner_than_configured_counts_as_shortened(allowed_ms: int, sooner: bool) -> None:
+def test_only_segments_cut_sooner_than_configured_count_as_shortened(allowed_ms: int, sooner: bool) -> None:
     load, stats = LoadControl(OverloadOptions(max_segment_ms=2_000)), PipelineStats()
     load.observe(6.0)
 
