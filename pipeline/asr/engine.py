@@ -1,4 +1,4 @@
-"""A loaded Whisper model as four calls: features, encode, generate, align. No policy; see ``pipeline.asr.whisper``."""
+"""Calls of a loaded Whisper model: features, encode, generate, align. See ``pipeline.asr.whisper`` for policy."""
 
 from __future__ import annotations
 
@@ -18,35 +18,35 @@ from pipeline.errors import ModelError, UsageError, first_line
 from pipeline.events import SAMPLE_RATE, Samples
 
 FULL_WINDOW_S = 30.0
-"""What Whisper was trained on, and the most that its encoder takes."""
+"""The window Whisper was trained on, and the longest one its encoder takes."""
 PADDING_S = 1.0
-"""Below a second of padding behind the speech, transcripts loop (measured: 156 % of the words wrong at none)."""
+"""Padding after the speech. With less, transcripts loop (measured: 156 % of the words wrong without padding)."""
 
-_HOP = 160  # samples a feature frame
+_HOP = 160  # samples per feature frame
 _TICK_S = 0.02
-"""Seconds an encoder position: two feature frames."""
-# Whisper's decoder takes 448 positions, of which its prompt may have half (openai/whisper, decoding.py).
+"""Seconds per encoder position: two feature frames."""
+# Whisper's decoder has 448 positions; the prompt may use half of them (openai/whisper, decoding.py).
 _MOST_TOKENS = 448
 MOST_PROMPT_TOKENS = _MOST_TOKENS // 2 - 1
-# What it generates has at most half of them (CTranslate2, whisper.cc). Speech has three to eight tokens a second, in most
-# scripts, and a search that loops runs to the limit.
+# Generated text may use the other half (CTranslate2, whisper.cc). In most scripts speech has three to eight tokens per
+# second; a search that loops runs to the limit.
 _MOST_GENERATED = _MOST_TOKENS // 2
 _TOKENS_PER_S, _LEAST_TOKENS = 25, 32
 
 
 @dataclass(frozen=True)
 class Encoded:
-    """Audio that the encoder has seen."""
+    """Encoded audio."""
 
     states: Any
-    """CTranslate2's view of the encoder's output, [1, positions, d_model]."""
+    """The encoder's output as a CTranslate2 view, [1, positions, d_model]."""
     audio_s: float
     window_s: float
 
 
 @dataclass(frozen=True)
 class Hypothesis:
-    """What the search found most likely."""
+    """The most likely result of a search."""
 
     tokens: tuple[int, ...]
     """Text tokens, without the end token."""
@@ -54,25 +54,25 @@ class Hypothesis:
     log_probability: float
     """Mean natural-log probability of the tokens, the end token included."""
     text_log_probability: float
-    """Natural logarithm of the probability of the whole text: that of all hypotheses which differ in case and marks only."""
+    """Natural-log probability of the whole text, summed over hypotheses that differ only in case and punctuation."""
     no_speech_probability: float
-    """That the window holds no speech, 0 to 1."""
+    """Probability that the window holds no speech, 0 to 1."""
     ended: bool
-    """False where the limit of tokens ended it."""
+    """False if the token limit ended the search."""
 
 
 @dataclass(frozen=True)
 class TokenTimes:
-    """Where the tokens of a text were said."""
+    """When the tokens of a text were spoken."""
 
     starts_s: NDArray[np.float64]
-    """[tokens + 1]: where each token begins, in seconds from the audio's first sample, and where the last one ends."""
+    """[tokens + 1]: the start of each token in seconds from the audio's first sample, then the end of the last one."""
     log_probabilities: NDArray[np.float64]
-    """[tokens]: natural logarithms."""
+    """[tokens], natural logarithms."""
 
 
 class WhisperEngine:
-    """Safe to use from several threads at once."""
+    """A loaded Whisper model. Thread-safe."""
 
     def __init__(self, directory: Path, language: str, *, compute_type: str = "int8", threads: int = 0) -> None:
         """Load a CTranslate2 Whisper model.
@@ -86,13 +86,13 @@ class WhisperEngine:
                 str(directory), device="cpu", compute_type=compute_type, intra_threads=threads
             )
             text = tokenizers.Tokenizer.from_file(str(directory / "tokenizer.json"))
-        except Exception as error:  # RuntimeError, ValueError and, of the tokenizers' library, plain Exception
+        except Exception as error:  # RuntimeError, ValueError; tokenizers raises plain Exception
             raise ModelError(
                 f"CTranslate2 cannot load {directory}: {first_line(error)}; fetch or convert it again"
             ) from error
         multilingual = bool(self._model.is_multilingual)
         if not known_language(text, language, multilingual):
-            knows = "English alone" if not multilingual else "other languages"
+            knows = "only English" if not multilingual else "other languages"
             raise UsageError(
                 f"the speech model in {directory} does not know the language {language!r}; it knows {knows}"
             )
@@ -100,13 +100,13 @@ class WhisperEngine:
         self._features = FeatureExtractor(feature_size=self._model.n_mels)
 
     def features(self, samples: Samples, window_s: float) -> NDArray[np.float32]:
-        """The log-mel spectrogram of ``samples`` [n], padded to ``window_s`` or to a second more than they last.
+        """The log-mel spectrogram of ``samples`` [n], padded to ``window_s`` or to one second more than the audio.
 
         Returns:
-            [1, mel bands, frames]: an even number of frames of 10 ms.
+            [1, mel bands, frames], an even number of 10 ms frames.
 
         Raises:
-            ValueError: more audio than Whisper's window of 30 s.
+            ValueError: the audio is longer than Whisper's 30 s window.
         """
         audio_s = len(samples) / SAMPLE_RATE
         if audio_s > FULL_WINDOW_S:
@@ -114,14 +114,14 @@ class WhisperEngine:
                 f"{audio_s:.1f} s of audio; Whisper takes {FULL_WINDOW_S:.0f} s at once: cut it into segments"
             )
         window_s = min(FULL_WINDOW_S, max(window_s, audio_s + PADDING_S))
-        frames = 2 * round(window_s * SAMPLE_RATE / _HOP / 2)  # the encoder halves them
-        # Silence is added to the audio, as in training; faster-whisper adds zeros to the spectrogram instead.
+        frames = 2 * round(window_s * SAMPLE_RATE / _HOP / 2)  # even: the encoder halves the frame rate
+        # Pad the audio with silence, as in training; faster-whisper pads the spectrogram with zeros instead.
         audio = np.zeros(frames * _HOP, np.float32)
         audio[: len(samples)] = samples[: len(audio)].astype(np.float32) / 32768.0
         return np.ascontiguousarray(self._features(audio, padding=0)[None, :, :frames], np.float32)
 
     def encode(self, samples: Samples, window_s: float) -> Encoded:
-        """Run the encoder over the ``features`` of the audio."""
+        """Compute the ``features`` of the audio and run the encoder."""
         features = self.features(samples, window_s)
         states = self._model.encode(ctranslate2.StorageView.from_array(features))
         return Encoded(states, len(samples) / SAMPLE_RATE, features.shape[2] * _HOP / SAMPLE_RATE)
@@ -130,8 +130,8 @@ class WhisperEngine:
         """Search for the text.
 
         Args:
-            beams: hypotheses kept; 1 is greedy.
-            prompt: tokens of text that the audio continues.
+            beams: number of hypotheses; 1 is greedy.
+            prompt: tokens of the text before the audio.
         """
         tokenizer = self.tokenizer
         before = [tokenizer.sot_prev, *prompt] if prompt else []
@@ -142,12 +142,12 @@ class WhisperEngine:
             [start],
             beam_size=beams,
             num_hypotheses=beams,
-            # Of which CTranslate2 takes half, or what the prompt leaves, whichever is less.
+            # CTranslate2 generates at most half of this, or what the prompt leaves if that is less.
             max_length=min(_MOST_TOKENS, max(2 * limit, len(start) + limit)),
             return_scores=True,
             return_no_speech_prob=True,
         )
-        # CTranslate2 divides by the tokens without the end token, whose score is in the sum.
+        # CTranslate2's score includes the end token but is divided by the number of tokens without it.
         sums = [score * len(tokens) for score, tokens in zip(found.scores, found.sequences_ids, strict=True)]
         texts = [tokenizer.decode(tokens) for tokens in found.sequences_ids]
         same = [total for total, text in zip(sums, texts, strict=True) if letters(text) == letters(texts[0])]
@@ -162,7 +162,7 @@ class WhisperEngine:
         )
 
     def align(self, encoded: Encoded, tokens: tuple[int, ...]) -> TokenTimes:
-        """When each of ``tokens`` was said, by the attention of the model's alignment heads."""
+        """When each of ``tokens`` was spoken, from the cross-attention of the model's alignment heads."""
         frames = max(1, round(encoded.audio_s * SAMPLE_RATE / _HOP))
         (found,) = self._model.align(encoded.states, self.tokenizer.sot_sequence, [list(tokens)], frames)
         path = np.array(found.alignments, np.int64).reshape(-1, 2)  # pairs of token and position
@@ -172,20 +172,20 @@ class WhisperEngine:
         return TokenTimes(starts, np.log(np.maximum(probabilities, 1e-10)))
 
     def tokens(self, text: str) -> tuple[int, ...]:
-        """The tokens of text, as Whisper's decoder would write it."""
+        """Tokenize ``text`` as Whisper's decoder would write it."""
         return tuple(self.tokenizer.encode(" " + text.strip()))
 
     def divide(self, tokens: tuple[int, ...]) -> tuple[list[str], list[int]]:
-        """The words that tokens make up, with the spaces before them, and how many tokens each has."""
+        """Group tokens into words: each word's text with its leading space, and its number of tokens."""
         texts, parts = self.tokenizer.split_to_word_tokens(list(tokens))
         return texts, [len(part) for part in parts]
 
 
 def known_language(tokenizer: tokenizers.Tokenizer, language: str, multilingual: bool) -> bool:
-    """Whether a model with this tokenizer was trained on the language; ``language`` as Whisper writes it."""
+    """Whether a model with this tokenizer was trained on ``language``, a Whisper language code."""
     return tokenizer.token_to_id(f"<|{language}|>") is not None if multilingual else language == "en"
 
 
 def letters(text: str) -> str:
-    """The letters and digits of a text, without case."""
+    """The letters and digits of a text, case-folded."""
     return "".join(c for c in unicodedata.normalize("NFKC", text).casefold() if c.isalnum())

@@ -1,4 +1,4 @@
-"""Which transcripts are not to be believed: pure rules over what Whisper says of its own doubt."""
+"""Rules that reject unreliable transcripts from Whisper's own confidence values. Pure."""
 
 from __future__ import annotations
 
@@ -8,42 +8,42 @@ from dataclasses import dataclass
 
 from pipeline.store.known import Thresholds
 
-# What is not believed is called silence where speech is this improbable.
-_SILENT = 0.8
-# The longest phrase of a loop, in words, or in characters of text without spaces.
+# A rejected transcript counts as silence if the no-speech probability is above this.
+_SILENCE_NO_SPEECH = 0.8
+# Longest repeated phrase, in words, or in characters for text without spaces.
 _LONGEST_PHRASE = 16
-# Shorter texts compress to more than half of their length whatever they say: zlib's header is a good part of them.
-_LEAST_FOR_RATIO = 80
-# People say a phrase four times in a row ("Testing, testing, …"), and short words and digits more often.
+# UTF-8 bytes. The compression ratio of a shorter text is meaningless: zlib's header dominates.
+_MIN_BYTES_FOR_RATIO = 80
+# People repeat a phrase up to four times ("Testing, testing, …"), and short words and digits more often.
 _LOOP_REPEATS = 6
 _SHORT_REPEATS = 16
-# The mean over a few tokens tells little: half of it is how sure the search is of the full stop and of the end. Texts of so
-# few tokens are judged by the probability of the whole text, however it is written (measured on single digits, names of
-# months and other words by three speakers, clean and in noise: of texts right and wrong, the right one has the higher
-# value in 94 % of the pairs, and the higher mean in 88 %).
+# The mean log-probability of a few tokens says little: half of it is the confidence in the full stop and the end token.
+# Texts of up to this many tokens are judged by the probability of the whole text in any spelling. (Measured on single
+# digits, month names and other words by three speakers, clean and in noise: in pairs of a right and a wrong text, the
+# right one has the higher value in 94 % of the pairs, and the higher mean in 88 %.)
 SHORT_TOKENS = 3
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """What a recogniser found, and how sure it is."""
+    """A recogniser's result and its confidence."""
 
     text: str
     tokens: int
-    """Text tokens."""
+    """Number of text tokens."""
     log_probability: float
     """Mean natural-log probability of the tokens."""
     no_speech: float
     """Probability that the window holds no speech."""
     ended: bool = True
-    """False where the limit of tokens ended the search."""
+    """False if the token limit ended the search."""
     text_log_probability: float | None = None
-    """Natural logarithm of the probability of the whole text; None where it is not known."""
+    """Natural-log probability of the whole text; None if unknown."""
 
 
 @dataclass(frozen=True)
 class Repetition:
-    """A phrase that comes again and again in a text: ``text[begin:end]``, the first time as ``text[begin:once]``."""
+    """A phrase repeated in ``text[begin:end]``; its first occurrence is ``text[begin:once]``."""
 
     begin: int
     once: int
@@ -51,26 +51,26 @@ class Repetition:
 
 
 def compression_ratio(text: str) -> float:
-    """UTF-8 length over zlib-compressed length, as openai/whisper defines it (decoding.py)."""
+    """UTF-8 length divided by zlib-compressed length, as in openai/whisper (decoding.py)."""
     data = text.encode()
     return len(data) / len(zlib.compress(data)) if data else 1.0
 
 
 def rejection(evidence: Evidence, thresholds: Thresholds) -> str | None:
-    """Why a transcript must not be translated ("empty", "silence", "repetition", "uncertain"), or None."""
+    """The reason to reject a transcript ("empty", "silence", "repetition", "uncertain"), or None to accept it."""
     if not any(character.isalnum() for character in evidence.text):
         return "empty"
     unsure = evidence.log_probability < thresholds.log_probability
     if evidence.tokens <= SHORT_TOKENS and evidence.text_log_probability is not None:
         unsure = evidence.text_log_probability < thresholds.text_log_probability
-    # Whisper calls a window silent only if both its signs agree (openai/whisper, transcribe.py). Made to say something where
-    # nobody speaks, it can be half sure of a phrase.
+    # Whisper reports silence only if both signs agree (openai/whisper, transcribe.py). On audio without speech it can
+    # still be fairly confident of an invented phrase.
     hesitant = evidence.log_probability < thresholds.log_probability / 2
     doubtful = evidence.no_speech > thresholds.doubtful_no_speech
     if (evidence.no_speech > thresholds.no_speech and unsure) or (doubtful and hesitant):
-        # Speech in another language than the one listened for looks like this, too, but less sure.
-        return "silence" if evidence.no_speech > _SILENT else "uncertain"
-    long = len(evidence.text.encode()) >= _LEAST_FOR_RATIO
+        # Speech in another language gives the same signs, with a lower no-speech probability.
+        return "silence" if evidence.no_speech > _SILENCE_NO_SPEECH else "uncertain"
+    long = len(evidence.text.encode()) >= _MIN_BYTES_FOR_RATIO
     if (long and compression_ratio(evidence.text) > thresholds.compression_ratio) or loop(
         evidence.text, evidence.ended
     ):
@@ -81,13 +81,13 @@ def rejection(evidence: Evidence, thresholds: Thresholds) -> str | None:
 
 
 def loop(text: str, ended: bool = True) -> Repetition | None:
-    """A decoder's loop: a phrase that repeats up to the end of the text, or through most of it; None where there is none.
+    """Find a decoder loop: a phrase repeated up to the end of the text or over more than half of it; None if absent.
 
-    Phrases that people repeat are no loops: fewer than six times in a row, a word of up to four letters or a character of
-    unspaced text fewer than sixteen times. Where the search did not end by itself, twice is enough.
+    Normal repetition is not a loop: fewer than six times in a row, or fewer than sixteen for a word of up to four
+    letters or a single character of unspaced text. If the search hit its token limit, two repetitions are enough.
     """
     found = [(match.group().lower(), match.start(), match.end()) for match in re.finditer(r"\w+", text)]
-    if len(found) * 8 < sum(len(word) for word, _, _ in found):  # no spaces: each character counts
+    if len(found) * 8 < sum(len(word) for word, _, _ in found):  # text without spaces: compare characters
         found = [(c.lower(), i, i + 1) for i, c in enumerate(text) if c.isalnum()]
     units = [word for word, _, _ in found]
     for size in range(1, min(_LONGEST_PHRASE, len(units) // 2) + 1):
@@ -108,5 +108,5 @@ def loop(text: str, ended: bool = True) -> Repetition | None:
 
 
 def _short(unit: str) -> bool:
-    """A word of up to four letters; of kana and Chinese characters, one, for four are words enough for a phrase."""
+    """Whether a unit is short: up to four letters, or one character of kana or Chinese (four are a phrase)."""
     return len(unit) <= (1 if any("\u3040" <= character <= "\u9fff" for character in unit) else 4)

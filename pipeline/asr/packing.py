@@ -1,4 +1,4 @@
-"""Several speech segments in one window of the recogniser, and its words told apart again. Pure."""
+"""Pack several speech segments into one recogniser window, and assign its words back to them. Pure."""
 
 from __future__ import annotations
 
@@ -10,29 +10,29 @@ import numpy as np
 
 from pipeline.events import SAMPLE_RATE, Samples, SpeechSegment, Word
 
-# Silence between two segments of a window: enough for a full stop to be heard.
+# Longest silence between two segments in a window: enough for the recogniser to hear a full stop.
 _GAP_SAMPLES = SAMPLE_RATE * 3 // 10
 
 
 @dataclass(frozen=True, eq=False)
 class Pack:
-    """Segments one after another, with little silence between them."""
+    """Segments concatenated with short silences between them."""
 
     segments: tuple[SpeechSegment, ...]
     offsets: tuple[int, ...]
-    """Sample of ``samples`` at which each segment begins."""
+    """Index in ``samples`` at which each segment begins."""
     samples: Samples
     """[n] int16."""
 
 
 def fits(segments: Sequence[SpeechSegment], more: SpeechSegment, limit_ms: int) -> bool:
-    """Whether another segment still fits into a window of ``limit_ms``."""
+    """Whether ``more`` also fits into a window of ``limit_ms``."""
     length = sum(len(segment.samples) for segment in (*segments, more)) + sum(_gaps((*segments, more)))
     return length * 1000 <= limit_ms * SAMPLE_RATE
 
 
 def pack(segments: Sequence[SpeechSegment]) -> Pack:
-    """Segments of one recording, in order, as one stretch of audio."""
+    """Concatenate segments of one recording, given in order."""
     parts: list[Samples] = []
     offsets: list[int] = []
     at = 0
@@ -45,9 +45,11 @@ def pack(segments: Sequence[SpeechSegment]) -> Pack:
 
 
 def apart(words: Sequence[Word], packed: Pack) -> list[list[Word]]:
-    """The words of each segment, at their times in the recording.
+    """The words of each segment, with times in the recording.
 
-    ``words`` have times from the pack's first sample. A word belongs where its middle is, or to the nearest segment.
+    Args:
+        words: with times in seconds from the pack's first sample. Each goes to the segment that its middle lies in, or
+            to the nearest one.
     """
     bounds = [
         (offset / SAMPLE_RATE, (offset + len(segment.samples)) / SAMPLE_RATE)
@@ -57,7 +59,7 @@ def apart(words: Sequence[Word], packed: Pack) -> list[list[Word]]:
     at = 0
     for word in words:
         middle = (word.start_s + word.end_s) / 2
-        # In order: a segment's words never come before those of the one before.
+        # Segments keep their order: never assign a word to an earlier segment than the word before.
         at = min(range(at, len(bounds)), key=lambda i: max(bounds[i][0] - middle, middle - bounds[i][1], 0.0))
         (start_s, end_s), segment = bounds[at], packed.segments[at]
         shift = segment.start_s - start_s
@@ -67,7 +69,7 @@ def apart(words: Sequence[Word], packed: Pack) -> list[list[Word]]:
 
 
 def _gaps(segments: Sequence[SpeechSegment]) -> list[int]:
-    """Samples of silence before each segment but the first: what there was, and no more than a short pause."""
+    """Samples of silence before each segment but the first: the real pause, at most ``_GAP_SAMPLES``."""
     return [
         min(_GAP_SAMPLES, max(0, second.start_sample - first.start_sample - len(first.samples)))
         for first, second in pairwise(segments)

@@ -1,4 +1,4 @@
-"""Transcripts of Chinese in one script, text and words alike. Whisper writes either, from one segment to the next. Pure."""
+"""Convert Chinese transcripts to one script, text and words alike; Whisper switches between segments. Pure."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _CONVERSIONS: dict[str, Convert] = {"simplified": simplified, "traditional": tra
 
 
 def script_conversion(script: str | None, language: str) -> Convert | None:
-    """What a recogniser's text of ``language`` is converted by, for the configured ``script``; None for nothing.
+    """The conversion of recognised ``language`` text to the configured ``script``; None for no conversion.
 
     Raises:
-        UsageError: the language is not written in that script.
+        UsageError: the language does not use that script.
     """
     tag = language_tag(language)
     if script is None:
@@ -27,14 +27,14 @@ def script_conversion(script: str | None, language: str) -> Convert | None:
         return None
     if tag.language not in CHINESE or script not in _CONVERSIONS:
         raise UsageError(
-            f"asr.script is {script!r}, and the language spoken {language!r}; allowed are simplified and traditional where it is "
-            "Chinese (zh or yue), and as-heard: leave the key out, or set languages.source"
+            f"asr.script is {script!r} but the spoken language is {language!r}; simplified and traditional are for "
+            "Chinese (zh or yue), as-heard for any language: leave the key out, or set languages.source"
         )
     return _CONVERSIONS[script]
 
 
 def in_script(text: str, words: Sequence[Word], convert: Convert | None) -> tuple[str, list[Word]]:
-    """``text`` and its ``words`` converted; the words, joined, are the text as before, and keep their times."""
+    """Convert ``text`` and its ``words``. The words keep their times and still join to the text."""
     if convert is None:
         return text, list(words)
     converted = divided([word.text for word in words], convert)

@@ -1,4 +1,4 @@
-"""The ASR stage: speech segments in, transcripts out, recognised on a thread of its own."""
+"""The ASR stage: speech segments in, transcripts out, recognised on its own thread."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pipeline.run.worker import Worker
 
 
 class Recognizer(Protocol):
-    """What the stage needs of one; see ``WhisperRecognizer``."""
+    """A recogniser, as far as the stage uses it; see ``WhisperRecognizer``."""
 
     @property
     def config(self) -> AsrConfig: ...
@@ -29,10 +29,10 @@ class Recognizer(Protocol):
 
 
 class AsrStage:
-    """Puts one transcript a segment on ``outbox``, rejected ones included.
+    """Puts one transcript per segment on ``outbox``, including rejected ones.
 
-    Segments that follow each other are recognised in one window: those that wait while ``load`` asks for it, and up to
-    ``join_ms()`` also those that are still to come.
+    Consecutive segments share one window: while ``load`` asks for it, those that are already queued; with
+    ``join_ms() > 0``, also those still to come.
     """
 
     name = "ASR"
@@ -52,7 +52,7 @@ class AsrStage:
         self._next: SpeechSegment | EndOfInput | None = None
 
     async def run(self) -> None:
-        """Work until the end of input has been passed on."""
+        """Run until the end of input has been passed on."""
         worker = Worker(self.name)
         try:
             while not isinstance(work := await self._take(), EndOfInput):
@@ -64,7 +64,7 @@ class AsrStage:
             worker.close()
 
     async def _take(self) -> list[SpeechSegment] | EndOfInput:
-        """The next work: a segment, with those behind it where that is asked for."""
+        """The next segments to recognise together, or the end of input."""
         item, self._next = self._next or await self.inbox.get(), None
         if isinstance(item, EndOfInput):
             return item

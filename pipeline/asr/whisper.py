@@ -1,4 +1,4 @@
-"""The recogniser: speech segments in, transcripts with Whisper's doubts out; what is in doubt is looked at twice."""
+"""The Whisper recogniser: transcripts with confidence values; doubtful results are searched a second time."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-# Whisper size → hub id. faster-whisper's own way to fetch by size shows no progress and keeps broken downloads.
+# Whisper size → hub id. faster-whisper's own download by size shows no progress and keeps broken files.
 from faster_whisper.utils import _MODELS as _SIZES
 
 from pipeline.asr.engine import FULL_WINDOW_S, MOST_PROMPT_TOKENS, Encoded, Hypothesis, WhisperEngine, letters
@@ -29,16 +29,16 @@ log = logging.getLogger(__name__)
 
 RECOGNIZER_FILES = FileSet(
     ("config.json", "model.bin", "tokenizer.json", "vocabulary.*"),
-    # Not needed here, but by other programs that share the cache.
+    # Unused here, but needed by other programs that share the cache.
     optional=("preprocessor_config.json",),
 )
-# What is in doubt is searched again with at least so many hypotheses, and twice as many as before.
-_SECOND_LOOK_BEAMS = 5
+# Minimum beam size of a second search, which has at least twice the beams of the first.
+_SECOND_SEARCH_BEAMS = 5
 
 
 @dataclass(frozen=True)
-class _Look:
-    """One search, and what speaks for and against it."""
+class _Search:
+    """The result of one search, and why it is rejected, if it is."""
 
     encoded: Encoded
     hypothesis: Hypothesis
@@ -46,21 +46,21 @@ class _Look:
 
     @property
     def better(self) -> tuple[bool, bool, float]:
-        """Sorts looks at the same audio: accepted ones first, then those that do not repeat, then the surer."""
+        """Sort key for searches of the same audio: accepted, then without repetition, then the most probable."""
         return self.rejected is None, self.rejected != "repetition", self.hypothesis.log_probability
 
 
 class WhisperRecognizer:
-    """A loaded Whisper model and the language that it listens for. Safe to use from several threads at once."""
+    """A loaded Whisper model for one language. Thread-safe."""
 
     def __init__(self, config: AsrConfig, language: str, directory: Path | None = None) -> None:
-        """Load the model from ``directory``, or find it first by ``find_recognizer``, and check it by one run.
+        """Load the model from ``directory`` (default: ``find_recognizer``) and check it with one run.
 
         Raises:
             ModelError: the directory is incomplete or damaged.
-            DownloadError: not in the cache, and it cannot be fetched.
-            UsageError: the model does not know the language, the window is too short for it, the prompt too long, or the
-                language not written in the configured script.
+            DownloadError: the model is not cached and cannot be fetched.
+            UsageError: the model does not know the language, its window is too short, the prompt is too long, or the
+                language does not use the configured script.
         """
         self.config, self.language = config, language
         self._convert = script_conversion(config.script, language)
@@ -72,7 +72,7 @@ class WhisperRecognizer:
             )
         known = identify(directory)
         if known is None:
-            log.warning("%s is not a known model: it is judged by Whisper's own thresholds", config.model)
+            log.warning("%s is not a known model; using Whisper's default thresholds", config.model)
         check_window(config, known)
         self.thresholds = thresholds(config, known)
         self.engine = WhisperEngine(directory, language, compute_type=config.compute_type, threads=config.threads)
@@ -80,40 +80,40 @@ class WhisperRecognizer:
         self._check()
 
     def transcribe(self, segment: SpeechSegment, beam_size: int | None = None) -> Transcript:
-        """Recognise one segment; the transcript's ``rejected`` says if it must not be translated.
+        """Recognise one segment. If the transcript's ``rejected`` is set, it must not be translated.
 
-        What loops or is in doubt is searched again, with more hypotheses and the full window.
+        Looping or doubtful results are searched again with more beams and the full window.
 
         Args:
-            beam_size: hypotheses, in place of the configured number.
+            beam_size: replaces the configured beam size.
         """
         beams = beam_size or self.config.beam_size
-        look = self._look(segment.samples, self.config.window_s, beams)
-        if self._worth_another(look):
-            again = self._look(segment.samples, FULL_WINDOW_S, max(_SECOND_LOOK_BEAMS, 2 * beams))
-            if look.rejected == "repetition" or not _contradicts(look, again):
-                look = max(look, again, key=lambda one: one.better)
-        if look.rejected == "repetition" and (shorter := self._without_loop(look)) is not None:
+        result = self._search(segment.samples, self.config.window_s, beams)
+        if self._worth_second_search(result):
+            again = self._search(segment.samples, FULL_WINDOW_S, max(_SECOND_SEARCH_BEAMS, 2 * beams))
+            if result.rejected == "repetition" or not _contradict(result, again):
+                result = max(result, again, key=lambda one: one.better)
+        if result.rejected == "repetition" and (shorter := self._without_loop(result)) is not None:
             return self._transcript(segment, shorter, repeated=True)
-        return self._transcript(segment, look)
+        return self._transcript(segment, result)
 
     def transcribe_packed(self, segments: Sequence[SpeechSegment], beam_size: int | None = None) -> list[Transcript]:
-        """Recognise segments that follow each other in one window; a transcript each.
+        """Recognise consecutive segments in one window; one transcript each.
 
-        Where the window is in doubt or holds more text than Whisper writes at once, or its words cannot be told apart, each
-        segment is recognised by itself.
+        If the window's result is doubtful, is longer than Whisper's token limit, or its words cannot be assigned to the
+        segments, each segment is recognised alone.
         """
         packed = pack(segments)
-        look = self._look(packed.samples, self.config.window_s, beam_size or self.config.beam_size)
-        if look.rejected is None and look.hypothesis.ended:
-            words = self._words(look.encoded, look.hypothesis)
-            if plausible(words, look.hypothesis.text.strip(), 0.0, len(packed.samples) / SAMPLE_RATE):
-                found = self._told_apart(packed, look, words, beam_size)
+        result = self._search(packed.samples, self.config.window_s, beam_size or self.config.beam_size)
+        if result.rejected is None and result.hypothesis.ended:
+            words = self._words(result.encoded, result.hypothesis)
+            if plausible(words, result.hypothesis.text.strip(), 0.0, len(packed.samples) / SAMPLE_RATE):
+                found = self._split(packed, result, words, beam_size)
                 if found is not None:
                     return found
         return [self.transcribe(segment, beam_size) for segment in segments]
 
-    def _look(self, samples: Samples, window_s: float, beams: int) -> _Look:
+    def _search(self, samples: Samples, window_s: float, beams: int) -> _Search:
         encoded = self.engine.encode(samples, window_s)
         found = self.engine.generate(encoded, beams, self._prompt)
         evidence = Evidence(
@@ -124,26 +124,28 @@ class WhisperRecognizer:
             found.ended,
             found.text_log_probability,
         )
-        return _Look(encoded, found, rejection(evidence, self.thresholds))
+        return _Search(encoded, found, rejection(evidence, self.thresholds))
 
-    def _worth_another(self, look: _Look) -> bool:
-        """Whether a second look may hear more: not where probably nobody speaks."""
-        spoken = look.hypothesis.no_speech_probability <= self.thresholds.doubtful_no_speech
-        return look.rejected == "repetition" or (look.rejected == "uncertain" and spoken)
+    def _worth_second_search(self, result: _Search) -> bool:
+        """Whether a second search may help: not if the window probably holds no speech."""
+        spoken = result.hypothesis.no_speech_probability <= self.thresholds.doubtful_no_speech
+        return result.rejected == "repetition" or (result.rejected == "uncertain" and spoken)
 
-    def _without_loop(self, look: _Look) -> _Look | None:
-        """A look whose loop is cut at its first repetition, or before it; None where neither can be believed."""
-        found = look.hypothesis
+    def _without_loop(self, result: _Search) -> _Search | None:
+        """The result cut after, or else before, the first occurrence of its loop; None if neither passes the checks."""
+        found = result.hypothesis
         repetition = loop(found.text, found.ended)
         if repetition is None:
             return None
-        once = self._again(look, repetition.once, repetition.end, repetition.begin)
-        return once or self._again(look, repetition.begin, len(found.text), len(found.text))
+        once = self._without_words(result, repetition.once, repetition.end, repetition.begin)
+        return once or self._without_words(result, repetition.begin, len(found.text), len(found.text))
 
-    def _again(self, look: _Look, begin: int, end: int, doubted: int) -> _Look | None:
-        """A look at the same audio without the words from ``begin`` to ``end`` of the text, if it can be believed, those
-        from ``doubted`` to ``begin`` for themselves, too."""
-        found = look.hypothesis
+    def _without_words(self, result: _Search, begin: int, end: int, doubted: int) -> _Search | None:
+        """The result without the words in ``text[begin:end]``, or None if it fails the checks.
+
+        The words from ``doubted`` to ``begin`` must also pass by themselves.
+        """
+        found = result.hypothesis
         tokens: list[int] = []
         phrase = slice(0, 0)
         at = character = 0
@@ -155,11 +157,11 @@ class WhisperRecognizer:
             at, character = at + length, character + len(text)
         if not tokens:
             return None
-        # How sure a looping search is of its tokens grows with each round; how sure it is of the first one is asked anew.
+        # The token probabilities of a loop grow with each round: score the remaining tokens anew.
         try:
-            sure = self.engine.align(look.encoded, tuple(tokens)).log_probabilities
+            sure = self.engine.align(result.encoded, tuple(tokens)).log_probabilities
         except RuntimeError as error:  # a model without alignment heads
-            log.warning("a repetition could not be cut (%s)", error)
+            log.warning("cannot cut a repetition (%s)", error)
             return None
         if phrase.stop and sure[phrase].mean() < self.thresholds.log_probability:
             return None
@@ -168,16 +170,16 @@ class WhisperRecognizer:
             found, tokens=tuple(tokens), text=text, log_probability=float(sure.mean()), ended=True
         )
         evidence = Evidence(text.strip(), len(tokens), hypothesis.log_probability, found.no_speech_probability)
-        return _Look(look.encoded, hypothesis, None) if rejection(evidence, self.thresholds) is None else None
+        return _Search(result.encoded, hypothesis, None) if rejection(evidence, self.thresholds) is None else None
 
     def _words(self, encoded: Encoded, found: Hypothesis) -> list[TimedWord]:
-        """The words of a hypothesis at their times from the audio's first sample; none where the alignment fails."""
+        """The words of a hypothesis, timed from the audio's first sample; empty if the alignment fails."""
         if not found.tokens:
             return []
         try:
             times = self.engine.align(encoded, found.tokens)
-        except RuntimeError as error:  # times of words are not worth the loss of what was said
-            log.warning("words could not be timed (%s); their times are estimated", error)
+        except RuntimeError as error:  # keep the text without word times
+            log.warning("cannot align words (%s); their times are estimated", error)
             return []
         if len(times.starts_s) != len(found.tokens) + 1:
             return []
@@ -186,41 +188,43 @@ class WhisperRecognizer:
             texts, lengths, [float(s) for s in times.starts_s], [float(p) for p in times.log_probabilities]
         )
 
-    def _told_apart(
-        self, packed: Pack, look: _Look, words: Sequence[TimedWord], beam_size: int | None
+    def _split(
+        self, packed: Pack, result: _Search, words: Sequence[TimedWord], beam_size: int | None
     ) -> list[Transcript] | None:
-        """A transcript for each segment; None where a segment without words says something by itself, for its words may
-        have been given to a neighbour."""
+        """One transcript per segment, or None to recognise all segments alone.
+
+        None means that a segment without words has text when recognised alone: its words may be in a neighbour.
+        """
         found: list[Transcript] = []
         for segment, own in zip(packed.segments, apart(without_pauses(words), packed), strict=True):
             probabilities = [p for word in own if isinstance(word, TimedWord) for p in word.log_probabilities]
             text = "".join(word.text for word in own).strip()
             sure = math.fsum(probabilities) / len(probabilities) if probabilities else 0.0
-            no_speech = look.hypothesis.no_speech_probability
+            no_speech = result.hypothesis.no_speech_probability
             rejected = rejection(Evidence(text, len(probabilities), sure, no_speech), self.thresholds)
-            if rejected is not None:  # by itself it may be heard better, or be certain silence
+            if rejected is not None:  # alone it may be recognised better, or be certain silence
                 alone = self.transcribe(segment, beam_size)
                 if not own and alone.rejected is None:
                     return None
                 found.append(alone)
                 continue
-            found.append(self._made(segment, text, sure, no_speech, None, own))
+            found.append(self._build(segment, text, sure, no_speech, None, own))
         return found
 
-    def _transcript(self, segment: SpeechSegment, look: _Look, *, repeated: bool = False) -> Transcript:
-        found = look.hypothesis
+    def _transcript(self, segment: SpeechSegment, result: _Search, *, repeated: bool = False) -> Transcript:
+        found = result.hypothesis
         words: list[Word] = []
-        if self.config.word_timestamps and look.rejected is None:
+        if self.config.word_timestamps and result.rejected is None:
             words = [
                 dataclasses.replace(word, start_s=segment.start_s + word.start_s, end_s=segment.start_s + word.end_s)
-                for word in self._words(look.encoded, found)
+                for word in self._words(result.encoded, found)
             ]
-        return self._made(
-            segment, found.text.strip(), found.log_probability, found.no_speech_probability, look.rejected, words,
+        return self._build(
+            segment, found.text.strip(), found.log_probability, found.no_speech_probability, result.rejected, words,
             repeated=repeated,
         )  # fmt: skip
 
-    def _made(
+    def _build(
         self,
         segment: SpeechSegment,
         text: str,
@@ -261,10 +265,10 @@ class WhisperRecognizer:
         return tokens
 
     def _check(self) -> None:
-        """One run over silence.
+        """Run the model once on silence.
 
         Raises:
-            ModelError: it fails, or does not give numbers.
+            ModelError: the run fails, or its scores are not finite.
         """
         import numpy as np
 
@@ -277,21 +281,21 @@ class WhisperRecognizer:
             ) from error
         if not math.isfinite(found.log_probability + found.no_speech_probability):
             raise ModelError(
-                f"the speech model {self.config.model} is damaged: its scores are no numbers; fetch it again"
+                f"the speech model {self.config.model} is damaged: its scores are not finite; fetch it again"
             )
 
 
-def _contradicts(first: _Look, second: _Look) -> bool:
-    """Whether two looks hear different words where there are only one or two: neither is to be believed then."""
+def _contradict(first: _Search, second: _Search) -> bool:
+    """Whether two searches give different texts of one or two words; neither is reliable then."""
     short = len(second.hypothesis.tokens) <= SHORT_TOKENS
     return short and letters(first.hypothesis.text) != letters(second.hypothesis.text)
 
 
 def thresholds(config: AsrConfig, known: KnownModel | None) -> Thresholds:
-    """What a model's transcripts are judged by: what the configuration says, else what is known of the model.
+    """The rejection thresholds of a model: configured values, else the model's known ones.
 
-    A configured threshold brings that which the table has for the same doubt along: three times the log-probability of a
-    token for a text of a word or two, and no less probability of no speech.
+    A configured threshold also replaces the related one: the log-probability of a short text becomes three times the
+    configured one per token, and the doubtful no-speech probability is at least the configured one.
     """
     found = known.thresholds if known is not None else Thresholds()
     if (no_speech := config.no_speech_threshold) is not None:
@@ -305,20 +309,21 @@ def thresholds(config: AsrConfig, known: KnownModel | None) -> Thresholds:
 
 
 def check_window(config: AsrConfig, known: KnownModel | None) -> None:
-    """Refuse an encoder window that the model was not seen to work with.
+    """Refuse an encoder window that is too short for the model.
 
     Raises:
-        UsageError: ``window_s`` is shorter than that.
+        UsageError: ``window_s`` is below the model's known minimum.
     """
     shortest_s = known.shortest_window_s if known is not None else KnownModel.shortest_window_s
     if config.window_s < shortest_s:
         raise UsageError(
-            f"asr.window_s is {config.window_s:g}; {config.model} needs {shortest_s:g} s at least: with less, transcripts loop"
+            f"asr.window_s is {config.window_s:g}; {config.model} needs at least {shortest_s:g} s: with less, "
+            "transcripts loop"
         )
 
 
 def find_recognizer(config: AsrConfig) -> Path:
-    """The directory of the configured Whisper model, fetched if it is not on this machine.
+    """The directory of the configured Whisper model; fetched if necessary.
 
     Raises:
         ModelError, DownloadError: see ``resolve_model``.
@@ -327,5 +332,5 @@ def find_recognizer(config: AsrConfig) -> Path:
 
 
 def recognizer_name(config: AsrConfig) -> str:
-    """The directory or hub id that the configuration means: a Whisper size stands for one."""
+    """The directory or hub id of the configured model; a Whisper size is mapped to its hub id."""
     return config.model if os.path.isdir(config.model) else _SIZES.get(config.model, config.model)

@@ -1,4 +1,4 @@
-"""When each word was said: words out of tokens and their times, taken only where they are plausible."""
+"""Word times from tokens and their times, used only if plausible. Pure."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ from dataclasses import dataclass, replace
 
 from pipeline.events import Word
 
-# Words without any duration are those that the alignment could not place. Where there are more than this share of them,
-# the others' times are no better than times shared out by letters (measured on pairs of phrases).
-_MOST_UNPLACED = 0.3
-# A sentence's first word may take the silence before it too. It is not believed to last longer than this, and so much for
-# each letter (measured: the error of a sentence's begin is halved).
+# The alignment gives zero duration to words it could not place. With a larger share of them, word times are no better
+# than times in proportion to letters (measured on pairs of phrases).
+_MAX_UNPLACED = 0.3
+# The alignment may add the silence before a sentence to its first word. Its duration is limited to this constant plus
+# an amount per letter or syllable (measured: this halves the error of a sentence's start).
 _FIRST_WORD_S, _LETTER_S, _SYLLABLE_S = 0.15, 0.05, 0.2
 _SENTENCE_ENDS = tuple(".!?。！？…؟۔।॥")
-# Whisper's clock ticks every 20 ms, and its window may end a tick after the audio.
+# Whisper's times are multiples of 20 ms, and its window may end one step after the audio.
 _TICK_S = 0.02
-# Marks that belong to the word after them and to the word before them (openai/whisper, timing.py).
+# Punctuation that belongs to the following word and to the preceding word (openai/whisper, timing.py).
 _OPENING = "\"'“¿([{-"
 _CLOSING = "\"'.。,，!！?？:：”)]}、"
 
 
 @dataclass(frozen=True)
 class TimedWord(Word):
-    """A word, and how sure the recogniser is of its tokens."""
+    """A word with the log-probabilities of its tokens."""
 
     log_probabilities: tuple[float, ...] = ()
 
@@ -31,12 +31,12 @@ class TimedWord(Word):
 def timed_words(
     texts: Sequence[str], lengths: Sequence[int], starts_s: Sequence[float], log_probabilities: Sequence[float]
 ) -> list[TimedWord]:
-    """Words from a recogniser's own division of its tokens; marks are joined to the words that they belong to.
+    """Words from a recogniser's grouping of its tokens; punctuation is joined to its word.
 
     Args:
-        texts: each word, with the space before it.
-        lengths: how many tokens each has.
-        starts_s: [tokens + 1]: where each token begins, and where the last one ends.
+        texts: each word with its leading space.
+        lengths: number of tokens of each word.
+        starts_s: [tokens + 1]: the start of each token, then the end of the last one.
         log_probabilities: [tokens].
     """
     words: list[TimedWord] = []
@@ -45,16 +45,16 @@ def timed_words(
         end = at + length
         words.append(TimedWord(text, starts_s[at], starts_s[end], tuple(log_probabilities[at:end])))
         at = end
-    return _closing_joined(_opening_joined(words))
+    return _join_closing(_join_opening(words))
 
 
 def without_pauses(words: Iterable[Word]) -> list[Word]:
-    """``words`` with the silence before a sentence taken out of its first word."""
+    """``words`` without the silence before a sentence that its first word includes."""
     found: list[Word] = []
     for word in words:
         if not found or found[-1].text.endswith(_SENTENCE_ENDS):
             letters = word.text.strip()
-            # One character of Chinese or Japanese is a syllable.
+            # A character of Chinese or Japanese is a syllable.
             longest_s = _FIRST_WORD_S + sum(_SYLLABLE_S if c >= "\u2e80" else _LETTER_S for c in letters)
             word = replace(word, start_s=max(word.start_s, word.end_s - longest_s))
         found.append(word)
@@ -62,7 +62,7 @@ def without_pauses(words: Iterable[Word]) -> list[Word]:
 
 
 def plausible(words: Sequence[Word], text: str, start_s: float, end_s: float) -> bool:
-    """Whether the words are the text's, in order, within its audio, and most of them last for some time."""
+    """Whether the words join to ``text``, are in order and within the audio, and most have a duration."""
     if not words or "".join(word.text for word in words).strip() != text:
         return False
     at = start_s - _TICK_S
@@ -70,32 +70,32 @@ def plausible(words: Sequence[Word], text: str, start_s: float, end_s: float) ->
         if not at <= word.start_s <= word.end_s <= end_s + _TICK_S:
             return False
         at = word.start_s
-    return sum(word.end_s <= word.start_s for word in words) <= _MOST_UNPLACED * len(words)
+    return sum(word.end_s <= word.start_s for word in words) <= _MAX_UNPLACED * len(words)
 
 
-def _opening_joined(words: list[TimedWord]) -> list[TimedWord]:
+def _join_opening(words: list[TimedWord]) -> list[TimedWord]:
     joined: list[TimedWord] = []
     for word in reversed(words):
         mark = word.text.strip()
         if joined and word.text.startswith(" ") and mark and mark in _OPENING:
-            joined[-1] = _both(word, joined[-1])
+            joined[-1] = _merge(word, joined[-1])
         else:
             joined.append(word)
     return joined[::-1]
 
 
-def _closing_joined(words: list[TimedWord]) -> list[TimedWord]:
+def _join_closing(words: list[TimedWord]) -> list[TimedWord]:
     joined: list[TimedWord] = []
     for word in words:
         if joined and not joined[-1].text.endswith(" ") and word.text and all(c in _CLOSING for c in word.text):
-            # A mark has no sound: the word ends where it ended.
-            joined[-1] = replace(_both(joined[-1], word), end_s=joined[-1].end_s)
+            # Punctuation has no sound: keep the word's end.
+            joined[-1] = replace(_merge(joined[-1], word), end_s=joined[-1].end_s)
         else:
             joined.append(word)
     return joined
 
 
-def _both(first: TimedWord, second: TimedWord) -> TimedWord:
+def _merge(first: TimedWord, second: TimedWord) -> TimedWord:
     return TimedWord(
         first.text + second.text,
         first.start_s,

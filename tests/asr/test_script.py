@@ -87,7 +87,7 @@ def test_only_mandarin_is_converted_without_being_asked_for() -> None:
 def test_a_script_that_the_language_does_not_have_is_refused(language: str, tmp_path: Path) -> None:
     for script in ("traditional", "simplified"):
         with pytest.raises(
-            UsageError, match=rf"asr\.script is '{script}', and the language spoken '{language}'; allowed"
+            UsageError, match=rf"asr\.script is '{script}' but the spoken language is '{language}'; simplified"
         ):
             WhisperRecognizer(AsrConfig(model="base", script=script), language)
     path = tmp_path / "my.toml"

@@ -239,7 +239,7 @@ def test_what_is_said_four_times_is_shown(recognizer: WhisperRecognizer) -> None
 
 
 def test_a_window_below_what_the_model_is_known_for_is_refused() -> None:
-    with pytest.raises(UsageError, match=r"asr.window_s is 3; base needs 10 s at least"):
+    with pytest.raises(UsageError, match=r"asr.window_s is 3; base needs at least 10 s"):
         WhisperRecognizer(AsrConfig(model="base", window_s=3.0), "en")
 
 
@@ -271,7 +271,7 @@ def test_an_unknown_model_is_said_and_judged_by_the_defaults(
     for path in find_recognizer(AsrConfig(model="tiny.en")).iterdir():
         (tmp_path / path.name).symlink_to(path)
     heard = WhisperRecognizer(AsrConfig(model=str(tmp_path)), "en")
-    assert "is not a known model: it is judged by Whisper's own thresholds" in caplog.text
+    assert "is not a known model; using Whisper's default thresholds" in caplog.text
     assert heard.thresholds == Thresholds()
 
 
@@ -303,7 +303,7 @@ def test_a_damaged_model_is_one_clear_error(tmp_path: Path) -> None:
 
 
 def test_a_language_that_the_model_lacks_is_refused() -> None:
-    with pytest.raises(UsageError, match="does not know the language 'zh'; it knows English alone"):
+    with pytest.raises(UsageError, match="does not know the language 'zh'; it knows only English"):
         WhisperRecognizer(AsrConfig(model="tiny.en"), "zh")
     with pytest.raises(UsageError, match="does not know the language 'xx'; it knows"):
         WhisperRecognizer(AsrConfig(model="base"), "xx")
@@ -326,7 +326,7 @@ def test_scores_that_are_no_numbers_are_a_damaged_model(tmp_path: Path, monkeypa
         return dataclasses.replace(real(self, *arguments), log_probability=float("nan"))  # type: ignore[arg-type]
 
     monkeypatch.setattr(WhisperEngine, "generate", without_numbers)
-    with pytest.raises(ModelError, match="is damaged: its scores are no numbers"):
+    with pytest.raises(ModelError, match="is damaged: its scores are not finite"):
         WhisperRecognizer(AsrConfig(model=str(made)), "en")
 
 
