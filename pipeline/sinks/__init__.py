@@ -1,1 +1,1 @@
-"""Where events go: the terminal, subtitle files, JSON lines, latency logs. One file each."""
+"""Sinks, one per file: the terminal, subtitle files, JSON lines, latency logs."""

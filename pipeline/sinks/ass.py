@@ -12,7 +12,7 @@ from pipeline.subtitles.fit import font_size
 from pipeline.subtitles.lines import Lines
 from pipeline.subtitles.rules import SubtitleRules
 
-# ASS: the numpad's keys say where text stands, 2 is bottom centre, 8 top centre.
+# ASS alignments are numeric keypad positions: 2 is bottom centre, 8 top centre.
 _ALIGNMENTS = {"bottom": 2, "top": 8}
 _ASS_WIDTH, _ASS_MARGIN, _ASS_MARGIN_V = 1920, 60, 50
 _ASS_SIZES = {"Translation": 64, "Source": 46}
@@ -21,7 +21,7 @@ _ASS_SIZES = {"Translation": 64, "Source": 46}
 class AssSink(CueSink):
     """Advanced SubStation Alpha, version 4+, with a style for translations and one for sources.
 
-    Encoding -1 makes libass find out each line's direction, which is left to right otherwise.
+    Encoding -1 makes libass detect the direction of each line; the default is left to right.
     """
 
     def __init__(self, path: Path, rules: SubtitleRules, *, resume: bool = False) -> None:
@@ -55,14 +55,14 @@ class AssSink(CueSink):
 
 
 def _ass_text(lines: Lines, style: str) -> str:
-    """The lines of one language, smaller than the style's size if they would not fit into the picture."""
+    """The ASS text of one language's lines, in a smaller font if they would not fit into the picture."""
     text = r"\N".join(escapes.ass(line) for line in directed(lines))
     size = font_size(lines, _ASS_SIZES[style], _ASS_WIDTH - 2 * _ASS_MARGIN, _ASS_MARGIN_V)
     return text if size == _ASS_SIZES[style] else rf"{{\fs{size}}}{text}"
 
 
 def _centiseconds(seconds: float) -> str:
-    """H:MM:SS.cc; cut off, not rounded, so that gaps stay."""
+    """H:MM:SS.cc, truncated rather than rounded to keep the gaps between cues."""
     hundredths = int(seconds * 1000 + 0.5) // 10
     minutes, rest = divmod(hundredths, 6000)
     return f"{minutes // 60}:{minutes % 60:02}:{rest // 100:02}.{rest % 100:02}"

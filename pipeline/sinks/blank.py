@@ -1,26 +1,28 @@
-"""Whether a subtitle file is one of ours without a cue: of a run that showed nothing, or that was killed before it could."""
+"""Detect subtitle files of this package that have no cue, left by a run that showed nothing or was killed early."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
 
-# What our headers hold; a person's ASS file has other styles.
+# The headers this package writes; other people's ASS files have other styles.
 _HEADERS = {
     "vtt": re.compile(r"(WEBVTT\n+)?"),
     "ass": re.compile(r"(\[Script Info\]\n(?!.*^(Dialogue|Comment):).*)?", re.S | re.M),
 }
 _STYLE = re.compile(r"^Style: ([^,\n]*),", re.MULTILINE)
 _OUR_STYLES = {"Translation", "Source"}
-# An ASS header has about 800 bytes.
+# Bytes; an ASS header has about 800.
 _LONGEST_HEADER = 8_192
-# Lines of a JSONL file that have nothing that is shown: rejected transcripts, notices, the end.
+# JSONL lines without displayed text: rejected transcripts, notices, the end.
 _EVENT = re.compile(rb'\{"type": "((?!delta"|cue"|transcript")[a-z_]+"|transcript".*"rejected": ")')
 
 
 def is_blank(path: Path, kind: str) -> bool:
-    """Whether the file at ``path``, of the format ``kind``, holds what this package writes where it has no cue to show.
-    False where it cannot be read."""
+    """Whether the file at ``path``, in format ``kind``, was written by this package and has no cue.
+
+    False if it cannot be read.
+    """
     try:
         if kind == "jsonl":
             with path.open("rb") as file:

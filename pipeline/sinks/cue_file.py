@@ -1,4 +1,4 @@
-"""Files with one block a cue: what SubRip, WebVTT and ASS have in common."""
+"""The base class of SubRip, WebVTT and ASS files: one block per cue."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from pipeline.subtitles.rules import SubtitleRules
 
 
 class CueSink(ABC):
-    """A file with one block a cue.
+    """A file with one block per cue.
 
-    When it is closed before the end of the input, a sentence that waits for the next one is written too, unless a run
-    that will ``resume`` this one is to decide on it.
+    If closed before the end of the input, it also writes a sentence that waits for the next one. With ``resume`` it
+    does not, because the next run decides on that sentence.
     """
 
     header = ""
@@ -27,7 +27,7 @@ class CueSink(ABC):
 
     @abstractmethod
     def block(self, cue: Cue) -> str:
-        """The text of one cue, with what separates it from the next."""
+        """The text of one cue, including the separator after it."""
 
     def write(self, event: PipelineEvent) -> None:
         self._file.begin()
@@ -46,7 +46,7 @@ class CueSink(ABC):
 
 
 def timestamp(seconds: float, mark: str) -> str:
-    """HH:MM:SS and milliseconds after ``mark``, rounded to the nearest."""
+    """HH:MM:SS, ``mark`` and milliseconds, rounded to the nearest millisecond."""
     milliseconds = round(seconds * 1000)
     minutes, rest = divmod(milliseconds, 60_000)
     return f"{minutes // 60:02}:{minutes % 60:02}:{rest // 1000:02}{mark}{rest % 1000:03}"

@@ -1,4 +1,4 @@
-"""The table of subtitle formats, and the opening of a file for each that is asked for."""
+"""The table of subtitle formats, and opening the requested files."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ _SINKS: dict[str, Callable[..., Sink]] = {
     "txt": TextSink,
 }
 FORMATS = tuple(_SINKS)
-"""What subtitles can be written as; also the files' suffixes."""
+"""Supported subtitle formats; each is also the file suffix."""
 
 
 def sink_makers(rules: SubtitleRules, *, resume: bool = False) -> dict[str, Callable[[Path], Sink]]:
-    """For each format, what opens a file of it.
+    """A function per format that opens a file of it.
 
     Args:
-        resume: go on with what an interrupted run left; see ``BlockFile``.
+        resume: continue the files of an interrupted run; see ``BlockFile``.
     """
     return {kind: partial(sink, rules=rules, resume=resume) for kind, sink in _SINKS.items()}
 
 
-def _is_output(path: Path) -> bool:
-    """Whether standard output is redirected to this file, which two writers would write over each other."""
+def _is_standard_output(path: Path) -> bool:
+    """Whether standard output is redirected to this file; two writers would overwrite each other."""
     try:
         there, ours = path.stat(), os.fstat(1)
     except OSError:
@@ -48,25 +48,25 @@ def _is_output(path: Path) -> bool:
 
 
 def open_sinks(paths: dict[str, Path], source: Path | None, makers: Mapping[str, Callable[[Path], Sink]]) -> list[Sink]:
-    """One sink for each kind → path, by ``makers``; if one cannot be opened, those before it are closed.
+    """Open one sink per kind → path with ``makers``. If one fails, close those already open.
 
     Raises:
-        UsageError: a file cannot be created, or it is ``source``, the recording, or another sink's.
+        UsageError: a file cannot be created, or is ``source`` (the recording), or another sink's.
     """
     taken = {os.path.realpath(source): "the recording"} if source else {}
     if (twice := [kind for kind, path in paths.items() if path == STANDARD_OUTPUT])[1:]:
-        raise UsageError(f"{' and '.join(twice)} would both go to standard output; name a file for all but one")
+        raise UsageError(f"{' and '.join(twice)} cannot all go to standard output; name a file for all but one")
     sinks: list[Sink] = []
     try:
         for kind, path in paths.items():
             if path == STANDARD_OUTPUT:
                 sinks.append(makers[kind](path))
                 continue
-            other = "what standard output goes to" if _is_output(path) else taken.get(os.path.realpath(path))
+            other = "where standard output goes" if _is_standard_output(path) else taken.get(os.path.realpath(path))
             if other is not None:
-                raise UsageError(f"{path} is {other} too; choose another place for the {kind} file")
+                raise UsageError(f"{path} is also {other}; choose another place for the {kind} file")
             sinks.append(makers[kind](path))
-            if path.is_file():  # a device may take several
+            if path.is_file():  # a device may have several writers
                 taken[os.path.realpath(path)] = f"the file for {kind}"
     except BaseException:
         close_all(sinks)

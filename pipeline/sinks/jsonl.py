@@ -1,4 +1,4 @@
-"""JSON lines: every event as it happens, and every cue. Written and read."""
+"""JSON lines: write every event and cue as it comes, and read events back."""
 
 from __future__ import annotations
 
@@ -13,14 +13,16 @@ from pipeline.sinks.sink import BlockFile
 from pipeline.subtitles.cues import Cue, CueBuilder
 from pipeline.subtitles.rules import SubtitleRules
 
-# JSON allows these in a string; some readers of lines take them for a line's end.
+# JSON allows these in strings, but some line readers take them as line ends.
 _LINE_ENDS = {ord(c): f"\\u{ord(c):04x}" for c in "\x85\u2028\u2029"}
 _CAPITAL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
 class JsonlSink:
-    """One JSON object a line: ``type`` is transcript, delta, end, a notice's name, or cue, right after the event that
-    completed it."""
+    """One JSON object per line, with ``type`` transcript, delta, end, a notice's name, or cue.
+
+    A cue follows the event that completed it.
+    """
 
     def __init__(self, path: Path, rules: SubtitleRules, *, resume: bool = False) -> None:
         self._file = BlockFile(path, resume=resume)
@@ -29,7 +31,7 @@ class JsonlSink:
 
     def write(self, event: PipelineEvent) -> None:
         cues = self._cues.push(event)
-        if isinstance(event, EndOfInput):  # stays last
+        if isinstance(event, EndOfInput):  # keep the end event last
             self._append_cues(cues)
             self._file.append(line(event))
             self._file.finish()
@@ -50,15 +52,17 @@ class JsonlSink:
 
 
 def line(value: PipelineEvent | Cue, *, exact: bool = False) -> str:
-    """The line of an event or a cue. Unless ``exact``, numbers have four decimals: a tenth of a millisecond, and enough
-    of a probability."""
+    """The line of an event or a cue.
+
+    Unless ``exact``, numbers are rounded to four decimals: 0.1 ms, and enough for probabilities.
+    """
     kind = "end" if isinstance(value, EndOfInput) else _CAPITAL.sub("_", type(value).__name__).lower()
     record = {"type": kind, **_plain(dataclasses.asdict(value), exact)}
     return json.dumps(record, ensure_ascii=False).translate(_LINE_ENDS) + "\n"
 
 
 def read_event(record: dict[str, Any]) -> Transcript | Delta | None:
-    """The transcript or delta of a line that was written ``exact``; None for any other."""
+    """The transcript or delta of a line written with ``exact``; None for other lines."""
     values = {key: value for key, value in record.items() if key != "type"}
     if record.get("type") == "transcript":
         return Transcript(**values | {"words": tuple(Word(**word) for word in values.get("words", ()))})

@@ -1,8 +1,8 @@
-"""Latency logs: sinks whose files the field's own scorers read.
+"""Latency logs: sinks whose files other latency scorers read.
 
-``.jsonl`` is simulstream's form, a line a delta as it comes; OmniSTEval reads it too. Tokens are as they were appended, "▁"
-for a space, so that simulstream's readers want ``detokenizer_type: simuleval`` and ``latency_unit: spm``.
-``.log`` is SimulEval's ``instances.log``, a line a recording, written at its end.
+``.jsonl`` is simulstream's format, one line per delta as it comes; OmniSTEval reads it too. Tokens are logged as
+appended, with "▁" for a space, so simulstream's readers need ``detokenizer_type: simuleval`` and ``latency_unit: spm``.
+``.log`` is SimulEval's ``instances.log``, one line per recording, written at its end.
 (https://github.com/hlt-mt/simulstream, https://github.com/facebookresearch/SimulEval, https://github.com/pe-trik/OmniSTEval)
 """
 
@@ -23,19 +23,19 @@ from pipeline.sinks.sink import BlockFile
 log = logging.getLogger(__name__)
 
 Clock = Callable[[], float]
-"""Wall-clock seconds since the stream began."""
-# Text this long before its audio would have been spoken did not come from a live stream. A chunk is 0.1 s.
+"""Returns wall-clock seconds since the stream began."""
+# Text this much earlier than its audio did not come from a live stream. A chunk is 0.1 s.
 _EARLY_S = 0.2
 
 
 class LatencyLog(ABC):
-    """A sink that notes when each piece of the text came. ``start`` names the stream that the next events are of."""
+    """A sink that logs when each piece of text came. ``start`` names the stream of the following events."""
 
     def __init__(self, path: Path, unit: Unit) -> None:
         """Open the file.
 
         Raises:
-            UsageError: that is not possible.
+            UsageError: the file cannot be opened.
         """
         self._file = BlockFile(path)
         self._unit = unit
@@ -43,7 +43,7 @@ class LatencyLog(ABC):
         self._early = False
 
     def start(self, name: str, clock: Clock, reference: str = "") -> None:
-        """The events that follow are of the stream ``name``, whose reference translation is ``reference``."""
+        """Begin the stream ``name``, whose reference translation is ``reference``."""
         self._streams += 1
         self._name, self._clock, self._reference = name, clock, reference
         self._text = TextSoFar(self._unit)
@@ -58,11 +58,11 @@ class LatencyLog(ABC):
 
     @abstractmethod
     def _received(self, delta: Delta, change: Change, elapsed_s: float) -> None:
-        """A delta came, and changed the text."""
+        """Log a delta and its change of the text."""
 
     @abstractmethod
     def _ended(self, duration_s: float) -> None:
-        """The stream is over."""
+        """Log the end of the stream."""
 
     def _line(self, record: dict[str, Any]) -> None:
         self._file.append(json.dumps(record, ensure_ascii=False) + "\n")
@@ -71,18 +71,18 @@ class LatencyLog(ABC):
         self._file.close()
         if self._early:
             log.warning(
-                "the audio came faster than it was spoken: wall-clock times in %s are not those of a live stream",
+                "the audio came faster than real time: wall-clock times in %s are not those of a live stream",
                 self._file.path,
             )
             self._early = False
 
 
 class SimulstreamLog(LatencyLog):
-    """A line a delta: audio heard, time since then, tokens appended and withdrawn. Memory does not grow.
+    """One line per delta: audio heard, time since then, tokens appended and withdrawn. Memory is bounded.
 
-    ``computation_time`` is the time from when the audio was heard until the text was received, waiting included, so that
-    audio and computation add up to the text's real delay. The times of a segment's deltas overlap: simulstream's
-    real-time factor, which adds them up, means nothing here.
+    ``computation_time`` is the time from hearing the audio to receiving the text, including waiting, so that audio and
+    computation add up to the real delay of the text. These times overlap within a segment, so simulstream's real-time
+    factor, which adds them up, is meaningless here.
     """
 
     def start(self, name: str, clock: Clock, reference: str = "") -> None:
@@ -116,7 +116,7 @@ class SimulstreamLog(LatencyLog):
 
 
 class SimulEvalLog(LatencyLog):
-    """A line a recording, when it has ended. Holds the recording's text until then."""
+    """One line per recording, written at its end. The recording's text is kept in memory until then."""
 
     def start(self, name: str, clock: Clock, reference: str = "") -> None:
         super().start(name, clock, reference)
@@ -143,7 +143,7 @@ class SimulEvalLog(LatencyLog):
         )
 
     def close(self) -> None:
-        """Finish; a stream that was stopped is written as far as it came."""
+        """Close the file. A stream that was stopped early is logged up to that point."""
         try:
             if self._streams >= 0 and not self._written and self._text.pieces:
                 self._ended(self._heard_s)
@@ -151,17 +151,18 @@ class SimulEvalLog(LatencyLog):
             super().close()
 
 
-_FORMS: dict[str, type[LatencyLog]] = {".jsonl": SimulstreamLog, ".log": SimulEvalLog}
+_FORMATS: dict[str, type[LatencyLog]] = {".jsonl": SimulstreamLog, ".log": SimulEvalLog}
 
 
 def open_latency_log(path: Path, unit: Unit) -> LatencyLog:
-    """The log in the form that the file's ending names.
+    """Open a latency log in the format given by the file's suffix.
 
     Raises:
-        UsageError: another ending, or the file cannot be written.
+        UsageError: the suffix is unknown, or the file cannot be written.
     """
-    if path.suffix not in _FORMS:
+    if path.suffix not in _FORMATS:
         raise UsageError(
-            f"{path} has no form that is known; name a latency log ….jsonl for simulstream's form, or instances.log for SimulEval's"
+            f"{path} has no known latency log format; name it ….jsonl for simulstream's format, or instances.log for "
+            "SimulEval's"
         )
-    return _FORMS[path.suffix](path, unit)
+    return _FORMATS[path.suffix](path, unit)

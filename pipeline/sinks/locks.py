@@ -1,12 +1,12 @@
-"""Advisory locks on open files: taking one for writing, and seeing without taking it whether somebody else has.
+"""Advisory locks on open files: take one for writing, or query whether another open file has one.
 
-The system lets go of a lock when its file is closed, however the process ends: there are no lock files that could be left
-behind, and nothing is written to the folder. Whoever looks takes nothing, so that no number of lookers keeps a writer out;
-a lock that is tried and given back at once would, in between.
+The system releases a lock when its file is closed, however the process ends, so there are no stale lock files and
+nothing is written to the folder. A query takes no lock, so any number of queries cannot keep a writer out; trying a
+lock and releasing it could.
 
-On Linux the locks are open file description locks (fcntl(2), since 3.15), which NFS carries to other machines. macOS and
-the BSDs have flock(2), which their F_GETLK sees (fcntl(2) there: "locks are compatible"). Windows has no lock that would
-leave the file readable.
+On Linux the locks are open file description locks (fcntl(2), since 3.15), which work across machines on NFS. macOS and
+the BSDs use flock(2), which their F_GETLK reports (fcntl(2) there: "locks are compatible"). Windows has no lock that
+leaves the file readable.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ import sys
 if sys.platform == "win32":
 
     def lock(descriptor: int) -> bool:
-        """Take the file; True, for there are no locks."""
+        """Lock the file; always True, because there are no locks on Windows."""
         return True
 
     def is_locked(descriptor: int) -> bool:
-        """Whether somebody has the file; False, for there are no locks."""
+        """Whether the file is locked; always False, because there are no locks on Windows."""
         return False
 
 else:
@@ -28,19 +28,19 @@ else:
     import fcntl
     import struct
 
-    # struct flock for all of a file: type, whence, start, length, process, in the order of each system's fcntl.h.
+    # struct flock for the whole file: type, whence, start, length, pid, in the order of each system's fcntl.h.
     _LINUX = sys.platform == "linux"
 
     def _whole_file(kind: int) -> bytes:
         return struct.pack("hhqqi4x", kind, 0, 0, 0, 0) if _LINUX else struct.pack("qqihh", 0, 0, 0, kind, 0)
 
-    def _kind(answer: bytes) -> int:
+    def _lock_type(answer: bytes) -> int:
         return int(struct.unpack("hhqqi4x", answer)[0] if _LINUX else struct.unpack("qqihh", answer)[3])
 
     def lock(descriptor: int) -> bool:
-        """Take the file, open for writing, until it is closed; False where another one has it.
+        """Lock a file open for writing until it is closed; False if another open file has the lock.
 
-        True, too, where the file system has no locks: one cannot be kept from writing there.
+        Also True if the file system does not support locks: writers cannot be excluded there.
         """
         try:
             if _LINUX:
@@ -52,9 +52,9 @@ else:
         return True
 
     def is_locked(descriptor: int) -> bool:
-        """Whether another open file has the lock; takes nothing. The file may be open for reading only."""
+        """Whether another open file has the lock, without taking it. The file may be open read-only."""
         query = fcntl.F_OFD_GETLK if _LINUX else fcntl.F_GETLK
         try:
-            return _kind(fcntl.fcntl(descriptor, query, _whole_file(fcntl.F_WRLCK))) != fcntl.F_UNLCK
-        except OSError:  # a file system without locks
+            return _lock_type(fcntl.fcntl(descriptor, query, _whole_file(fcntl.F_WRLCK))) != fcntl.F_UNLCK
+        except OSError:  # the file system does not support locks
             return False

@@ -9,7 +9,7 @@ from pipeline.subtitles.cues import Cue
 
 
 class SrtSink(CueSink):
-    """SubRip. It has no positions: a source stands below its translation."""
+    """SubRip. The format has no positions, so the source is below its translation."""
 
     def block(self, cue: Cue) -> str:
         shown = (*directed(cue.lines), *directed(cue.source_lines))

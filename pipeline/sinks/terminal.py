@@ -1,4 +1,4 @@
-"""Subtitles in the terminal: the source line, and under it the translation growing token by token."""
+"""Subtitles in the terminal: the source line, and below it the translation as it grows token by token."""
 
 from __future__ import annotations
 
@@ -27,19 +27,20 @@ class TerminalSink:
 
     def __init__(self, console: Console) -> None:
         self._console = console
-        self.is_terminal = console.file.isatty()  # now: one that is gone denies it; FORCE_COLOR makes nothing else one
+        # Check now: a closed terminal no longer says it is one. FORCE_COLOR does not make a file a terminal.
+        self.is_terminal = console.file.isatty()
         self._transcript: Transcript | None = None
         self._translation = ""
         self._live: Live | None = None
-        self._drawing = False  # that it has started, which it cannot where nobody reads
+        self._drawing = False  # whether the live display started; it cannot without a reader
         self._status = ""
 
     def show_status(self, line: str) -> None:
-        """Show how the run is doing, below the subtitles. Only a terminal shows it."""
+        """Show the run's status below the subtitles; terminals only."""
         if not self.is_terminal:
             return
         self._status = line
-        with suppress(OSError, SystemExit):  # the next event will say so
+        with suppress(OSError, SystemExit):  # the next event reports it
             self._start()
             self._draw()
 
@@ -47,14 +48,14 @@ class TerminalSink:
         """Take one event.
 
         Raises:
-            TerminalClosedError: it was a terminal, and is gone.
-            SinkError, BrokenPipeError: nobody sees it any more.
+            TerminalClosedError: the terminal is gone.
+            SinkError, BrokenPipeError: the output cannot be written.
         """
         try:
             self._take(event)
         except BrokenPipeError:
             raise
-        except SystemExit as error:  # rich's, where the reader of a pipe has gone
+        except SystemExit as error:  # raised by rich if the reader of a pipe is gone
             raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE)) from error
         except OSError as error:
             if self.is_terminal:
@@ -78,17 +79,17 @@ class TerminalSink:
             self._finish()
 
     def close(self) -> None:
-        with suppress(OSError, SystemExit):  # closed, or its reader gone: the run has said so
+        with suppress(OSError, SystemExit):  # closed, or its reader is gone: already reported
             self._finish()
             if self._live and self._drawing:
                 self._live.stop()
 
     def _start(self) -> None:
         if self._live is None and self._console.is_terminal:
-            # Not before the first event: progress bars of downloads draw on the same terminal.
-            # What goes to standard error is drawn above; not where either is a file.
-            there = self.is_terminal and sys.stderr is not None and sys.stderr.isatty()
-            self._live = Live(console=self._console, auto_refresh=False, transient=True, redirect_stderr=there)
+            # Started by the first event: until then, download progress bars draw on the same terminal. Text on standard
+            # error is drawn above the display, unless one of the two is a file.
+            redirect = self.is_terminal and sys.stderr is not None and sys.stderr.isatty()
+            self._live = Live(console=self._console, auto_refresh=False, transient=True, redirect_stderr=redirect)
             self._live.start()
             self._drawing = True
 
@@ -99,7 +100,7 @@ class TerminalSink:
             self._live.update(Group(*growing, *status), refresh=True)
 
     def _finish(self) -> None:
-        """The current segment is complete: leave it standing and go on below it."""
+        """Print the completed segment permanently and continue below it."""
         transcript, translation = self._transcript, self._translation
         if transcript is None:
             return
@@ -112,10 +113,10 @@ class TerminalSink:
 
 
 def drawn(transcript: Transcript, translation: str, growing: bool) -> Table:
-    """A segment as a terminal shows it: its times, its source, and below it the translation, a cursor while it grows."""
+    """A segment as shown in a terminal: times, source, and below it the translation, with a cursor while growing."""
     grid = Table.grid(padding=(0, 2))
     grid.add_column(no_wrap=True, style="cyan")
-    grid.add_column(overflow="fold")  # Chinese has no spaces to break at
+    grid.add_column(overflow="fold")  # Chinese has no spaces to wrap at
     times = f"{_clock(transcript.start_s)}–{_clock(transcript.end_s)}"
     grid.add_row(times, Text(_shown(transcript.text) or "…", style="bright_black"))
     if transcript.rejected:
@@ -126,15 +127,17 @@ def drawn(transcript: Transcript, translation: str, growing: bool) -> Table:
 
 
 def plain(transcript: Transcript, translation: str) -> str:
-    """The same as two lines of text, for pipes and files, without marks of direction."""
+    """A segment as two lines of text for pipes and files, without direction marks."""
     below = f"(not translated: {transcript.rejected})" if transcript.rejected else harmless(translation)
     times = f"{_clock(transcript.start_s)}–{_clock(transcript.end_s)}  "
     return f"{times}{harmless(transcript.text) or '…'}\n{' ' * len(times)}{below}"
 
 
 def _shown(text: str) -> str:
-    """``text`` in the order in which it is read. Terminals that lay out Arabic and Hebrew expect that; right-to-left
-    marks at both ends let them place what stands there. Terminals differ in what they do with embeddings: it has none."""
+    """``text`` for a terminal, in logical order, as terminals that lay out Arabic and Hebrew expect.
+
+    Right-to-left marks at both ends place neutral characters there. No embeddings: terminals differ in handling them.
+    """
     text = harmless(text)
     return f"{RIGHT_TO_LEFT_MARK}{text}{RIGHT_TO_LEFT_MARK}" if right_to_left(text) else text
 

@@ -11,7 +11,7 @@ from pipeline.subtitles.sentences import SentenceBuilder
 
 
 class TextSink:
-    """One translated sentence a line; of two languages, the source on the line below it and then a blank one."""
+    """One translated sentence per line; if bilingual, the source on the next line and then a blank line."""
 
     def __init__(self, path: Path, rules: SubtitleRules, *, resume: bool = False) -> None:
         self._file = BlockFile(path, resume=resume)

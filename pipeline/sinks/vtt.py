@@ -9,7 +9,7 @@ from pipeline.subtitles.cues import Cue
 
 
 class VttSink(CueSink):
-    """WebVTT (https://www.w3.org/TR/webvtt1). A source at the other edge of the picture is a cue of its own."""
+    """WebVTT (https://www.w3.org/TR/webvtt1). If the source has another position, it is a separate cue."""
 
     header = "WEBVTT\n\n"
 
@@ -24,7 +24,7 @@ class VttSink(CueSink):
             parts = [("\n".join(filter(None, (text, source))), rules.position)]
         else:
             parts = [(source, rules.source_position), (text, rules.position)]
-        # The bottom is where players put what says nothing of it.
+        # Players place cues without a line setting at the bottom.
         return "".join(
             f"{times}{' line:0' if position == 'top' else ''}\n{shown}\n\n" for shown, position in parts if shown
         )

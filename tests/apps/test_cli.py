@@ -266,7 +266,7 @@ WRONG = [
     (
         2,
         ["live", TRAVEL, "--config", "demo", "--srt", "-", "--txt", "-"],
-        "srt and txt would both go to standard output",
+        "srt and txt cannot all go to standard output",
     ),
     (2, ["translate", TRAVEL, "--target", "zh/..", "--lang-suffix", "--config", "demo"], "from 'en' into 'zh/..'"),
     (2, ["live", TRAVEL, "--mic", "--config", "demo"], "both a microphone and"),
@@ -281,7 +281,7 @@ WRONG = [
     (2, ["live", TRAVEL, "--config", "demo", "--srt", "/nowhere/out.srt"], "cannot write /nowhere/out.srt"),
     (2, ["live", TRAVEL, "--config", "demo", "--srt", "out", "--vtt", "out"], "out is the file for srt too"),
     (2, ["live", TRAVEL, "--config", "demo", "--srt", "x" * 300], "File name too long"),
-    (2, ["live", TRAVEL, "--config", "demo", "--latency-log", "out.txt"], "out.txt has no form that is known"),
+    (2, ["live", TRAVEL, "--config", "demo", "--latency-log", "out.txt"], "out.txt has no known latency log format"),
     (
         2,
         ["live", TRAVEL, "--config", "demo", "--latency-log", "a.jsonl", "--jsonl", "a.jsonl"],
@@ -386,7 +386,7 @@ def test_subtitles_are_not_written_over_what_standard_output_goes_to(tmp_path: P
             stdout=out, stderr=subprocess.PIPE, timeout=HANG_S, check=False,
         )  # fmt: skip
     assert done.returncode == 2
-    assert b"/dev/stdout is what standard output goes to too; choose another place for the srt file" in done.stderr
+    assert b"/dev/stdout is also where standard output goes; choose another place for the srt file" in done.stderr
     assert (tmp_path / "out.txt").read_bytes() == b""
 
 

@@ -109,7 +109,7 @@ WRONG = [
     (["live", TRAVEL, "--plot", "a.png"], "--plot a.png: its name must end with .svg"),
     (["live", TRAVEL, "nowhere.wav"], "no such file: nowhere.wav"),
     (["live", TRAVEL, "--plot", "nowhere/a.svg"], "cannot write nowhere/a.svg"),
-    (["live", TRAVEL, "--latency-log", "a.txt"], "no form that is known"),
+    (["live", TRAVEL, "--latency-log", "a.txt"], "no known latency log format"),
 ]
 
 

@@ -347,9 +347,9 @@ def test_a_new_file_is_valid_from_the_start(tmp_path: Path) -> None:
 
 def test_no_file_is_written_twice_and_never_the_recording(tmp_path: Path) -> None:
     (tmp_path / "talk.wav").write_bytes(b"sound")
-    with pytest.raises(UsageError, match=r"talk\.wav is the recording too; choose another place for the srt file"):
+    with pytest.raises(UsageError, match=r"talk\.wav is also the recording; choose another place for the srt file"):
         open_sinks({"srt": tmp_path / "sub" / ".." / "talk.wav"}, tmp_path / "talk.wav", sink_makers(DEFAULT))
-    with pytest.raises(UsageError, match="is the file for srt too; choose another place for the vtt file"):
+    with pytest.raises(UsageError, match="is also the file for srt; choose another place for the vtt file"):
         open_sinks({"srt": tmp_path / "out", "vtt": tmp_path / "out"}, None, sink_makers(DEFAULT))
     assert (tmp_path / "talk.wav").read_bytes() == b"sound"
     assert not (tmp_path / "out").exists()

@@ -100,7 +100,7 @@ def test_a_file_is_in_use_until_its_writer_ends_however_it_does(tmp_path: Path) 
     process = started(HOLDER, path)
     for _ in range(3):
         assert in_use(path)
-        with pytest.raises(UsageError, match=r"out\.srt is being written by another run; wait for its end"):
+        with pytest.raises(UsageError, match=r"out\.srt is being written by another run; wait for it to end"):
             BlockFile(path)
     ended(process)
     assert not in_use(path)
