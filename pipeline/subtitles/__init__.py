@@ -1,1 +1,1 @@
-"""Subtitles: cues from deltas, line breaking, and one file per sink."""
+"""Subtitles from deltas: cues, line breaking, text rules, direction and escaping. Pure."""

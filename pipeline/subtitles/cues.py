@@ -1,11 +1,11 @@
-"""Sentences → cues that keep the rules: how each is broken, and when it stands on the screen. Pure.
+"""Sentences → cues that follow the rules: line breaks and display times. Pure.
 
-A cue is written when it is made and never changed after, and what will be said next is not known then. So a cue that
-needs longer than its speech lingers, at most as long as the rules allow; the next one starts after it, late if it must,
-and pauses let it catch up. Where speech goes on for longer than a cue may stand, the cue is shown again, without a gap.
+A cue is final when it is made, before the next speech is known. So a cue that needs more time than its speech lingers,
+at most as long as the rules allow. The next cue starts after it, late if necessary, and pauses let it catch up. Speech
+that is longer than a cue's maximum is shown as the same cue again, without a gap.
 
-What always holds, in this order: no text is lost, cues do not overlap and keep their gap, none is shorter or longer than
-allowed, no line is too wide and no cue has a line too many. Reading speed is kept as far as these leave room.
+Guarantees, in order of priority: no text is lost; cues do not overlap and keep their gap; durations are within limits;
+no line is too wide and no cue has too many lines. Reading speed is kept as far as these allow.
 """
 
 from __future__ import annotations
@@ -26,23 +26,23 @@ class Cue:
     """One subtitle."""
 
     index: int
-    """From 1."""
+    """Counts from 1."""
     start_s: float
-    """Whole milliseconds, as ``end_s`` is."""
+    """Whole milliseconds, like ``end_s``."""
     end_s: float
     lines: Lines
-    """Of the translation; none where only the source goes on."""
+    """The translation's lines; empty if only the source continues."""
     source_lines: Lines = ()
-    """Of the source, in bilingual subtitles."""
+    """The source's lines, in bilingual subtitles."""
     continued: bool = False
-    """True where this is the cue before once more, without a gap: it is still being spoken."""
+    """True if this repeats the preceding cue without a gap, because its text is still being spoken."""
 
 
 class CueBuilder:
-    """Makes cues of deltas.
+    """Builds cues from deltas.
 
-    A sentence that is over too soon for a cue of its own waits for the next one of its segment, to share a cue with it;
-    where cues are late already, for the next segment's: steadily spoken short ones would fall behind without end.
+    A sentence too short for its own cue waits for the next one of its segment, to share a cue. If cues are already
+    late, it also waits for the next segment: otherwise steady short sentences would fall further and further behind.
     """
 
     def __init__(self, rules: SubtitleRules) -> None:
@@ -53,11 +53,11 @@ class CueBuilder:
         self._end_ms = -rules.gap_ms
 
     def push(self, event: PipelineEvent) -> list[Cue]:
-        """One more event; the cues that it completes."""
+        """Take one event and return the cues it completes."""
         if isinstance(event, EndOfInput):
             return self.flush()
         sentence = self._sentences.push(event)
-        if sentence is None:  # the last of a segment may be empty, and nothing of it comes after that
+        if sentence is None:  # a segment's final delta may be empty; nothing follows it
             return self.flush() if isinstance(event, Delta) and event.final else []
         cues: list[Cue] = []
         if self._waiting is not None:
@@ -74,7 +74,7 @@ class CueBuilder:
         return cues + self._cues(sentence)
 
     def flush(self) -> list[Cue]:
-        """The cues of a sentence that still waits for the next one."""
+        """The cues of a sentence that is waiting for the next one."""
         waiting, self._waiting = self._waiting, None
         return self._cues(waiting) if waiting else []
 
@@ -83,13 +83,13 @@ class CueBuilder:
         return spoken_ms <= self.rules.max_duration_ms and len(self._blocks(sentence)) == 1
 
     def _blocks(self, sentence: Sentence) -> list[tuple[Lines, Lines]]:
-        """The lines of each cue, of the translation and of the source."""
+        """The lines of each cue: translation and source."""
         rules = self.rules
         spoken_ms = 1000 * (sentence.end_s - sentence.start_s)
-        # Speech that goes on for longer than a cue may stand is shown in several, where the text has places for that.
+        # Speech longer than a cue's maximum duration is split into several cues where the text allows it.
         widest: float | None = None
         if spoken_ms > rules.max_duration_ms:
-            # Less than half a line is no subtitle of its own.
+            # No cue narrower than half a line.
             least = line_limit(sentence.text, rules) / 2
             widest = max(least, width(sentence.text) * rules.max_duration_ms / spoken_ms)
         texts = layout(sentence.text, rules, widest=widest, seams=sentence.seams)
@@ -109,7 +109,7 @@ class CueBuilder:
         for n, (said_ms, over_ms) in enumerate(pairwise(_shares_ms(sentence, blocks))):
             lines, source_lines = blocks[n]
             start_ms = max(said_ms, self._end_ms + rules.gap_ms)
-            # Within a sentence the next cue is known: leave it its gap.
+            # The next cue of the same sentence is known: leave its gap.
             natural_ms = over_ms - (rules.gap_ms if n + 1 < len(blocks) else 0)
             needed_ms = reading_ms("".join(lines or source_lines), rules)
             end_ms = min(max(natural_ms, start_ms + needed_ms), over_ms + rules.linger_ms)
@@ -122,12 +122,12 @@ class CueBuilder:
         return cues
 
     def _parts_ms(self, start_ms: int, end_ms: int, spoken_until_ms: int) -> list[int]:
-        """When the cues begin that show a text from ``start_ms`` to ``end_ms``, and when the last one ends."""
+        """The start of each cue that shows a text from ``start_ms`` to ``end_ms``, then the end of the last one."""
         most, least = self.rules.max_duration_ms, self.rules.min_duration_ms
         if end_ms - start_ms <= most:
             return [start_ms, end_ms]
-        # What is still being spoken stays; what is only still being read does not. An empty screen for less than the
-        # shortest cue disturbs less than a cue that comes again.
+        # Repeat a cue while it is being spoken, not while it is only being read. A blank screen shorter than the
+        # shortest cue disturbs less than a repeated cue.
         spoken_ms = spoken_until_ms - start_ms
         parts = math.ceil(spoken_ms / most)
         if spoken_ms - most < least or spoken_ms // parts < least:
@@ -136,7 +136,7 @@ class CueBuilder:
 
 
 def _shares_ms(sentence: Sentence, blocks: list[tuple[Lines, Lines]]) -> list[int]:
-    """When the speech of each block begins, and when the last one's ends: by the width of its text."""
+    """The start of each block's speech, in proportion to text width, then the end of the last one."""
     shares = [width("".join(lines or source_lines)) for lines, source_lines in blocks]
     start_ms, duration_ms = 1000 * sentence.start_s, 1000 * max(0.0, sentence.end_s - sentence.start_s)
     total = max(1, sum(shares))

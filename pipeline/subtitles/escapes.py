@@ -1,9 +1,8 @@
-"""Text that no player takes for markup: SubRip, WebVTT, ASS. Pure.
+"""Escape text so that no player takes it for markup: SubRip, WebVTT, ASS. Pure.
 
-SubRip and ASS have no way to escape. What begins markup is parted from what follows it by a word joiner (U+2060),
-which is invisible, as FFmpeg does where it makes ASS of WebVTT; a reader that removes all of them has the text.
-Braces alone are written as their full-width forms: libass hides all that is between two braces, joiner or not, and it
-draws SubRip as ASS.
+SubRip and ASS have no escapes. An invisible word joiner (U+2060) separates the start of markup from what follows, as in
+FFmpeg's conversion of WebVTT to ASS; removing all joiners restores the text. Only braces are replaced, by their
+full-width forms: libass hides everything between two braces, with or without a joiner, and it renders SubRip as ASS.
 """
 
 from __future__ import annotations
@@ -12,25 +11,24 @@ import re
 
 JOINER = "\u2060"
 _BRACES = str.maketrans("{}", "｛｝")
-# "<b>", "\N", and "&lt;", which some players of SubRip turn into "<".
+# "<b>", "\N", and "&lt;", which some SubRip players turn into "<".
 _MARKUP = re.compile(r"<|\\|&(?=#?\w+;)")
-# Of SubRip's times: its arrow, and a time of day to the millisecond, two of which make a line of times to some
-# readers.
+# SubRip's arrow, and a time of day with milliseconds: some readers take two of these for a timing line.
 _TIMES = re.compile(r"--(?=>)|\d:\d\d?:\d\d?[.,](?=\d)")
 
 
 def srt(line: str) -> str:
-    """One line of SubRip text."""
+    """Escape one line of SubRip text."""
     line = _TIMES.sub(rf"\g<0>{JOINER}", _MARKUP.sub(rf"\g<0>{JOINER}", line.translate(_BRACES)))
-    # Some readers take a last line of nothing but digits for the number of the next subtitle.
+    # Some readers take a last line of digits for the number of the next subtitle.
     return line + JOINER if line.strip().isdecimal() else line
 
 
 def vtt(line: str) -> str:
-    """One line of WebVTT text, which has character references."""
+    """Escape one line of WebVTT text with character references."""
     return line.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
 def ass(line: str) -> str:
-    """One line of ASS text."""
+    """Escape one line of ASS text."""
     return line.translate(_BRACES).replace("\\", "\\" + JOINER)

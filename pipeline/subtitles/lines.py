@@ -1,7 +1,7 @@
-"""A text → subtitles of a few lines each, broken where it reads best. Pure.
+"""Lay out a text as subtitles of a few lines each, with the best line breaks. Pure.
 
-The cheapest of all ways to break, by dynamic programming: breaks at clauses cost little, breaks inside a Chinese word
-much, and lines of unequal length a little more.
+Dynamic programming finds the layout with the lowest total cost: breaks after clauses cost little, breaks inside a
+Chinese word much, and lines of unequal length a little.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from pipeline.subtitles.breaks import phrase_starts
 from pipeline.subtitles.rules import SubtitleRules
 from pipeline.subtitles.text import atoms, break_cost, clusters, is_cjk, line_limit, widths
 
-# A break between two subtitles is felt more than one between two lines.
+# A break between two subtitles disturbs more than one between two lines.
 _CUE_BREAK_WEIGHT = 2.0
-# One subtitle more, and one line more, must be worth it.
+# Cost of one more subtitle, and of one more line.
 _CUE_COST, _LINE_COST = 4.0, 0.3
-# Lines of a subtitle that differ by a whole line's width.
+# Cost per full line width by which a subtitle's lines differ.
 _RAGGED_COST = 3.0
-# A subtitle wider than asked for, for each time that width: at half as much again, one more at a clause is better.
+# Cost per ``widest`` by which a subtitle exceeds it; at 50 % too wide, another subtitle at a clause is cheaper.
 _TOO_WIDE_COST = 8.0
 _NEVER = float("inf")
 
@@ -29,12 +29,12 @@ Lines = tuple[str, ...]
 
 @dataclass(frozen=True)
 class _Piece:
-    """What may not be broken, and what it costs to break after it."""
+    """Unbreakable text, and the cost of a break after it."""
 
     text: str
     columns: int
     trailing: int
-    """Columns of the space at its end, which a line that ends here does not show."""
+    """Columns of the trailing space, which is not shown at the end of a line."""
     cost: float
 
 
@@ -46,12 +46,13 @@ def layout(
     widest: float | None = None,
     seams: Collection[int] = (),
 ) -> list[Lines]:
-    """The lines of each subtitle that normalized ``text`` is shown in, in order. Joined they are the text but for the
-    spaces at the breaks.
+    """Lay out normalized ``text``: the lines of each subtitle, in order.
+
+    The lines join to the text, except for spaces at breaks.
 
     Args:
-        cues: make so many subtitles, as far as there are places to break; None makes as few as read well.
-        widest: columns of a subtitle that should not be exceeded, where its time on the screen asks for that.
+        cues: number of subtitles, as far as the text has places to break; None chooses as few as read well.
+        widest: columns that a subtitle should not exceed because of its display time.
         seams: see ``break_cost``.
     """
     if not text:
@@ -67,26 +68,26 @@ def _pieces(text: str, limit: int, seams: Collection[int]) -> list[_Piece]:
     pieces: list[_Piece] = []
     at, cjk, phrases = 0, is_cjk(text), phrase_starts(text)
     for atom in atoms(text):
-        # Only a word that is wider than a line is broken inside.
-        for part in [atom] if _shown(atom, cjk) <= limit else _forced(atom, limit, cjk):
+        # Break inside a word only if it is wider than a line.
+        for part in [atom] if _shown_columns(atom, cjk) <= limit else _split_word(atom, limit, cjk):
             at += len(part)
             cost = break_cost(text, at, seams, phrases) if at < len(text) else 0.0
             columns = sum(widths(part, cjk))
-            pieces.append(_Piece(part, columns, columns - _shown(part, cjk), cost))
+            pieces.append(_Piece(part, columns, columns - _shown_columns(part, cjk), cost))
     return pieces
 
 
-def _shown(text: str, cjk: bool) -> int:
+def _shown_columns(text: str, cjk: bool) -> int:
     return sum(widths(text.rstrip(" "), cjk))
 
 
-def _forced(atom: str, limit: int, cjk: bool) -> list[str]:
+def _split_word(atom: str, limit: int, cjk: bool) -> list[str]:
     parts = [""]
     for cluster in clusters(atom):
-        if _shown(cluster, cjk) > limit:  # joined without end
+        if _shown_columns(cluster, cjk) > limit:  # a cluster wider than a line
             parts += [*cluster, ""]
             continue
-        if parts[-1] and _shown(parts[-1] + cluster, cjk) > limit:
+        if parts[-1] and _shown_columns(parts[-1] + cluster, cjk) > limit:
             parts.append("")
         parts[-1] += cluster
     return [part for part in parts if part]
@@ -101,9 +102,9 @@ class _Breaker:
         self._split = cache(self._split_lines)
 
     def cheapest(self, count: int | None) -> list[Lines]:
-        """The subtitles of all pieces; exactly ``count`` of them if that can be."""
-        # best[n][j]: the least cost of the first j pieces in n subtitles (in any number, where none is asked for), with
-        # where the last of them begins. A subtitle holds few pieces, so this is linear in the text's length.
+        """The cheapest subtitles for all pieces; exactly ``count`` if possible."""
+        # best[n][j]: the lowest cost of the first j pieces in n subtitles (in any number if ``count`` is None), and
+        # where the last one begins. A subtitle holds few pieces, so this is linear in the text's length.
         total = len(self._pieces)
         rows = count or 1
         best: list[list[tuple[float, int]]] = [[(_NEVER, 0)] * (total + 1) for _ in range(rows + 1)]
@@ -119,7 +120,7 @@ class _Breaker:
                         break
                     if before[i][0] + cost < best[n][j][0]:
                         best[n][j] = (before[i][0] + cost, i)
-        if best[rows][total][0] == _NEVER:  # so few subtitles do not hold it
+        if best[rows][total][0] == _NEVER:  # ``count`` subtitles are too few
             return self.cheapest(None)
         found: list[Lines] = []
         j, n = total, rows
@@ -140,7 +141,7 @@ class _Breaker:
         return _CUE_COST + lines + too_wide + _CUE_BREAK_WEIGHT * self._pieces[j - 1].cost
 
     def _split_lines(self, i: int, j: int, lines: int) -> tuple[float, int]:
-        """The least cost of pieces i to j in so many lines at most, and where the last line begins."""
+        """The lowest cost of pieces i to j in at most ``lines`` lines, and where the last line begins."""
         if self._columns(i, j) <= self._limit:
             return 0.0, i
         if lines == 1 or self._columns(i, j) > self._limit * lines + 2 * lines:

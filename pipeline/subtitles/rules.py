@@ -1,4 +1,4 @@
-"""The rules that subtitles keep: widths, durations, reading speed, positions."""
+"""Subtitle rules: widths, durations, reading speed, positions."""
 
 from __future__ import annotations
 
@@ -10,33 +10,36 @@ from pipeline.bounds import one_of, within
 
 @dataclass(frozen=True)
 class SubtitleRules:
-    """Defaults are those of Netflix's Timed Text Style Guides (general requirements; English; Simplified Chinese), the
-    most used in the trade."""
+    """Options of subtitles.
+
+    Defaults follow Netflix's Timed Text Style Guides (general requirements; English; Simplified Chinese), the most
+    widely used in the trade.
+    """
 
     max_lines: int = within(2, 1, 4)
-    # Columns of a line in alphabetic scripts.
+    # Columns per line in alphabetic scripts.
     line_columns: int = within(42, 10, 200)
-    # Full-width characters of a line in Chinese and Japanese; a Latin letter among them takes half of one.
+    # Full-width characters per line in Chinese and Japanese; a Latin letter counts as half.
     line_cjk_characters: int = within(16, 5, 100)
     # 5/6 of a second.
     min_duration_ms: int = within(833, 100, 10_000)
     max_duration_ms: int = within(7_000, 500, 60_000)
-    # Between a subtitle's end and the next one's start: two frames of 24 a second.
+    # From a subtitle's end to the next one's start: two frames at 24 fps.
     gap_ms: int = within(83, 0, 2_000)
-    # What viewers read comfortably; all characters count, spaces and marks too.
+    # Comfortable reading speed; all characters count, including spaces and punctuation.
     characters_per_second: float = within(17.0, 1, 100)
     cjk_characters_per_second: float = within(9.0, 1, 100)
-    # How long a subtitle that takes longer to read than it took to say stays up after the speech, at most.
+    # Maximum time that a subtitle stays after its speech if reading it takes longer.
     linger_ms: int = within(2_000, 0, 60_000)
-    # Show the source beside the translation, in the formats that have room for it.
+    # Show the source with the translation, in formats that support it.
     bilingual: bool = False
-    # Where WebVTT and ASS place the translation and, where both are shown, the source.
+    # Position of the translation and, if shown, of the source in WebVTT and ASS.
     position: str = one_of("bottom", "bottom", "top")
     source_position: str = one_of("top", "bottom", "top")
 
 
 def conflicts(rules: SubtitleRules) -> Iterator[str]:
-    """What no subtitle could keep, a sentence each, naming the keys."""
+    """Rules that contradict each other: one sentence per conflict, naming the keys."""
     low, high = rules.min_duration_ms, rules.max_duration_ms
     if low > high:
         yield f"min_duration_ms ({low}) must not exceed max_duration_ms ({high})"

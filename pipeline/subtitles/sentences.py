@@ -1,4 +1,4 @@
-"""Deltas → translated sentences. Pure."""
+"""Build translated sentences from deltas. Pure."""
 
 from __future__ import annotations
 
@@ -11,36 +11,36 @@ from pipeline.subtitles.text import is_cjk, normalized
 
 @dataclass(frozen=True)
 class Sentence:
-    """A sentence that is complete, and when it was said."""
+    """A complete sentence and its time."""
 
     start_s: float
     end_s: float
     source: str
     text: str
-    """Normalized; empty only where nothing was translated and the source is to be shown all the same."""
+    """Normalized; empty only if nothing was translated but the source is shown."""
     seams: frozenset[int] = frozenset()
-    """Positions in ``text`` where two tokens' texts meet."""
+    """Token boundaries as positions in ``text``."""
     final: bool = True
-    """Its segment's last."""
+    """Whether it is the last of its segment."""
 
     def joined(self, other: Sentence) -> Sentence:
-        """This sentence and the next one as one."""
-        text = _joined(self.text, other.text)
+        """This sentence and the next one, ``other``, combined."""
+        text = _join_texts(self.text, other.text)
         shift = len(text) - len(other.text)
         seams = self.seams | {shift + seam for seam in other.seams} | {shift}
-        source = _joined(self.source, other.source)
+        source = _join_texts(self.source, other.source)
         return Sentence(self.start_s, max(self.end_s, other.end_s), source, text, seams, other.final)
 
 
 class SentenceBuilder:
-    """Makes a sentence of its deltas; one without text makes none, unless its source is shown, too."""
+    """Builds sentences from deltas. A sentence without text is dropped, unless its source is shown."""
 
     def __init__(self, *, bilingual: bool = False) -> None:
         self._bilingual = bilingual
         self._tokens: list[str] = []
 
     def push(self, event: PipelineEvent) -> Sentence | None:
-        """One more event; the sentence that it completes, if it does."""
+        """Take one event; return the sentence it completes, if any."""
         if not isinstance(event, Delta):
             return None
         self._withdraw(event.withdrawn)
@@ -64,7 +64,7 @@ class SentenceBuilder:
             count -= len(last)
 
 
-def _joined(first: str, second: str) -> str:
+def _join_texts(first: str, second: str) -> str:
     if not (first and second):
         return first or second
     return first + ("" if is_cjk(first) and is_cjk(second) else " ") + second

@@ -1,8 +1,8 @@
-"""What scripts ask of subtitles: display width, reading time, and where text may break. Pure.
+"""Script rules for subtitles: display width, reading time, and where text may break. Pure.
 
-Chinese and Japanese break between characters but for closing and opening marks (kinsoku shori, JIS X 4051), Thai at
-words, Lao, Khmer and Burmese at syllables; all other scripts break at spaces. Nothing breaks inside a number, nor
-inside a word but of a script that writes no spaces.
+Chinese and Japanese break between characters, except next to closing and opening marks (kinsoku shori, JIS X 4051).
+Thai breaks between words, Lao, Khmer and Burmese between syllables, all other scripts at spaces. Nothing breaks inside
+a number, or inside a word of a script that writes spaces.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from collections.abc import Collection
 from pipeline.subtitles.breaks import belongs_together, syllable_starts
 from pipeline.subtitles.rules import SubtitleRules
 
-# No line begins with these …
+# Characters that must not begin a line …
 _CLOSING = set(
     "，。、；：？！）》」』】〕〉｝］”’…·・—～．,.;:?!)]}%»›‰％℃°ー々〻ゝゞヽヾ،؛؟۔।॥ぁぃぅぇぉっゃゅょゎゕゖァィゥェォッャュョヮヵヶ"
     "ๆฯໆຯ។៕៖ៗ၊။"
 )
-# … and none ends with these.
+# … or end one.
 _OPENING = set("（《「『【〔〈｛［“‘([{«‹¿¡$€£¥￥＄#＃")
 _NO_BREAK_SPACES = "\u00a0\u202f\u2007"
 _GLUE = {*_NO_BREAK_SPACES, "\u2060", "\ufeff"}
@@ -28,61 +28,64 @@ _BLANK = re.compile(rf"[^\S{_NO_BREAK_SPACES}]+")
 # 三百二十五, 三点五, 百分之十, 5,000万, １２：３０: Python's \d are digits of every script and width.
 _DIGIT = r"[\d〇零一二三四五六七八九十百千万亿两]"
 _NUMBER = re.compile(rf"{_DIGIT}+(?:(?:分之|点|(?<=\d)[.．:：](?=\d)|(?<=\d)[,，](?=\d{{3}}(?!\d))){_DIGIT}+)*")
-_NUMBER_REACH = 32  # characters on either side of a break in which a number is looked for
+_NUMBER_REACH = 32  # characters searched for a number on either side of a break
 _SENTENCE_END = set(".!?。！？…؟۔।॥។៕။")
 _CLAUSE_END = set(",;:，；：、—)）》」』】”’»،؛៖၊")
-# Particles that lean on what is before them.
-_LEANING = set("的了吗呢吧们")
+# Particles that attach to the preceding word.
+_PARTICLES = set("的了吗呢吧们")
 
-# What a break costs, from a sentence's end (best) to inside a Chinese word (worst). A space in Thai, Lao, Khmer or
-# Burmese sets clauses and phrases apart.
+# Cost of a break, from after a sentence (best) to inside a Chinese word (worst). In Thai, Lao, Khmer and Burmese,
+# spaces separate clauses and phrases.
 COST_SENTENCE, COST_CLAUSE, COST_PHRASE, COST_WORD, COST_SHORT_WORD, COST_INSIDE = 0.0, 0.15, 0.3, 1.0, 1.5, 2.5
-# Where the two things that tell of words disagree.
+# Seams and phrase starts disagree about a word boundary.
 COST_DOUBTFUL = 1.75
 
 
 def normalized(text: str) -> str:
-    """``text`` with single spaces, without control characters, line breaks or blanks at its ends; no-break spaces
-    stay. Empty where nothing of it would be seen.
+    """Clean up ``text``: single spaces, no control characters or line breaks, no blanks at its ends.
 
-    Embeddings, overrides and isolates of direction go too, which would reach over what is shown beside the text (the
-    writers set directions; marks, which reach no further than their neighbours, stay), and byte order marks.
+    No-break spaces stay. The result is empty if nothing would be visible.
+
+    Direction embeddings, overrides and isolates are removed, because they would affect text beyond their own (the sinks
+    set directions; direction marks affect only their neighbours and stay). Byte order marks are removed, too.
     """
     text = _BLANK.sub(" ", harmless(_BLANK.sub(" ", text))).strip()
     return text if any(unicodedata.category(c) not in ("Cf", "Zs") for c in text) else ""
 
 
 def harmless(text: str) -> str:
-    """``text`` without line breaks and all other characters that act on what is around them."""
+    """``text`` without line breaks and other characters that affect surrounding text."""
     return "".join(c for c in text if unicodedata.category(c) not in ("Cc", "Zl", "Zp", "Cs") and c not in _DROPPED)
 
 
 def is_cjk(text: str) -> bool:
-    """Whether ``text`` is written in full-width characters; a line of it is measured in these."""
+    """Whether ``text`` is measured in full-width characters."""
     letters = [c for c in text if c.isalnum()]
-    # A Chinese sentence may hold a long English name; an English one seldom quotes that much Chinese.
+    # Chinese may contain a long English name; English seldom quotes that much Chinese.
     return 8 * sum(_wide(c) for c in letters) >= len(letters) > 0
 
 
 def width(text: str) -> int:
-    """Columns: two for full-width characters, none for combining ones, one for others. Marks of which Unicode does not
-    say how wide they are (quotes, dashes, ellipses) are full-width in CJK text."""
+    """Display columns: two for full-width characters, none for combining ones, one for others.
+
+    Characters of ambiguous width in Unicode (quotes, dashes, ellipses) are full-width in CJK text.
+    """
     ambiguous = 2 if is_cjk(text) else 1
     return sum(_columns(c, ambiguous) for c in text)
 
 
 def widths(text: str, cjk: bool) -> list[int]:
-    """Columns of each character."""
+    """Columns of each character; see ``width``."""
     return [_columns(c, 2 if cjk else 1) for c in text]
 
 
 def line_limit(text: str, rules: SubtitleRules) -> int:
-    """Columns that a line of ``text`` may take."""
+    """Maximum columns of a line of ``text``."""
     return 2 * rules.line_cjk_characters if is_cjk(text) else rules.line_columns
 
 
 def reading_ms(text: str, rules: SubtitleRules) -> int:
-    """Time that ``text`` takes to read: each character at its script's speed, combining ones none."""
+    """Reading time of ``text``: each character at its script's speed; combining ones take none."""
     seconds = sum(
         1 / rules.cjk_characters_per_second if columns == 2 else columns / rules.characters_per_second
         for columns in widths(text, is_cjk(text))
@@ -91,8 +94,10 @@ def reading_ms(text: str, rules: SubtitleRules) -> int:
 
 
 def atoms(text: str) -> list[str]:
-    """The pieces of normalized ``text`` between which a line may break; joined they are ``text``. A space at a break
-    ends the piece before it."""
+    """Split normalized ``text`` where a line may break; the pieces join to ``text``.
+
+    A space at a break ends the piece before it.
+    """
     found: list[str] = []
     start = 0
     syllables = syllable_starts(text)
@@ -112,10 +117,10 @@ def may_break(text: str, at: int, syllables: Collection[int] = ()) -> bool:
     before, after = text[at - 1], text[at]
     if after == " " or _joins(after) or before == "\u200d" or {before, after} & _GLUE:
         return False
-    if before == "\u200b":  # a zero-width space: Thai and Khmer are written with them between words
+    if before == "\u200b":  # zero-width space, written between words in Thai and Khmer
         return True
     if before == " ":
-        # French sets marks off with a space; "12 500" and "10 %" are one number.
+        # French has a space before some marks; "12 500" and "10 %" are one number.
         left, right = text[at - 2], after
         return not (_closes(text, at) or left in _OPENING or (left.isdigit() and right.isdigit()))
     if _closes(text, at) or before in _OPENING:
@@ -128,11 +133,10 @@ def may_break(text: str, at: int, syllables: Collection[int] = ()) -> bool:
 
 
 def break_cost(text: str, at: int, seams: Collection[int] = (), phrases: Collection[int] = ()) -> float:
-    """How bad it is to end a line before ``text[at]``.
+    """The cost of ending a line before ``text[at]``.
 
     Args:
-        seams: positions where the translation model's pieces meet; in a script that writes no spaces they are mostly
-            where words do.
+        seams: token boundaries of the translation model; in a script without spaces most are word boundaries.
         phrases: see ``phrase_starts``.
     """
     before = text[at - 1] if text[at - 1] != " " else text[at - 2]
@@ -143,17 +147,17 @@ def break_cost(text: str, at: int, seams: Collection[int] = (), phrases: Collect
     if text[at - 1] == " ":
         if _spaceless(before):
             return COST_PHRASE
-        # A line that ends with "the", "of", "de", "la" parts what belongs together.
+        # Do not separate "the", "of", "de", "la" from the next word.
         last = text[: at - 1].rpartition(" ")[2]
         return COST_SHORT_WORD if len(last) <= 3 and last.isalpha() and not _ideographic(last[0]) else COST_WORD
-    if text[at] in _LEANING or (text[at - 1].isdigit() and _ideographic(text[at])):
+    if text[at] in _PARTICLES or (text[at - 1].isdigit() and _ideographic(text[at])):
         return COST_INSIDE
-    told = [at in starts for starts in (seams, phrases) if starts]
-    return COST_WORD if all(told) else COST_DOUBTFUL if any(told) else COST_INSIDE
+    boundaries = [at in starts for starts in (seams, phrases) if starts]
+    return COST_WORD if all(boundaries) else COST_DOUBTFUL if any(boundaries) else COST_INSIDE
 
 
 def clusters(text: str) -> list[str]:
-    """Characters with what combines with them: the pieces of a word that is wider than a line."""
+    """Split ``text`` into characters with their combining marks, to break a word wider than a line."""
     found: list[str] = []
     for at, c in enumerate(text):
         if found and (_joins(c) or found[-1][-1] == "\u200d" or belongs_together(text, at)):
@@ -175,14 +179,14 @@ def _wide(character: str) -> bool:
 
 
 def _ideographic(character: str) -> bool:
-    """Full-width and no letter of a spaced script: Korean, full-width Latin letters and digits."""
+    """Whether a character is full-width and not of a spaced script (Korean, full-width Latin letters and digits)."""
     if not _wide(character) or unicodedata.category(character) in ("Lu", "Ll", "Nd"):
         return False
     return not unicodedata.name(character, "").startswith("HANGUL")
 
 
 def _spaceless(character: str) -> bool:
-    """Of Thai, Lao, Burmese or Khmer."""
+    """Whether a character is Thai, Lao, Burmese or Khmer."""
     return "\u0e01" <= character <= "\u0eff" or "\u1000" <= character <= "\u109f" or "\u1780" <= character <= "\u17ff"
 
 
@@ -193,7 +197,7 @@ def _joins(character: str) -> bool:
 
 
 def _closes(text: str, at: int) -> bool:
-    """Whether a closing mark stands at ``at``: one that begins a word (".5", ".NET") closes nothing."""
+    """Whether ``text[at]`` is a closing mark; one that begins a word (".5", ".NET") is not."""
     if text[at] not in _CLOSING:
         return False
     begins_word = text[at - 1] == " " and at + 1 < len(text) and text[at + 1].isalnum()
