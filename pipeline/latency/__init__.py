@@ -1,1 +1,1 @@
-"""How late the text comes: the field's measures (pure), and logs that its scorers read."""
+"""Latency: the standard measures of simultaneous translation. Pure."""

@@ -1,4 +1,4 @@
-"""Deltas with the times at which they were received → words or characters with their delays. Pure."""
+"""Convert deltas and their arrival times to words or characters with delays. Pure."""
 
 from __future__ import annotations
 
@@ -9,33 +9,33 @@ from pipeline.events import Delta
 from pipeline.languages import spaced
 
 Unit = Literal["word", "char"]
-"""What latency is counted in."""
+"""The unit of latency."""
 
 
 def unit_of(language: str) -> Unit:
-    """Words; characters where the language writes no spaces."""
+    """The unit of a language: words, or characters if it writes no spaces."""
     return "word" if spaced(language) else "char"
 
 
 def units(text: str, unit: Unit) -> list[str]:
-    """``text`` as words, or as characters without white space."""
+    """Split ``text`` into words, or into characters without white space."""
     return text.split() if unit == "word" else list("".join(text.split()))
 
 
 @dataclass(frozen=True)
 class Emission:
-    """A word or character of the output."""
+    """A word or character of the output, with its delays."""
 
     text: str
     delay_ms: float
-    """Audio that had been heard when what it rests on was cut: does not depend on the machine."""
+    """Audio heard when the unit's segment was cut; independent of the machine."""
     elapsed_ms: float
-    """Wall-clock time from the beginning of the stream until it was received, whole."""
+    """Wall-clock time from the start of the stream until the whole unit was received."""
 
 
 @dataclass(frozen=True)
 class Piece:
-    """What one delta appended."""
+    """The text appended by one delta, with its delays."""
 
     text: str
     delay_ms: float
@@ -44,14 +44,14 @@ class Piece:
 
 @dataclass(frozen=True)
 class Change:
-    """What one delta did to the text: some of the last pieces withdrawn (in their order), some appended."""
+    """The effect of one delta: pieces withdrawn from the end (in text order) and pieces appended."""
 
     withdrawn: tuple[Piece, ...] = ()
     appended: tuple[Piece, ...] = ()
 
 
 class TextSoFar:
-    """The text of a stream, with when each piece of it came. Segments of a spaced language are set apart by a space."""
+    """The text of a stream as timed pieces. In a spaced language a space separates segments."""
 
     def __init__(self, unit: Unit) -> None:
         self.unit = unit
@@ -60,9 +60,9 @@ class TextSoFar:
         self._segment: int | None = None
 
     def push(self, delta: Delta, elapsed_s: float) -> Change:
-        """Take the next delta, received ``elapsed_s`` after the stream began."""
+        """Apply the next delta, received ``elapsed_s`` after the start of the stream."""
         gap = " " if self.unit == "word" and self.pieces and delta.segment_id != self._segment else ""
-        if delta.text:  # a bare space comes as an empty first delta
+        if delta.text:  # the first delta may be empty, for a bare space
             self._segment = delta.segment_id
         withdrawn, kept = self._withdraw(delta.withdrawn)
         appended = [kept] if kept else []
@@ -72,7 +72,7 @@ class TextSoFar:
         return Change(tuple(withdrawn), tuple(appended))
 
     def _withdraw(self, characters: int) -> tuple[list[Piece], Piece | None]:
-        """Take the pieces of the last ``characters`` away; returns them, and what stays of the first of them."""
+        """Remove the pieces of the last ``characters``; return them, and the kept part of the first one."""
         withdrawn: list[Piece] = []
         left = characters
         while left > 0 and self.pieces:
@@ -83,11 +83,11 @@ class TextSoFar:
         return withdrawn, replace(withdrawn[0], text=withdrawn[0].text[:-left]) if left < 0 else None
 
     def forget(self) -> None:
-        """Drop all pieces but the last: for a log that needs no more than the segment in progress, once that ended."""
+        """Drop all pieces but the last, for logs that need only the segment in progress."""
         del self.pieces[:-1]
 
     def emissions(self) -> list[Emission]:
-        """The text, unit by unit. A word counts as emitted when the last of its letters was."""
+        """The text as units. A word is emitted with its last letter."""
         found: list[Emission] = []
         whole = ""
         for piece in self.pieces:

@@ -1,7 +1,7 @@
-"""The latency measures of simultaneous translation. Pure arithmetic; all times in milliseconds.
+"""Latency measures of simultaneous translation. Pure arithmetic; all times in milliseconds.
 
-A delay is the source time that had been consumed when a unit of the target (a word, or a character of unspaced text) was
-emitted. Delays in wall-clock time instead of source time give the computation-aware form of each measure.
+A delay is the source time consumed when a target unit (a word, or a character of unspaced text) was emitted. With
+wall-clock delays instead of source time, each measure becomes computation-aware.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from pipeline.latency.emissions import Emission
 
 
 def average_lagging(delays: Sequence[float], source_ms: float, reference_units: int) -> float:
-    """AL: how far the text trails an ideal that spreads the reference evenly over the source.
+    """AL: the mean lag behind an ideal policy that spreads the reference evenly over the source.
 
     (1/τ) Σ_{i ≤ τ} [d_i - (i - 1)·S/|reference|], where τ is the first i with d_i ≥ S, or the last i
     (Ma et al. 2019, https://arxiv.org/abs/1810.08398; for speech Ren et al. 2020).
 
     Raises:
-        ValueError: no delays, or a source or reference without length.
+        ValueError: there are no delays, or the source or reference is empty.
     """
     if not delays or source_ms <= 0 or reference_units <= 0:
         raise ValueError(
@@ -32,7 +32,7 @@ def average_lagging(delays: Sequence[float], source_ms: float, reference_units: 
 
 
 def length_adaptive_average_lagging(delays: Sequence[float], source_ms: float, reference_units: int) -> float:
-    """LAAL: AL that does not reward too much text, by dividing by the longer of reference and output.
+    """LAAL: AL divided by the longer of reference and output, so that too much text is not rewarded.
 
     Papi et al. 2022, https://arxiv.org/abs/2206.05807; Polák et al. 2022, https://arxiv.org/abs/2204.06028.
 
@@ -43,7 +43,7 @@ def length_adaptive_average_lagging(delays: Sequence[float], source_ms: float, r
 
 
 def normalized_erasure(withdrawn_units: int, final_units: int) -> float:
-    """Units withdrawn for each unit of the final text: 0 for output that is only ever appended.
+    """Withdrawn units per unit of the final text; 0 for append-only output.
 
     Arivazhagan et al. 2020, https://aclanthology.org/2020.iwslt-1.27.
     """
@@ -52,7 +52,7 @@ def normalized_erasure(withdrawn_units: int, final_units: int) -> float:
 
 @dataclass(frozen=True)
 class Reference:
-    """A reference sentence, already in units, and when it was spoken."""
+    """A reference sentence split into units, with its time in the source."""
 
     units: tuple[str, ...]
     start_ms: float
@@ -61,7 +61,7 @@ class Reference:
 
 @dataclass(frozen=True)
 class Scores:
-    """Means over the sentences that got any text."""
+    """Means over the sentences with output."""
 
     al_ms: float
     laal_ms: float
@@ -69,11 +69,11 @@ class Scores:
     computation_aware_laal_ms: float
     sentences: int
     empty: int
-    """Sentences without text: they have no delay and are left out."""
+    """Sentences without output; they have no delay and are excluded."""
 
 
 def stream_scores(emissions: Sequence[Emission], references: Sequence[Reference]) -> Scores | None:
-    """AL and LAAL of a long stream: its output is cut onto the reference sentences first; see ``mean_scores``.
+    """AL and LAAL of a long stream, resegmented to the reference sentences; see ``mean_scores``.
 
     With LAAL this is StreamLAAL (Papi et al. 2024, https://aclanthology.org/2024.acl-long.202).
     """
@@ -83,9 +83,9 @@ def stream_scores(emissions: Sequence[Emission], references: Sequence[Reference]
 
 
 def mean_scores(sentences: Sequence[tuple[Reference, Sequence[Emission]]]) -> Scores | None:
-    """The means over sentences and what was emitted for each; delays count from the sentence's start.
+    """Mean scores over sentences, each given with its emissions; delays count from the sentence's start.
 
-    None where no sentence got any text.
+    None if no sentence has emissions.
     """
     rows: list[tuple[float, float, float, float]] = []
     for reference, emissions in sentences:
@@ -109,14 +109,14 @@ def mean_scores(sentences: Sequence[tuple[Reference, Sequence[Emission]]]) -> Sc
 
 
 def resegment(references: Sequence[Sequence[str]], hypothesis: Sequence[str]) -> list[int]:
-    """Where to cut ``hypothesis`` so that its parts fit ``references`` best: the end of each part, as indices.
+    """Split ``hypothesis`` to match ``references`` best; returns the end index of each part.
 
-    The cuts of a minimum edit distance to the references in a row (Matusov et al. 2005,
-    https://aclanthology.org/2005.iwslt-1.19). Takes time and memory of the product of both lengths.
+    The split has the minimum edit distance to the concatenated references (Matusov et al. 2005,
+    https://aclanthology.org/2005.iwslt-1.19). Time and memory are proportional to the product of both lengths.
     """
     reference = [unit for sentence in references for unit in sentence]
     row = list(range(len(hypothesis) + 1))
-    # Operations of the best way to each cell: 0 pairs two units, 1 skips a reference unit, 2 one of the hypothesis.
+    # Best operation per cell: 0 pairs two units, 1 skips a reference unit, 2 skips a hypothesis unit.
     ways = [bytearray([2]) * (len(hypothesis) + 1)]
     for i, wanted in enumerate(reference, 1):
         above, row = row, [i]
@@ -127,7 +127,7 @@ def resegment(references: Sequence[Sequence[str]], hypothesis: Sequence[str]) ->
             row.append(best)
             way[j] = costs.index(best)
         ways.append(way)
-    # Walking back, a part ends where its sentence's last reference unit is left.
+    # Trace back; a part ends where the last reference unit of its sentence is consumed.
     ends: list[int] = []
     i, j = len(reference), len(hypothesis)
     for sentence in reversed(references):
