@@ -1,4 +1,4 @@
-"""Models by name: a directory is taken as it is, anything else is fetched from the hub into the hub's own cache."""
+"""Models by name: a directory is used as it is; other names are fetched from the hub into the hub's own cache."""
 
 from pipeline.store.listing import FileSet
 from pipeline.store.resolve import resolve_model

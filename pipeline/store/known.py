@@ -1,4 +1,4 @@
-"""Models that are known file by file: where they can be had, and what each file must be. One row a model."""
+"""The table of known models: sources, and the size and hash of every file."""
 
 from __future__ import annotations
 
@@ -17,52 +17,52 @@ class KnownFile:
 
 @dataclass(frozen=True)
 class Thresholds:
-    """When a transcript of this model is not to be believed; see ``pipeline.asr.guards``."""
+    """Rejection thresholds for a model's transcripts; see ``pipeline.asr.guards``."""
 
     no_speech: float = 0.6
     log_probability: float = -1.0
     compression_ratio: float = 2.4
     doubtful_no_speech: float = 0.9
-    """Where speech is this improbable, half of ``log_probability`` is too little."""
+    """Above this no-speech probability, half of ``log_probability`` is required."""
     text_log_probability: float = -2.0
-    """For texts of a word or two, of the whole text, in place of the mean."""
+    """For texts of one or two words: of the whole text, in place of the mean."""
 
 
 @dataclass(frozen=True)
 class KnownModel:
-    """What is known of a model."""
+    """A known model."""
 
     size: str
-    """The name that Whisper's makers gave it, which ``--asr`` takes."""
+    """Whisper's name for the model, as ``--asr`` takes it."""
     hub_id: str
     revision: str
-    """Commit of the hub's repository."""
+    """Commit of the hub repository."""
     files: tuple[KnownFile, ...]
     packages: tuple[tuple[str, str], ...] = ()
-    """Packages that carry it, as pip takes them, and the folder with the files below where packages are installed. A file
-    may be in pieces, one a package, named ``model.bin.part1`` and so on."""
+    """Packages with the model's files: pip requirement, and folder relative to where packages are installed. A file may
+    be split over several packages, as ``model.bin.part1`` and so on."""
     licence: str = "MIT"
     thresholds: Thresholds = Thresholds()
     shortest_window_s: float = 10.0
-    """The shortest encoder window that it was seen to work with."""
+    """The shortest encoder window with which it was seen to work."""
 
     @property
     def install(self) -> str:
-        """The command that installs its packages; empty where there are none."""
+        """The command that installs its packages; empty if there are none."""
         return f"pip install {' '.join(name for name, _ in self.packages)}" if self.packages else ""
 
 
-# The tokenizer of all multilingual models up to large-v2.
+# Tokenizer files of all multilingual models up to large-v2.
 _MULTILINGUAL = (
     KnownFile("tokenizer.json", 2_203_239, "fb7b63191e9bb045082c79fd742a3106a12c99513ab30df4a0d47fa6cb6fd0ab"),
     KnownFile("vocabulary.txt", 459_861, "34ce3fe1c5041027b3f8d42912270993f986dbc4bb34cf27f951e34a1e453913"),
 )
 
-# Thresholds are measured: 173 segments of read and spontaneous speech by 30 people, clean and with babble at 10 dB, against ten
-# minutes each of babble, applause, music-like tones, hum, white noise and silence. Of right transcripts of base, 1 in 200 has
-# a mean log-probability below -0.5; of what it invents in babble, 3 in 4 below -0.7, and most of the rest a probability of
-# no speech above 0.4, which 1 in 200 right ones has.
-# Sizes and hashes are those of the hub's files at that revision; the packages carry the same files byte for byte.
+# Thresholds are measured on 173 segments of read and spontaneous speech by 30 people, clean and with babble at 10 dB,
+# and on ten minutes each of babble, applause, music-like tones, hum, white noise and silence. For base, 1 in 200 right
+# transcripts has a mean log-probability below -0.5. Of its inventions in babble, 3 in 4 are below -0.7, and most others
+# have a no-speech probability above 0.4, which 1 in 200 right transcripts has. Sizes and hashes are those of the hub's
+# files at that revision; the packages have identical files.
 KNOWN_MODELS = (
     KnownModel(
         "tiny.en",
@@ -106,7 +106,7 @@ KNOWN_MODELS = (
 
 
 def known_model(name: str, revision: str | None = None) -> KnownModel | None:
-    """The row of a Whisper size or hub id at ``revision``; None where there is none. No revision means the row's."""
+    """The known model of a Whisper size or hub id, or None. Without ``revision`` it is the table's revision."""
     for model in KNOWN_MODELS:
         if name in (model.size, model.hub_id) and revision in (None, model.revision):
             return model

