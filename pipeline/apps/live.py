@@ -1,4 +1,4 @@
-"""python -m pipeline.live: a microphone, or a recording at its own pace, becomes live subtitles."""
+"""python -m pipeline.live: live subtitles from a microphone, or from a recording at its own pace."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ def arguments() -> Parser:
     )
     parser.add_argument("--mic", action="store_true", help="listen to a microphone")
     parser.add_argument("--device", type=some_text, metavar="ID|NAME", help="which input device; implies --mic")
-    parser.add_argument("--list-devices", action="store_true", help="show the input devices and end")
+    parser.add_argument("--list-devices", action="store_true", help="list the input devices and exit")
     add_audio_track_argument(parser)
     add_model_arguments(parser)
     parser.add_argument(
         "--fast",
         action="store_true",
-        help="do not hold a recording back to its own pace, nor take standard input as live",
+        help="process a recording faster than its own pace; do not treat standard input as live",
     )
     for kind in FORMATS:
         parser.add_argument(
@@ -60,14 +60,14 @@ def arguments() -> Parser:
         "--latency-log",
         type=some_path,
         metavar="FILE",
-        help="also write when what came: .jsonl for simulstream, .log for SimulEval",
+        help="also log the time of every delta: .jsonl for simulstream, .log for SimulEval",
     )
     add_bilingual_argument(parser)
     return parser
 
 
 def open_source(options: argparse.Namespace, config: PipelineConfig) -> AudioSource:
-    """The audio source that the options name; exactly one must be named."""
+    """Open the audio source that the options name; they must name exactly one."""
     microphone = options.mic or options.device is not None
     if microphone and options.audio is not None:
         raise UsageError(f"both a microphone and {options.audio} were given; choose one")
@@ -89,8 +89,10 @@ def open_source(options: argparse.Namespace, config: PipelineConfig) -> AudioSou
 
 
 def display(*, taken: bool) -> TerminalSink | None:
-    """What shows the subtitles as they grow: standard output. Where that is ``taken`` by a format: standard error, if it is a
-    terminal and standard output another place; else nothing."""
+    """The display of the growing subtitles: standard output, unless it is ``taken`` by a subtitle format.
+
+    Then it is standard error, if that is a terminal and standard output is not; else None.
+    """
     if not taken:
         return TerminalSink(Console(highlight=False))
     visible = sys.stderr is not None and sys.stderr.isatty() and not (sys.stdout and sys.stdout.isatty())
@@ -116,7 +118,7 @@ def run(argv: list[str]) -> int:
     makers = sink_makers(config.subtitles) | {"latency-log": partial(open_latency_log, unit=unit)}
     paths = {kind: path for kind in makers if (path := getattr(options, kind.replace("-", "_"), None)) is not None}
     recording = source.path if isinstance(source, Recording) else None
-    with importing():  # after most that can be wrong with the options, before there are files that would be left behind
+    with importing():  # after checking most options, before creating files that an interrupt would leave behind
         from pipeline.apps.live_run import LiveRun
     terminal = display(taken=STANDARD_OUTPUT in paths.values())
     sinks: list[Sink] = [*open_sinks(paths, recording, makers), *([terminal] if terminal is not None else [])]

@@ -1,4 +1,4 @@
-"""One live run: a source into sinks, and its ends: end of input, interrupts, a closed terminal, a sink that fails."""
+"""One live run from a source to sinks, until the end of input, an interrupt, a closed terminal or a failed sink."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from pipeline.sinks.sink import SINK_FAILURES, FanOut, Sink
 from pipeline.sinks.terminal import TerminalClosedError, TerminalSink
 from pipeline.translator import SpeechTranslator
 
-# How often the terminal's status line is drawn.
+# Redraw interval of the terminal's status line.
 _STATUS_S = 0.25
 
 
 class LiveRun:
     """Translates one source into sinks.
 
-    The first interrupt ends the input and drains what was said; the second cancels. When the terminal is closed, what
-    was said is drained into the other sinks. A sink that fails ends the run, after what was translated until then has
-    been handed to the others.
+    The first interrupt ends the input and drains what was heard; the second cancels. If the terminal is closed, what
+    was heard is drained into the other sinks. A sink that fails ends the run, after the other sinks have received
+    everything translated until then.
     """
 
     def __init__(
@@ -45,19 +45,19 @@ class LiveRun:
         microphone: Microphone | None = None,
         terminal: TerminalSink | None = None,
     ) -> None:
-        """Set up; ``run`` runs.
+        """Prepare a run; ``run`` starts it.
 
         Args:
-            paced: hold a recording back to its own pace.
-            live: the source does not wait: show the lag, and act on it. A microphone, and what is paced, always is.
-            microphone: ``source``, where it is one; can be paused, and its level is shown.
-            terminal: the one of ``sinks`` that shows the run's status.
+            paced: play a recording at its own pace.
+            live: the source does not wait, so show the lag and reduce it. Always on for a microphone or ``paced``.
+            microphone: ``source`` if it is a microphone, to pause it and show its level.
+            terminal: the sink in ``sinks`` that shows the run's status.
         """
         self._source, self._paced, self._microphone, self._terminal = source, paced, microphone, terminal
         self._translator = SpeechTranslator(config, models, live=live or paced or microphone is not None)
         self._outputs = FanOut([*sinks, NoticeSink()])
         self._interrupts = 0
-        self._began = False  # from here on what was said is delivered, whatever ends the run
+        self._began = False  # once True, everything heard is delivered, however the run ends
         self._task: asyncio.Task[object] | None = None
 
     @property
@@ -65,11 +65,11 @@ class LiveRun:
         return self._translator.stats
 
     async def run(self) -> None:
-        """Run to one of the ends.
+        """Run to the end.
 
         Raises:
             CancelledError: interrupted twice, or before the models were loaded.
-            PipelineError, BrokenPipeError: what failed; everything translated before has reached the sinks.
+            PipelineError, BrokenPipeError: a failure; everything translated before it has reached the sinks.
         """
         self._task = asyncio.current_task()
         writer = Worker("subtitles")
@@ -84,7 +84,7 @@ class LiveRun:
                     await self._deliver(events, writer)
             finally:
                 writer.close()
-                writer.join(0.5)  # no sink is closed while it is written to
+                writer.join(0.5)  # finish writing before the sinks are closed
 
     async def _begin(self, writer: Worker) -> None:
         await writer.run(settle)
@@ -98,14 +98,14 @@ class LiveRun:
         try:
             async for event in events:
                 if isinstance(event, EndOfInput) and not event.duration_s:
-                    continue  # nothing was heard: what was in the files stays
+                    continue  # nothing was heard: keep existing files
                 try:
                     await writer.run(partial(self._outputs.write, event))
-                except TerminalClosedError:  # before SIGHUP, which may not come at all
+                except TerminalClosedError:  # comes before SIGHUP, which may never come
                     self._source.close()
         except SINK_FAILURES:
             for event in self._translator.take_ready():
-                with suppress(*SINK_FAILURES):  # the first failure is the one to tell
+                with suppress(*SINK_FAILURES):  # report only the first failure
                     await writer.run(partial(self._outputs.write, event))
             raise
         finally:
@@ -124,7 +124,7 @@ class LiveRun:
         self._end(at_once=self._interrupts > 1)
 
     def _hung_up(self) -> None:
-        if self._terminal is not None and self._terminal.is_terminal:  # a file or a pipe is still there
+        if self._terminal is not None and self._terminal.is_terminal:  # files and pipes still work
             self._outputs.drop(self._terminal)
         self._end(at_once=False)
 

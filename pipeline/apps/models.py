@@ -1,4 +1,4 @@
-"""python -m pipeline.models: list, fetch, compile and look at models."""
+"""python -m pipeline.models: list, fetch, compile and inspect models."""
 
 from __future__ import annotations
 
@@ -16,22 +16,24 @@ from pipeline.nmt.inspection import as_text, inspect_model
 def arguments() -> argparse.ArgumentParser:
     parser = Parser(prog="python -m pipeline.models", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    listing = commands.add_parser("list", help="show the models that are known, and where each one is")
+    listing = commands.add_parser("list", help="list the known models, and where each one is")
     listing.add_argument(
-        "--config", action="append", default=[], metavar="FILE", help="one more configuration to look at"
+        "--config", action="append", default=[], metavar="FILE", help="one more configuration to include"
     )
     listing.add_argument(
-        "--pairs", action="store_true", help="show the language pairs for which a translation model is known, instead"
+        "--pairs", action="store_true", help="list the language pairs with a known translation model instead"
     )
     listing.add_argument("--json", action="store_true", help="as JSON")
     listing.set_defaults(run=run_list)
-    pull = commands.add_parser("pull", help="fetch models, or go on where that was interrupted")
+    pull = commands.add_parser("pull", help="fetch models, or resume an interrupted download")
     pull.add_argument(
         "name", metavar="NAME", help="a configuration (en-zh, or a TOML file), a hub id, or a Whisper size"
     )
     pull.add_argument("--revision", metavar="R", help="commit, tag or branch of a hub id's repository")
     pull.set_defaults(run=run_pull)
-    compiled = commands.add_parser("compile", help="write a translator in the streaming layout, the fastest to decode")
+    compiled = commands.add_parser(
+        "compile", help="convert a translation model to the streaming layout, the fastest to decode"
+    )
     compiled.add_argument("source", type=some_path, metavar="SRC", help="a checkpoint, or an fp32 ONNX export")
     compiled.add_argument("destination", type=some_path, metavar="DST", help="a new directory")
     compiled.add_argument(
@@ -44,20 +46,20 @@ def arguments() -> argparse.ArgumentParser:
         "--sample",
         type=some_path,
         metavar="FILE",
-        help="text to measure with: a sentence a line, a tab, its translation",
+        help="text to measure with; each line is a sentence, a tab, and its translation",
     )
     compiled.add_argument(
         "--shortlist", type=some_path, metavar="FILE", help="target-language text: keep only its most frequent pieces"
     )
     compiled.add_argument(
-        "--shortlist-size", type=int, metavar="N", help="of how many output rows at most (default: 8192)"
+        "--shortlist-size", type=int, metavar="N", help="maximum number of output rows (default: 8192)"
     )
     compiled.add_argument(
-        "--alignment", type=_layer_and_head, metavar="LAYER:HEAD", help="give out this head's cross-attention, too"
+        "--alignment", type=_layer_and_head, metavar="LAYER:HEAD", help="also output the cross-attention of this head"
     )
     compiled.add_argument("--report", action="store_true", help="print size, agreement with fp32 and speed")
     compiled.set_defaults(run=run_compile)
-    inspect = commands.add_parser("inspect", help="say what a model directory holds and whether it will run")
+    inspect = commands.add_parser("inspect", help="show what a model directory contains and whether it will run")
     inspect.add_argument("directory", type=some_path, metavar="DIR")
     inspect.add_argument("--file-suffix", default="", help='precision, such as "_quantized"')
     inspect.add_argument("--json", action="store_true", help="the report as JSON")
@@ -74,7 +76,7 @@ def _layer_and_head(text: str) -> tuple[int, int]:
 
 def run_list(options: argparse.Namespace) -> int:
     with importing():
-        # loads the recogniser's libraries
+        # Slow: imports the recogniser's libraries.
         from pipeline.apps.catalog import (
             as_table,
             known_speech_models,
@@ -110,7 +112,7 @@ def run_list(options: argparse.Namespace) -> int:
 
 def run_pull(options: argparse.Namespace) -> int:
     with importing():
-        from pipeline.apps.catalog import models_called, pull  # loads the recogniser's libraries
+        from pipeline.apps.catalog import models_called, pull  # slow: imports the recogniser's libraries
     from pipeline.run.progress import progress_bar
 
     models = models_called(options.name, options.revision)
@@ -120,7 +122,7 @@ def run_pull(options: argparse.Namespace) -> int:
                 done = pull(model, progress)
             print(escaped(done), flush=True)
     except KeyboardInterrupt:
-        print("interrupted; what arrived is kept: run this again and it goes on from there", file=sys.stderr)
+        print("interrupted; what arrived is kept: run this again to resume", file=sys.stderr)
         raise
     return 0
 
@@ -131,7 +133,7 @@ def run_compile(options: argparse.Namespace) -> int:
     if options.shortlist is None and options.shortlist_size is not None:
         raise UsageError("--shortlist-size says how much of --shortlist is kept; give --shortlist, too")
     with importing():
-        from pipeline.nmt.compiler.build import SHORTLIST_SIZE, compile_model  # loads onnx
+        from pipeline.nmt.compiler.build import SHORTLIST_SIZE, compile_model  # slow: imports onnx
     from pipeline.nmt.compiler.report import as_table
     from pipeline.run.progress import progress_bar
 

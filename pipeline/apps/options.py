@@ -1,4 +1,4 @@
-"""The options that commands share: which configuration, languages and models, and whether subtitles are bilingual."""
+"""Options shared by commands: configuration, languages, models, bilingual subtitles, audio track."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pipeline.nmt.routing import needs_route, routed
 
 
 def add_model_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options that choose configuration, languages and models."""
+    """Add the options for configuration, languages and models."""
     parser.add_argument(
         "--config",
         type=some_text,
@@ -32,12 +32,14 @@ def add_model_arguments(parser: argparse.ArgumentParser) -> None:
         "--via",
         type=some_text,
         metavar="L",
-        help="language to go through where no model translates directly (default: en); none forbids two steps",
+        help="intermediate language if no model translates directly (default: en); none forbids two steps",
     )
 
 
 def add_bilingual_argument(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--bilingual", action="store_true", help="subtitle files show the source with its translation")
+    parser.add_argument(
+        "--bilingual", action="store_true", help="show the source with its translation in subtitle files"
+    )
 
 
 def add_audio_track_argument(parser: argparse.ArgumentParser) -> None:
@@ -45,21 +47,22 @@ def add_audio_track_argument(parser: argparse.ArgumentParser) -> None:
         "--audio-track",
         type=whole_number(1, 9_999),
         metavar="N",
-        help="of a recording with several audio tracks, the one to translate, counted from 1 among the audio tracks "
+        help="the audio track of a recording to translate, counted from 1 among its audio tracks "
         "(default: one in the source language, else the file's default, else the first that is not silent)",
     )
 
 
 def configured(options: argparse.Namespace) -> PipelineConfig:
-    """The configuration that the options of ``add_model_arguments`` and ``add_bilingual_argument`` ask for.
+    """The configuration for the options of ``add_model_arguments`` and ``add_bilingual_argument``.
 
-    A model named there is taken at the revision at which ``python -m pipeline.models pull`` fetches it by that name. For
-    other languages than the configured ones, the translation model comes from the table of pairs, if none is named; which
-    one that is, is said on standard error.
+    A model given by an option is taken at the revision at which ``python -m pipeline.models pull`` fetches it. If the
+    languages differ from the configured ones and no translation model is given, it comes from the table of pairs and is
+    printed on standard error.
 
     Raises:
         ConfigError: see ``load_config``.
-        UsageError: no translation model is known for the languages; the one spoken is not written in the configured script.
+        UsageError: no translation model is known for the languages, or the source language does not use the configured
+            script.
     """
     named = load_config(options.config)
     config = with_overrides(
@@ -84,6 +87,6 @@ def configured(options: argparse.Namespace) -> PipelineConfig:
 
 
 def _pulled_revision(model: str) -> str | None:
-    from pipeline.apps.catalog import pulled_revision  # takes a while
+    from pipeline.apps.catalog import pulled_revision  # slow
 
     return pulled_revision(model)

@@ -1,4 +1,4 @@
-"""Which recordings a run translates, and what is to be done about each: which files to write, what is there already."""
+"""The recordings of a run, and the plan for each: which files to write, and which exist already."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pipeline.sinks.sink import in_use
 
 
 class Begin(Enum):
-    """How the work on a recording begins."""
+    """How to start a recording."""
 
     NEW = "new"
     RESUME = "resume"
@@ -27,41 +27,42 @@ class Begin(Enum):
 
 @dataclass(frozen=True)
 class Job:
-    """A recording and the subtitle files to be made of it."""
+    """A recording and its subtitle files."""
 
     recording: Path
     outputs: dict[str, Path]
     """Format → path."""
     journal: Path
     name: OutputName | None = None
-    """What the outputs and the journal are named by, and those of other formats."""
+    """The name of the outputs, of the journal, and of files in other formats."""
 
     @property
     def is_shortened(self) -> bool:
-        """Whether the recording's name leaves no room for an output's suffix."""
+        """Whether the recording's name is too long for an output's suffix."""
         return self.name is not None and any(self.name.is_shorter(f".{kind}") for kind in self.outputs)
 
     def missing(self) -> dict[str, Path]:
-        """Outputs that are not there: no file, or one of an earlier run without a cue."""
+        """Outputs that do not exist, or have no cue from an earlier run."""
         return {kind: path for kind, path in self.outputs.items() if not os.path.isfile(path) or is_blank(path, kind)}
 
 
 def find_recordings(named: Sequence[Path]) -> list[tuple[Path, Path]]:
-    """Each recording once, with the folder that it is to be placed in, relative to the output folder: that which it lies
-    in below a folder that was named. Folders are searched through; hidden files and folders are left out.
+    """Find recordings; each is returned once, with its folder relative to the named folder that contains it.
+
+    Folders are searched recursively; hidden files and folders are skipped.
 
     Raises:
-        UsageError: nothing there, or a folder without recordings.
+        UsageError: a path does not exist, or a folder has no recordings.
     """
-    found: dict[str, tuple[Path, Path]] = {}  # Path.resolve raises for a link to itself
+    found: dict[str, tuple[Path, Path]] = {}  # unlike Path.resolve, realpath does not raise for a link to itself
     for path in named:
         if os.path.isdir(path):
             inside = sorted(_inside(path))
             if not inside:
-                raise UsageError(f"{path} holds no recordings; their names end in {', '.join(sorted(SUFFIXES))}")
+                raise UsageError(f"{path} has no recordings; their names end in {', '.join(sorted(SUFFIXES))}")
             for recording in inside:
                 found.setdefault(os.path.realpath(recording), (recording, recording.parent.relative_to(path)))
-        elif os.path.isfile(path):  # Path.is_file raises for a name that is too long
+        elif os.path.isfile(path):  # unlike Path.is_file, does not raise for a name that is too long
             found.setdefault(os.path.realpath(path), (path, Path()))
         else:
             raise UsageError(f"{_problem(path)}: {path}; give the paths of recordings or of folders that hold some")
@@ -72,7 +73,7 @@ def _problem(path: Path) -> str:
     try:
         path.stat()
     except PermissionError:
-        return "may not be looked at"
+        return "permission denied"
     except OSError:
         return "no such file"
     return "neither a file nor a folder"
@@ -91,20 +92,22 @@ def _inside(folder: Path) -> Iterator[Path]:
             path = Path(here) / name
             if name.startswith(".") or path.suffix.lower() not in SUFFIXES:
                 continue
-            # Opening a named pipe would wait for a writer; what cannot be looked at is for the run to report.
+            # Skip named pipes: opening one would wait for a writer. Keep files without permission: the run reports
+            # them.
             if os.path.isfile(path) or not os.path.exists(path):
                 yield path
 
 
 def plan(named: Sequence[Path], kinds: Sequence[str], output_dir: Path | None, language: str = "") -> list[Job]:
-    """What to make of each recording; without ``output_dir``, beside it. ``language`` is a tag that stands before the
-    suffixes, or "".
+    """Plan the outputs of each recording, beside it unless ``output_dir`` is given.
+
+    Args:
+        language: a tag before the suffixes, or "".
 
     Raises:
-        UsageError: see ``find_recordings``; two recordings that would write the same file; a file that another run is
-            writing.
+        UsageError: see ``find_recordings``; or two recordings would write the same file, or another run is writing one.
     """
-    jobs: dict[str, Job] = {}  # by place, however it is named
+    jobs: dict[str, Job] = {}  # by real path
     folders: dict[Path, Folder] = {}
     longest: dict[Path, int] = {}
     for recording, below in find_recordings(named):
@@ -117,7 +120,7 @@ def plan(named: Sequence[Path], kinds: Sequence[str], output_dir: Path | None, l
         name = OutputName(folder, folders[there].stem(recording.name, language), language, longest[folder])
         plain = replace(name, stem=stem_of(recording.name))
         if name != plain and journal.is_of(plain.path(journal.SUFFIX), recording):
-            name = plain  # begun before a recording of the same stem lay beside it
+            name = plain  # begun before another recording with the same stem was added
         place = os.path.join(os.path.realpath(folder), name.stem)
         outputs = {kind: name.path(f".{kind}") for kind in kinds}
         if place in jobs:
@@ -129,18 +132,22 @@ def plan(named: Sequence[Path], kinds: Sequence[str], output_dir: Path | None, l
     for job in jobs.values():
         for path in (job.journal, *job.outputs.values()):
             if in_use(path):
-                raise UsageError(f"{path} is being written by another run; wait for its end, or choose another folder")
+                raise UsageError(
+                    f"{path} is being written by another run; wait for it to end, or choose another folder"
+                )
     return list(jobs.values())
 
 
 def begin(
     job: Job, config: PipelineConfig, *, overwrite: bool, audio_track: int | None = None
 ) -> tuple[Begin, dict[str, Path]]:
-    """How to begin with a job now, and which files to write: what is there already stays as it is, unless it is to be
-    overwritten or has no cue, and what an interrupted run began is finished, of other formats, too.
+    """How to start a job now, and which files to write.
+
+    Existing files with a cue stay as they are, unless ``overwrite`` is set. Everything that an interrupted run began is
+    finished, in other formats, too.
 
     Raises:
-        UsageError: what an interrupted run began cannot be finished by this one; the folder may not be written to.
+        UsageError: this run cannot finish what the interrupted run began, or the folder is not writable.
     """
     begun = None if overwrite else journal.read_header(job.journal)
     missing = job.missing()
@@ -148,26 +155,26 @@ def begin(
         return Begin.SKIP, {}
     folder = job.journal.parent
     if os.path.isdir(folder) and not os.access(folder, os.W_OK | os.X_OK):
-        raise UsageError(f"the folder {folder} may not be written to; choose another with --output-dir")
+        raise UsageError(f"the folder {folder} is not writable; choose another with --output-dir")
     if overwrite:
         return Begin.NEW, _begun_outputs(job) | job.outputs
     if begun is None:
         return Begin.NEW, missing
     kinds: list[str] = begun["formats"]
     problem = journal.difference(begun, journal.header(job.recording, config, kinds, audio_track))
-    # What is there and was not begun with them was there before, and stays as it is.
+    # Existing files that were not begun by that run are older, and stay as they are.
     wanted = missing.keys() | {kind for kind in job.outputs if kind in kinds}
     if problem is None and not wanted <= set(kinds):
         problem = f"with --format {','.join(kinds)}"
     if problem is not None:
         raise UsageError(
-            f"{job.journal} was begun {problem}; finish it as it was begun, or begin again with --overwrite"
+            f"{job.journal} was begun {problem}; finish it with the same options, or start again with --overwrite"
         )
     return Begin.RESUME, _begun_outputs(job)
 
 
 def _begun_outputs(job: Job) -> dict[str, Path]:
-    """The files that an interrupted run began; none where its journal cannot tell."""
+    """The files that an interrupted run began; empty if its journal is missing or unreadable."""
     try:
         begun = journal.read_header(job.journal)
     except UsageError:

@@ -1,8 +1,8 @@
-"""python -m pipeline.translate: recordings become subtitle files, as fast as the machine goes.
+"""python -m pipeline.translate: subtitle files from recordings, as fast as the machine allows.
 
-Give files, or folders to be searched for recordings. Subtitles that are there already are left alone, unless they have no
-cue, and those that an interrupted run began are finished; --overwrite makes them anew. Of NAME.wav, NAME.srt is made, and
-NAME.wav.srt where the folder has another recording called NAME.
+Give files, or folders to search for recordings. Existing subtitles are kept, unless they have no cue, and those that
+an interrupted run began are finished; --overwrite replaces them. The subtitles of NAME.wav are NAME.srt, or
+NAME.wav.srt if the folder has another recording called NAME.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ from pipeline.sinks.blank import is_blank
 from pipeline.sinks.files import FORMATS, open_sinks, sink_makers
 from pipeline.sinks.sink import Sink, close_all, write_all
 
-# What a window of the recogniser holds of a recording: Whisper's 30 s, less the padding that it needs.
+# Milliseconds of a recording per recogniser window: Whisper's 30 s less its padding.
 _PACK_MS = 28_000
-# Stretches that are not shown and are named one by one; the JSONL has all.
+# How many withheld stretches the table names one by one; the JSONL has all.
 _NAMED = 3
 
 if TYPE_CHECKING:
@@ -59,15 +59,15 @@ def arguments() -> Parser:
         "--output-dir",
         type=some_path,
         metavar="D",
-        help="where the subtitle files go, made if missing (default: beside each)",
+        help="folder for the subtitle files, created if missing (default: beside each recording)",
     )
     parser.add_argument("--format", default="srt", metavar="F,…", help=f"any of {','.join(FORMATS)} (default: srt)")
     parser.add_argument(
         "--lang-suffix",
         action="store_true",
-        help="name the files by the target language, too, as players expect: NAME.zh.srt",
+        help="add the target language to the file names, as players expect: NAME.zh.srt",
     )
-    parser.add_argument("--overwrite", action="store_true", help="make subtitles that are there already anew")
+    parser.add_argument("--overwrite", action="store_true", help="replace existing subtitles")
     add_audio_track_argument(parser)
     add_bilingual_argument(parser)
     add_model_arguments(parser)
@@ -76,7 +76,7 @@ def arguments() -> Parser:
 
 @dataclass
 class Result:
-    """What became of a job."""
+    """The result of a job."""
 
     job: Job
     outcome: str = "not begun"
@@ -85,20 +85,20 @@ class Result:
     elapsed_s: float = 0.0
     sentences: int = 0
     withheld: str = ""
-    """What was heard and is not shown, for a person."""
+    """Speech that was heard but withheld, for display."""
     outputs: dict[str, Path] = field(default_factory=dict)
     """Format → path."""
     how: Begin = Begin.NEW
     damage: tuple[str, ...] = ()
-    """What was missing in the recording, for a person."""
+    """What was missing in the recording, for display."""
     truncated: int = 0
-    """Sentences whose translation looped or met a limit, and was cut."""
+    """Number of sentences whose translation looped or reached a limit and was cut."""
     without_cue: bool = False
-    """Whether a file was written and has nothing to show."""
+    """Whether an output was written but has no cue."""
 
     @property
     def said(self) -> str:
-        """The outcome for a person."""
+        """The outcome, for display."""
         if self.without_cue:
             if self.withheld:
                 return "no subtitles: nothing of what was heard is shown, is --source right? The next run tries again"
@@ -115,7 +115,7 @@ class Result:
 
     @property
     def complete(self) -> bool:
-        """Whether it is done, and nothing is known to be missing."""
+        """Whether the job is done and nothing is known to be missing."""
         return self.outcome in ("done", "finished") and not (self.without_cue or self.damage or self.truncated)
 
     def fail(self, error: PipelineError) -> None:
@@ -142,10 +142,10 @@ def formats(asked: str) -> list[str]:
 
 
 def language_suffix(target: str) -> str:
-    """The target language as a tag in file names.
+    """The target language as a tag for file names.
 
     Raises:
-        UsageError: it is no language's code.
+        UsageError: the target is not a language code.
     """
     if (found := file_tag(target)) is None:
         raise UsageError(
@@ -157,9 +157,10 @@ def language_suffix(target: str) -> str:
 async def translate_all(
     results: Sequence[Result], config: PipelineConfig, *, overwrite: bool, audio_track: int | None = None
 ) -> None:
-    """Do every job, filling in the results. A failure ends its recording, not the others.
+    """Do every job and fill in its result. A failure ends its recording, not the others.
 
-    ``audio_track``: of each recording, counted from 1; None chooses by the source language.
+    Args:
+        audio_track: of each recording, counted from 1; None chooses by the source language.
     """
     columns = (
         TextColumn("{task.description}", markup=False),
@@ -172,18 +173,18 @@ async def translate_all(
     with ExitStack() as stack:
         for result in results:
             try:
-                # Only now: another run may have been here while the ones before were translated.
+                # Check now: another run may have written files while earlier recordings were translated.
                 result.how, outputs = begin(result.job, config, overwrite=overwrite, audio_track=audio_track)
                 if result.how is Begin.SKIP:
-                    result.outcome = "there already: left as it is, --overwrite makes it anew"
+                    result.outcome = "already there: left as it is, --overwrite replaces it"
                     continue
                 source = Recording(result.job.recording, language=config.languages.source, track=audio_track)
             except PipelineError as error:
                 result.fail(error)
                 continue
             if models is None:
-                models = await _loaded(config)
-                stack.enter_context(progress)  # not before: what is fetched has a bar of its own
+                models = await _load(config)
+                stack.enter_context(progress)  # after the models' download, which has its own progress bar
             if source.track_note is not None:
                 progress.console.print(source.track_note, markup=False, highlight=False, soft_wrap=True)
             result.outcome, result.outputs = "interrupted", outputs
@@ -199,10 +200,10 @@ async def translate_all(
             except PipelineError as error:
                 result.fail(error)
             finally:
-                progress.remove_task(task)  # a terminal has no room for the bars of many
+                progress.remove_task(task)  # a terminal has no room for many progress bars
 
 
-async def _loaded(config: PipelineConfig) -> Models:
+async def _load(config: PipelineConfig) -> Models:
     from pipeline.loading import load_models
 
     loader = Worker("model loading")
@@ -220,13 +221,18 @@ async def _translate_one(
     begun_with: dict[str, Any],
     shown: Callable[..., None],
 ) -> None:
-    """Write the result's files; ``begun_with`` heads the journal, ``shown`` takes the progress as ``Progress.update`` does."""
+    """Write the result's files.
+
+    Args:
+        begun_with: the journal's header.
+        shown: receives progress, with the arguments of ``Progress.update``.
+    """
     from pipeline.translator import SpeechTranslator
 
     known = result.job.journal
     end: EndOfInput | None = None
     with ExitStack() as stack:
-        sinks = _opened(result, config, begun_with, stack)
+        sinks = _open_sinks(result, config, begun_with, stack)
         if result.how is Begin.RESUME:
             models = replace(
                 models,
@@ -234,11 +240,11 @@ async def _translate_one(
                 translation=KnownTranslation(models.translation, known),
             )
         writer = Worker("subtitles")
-        stack.callback(writer.join, 1.0)  # no sink is closed while it is written to
+        stack.callback(writer.join, 1.0)  # finish writing before the sinks are closed
         stack.callback(writer.close)
         async with SpeechTranslator(config, models) as translator, aclosing(translator.run(source)) as events:
             async for event in events:
-                if isinstance(event, EndOfInput):  # also of a source that breaks, of which more is to come another time
+                if isinstance(event, EndOfInput):  # write it last; a broken source may be resumed
                     end = event
                 else:
                     await writer.run(partial(write_all, sinks, event))
@@ -253,16 +259,18 @@ async def _translate_one(
                 await writer.run(partial(write_all, sinks, end))
         result.damage = tuple(source.damage)
         shown(total=result.audio_s, completed=result.audio_s)
-    if end is None:  # what stops a translator from outside does not come here
+    if end is None:  # cancellation does not reach this line
         raise StageError("pipeline", RuntimeError("it ended before its input did"))
     known.unlink(missing_ok=True)
 
 
-def _opened(result: Result, config: PipelineConfig, begun_with: dict[str, Any], stack: ExitStack) -> list[Sink]:
-    """The journal, then the subtitle files, which ``stack`` closes: what is in a file is in the journal already, so that
-    the next run knows of it whatever happens."""
+def _open_sinks(result: Result, config: PipelineConfig, begun_with: dict[str, Any], stack: ExitStack) -> list[Sink]:
+    """Open the journal, then the subtitle files; ``stack`` closes them.
+
+    Everything in a file is already in the journal, so that the next run knows of it whatever happens.
+    """
     job, resume = result.job, result.how is Begin.RESUME
-    _make(job.journal.parent)
+    _make_folder(job.journal.parent)
     sinks: list[Sink] = [JournalSink(job.journal, begun_with, resume=resume)]
     stack.callback(sinks[0].close)
     files = open_sinks(result.outputs, job.recording, sink_makers(config.subtitles, resume=True))
@@ -270,17 +278,17 @@ def _opened(result: Result, config: PipelineConfig, begun_with: dict[str, Any], 
     return sinks + files
 
 
-def _make(folder: Path) -> None:
+def _make_folder(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UsageError(
-            f"cannot make the folder {folder} ({error.strerror}); choose another with --output-dir"
+            f"cannot create the folder {folder} ({error.strerror}); choose another with --output-dir"
         ) from error
 
 
 def summary(results: Sequence[Result]) -> Table:
-    """What became of each recording."""
+    """The results as a table."""
     table = Table(box=box.SIMPLE, pad_edge=False)
     table.add_column("recording", overflow="fold")
     for name in ("audio", "sentences", "times real time"):
@@ -299,20 +307,22 @@ def summary(results: Sequence[Result]) -> Table:
     return table
 
 
-def way_on(results: Sequence[Result], *, overwrite: bool) -> str:
-    """What an interrupted run needs to come to its end."""
+def resume_hint(results: Sequence[Result], *, overwrite: bool) -> str:
+    """How to finish an interrupted run, for display."""
     if not overwrite:
-        return "the same command goes on from here"
-    # Without --overwrite, subtitles from before would be left as they are.
+        return "the same command resumes the run"
+    # Without --overwrite, subtitles from before would be kept.
     old = [
         r.job
         for r in results
         if r.outcome in ("not begun", "interrupted")
-        and not os.path.isfile(r.job.journal)  # which is there from the first result on
+        and not os.path.isfile(r.job.journal)  # exists from the first result on
         and len(r.job.missing()) < len(r.job.outputs)
     ]
-    rest = f"; not begun and still to be made anew: {' '.join(shell_word(job.recording) for job in old)}" if old else ""
-    return f"the same command without --overwrite goes on from here{rest}"
+    rest = (
+        f"; not begun, so still to be overwritten: {' '.join(shell_word(job.recording) for job in old)}" if old else ""
+    )
+    return f"the same command without --overwrite resumes the run{rest}"
 
 
 def run(argv: list[str]) -> int:
@@ -324,18 +334,18 @@ def run(argv: list[str]) -> int:
     jobs = plan(options.audio, formats(options.format), options.output_dir, language)
     results = [Result(job) for job in jobs]
     if options.output_dir:
-        _make(options.output_dir)
+        _make_folder(options.output_dir)
     interrupted = False
     try:
         asyncio.run(translate_all(results, config, overwrite=options.overwrite, audio_track=options.audio_track))
     except KeyboardInterrupt:
         interrupted = True
-    # Where nobody looks at a terminal, paths stay in one piece: two of the longest that a system allows have room.
+    # Without a terminal, do not wrap paths: the width has room for two paths of the maximum length.
     console, table = Console(highlight=False), summary(results)
     if not console.is_terminal:
         console.width = Measurement.get(console, console.options.update_width(20_000), table).maximum
     console.print(table)
     if interrupted:
-        print(f"interrupted: {way_on(results, overwrite=options.overwrite)}", file=sys.stderr)
+        print(f"interrupted: {resume_hint(results, overwrite=options.overwrite)}", file=sys.stderr)
         return 130
     return 1 if any(result.failed for result in results) else 0

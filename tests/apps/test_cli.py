@@ -308,10 +308,10 @@ WRONG = [
     ),
     (2, ["translate", TRAVEL, "--output-dir", "out", "--format", "doc", "--config", "demo"], "unknown format 'doc'"),
     (2, ["translate", TRAVEL, "nowhere", "--config", "demo"], "no such file: nowhere; give the paths of recordings"),
-    (2, ["translate", ".", "--config", "demo"], "holds no recordings; their names end in .3g2"),
+    (2, ["translate", ".", "--config", "demo"], "has no recordings; their names end in .3g2"),
     (2, ["translate", TRAVEL, "--config", "impossible.toml"], "min_duration_ms (9000) must not exceed max_duration_ms"),
     (2, ["live", TRAVEL, "--config", "impossible.toml"], "min_duration_ms (9000) must not exceed max_duration_ms"),
-    (2, ["translate", TRAVEL, "--output-dir", __file__, "--config", "demo"], "cannot make the folder"),
+    (2, ["translate", TRAVEL, "--output-dir", __file__, "--config", "demo"], "cannot create the folder"),
     (2, ["translate", "", "--config", "demo"], "argument AUDIO: is empty"),
     (2, ["translate", TRAVEL, "--output-dir", "", "--config", "demo"], "argument --output-dir: is empty"),
     (2, ["models", "inspect", ""], "argument DIR: is empty"),
@@ -431,7 +431,7 @@ def test_a_folder_that_is_gone_is_said(tmp_path: Path) -> None:
     )
     assert done.returncode == 2
     assert done.stderr.decode() == (
-        "error: the current folder cannot be used (No such file or directory); change into another one\n"
+        "error: the current folder cannot be used (No such file or directory); change to another one\n"
     )
 
 
@@ -657,4 +657,4 @@ def test_output_onto_a_full_disk_is_a_failure_of_one_line(arguments: tuple[str |
         )
     assert done.returncode == 1
     (error,) = done.stderr.decode().strip().splitlines()
-    assert error == "error: cannot write the output (No space left on device); give it room, or another place"
+    assert error == "error: cannot write the output (No space left on device); make room, or write to another place"

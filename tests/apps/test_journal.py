@@ -64,7 +64,7 @@ def test_other_segments_than_the_journals_are_refused(demo_models: Models, tmp_p
 def test_a_damaged_line_is_said(demo_models: Models, tmp_path: Path, damage: bytes) -> None:
     path = journal_of(tmp_path / "journal", [SAID])
     path.write_bytes(path.read_bytes() + damage)
-    with pytest.raises(UsageError, match=r"journal is damaged \(.*\); begin again with --overwrite"):
+    with pytest.raises(UsageError, match=r"journal is damaged \(.*\); start again with --overwrite"):
         KnownTranslation(demo_models.translation, path)
 
 
@@ -118,5 +118,5 @@ def test_a_file_whose_run_wrote_no_whole_header_is_no_journal(tmp_path: Path) ->
 )
 def test_a_file_that_does_not_begin_as_a_journal_is_refused(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "some").write_bytes(content)
-    with pytest.raises(UsageError, match=r"some does not begin as a journal does; begin again with --overwrite"):
+    with pytest.raises(UsageError, match=r"some is not a journal; start again with --overwrite"):
         read_header(tmp_path / "some")

@@ -361,7 +361,7 @@ def test_subtitles_that_are_there_are_left_alone_and_said(
     (tmp_path / "phrases.srt").write_text("precious")
     status, said, counting = translated(PHRASES, "--output-dir", tmp_path)
     assert (status, counting.segments) == (0, 0)
-    assert "there already" in said
+    assert "already there" in said
     assert (tmp_path / "phrases.srt").read_text() == "precious"
     # A format that is missing is made beside it.
     status, _, counting = translated(PHRASES, "--output-dir", tmp_path, "--format", "srt,txt")
@@ -383,7 +383,7 @@ def test_subtitles_that_are_there_are_left_alone_and_said(
     (tmp_path / "phrases.vtt").mkdir()
     status, said, _ = translated(PHRASES, "--output-dir", tmp_path, "--format", "vtt")
     assert status == 1
-    assert "there already" not in said
+    assert "already there" not in said
 
 
 @pytest.mark.parametrize(
@@ -451,7 +451,7 @@ def test_subtitles_of_a_name_of_255_bytes_get_a_shorter_one_and_an_interrupted_r
     assert 238 < len(os.fsencode(made[".srt"].name)) <= 255
     status, said, counting = translated(*arguments)
     assert (status, counting.segments) == (0, 0), said
-    assert "there already" in said
+    assert "already there" in said
 
 
 def test_a_name_with_room_for_subtitles_and_none_for_the_journal_keeps_its_own(translated: Any, tmp_path: Path) -> None:
@@ -611,7 +611,7 @@ def test_folders_are_searched_and_mirrored(tmp_path: Path) -> None:
     beside = plan([folder], ["srt"], None)
     assert beside[0].outputs["srt"] == folder / "2024" / "day 1" / "c.srt"
     (folder / "empty").mkdir()
-    with pytest.raises(UsageError, match="holds no recordings; their names end in"):
+    with pytest.raises(UsageError, match="has no recordings; their names end in"):
         find_recordings([folder / "empty"])
     with pytest.raises(UsageError, match=r"no such file: .*nowhere"):
         find_recordings([tmp_path / "nowhere"])
@@ -634,7 +634,7 @@ def test_recordings_of_one_stem_get_subtitles_that_tell_them_apart(
     # Whatever else is named, or how.
     status, said, counting = translated(tmp_path / ".." / tmp_path.name / "ep.wav")
     assert (status, counting.segments) == (0, 0), said
-    assert "there already" in said
+    assert "already there" in said
 
 
 def test_what_was_begun_before_a_recording_of_the_same_stem_came_is_finished(
@@ -671,7 +671,7 @@ def test_each_language_has_files_and_a_journal_of_its_own(
     assert (tmp_path / "film.zh.srt").read_bytes() == whole[".srt"]
     status, said, counting = translated(*other)
     assert (status, counting.segments) == (0, COUNT - 2), said
-    assert "there already" in translated(tmp_path / "film.wav", "--lang-suffix")[1]
+    assert "already there" in translated(tmp_path / "film.wav", "--lang-suffix")[1]
     assert {path.name for path in tmp_path.glob("film.*")} == {"film.wav", "film.zh.srt", "film.zh-Hant.srt"}
 
 
@@ -754,7 +754,7 @@ def test_a_recording_that_may_not_be_looked_at_is_not_said_to_be_missing(
         raise PermissionError(13, "Permission denied", str(path))
 
     monkeypatch.setattr(Path, "stat", refused)
-    with pytest.raises(UsageError, match="may not be looked at: .*hidden"):
+    with pytest.raises(UsageError, match="permission denied: .*hidden"):
         find_recordings([tmp_path / "hidden.wav"])
 
 
@@ -764,7 +764,7 @@ def test_a_folder_that_may_not_be_written_to_is_said_with_the_way_on(
     (job,) = plan([PHRASES], ["srt"], tmp_path)
     monkeypatch.setattr(os, "access", lambda *_: False)
     for overwrite in (False, True):
-        with pytest.raises(UsageError, match="may not be written to; choose another with --output-dir"):
+        with pytest.raises(UsageError, match="is not writable; choose another with --output-dir"):
             begin(job, demo_config, overwrite=overwrite)
     job.outputs["srt"].write_text("precious")  # nothing to do is no reason to write
     assert begin(job, demo_config, overwrite=False) == (Begin.SKIP, {})
@@ -807,7 +807,7 @@ def test_any_container_is_read(translated: Any, tmp_path: Path, name: str) -> No
 @pytest.mark.skipif(sys.platform == "win32", reason="no locks there that leave a file readable")
 def test_two_runs_never_write_the_same_subtitles(translated: Any, tmp_path: Path) -> None:
     other = BlockFile(tmp_path / f"phrases{SUFFIX}", "the other run's")
-    with pytest.raises(UsageError, match=r"is being written by another run; wait for its end"):
+    with pytest.raises(UsageError, match=r"is being written by another run; wait for it to end"):
         translated(PHRASES, "--output-dir", tmp_path)
     other.close()
     other = BlockFile(tmp_path / "phrases.srt")
@@ -841,7 +841,7 @@ def test_an_interrupt_keeps_what_is_done_and_says_how_to_go_on(
     out, error = process.communicate(timeout=HANG_S)
     assert process.returncode == 130, error.decode()
     assert "Traceback" not in error.decode()
-    assert "the same command goes on from here" in error.decode()
+    assert "the same command resumes the run" in error.decode()
     assert "interrupted" in out.decode()
     assert 0 < len(files(tmp_path)[".srt"]) < len(whole[".srt"])
     process = started(tmp_path)
@@ -861,7 +861,7 @@ def test_an_interrupt_names_the_command_that_goes_on(
 
     monkeypatch.setattr(translate, "translate_all", interrupted)
     assert translate.run([str(PHRASES), "--config", "demo", "--output-dir", str(tmp_path), *option]) == 130
-    assert capsys.readouterr().err == f"interrupted: {again} goes on from here\n"
+    assert capsys.readouterr().err == f"interrupted: {again} resumes the run\n"
 
 
 @pytest.mark.parametrize(
@@ -887,7 +887,7 @@ def test_an_interrupt_names_the_old_subtitles_that_it_had_not_come_to(
         (tmp_path / name).write_text("precious" if name.endswith(".srt") else "")
     monkeypatch.chdir(tmp_path)
     assert translate.run(["a.wav", "b 1.wav", "c.wav", "--config", "demo", "--overwrite"]) == 130
-    assert capsys.readouterr().err.endswith(" goes on from here; not begun and still to be made anew: " + named + "\n")
+    assert capsys.readouterr().err.endswith(" resumes the run; not begun, so still to be overwritten: " + named + "\n")
 
 
 def test_a_full_disk_is_said_and_the_next_run_goes_on(tmp_path: Path, whole: dict[str, bytes]) -> None:
