@@ -28,7 +28,7 @@ from pipeline.resources import named_configs
 from pipeline.run.progress import Progress
 from pipeline.store import FileSet
 from pipeline.store.known import KNOWN_MODELS, KnownModel, known_model
-from pipeline.store.packages import forget_verified, model_from_packages, whole
+from pipeline.store.packages import forget_verified, is_complete, model_from_packages
 from pipeline.store.resolve import (
     cached_commit,
     cached_model,
@@ -117,7 +117,9 @@ def state_of(model: NamedModel) -> ModelState:
         commit = cached_commit(model.name, model.revision)
         return ModelState("compiled", str(compiled), commit, size + _disk_usage(compiled))
     known = known_model(model.name, model.revision)
-    if (cached := cached_model(model.name, model.revision, *model.choices)) and (not known or whole(cached, known)):
+    if (cached := cached_model(model.name, model.revision, *model.choices)) and (
+        not known or is_complete(cached, known)
+    ):
         state = "complete"
     elif known is not None and (installed := model_from_packages(known, join=False)) is not None:
         return ModelState("installed", str(installed), known.revision, _disk_usage(installed))
@@ -214,7 +216,7 @@ def _pull_known(model: NamedModel, known: KnownModel, progress: Progress) -> str
     damaged = drop_damaged(snapshot) if snapshot is not None else []
     if snapshot is not None:
         forget_verified(snapshot)
-        if not damaged and whole(snapshot, known):
+        if not damaged and is_complete(snapshot, known):
             return f"{model.name}: complete and undamaged at {snapshot.name}"
     if (installed := model_from_packages(known, progress, anew=True)) is not None:
         return f"{model.name}: complete and undamaged, from installed packages, in {installed}"

@@ -106,7 +106,7 @@ class _Formatter(logging.Formatter):
 
 
 def _check_working_directory() -> None:
-    """Fail early if the working directory was deleted: importing some libraries there ends the process obscurely."""
+    """Fail early if the working directory was deleted: some libraries end the process there with a misleading error."""
     try:
         os.getcwd()
     except OSError as error:

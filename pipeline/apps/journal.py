@@ -144,7 +144,7 @@ class KnownSpeech:
         return self._transcript_of(segment) or self._recognizer.transcribe(segment, beam_size)
 
     def transcribe_packed(self, segments: Sequence[SpeechSegment], beam_size: int | None = None) -> list[Transcript]:
-        """Like ``transcribe``. If any segment is missing, recognise all in one window, which affects the result."""
+        """If any transcript is missing, recognise all segments in one window again, because the window affects the result."""
         known = [self._transcript_of(segment) for segment in segments]
         if all(known):
             return [transcript for transcript in known if transcript is not None]

@@ -113,7 +113,9 @@ def run(argv: list[str]) -> int:
     source = open_source(options, config)
     microphone = source if isinstance(source, Microphone) else None
     if options.latency_log and options.fast:
-        raise UsageError("--fast leaves no time to measure; give --latency-log without it")
+        raise UsageError(
+            "--fast does not run in real time, so there is no latency to measure; give --latency-log without it"
+        )
     unit = unit_of(config.languages.target)
     makers = sink_makers(config.subtitles) | {"latency-log": partial(open_latency_log, unit=unit)}
     paths = {kind: path for kind in makers if (path := getattr(options, kind.replace("-", "_"), None)) is not None}

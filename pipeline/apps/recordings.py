@@ -125,8 +125,8 @@ def plan(named: Sequence[Path], kinds: Sequence[str], output_dir: Path | None, l
         outputs = {kind: name.path(f".{kind}") for kind in kinds}
         if place in jobs:
             raise UsageError(
-                f"{jobs[place].recording} and {recording} would both write {outputs[kinds[0]]}; name the folder that both "
-                "lie below, whose folders are kept, or translate one in a run of its own with another --output-dir"
+                f"{jobs[place].recording} and {recording} would both write {outputs[kinds[0]]}; give their "
+                "common parent folder, whose subfolders are kept, or translate one separately with another --output-dir"
             )
         jobs[place] = Job(recording, outputs, name.path(journal.SUFFIX), name)
     for job in jobs.values():

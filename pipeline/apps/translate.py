@@ -97,11 +97,11 @@ class Result:
     """Whether an output was written but has no cue."""
 
     @property
-    def said(self) -> str:
+    def summary(self) -> str:
         """The outcome, for display."""
         if self.without_cue:
             if self.withheld:
-                return "no subtitles: nothing of what was heard is shown, is --source right? The next run tries again"
+                return "no subtitles: everything heard was withheld; is --source right? The next run tries again"
             reason = "the translation is empty" if self.sentences else "no speech was found"
             return f"no subtitles: {reason}; the next run tries again"
         if not self.outputs:
@@ -149,7 +149,7 @@ def language_suffix(target: str) -> str:
     """
     if (found := file_tag(target)) is None:
         raise UsageError(
-            f"--lang-suffix writes a language code, such as zh or zh-Hant; the target language is {target!r}"
+            f"--lang-suffix needs a language code as the target, such as zh or zh-Hant; the target is {target!r}"
         )
     return found
 
@@ -302,7 +302,7 @@ def summary(results: Sequence[Result]) -> Table:
             numbers = [f"{result.audio_s:.0f} s", str(result.sentences), f"{speed:.1f}"]
         files = "".join(f"\n{escaped(str(path))}" for path in result.outputs.values() if os.path.isfile(path))
         style = "red" if result.failed else "green" if result.complete else "yellow"
-        recording, outcome = Text(escaped(str(result.job.recording))), Text(result.said + files, style=style)
+        recording, outcome = Text(escaped(str(result.job.recording))), Text(result.summary + files, style=style)
         table.add_row(recording, *numbers, Text(result.withheld), outcome)
     return table
 

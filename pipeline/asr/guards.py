@@ -71,7 +71,7 @@ def rejection(evidence: Evidence, thresholds: Thresholds) -> str | None:
         # Speech in another language gives the same signs, with a lower no-speech probability.
         return "silence" if evidence.no_speech > _SILENCE_NO_SPEECH else "uncertain"
     long = len(evidence.text.encode()) >= _MIN_BYTES_FOR_RATIO
-    if (long and compression_ratio(evidence.text) > thresholds.compression_ratio) or loop(
+    if (long and compression_ratio(evidence.text) > thresholds.compression_ratio) or find_loop(
         evidence.text, evidence.ended
     ):
         return "repetition"
@@ -80,7 +80,7 @@ def rejection(evidence: Evidence, thresholds: Thresholds) -> str | None:
     return None
 
 
-def loop(text: str, ended: bool = True) -> Repetition | None:
+def find_loop(text: str, ended: bool = True) -> Repetition | None:
     """Find a decoder loop: a phrase repeated up to the end of the text or over more than half of it; None if absent.
 
     Normal repetition is not a loop: fewer than six times in a row, or fewer than sixteen for a word of up to four

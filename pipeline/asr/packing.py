@@ -44,7 +44,7 @@ def pack(segments: Sequence[SpeechSegment]) -> Pack:
     return Pack(tuple(segments), tuple(offsets), samples)
 
 
-def apart(words: Sequence[Word], packed: Pack) -> list[list[Word]]:
+def unpack(words: Sequence[Word], packed: Pack) -> list[list[Word]]:
     """The words of each segment, with times in the recording.
 
     Args:

@@ -14,9 +14,9 @@ from pathlib import Path
 from faster_whisper.utils import _MODELS as _SIZES
 
 from pipeline.asr.engine import FULL_WINDOW_S, MOST_PROMPT_TOKENS, Encoded, Hypothesis, WhisperEngine, letters
-from pipeline.asr.guards import SHORT_TOKENS, Evidence, compression_ratio, loop, rejection
+from pipeline.asr.guards import SHORT_TOKENS, Evidence, compression_ratio, find_loop, rejection
 from pipeline.asr.options import AsrConfig
-from pipeline.asr.packing import Pack, apart, pack
+from pipeline.asr.packing import Pack, pack, unpack
 from pipeline.asr.script import in_script, script_conversion
 from pipeline.asr.words import TimedWord, plausible, timed_words, without_pauses
 from pipeline.errors import ModelError, UsageError, one_line
@@ -134,7 +134,7 @@ class WhisperRecognizer:
     def _without_loop(self, result: _Search) -> _Search | None:
         """The result cut after, or else before, the first occurrence of its loop; None if neither passes the checks."""
         found = result.hypothesis
-        repetition = loop(found.text, found.ended)
+        repetition = find_loop(found.text, found.ended)
         if repetition is None:
             return None
         once = self._without_words(result, repetition.once, repetition.end, repetition.begin)
@@ -196,7 +196,7 @@ class WhisperRecognizer:
         None means that a segment without words has text when recognised alone: its words may be in a neighbour.
         """
         found: list[Transcript] = []
-        for segment, own in zip(packed.segments, apart(without_pauses(words), packed), strict=True):
+        for segment, own in zip(packed.segments, unpack(without_pauses(words), packed), strict=True):
             probabilities = [p for word in own if isinstance(word, TimedWord) for p in word.log_probabilities]
             text = "".join(word.text for word in own).strip()
             sure = math.fsum(probabilities) / len(probabilities) if probabilities else 0.0

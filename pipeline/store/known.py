@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class KnownFile:
-    """One file of a model."""
+    """A file of a known model."""
 
     name: str
     size: int

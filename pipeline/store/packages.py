@@ -44,7 +44,7 @@ def identify(directory: Path) -> KnownModel | None:
     return None
 
 
-def whole(directory: Path, model: KnownModel) -> bool:
+def is_complete(directory: Path, model: KnownModel) -> bool:
     """Whether a directory has all files of a known model, with the right hashes."""
     return all(verified(directory / file.name, file) for file in model.files)
 
@@ -90,7 +90,7 @@ def model_from_packages(
     joined = assets() / model.hub_id.replace("/", "--") / model.revision
     if anew:
         forget_verified(joined)
-    if whole(joined, model):
+    if is_complete(joined, model):
         return joined
     sources = {file: _pieces(model, file) for file in model.files}
     if missing := [file.name for file, pieces in sources.items() if not pieces]:
@@ -107,7 +107,7 @@ def model_from_packages(
         (folder,) = folders
         if anew:
             forget_verified(folder)
-        if whole(folder, model):
+        if is_complete(folder, model):
             return folder
         _warn_wrong_files(model, [file.name for file in model.files if not verified(folder / file.name, file)])
         return None
@@ -140,7 +140,7 @@ def _join(model: KnownModel, sources: dict[KnownFile, list[Path]], folder: Path,
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         with held(folder.with_name(f"{folder.name}.lock"), f"joins {model.hub_id}", progress):
-            if whole(folder, model):
+            if is_complete(folder, model):
                 return folder
             shutil.rmtree(folder, ignore_errors=True)
             for left in folder.parent.glob(f".{folder.name}.*"):  # left by a program that was killed

@@ -13,7 +13,7 @@ from pipeline.run.progress import Progress, progress_bar
 from pipeline.store.known import KnownModel, known_model
 from pipeline.store.listing import FileSet, Listing, RemoteFile, list_files
 from pipeline.store.lock import held
-from pipeline.store.packages import model_from_packages, whole
+from pipeline.store.packages import is_complete, model_from_packages
 from pipeline.store.transfer import digest_of, fetch_blob, megabytes
 
 
@@ -42,7 +42,7 @@ def resolve_model(model: str, revision: str | None, *choices: FileSet, progress:
 def _resolve_known(known: KnownModel, *choices: FileSet, progress: Progress) -> Path:
     """Find a known model: in the hub's cache, then installed packages, then the hub."""
     cached = cached_model(known.hub_id, known.revision, *choices)
-    if cached is not None and whole(cached, known):
+    if cached is not None and is_complete(cached, known):
         return cached
     if (installed := model_from_packages(known, progress)) is not None:
         return installed
@@ -66,7 +66,7 @@ def fetch_known(known: KnownModel, *choices: FileSet, progress: Progress) -> Pat
         if not known.packages:
             raise
         raise type(error)(f"{error}. Or install the packages with the model: {known.install}") from error
-    if not whole(fetched, known):
+    if not is_complete(fetched, known):
         raise DownloadError(
             f"the hub's files of {known.hub_id} at {known.revision[:12]} are not the published ones; set "
             "HF_ENDPOINT to another hub, or give a model directory"

@@ -155,5 +155,5 @@ def _connection(url: str, start: int) -> Iterator[tuple[bool, Iterator[bytes]]]:
 def _translate_errors(blocks: Iterator[bytes]) -> Iterator[bytes]:
     try:
         yield from blocks
-    except Exception as error:  # as above
+    except Exception as error:  # no common base class, as above
         raise _ConnectionLostError(first_line(error)) from error

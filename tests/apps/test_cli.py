@@ -287,7 +287,7 @@ WRONG = [
         ["live", TRAVEL, "--config", "demo", "--latency-log", "a.jsonl", "--jsonl", "a.jsonl"],
         "is the file for jsonl",
     ),
-    (2, ["live", TRAVEL, "--config", "demo", "--fast", "--latency-log", "a.log"], "--fast leaves no time to measure"),
+    (2, ["live", TRAVEL, "--config", "demo", "--fast", "--latency-log", "a.log"], "--fast does not run in real time"),
     (2, ["nmt", "--model", str(TINY), "--beams", "0"], "'0' is no whole number from 1 to 100"),
     (2, ["live", TRAVEL, "--config", "demo", "--fats"], "unrecognized arguments: --fats"),
     (

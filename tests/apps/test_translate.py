@@ -103,7 +103,7 @@ def translated(
         async def loaded(config: PipelineConfig) -> Models:
             return replace(demo_models, recognizer=counting, translation=counting)
 
-        monkeypatch.setattr(translate, "_loaded", loaded)
+        monkeypatch.setattr(translate, "_load", loaded)
         config = () if "--config" in arguments else ("--config", str(ONE_BY_ONE))
         status = translate.run([*map(str, arguments), *config])
         printed = capsys.readouterr()
@@ -122,7 +122,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory, demo_models: Models) -> dict
         return demo_models
 
     with patch.context() as context:
-        context.setattr(translate, "_loaded", loaded)
+        context.setattr(translate, "_load", loaded)
         assert (
             translate.run([str(PHRASES), "--output-dir", str(folder), "--format", KINDS, "--config", str(ONE_BY_ONE)])
             == 0
@@ -327,7 +327,7 @@ def test_speech_that_was_heard_and_is_not_shown_is_said_with_its_time_and_reason
     assert status == 0
     assert re.search(r"heard and not shown", said)
     assert re.search(r"13\.\d s: uncertain 0:00:11–0:00:12, uncertain 0:00:13–0:00:15, .*and 3 more before", said)
-    assert "no subtitles: nothing of what was heard is shown, is --source right? The next run tries again" in said
+    assert "no subtitles: everything heard was withheld; is --source right? The next run tries again" in said
     assert "done" not in said
     records = [json.loads(line) for line in (tmp_path / "phrases.jsonl").read_text("utf-8").splitlines()]
     assert [r["rejected"] for r in records if r["type"] == "transcript"] == ["uncertain"] * COUNT
@@ -653,7 +653,9 @@ def test_recordings_of_one_name_out_of_several_folders_are_not_put_into_one(tmp_
     for name in ("x/ep.wav", "y/ep.wav"):
         save(tmp_path / name, np.zeros(160, np.int16))
     named = [tmp_path / "x" / "ep.wav", tmp_path / "y" / "ep.wav"]
-    with pytest.raises(UsageError, match=r"x/ep\.wav and .*y/ep\.wav would both write .*ep\.srt; name the folder that"):
+    with pytest.raises(
+        UsageError, match=r"x/ep\.wav and .*y/ep\.wav would both write .*ep\.srt; give their common parent"
+    ):
         plan(named, ["srt"], tmp_path / "out")
     assert len(plan([tmp_path], ["srt"], tmp_path / "out")) == 2
 

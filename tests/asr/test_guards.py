@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.asr.guards import Evidence, compression_ratio, loop, rejection
+from pipeline.asr.guards import Evidence, compression_ratio, find_loop, rejection
 from pipeline.store.known import Thresholds
 
 
@@ -21,7 +21,7 @@ def test_short_and_ordinary_utterances_pass(text: str) -> None:
 
 def test_text_that_compresses_too_well_is_flagged_though_nothing_repeats_in_a_row() -> None:
     text = " ".join(f"and then we go to the {place} and then we" for place in ("bank", "park", "shop", "lake") * 3)
-    assert loop(text) is None
+    assert find_loop(text) is None
     assert compression_ratio(text) > Thresholds().compression_ratio
     assert reason(text) == "repetition"
 
@@ -85,7 +85,7 @@ def test_a_text_of_a_word_or_two_has_a_threshold_of_its_own() -> None:
     ],
 )
 def test_loops_are_flagged(text: str) -> None:
-    assert loop(text) is not None
+    assert find_loop(text) is not None
     assert reason(text) == "repetition"
 
 
@@ -108,15 +108,15 @@ def test_loops_are_flagged(text: str) -> None:
     ],
 )
 def test_what_people_repeat_is_shown(text: str) -> None:
-    assert loop(text) is None
+    assert find_loop(text) is None
     assert reason(text) is None
 
 
 def test_a_search_that_did_not_end_by_itself_loops_where_a_phrase_comes_twice_at_its_end() -> None:
     text = "We went to the market and bought some bread and some bread and"
-    assert loop(text) is None
-    assert loop(text, ended=False) is not None
-    assert loop("We went to the market and bought some bread", ended=False) is None
+    assert find_loop(text) is None
+    assert find_loop(text, ended=False) is not None
+    assert find_loop("We went to the market and bought some bread", ended=False) is None
 
 
 @pytest.mark.parametrize(
@@ -129,7 +129,7 @@ def test_a_search_that_did_not_end_by_itself_loops_where_a_phrase_comes_twice_at
 )
 def test_a_loop_is_found_where_it_is(before: str, once: str, times: int, after: str) -> None:
     text = before + once * times + after
-    found = loop(text)
+    found = find_loop(text)
     assert found is not None
     assert text[: found.begin] == before
     assert text[found.begin : found.once] == once.rstrip(" .,")

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.asr.packing import apart, fits, pack
+from pipeline.asr.packing import fits, pack, unpack
 from pipeline.events import SAMPLE_RATE, SpeechSegment, Word
 
 
@@ -40,7 +40,7 @@ def test_segments_fit_by_their_speech_not_by_the_pauses_between_them() -> None:
 def test_words_return_to_their_segments_at_their_times() -> None:
     packed = pack([segment(0, 1.0, 2.0), segment(1, 10.0, 1.0), segment(2, 20.0, 1.0)])
     words = [Word(" One", 0.2, 0.6), Word(" two.", 1.8, 2.2), Word(" Three", 2.25, 2.9), Word(" four.", 2.9, 3.5)]
-    first, second, third = apart(words, packed)
+    first, second, third = unpack(words, packed)
     assert first == [Word(" One", 1.2, 1.6), Word(" two.", 2.8, 3.0)]  # not beyond the segment's end
     assert [(word.text, round(word.start_s, 6), round(word.end_s, 6)) for word in second] == [
         (" Three", 10.0, 10.6), (" four.", 10.6, 11.0),
@@ -58,7 +58,7 @@ def test_no_word_is_lost_or_out_of_its_segment(lengths: list[tuple[float, float]
         segments.append(segment(number, at, length_s))
         at = segments[-1].end_s + pause_s
     words = [Word(f" {i}", time_s, time_s + 0.1) for i, time_s in enumerate(sorted(times))]
-    found = apart(words, pack(segments))
+    found = unpack(words, pack(segments))
     assert [word.text for own in found for word in own] == [word.text for word in words]
     for one, own in zip(segments, found, strict=True):
         assert all(one.start_s - 1e-9 <= w.start_s <= w.end_s <= one.end_s + 1e-9 for w in own)

@@ -220,7 +220,7 @@ def test_a_segment_whose_words_went_to_a_neighbour_is_not_heard_twice(
     recognizer: WhisperRecognizer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     segments = cut(read_wav(PHRASES), 1600)[:3]
-    monkeypatch.setattr(whisper, "apart", lambda words, packed: [[*words], [], []])
+    monkeypatch.setattr(whisper, "unpack", lambda words, packed: [[*words], [], []])
     found = recognizer.transcribe_packed(segments)
     for one, said in zip(found, spoken_texts()["phrases"], strict=False):
         assert edits(units(said, "en"), units(one.text, "en")) <= 1, (said, one.text)

@@ -16,7 +16,7 @@ from pipeline.apps.options import configured
 from pipeline.errors import DownloadError
 from pipeline.store import packages
 from pipeline.store.known import KNOWN_MODELS, KnownModel, known_model
-from pipeline.store.packages import identify, model_from_packages, whole
+from pipeline.store.packages import identify, is_complete, model_from_packages
 from tests.conftest import PHRASES
 from tests.store.hub_server import HubServer, failed, models, python
 
@@ -110,12 +110,12 @@ def test_a_joined_model_that_was_damaged_is_joined_again(cache: Path) -> None:
         patch.syspath_prepend(site)
         joined = model_from_packages(TINY_EN)
         assert joined is not None
-        assert whole(joined, TINY_EN)
+        assert is_complete(joined, TINY_EN)
         (joined / "model.bin").write_bytes(data[:-1] + b"x")
-        assert not whole(joined, TINY_EN)
+        assert not is_complete(joined, TINY_EN)
         again = model_from_packages(TINY_EN)
         assert again == joined
-        assert whole(joined, TINY_EN)
+        assert is_complete(joined, TINY_EN)
 
 
 @pytest.mark.parametrize("damage", ["another", "missing"])
@@ -213,8 +213,8 @@ def test_a_size_asked_for_is_taken_at_the_revision_that_is_known() -> None:
 def test_a_hash_is_computed_again_where_a_file_has_changed(cache: Path) -> None:
     folder = cache / "copy"
     shutil.copytree(folder_of(TINY_EN), folder)
-    assert whole(folder, TINY_EN)
+    assert is_complete(folder, TINY_EN)
     with (folder / "config.json").open("r+b") as file:
         file.seek(5)
         file.write(b"x")
-    assert not whole(folder, TINY_EN)
+    assert not is_complete(folder, TINY_EN)
