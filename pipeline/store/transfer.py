@@ -94,7 +94,7 @@ def _download(listing: Listing, file: RemoteFile, path: Path, arrived: Callable[
         if failures == _ATTEMPTS:
             raise DownloadError(
                 f"fetching {file.name} of {listing.model} stopped at {megabytes(had)} of {megabytes(file.size)} "
-                f"({reason}). What arrived is kept; run this again and it goes on from there"
+                f"({reason}). What arrived is kept; run this again to resume"
             )
         time.sleep(failures * _PAUSE_S)
     if (size := size_of(path)) != file.size:

@@ -167,9 +167,7 @@ def test_raw_pcm_on_standard_input(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("more", "is_live"), [([], True), (["--fast"], False)])
-def test_standard_input_is_live_unless_it_is_said_to_be_fast(
-    more: list[str], is_live: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_standard_input_is_live_without_fast(more: list[str], is_live: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     def started(*_: object, live: bool, **__: object) -> None:
         raise UsageError(f"live: {live}")
 
@@ -179,7 +177,7 @@ def test_standard_input_is_live_unless_it_is_said_to_be_fast(
         live.run(["-", "--config", "demo", *more])
 
 
-def test_text_is_translated_with_as_many_beams_as_asked_for() -> None:
+def test_text_is_translated_with_the_requested_number_of_beams() -> None:
     row = next(row for row in golden("tiny-marian") if row["beam_4_ids"] != row["target_ids"])
     found = [
         run("nmt", "--model", TINY, "--source", "en", "--target", "zh", *more, stdin=row["source"].encode()).stdout
@@ -218,7 +216,7 @@ def test_nmt_translates_lines() -> None:
     assert lines == [row["text"] for row in rows[:3]] + [""] + [row["text"] for row in rows[3:]]
 
 
-def test_warnings_go_to_what_standard_error_is_by_then() -> None:
+def test_warnings_go_to_the_current_standard_error() -> None:
     """A progress bar puts something in its place, which draws them above."""
     program = """
 import io, logging, sys
@@ -324,7 +322,9 @@ WRONG = [
 @pytest.mark.parametrize(
     ("status", "arguments", "message"), WRONG, ids=lambda value: value if isinstance(value, str) else None
 )
-def test_a_mistake_is_one_line_and_a_status(status: int, arguments: list[str], message: str, tmp_path: Path) -> None:
+def test_wrong_usage_is_one_line_and_an_exit_status(
+    status: int, arguments: list[str], message: str, tmp_path: Path
+) -> None:
     # Models that are not there: the mistake is said before one is loaded.
     (tmp_path / "impossible.toml").write_text(
         "asr.model = './none'\nnmt.model = './none'\nsubtitles.min_duration_ms = 9000"
@@ -340,12 +340,12 @@ def test_a_mistake_is_one_line_and_a_status(status: int, arguments: list[str], m
     assert len([line for line in error.splitlines() if "error:" in line]) == 1
 
 
-def test_an_exported_model_takes_the_place_of_the_configured_one() -> None:
+def test_an_exported_model_replaces_the_configured_one() -> None:
     config = with_overrides(load_config("en-zh"), nmt=str(TINY), asr=load_config("demo").asr.model)
     assert MarianModel.load(Path(config.nmt.model), suffix=config.nmt.file_suffix).translate("Where is the bank?")
 
 
-def test_where_nothing_was_heard_old_subtitles_stay(tmp_path: Path) -> None:
+def test_old_subtitles_stay_if_nothing_was_heard(tmp_path: Path) -> None:
     outputs = [tmp_path / f"old.{kind}" for kind in FORMATS]
     for path in outputs:
         path.write_text("old")
@@ -364,7 +364,7 @@ def test_closed_standard_streams_are_no_traceback(closed: str) -> None:
     assert b"Traceback" not in done.stderr
 
 
-def test_without_standard_error_nothing_else_is_written_among_translations() -> None:
+def test_without_standard_error_no_messages_are_mixed_into_translations() -> None:
     shell = " ".join(command("nmt", "--model", "nowhere")) + " 2>&-"
     done = subprocess.run(
         ["bash", "-c", shell], stdin=subprocess.DEVNULL, capture_output=True, timeout=HANG_S, check=False
@@ -372,14 +372,14 @@ def test_without_standard_error_nothing_else_is_written_among_translations() -> 
     assert (done.returncode, done.stdout) == (1, b"")
 
 
-def test_without_standard_output_translations_have_nowhere_to_go() -> None:
+def test_closed_standard_output_is_an_error_for_translations() -> None:
     shell = " ".join(command("nmt", "--model", str(TINY))) + " >&-"
     done = subprocess.run(["bash", "-c", shell], input=b"Hello\n", capture_output=True, timeout=HANG_S, check=False)
     assert done.returncode == 1
     assert b"error: standard output is closed" in done.stderr
 
 
-def test_subtitles_are_not_written_over_what_standard_output_goes_to(tmp_path: Path) -> None:
+def test_subtitles_do_not_overwrite_the_file_of_standard_output(tmp_path: Path) -> None:
     with (tmp_path / "out.txt").open("wb") as out:
         done = subprocess.run(
             command("live", TRAVEL, "--config", "demo", "--srt", "/dev/stdout"),
@@ -391,7 +391,9 @@ def test_subtitles_are_not_written_over_what_standard_output_goes_to(tmp_path: P
 
 
 @pytest.mark.parametrize("colour", [{}, {"FORCE_COLOR": "1"}])
-def test_a_full_disk_under_standard_output_is_no_closed_terminal(colour: dict[str, str], tmp_path: Path) -> None:
+def test_a_full_disk_under_standard_output_is_not_reported_as_a_closed_terminal(
+    colour: dict[str, str], tmp_path: Path
+) -> None:
     with open("/dev/full", "wb") as full:
         done = subprocess.run(
             command("live", TRAVEL, "--config", "demo", "--fast", "--srt", tmp_path / "a.srt"),
@@ -401,7 +403,7 @@ def test_a_full_disk_under_standard_output_is_no_closed_terminal(colour: dict[st
     assert b"error: cannot write to standard output (No space left on device)" in done.stderr
 
 
-def test_standard_error_that_cannot_be_written_to_costs_nothing_else(tmp_path: Path) -> None:
+def test_unwritable_standard_error_does_not_end_the_run(tmp_path: Path) -> None:
     with open("/dev/full", "wb") as full:
         done = subprocess.run(
             command("translate", EXAMPLES / "travel.wav", "--config", "demo", "--output-dir", tmp_path),
@@ -412,7 +414,7 @@ def test_standard_error_that_cannot_be_written_to_costs_nothing_else(tmp_path: P
     assert (tmp_path / "travel.srt").stat().st_size > 0
 
 
-def test_a_system_without_the_signals_is_told_what_else_there_is() -> None:
+def test_a_system_without_the_signals_gets_alternatives() -> None:
     program = (
         "import signal; del signal.SIGHUP; from pipeline.apps import live; from pipeline.apps.cli import main_program; "
         "main_program(live.run)"
@@ -424,7 +426,7 @@ def test_a_system_without_the_signals_is_told_what_else_there_is() -> None:
     )
 
 
-def test_a_folder_that_is_gone_is_said(tmp_path: Path) -> None:
+def test_a_deleted_working_directory_is_reported(tmp_path: Path) -> None:
     program = f"import os; os.rmdir(os.getcwd()); os.execv({sys.executable!r}, {command('models', 'list')!r})"
     done = subprocess.run(
         [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, timeout=HANG_S, check=False
@@ -580,7 +582,7 @@ def test_a_reader_that_is_gone_before_the_first_sentence_is_no_traceback(colour:
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
-def test_a_full_disk_is_said_and_ends_the_run(tmp_path: Path) -> None:
+def test_a_full_disk_is_reported_and_ends_the_run(tmp_path: Path) -> None:
     done = run("live", TRAVEL, "--config", "demo", "--fast", "--vtt", tmp_path / "ok.vtt", "--srt", "/dev/full")
     assert done.returncode == 1
     assert "cannot write /dev/full (No space left on device)" in done.stderr.decode()
@@ -600,7 +602,7 @@ def test_a_full_disk_is_said_and_ends_the_run(tmp_path: Path) -> None:
         (("bench", "vad"), "numpy._core"),
     ],
 )
-def test_an_interrupt_while_libraries_load_ends_it_without_a_word(
+def test_an_interrupt_during_imports_ends_the_process_silently(
     arguments: tuple[str | Path, ...], module: str, tmp_path: Path
 ) -> None:
     """The interpreter says what it has imported so far."""
@@ -617,7 +619,7 @@ def test_an_interrupt_while_libraries_load_ends_it_without_a_word(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_interrupt_within_a_block_of_imports_ends_it_and_after_it_is_raised() -> None:
+def test_an_interrupt_during_an_import_block_ends_the_process_and_after_it_is_raised() -> None:
     interrupt = "os.kill(os.getpid(), signal.SIGINT)"
     program = (
         "import os, signal\nfrom pipeline.apps.cli import importing\nwith importing():\n    {}\ntry:\n    {}\n"

@@ -47,7 +47,7 @@ def test_the_meter_spans_speech() -> None:
     assert [meter(dbfs).count("▮") for dbfs in (-90.0, -60.0, -30.0, 0.0, 3.0)] == [0, 0, 5, 10, 10]
 
 
-def test_the_status_line_says_what_the_microphone_does(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_status_line_shows_the_microphones_state(monkeypatch: pytest.MonkeyPatch) -> None:
     fake = FakePortAudio(("Mic", 1, 16_000))
     monkeypatch.setitem(sys.modules, "sounddevice", fake)
     assert status_line(1.26, None) == "lag 1.3 s"
@@ -104,7 +104,7 @@ def test_lag_is_shown_below_the_subtitles(subtitles: Path) -> None:
     assert terminal.status() == 0
 
 
-def test_a_terminal_that_is_closed_loses_nothing_that_was_said(subtitles: Path) -> None:
+def test_closing_the_terminal_loses_no_speech(subtitles: Path) -> None:
     jsonl = subtitles.with_suffix(".jsonl")
     terminal = Terminal("-m", "pipeline.live", PHRASES, "--config", "demo", "--srt", subtitles, "--jsonl", jsonl)
     terminal.wait_for("00:0")  # the first segment is under way, the next is being said
@@ -117,7 +117,7 @@ def test_a_terminal_that_is_closed_loses_nothing_that_was_said(subtitles: Path) 
     assert len(cues) == len(finished)
 
 
-def test_a_terminal_that_vanishes_without_a_signal_loses_nothing_either(subtitles: Path) -> None:
+def test_a_terminal_that_vanishes_without_a_signal_loses_no_speech(subtitles: Path) -> None:
     ours, its = pty.openpty()  # which does not control the run: nobody sends it SIGHUP
     arguments = ["-m", "pipeline.live", PHRASES, "--config", "demo", "--srt", subtitles]
     with subprocess.Popen(
@@ -219,7 +219,7 @@ asyncio.run(main(3))
 )
 
 
-def test_in_the_background_the_keyboard_is_the_shells_and_in_the_foreground_ours_again() -> None:
+def test_the_keyboard_is_read_only_in_the_foreground() -> None:
     terminal = Terminal("-c", SHELL, JOB, str(HANG_S))
     terminal.wait_for("type")
     terminal.press(b"ls \n")  # the shell's terminal gives lines

@@ -34,7 +34,7 @@ def journal_of(path: Path, events: list[Transcript | Delta]) -> Path:
 
 
 @pytest.mark.parametrize("torn", [b"", b'{"type": "delta", "segm'])
-def test_a_segment_goes_on_after_its_last_whole_sentence(demo_models: Models, tmp_path: Path, torn: bytes) -> None:
+def test_a_segment_resumes_after_its_last_complete_sentence(demo_models: Models, tmp_path: Path, torn: bytes) -> None:
     whole = deltas(demo_models)
     first_ends = next(n for n, delta in enumerate(whole, 1) if delta.end_of_sentence)
     assert first_ends < len(whole)
@@ -52,7 +52,7 @@ def test_transcripts_come_back_exactly(demo_models: Models, tmp_path: Path) -> N
     assert speech.transcribe(segments[1]).segment_id == segments[1].id
 
 
-def test_other_segments_than_the_journals_are_refused(demo_models: Models, tmp_path: Path) -> None:
+def test_segments_that_differ_from_the_journals_are_refused(demo_models: Models, tmp_path: Path) -> None:
     speech = KnownSpeech(demo_models.recognizer, journal_of(tmp_path / "journal", [SAID]))
     with pytest.raises(UsageError, match=r"from 1\.00 to 5\.00 s where this run finds one from 2\.00 to .*--overwrite"):
         speech.transcribe(SpeechSegment(0, 32_000, read_wav(PHRASES)[:16_000]))
@@ -61,14 +61,14 @@ def test_other_segments_than_the_journals_are_refused(demo_models: Models, tmp_p
 @pytest.mark.parametrize(
     "damage", [b"{x}\n", b"[1]\n", b'{"type": "delta", "text": 5}\n', b'{"type": "transcript", "x": 1}\n']
 )
-def test_a_damaged_line_is_said(demo_models: Models, tmp_path: Path, damage: bytes) -> None:
+def test_a_damaged_line_is_reported(demo_models: Models, tmp_path: Path, damage: bytes) -> None:
     path = journal_of(tmp_path / "journal", [SAID])
     path.write_bytes(path.read_bytes() + damage)
     with pytest.raises(UsageError, match=r"journal is damaged \(.*\); start again with --overwrite"):
         KnownTranslation(demo_models.translation, path)
 
 
-def test_a_run_that_goes_on_keeps_a_first_line_that_says_more_than_its_own(demo_models: Models, tmp_path: Path) -> None:
+def test_a_resumed_run_keeps_a_header_with_unknown_keys(demo_models: Models, tmp_path: Path) -> None:
     """As another version writes it; what follows is read by its place in the file."""
     said = deltas(demo_models)
     path = tmp_path / "journal"
@@ -84,7 +84,7 @@ def test_a_run_that_goes_on_keeps_a_first_line_that_says_more_than_its_own(demo_
     assert path.read_bytes() == before
 
 
-def test_text_in_another_script_is_no_continuation() -> None:
+def test_a_transcript_in_another_script_is_not_resumed() -> None:
     config = load_config("demo-zh-en")
     begun = header(PHRASES, config, ["srt"])
     shown = dataclasses.replace(config, asr=dataclasses.replace(config.asr, script="traditional"))
@@ -94,12 +94,12 @@ def test_text_in_another_script_is_no_continuation() -> None:
     assert difference(begun, header(PHRASES, with_overrides(config, target="zh-HK"), ["srt"])) is not None
 
 
-def test_a_name_without_room_for_its_journal_is_said(tmp_path: Path) -> None:
+def test_a_name_too_long_for_its_journal_is_reported(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"File name too long\); choose another --output-dir"):
         read_header(tmp_path / ("x" * 250 + ".unfinished.jsonl"))
 
 
-def test_a_file_whose_run_wrote_no_whole_header_is_no_journal(tmp_path: Path) -> None:
+def test_a_file_with_an_incomplete_header_is_not_a_journal(tmp_path: Path) -> None:
     assert read_header(tmp_path / "none") is None
     for torn in (b"", b'{"type": "journal"'):
         (tmp_path / "some").write_bytes(torn)
@@ -116,7 +116,7 @@ def test_a_file_whose_run_wrote_no_whole_header_is_no_journal(tmp_path: Path) ->
         b'{"type": "journal"}\n',
     ],
 )
-def test_a_file_that_does_not_begin_as_a_journal_is_refused(tmp_path: Path, content: bytes) -> None:
+def test_a_file_without_a_journal_header_is_refused(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "some").write_bytes(content)
     with pytest.raises(UsageError, match=r"some is not a journal; start again with --overwrite"):
         read_header(tmp_path / "some")

@@ -69,7 +69,7 @@ class Device:
 
 
 @pytest.mark.parametrize("room", [1, 256])
-def test_what_happens_to_a_live_source_reaches_the_reader_and_the_counters(
+def test_notices_of_a_live_source_reach_the_reader_and_the_counters(
     room: int, demo_config: PipelineConfig, demo_models: Models
 ) -> None:
     """Also where there is no room for it, for the reader takes nothing until all has happened."""
@@ -104,7 +104,7 @@ def test_what_happens_to_a_live_source_reaches_the_reader_and_the_counters(
     ],
     ids=["device", "recording at its own pace", "recording"],
 )
-def test_what_does_not_wait_is_live_and_what_it_holds_is_lag(
+def test_a_source_that_does_not_wait_is_live_and_its_backlog_is_lag(
     source: Callable[[], AudioSource],
     paced: bool,
     is_live: bool,
@@ -123,7 +123,7 @@ def test_what_does_not_wait_is_live_and_what_it_holds_is_lag(
     asyncio.run(work())
 
 
-def test_notices_are_in_the_event_file_and_said(
+def test_notices_are_in_the_event_file_and_printed(
     demo_config: PipelineConfig, demo_models: Models, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     sink = JsonlSink(tmp_path / "out.jsonl", demo_config.subtitles)
@@ -140,9 +140,7 @@ def test_notices_are_in_the_event_file_and_said(
     assert "[0:00:06] 2.5 s of audio were lost: there is room again" in said
 
 
-def test_what_a_microphone_hears_is_kept_while_the_stages_are_behind(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_microphone_audio_is_kept_while_the_stages_are_behind(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setitem(sys.modules, "sounddevice", FakePortAudio(("Mic", 1, 16_000)))
 
     def started(source: AudioSource, config: PipelineConfig, *_: object, **named: object) -> None:

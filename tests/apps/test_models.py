@@ -77,7 +77,7 @@ def test_a_model_is_fetched_into_the_hubs_own_cache(hub: HubServer, home: Path) 
     assert done.stderr.splitlines() == ["fetching owner/speech, 2.0 MB"]
 
 
-def test_two_files_of_one_content_are_fetched_once(hub: HubServer, home: Path) -> None:
+def test_two_files_with_the_same_content_are_fetched_once(hub: HubServer, home: Path) -> None:
     files = hub.repositories[NAME]
     files["preprocessor_config.json"] = files["tokenizer.json"]
     assert pull(home, hub).returncode == 0
@@ -86,7 +86,7 @@ def test_two_files_of_one_content_are_fetched_once(hub: HubServer, home: Path) -
     assert (snapshot / "preprocessor_config.json").read_bytes() == (snapshot / "tokenizer.json").read_bytes()
 
 
-def test_a_pinned_revision_is_asked_for_once(hub: HubServer, home: Path) -> None:
+def test_a_pinned_revision_is_requested_once(hub: HubServer, home: Path) -> None:
     assert pull(home, hub, NAME, "--revision", PINNED).returncode == 0
     assert has_whole_model(home, hub, PINNED)
     hub.requests.clear()
@@ -95,7 +95,7 @@ def test_a_pinned_revision_is_asked_for_once(hub: HubServer, home: Path) -> None
     assert hub.requests == []
 
 
-def test_a_connection_that_breaks_is_taken_up_where_it_broke(hub: HubServer, home: Path) -> None:
+def test_a_broken_connection_resumes_where_it_broke(hub: HubServer, home: Path) -> None:
     hub.faults.cut = {"model.bin": [700_000, 700_000]}
     assert pull(home, hub).returncode == 0
     assert has_whole_model(home, hub)
@@ -103,11 +103,11 @@ def test_a_connection_that_breaks_is_taken_up_where_it_broke(hub: HubServer, hom
     assert 0 == first < second < third
 
 
-def test_a_download_that_was_given_up_goes_on_in_the_next_run(hub: HubServer, home: Path) -> None:
+def test_an_abandoned_download_resumes_in_the_next_run(hub: HubServer, home: Path) -> None:
     hub.faults.cut = {"model.bin": [700_000, 0, 0, 0]}
     line = failed(pull(home, hub))
     assert "stopped at 0." in line
-    assert line.endswith("run this again and it goes on from there")
+    assert line.endswith("run this again to resume")
     assert not (repository(home) / "snapshots").exists()
     hub.ranges.clear()
     assert pull(home, hub).returncode == 0
@@ -116,7 +116,7 @@ def test_a_download_that_was_given_up_goes_on_in_the_next_run(hub: HubServer, ho
     assert start > 500_000
 
 
-def test_an_interrupted_download_goes_on_in_the_next_run(hub: HubServer, home: Path) -> None:
+def test_an_interrupted_download_resumes_in_the_next_run(hub: HubServer, home: Path) -> None:
     hub.faults.hold = {"model.bin": 700_000}
     with subprocess.Popen(
         [sys.executable, "-m", "pipeline.models", "pull", NAME], env=environment(home, hub.url),
@@ -133,7 +133,7 @@ def test_an_interrupted_download_goes_on_in_the_next_run(hub: HubServer, home: P
     assert starts(hub)[0] > 0
 
 
-def test_a_connection_on_which_nothing_more_comes_is_given_up_for_another(hub: HubServer, home: Path) -> None:
+def test_a_stalled_connection_is_replaced(hub: HubServer, home: Path) -> None:
     hub.faults.hold = {"model.bin": 1_200_000}
     done = models(home, hub.url, "pull", NAME, HF_HUB_DOWNLOAD_TIMEOUT="1")
     assert done.returncode == 0, done.stderr
@@ -141,13 +141,13 @@ def test_a_connection_on_which_nothing_more_comes_is_given_up_for_another(hub: H
     assert len(starts(hub)) == 2
 
 
-def test_a_server_that_knows_no_ranges_sends_the_whole_again(hub: HubServer, home: Path) -> None:
+def test_a_server_without_range_support_restarts_the_file(hub: HubServer, home: Path) -> None:
     hub.faults.cut, hub.faults.deaf = {"model.bin": [700_000]}, {"model.bin"}
     assert pull(home, hub).returncode == 0
     assert has_whole_model(home, hub)
 
 
-def test_a_program_that_waits_for_another_says_so(hub: HubServer, home: Path) -> None:
+def test_waiting_for_another_program_is_reported(hub: HubServer, home: Path) -> None:
     lock = repository(home).parent / ".locks" / repository(home).name / "fetch.lock"
     lock.parent.mkdir(parents=True)
     with WeakFileLock(lock):
@@ -168,14 +168,14 @@ def test_a_program_that_waits_for_another_says_so(hub: HubServer, home: Path) ->
     assert has_whole_model(home, hub)
 
 
-def test_one_that_never_gets_further_is_given_up(hub: HubServer, home: Path) -> None:
+def test_a_download_without_progress_is_given_up(hub: HubServer, home: Path) -> None:
     hub.faults.cut, hub.faults.deaf = {"model.bin": [700_000, 600_000] * 10}, {"model.bin"}
     assert "model.bin of owner/speech stopped at" in failed(pull(home, hub))
     assert len(starts(hub)) < 10
 
 
 @pytest.mark.parametrize("name", ["model.bin", "config.json"])
-def test_what_arrives_with_another_hash_is_not_kept(hub: HubServer, home: Path, name: str) -> None:
+def test_a_file_with_a_wrong_hash_is_not_kept(hub: HubServer, home: Path, name: str) -> None:
     """Large files are listed with their SHA-256, small ones with git's SHA-1."""
     hub.faults.damaged = {name}
     line = failed(pull(home, hub))
@@ -186,7 +186,7 @@ def test_what_arrives_with_another_hash_is_not_kept(hub: HubServer, home: Path, 
     assert has_whole_model(home, hub)
 
 
-def test_a_wrong_beginning_that_an_earlier_run_left_is_fetched_again(hub: HubServer, home: Path) -> None:
+def test_a_wrong_partial_file_of_an_earlier_run_is_fetched_again(hub: HubServer, home: Path) -> None:
     hub.faults.cut = {"model.bin": [700_000, 0, 0, 0]}
     failed(pull(home, hub))
     (left,) = (repository(home) / "blobs").glob("*.incomplete")
@@ -196,13 +196,13 @@ def test_a_wrong_beginning_that_an_earlier_run_left_is_fetched_again(hub: HubSer
 
 
 @pytest.mark.parametrize("difference", [-1_000, 1_000])
-def test_what_arrives_with_another_size_is_not_kept(hub: HubServer, home: Path, difference: int) -> None:
+def test_a_file_with_a_wrong_size_is_not_kept(hub: HubServer, home: Path, difference: int) -> None:
     hub.faults.listed_sizes = {"model.bin": SIZES["model.bin"] + difference}
     assert "the hub lists" in failed(pull(home, hub))
     assert not (repository(home) / "snapshots").exists()
 
 
-def test_a_file_that_is_damaged_in_the_cache_is_fetched_again(hub: HubServer, home: Path) -> None:
+def test_a_damaged_cached_file_is_fetched_again(hub: HubServer, home: Path) -> None:
     assert pull(home, hub, NAME, "--revision", PINNED).returncode == 0
     cached = repository(home) / "snapshots" / PINNED / "model.bin"
     cached.resolve().write_bytes(bytes(SIZES["model.bin"]))
@@ -221,7 +221,7 @@ def test_a_damaged_file_of_a_model_that_lacks_another_is_fetched_again(hub: HubS
     assert has_whole_model(home, hub)
 
 
-def test_an_update_that_fails_is_no_success(hub: HubServer, home: Path) -> None:
+def test_a_failed_update_is_a_failure(hub: HubServer, home: Path) -> None:
     assert pull(home, hub).returncode == 0
     hub.repositories[NAME]["tokenizer.json"].write_bytes(b"newer")
     hub.faults.damaged = {"tokenizer.json"}
@@ -237,23 +237,23 @@ def test_a_model_that_changes_while_it_is_fetched_is_fetched_by_the_next_run(hub
     assert has_whole_model(home, hub, NEXT_COMMIT)
 
 
-def test_a_listed_file_that_is_not_there_is_said(hub: HubServer, home: Path) -> None:
+def test_a_listed_file_that_is_missing_is_reported(hub: HubServer, home: Path) -> None:
     hub.faults.missing = {"tokenizer.json"}
     assert "the hub refused tokenizer.json of owner/speech" in failed(pull(home, hub))
 
 
-def test_names_that_the_hub_does_not_know_are_said(hub: HubServer, home: Path) -> None:
+def test_names_unknown_to_the_hub_are_reported(hub: HubServer, home: Path) -> None:
     assert "the hub refused nobody/nothing" in failed(pull(home, hub, "nobody/nothing"))
     assert "the hub refused owner/speech" in failed(pull(home, hub, NAME, "--revision", "nowhere"))
 
 
-def test_a_repository_of_another_kind_is_said(hub: HubServer, home: Path) -> None:
+def test_a_repository_of_another_kind_is_reported(hub: HubServer, home: Path) -> None:
     hub.repositories["owner/other"] = {"README.md": hub.repositories[NAME]["README.md"]}
     assert "owner/other has no config.json, model.bin" in failed(pull(home, hub, "owner/other"))
 
 
 @pytest.mark.parametrize("status", [429, 503])
-def test_a_busy_hub_is_asked_once(status: int, hub: HubServer, home: Path) -> None:
+def test_a_busy_hub_gets_one_request(status: int, hub: HubServer, home: Path) -> None:
     hub.faults.status = status
     assert "cannot serve owner/speech at the moment" in failed(pull(home, hub))
     assert [request for request in hub.requests if NAME in request] == [f"GET /api/models/{NAME}"]
@@ -264,7 +264,7 @@ def test_a_hub_that_lists_no_hashes_is_refused(hub: HubServer, home: Path) -> No
     assert "lists no size or hash" in failed(pull(home, hub))
 
 
-def test_without_a_network_the_error_comes_at_once_and_names_the_way_on(home: Path) -> None:
+def test_without_a_network_the_error_is_immediate_and_says_what_to_do(home: Path) -> None:
     done = models(home, "http://127.0.0.1:9", "pull", NAME)
     line = failed(done)
     assert "the hub cannot be reached" in line
@@ -286,13 +286,13 @@ def test_without_a_network_a_cached_model_is_enough(hub: HubServer, home: Path) 
     )  # but not a damaged one
 
 
-def test_a_model_that_the_disk_has_no_room_for_is_not_begun(hub: HubServer, home: Path) -> None:
+def test_a_model_larger_than_the_free_disk_space_is_not_fetched(hub: HubServer, home: Path) -> None:
     hub.faults.listed_sizes = {"model.bin": 10**18}
     assert "make room, or set HF_HOME" in failed(pull(home, hub))
     assert hub.ranges == []
 
 
-def test_a_disk_that_is_full_in_the_middle_is_said_and_nothing_is_lost(hub: HubServer, home: Path) -> None:
+def test_a_disk_that_fills_up_is_reported_and_nothing_is_lost(hub: HubServer, home: Path) -> None:
     """A limit on the size of files stands for the full disk."""
     done = subprocess.run(
         [sys.executable, "-m", "pipeline.models", "pull", NAME], env=environment(home, hub.url),
@@ -306,7 +306,7 @@ def test_a_disk_that_is_full_in_the_middle_is_said_and_nothing_is_lost(hub: HubS
     assert starts(hub) == [1_000_000]
 
 
-def test_a_cache_that_cannot_be_written_is_said(hub: HubServer, tmp_path: Path) -> None:
+def test_an_unwritable_cache_is_reported(hub: HubServer, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     assert "set HF_HOME to a usable folder" in failed(pull(tmp_path / "file", hub))
     (tmp_path / "home").mkdir()
@@ -314,7 +314,7 @@ def test_a_cache_that_cannot_be_written_is_said(hub: HubServer, tmp_path: Path) 
     assert "or set HF_HOME to another folder" in failed(pull(tmp_path / "home", hub))
 
 
-def test_two_programs_that_start_at_once_fetch_once(hub: HubServer, home: Path) -> None:
+def test_two_concurrent_programs_fetch_once(hub: HubServer, home: Path) -> None:
     command = [sys.executable, "-m", "pipeline.models", "pull", NAME]
     both = [subprocess.Popen(command, env=environment(home, hub.url), stdout=subprocess.DEVNULL) for _ in range(2)]
     assert [process.wait(timeout=HANG_S) for process in both] == [0, 0]
@@ -328,7 +328,7 @@ def listed(home: Path, *arguments: str) -> dict[str, dict[str, Any]]:
     return {row["name"]: row for row in json.loads(done.stdout)}
 
 
-def test_the_list_names_each_model_once_and_what_of_it_is_here(hub: HubServer, home: Path, tmp_path: Path) -> None:
+def test_the_list_shows_each_model_once_with_its_state(hub: HubServer, home: Path, tmp_path: Path) -> None:
     mine = tmp_path / "mine.toml"
     mine.write_text(f'[asr]\nmodel = "{NAME}"\n[nmt]\nmodel = "gone"\n')
     real = load_config("en-zh")
@@ -354,7 +354,7 @@ def test_the_list_names_each_model_once_and_what_of_it_is_here(hub: HubServer, h
     assert listed(home, "--config", str(mine))[NAME]["state"] == "partial"
 
 
-def test_the_list_for_a_person_has_a_line_for_each_model(home: Path) -> None:
+def test_the_list_as_a_table_has_one_line_per_model(home: Path) -> None:
     done = models(home, "http://127.0.0.1:9", "list")
     header, *rows = done.stdout.splitlines()
     assert header.split() == ["MODEL", "KIND", "REVISION", "STATE", "SIZE", "CONFIGS", "WHERE"]
@@ -371,7 +371,7 @@ def test_a_directory_needs_no_fetching(home: Path) -> None:
     assert "complete and undamaged, from installed packages" in done.stdout
 
 
-def test_of_the_sets_that_compile_the_smallest_is_chosen_before_any_that_only_runs(tmp_path: Path) -> None:
+def test_the_smallest_compilable_set_is_preferred_over_sets_that_only_run(tmp_path: Path) -> None:
     files = ["config.json", "source.spm", "target.spm", "vocab.json"]
     graphs = [f"onnx/{name}_model{kind}.onnx" for name, kind in (("encoder", ""), ("decoder", "_merged"))]
     small = [graph.replace(".onnx", "_int8.onnx") for graph in graphs]
@@ -387,7 +387,7 @@ def test_of_the_sets_that_compile_the_smallest_is_chosen_before_any_that_only_ru
     assert chosen(dict.fromkeys((*files, *small), 1)) == {*files, *small}
 
 
-def test_wrong_names_are_wrong_usage(home: Path) -> None:
+def test_unknown_names_are_wrong_usage(home: Path) -> None:
     assert "unknown model or configuration 'xx'" in failed(models(home, "", "pull", "xx"), 2)
     assert "a revision is for one model" in failed(models(home, "", "pull", "en-zh", "--revision", "main"), 2)
     assert "no such configuration file" in failed(models(home, "", "list", "--config", "gone.toml"), 2)

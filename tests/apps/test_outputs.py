@@ -27,7 +27,7 @@ from pipeline.apps.outputs import SUFFIXES, Folder, OutputName, longest_name, st
         ("talk.wav.", "talk.wav."),
     ],
 )
-def test_only_a_recordings_suffix_is_left_out(name: str, stem: str) -> None:
+def test_only_a_recordings_suffix_is_removed(name: str, stem: str) -> None:
     assert stem_of(name) == stem
 
 
@@ -57,12 +57,12 @@ def test_all_shortened_names_of_a_recording_are_alike() -> None:
     assert len({name.path(suffix).name.removesuffix(suffix) for suffix in (".srt", ".jsonl", SUFFIX)}) == 1
 
 
-def test_bytes_that_are_no_utf_8_are_kept() -> None:
+def test_bytes_that_are_not_utf_8_are_kept() -> None:
     stem = os.fsdecode(b"\xff\xe4" * 130)
     assert os.fsencode(OutputName(Path(), stem).path(".srt").name).startswith(b"\xff\xe4" * 100)
 
 
-def test_a_file_system_of_shorter_names_is_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_file_systems_name_limit_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As one that encrypts names has them."""
     assert 100 < longest_name(tmp_path / "to be" / "made") <= 255
     monkeypatch.setattr(os, "pathconf", lambda *_: 143)
@@ -78,7 +78,7 @@ COMPOSED, DECOMPOSED = "\N{LATIN SMALL LETTER E WITH ACUTE}", "e\N{COMBINING ACU
 
 
 @pytest.mark.parametrize("language", ["", "zh"])
-def test_no_recording_takes_the_files_of_another(tmp_path: Path, language: str) -> None:
+def test_no_two_recordings_share_output_files(tmp_path: Path, language: str) -> None:
     """Of every three names, in a run of its own or together: their subtitles and journals are all different, whichever of
     the recordings lie there, also where the file system ignores case."""
     for number, names in enumerate(itertools.combinations(NAMES, 3)):
@@ -112,7 +112,7 @@ def test_no_recording_takes_the_files_of_another(tmp_path: Path, language: str) 
         (["a.unfinished.wav"], "a.unfinished.wav", "", "a.unfinished.wav"),
     ],
 )
-def test_what_lies_in_the_folder_decides_on_a_name(
+def test_output_names_depend_on_the_folders_content(
     tmp_path: Path, there: list[str], name: str, language: str, stem: str
 ) -> None:
     for other in there:
@@ -120,7 +120,7 @@ def test_what_lies_in_the_folder_decides_on_a_name(
     assert Folder(tmp_path).stem(name, language) == stem
 
 
-def test_what_a_folder_or_a_pipe_is_called_is_no_recording(tmp_path: Path) -> None:
+def test_folders_and_pipes_are_not_recordings(tmp_path: Path) -> None:
     (tmp_path / "a.wav").touch()
     (tmp_path / "a.mp3").mkdir()
     os.mkfifo(tmp_path / "a.ogg")
@@ -129,7 +129,7 @@ def test_what_a_folder_or_a_pipe_is_called_is_no_recording(tmp_path: Path) -> No
     assert Folder(tmp_path).stem("a.wav") == "a"
 
 
-def test_the_folder_may_be_one_that_cannot_be_listed(tmp_path: Path) -> None:
+def test_the_folder_may_be_unlistable(tmp_path: Path) -> None:
     assert Folder(tmp_path / "none").stem("a.wav") == "a"
 
 

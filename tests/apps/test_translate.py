@@ -154,7 +154,7 @@ def finished(journal: Path | None) -> tuple[int, int]:
     ],
     ids=str,
 )
-def test_a_run_goes_on_where_the_one_before_failed(
+def test_a_run_resumes_where_the_previous_one_failed(
     translated: Any, tmp_path: Path, whole: dict[str, bytes], failures: dict[str, int]
 ) -> None:
     arguments = (PHRASES, "--output-dir", tmp_path, "--format", KINDS)
@@ -185,7 +185,7 @@ def broken_after(reads: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Recording, "read", read)
 
 
-def test_a_recording_that_breaks_in_the_middle_of_speech_is_finished_by_the_next_run(
+def test_a_recording_that_breaks_during_speech_is_finished_by_the_next_run(
     translated: Any, tmp_path: Path, whole: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     segments = [json.loads(line) for line in whole[".jsonl"].splitlines() if line.startswith(b'{"type": "transcript"')]
@@ -203,7 +203,7 @@ def test_a_recording_that_breaks_in_the_middle_of_speech_is_finished_by_the_next
 
 
 @pytest.mark.parametrize("at", ["speech", "pause"])
-def test_a_recording_that_breaks_earlier_than_before_takes_nothing_away_and_is_said(
+def test_a_recording_that_breaks_earlier_than_before_loses_nothing_and_is_reported(
     translated: Any, tmp_path: Path, whole: dict[str, bytes], monkeypatch: pytest.MonkeyPatch, at: str
 ) -> None:
     segments = [json.loads(line) for line in whole[".jsonl"].splitlines() if line.startswith(b'{"type": "transcript"')]
@@ -224,7 +224,7 @@ def test_a_recording_that_breaks_earlier_than_before_takes_nothing_away_and_is_s
     assert files(tmp_path) == whole
 
 
-def test_windows_of_several_segments_go_on_as_well(translated: Any, tmp_path: Path) -> None:
+def test_packed_windows_are_resumed_too(translated: Any, tmp_path: Path) -> None:
     (tmp_path / "packed.toml").write_text(ONE_BY_ONE.read_text("utf-8").replace("join_ms = 0", "join_ms = 12000"))
     arguments = (PHRASES, "--format", KINDS, "--config", tmp_path / "packed.toml", "--output-dir")
     status, said, first = translated(*arguments, tmp_path / "whole")
@@ -314,7 +314,7 @@ def test_recordings_are_recognised_in_packed_windows_unless_configured_otherwise
     assert windows == [COUNT]
 
 
-def test_speech_that_was_heard_and_is_not_shown_is_said_with_its_time_and_reason(
+def test_withheld_speech_is_reported_with_its_time_and_reason(
     translated: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As of speech in another language than the one listened for."""
@@ -334,7 +334,7 @@ def test_speech_that_was_heard_and_is_not_shown_is_said_with_its_time_and_reason
     assert all(r["start_s"] < r["end_s"] for r in records if r["type"] == "transcript")
 
 
-def test_what_is_missing_in_a_recording_or_a_translation_is_said_in_its_outcome(
+def test_gaps_in_a_recording_or_translation_are_in_the_outcome(
     translated: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     save(tmp_path / "whole.flac", read_wav(PHRASES))
@@ -355,9 +355,7 @@ def test_what_is_missing_in_a_recording_or_a_translation_is_said_in_its_outcome(
     assert f"done, but {COUNT} translations were cut short" in said
 
 
-def test_subtitles_that_are_there_are_left_alone_and_said(
-    translated: Any, tmp_path: Path, whole: dict[str, bytes]
-) -> None:
+def test_existing_subtitles_are_kept_and_reported(translated: Any, tmp_path: Path, whole: dict[str, bytes]) -> None:
     (tmp_path / "phrases.srt").write_text("precious")
     status, said, counting = translated(PHRASES, "--output-dir", tmp_path)
     assert (status, counting.segments) == (0, 0)
@@ -394,7 +392,7 @@ def test_subtitles_that_are_there_are_left_alone_and_said(
         (("--audio-track", "1"), "was begun with no --audio-track;"),
     ],
 )
-def test_what_was_begun_otherwise_is_not_mixed(
+def test_a_run_with_other_options_is_not_resumed(
     translated: Any, tmp_path: Path, arguments: tuple[str, ...], message: str
 ) -> None:
     translated(PHRASES, "--output-dir", tmp_path, fail_at_segment=2)
@@ -408,7 +406,7 @@ def test_what_was_begun_otherwise_is_not_mixed(
     assert (status, counting.segments) == (0, COUNT), said
 
 
-def test_the_track_is_said_and_can_be_chosen(translated: Any, tmp_path: Path) -> None:
+def test_the_audio_track_is_reported_and_can_be_chosen(translated: Any, tmp_path: Path) -> None:
     said = read_wav(PHRASES)[: 4 * 16_000]
     tracks = Sound(tones(len(said), 1), language="rus"), Sound(said[None], language="eng")
     path = film(tmp_path / "film.mkv", *tracks)
@@ -424,7 +422,7 @@ def test_the_track_is_said_and_can_be_chosen(translated: Any, tmp_path: Path) ->
     assert (tmp_path / "film.srt").read_text("utf-8").strip()
 
 
-def test_what_was_begun_in_other_formats_is_made_anew_with_the_rest(
+def test_overwriting_includes_formats_that_an_interrupted_run_began(
     translated: Any, tmp_path: Path, whole: dict[str, bytes]
 ) -> None:
     translated(PHRASES, "--output-dir", tmp_path, "--format", "srt,vtt", fail_at_segment=2)
@@ -464,7 +462,7 @@ def test_a_name_with_room_for_subtitles_and_none_for_the_journal_keeps_its_own(t
     assert {path.name for path in tmp_path.iterdir()} == {recording.name, "会" * 80 + ".srt"}
 
 
-def test_an_output_folder_whose_path_is_too_long_fails_its_recording_alone(translated: Any, tmp_path: Path) -> None:
+def test_an_output_folder_whose_path_is_too_long_fails_only_its_recording(translated: Any, tmp_path: Path) -> None:
     deep = tmp_path / "in" / ("x" * 255)
     deep.mkdir(parents=True)
     shutil.copy(PHRASES, deep / "a.wav")
@@ -481,7 +479,7 @@ def test_an_output_folder_whose_path_is_too_long_fails_its_recording_alone(trans
     assert not [thread for thread in threading.enumerate() if thread.name == "subtitles"]
 
 
-def test_another_recording_of_the_same_name_does_not_go_on(translated: Any, tmp_path: Path) -> None:
+def test_another_recording_of_the_same_name_does_not_resume(translated: Any, tmp_path: Path) -> None:
     translated(PHRASES, "--output-dir", tmp_path, fail_at_segment=2)
     other = tmp_path / "other" / "phrases.wav"
     other.parent.mkdir()
@@ -491,7 +489,7 @@ def test_another_recording_of_the_same_name_does_not_go_on(translated: Any, tmp_
     assert "was begun from another recording of this name" in said
 
 
-def test_a_terminal_shows_the_recording_at_hand_however_many_there_are(
+def test_a_terminal_shows_only_the_current_recordings_progress(
     translated: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     recordings = [tmp_path / f"{number}.wav" for number in range(6)]
@@ -505,7 +503,7 @@ def test_a_terminal_shows_the_recording_at_hand_however_many_there_are(
     assert "..." not in said  # what rich draws where it has no room
 
 
-def test_a_failure_does_not_keep_others_from_their_subtitles(translated: Any, tmp_path: Path) -> None:
+def test_a_failure_does_not_affect_other_recordings(translated: Any, tmp_path: Path) -> None:
     broken = tmp_path / "broken.wav"
     broken.write_text("no audio")
     silent = tmp_path / "silent.wav"
@@ -524,7 +522,7 @@ def test_a_failure_does_not_keep_others_from_their_subtitles(translated: Any, tm
     assert (tmp_path / "out" / "silent.srt").read_text() == ""
 
 
-def test_paths_of_any_length_stay_in_one_piece_where_no_terminal_is(translated: Any, tmp_path: Path) -> None:
+def test_long_paths_are_not_wrapped_without_a_terminal(translated: Any, tmp_path: Path) -> None:
     folder = tmp_path / ("long" * 60) / ("longer" * 40)
     folder.mkdir(parents=True)
     save(folder / "silent.wav", np.zeros(16_000, np.int16))
@@ -534,9 +532,7 @@ def test_paths_of_any_length_stay_in_one_piece_where_no_terminal_is(translated: 
     assert f" {folder / 'out' / 'silent.srt'} " in said
 
 
-def test_the_summary_says_what_became_of_each_recording_and_how_fast(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_summary_shows_each_recordings_outcome_and_speed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("talk.srt").touch()
     jobs = [Job(Path(f"{name}.wav"), {}, Path("journal")) for name in ("talk", "[b]bad", "later")]
@@ -617,7 +613,7 @@ def test_folders_are_searched_and_mirrored(tmp_path: Path) -> None:
         find_recordings([tmp_path / "nowhere"])
 
 
-def test_recordings_of_one_stem_get_subtitles_that_tell_them_apart(
+def test_recordings_with_the_same_stem_get_different_subtitle_names(
     translated: Any, tmp_path: Path, whole: dict[str, bytes]
 ) -> None:
     shutil.copy(PHRASES, tmp_path / "ep.wav")
@@ -637,7 +633,7 @@ def test_recordings_of_one_stem_get_subtitles_that_tell_them_apart(
     assert "already there" in said
 
 
-def test_what_was_begun_before_a_recording_of_the_same_stem_came_is_finished(
+def test_work_begun_before_a_recording_with_the_same_stem_was_added_is_finished(
     translated: Any, tmp_path: Path, whole: dict[str, bytes]
 ) -> None:
     shutil.copy(PHRASES, tmp_path / "ep.wav")
@@ -649,7 +645,7 @@ def test_what_was_begun_before_a_recording_of_the_same_stem_came_is_finished(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["ep.mp3", "ep.mp3.srt", "ep.srt", "ep.wav"]
 
 
-def test_recordings_of_one_name_out_of_several_folders_are_not_put_into_one(tmp_path: Path) -> None:
+def test_recordings_with_the_same_name_are_not_written_to_one_folder(tmp_path: Path) -> None:
     for name in ("x/ep.wav", "y/ep.wav"):
         save(tmp_path / name, np.zeros(160, np.int16))
     named = [tmp_path / "x" / "ep.wav", tmp_path / "y" / "ep.wav"]
@@ -680,7 +676,7 @@ def test_each_language_has_files_and_a_journal_of_its_own(
 @pytest.mark.parametrize(
     "damage", [lambda path: path.unlink(), lambda path: path.write_bytes(b"")], ids=["none", "empty"]
 )
-def test_a_format_without_a_cue_is_made_anew_and_the_others_stay(
+def test_a_format_without_a_cue_is_written_again_and_the_others_stay(
     translated: Any, tmp_path: Path, whole: dict[str, bytes], damage: Any
 ) -> None:
     arguments = (PHRASES, "--output-dir", tmp_path, "--format", KINDS)
@@ -691,7 +687,7 @@ def test_a_format_without_a_cue_is_made_anew_and_the_others_stay(
     assert files(tmp_path) == whole | {".srt": b"precious"}
 
 
-def test_subtitles_without_a_cue_are_no_finished_work(
+def test_subtitles_without_a_cue_do_not_count_as_done(
     translated: Any, tmp_path: Path, whole: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As of a run that was told the wrong language."""
@@ -710,7 +706,7 @@ def test_subtitles_without_a_cue_are_no_finished_work(
     assert files(tmp_path) == whole
 
 
-def test_a_pipe_in_the_place_of_subtitles_is_not_waited_for(tmp_path: Path) -> None:
+def test_a_pipe_named_like_the_subtitles_does_not_block(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "talk.srt")
     found: list[bool] = []
     looking = threading.Thread(target=lambda: found.append(in_use(tmp_path / "talk.srt")), daemon=True)
@@ -719,7 +715,7 @@ def test_a_pipe_in_the_place_of_subtitles_is_not_waited_for(tmp_path: Path) -> N
     assert found == [False]
 
 
-def test_a_folder_that_cannot_be_searched_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_that_cannot_be_searched_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "closed").mkdir()
     shutil.copy(PHRASES, tmp_path / "open.wav")
     scan = os.scandir
@@ -734,7 +730,7 @@ def test_a_folder_that_cannot_be_searched_is_said(tmp_path: Path, monkeypatch: p
         find_recordings([tmp_path])
 
 
-def test_what_a_folder_lists_but_may_not_be_looked_at_is_for_the_run_to_report(
+def test_a_listed_file_without_permission_is_reported_by_the_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "a.wav").touch()
@@ -749,7 +745,7 @@ def test_what_a_folder_lists_but_may_not_be_looked_at_is_for_the_run_to_report(
     assert find_recordings([tmp_path]) == [(tmp_path / "a.wav", Path())]
 
 
-def test_a_recording_that_may_not_be_looked_at_is_not_said_to_be_missing(
+def test_a_recording_without_permission_is_not_reported_as_missing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refused(path: Path) -> Any:
@@ -760,7 +756,7 @@ def test_a_recording_that_may_not_be_looked_at_is_not_said_to_be_missing(
         find_recordings([tmp_path / "hidden.wav"])
 
 
-def test_a_folder_that_may_not_be_written_to_is_said_with_the_way_on(
+def test_an_unwritable_folder_is_reported_with_what_to_do(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, demo_config: PipelineConfig
 ) -> None:
     (job,) = plan([PHRASES], ["srt"], tmp_path)
@@ -772,7 +768,7 @@ def test_a_folder_that_may_not_be_written_to_is_said_with_the_way_on(
     assert begin(job, demo_config, overwrite=False) == (Begin.SKIP, {})
 
 
-def test_an_output_folder_that_may_not_be_looked_into_fails_its_recording_alone(
+def test_an_output_folder_without_permission_fails_only_its_recording(
     translated: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "in" / "closed").mkdir(parents=True)
@@ -834,7 +830,7 @@ def first_cue_written(process: subprocess.Popen[bytes], folder: Path) -> None:
 
 
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupt_keeps_what_is_done_and_says_how_to_go_on(
+def test_an_interrupt_keeps_finished_work_and_says_how_to_resume(
     tmp_path: Path, whole: dict[str, bytes], sent: signal.Signals
 ) -> None:
     process = started(tmp_path)
@@ -855,7 +851,7 @@ def test_an_interrupt_keeps_what_is_done_and_says_how_to_go_on(
 @pytest.mark.parametrize(
     ("option", "again"), [([], "the same command"), (["--overwrite"], "the same command without --overwrite")]
 )
-def test_an_interrupt_names_the_command_that_goes_on(
+def test_an_interrupt_names_the_command_that_resumes(
     option: list[str], again: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     async def interrupted(*_: object, **__: object) -> None:
@@ -873,7 +869,7 @@ def test_an_interrupt_names_the_command_that_goes_on(
         ((), "a.wav 'b 1.wav'"),  # nothing was heard in it: of its old subtitles none is overwritten
     ],
 )
-def test_an_interrupt_names_the_old_subtitles_that_it_had_not_come_to(
+def test_an_interrupt_names_old_subtitles_not_yet_overwritten(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
@@ -892,7 +888,7 @@ def test_an_interrupt_names_the_old_subtitles_that_it_had_not_come_to(
     assert capsys.readouterr().err.endswith(" resumes the run; not begun, so still to be overwritten: " + named + "\n")
 
 
-def test_a_full_disk_is_said_and_the_next_run_goes_on(tmp_path: Path, whole: dict[str, bytes]) -> None:
+def test_a_full_disk_is_reported_and_the_next_run_resumes(tmp_path: Path, whole: dict[str, bytes]) -> None:
     """A limit on the size of files stands for the disk."""
     limited = f"ulimit -f 4; exec {' '.join(map(str, command('translate', PHRASES)))} --output-dir {tmp_path} --format {KINDS} --config {ONE_BY_ONE}"
     done = subprocess.run(["bash", "-c", limited], capture_output=True, timeout=HANG_S, check=False)
@@ -915,7 +911,7 @@ def test_closed_output_loses_nothing(tmp_path: Path, whole: dict[str, bytes]) ->
 
 
 @pytest.mark.slow
-def test_killed_at_twenty_random_moments_it_comes_out_as_if_never_killed(tmp_path: Path) -> None:
+def test_a_run_killed_twenty_times_gives_the_same_result(tmp_path: Path) -> None:
     """Most runs are killed so and so many bytes after where the one before was, some as they start."""
     recording = tmp_path / "talk.wav"
     save(recording, np.concatenate([read_wav(EXAMPLES / "travel.wav"), read_wav(EXAMPLES / "meeting.wav")]))
@@ -988,7 +984,7 @@ def test_memory_does_not_grow_with_the_recording(tmp_path: Path, config: str) ->
     assert max(sizes[half:]) - max(sizes[:half]) < 6
 
 
-def test_a_name_is_never_taken_for_markup_nor_for_text_that_can_be_encoded(tmp_path: Path) -> None:
+def test_names_with_markup_or_undecodable_bytes_are_shown_literally(tmp_path: Path) -> None:
     recording = tmp_path / "[bold] \udcff.wav"
     save(tmp_path / "plain.wav", read_wav(EXAMPLES / "travel.wav")[: 16_000 * 4])
     (tmp_path / "plain.wav").rename(recording)

@@ -19,7 +19,7 @@ def test_short_and_ordinary_utterances_pass(text: str) -> None:
     assert reason(text) is None
 
 
-def test_text_that_compresses_too_well_is_flagged_though_nothing_repeats_in_a_row() -> None:
+def test_text_that_compresses_too_well_is_flagged_without_direct_repetition() -> None:
     text = " ".join(f"and then we go to the {place} and then we" for place in ("bank", "park", "shop", "lake") * 3)
     assert find_loop(text) is None
     assert compression_ratio(text) > Thresholds().compression_ratio
@@ -38,11 +38,11 @@ def test_silence_needs_both_signs() -> None:
     assert reason("Thank you.", no_speech=0.97, log_probability=-0.2) is None
 
 
-def test_what_may_be_speech_in_another_language_is_not_called_silence() -> None:
+def test_possible_speech_in_another_language_is_not_called_silence() -> None:
     assert reason("We get a scene in order, and we get a scene.", no_speech=0.65, log_probability=-1.1) == "uncertain"
 
 
-def test_where_a_model_often_invents_less_doubt_is_enough() -> None:
+def test_a_model_that_often_invents_text_has_stricter_thresholds() -> None:
     strict = Thresholds(log_probability=-0.7, doubtful_no_speech=0.4)
 
     def judged(no_speech: float, log_probability: float) -> str | None:
@@ -54,7 +54,7 @@ def test_where_a_model_often_invents_less_doubt_is_enough() -> None:
     assert judged(0.9, -0.4) == "silence"
 
 
-def test_what_the_recogniser_doubts_is_flagged() -> None:
+def test_a_doubtful_transcript_is_flagged() -> None:
     assert reason("The cat sat", log_probability=-1.4) == "uncertain"
 
 
@@ -107,12 +107,12 @@ def test_loops_are_flagged(text: str) -> None:
         "我爱你。" * 4,
     ],
 )
-def test_what_people_repeat_is_shown(text: str) -> None:
+def test_ordinary_repetition_is_shown(text: str) -> None:
     assert find_loop(text) is None
     assert reason(text) is None
 
 
-def test_a_search_that_did_not_end_by_itself_loops_where_a_phrase_comes_twice_at_its_end() -> None:
+def test_a_truncated_search_that_ends_with_a_repeated_phrase_is_a_loop() -> None:
     text = "We went to the market and bought some bread and some bread and"
     assert find_loop(text) is None
     assert find_loop(text, ended=False) is not None
@@ -127,7 +127,7 @@ def test_a_search_that_did_not_end_by_itself_loops_where_a_phrase_comes_twice_at
         ("会议开始了", "谢谢大家", 9, ""),
     ],
 )
-def test_a_loop_is_found_where_it_is(before: str, once: str, times: int, after: str) -> None:
+def test_a_loop_is_located(before: str, once: str, times: int, after: str) -> None:
     text = before + once * times + after
     found = find_loop(text)
     assert found is not None

@@ -17,7 +17,7 @@ def segment(number: int, start_s: float, length_s: float) -> SpeechSegment:
     )
 
 
-def test_a_pack_has_every_sample_in_order_and_short_pauses() -> None:
+def test_a_pack_keeps_all_samples_in_order_with_short_pauses() -> None:
     packed = pack([segment(0, 1.0, 2.0), segment(1, 3.1, 1.0), segment(2, 60.0, 1.0)])
     assert [offset / SAMPLE_RATE for offset in packed.offsets] == [0.0, pytest.approx(2.1), pytest.approx(3.4)]
     assert len(packed.samples) == round(4.4 * SAMPLE_RATE)
@@ -26,7 +26,7 @@ def test_a_pack_has_every_sample_in_order_and_short_pauses() -> None:
     assert np.count_nonzero(packed.samples) == 4 * SAMPLE_RATE
 
 
-def test_what_a_cut_tore_apart_is_joined_without_a_pause() -> None:
+def test_segments_cut_from_one_utterance_are_joined_without_a_pause() -> None:
     assert pack([segment(0, 0.0, 2.0), segment(1, 2.0, 1.0)]).offsets == (0, 2 * SAMPLE_RATE)
 
 

@@ -39,7 +39,7 @@ def tiny_en() -> WhisperRecognizer:
 
 # Words wrong at most, of the tests' phrases and the longest of the demo's recordings.
 @pytest.mark.parametrize(("recording", "most"), [(PHRASES, 0.05), (EXAMPLES / "day.wav", 0.05)])
-def test_speech_comes_through_mostly_right(recognizer: WhisperRecognizer, recording: Path, most: float) -> None:
+def test_speech_is_recognised_with_few_errors(recognizer: WhisperRecognizer, recording: Path, most: float) -> None:
     wrong = total = 0
     for segment, said in zip(cut(read_wav(recording), 1600), spoken_texts()[recording.stem], strict=True):
         transcript = recognizer.transcribe(segment)
@@ -109,7 +109,7 @@ def test_no_speech_gives_nothing_to_translate(
     assert transcript.rejected is not None, transcript
 
 
-def test_doubt_travels_with_the_transcript(recognizer: WhisperRecognizer) -> None:
+def test_a_transcript_carries_its_confidence(recognizer: WhisperRecognizer) -> None:
     transcript = recognizer.transcribe(cut(read_wav(PHRASES), 1600)[0])
     assert -1 < transcript.mean_log_probability < 0
     assert 0 <= transcript.no_speech_probability < 0.5
@@ -142,7 +142,7 @@ def watched(recognizer: WhisperRecognizer, monkeypatch: pytest.MonkeyPatch, loop
     return engine
 
 
-def test_what_is_sure_is_looked_at_once_in_the_short_window(
+def test_a_confident_result_is_searched_once_in_the_short_window(
     recognizer: WhisperRecognizer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     engine = watched(recognizer, monkeypatch)
@@ -150,9 +150,7 @@ def test_what_is_sure_is_looked_at_once_in_the_short_window(
     assert engine.looks == [(10.0, 5)]
 
 
-def test_where_probably_nobody_speaks_there_is_no_second_look(
-    recognizer: WhisperRecognizer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_probable_silence_is_not_searched_again(recognizer: WhisperRecognizer, monkeypatch: pytest.MonkeyPatch) -> None:
     engine = watched(recognizer, monkeypatch)
     assert recognizer.transcribe(SpeechSegment(0, 0, np.zeros(SAMPLE_RATE * 2, np.int16))).rejected is not None
     assert len(engine.looks) == 1
@@ -168,7 +166,7 @@ def test_a_loop_is_searched_again_with_more_hypotheses_and_the_full_window(
     assert units(transcript.text, "en") == units(spoken_texts()["phrases"][0], "en")
 
 
-def test_a_loop_that_stays_is_cut_and_said(recognizer: WhisperRecognizer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_persistent_loop_is_cut_and_flagged(recognizer: WhisperRecognizer, monkeypatch: pytest.MonkeyPatch) -> None:
     watched(recognizer, monkeypatch, loops=2)
     transcript = recognizer.transcribe(cut(read_wav(PHRASES), 1600)[0])
     assert transcript.repeated
@@ -177,7 +175,7 @@ def test_a_loop_that_stays_is_cut_and_said(recognizer: WhisperRecognizer, monkey
     assert units(transcript.text, "en") == units(spoken_texts()["phrases"][0], "en")
 
 
-def test_a_word_that_two_looks_hear_differently_is_not_believed(
+def test_a_word_that_two_searches_hear_differently_is_rejected(
     recognizer: WhisperRecognizer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     segment = cut(read_wav(PHRASES), 1600)[0]
@@ -193,7 +191,7 @@ def test_a_word_that_two_looks_hear_differently_is_not_believed(
     assert (second.text, second.rejected) == ("two", None)
 
 
-def test_a_search_that_reaches_its_limit_says_so(
+def test_a_search_that_reaches_its_token_limit_is_marked(
     recognizer: WhisperRecognizer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     encoded = recognizer.engine.encode(cut(read_wav(PHRASES), 1600)[0].samples, 10.0)
@@ -216,7 +214,7 @@ def test_a_window_with_more_text_than_fits_is_recognised_segment_by_segment(
         assert edits(units(said, "en"), units(one.text, "en")) <= 1, (said, one.text)
 
 
-def test_a_segment_whose_words_went_to_a_neighbour_is_not_heard_twice(
+def test_words_assigned_to_a_neighbour_are_not_transcribed_twice(
     recognizer: WhisperRecognizer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     segments = cut(read_wav(PHRASES), 1600)[:3]
@@ -226,7 +224,7 @@ def test_a_segment_whose_words_went_to_a_neighbour_is_not_heard_twice(
         assert edits(units(said, "en"), units(one.text, "en")) <= 1, (said, one.text)
 
 
-def test_what_is_said_four_times_is_shown(recognizer: WhisperRecognizer) -> None:
+def test_a_phrase_said_four_times_is_shown(recognizer: WhisperRecognizer) -> None:
     """Four times "Where is the post office?", and then something else, by a greedy search: a wider one prefers less."""
     phrases = cut(read_wav(PHRASES), 1600)
     pause = np.zeros(SAMPLE_RATE * 3 // 10, np.int16)
@@ -238,7 +236,7 @@ def test_what_is_said_four_times_is_shown(recognizer: WhisperRecognizer) -> None
     assert edits(units(" ".join([said[1]] * 4 + [said[3]]), "en"), units(transcript.text, "en")) <= 1
 
 
-def test_a_window_below_what_the_model_is_known_for_is_refused() -> None:
+def test_a_window_shorter_than_the_models_minimum_is_refused() -> None:
     with pytest.raises(UsageError, match=r"asr.window_s is 3; base needs at least 10 s"):
         WhisperRecognizer(AsrConfig(model="base", window_s=3.0), "en")
 
@@ -264,7 +262,7 @@ def test_a_long_prompt_is_refused() -> None:
         WhisperRecognizer(AsrConfig(model="tiny.en", prompt="word " * 500), "en")
 
 
-def test_an_unknown_model_is_said_and_judged_by_the_defaults(
+def test_an_unknown_model_is_reported_and_gets_default_thresholds(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(whisper, "identify", lambda directory: None)
@@ -318,7 +316,7 @@ def test_a_model_with_128_mel_bands_runs(tmp_path: Path, caplog: pytest.LogCaptu
     assert heard.transcribe(segment).segment_id == 0
 
 
-def test_scores_that_are_no_numbers_are_a_damaged_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_model_with_non_finite_scores_is_reported_as_damaged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = random_whisper(tmp_path / "broken", find_recognizer(AsrConfig(model="base")))
     real = WhisperEngine.generate
 
@@ -330,5 +328,5 @@ def test_scores_that_are_no_numbers_are_a_damaged_model(tmp_path: Path, monkeypa
         WhisperRecognizer(AsrConfig(model=str(made)), "en")
 
 
-def test_config_says_how_a_model_is_run(demo_config: PipelineConfig) -> None:
+def test_the_configuration_sets_how_a_model_is_run(demo_config: PipelineConfig) -> None:
     assert (demo_config.asr.window_s, demo_config.asr.beam_size) == (10.0, 5)

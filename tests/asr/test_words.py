@@ -47,11 +47,11 @@ def test_without_words_letters_share_the_time_of_the_speech() -> None:
     ],
     ids=["right", "none", "one lacks", "other text", "going back", "after the end", "backwards", "unplaced"],
 )
-def test_words_are_believed_where_they_can_be(words: tuple[Word, ...], believed: bool) -> None:
+def test_only_plausible_word_times_are_used(words: tuple[Word, ...], believed: bool) -> None:
     assert plausible(list(words), SAID.text, 1.0, 3.0) is believed
 
 
-def test_silence_before_a_sentence_is_not_its_first_word() -> None:
+def test_silence_before_a_sentence_is_not_part_of_its_first_word() -> None:
     words = [Word(" Yes.", 0.0, 1.5), Word(" I", 1.5, 3.0), Word(" will.", 3.0, 9.0)]
     assert [round(word.start_s, 2) for word in without_pauses(words)] == [1.15, 2.8, 3.0]
     assert [word.end_s for word in without_pauses(words)] == [1.5, 3.0, 9.0]
@@ -59,7 +59,7 @@ def test_silence_before_a_sentence_is_not_its_first_word() -> None:
     assert round(word.start_s, 2) == 0.75
 
 
-def test_marks_belong_to_the_words_that_they_stand_at() -> None:
+def test_punctuation_is_joined_to_its_word() -> None:
     texts = [" He", " said", ":", " “", "Yes", ",", " I", " will", ".”"]
     starts = [0.0, 0.3, 0.6, 0.7, 0.8, 1.2, 1.3, 1.5, 1.9, 2.0]
     words = timed_words(texts, [1] * 9, starts, [-0.1] * 9)
@@ -78,7 +78,7 @@ def pairs() -> Iterator[tuple[SpeechSegment, float]]:
         yield SpeechSegment(0, 16_000, samples), 1 + (len(first) + 8_000 + loud) / 16_000
 
 
-def test_the_second_sentence_begins_nearer_to_its_sound_than_by_letters(demo_models: Models) -> None:
+def test_word_times_start_a_second_sentence_more_accurately_than_letters(demo_models: Models) -> None:
     by_words, by_letters = [], []
     for segment, second_s in pairs():
         transcript = demo_models.recognizer.transcribe(segment)

@@ -40,7 +40,7 @@ def test_a_text_that_came_after_its_source_lags_by_its_first_delay() -> None:
     assert average_lagging([5200, 5300], 4000, 2) == 5200
 
 
-def test_too_much_text_lowers_average_lagging_and_not_the_length_adaptive_one() -> None:
+def test_too_much_text_lowers_average_lagging_but_not_the_length_adaptive_form() -> None:
     # Four units where the reference has two. AL: ideal 0, 2, 4, 6 s → (1 + 0 - 1 - 2) / 4 s. LAAL: ideal 0, 1, 2, 3 s.
     delays = [1000, 2000, 3000, 4000]
     assert average_lagging(delays, 4000, 2) == -500
@@ -52,7 +52,7 @@ def test_a_short_text_has_the_same_lagging_in_both() -> None:
 
 
 @pytest.mark.parametrize(("delays", "source_ms", "units"), [([], 1000, 1), ([1.0], 0, 1), ([1.0], 1000, 0)])
-def test_nothing_has_no_lagging(delays: list[float], source_ms: float, units: int) -> None:
+def test_empty_input_has_no_lagging(delays: list[float], source_ms: float, units: int) -> None:
     with pytest.raises(ValueError, match="must be more than 0"):
         average_lagging(delays, source_ms, units)
 

@@ -18,7 +18,7 @@ SHOWN = Delta(1, 0, 1.0, 2.0, "是。", -0.1, 5, "Yes.", end_of_sentence=True, f
 
 @pytest.mark.parametrize("rules", [SubtitleRules(), SubtitleRules(bilingual=True, source_position="top")], ids=str)
 @pytest.mark.parametrize("kind", FORMATS)
-def test_what_is_written_without_a_cue_is_blank_and_with_one_is_not(
+def test_an_output_is_blank_without_a_cue_and_not_blank_with_one(
     tmp_path: Path, kind: str, rules: SubtitleRules
 ) -> None:
     path = tmp_path / "out"
@@ -51,12 +51,12 @@ def test_what_is_written_without_a_cue_is_blank_and_with_one_is_not(
         ("jsonl", b'{"type": "transcript", "text": "\\"rejected\\": \\""}\n'),
     ],
 )
-def test_what_somebody_else_wrote_is_not_blank(tmp_path: Path, kind: str, content: bytes) -> None:
+def test_a_file_of_another_program_is_not_blank(tmp_path: Path, kind: str, content: bytes) -> None:
     path = tmp_path / "out"
     path.write_bytes(content)
     assert not is_blank(path, kind)
 
 
-def test_what_is_not_there_is_not_blank(tmp_path: Path) -> None:
+def test_a_missing_file_is_not_blank(tmp_path: Path) -> None:
     assert not is_blank(tmp_path / "none.srt", "srt")
     assert not is_blank(tmp_path, "jsonl")

@@ -107,7 +107,7 @@ def unmarked(text: str) -> str:
     return re.sub("[\u2060\u200e\u200f\u202b\u202c]", "", text).translate(str.maketrans("｛｝", "{}"))
 
 
-def test_every_format_says_the_same_to_other_programs(tmp_path: Path) -> None:
+def test_other_programs_read_the_same_from_every_format(tmp_path: Path) -> None:
     paths = write(tmp_path)
     cues = cues_of(paths)
     assert len(cues) == 4  # the third sentence takes two
@@ -206,7 +206,7 @@ def test_files_are_valid_after_every_event(tmp_path: Path) -> None:
 
 @settings(max_examples=40)
 @given(st.lists(TEXTS, min_size=1, max_size=4), RULES)
-def test_any_text_comes_back_after_every_sentence(texts: list[str], rules: SubtitleRules) -> None:
+def test_any_text_is_read_back_after_every_sentence(texts: list[str], rules: SubtitleRules) -> None:
     with tempfile.TemporaryDirectory() as folder:
         paths, sinks = opened(Path(folder), rules)
         for event in events(texts):
@@ -308,12 +308,12 @@ def test_a_disk_that_is_full_from_the_start_leaves_no_empty_file(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_file_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_created_is_named_in_the_error(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"cannot write .*nowhere/out\.srt \(No such file or directory\)"):
         open_sinks({"srt": tmp_path / "nowhere" / "out.srt"}, None, sink_makers(DEFAULT))
 
 
-def test_a_link_to_itself_is_named(tmp_path: Path) -> None:
+def test_a_link_to_itself_is_named_in_the_error(tmp_path: Path) -> None:
     (tmp_path / "out.srt").symlink_to("out.srt")
     with pytest.raises(UsageError, match=r"cannot write .*out\.srt \(Too many levels of symbolic links\)"):
         open_sinks({"srt": tmp_path / "out.srt"}, tmp_path / "talk.wav", sink_makers(DEFAULT))
@@ -403,7 +403,7 @@ def test_a_sink_that_fails_when_it_closes_does_not_keep_others_from_their_last_c
     assert "好。" in paths["vtt"].read_text("utf-8")
 
 
-def test_no_line_of_jsonl_is_two_to_any_reader(tmp_path: Path) -> None:
+def test_no_jsonl_line_is_split_by_any_reader(tmp_path: Path) -> None:
     paths, sinks = opened(tmp_path)
     text = "a\x85b\u2028c\u2029d\ne"
     write_all(sinks, Delta(0, 0, 1.0, 2.0, text, -0.1, 0, "Yes.", end_of_sentence=True, final=True))

@@ -20,7 +20,7 @@ def lines(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
 
 
-def test_simulstreams_form_has_a_line_a_delta(tmp_path: Path) -> None:
+def test_simulstreams_format_has_one_line_per_delta(tmp_path: Path) -> None:
     written(tmp_path / "run.jsonl", "char")
     header, first, second, third, fourth, *rest, end = lines(tmp_path / "run.jsonl")
     assert header == {"id": 0, "metadata": {"wav_name": "talk0.wav"}}
@@ -44,13 +44,13 @@ def test_simulstreams_form_has_a_line_a_delta(tmp_path: Path) -> None:
     }
 
 
-def test_simulstreams_form_marks_spaces_as_sentencepiece_does(tmp_path: Path) -> None:
+def test_simulstreams_format_marks_spaces_like_sentencepiece(tmp_path: Path) -> None:
     written(tmp_path / "run.jsonl", "word")
     tokens = [token for line in lines(tmp_path / "run.jsonl")[1:] for token in line["generated_tokens"]]
     assert "".join(tokens) == "Good▁morning.▁The▁meeting▁is▁upstairs."
 
 
-def test_simulstreams_form_takes_back_whole_tokens(tmp_path: Path) -> None:
+def test_simulstreams_format_withdraws_whole_tokens(tmp_path: Path) -> None:
     log = open_latency_log(tmp_path / "run.jsonl", "char")
     log.start("talk.wav", iter([1.0, 2.0]).__next__)
     log.write(Delta(0, 0, 0.0, 0.5, "三十", -0.1, 5, "source", heard_s=0.5))
@@ -60,7 +60,7 @@ def test_simulstreams_form_takes_back_whole_tokens(tmp_path: Path) -> None:
     assert (last["deleted_tokens"], last["generated_tokens"]) == (["三十"], ["三", "百"])
 
 
-def test_simulevals_form_has_a_line_a_recording(tmp_path: Path) -> None:
+def test_simulevals_format_has_one_line_per_recording(tmp_path: Path) -> None:
     written(tmp_path / "instances.log", "word", streams=2)
     first, second = lines(tmp_path / "instances.log")
     assert first == {
@@ -77,7 +77,7 @@ def test_simulevals_form_has_a_line_a_recording(tmp_path: Path) -> None:
     assert second == first | {"index": 1, "source": ["talk1.wav"]}
 
 
-def test_simulevals_form_counts_characters_of_chinese(tmp_path: Path) -> None:
+def test_simulevals_format_counts_chinese_characters(tmp_path: Path) -> None:
     written(tmp_path / "instances.log", "char")
     (line,) = lines(tmp_path / "instances.log")
     assert line["prediction"] == "早上好。会议在三楼。"
@@ -104,7 +104,7 @@ def test_a_run_that_produces_nothing_leaves_an_old_log_alone(name: str, unit: Un
     assert (tmp_path / name).read_text() == "precious"
 
 
-def test_audio_that_came_before_it_could_be_spoken_is_said(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_audio_faster_than_real_time_is_reported(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     log = open_latency_log(tmp_path / "run.jsonl", "char")
     log.start("talk.wav", lambda: 1.0)
     log.write(events("char")[1])
@@ -117,7 +117,7 @@ def test_audio_that_came_before_it_could_be_spoken_is_said(tmp_path: Path, caplo
     assert not caplog.text
 
 
-def test_a_form_is_named_by_the_files_ending(tmp_path: Path) -> None:
+def test_the_suffix_selects_the_format(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"\.jsonl for simulstream's form"):
         open_latency_log(tmp_path / "run.txt", "char")
     with pytest.raises(UsageError, match="cannot write"):

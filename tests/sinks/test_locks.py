@@ -53,7 +53,7 @@ def ended(process: subprocess.Popen[bytes], number: int = signal.SIGKILL) -> Non
     process.communicate(timeout=HANG_S)
 
 
-def test_many_who_look_at_once_never_keep_a_writer_out(tmp_path: Path) -> None:
+def test_concurrent_queries_never_keep_a_writer_out(tmp_path: Path) -> None:
     path, over = tmp_path / "out.srt", threading.Event()
     path.write_text("there before")
 
@@ -76,7 +76,7 @@ def test_many_who_look_at_once_never_keep_a_writer_out(tmp_path: Path) -> None:
             ended(process)
 
 
-def test_a_writer_that_begins_while_somebody_looks_may_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_writer_may_start_during_a_query(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path, close, writers = tmp_path / "out.srt", os.close, list[BlockFile]()
     path.touch()
 
@@ -94,7 +94,7 @@ def test_a_writer_that_begins_while_somebody_looks_may_write(tmp_path: Path, mon
     assert os.listdir(tmp_path) == ["out.srt"]  # nothing was left beside it
 
 
-def test_a_file_is_in_use_until_its_writer_ends_however_it_does(tmp_path: Path) -> None:
+def test_a_file_is_in_use_until_its_writer_ends_in_any_way(tmp_path: Path) -> None:
     path = tmp_path / "out.srt"
     assert not in_use(path)
     process = started(HOLDER, path)
@@ -112,7 +112,7 @@ def test_a_file_is_in_use_until_its_writer_ends_however_it_does(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("again", [False, True])
-def test_a_file_that_another_run_removes_meanwhile_is_made_again(
+def test_a_file_that_another_run_removes_while_it_is_opened_is_created_again(
     again: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path, lock = tmp_path / "out.srt", sink.lock
@@ -133,9 +133,7 @@ def test_a_file_that_another_run_removes_meanwhile_is_made_again(
     assert path.read_text() == "a line"
 
 
-def test_a_file_that_is_removed_before_it_is_opened_is_made_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_removed_before_it_is_opened_is_created_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path, opening = tmp_path / "out.srt", os.open
     other = BlockFile(path)
 
@@ -152,9 +150,7 @@ def test_a_file_that_is_removed_before_it_is_opened_is_made_again(
     assert path.read_text() == "a line"
 
 
-def test_where_there_are_no_locks_files_are_written_all_the_same(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_files_are_written_on_file_systems_without_locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import errno
     import fcntl
 

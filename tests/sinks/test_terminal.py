@@ -80,11 +80,11 @@ def test_the_translation_stands_under_its_source_after_an_hour_and_a_half_too() 
     assert translation.index("几") == source.index("W")
 
 
-def test_times_are_rounded_before_they_are_minutes() -> None:
+def test_times_are_rounded_before_they_are_split_into_minutes() -> None:
     assert plain(Transcript(0, 59.97, 119.94, "One.", "en"), "一。").startswith("01:00.0–01:59.9  One.")
 
 
-def test_arabic_stands_between_marks_of_its_direction_and_nothing_reaches_beyond_it() -> None:
+def test_arabic_is_enclosed_in_direction_marks_without_affecting_other_text() -> None:
     console = Console(file=io.StringIO(), force_terminal=True, width=60)
     console.print(drawn(Transcript(0, 0.0, 5.0, "\u202eHi\x1b[31m.\ud800", "en"), "GPU سريع جدا.", growing=False))
     source, translation = visible(console.file.getvalue()).splitlines()  # type: ignore[attr-defined]
@@ -103,7 +103,7 @@ class BrokenTerminal(Broken):
         return True
 
 
-def test_a_terminal_that_is_gone_is_another_failure_than_a_file_that_cannot_be_written() -> None:
+def test_a_closed_terminal_and_an_unwritable_file_are_different_failures() -> None:
     sink = TerminalSink(Console(file=BrokenTerminal()))
     with pytest.raises(TerminalClosedError, match="cannot write to the terminal"):
         sink.write(EVENTS[0])
@@ -162,7 +162,7 @@ def test_only_a_terminal_shows_how_the_run_is_doing() -> None:
 
 
 @pytest.mark.parametrize(("errors", "terminal"), [(io.StringIO(), Tty()), (Tty(), io.StringIO())])
-def test_what_goes_to_standard_error_does_not_go_elsewhere(
+def test_redirected_standard_error_is_not_drawn_on_the_terminal(
     errors: io.StringIO, terminal: io.StringIO, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "stderr", errors)

@@ -19,11 +19,11 @@ from tests.conftest import EXAMPLES, SETTINGS, TINY, spoken_texts
 from tests.store.hub_server import HubServer, python
 
 
-def test_a_directory_is_taken_as_it_is(tmp_path: Path) -> None:
+def test_a_directory_is_used_as_it_is(tmp_path: Path) -> None:
     assert resolve_model(str(tmp_path), None, FileSet(("config.json",))) == tmp_path
 
 
-def test_a_file_and_a_missing_directory_are_said(tmp_path: Path) -> None:
+def test_a_file_and_a_missing_directory_are_reported(tmp_path: Path) -> None:
     (tmp_path / "model.bin").touch()
     with pytest.raises(ModelError, match="is a file; give the directory"):
         resolve_model(str(tmp_path / "model.bin"), None)
@@ -32,7 +32,7 @@ def test_a_file_and_a_missing_directory_are_said(tmp_path: Path) -> None:
             resolve_model(name, None)
 
 
-def test_what_is_no_hub_id_is_said() -> None:
+def test_an_invalid_hub_id_is_reported() -> None:
     with pytest.raises(ModelError, match="neither a directory nor a hub id"):
         resolve_model("own er/na me", None)
 
@@ -48,7 +48,7 @@ def cache(folder: Path, files: list[str]) -> Path:
     return snapshot
 
 
-def test_what_is_cached_needs_no_connection(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cached_model_needs_no_connection(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import huggingface_hub.constants
 
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(tmp_path))
@@ -56,13 +56,13 @@ def test_what_is_cached_needs_no_connection(tmp_path: Path, monkeypatch: pytest.
     assert resolve_model("owner/name", None, FileSet(("config.json", "model.*"))) == snapshot
 
 
-def test_a_damaged_note_of_a_commit_is_no_commit_that_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_damaged_ref_in_the_cache_is_not_a_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
     (cache(tmp_path, ["model.bin"]).parents[1] / "refs" / "main").write_bytes(b"\xff\xfe")
     assert resolve.cached_snapshot("owner/name", None) is None
 
 
-def test_nothing_is_written_where_all_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_complete_cache_is_not_written_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The cache may be somebody else's, and the hub the only one to ask whether it is up to date."""
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
     snapshot = cache(tmp_path, [])
@@ -77,7 +77,7 @@ def test_nothing_is_written_where_all_is_there(tmp_path: Path, monkeypatch: pyte
     assert sorted(tmp_path.rglob("*")) == before
 
 
-def test_a_cache_that_cannot_be_read_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unreadable_cache_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import huggingface_hub.constants
 
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(tmp_path))
@@ -157,7 +157,7 @@ def test_the_real_configuration_fetches_once_and_then_works_offline(hub: HubServ
     assert hub.requests == []
 
 
-def test_a_download_that_was_cut_off_goes_on(hub: HubServer, tmp_path: Path) -> None:
+def test_an_interrupted_download_resumes(hub: HubServer, tmp_path: Path) -> None:
     hub.faults.cut = {"model.bin": [1_000_000, 0, 0, 0]}
     first = live(tmp_path, hub.url)
     assert first.returncode == 1
@@ -170,7 +170,7 @@ def test_a_download_that_was_cut_off_goes_on(hub: HubServer, tmp_path: Path) -> 
     assert starts[-1] > 500_000
 
 
-def test_a_name_that_the_hub_does_not_know_is_said(hub: HubServer, tmp_path: Path) -> None:
+def test_a_name_unknown_to_the_hub_is_reported(hub: HubServer, tmp_path: Path) -> None:
     done = live(tmp_path, hub.url, "--nmt", "nobody/nothing")
     assert done.returncode == 1
     assert "the hub refused nobody/nothing" in done.stderr

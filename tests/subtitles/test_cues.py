@@ -105,9 +105,7 @@ def test_a_cue_stands_long_enough_to_be_read_unless_a_limit_ends_it(
 
 
 @given(runs(), RULES, st.integers(0, 16))
-def test_what_was_made_does_not_depend_on_what_comes_after(
-    events: list[PipelineEvent], rules: SubtitleRules, count: int
-) -> None:
+def test_a_cue_does_not_depend_on_later_events(events: list[PipelineEvent], rules: SubtitleRules, count: int) -> None:
     builder = CueBuilder(rules)
     early = [cue for event in events[:count] for cue in builder.push(event)]
     assert built(events, rules)[: len(early)] == early
@@ -214,7 +212,7 @@ def test_a_translation_with_no_place_to_break_still_shows_the_whole_source() -> 
     assert " ".join(line for cue in cues for line in cue.source_lines) == source
 
 
-def test_of_two_languages_the_source_is_shown_though_nothing_was_translated() -> None:
+def test_bilingual_cues_show_a_source_without_translation() -> None:
     said = [
         sentence("", 0.0, 2.0, source="Hm, hm, hm."),
         sentence("", 3.0, 3.2, source="Ah.", final=False),

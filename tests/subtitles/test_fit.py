@@ -55,13 +55,13 @@ def test_everyday_text_keeps_its_size() -> None:
         assert size(line) == 64
 
 
-def test_what_cannot_be_wrapped_is_drawn_smaller() -> None:
+def test_text_that_cannot_be_wrapped_is_drawn_smaller() -> None:
     assert size("W" * 42) < 48
     assert size("a" + "\u0301" * 20) < 20
     assert size("") == 64
 
 
-def test_no_letter_of_a_wide_font_is_wider_than_taken() -> None:
+def test_no_letter_of_a_wide_font_is_wider_than_assumed() -> None:
     font = TTFont(Path(matplotlib.get_data_path()) / "fonts" / "ttf" / "DejaVuSans.ttf")
     height = font["OS/2"].usWinAscent + font["OS/2"].usWinDescent
     unseen = ("Mn", "Me", "Cf", "Co", "Zs")

@@ -108,7 +108,7 @@ def test_breaks_fall_at_clauses(text: str, cues: list[Lines]) -> None:
     assert layout(text, DEFAULT) == cues
 
 
-def test_chinese_words_stay_whole_where_the_seams_say_where_they_are() -> None:
+def test_chinese_words_are_not_broken_where_seams_mark_them() -> None:
     text = "我们在十二月三十一日晚上到达北京首都国际机场"
     words = ["我们", "在", "十二月", "三十一日", "晚上", "到达", "北京", "首都", "国际", "机场"]
     seams = {len("".join(words[:n])) for n in range(1, len(words))}
@@ -120,13 +120,13 @@ def test_a_word_wider_than_a_line_is_broken_and_kept() -> None:
     assert layout("x" * 100, DEFAULT) == [("x" * 42, "x" * 42), ("x" * 16,)]
 
 
-def test_what_combines_without_end_is_broken_and_kept() -> None:
+def test_an_endless_combining_sequence_is_broken_and_kept() -> None:
     text = "so " + "👩\u200d" * 22 + "👩"
     cues = layout(text, SubtitleRules())
     assert "".join(line for lines in cues for line in lines).replace(" ", "") == text.replace(" ", "")
 
 
-def test_a_long_text_takes_no_longer_for_its_length() -> None:
+def test_layout_time_is_linear_in_the_texts_length() -> None:
     """Breaking is linear in the length: quadratic work on this would not end."""
     assert len(flat(layout("你好，" * 5_000, DEFAULT))) >= 1_000
 

@@ -110,18 +110,18 @@ def test_a_quoted_name_does_not_change_the_script() -> None:
     assert not is_cjk("3.5")
 
 
-def test_blanks_and_controls_are_tidied_and_no_break_spaces_kept() -> None:
+def test_blanks_and_control_characters_are_cleaned_and_no_break_spaces_kept() -> None:
     assert normalized("a \x07 b") == "a b"
     assert normalized(" a\n\tb\u2028c\x00d 10\u00a0% ") == "a b cd 10\u00a0%"
 
 
-def test_what_changes_the_direction_of_others_and_byte_order_marks_are_left_out() -> None:
+def test_direction_controls_and_byte_order_marks_are_removed() -> None:
     assert normalized("\ufeffa \u202ab\u202e \u2067c") == "a b c"
     assert normalized("a\u200fb\u200c") == "a\u200fb\u200c"
 
 
 @pytest.mark.parametrize("text", ["\u202a", " \u200b\u2060 ", "\u00a0", "\x00"])
-def test_what_nobody_sees_is_no_text(text: str) -> None:
+def test_invisible_text_is_empty(text: str) -> None:
     assert normalized(text) == ""
 
 
