@@ -1,4 +1,4 @@
-"""The commands as a user runs them: results, errors of one line, exit statuses, interrupts, kills."""
+"""The commands as a user runs them: results, one-line errors, exit statuses, interrupts, kills."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def test_standard_output_as_a_file_has_that_format_and_nothing_else(tmp_path: Pa
     cues = list(srt.parse(beside.read_text("utf-8")))
     assert header == "WEBVTT"
     assert [flat(block.partition("\n")[2]) for block in blocks] == [flat(cue.content) for cue in cues]
-    # Nor do the subtitles go to standard error, which is no terminal.
+    # The subtitles are not on standard error either, because it is no terminal.
     assert not re.search(r"\d\d:\d\d\.\d–", done.stderr.decode())
     assert "times real time" in done.stderr.decode()
 
@@ -217,7 +217,7 @@ def test_nmt_translates_lines() -> None:
 
 
 def test_warnings_go_to_the_current_standard_error() -> None:
-    """A progress bar puts something in its place, which draws them above."""
+    """A progress bar replaces standard error to draw messages above itself."""
     program = """
 import io, logging, sys
 from pipeline.apps.cli import main_program
@@ -253,7 +253,7 @@ def test_nmt_jsonl_has_an_object_a_token() -> None:
         "line 2: the translation of a sentence looped or reached the token limit and was cut off; split"
         in as_text.stderr.decode()
     )
-    assert {record["id"] for record in records} == {1, 3}  # SentencePiece has no token for what is no UTF-8
+    assert {record["id"] for record in records} == {1, 3}  # SentencePiece has no token for invalid UTF-8
 
 
 WRONG = [
@@ -325,7 +325,7 @@ WRONG = [
 def test_wrong_usage_is_one_line_and_an_exit_status(
     status: int, arguments: list[str], message: str, tmp_path: Path
 ) -> None:
-    # Models that are not there: the mistake is said before one is loaded.
+    # The models do not exist: wrong usage is reported before loading one.
     (tmp_path / "impossible.toml").write_text(
         "asr.model = './none'\nnmt.model = './none'\nsubtitles.min_duration_ms = 9000"
     )
@@ -448,7 +448,7 @@ def test_a_missing_model_file_is_named(missing: str, tmp_path: Path) -> None:
 
 
 def test_no_network_for_a_model_that_is_not_cached(tmp_path: Path) -> None:
-    # Nothing listens on port 9 of this machine: the hub cannot be reached.
+    # Nothing listens on port 9, so the hub cannot be reached.
     done = run("live", TRAVEL, "--config", "en-zh", HF_HOME=str(tmp_path), HF_ENDPOINT="http://127.0.0.1:9")
     error = done.stderr.decode()
     assert done.returncode == 1, error
@@ -465,7 +465,7 @@ def test_an_old_subtitle_file_survives_a_run_that_fails_early(tmp_path: Path) ->
 
 
 def started(tmp_path: Path) -> tuple[subprocess.Popen[bytes], bytes]:
-    """A live run at the recording's own pace that has shown its first translation, and what it has shown."""
+    """A live run at the recording's own pace that has shown its first translation, and its output so far."""
     outputs = ("--srt", tmp_path / "out.srt", "--jsonl", tmp_path / "out.jsonl")
     process = subprocess.Popen(
         command("live", PHRASES, "--config", "demo", *outputs),
@@ -532,7 +532,8 @@ def listening(tmp_path: Path, audio: bytes) -> subprocess.Popen[bytes]:
 
 
 def test_an_interrupt_drains_the_sentence_that_standard_input_is_in(tmp_path: Path) -> None:
-    process = listening(tmp_path, read_wav(PHRASES)[: int(16_000 * 6.9)].tobytes())  # in the pause that would end it
+    # The audio ends in the pause that would end the sentence.
+    process = listening(tmp_path, read_wav(PHRASES)[: int(16_000 * 6.9)].tobytes())
     process.send_signal(signal.SIGINT)
     process.wait(timeout=HANG_S)
     assert process.returncode == 0
@@ -544,10 +545,10 @@ def test_an_interrupt_drains_the_sentence_that_standard_input_is_in(tmp_path: Pa
 
 
 def test_a_second_interrupt_stops_at_once(tmp_path: Path) -> None:
-    """Two signals while a minute is being recognised; what is drained after one would take the second with it."""
+    """Send two signals while a minute of audio is being recognised, so that draining is still in progress."""
     process = listening(tmp_path, np.tile(read_wav(PHRASES), 4).tobytes())
     process.send_signal(signal.SIGINT)
-    process.send_signal(signal.SIGTERM)  # another signal: two of one kind may be delivered as one
+    process.send_signal(signal.SIGTERM)  # a different signal, because two equal ones may be merged
     _, error = process.communicate(timeout=HANG_S)
     assert process.returncode == 130, error.decode()
     assert b"Traceback" not in error
@@ -564,7 +565,7 @@ def test_a_closed_reader_ends_the_run_without_a_traceback(tmp_path: Path) -> Non
     error = process.stderr.read().decode()
     assert process.wait(timeout=HANG_S) == 1
     assert "Traceback" not in error
-    assert "error:" not in error  # who closes the pipe knows
+    assert "error:" not in error  # the one who closed the pipe knows
     list(srt.parse((tmp_path / "out.srt").read_text("utf-8")))
 
 
@@ -605,7 +606,7 @@ def test_a_full_disk_is_reported_and_ends_the_run(tmp_path: Path) -> None:
 def test_an_interrupt_during_imports_ends_the_process_silently(
     arguments: tuple[str | Path, ...], module: str, tmp_path: Path
 ) -> None:
-    """The interpreter says what it has imported so far."""
+    """The interpreter prints what it has imported so far."""
     python, *rest = command(*map(str, arguments))
     process = subprocess.Popen(
         [python, "-X", "importtime", *rest], cwd=tmp_path, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, bufsize=0
@@ -615,7 +616,7 @@ def test_an_interrupt_during_imports_ends_the_process_silently(
     process.send_signal(signal.SIGINT)
     said = [line for line in process.stderr if not line.startswith(b"import time:")]
     assert said == []
-    assert process.wait(timeout=HANG_S) in (-signal.SIGINT, 130)  # the latter where it had just begun to work
+    assert process.wait(timeout=HANG_S) in (-signal.SIGINT, 130)  # the latter if it had just started to work
     assert list(tmp_path.iterdir()) == []
 
 
@@ -642,7 +643,7 @@ def test_an_interrupt_during_an_import_block_ends_the_process_and_after_it_is_ra
     ],
 )
 def test_output_onto_a_full_disk_is_a_failure_of_one_line(arguments: tuple[str | Path, ...], tmp_path: Path) -> None:
-    for path in EXAMPLES.glob("*.wav"):  # there already: nothing is translated
+    for path in EXAMPLES.glob("*.wav"):  # exists already, so nothing is translated
         (tmp_path / f"{path.stem}.srt").write_text("precious")
     with open("/dev/full", "wb") as full:
         done = subprocess.run(
@@ -650,7 +651,7 @@ def test_output_onto_a_full_disk_is_a_failure_of_one_line(arguments: tuple[str |
             cwd=tmp_path,
             env={
                 key: value for key, value in os.environ.items() if key != "PYTHONUNBUFFERED"
-            },  # fails once more at its end
+            },  # fails again at the end
             input=b"Yes.\n",
             stdout=full,
             stderr=subprocess.PIPE,

@@ -1,4 +1,4 @@
-"""A live run at a terminal: its status line, the pause, a terminal that is closed."""
+"""A live run in a terminal: status line, pause, and a closed terminal."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def test_lag_is_shown_below_the_subtitles(subtitles: Path) -> None:
 def test_closing_the_terminal_loses_no_speech(subtitles: Path) -> None:
     jsonl = subtitles.with_suffix(".jsonl")
     terminal = Terminal("-m", "pipeline.live", PHRASES, "--config", "demo", "--srt", subtitles, "--jsonl", jsonl)
-    terminal.wait_for("00:0")  # the first segment is under way, the next is being said
+    terminal.wait_for("00:0")  # the first segment is in progress while the next is spoken
     terminal.close()
     assert terminal.status() in (0, 1)
     events = [json.loads(line) for line in jsonl.read_text("utf-8").splitlines()]
@@ -118,7 +118,7 @@ def test_closing_the_terminal_loses_no_speech(subtitles: Path) -> None:
 
 
 def test_a_terminal_that_vanishes_without_a_signal_loses_no_speech(subtitles: Path) -> None:
-    ours, its = pty.openpty()  # which does not control the run: nobody sends it SIGHUP
+    ours, its = pty.openpty()  # not the controlling terminal, so there is no SIGHUP
     arguments = ["-m", "pipeline.live", PHRASES, "--config", "demo", "--srt", subtitles]
     with subprocess.Popen(
         [sys.executable, *map(str, arguments)], cwd=ROOT, stdout=its, stderr=subprocess.PIPE, start_new_session=True
@@ -130,13 +130,13 @@ def test_a_terminal_that_vanishes_without_a_signal_loses_no_speech(subtitles: Pa
         os.close(ours)
         assert running.stderr
         said = running.stderr.read().decode()
-    assert "times real time" in said  # it came to its end, and did not break off
+    assert "times real time" in said  # it ended normally
     assert running.returncode in (0, 1), said
     cues = list(srt.parse(subtitles.read_text("utf-8")))
     assert 1 <= len(cues) < len(spoken_texts()["phrases"])
 
 
-# A run that says each of so many notices about its microphone.
+# A run that prints a number of notices about its microphone.
 LISTENING = """
 import asyncio, os, signal, sys, termios
 from tests.audio.portaudio import FakePortAudio, ended
@@ -171,7 +171,8 @@ def test_the_space_bar_pauses_and_resumes_and_the_terminal_is_left_as_it_was() -
     assert terminal.status() == 0
 
 
-# A shell's part: its job is in the foreground, in the background, there again, and ends in the background.
+# Acts as a shell: puts its job into the foreground, the background, the foreground again, and ends it in the
+# background.
 SHELL = """
 import atexit, os, select, signal, subprocess, sys, termios
 settings = termios.tcgetattr(0)
@@ -222,12 +223,12 @@ asyncio.run(main(3))
 def test_the_keyboard_is_read_only_in_the_foreground() -> None:
     terminal = Terminal("-c", SHELL, JOB, str(HANG_S))
     terminal.wait_for("type")
-    terminal.press(b"ls \n")  # the shell's terminal gives lines
+    terminal.press(b"ls \n")  # the shell's terminal is line-buffered
     terminal.wait_for("press")
     for _ in range(500_000):
         if not termios.tcgetattr(terminal.descriptor)[3] & termios.ICANON:
             break
-        select.select([], [], [], 0.001)  # what is pressed before the job has taken the keyboard is not kept
+        select.select([], [], [], 0.001)  # keys pressed before the job reads the keyboard are lost
     else:
         pytest.fail("in the foreground again, the job has not taken the keyboard")
     terminal.press(b" ")

@@ -1,4 +1,4 @@
-"""What a journal gives back to the run that goes on with it."""
+"""What a resumed run takes from a journal."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_a_damaged_line_is_reported(demo_models: Models, tmp_path: Path, damage:
 
 
 def test_a_resumed_run_keeps_a_header_with_unknown_keys(demo_models: Models, tmp_path: Path) -> None:
-    """As another version writes it; what follows is read by its place in the file."""
+    """Another version may write such a header; later lines are read by their offset in the file."""
     said = deltas(demo_models)
     path = tmp_path / "journal"
     sink = JournalSink(path, HEADER | {"asr.retired": 1}, resume=False)

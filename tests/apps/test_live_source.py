@@ -1,4 +1,4 @@
-"""A source that does not wait, through the whole chain: what happens to it is told, counted and written."""
+"""A live source through the whole chain: its notices are printed, counted and written."""
 
 from __future__ import annotations
 
@@ -44,8 +44,7 @@ NOTICES: list[SourceNotice] = [
 
 
 class Device:
-    """Stands for a microphone: says the phrases as fast as it is read, and something happens to it before each second
-    of them."""
+    """Simulates a microphone that says the phrases as fast as it is read, with a notice before each second of them."""
 
     duration_s = None
     overflows = 0
@@ -72,7 +71,7 @@ class Device:
 def test_notices_of_a_live_source_reach_the_reader_and_the_counters(
     room: int, demo_config: PipelineConfig, demo_models: Models
 ) -> None:
-    """Also where there is no room for it, for the reader takes nothing until all has happened."""
+    """Even if the queue is full, because the reader takes nothing until all notices have happened."""
     queues = dataclasses.replace(demo_config.queues, events=room)
     events: list[PipelineEvent] = []
 
@@ -87,7 +86,7 @@ def test_notices_of_a_live_source_reach_the_reader_and_the_counters(
         return translator
 
     stats = asyncio.run(work()).stats
-    # Ahead of all that is still being translated.
+    # Ahead of everything still being translated.
     assert [event for event in events if not isinstance(event, LoadChanged)][:4] == NOTICES
     assert sum(isinstance(event, SourceNotice) for event in events) == 4
     assert isinstance(events[-1], EndOfInput)

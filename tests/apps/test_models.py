@@ -1,4 +1,4 @@
-"""models list and pull: what arrives is whole and right or has no name, and what was cut off goes on."""
+"""models list and pull: files are verified before they get their name, and interrupted downloads resume."""
 
 from __future__ import annotations
 
@@ -56,14 +56,14 @@ def repository(home: Path) -> Path:
 
 
 def has_whole_model(home: Path, hub: HubServer, commit: str = COMMIT) -> bool:
-    """Everything that is needed is in the snapshot, byte for byte, and nothing else."""
+    """Whether the snapshot has exactly the needed files, byte for byte."""
     snapshot = repository(home) / "snapshots" / commit
     wanted = {name: path.read_bytes() for name, path in hub.repositories[NAME].items() if name != "README.md"}
     return {path.name: path.read_bytes() for path in snapshot.iterdir()} == wanted
 
 
 def starts(hub: HubServer, name: str = "model.bin") -> list[int]:
-    """From which bytes on a file was sent."""
+    """The first byte of each response for a file."""
     return [start for file, start in hub.ranges if file == name]
 
 
@@ -160,7 +160,7 @@ def test_waiting_for_another_program_is_reported(hub: HubServer, home: Path) -> 
         assert waiting.stderr
         said = b""
         while b"waiting for another program, which fetches owner/speech" not in said:
-            assert select.select([waiting.stderr], [], [], HANG_S)[0], said  # it says nothing
+            assert select.select([waiting.stderr], [], [], HANG_S)[0], said  # it prints nothing
             part = os.read(waiting.stderr.fileno(), 1000)
             assert part, said  # it has ended
             said += part
@@ -293,7 +293,7 @@ def test_a_model_larger_than_the_free_disk_space_is_not_fetched(hub: HubServer, 
 
 
 def test_a_disk_that_fills_up_is_reported_and_nothing_is_lost(hub: HubServer, home: Path) -> None:
-    """A limit on the size of files stands for the full disk."""
+    """A file size limit simulates a full disk."""
     done = subprocess.run(
         [sys.executable, "-m", "pipeline.models", "pull", NAME], env=environment(home, hub.url),
         capture_output=True, text=True, timeout=HANG_S, check=False,

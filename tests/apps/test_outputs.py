@@ -1,4 +1,4 @@
-"""How output files are named: short enough, always the same, and no two alike."""
+"""Names of output files: short enough, stable and unique."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from pipeline.apps.outputs import SUFFIXES, Folder, OutputName, longest_name, st
     [
         ("talk.wav", "talk"),
         ("talk.2024.MOV", "talk.2024"),
-        ("talk.2024", "talk.2024"),  # no suffix of a recording
+        ("talk.2024", "talk.2024"),  # not a recording suffix
         ("talk", "talk"),
         (".wav", ".wav"),
         ("talk.wav ", "talk.wav "),
@@ -47,7 +47,7 @@ def test_a_name_is_shortened_between_characters_and_only_where_it_must_be(stem: 
     assert name.endswith(end)
     assert stem.startswith(kept)
     assert len(mark) == 12
-    assert len(os.fsencode(kept)) > 255 - 13 - len(end) - len(SUFFIX) - 4  # hardly more than must be goes
+    assert len(os.fsencode(kept)) > 255 - 13 - len(end) - len(SUFFIX) - 4  # hardly more than necessary is removed
     others = {OutputName(Path(), other, tag).path(suffix).name for other in (stem + "x", "x" + stem)}
     assert len(others | {name}) == 3
 
@@ -63,7 +63,7 @@ def test_bytes_that_are_not_utf_8_are_kept() -> None:
 
 
 def test_the_file_systems_name_limit_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As one that encrypts names has them."""
+    """As on an encrypting file system."""
     assert 100 < longest_name(tmp_path / "to be" / "made") <= 255
     monkeypatch.setattr(os, "pathconf", lambda *_: 143)
     assert longest_name(tmp_path) == 143
@@ -79,8 +79,8 @@ COMPOSED, DECOMPOSED = "\N{LATIN SMALL LETTER E WITH ACUTE}", "e\N{COMBINING ACU
 
 @pytest.mark.parametrize("language", ["", "zh"])
 def test_no_two_recordings_share_output_files(tmp_path: Path, language: str) -> None:
-    """Of every three names, in a run of its own or together: their subtitles and journals are all different, whichever of
-    the recordings lie there, also where the file system ignores case."""
+    """For any three names, in separate runs or together, all subtitles and journals differ, whichever of the recordings
+    exist, even on a file system that ignores case."""
     for number, names in enumerate(itertools.combinations(NAMES, 3)):
         folder = tmp_path / str(number)
         folder.mkdir()
@@ -100,13 +100,13 @@ def test_no_two_recordings_share_output_files(tmp_path: Path, language: str) -> 
         (["a.wav", "a.srt", "a.txt"], "a.wav", "", "a"),
         (["a.wav", "a.mp3"], "a.wav", "", "a.wav"),
         (["a.wav", "a.mp3"], "a.mp3", "zh", "a.mp3"),
-        (["a.wav", "A.mp3"], "a.wav", "", "a.wav"),  # A.srt is a.srt where file names have no case
+        (["a.wav", "A.mp3"], "a.wav", "", "a.wav"),  # A.srt is a.srt on file systems that ignore case
         (["a.wav", "A.mp3"], "A.mp3", "", "A.mp3"),
         ([f"{COMPOSED}.wav", f"{DECOMPOSED}.mp3"], f"{DECOMPOSED}.mp3", "", f"{DECOMPOSED}.mp3"),
         (["film.mkv", "Film.ZH.mp4"], "film.mkv", "zh", "film.mkv"),
-        (["a.wav", "a.wav.mp3"], "a.wav.mp3", "", "a.wav.mp3"),  # a.wav.srt would be that of a.wav beside an a.mp3
+        (["a.wav", "a.wav.mp3"], "a.wav.mp3", "", "a.wav.mp3"),  # a.wav.srt could belong to a.wav beside a.mp3
         (["film.mkv", "film.zh.mkv"], "film.mkv", "", "film"),
-        (["film.mkv", "film.zh.mkv"], "film.mkv", "zh", "film.mkv"),  # film.zh.srt is that of film.zh.mkv
+        (["film.mkv", "film.zh.mkv"], "film.mkv", "zh", "film.mkv"),  # film.zh.srt belongs to film.zh.mkv
         (["a.wav"], "a.bin", "", "a.bin"),
         ([], "a.wav", "", "a"),
         (["a.unfinished.wav"], "a.unfinished.wav", "", "a.unfinished.wav"),
@@ -124,7 +124,7 @@ def test_folders_and_pipes_are_not_recordings(tmp_path: Path) -> None:
     (tmp_path / "a.wav").touch()
     (tmp_path / "a.mp3").mkdir()
     os.mkfifo(tmp_path / "a.ogg")
-    (tmp_path / "a.flac").symlink_to("a.wav")  # nor is another name of the same one another
+    (tmp_path / "a.flac").symlink_to("a.wav")  # another name of the same file is not another recording
     assert Folder(tmp_path).stem("a.flac") == "a"
     assert Folder(tmp_path).stem("a.wav") == "a"
 

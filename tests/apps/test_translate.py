@@ -1,4 +1,4 @@
-"""Recordings become subtitle files: what is found, what is left alone, what goes on after an interruption."""
+"""Subtitle files from recordings: what is found, what is kept, and what is resumed after an interruption."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ from tests.conftest import EXAMPLES, HANG_S, PHRASES, read_wav, spoken_texts
 KINDS = "srt,vtt,ass,jsonl,txt"
 COUNT = len(spoken_texts()["phrases"])
 _HEARD: dict[tuple[bytes, ...], list[Transcript]] = {}
-"""What the demo's recogniser made of each window of sounds, so that many tests of one recording take it once."""
+"""The demo recogniser's results by audio window, so that tests of the same recording compute them once."""
 ONE_BY_ONE = Path(tempfile.mkdtemp(prefix="config-")) / "demo.toml"
-"""The demo's configuration, but each segment is recognised by itself: most tests are about what happens between two."""
+"""The demo's configuration with each segment recognised alone: most tests interrupt a run between two segments."""
 ONE_BY_ONE.write_text(
     (CONFIGS / "demo.toml").read_text("utf-8").replace("../models", str(CONFIGS.parent / "models"))
     .replace('model = "base"', 'model = "base"\njoin_ms = 0')
@@ -55,11 +55,11 @@ atexit.register(shutil.rmtree, ONE_BY_ONE.parent, ignore_errors=True)
 
 
 class FaultError(Exception):
-    """Stands for a fault in a stage."""
+    """Simulates a fault in a stage."""
 
 
 class Counting:
-    """The demo models; counts what they do, and fails at a given sentence or token."""
+    """The demo models, which count their calls and fail at a given sentence or token."""
 
     def __init__(self, models: Models, fail_at_segment: int = -1, fail_at_token: int = -1) -> None:
         self.models, self.config = models, models.recognizer.config
@@ -135,7 +135,7 @@ def files(folder: Path) -> dict[str, bytes]:
 
 
 def finished(journal: Path | None) -> tuple[int, int]:
-    """Transcripts, and tokens of whole sentences, that a journal holds."""
+    """The number of transcripts, and of tokens of complete sentences, in a journal."""
     lines = journal.read_text("utf-8").splitlines() if journal else []
     records = [json.loads(line) for line in lines]
     deltas = [record for record in records if record["type"] == "delta"]
@@ -168,13 +168,13 @@ def test_a_run_resumes_where_the_previous_one_failed(
     assert status == 0, said
     assert files(tmp_path) == whole
     assert not list(tmp_path.glob(f"*{SUFFIX}"))
-    # Nothing that was finished is done again.
+    # Finished work is not repeated.
     assert second.segments == COUNT - transcripts
     assert second.tokens == sum(b'"type": "delta"' in line for line in whole[".jsonl"].splitlines()) - tokens
 
 
 def broken_after(reads: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """From now on recordings cannot be read beyond so many tenths of a second, as on a disk that is gone."""
+    """Make recordings unreadable after a number of tenths of a second, as if the disk were gone."""
     left = iter(range(reads))
 
     def read(self: Recording, real: Any = Recording.read) -> Samples | None:
@@ -317,7 +317,7 @@ def test_recordings_are_recognised_in_packed_windows_unless_configured_otherwise
 def test_withheld_speech_is_reported_with_its_time_and_reason(
     translated: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As of speech in another language than the one listened for."""
+    """A result as for speech in another language than the expected one."""
 
     def doubted(self: Counting, segment: SpeechSegment, beam_size: int | None = None) -> Transcript:
         return Transcript(segment.id, segment.start_s, segment.end_s, "What?", "en", rejected="uncertain")
@@ -361,7 +361,7 @@ def test_existing_subtitles_are_kept_and_reported(translated: Any, tmp_path: Pat
     assert (status, counting.segments) == (0, 0)
     assert "already there" in said
     assert (tmp_path / "phrases.srt").read_text() == "precious"
-    # A format that is missing is made beside it.
+    # A missing format is added.
     status, _, counting = translated(PHRASES, "--output-dir", tmp_path, "--format", "srt,txt")
     assert (status, counting.segments) == (0, COUNT)
     assert (tmp_path / "phrases.srt").read_text() == "precious"
@@ -369,7 +369,7 @@ def test_existing_subtitles_are_kept_and_reported(translated: Any, tmp_path: Pat
     status, _, _ = translated(PHRASES, "--output-dir", tmp_path, "--overwrite")
     assert status == 0
     assert (tmp_path / "phrases.srt").read_bytes() == whole[".srt"]
-    # So it is when that was interrupted.
+    # Also if that run was interrupted.
     arguments = (PHRASES, "--output-dir", tmp_path / "cut", "--format", "srt,vtt")
     (tmp_path / "cut").mkdir()
     (tmp_path / "cut" / "phrases.srt").write_text("precious")
@@ -377,7 +377,7 @@ def test_existing_subtitles_are_kept_and_reported(translated: Any, tmp_path: Pat
     status, said, counting = translated(*arguments)
     assert (status, counting.segments) == (0, COUNT - 2), said
     assert files(tmp_path / "cut") == {".srt": b"precious", ".vtt": whole[".vtt"]}
-    # A folder of that name is no subtitles.
+    # A folder with that name does not count as subtitles.
     (tmp_path / "phrases.vtt").mkdir()
     status, said, _ = translated(PHRASES, "--output-dir", tmp_path, "--format", "vtt")
     assert status == 1
@@ -467,7 +467,7 @@ def test_an_output_folder_whose_path_is_too_long_fails_only_its_recording(transl
     deep.mkdir(parents=True)
     shutil.copy(PHRASES, deep / "a.wav")
     shutil.copy(PHRASES, tmp_path / "in" / "b.wav")
-    # So deep that its subfolder's path is beyond what a path may have.
+    # So deep that its subfolder's path exceeds the system's limit.
     out = tmp_path / "out"
     while len(str(out)) < 3_900:
         out /= "y" * 100
@@ -500,7 +500,7 @@ def test_a_terminal_shows_only_the_current_recordings_progress(
     status, said, _ = translated(*recordings)
     assert status == 0
     assert all(re.search(rf"\b{recording.name}.*━", said) for recording in recordings)
-    assert "..." not in said  # what rich draws where it has no room
+    assert "..." not in said  # drawn by rich if there is no room
 
 
 def test_a_failure_does_not_affect_other_recordings(translated: Any, tmp_path: Path) -> None:
@@ -567,7 +567,7 @@ def test_both_languages_are_in_the_files(translated: Any, tmp_path: Path) -> Non
 
 
 def save(path: Path, samples: Samples, rate: int = 16_000, codec: str | None = None) -> None:
-    """Encode as the suffix says."""
+    """Encode in the format of the suffix."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with av.open(str(path), "w") as container:
         stream = container.add_stream(codec or container.default_audio_codec, rate=rate)
@@ -588,7 +588,7 @@ def test_folders_are_searched_and_mirrored(tmp_path: Path) -> None:
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch()
-    os.mkfifo(folder / "pipe.wav")  # which nobody writes to
+    os.mkfifo(folder / "pipe.wav")  # without a writer
     (folder / "loop.wav").symlink_to("loop.wav")  # which the run reports
     found = find_recordings([folder, folder / "a.wav"])
     assert [(str(path.relative_to(folder)), str(below)) for path, below in found] == [
@@ -619,7 +619,7 @@ def test_recordings_with_the_same_stem_get_different_subtitle_names(
     shutil.copy(PHRASES, tmp_path / "ep.wav")
     assert translated(tmp_path)[0] == 0
     (tmp_path / "ep.srt").write_text("precious")
-    # A second one comes later: what was made of the first is no longer taken for either's, and stays.
+    # A second one is added: the output of the first is now ambiguous, and stays.
     save(tmp_path / "ep.mp3", np.zeros(16_000, np.int16))
     assert translated(tmp_path / "ep.mp3")[0] == 0
     status, said, _ = translated(tmp_path)
@@ -627,7 +627,7 @@ def test_recordings_with_the_same_stem_get_different_subtitle_names(
     assert (tmp_path / "ep.srt").read_text() == "precious"
     assert (tmp_path / "ep.mp3.srt").read_bytes() == b""
     assert (tmp_path / "ep.wav.srt").read_bytes() == whole[".srt"]
-    # Whatever else is named, or how.
+    # Regardless of the other names and their spelling.
     status, said, counting = translated(tmp_path / ".." / tmp_path.name / "ep.wav")
     assert (status, counting.segments) == (0, 0), said
     assert "already there" in said
@@ -690,7 +690,7 @@ def test_a_format_without_a_cue_is_written_again_and_the_others_stay(
 def test_subtitles_without_a_cue_do_not_count_as_done(
     translated: Any, tmp_path: Path, whole: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As of a run that was told the wrong language."""
+    """A result as for a run with the wrong source language."""
 
     def doubted(self: Counting, segment: SpeechSegment, beam_size: int | None = None) -> Transcript:
         return Transcript(segment.id, segment.start_s, segment.end_s, "What?", "en", rejected="uncertain")
@@ -764,7 +764,7 @@ def test_an_unwritable_folder_is_reported_with_what_to_do(
     for overwrite in (False, True):
         with pytest.raises(UsageError, match="is not writable; choose another with --output-dir"):
             begin(job, demo_config, overwrite=overwrite)
-    job.outputs["srt"].write_text("precious")  # nothing to do is no reason to write
+    job.outputs["srt"].write_text("precious")  # nothing to do, so nothing is written
     assert begin(job, demo_config, overwrite=False) == (Begin.SKIP, {})
 
 
@@ -866,7 +866,7 @@ def test_an_interrupt_names_the_command_that_resumes(
     ("begun", "named"),
     [
         (("a.unfinished.jsonl",), "'b 1.wav'"),
-        ((), "a.wav 'b 1.wav'"),  # nothing was heard in it: of its old subtitles none is overwritten
+        ((), "a.wav 'b 1.wav'"),  # nothing was heard yet, so its old subtitles are not overwritten
     ],
 )
 def test_an_interrupt_names_old_subtitles_not_yet_overwritten(
@@ -889,7 +889,7 @@ def test_an_interrupt_names_old_subtitles_not_yet_overwritten(
 
 
 def test_a_full_disk_is_reported_and_the_next_run_resumes(tmp_path: Path, whole: dict[str, bytes]) -> None:
-    """A limit on the size of files stands for the disk."""
+    """A file size limit simulates a full disk."""
     limited = f"ulimit -f 4; exec {' '.join(map(str, command('translate', PHRASES)))} --output-dir {tmp_path} --format {KINDS} --config {ONE_BY_ONE}"
     done = subprocess.run(["bash", "-c", limited], capture_output=True, timeout=HANG_S, check=False)
     assert done.returncode == 1
@@ -912,7 +912,7 @@ def test_closed_output_loses_nothing(tmp_path: Path, whole: dict[str, bytes]) ->
 
 @pytest.mark.slow
 def test_a_run_killed_twenty_times_gives_the_same_result(tmp_path: Path) -> None:
-    """Most runs are killed so and so many bytes after where the one before was, some as they start."""
+    """Most runs are killed a number of bytes after the previous kill, some at their start."""
     recording = tmp_path / "talk.wav"
     save(recording, np.concatenate([read_wav(EXAMPLES / "travel.wav"), read_wav(EXAMPLES / "meeting.wav")]))
     whole = tmp_path / "whole"
@@ -966,8 +966,10 @@ sys.exit(status)
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="resident memory is read from /proc")
 @pytest.mark.parametrize("config", ["demo", str(ONE_BY_ONE)], ids=["packed windows", "one by one"])
 def test_memory_does_not_grow_with_the_recording(tmp_path: Path, config: str) -> None:
-    """Half an hour, a quarter of it speech; the samples alone would be 58 MB. In a process of its own: what other tests have
-    left behind is no growth of this run's."""
+    """Half an hour, a quarter of it speech; the samples alone would be 58 MB.
+
+    It runs in its own process, so that memory of other tests is not counted.
+    """
     travel, meeting = (read_wav(EXAMPLES / f"{name}.wav")[: 16_000 * 8] for name in ("travel", "meeting"))
     pause = np.zeros(16_000 * 22, np.int16)
     save(tmp_path / "long.flac", np.tile(np.concatenate([travel, pause, meeting, pause]), 30))
@@ -979,7 +981,7 @@ def test_memory_does_not_grow_with_the_recording(tmp_path: Path, config: str) ->
     sizes = json.loads(done.stdout.splitlines()[-1])
     print(sizes)
     assert len(sizes) >= 10
-    # Windows of several lengths fill the allocator's pools in the first half.
+    # Windows of different lengths fill the allocator's pools in the first half.
     half = len(sizes) // 2
     assert max(sizes[half:]) - max(sizes[:half]) < 6
 

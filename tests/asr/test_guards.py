@@ -1,4 +1,4 @@
-"""Which transcripts are believed."""
+"""Which transcripts are rejected, and why."""
 
 from __future__ import annotations
 

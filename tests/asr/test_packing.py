@@ -1,4 +1,4 @@
-"""Segments in one window of the recogniser, and their words told apart."""
+"""Packing segments into one recogniser window, and assigning its words back to them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Chinese transcripts in one script, whichever Whisper writes."""
+"""Chinese transcripts are converted to one script."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from pipeline.languages.chinese import traditional
 from tests.conftest import PHRASES, read_wav
 from tests.vad.test_stage import cut
 
-# What the recording says first, so that the words can be placed in it, and Chinese.
+# What the recording says first, so that the words can be aligned with it, and Chinese.
 SAID = "The plane from Tokyo arrives at 7 o'clock"
 TRADITIONAL, SIMPLIFIED = f"{SAID}，理髮。", f"{SAID}，理发。"
 
@@ -31,8 +31,10 @@ def recognizer() -> WhisperRecognizer:
 
 
 def heard(recognizer: WhisperRecognizer, script: str | None, text: str, monkeypatch: pytest.MonkeyPatch) -> Transcript:
-    """What a real model's transcript of ``text`` becomes. The text takes the place of what the search finds, for the
-    repository carries no Chinese speech."""
+    """The transcript of a real model whose search result is replaced by ``text``.
+
+    The repository has no Chinese speech.
+    """
     tokens = tuple(recognizer.engine.tokenizer.encode(text))
     hypothesis = Hypothesis(tokens, text, -0.1, -1.0, 0.0, ended=True)
     monkeypatch.setattr(recognizer.engine, "generate", lambda *_: hypothesis)

@@ -1,4 +1,4 @@
-"""Whisper on real audio: what is heard, what is looked at twice, and what is not believed."""
+"""Whisper on real audio: recognition, second searches, and rejection."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.conftest import EXAMPLES, PHRASES, read_wav, spoken_texts
 from tests.fixtures.random_whisper import random_whisper
 from tests.vad.test_stage import cut
 
-# (Hz, how often a second it sets in): music-like, and webrtcvad takes it for speech.
+# (Hz, onsets per second): music-like tones that webrtcvad takes for speech.
 CHORDS = ((262, 0.5), (330, 0.7), (392, 1.1))
 
 
@@ -37,7 +37,7 @@ def tiny_en() -> WhisperRecognizer:
     return WhisperRecognizer(AsrConfig(model="tiny.en"), "en")
 
 
-# Words wrong at most, of the tests' phrases and the longest of the demo's recordings.
+# Maximum word errors in the tests' phrases and the longest demo recording.
 @pytest.mark.parametrize(("recording", "most"), [(PHRASES, 0.05), (EXAMPLES / "day.wav", 0.05)])
 def test_speech_is_recognised_with_few_errors(recognizer: WhisperRecognizer, recording: Path, most: float) -> None:
     wrong = total = 0
@@ -117,7 +117,7 @@ def test_a_transcript_carries_its_confidence(recognizer: WhisperRecognizer) -> N
 
 
 class Watched:
-    """An engine that notes its windows and numbers of hypotheses, and whose first search may be made to loop."""
+    """An engine that records its windows and beam sizes, and whose first search can be made to loop."""
 
     def __init__(self, engine: WhisperEngine, loops: int = 0) -> None:
         self._engine, self._loops = engine, loops
@@ -171,7 +171,7 @@ def test_a_persistent_loop_is_cut_and_flagged(recognizer: WhisperRecognizer, mon
     transcript = recognizer.transcribe(cut(read_wav(PHRASES), 1600)[0])
     assert transcript.repeated
     assert transcript.rejected is None
-    # Nobody said what was repeated, so that not even once of it is kept.
+    # The repeated phrase was never said, so not even one occurrence is kept.
     assert units(transcript.text, "en") == units(spoken_texts()["phrases"][0], "en")
 
 
@@ -225,7 +225,7 @@ def test_words_assigned_to_a_neighbour_are_not_transcribed_twice(
 
 
 def test_a_phrase_said_four_times_is_shown(recognizer: WhisperRecognizer) -> None:
-    """Four times "Where is the post office?", and then something else, by a greedy search: a wider one prefers less."""
+    """Says "Where is the post office?" four times and then something else; greedy: a wider search repeats less."""
     phrases = cut(read_wav(PHRASES), 1600)
     pause = np.zeros(SAMPLE_RATE * 3 // 10, np.int16)
     question, other = phrases[1].samples, phrases[3].samples
@@ -279,7 +279,7 @@ def test_thresholds_follow_the_model_and_can_be_configured() -> None:
         own = whisper.thresholds(AsrConfig(log_probability_threshold=-0.5, no_speech_threshold=0.2), known)
         assert (own.log_probability, own.text_log_probability) == (-0.5, -1.5)
         assert (own.no_speech, own.doubtful_no_speech) == (0.2, known.thresholds.doubtful_no_speech)
-        # Nothing is withheld for doubt where that is asked for.
+        # These thresholds withhold nothing.
         none = whisper.thresholds(AsrConfig(log_probability_threshold=-100.0, no_speech_threshold=1.0), known)
         assert rejection(Evidence("Two.", 2, -5.0, 0.99, text_log_probability=-20.0), none) is None
         assert own.compression_ratio == known.thresholds.compression_ratio
@@ -308,7 +308,7 @@ def test_a_language_that_the_model_lacks_is_refused() -> None:
 
 
 def test_a_model_with_128_mel_bands_runs(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """As large-v3 has them; weights are random, so that only its running can be seen."""
+    """128 mel bands, as in large-v3. The weights are random, so this only tests that it runs."""
     made = random_whisper(tmp_path / "large", find_recognizer(AsrConfig(model="base")), mels=128)
     heard = WhisperRecognizer(AsrConfig(model=str(made)), "en")
     segment = cut(read_wav(PHRASES), 1600)[0]

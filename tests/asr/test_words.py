@@ -1,4 +1,4 @@
-"""Times of words, and of the sentences that they make up."""
+"""Times of words and of sentences."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SAID = Transcript(0, 1.0, 3.0, "Yes. I will.", "en", speech_end_s=2.5, words=WOR
 
 def test_sentences_begin_and_end_with_their_words() -> None:
     assert SAID.span(0, 5) == (1.2, 1.5)
-    # The last one ends where the endpointer heard speech end.
+    # The last one ends with the speech.
     assert SAID.span(5, 12) == (1.9, 2.5)
 
 
@@ -64,13 +64,13 @@ def test_punctuation_is_joined_to_its_word() -> None:
     starts = [0.0, 0.3, 0.6, 0.7, 0.8, 1.2, 1.3, 1.5, 1.9, 2.0]
     words = timed_words(texts, [1] * 9, starts, [-0.1] * 9)
     assert [word.text for word in words] == [" He", " said:", " “Yes,", " I", " will.”"]
-    # A mark has no sound.
+    # Punctuation has no sound.
     assert (words[1].start_s, words[1].end_s) == (0.3, 0.6)
     assert words[-1].log_probabilities == (-0.1, -0.1)
 
 
 def pairs() -> Iterator[tuple[SpeechSegment, float]]:
-    """Two phrases and half a second between them as one segment, and when the second's sound begins."""
+    """Two phrases with half a second between them as one segment, and the start of the second phrase."""
     phrases = [segment.samples for segment in cut(read_wav(PHRASES), 1600)]
     for first, second in zip(phrases[::2], phrases[1::2], strict=False):
         samples = np.concatenate([first, np.zeros(8_000, np.int16), second])

@@ -1,4 +1,4 @@
-"""A made-up stream of two segments, in Chinese and in English, and the times at which its deltas are received."""
+"""An artificial stream of two segments, in Chinese and in English, with the arrival times of its deltas."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ def events(unit: Unit) -> list[PipelineEvent]:
 
 
 def received_s(unit: Unit) -> Iterator[float]:
-    """The first delta of a segment comes 0.4 s after it was heard, the others at distances of 30 ms."""
+    """Arrival times: 0.4 s after the segment was heard for its first delta, then every 30 ms."""
     for texts, heard_s in zip(TEXTS[unit], HEARD_S, strict=True):
         for number in range(len(texts)):
             yield heard_s + 0.4 + 0.03 * number
 
 
 def written(path: Path, unit: Unit, streams: int = 1) -> LatencyLog:
-    """The log of the stream, or of several in a row."""
+    """The log of one or more consecutive streams."""
     log = open_latency_log(path, unit)
     for number in range(streams):
         log.start(f"talk{number}.wav", received_s(unit).__next__, REFERENCES[unit])

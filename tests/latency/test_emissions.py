@@ -45,7 +45,7 @@ def test_segments_of_a_spaced_language_do_not_run_together() -> None:
     text.push(delta("No", segment=1), 2)
     text.push(delta(".", segment=1), 3)
     assert [emission.text for emission in text.emissions()] == ["Yes.", "No."]
-    text.push(delta("", segment=2), 4)  # the space that a sentence begins with, a token of its own
+    text.push(delta("", segment=2), 4)  # the leading space of a sentence, a separate token
     text.push(delta("0", segment=2), 5)
     assert [emission.text for emission in text.emissions()] == ["Yes.", "No.", "0"]
 
@@ -55,7 +55,7 @@ def test_withdrawn_text_is_gone_and_counted() -> None:
     text.push(delta("one two"), 1)
     text.push(delta(" three"), 2)
     change = text.push(delta("e and", withdrawn=8), 3)
-    # " three" and "wo": what stays of the first piece keeps its time.
+    # " three" and "wo" are withdrawn; the rest of the first piece keeps its time.
     assert change == Change(
         (Piece("one two", 1000, 1000), Piece(" three", 1000, 2000)),
         (Piece("one t", 1000, 1000), Piece("e and", 1000, 3000)),

@@ -17,7 +17,7 @@ def test_a_live_run_logs_when_what_it_shows_came(phrase: Path, tmp_path: Path) -
         capture_output=True, timeout=HANG_S, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr.decode()
-    # A clock that ran ahead of the audio, or stood still, would be told.
+    # There would be a warning if the clock ran ahead of the audio, or stood still.
     assert "faster than real time" not in done.stderr.decode()
     (line,) = [json.loads(line) for line in (tmp_path / "instances.log").read_text("utf-8").splitlines()]
     events = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text("utf-8").splitlines()]

@@ -1,4 +1,4 @@
-"""The latency measures, against cases worked out by hand."""
+"""Latency measures compared with hand-computed cases."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ def test_a_text_one_unit_behind_its_source_lags_by_that_unit() -> None:
 
 
 def test_only_units_up_to_the_first_that_had_the_whole_source_count() -> None:
-    # τ = 2: (1000 - 0 + 4000 - 1000) / 2; what follows came for free.
+    # τ = 2: (1000 - 0 + 4000 - 1000) / 2; later units do not count.
     assert average_lagging([1000, 4000, 4000, 4000], 4000, 4) == 2000
     assert average_lagging([4000, 4000, 4000], 4000, 3) == 4000
 
 
 def test_a_text_that_ends_early_counts_to_its_last_unit() -> None:
-    # τ = 2, though no unit had the whole source: (1000 - 0 + 2500 - 1000) / 2.
+    # τ = 2, although no unit had the whole source: (1000 - 0 + 2500 - 1000) / 2.
     assert average_lagging([1000, 2500], 4000, 4) == 1250
 
 

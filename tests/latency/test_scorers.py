@@ -1,6 +1,6 @@
-"""The logs in the field's own readers and scorers, where they are installed; .ci/run installs all of them.
+"""The logs in other projects' readers and scorers, if installed; .ci/run installs all of them.
 
-They name PyTorch, other large packages or a copyleft one as requirements; what reads logs needs none of that.
+They require PyTorch, other large packages or a copyleft one, but reading logs needs none of these.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def test_simuleval_agrees(unit: Unit, tmp_path: Path) -> None:
         no_progress_bar=True,
     )
     scores = SentenceLevelEvaluator.from_args(options).latency
-    # AL, LAAL without the clock come from the options, too: computation_aware makes both forms aware of it.
+    # The options must also ask for AL and LAAL without the clock: computation_aware makes both forms aware of it.
     assert {name: value for name, value in scores.items() if name.endswith("_CA")} == pytest.approx(
         {name: value for name, value in lagging(unit).items() if name.endswith("_CA")}, abs=0.1
     )

@@ -1,4 +1,4 @@
-"""Files without a cue are known, and nobody else's file is taken for one."""
+"""Files of this package without a cue are detected, and no others."""
 
 from __future__ import annotations
 

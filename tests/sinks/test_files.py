@@ -69,7 +69,7 @@ def write(folder: Path, count: int | None = None, rules: SubtitleRules = DEFAULT
 
 
 def parsed(paths: dict[str, Path]) -> dict[str, list[tuple[int, int, str]]]:
-    """For each format, what other programs read: start and end in ms, and the text without blanks."""
+    """What other programs read from each format: start and end in ms, and the text without blanks."""
     subs = {kind: pysubs2.load(str(paths[kind]), encoding="utf-8", format_=kind) for kind in ("srt", "ass")}
     found = {
         f"{kind} by pysubs2": [(line.start, line.end, flat(line.plaintext)) for line in lines]
@@ -92,7 +92,7 @@ def _ms(stamp: str) -> int:
 
 
 def cues_of(paths: dict[str, Path]) -> list[tuple[int, int, str]]:
-    """What was to be written, from the cues in the JSON lines."""
+    """The expected content, from the cues in the JSON lines."""
     records = [json.loads(line) for line in paths["jsonl"].read_text("utf-8").splitlines()]
     return [
         (round(r["start_s"] * 1000), round(r["end_s"] * 1000), flat("".join(r["lines"] + r["source_lines"])))
@@ -102,8 +102,8 @@ def cues_of(paths: dict[str, Path]) -> list[tuple[int, int, str]]:
 
 
 def unmarked(text: str) -> str:
-    """``text`` without the invisible characters that writers add, and with one form of braces, which SubRip and ASS
-    cannot have as they are."""
+    """``text`` without the invisible characters that the sinks add, and with one form of braces, because SubRip and ASS
+    have no plain ones."""
     return re.sub("[\u2060\u200e\u200f\u202b\u202c]", "", text).translate(str.maketrans("｛｝", "{}"))
 
 
@@ -119,7 +119,7 @@ def test_other_programs_read_the_same_from_every_format(tmp_path: Path) -> None:
     assert [(a, b) for a, b, _ in read["ass by pysubs2"]] == [(a // 10 * 10, b // 10 * 10) for a, b, _ in cues]
     assert unmarked(read["srt by pysubs2"][1][2]) == "a--->b&<i>c</i>{\\an8}"
     assert unmarked(read["ass by pysubs2"][1][2]) == "a--->b&<i>c</i>{\\an8}"
-    # libass finds out each line's direction, and wraps what is too wide.
+    # libass detects each line's direction and wraps lines that are too wide.
     script = pysubs2.load(str(paths["ass"]), encoding="utf-8")
     assert [style.encoding for style in script.styles.values()] == [-1, -1]
     assert script.info["WrapStyle"] == "0"
@@ -127,7 +127,7 @@ def test_other_programs_read_the_same_from_every_format(tmp_path: Path) -> None:
     vtt = paths["vtt"].read_text("utf-8")
     assert "a ---&gt; b &amp; &lt;i&gt;c&lt;/i&gt; {\\an8}" in vtt
     assert "line:" not in vtt
-    # Lines are as the rules have them.
+    # Lines follow the rules.
     assert all(len(line) <= 16 for cue in srt.parse(paths["srt"].read_text("utf-8")) for line in unmarked(cue.content).split("\n")
                if not line.isascii())  # fmt: skip
 
@@ -218,7 +218,7 @@ def test_any_text_is_read_back_after_every_sentence(texts: list[str], rules: Sub
                 assert [(a, b, unmarked(text)) for a, b, text in read["srt by srt"]] == texts_written
                 assert [(a, b, unmarked(text)) for a, b, text in read["srt by pysubs2"]] == texts_written
                 assert paths["srt"].read_text("utf-8").count("-->") == len(cues)
-                # A source has a cue of its own here, before the translation or after it.
+                # Here a source has its own cue, before the translation or after it.
                 everything = sorted("".join(text for _, _, text in texts_written))
                 assert sorted(unmarked("".join(text for _, _, text in read["vtt by webvtt"]))) == everything
                 assert sorted(unmarked("".join(text for _, _, text in read["ass by pysubs2"]))) == everything
@@ -279,7 +279,7 @@ def test_a_full_disk_keeps_what_was_written(tmp_path: Path, monkeypatch: pytest.
     real_write = os.write
 
     def full_disk(descriptor: int, data: bytes) -> int:
-        """Stands for a disk with room for ten bytes more."""
+        """Simulates a disk with ten bytes of free space."""
         if len(data) > 10:
             return real_write(descriptor, data[:10])
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -298,7 +298,7 @@ def test_a_disk_that_is_full_from_the_start_leaves_no_empty_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full_disk(descriptor: int, data: bytes) -> int:
-        """Stands for a disk with room for a file's name alone."""
+        """Simulates a disk with space for a file's name only."""
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     with monkeypatch.context() as patch:
@@ -327,7 +327,7 @@ def test_two_runs_never_write_the_same_file(tmp_path: Path) -> None:
         opened(tmp_path)
     for sink in sinks:
         sink.close()
-    _, sinks = opened(tmp_path)  # a run that has ended holds nothing
+    _, sinks = opened(tmp_path)  # an ended run has no lock
     for sink in sinks:
         sink.close()
     assert paths["vtt"].read_text() == "WEBVTT\n\n"
@@ -355,7 +355,7 @@ def test_no_file_is_written_twice_and_never_the_recording(tmp_path: Path) -> Non
     assert not (tmp_path / "out").exists()
 
 
-# Writes all events to the folder given, says when it begins, and stays until it is killed.
+# Writes all events to the given folder, prints when it starts, and waits to be killed.
 WRITER = """
 import sys
 from pathlib import Path
@@ -386,7 +386,7 @@ def test_kill_9_at_random_moments_leaves_whole_files(tmp_path: Path) -> None:
         paths = {kind: folder / f"out.{kind}" for kind in FORMATS}
         lines = paths["jsonl"].read_text("utf-8").split("\n")
         cues = sum('"type": "cue"' in line for line in lines[:-1])
-        # Sinks are written one after the other: at most one sentence was between them.
+        # Sinks are written in turn, so they differ by at most one sentence.
         assert all(abs(len(read) - cues) <= 2 for read in parsed(paths).values())
         assert lines[-1] == ""
 

@@ -1,4 +1,4 @@
-"""What the latency logs hold, line by line."""
+"""The content of latency logs, line by line."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_simulevals_format_has_one_line_per_recording(tmp_path: Path) -> None:
         "index": 0,
         "prediction": "Good morning. The meeting is upstairs.",
         "delays": [2500, 2500, 6000, 6000, 6000, 6000],
-        # "morning." is whole with its fourth delta, "upstairs." with its sixth.
+        # "morning." is complete with its fourth delta, "upstairs." with its sixth.
         "elapsed": [2900, 2990, 6400, 6430, 6460, 6550],
         "prediction_length": 6,
         "reference": REFERENCES["word"],

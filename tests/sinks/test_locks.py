@@ -1,4 +1,4 @@
-"""Who may write a file: one run, however many look whether somebody does, and whatever another run leaves or removes."""
+"""One run may write a file, regardless of queries and of what other runs leave or remove."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ sys.stdin.read()
 
 
 def started(program: str, path: Path) -> subprocess.Popen[bytes]:
-    """A program that has said that it has begun."""
+    """Start a program and wait for its first line."""
     process = subprocess.Popen(
         [sys.executable, "-c", program, str(path)], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )
@@ -67,7 +67,7 @@ def test_concurrent_queries_never_keep_a_writer_out(tmp_path: Path) -> None:
         thread.start()
     try:
         for _ in range(1_000):
-            BlockFile(path).close()  # raises where it may not write
+            BlockFile(path).close()  # raises if it may not write
     finally:
         over.set()
         for thread in threads:
@@ -81,7 +81,7 @@ def test_a_writer_may_start_during_a_query(tmp_path: Path, monkeypatch: pytest.M
     path.touch()
 
     def begun(descriptor: int) -> None:
-        """At the last moment of the looking."""
+        """The writer starts at the last moment of the query."""
         monkeypatch.setattr(os, "close", close)
         writers.append(BlockFile(path))
         close(descriptor)
@@ -91,7 +91,7 @@ def test_a_writer_may_start_during_a_query(tmp_path: Path, monkeypatch: pytest.M
     assert in_use(path)
     writers[0].close()
     assert not in_use(path)
-    assert os.listdir(tmp_path) == ["out.srt"]  # nothing was left beside it
+    assert os.listdir(tmp_path) == ["out.srt"]  # no lock file is left
 
 
 def test_a_file_is_in_use_until_its_writer_ends_in_any_way(tmp_path: Path) -> None:
@@ -116,7 +116,7 @@ def test_a_file_that_another_run_removes_while_it_is_opened_is_created_again(
     again: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path, lock = tmp_path / "out.srt", sink.lock
-    other = BlockFile(path)  # has written nothing: closed, it takes its file along
+    other = BlockFile(path)  # wrote nothing, so closing it removes its file
 
     def just_before(descriptor: int) -> bool:
         monkeypatch.setattr(sink, "lock", lock)
@@ -155,7 +155,7 @@ def test_files_are_written_on_file_systems_without_locks(tmp_path: Path, monkeyp
     import fcntl
 
     def refuse(*_: object) -> int:
-        """Stands for a file system without locks."""
+        """Simulates a file system without locks."""
         raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
 
     monkeypatch.setattr(fcntl, "fcntl", refuse)

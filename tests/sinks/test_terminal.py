@@ -1,4 +1,4 @@
-"""What the terminal shows, on a screen of its own."""
+"""Terminal output, on an emulated screen."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ EVENTS: list[PipelineEvent] = [
 
 
 def shown(terminal: bool) -> list[str]:
-    """What has been written after each event."""
+    """The output after each event."""
     file = io.StringIO()
     sink = TerminalSink(Console(file=file, force_terminal=terminal, width=60, highlight=False, legacy_windows=False))
     found = []
@@ -50,7 +50,7 @@ def test_the_translation_grows_token_by_token() -> None:
     assert "早上" not in steps[0]
     assert "早上 ▌" in steps[1]
     assert "早上好。 ▌" in steps[2]
-    # The finished line stands once more, without a cursor, and nothing is drawn over it.
+    # The finished line is printed once more without a cursor, and nothing is drawn over it.
     assert steps[3].rstrip().endswith("早上好。")
 
 
@@ -107,7 +107,7 @@ def test_a_closed_terminal_and_an_unwritable_file_are_different_failures() -> No
     sink = TerminalSink(Console(file=BrokenTerminal()))
     with pytest.raises(TerminalClosedError, match="cannot write to the terminal"):
         sink.write(EVENTS[0])
-    for forced in (False, True):  # True is what FORCE_COLOR makes of a file
+    for forced in (False, True):  # FORCE_COLOR makes this True for a file
         sink = TerminalSink(Console(file=Broken(), force_terminal=forced))
         with pytest.raises(SinkError, match="cannot write to standard output") as failure:
             for event in EVENTS:
@@ -149,9 +149,9 @@ class Tty(io.StringIO):
 
 
 def test_only_a_terminal_shows_how_the_run_is_doing() -> None:
-    """Least of all a pipe whose reader is gone: Rich, which says so once, would write into nothing from then on."""
+    """Important for a pipe whose reader is gone: Rich reports that once and then discards all output."""
     file = io.StringIO()
-    sink = TerminalSink(Console(file=file, force_terminal=True))  # what FORCE_COLOR makes of it
+    sink = TerminalSink(Console(file=file, force_terminal=True))  # as with FORCE_COLOR
     sink.show_status("lag 5.0 s")
     assert file.getvalue() == ""
     terminal = Tty()

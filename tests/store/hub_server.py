@@ -1,5 +1,4 @@
-"""A local server that speaks the hub's protocol, as far as huggingface_hub 0.30 to 2.4 asks, its faults, and programs
-that ask it."""
+"""A local server with the hub's protocol, as used by huggingface_hub 0.30 to 2.4, its faults, and client programs."""
 
 from __future__ import annotations
 
@@ -17,32 +16,32 @@ from urllib.parse import urlsplit
 from tests.conftest import HANG_S
 
 COMMIT, NEXT_COMMIT = "c" * 40, "e" * 40
-# What the hub's .gitattributes send to large file storage, whose files are served from elsewhere.
+# Patterns of the hub's .gitattributes for large file storage, which serves files from another host.
 LARGE = (".bin", ".onnx", "_data", ".data", ".spm", ".safetensors", ".npz")
 
 
 @dataclass
 class Faults:
-    """What goes wrong, by file name."""
+    """Faults by file name."""
 
     cut: dict[str, list[int]] = field(default_factory=dict)
-    """For each connection in turn, after how many bytes it breaks; when used up, all is well again."""
+    """Bytes after which each connection in turn breaks; later connections work."""
     hold: dict[str, int] = field(default_factory=dict)
-    """After so many bytes nothing more comes; ``HubServer.held`` is set then, until the server closes."""
+    """Bytes after which the server stalls; ``HubServer.held`` is set then, until the server closes."""
     damaged: set[str] = field(default_factory=set)
-    """Arrives with its last byte changed."""
+    """Files sent with a changed last byte."""
     listed_sizes: dict[str, int] = field(default_factory=dict)
-    """The size that the listing gives instead of the right one."""
+    """A wrong size in the listing."""
     missing: set[str] = field(default_factory=set)
-    """Is listed, and then not there."""
+    """Files that are listed but missing."""
     deaf: set[str] = field(default_factory=set)
-    """Sent from its beginning, whatever range was asked for."""
+    """Files sent from the beginning, whatever range is requested."""
     no_hashes: bool = False
-    """The listing has names only."""
+    """The listing has only names."""
     status: int = 0
-    """Everything is answered with it."""
+    """HTTP status of every response."""
     new_commit_after: str = ""
-    """Once this file's content has been asked for, the branches are at ``NEXT_COMMIT``."""
+    """After a request for this file, the branches are at ``NEXT_COMMIT``."""
 
 
 class HubServer:
@@ -54,7 +53,7 @@ class HubServer:
         self.requests: list[str] = []
         """Method and path of each request."""
         self.ranges: list[tuple[str, int]] = []
-        """Of each file's content that was asked for: its name, and the first byte."""
+        """Name and first byte of each request for a file's content."""
         self.held = threading.Event()
         self._closed = threading.Event()
         self._commit = COMMIT
@@ -74,7 +73,7 @@ class HubServer:
 
         self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.url = f"http://127.0.0.1:{self._server.server_port}"
-        # Its default is to look only twice a second whether it is to end.
+        # The default poll interval is half a second.
         threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True).start()
 
     def close(self) -> None:
@@ -120,7 +119,7 @@ class HubServer:
         return {"type": "file", "path": file, "size": size, "oid": _git_sha1(path), **large}
 
     def _commit_of(self, revision: str) -> str:
-        """A revision that is a commit stands for itself; every branch is at the same one."""
+        """The commit of a revision: itself if it is one; all branches are at the same commit."""
         return revision if len(revision) == 40 else self._commit
 
     def _refuse(self, handler: http.server.BaseHTTPRequestHandler, status: int, code: str) -> None:
@@ -144,7 +143,7 @@ class HubServer:
             return self._content(handler, file, path, commit, body)
         name = next(name for name, files in self.repositories.items() if files.get(file) == path)
         handler.send_response(302)
-        # Another host than the hub, as the real one's storage is.
+        # Another host, like the real hub's storage.
         handler.send_header("Location", f"http://localhost:{self._server.server_port}/storage/{name}/{file}")
         handler.send_header("X-Repo-Commit", commit)
         handler.send_header("X-Linked-Size", str(path.stat().st_size))
@@ -190,7 +189,7 @@ class HubServer:
 
 
 def environment(home: Path, url: str, **more: str) -> dict[str, str]:
-    """For a program that knows no other hub than the one at ``url``, and keeps its cache in ``home``."""
+    """The environment of a program that uses only the hub at ``url`` and keeps its cache in ``home``."""
     return os.environ | {"HF_HOME": str(home), "HF_ENDPOINT": url, "HF_HUB_DISABLE_XET": "1"} | more
 
 
@@ -202,12 +201,12 @@ def python(home: Path, url: str, *arguments: str, **more: str) -> subprocess.Com
 
 
 def models(home: Path, url: str, *arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
-    """``python -m pipeline.models``."""
+    """Run ``python -m pipeline.models``."""
     return python(home, url, "-m", "pipeline.models", *arguments, **more)
 
 
 def failed(done: subprocess.CompletedProcess[str], status: int = 1) -> str:
-    """The one line that a failure says."""
+    """The one-line error of a failed run."""
     assert done.returncode == status, done.stderr
     assert "Traceback" not in done.stderr
     (line,) = [line for line in done.stderr.splitlines() if line.startswith("error: ")]

@@ -1,4 +1,4 @@
-"""Models by name: from directories, from the cache, and from a local server that speaks the hub's protocol."""
+"""Models by name: from directories, from the cache, and from a local server with the hub's protocol."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_an_invalid_hub_id_is_reported() -> None:
 
 
 def cache(folder: Path, files: list[str]) -> Path:
-    """A hub cache that holds one snapshot, laid out as huggingface_hub does it."""
+    """A hub cache with one snapshot, in huggingface_hub's layout."""
     snapshot = folder / "models--owner--name" / "snapshots" / ("a" * 40)
     snapshot.mkdir(parents=True)
     (folder / "models--owner--name" / "refs").mkdir()
@@ -63,7 +63,7 @@ def test_a_damaged_ref_in_the_cache_is_not_a_commit(tmp_path: Path, monkeypatch:
 
 
 def test_a_complete_cache_is_not_written_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The cache may be somebody else's, and the hub the only one to ask whether it is up to date."""
+    """The cache may belong to somebody else, while the hub is asked whether it is up to date."""
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
     snapshot = cache(tmp_path, [])
     blob = snapshot.parents[1] / "blobs" / ("b" * 64)
@@ -84,7 +84,7 @@ def test_an_unreadable_cache_is_reported(tmp_path: Path, monkeypatch: pytest.Mon
     snapshot = cache(tmp_path, ["config.json"])
     real = Path.is_dir
 
-    def refused(path: Path) -> bool:  # to root, whom tests may run as, nothing is refused
+    def refused(path: Path) -> bool:  # tests may run as root, to whom nothing is refused
         if path == snapshot:
             raise PermissionError(13, "Permission denied")
         return real(path)
@@ -116,7 +116,7 @@ SPEECH = "owner/speech"
 
 @pytest.fixture
 def hub() -> Iterator[HubServer]:
-    """A hub that has a recogniser under a name that is not known, and the tiny translator under that of a real one."""
+    """A hub with a recogniser under an unknown name, and the tiny translator under a real name."""
     real = load_config("en-zh")
     heard = find_recognizer(AsrConfig(model="tiny.en"))
     translation = {name: TINY / name for name in SETTINGS}
@@ -132,7 +132,7 @@ def live(folder: Path, url: str, *arguments: str) -> subprocess.CompletedProcess
     config = folder / "real.toml"
     config.parent.mkdir(exist_ok=True)
     named = (CONFIGS / "en-zh.toml").read_text("utf-8")
-    # The real recogniser's hashes are known, so that this hub cannot stand for it.
+    # The real recogniser's hashes are known, so this hub cannot offer it.
     config.write_text(named.replace("Systran/faster-whisper-small", SPEECH), "utf-8")
     speech = str(EXAMPLES / "meeting.wav")
     return python(folder, url, "-m", "pipeline.live", speech, "--fast", "--config", str(config), *arguments)
@@ -149,7 +149,7 @@ def test_the_real_configuration_fetches_once_and_then_works_offline(hub: HubServ
     assert fetched == {
         "onnx/encoder_model_fp16.onnx",
         "onnx/decoder_model_merged_fp16.onnx",
-    }  # the smallest that will do
+    }  # the smallest usable set
     assert not any(request.endswith("README.md") for request in hub.requests)  # only what is needed
     hub.requests.clear()
     again = live(tmp_path, hub.url)

@@ -1,4 +1,4 @@
-"""Models that are known file by file: from packages, from the hub, and refused where they are others."""
+"""Known models: from packages, from the hub, and refused if their files are wrong."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ importlib.metadata.distribution = distribution
 sys.argv = sys.argv[1:]
 runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
 """
-"""Runs a module as where the packages that carry models are not installed."""
+"""Run a module as if the packages with models were not installed."""
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def install(site: Path, package: str, files: dict[str, int | Path]) -> None:
-    """A package as pip would leave it: files of so many zero bytes, or links."""
+    """A package as pip installs it, with files of zero bytes in the given size, or links."""
     information = site / f"{package.replace('-', '_')}-9.0.dist-info"
     information.mkdir(parents=True)
     (information / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 9.0\n")
@@ -87,7 +87,7 @@ def test_a_model_in_pieces_is_joined_once_and_whole(cache: Path, monkeypatch: py
     for file in BASE.files:
         assert hashlib.sha256((found / file.name).read_bytes()).hexdigest() == file.sha256
     assert set(said) == {"joining Systran/faster-whisper-base from installed packages"}
-    # Nothing is read again the next time, and nothing else lies beside it.
+    # Nothing is read again the next time, and no other files are left.
     monkeypatch.setattr(packages, "digest_of", lambda path: pytest.fail(f"{path} was hashed again"))
     monkeypatch.setattr(packages, "_join", lambda *_: pytest.fail("joined again"))
     assert model_from_packages(BASE) == found
@@ -139,7 +139,7 @@ def test_an_unwritable_cache_is_reported(cache: Path) -> None:
     (cache / "assets").touch()
     with pytest.raises(DownloadError, match="cannot write to the cache at .*; make room or give the right to write"):
         model_from_packages(BASE)
-    assert model_from_packages(TINY_EN) is not None  # which needs none
+    assert model_from_packages(TINY_EN) is not None  # which needs no hash
 
 
 def test_a_directory_is_identified_by_its_weights(cache: Path, tmp_path: Path) -> None:

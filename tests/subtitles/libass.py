@@ -1,4 +1,4 @@
-"""What libass draws of an ASS or SubRip file, by FFmpeg, with the one font that Matplotlib brings along."""
+"""Render ASS and SubRip files with libass through FFmpeg, with the one font that Matplotlib includes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _FONTS = """<?xml version="1.0"?>
 
 
 def frames(path: Path, seconds: int) -> NDArray[np.uint8]:
-    """One grey picture a second [seconds, HEIGHT, WIDTH], each at half past, white text on black."""
+    """One grey picture per second [seconds, HEIGHT, WIDTH], taken at half past; white text on black."""
     with tempfile.TemporaryDirectory() as folder:
         fonts = Path(matplotlib.get_data_path()) / "fonts" / "ttf"
         configuration = Path(folder) / "fonts.conf"

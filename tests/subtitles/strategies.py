@@ -1,4 +1,4 @@
-"""What the property tests of subtitles draw from: sentences in several scripts, and any text at all."""
+"""Hypothesis strategies for subtitles: sentences in several scripts, and arbitrary text."""
 
 from __future__ import annotations
 

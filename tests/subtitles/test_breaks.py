@@ -1,4 +1,4 @@
-"""Words and syllables of scripts without spaces. Spaces in the examples show where they may be parted."""
+"""Words and syllables of scripts without spaces. Spaces in the examples show where a line may break."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pipeline.subtitles.lines import layout
 from pipeline.subtitles.rules import SubtitleRules
 from pipeline.subtitles.text import atoms, clusters
 
-# Syllables that are certain from their spelling, and the same joined where it is ambiguous.
+# Syllables that the spelling makes certain; ambiguous ones are joined.
 SYLLABLES = [
     "ມື້ ນີ້ ພວກ ເຮົາ ຈະ ເວົ້າ ກ່ຽວ ກັບ ເຕັກ ໂນ ໂລ ຊີ ໃໝ່ ທີ່ ຊ່ວຍ ແປ ພາ ສາ",
     "ຂອງ ຂ້ອຍ ຕ້ອງ ໄປ ພົບ ໝູ່ ນອນ ສວນ ຫຼາຍ ໂທລະ ສັບ ໜັງ ສື",
@@ -22,7 +22,7 @@ SYLLABLES = [
     "នៅ ភ្នំ ពេញ ទាំងអស់ គ្នា",
 ]
 THAI = ["สวัสดีครับวันนี้เราจะพูดเกี่ยวกับเทคโนโลยีใหม่ที่ช่วยแปลภาษา", "น้องสาวของฉันจะแนะนำผลิตภัณฑ์ใหม่ให้ทุกคนรู้จักในห้องประชุม"]
-# By hand; words of two parts may be parted in the middle.
+# Segmented by hand; compound words may be broken in the middle.
 THAI_WORDS = [
     "สวัส ดี ครับ วัน นี้ เรา จะ พูด เกี่ยว กับ เทค โน โลยี ใหม่ ที่ ช่วย แปล ภาษา",
     "น้อง สาว ของ ฉัน จะ แนะ นำ ผลิต ภัณฑ์ ใหม่ ให้ ทุก คน รู้ จัก ใน ห้อง ประ ชุม",

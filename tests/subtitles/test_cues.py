@@ -37,12 +37,12 @@ def times(cues: list[Cue]) -> list[tuple[float, float]]:
 
 @st.composite
 def runs(draw: st.DrawFn) -> list[PipelineEvent]:
-    """Sentences as segments bring them: in order, some overlapping a little, some without text, of any length."""
+    """Sentences as they come from segments: in order, some overlapping a little, some without text, of any length."""
     events: list[PipelineEvent] = []
     at = 0.0
     for _ in range(draw(st.integers(1, 8))):
         start = max(0.0, at + draw(st.floats(-0.5, 3)))
-        at = start + draw(st.one_of(st.floats(1, 2), st.floats(0, 12)))  # said fast, too
+        at = start + draw(st.one_of(st.floats(1, 2), st.floats(0, 12)))  # including fast speech
         text, source = draw(TEXTS), draw(TEXTS)
         cut = draw(st.integers(0, len(text)))
         events.append(delta(text[:cut], start, at, source=source))
@@ -92,14 +92,14 @@ def test_a_cue_stands_long_enough_to_be_read_unless_a_limit_ends_it(
         cues = [*builder.push(first), *builder.push(last)]
         cues += builder.flush() if last.final else []
         if last.final and normalized(first.text + last.text).strip():
-            cue = cues[-1]  # of this sentence, and of a short one before it perhaps
+            cue = cues[-1]  # of this sentence, and perhaps of a short one before it
             if cue.continued:
                 continue
             duration_ms = round(1000 * (cue.end_s - cue.start_s))
             if duration_ms < reading_ms("".join(cue.lines or cue.source_lines), rules):
                 assert (
                     duration_ms in (rules.max_duration_ms, rules.min_duration_ms)
-                    # Lingering is counted from speech that had ended.
+                    # Lingering starts when the speech has ended.
                     or 1000 * cue.end_s >= 1000 * last.end_s + rules.linger_ms - 1
                 )
 
@@ -163,7 +163,7 @@ def test_a_short_answer_does_not_wait_for_another_segment() -> None:
 
 
 def test_short_utterances_spoken_steadily_do_not_fall_behind_without_end() -> None:
-    """Each is over before its cue may be: one in 0.78 s, where a cue takes 0.92 s."""
+    """Each sentence is shorter than its cue: 0.78 s, while a cue takes 0.92 s."""
     said = [0.78 * n for n in range(150)]
     cues = built([sentence(f"{n};", start, start + 0.26) for n, start in enumerate(said)])
     shown = {int(number): cue.start_s for cue in cues for line in cue.lines for number in line.split(";") if number}
@@ -186,10 +186,10 @@ def test_long_speech_is_shown_in_cues_of_its_own_pace() -> None:
     assert round(cues[1].start_s - cues[0].end_s, 3) == 0.083
     first, second = ("".join(cue.lines) for cue in cues)
     assert cues[1].start_s == pytest.approx(10 + 10 * len(first) / len(first + second), abs=0.001), "not late"
-    # Slow speech with little text: split where there is a clause …
+    # Slow speech with little text: split at a clause if there is one …
     slow = built([sentence("首先我要说的是，谢谢大家。", 0.0, 12.0)])
     assert [cue.lines for cue in slow] == [("首先我要说的是，",), ("谢谢大家。",)]
-    # … and shown again where there is none.
+    # … else the cue is repeated.
     assert built([sentence("好的", 0.0, 12.0)]) == [
         Cue(1, 0.0, 6.0, ("好的",)),
         Cue(2, 6.0, 12.0, ("好的",), continued=True),

@@ -1,4 +1,4 @@
-"""Subtitles stay inside the picture: drawn by libass, which FFmpeg brings along, in the font of Matplotlib."""
+"""Subtitles stay inside the picture, as rendered by FFmpeg's libass in Matplotlib's font."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ WIDE = [
     "\u2e3b" * 20,
 ]
 STACKED = ["a" + "\u0301" * 60 + " b", "a" + "\u0316" * 12 + " b", "o\u0302\u0323"]
-# Letters that few fonts have beside those of everyday texts: these come out as boxes.
+# Letters that few fonts have besides everyday ones; they are drawn as boxes.
 ANY_LETTER = st.builds(lambda letter, count: letter * count, st.characters(codec="utf-8"), st.integers(1, 150))
 
 
@@ -68,13 +68,13 @@ def test_no_letter_of_a_wide_font_is_wider_than_assumed() -> None:
     letters = {c: g for c, g in font.getBestCmap().items() if unicodedata.category(chr(c)) not in unseen}
     assert len(letters) > 5000
     for code, glyph in letters.items():
-        # The margins, which the picture has besides the room, are a fifteenth of it.
+        # The margins are a fifteenth of the room between them.
         fitting = font_size([chr(code) * 100], 64, 1800, 50)
         assert 100 * fitting * font["hmtx"][glyph][0] / height <= 1920 - 6, chr(code)
 
 
 def outside(texts: list[str], rules: SubtitleRules) -> list[str]:
-    """The subtitles that reach to the picture's border."""
+    """The subtitles that touch the picture's border."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "out.ass"
         sink = AssSink(path, rules)
@@ -83,7 +83,7 @@ def outside(texts: list[str], rules: SubtitleRules) -> list[str]:
         sink.write(EndOfInput(10.0 * len(texts)))
         sink.close()
         script = pysubs2.load(str(path), encoding="utf-8")
-        for n, event in enumerate(script.events):  # one after the other, a second each
+        for n, event in enumerate(script.events):  # one after the other, one second each
             event.start, event.end = 1000 * n, 1000 * n + 1000
         script.save(str(path))
         pictures = libass.frames(path, len(script.events)) > 40
@@ -122,8 +122,7 @@ def test_any_text_stays_inside_the_picture(texts: list[str]) -> None:
 def test_a_full_stop_is_at_the_left_end_of_a_line_from_right_to_left(
     text: str, sink: type[AssSink | SrtSink], tmp_path: Path
 ) -> None:
-    """Of the letters and marks, the first from the left is narrower with the full stop than without it, and the last
-    is the same."""
+    """With the full stop the leftmost glyph is narrower than without it, and the rightmost one is the same."""
 
     def ink(said: str) -> list[bool]:
         path = tmp_path / f"out.{'ass' if sink is AssSink else 'srt'}"

@@ -59,7 +59,7 @@ def test_only_what_is_wider_than_a_line_is_broken_inside(text: str, rules: Subti
 
 @given(TEXTS, RULES)
 def test_no_line_ends_in_a_number_or_before_a_closing_mark(text: str, rules: SubtitleRules) -> None:
-    """The rule in words of its own, not the code's."""
+    """The rule, written independently of the code."""
     text = normalized(text)
     if any(columns(piece.rstrip(" "), text) > line_limit(text, rules) for piece in atoms(text)):
         return
@@ -127,7 +127,7 @@ def test_an_endless_combining_sequence_is_broken_and_kept() -> None:
 
 
 def test_layout_time_is_linear_in_the_texts_length() -> None:
-    """Breaking is linear in the length: quadratic work on this would not end."""
+    """Quadratic work on this text would not finish."""
     assert len(flat(layout("你好，" * 5_000, DEFAULT))) >= 1_000
 
 
