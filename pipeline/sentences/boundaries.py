@@ -126,7 +126,7 @@ def ends_open(text: str, language: str) -> bool:
     before which no sentence ends ("Dr.")."""
     if _END.search(text.rstrip()) is None:
         return True
-    return is_end(text.rstrip()[-CONTEXT:] + " ", "Xxx", habits(language)) is False
+    return is_end(text.rstrip()[-CONTEXT:] + " ", "Xxx", word_lists(language)) is False
 
 
 def is_inside_quotation(before: str) -> bool:
