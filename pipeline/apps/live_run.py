@@ -17,6 +17,7 @@ from pipeline.events import EndOfInput, PipelineEvent
 from pipeline.loading import Models
 from pipeline.run.stats import PipelineStats
 from pipeline.run.worker import Worker
+from pipeline.sinks.latest import LatestSink
 from pipeline.sinks.sink import SINK_FAILURES, FanOut, Sink
 from pipeline.sinks.terminal import TerminalClosedError, TerminalSink
 from pipeline.translator import SpeechTranslator
@@ -55,7 +56,12 @@ class LiveRun:
         """
         self._source, self._paced, self._microphone, self._terminal = source, paced, microphone, terminal
         self._translator = SpeechTranslator(config, models, live=live or paced or microphone is not None)
-        self._outputs = FanOut([*sinks, NoticeSink()])
+        files = [sink for sink in sinks if sink is not terminal]
+        shown: list[Sink] = [*([terminal] if terminal is not None else []), NoticeSink()]
+        # A terminal may be stopped (Ctrl-S) or slow. Files and pipes hold back the stages instead of losing text.
+        display = LatestSink(FanOut(shown).write) if terminal is not None and terminal.is_terminal else None
+        self._display = display
+        self._outputs = FanOut([*files, *(shown if display is None else [display])])
         self._interrupts = 0
         self._began = False  # once True, everything heard is delivered, however the run ends
         self._task: asyncio.Task[object] | None = None
@@ -85,6 +91,8 @@ class LiveRun:
             finally:
                 writer.close()
                 writer.join(0.5)  # finish writing before the sinks are closed
+                if self._display is not None:
+                    self._display.close()
 
     async def _begin(self, writer: Worker) -> None:
         await writer.run(settle)
@@ -94,7 +102,7 @@ class LiveRun:
             tell(f"listening to {self._microphone.name}; Ctrl-C ends{keys}")
 
     async def _deliver(self, events: AsyncIterator[PipelineEvent], writer: Worker) -> None:
-        status = asyncio.create_task(self._show_status(writer))
+        status = asyncio.create_task(self._show_status())
         try:
             async for event in events:
                 if isinstance(event, EndOfInput) and not event.duration_s:
@@ -103,6 +111,9 @@ class LiveRun:
                     await writer.run(partial(self._outputs.write, event))
                 except TerminalClosedError:  # comes before SIGHUP, which may never come
                     self._source.close()
+            if self._display is not None and self._outputs.has(self._display):
+                with suppress(TerminalClosedError):
+                    await writer.run(self._display.drain)
         except SINK_FAILURES:
             for event in self._translator.take_ready():
                 with suppress(*SINK_FAILURES):  # report only the first failure
@@ -111,11 +122,13 @@ class LiveRun:
         finally:
             status.cancel()
 
-    async def _show_status(self, writer: Worker) -> None:
-        terminal = self._terminal if self._translator.live else None
-        while terminal is not None and self._outputs.has(terminal):
+    async def _show_status(self) -> None:
+        display, terminal = self._display, self._terminal
+        if display is None or terminal is None or not self._translator.live:
+            return
+        while self._outputs.has(display):
             await asyncio.sleep(_STATUS_S)
-            await writer.run(partial(terminal.show_status, status_line(self.stats.lag_s, self._microphone)))
+            display.call(partial(terminal.show_status, status_line(self.stats.lag_s, self._microphone)))
 
     def _interrupted(self) -> None:
         self._interrupts += 1
@@ -124,8 +137,8 @@ class LiveRun:
         self._end(at_once=self._interrupts > 1)
 
     def _hung_up(self) -> None:
-        if self._terminal is not None and self._terminal.is_terminal:  # files and pipes still work
-            self._outputs.drop(self._terminal)
+        if self._display is not None:  # files and pipes still work
+            self._outputs.drop(self._display)
         self._end(at_once=False)
 
     def _end(self, at_once: bool) -> None:

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import termios
+import time
 from pathlib import Path
 
 import numpy as np
@@ -102,6 +103,22 @@ def test_lag_is_shown_below_the_subtitles(subtitles: Path) -> None:
     os.kill(terminal.pid, signal.SIGINT)
     terminal.wait_for("times real time")
     assert terminal.status() == 0
+
+
+def test_a_terminal_that_nobody_reads_does_not_hold_back_the_files(subtitles: Path) -> None:
+    """Ctrl-S stops the terminal's output, and with it whatever writes to the terminal."""
+    jsonl = subtitles.with_suffix(".jsonl")
+    terminal = Terminal("-m", "pipeline.live", PHRASES, "--config", "demo", "--srt", subtitles, "--jsonl", jsonl)
+    terminal.wait_for("00:0")
+    terminal.press(b"\x13")
+    deadline = time.monotonic() + HANG_S
+    while not (jsonl.exists() and '"type": "end"' in jsonl.read_text("utf-8")):
+        assert time.monotonic() < deadline, "the files wait for the terminal"
+        time.sleep(0.1)
+    terminal.press(b"\x11")
+    terminal.wait_for("times real time")
+    assert terminal.status() == 0
+    assert len(list(srt.parse(subtitles.read_text("utf-8")))) > 3
 
 
 def test_closing_the_terminal_loses_no_speech(subtitles: Path) -> None:
