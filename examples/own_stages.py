@@ -35,10 +35,16 @@ async def main(audio: Path, corrections: dict[str, str]) -> None:
     counter = Counter()
     stages = with_stage(standard_stages(), "corrections", lambda heard: corrected(heard, corrections), after="ASR")
     stages = with_stage(stages, "counter", counter, after="NMT")
+    translation = ""
     async with SpeechTranslator(load_config("demo"), stages=stages) as translator:
         async for event in translator.run(Recording(audio)):
             if isinstance(event, Transcript):
                 print(event.text)
+            elif isinstance(event, Delta):
+                translation = event.applied_to(translation)
+                if event.final:
+                    print(f"    {translation}")
+                    translation = ""
     print(f"{counter.sentences} sentences")
 
 

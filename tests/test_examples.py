@@ -33,7 +33,8 @@ def test_more_text_is_translated_than_the_queues_hold() -> None:
 
 
 def test_stages_of_ones_own_see_and_change_what_passes() -> None:
-    *heard, counted = run("examples/own_stages.py", str(EXAMPLES / "travel.wav"), "Berlin=Rome").splitlines()
+    *lines, counted = run("examples/own_stages.py", str(EXAMPLES / "travel.wav"), "Berlin=Rome").splitlines()
+    heard = [line for line in lines if not line.startswith(" ")]
     texts = spoken_texts()["travel"]
     assert [units(text, "en") for text in heard] == [units(text.replace("Berlin", "Rome"), "en") for text in texts]
     assert sum("Rome" in text for text in heard) > 0

@@ -19,7 +19,7 @@ import pytest
 import srt
 from rich.console import Console
 
-import pipeline.translator as chain
+import pipeline.stages as chain
 from pipeline import Delta, EndOfInput, Models, PipelineConfig, PipelineEvent, SpeechTranslator, StageError, Transcript
 from pipeline.apps.live_run import LiveRun
 from pipeline.audio.spool import Spooled

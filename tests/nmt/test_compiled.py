@@ -125,7 +125,7 @@ def test_a_compiled_model_does_not_need_its_source_files(hub: HubServer, home: P
 
 
 @pytest.mark.parametrize("damage", ["a graph is gone", "a graph is cut", "not said to be whole"])
-def test_a_damaged_compiled_model_is_recompiled(damage: str, hub: HubServer, home: Path, config: Path) -> None:
+def test_damage_makes_a_model_compile_again(damage: str, hub: HubServer, home: Path, config: Path) -> None:
     text = golden("tiny-marian")[0]["source"]
     first, directory, _ = translated(home, hub.url, config, text)
     graph = Path(directory) / "step.onnx"
@@ -147,7 +147,7 @@ def test_pull_finds_damage_that_keeps_the_file_size(hub: HubServer, home: Path, 
     graph.write_bytes(made[:-5_000] + bytes(4_000) + made[-1_000:])
     done = models(home, hub.url, "pull", str(config))
     assert done.returncode == 0, done.stderr
-    assert "is damaged: it is made again" in done.stderr
+    assert "is damaged: compiling it again" in done.stderr
     assert graph.read_bytes() == made
     assert translated(home, NOWHERE, config, text) == (first, directory, "")
 
@@ -182,7 +182,7 @@ def test_a_repository_without_usable_files_gives_an_error_with_a_hint(
     script = tmp_path / "without.py"  # as on a machine without PyTorch
     script.write_text(
         "import sys\nfrom pipeline.nmt.compiler import huggingface\nhuggingface.can_read_pytorch = lambda: False\n"
-        "from pipeline import models\nfrom pipeline.apps.cli import main_program\nmain_program(models.run)\n"
+        "from pipeline.apps import models\nfrom pipeline.apps.cli import main_program\nmain_program(models.run)\n"
     )
     done = python(home, hub.url, str(script), "pull", str(config))
     assert done.returncode == 1

@@ -164,7 +164,7 @@ def test_references_are_translations_into_one_language(tmp_path: Path) -> None:
     translate_sample(model, Sample(sources, sources), lambda done: None)
     assert asked == ["cmn_Hans", "cmn_Hant", "deu", "deu", "deu", "deu"]
     model.languages = (None, None)
-    with pytest.raises(UsageError, match="does not say into which the sample is translated"):
+    with pytest.raises(UsageError, match="does not say which one the sample's translations are in"):
         translate_sample(model, Sample(sources, sources), lambda done: None)
 
 

@@ -44,7 +44,7 @@ def test_rows_of_zeros_stay_zeros() -> None:
 
 
 @pytest.mark.parametrize(
-    ("precision", "most"), [(p, m) for p, m in zip(Precision, (1e-6, 0.02, 0.03, 0.2), strict=True)]
+    ("precision", "tolerance"), [(p, m) for p, m in zip(Precision, (1e-6, 0.02, 0.03, 0.2), strict=True)]
 )
 def test_the_kernels_compute_the_product(precision: Precision, tolerance: float, tmp_path: Path) -> None:
     """In a session with the product's settings: without them, 8-bit products overflow on some processors."""
