@@ -46,16 +46,17 @@ def checked(
     options = dataclasses.replace(options, max_tokens=limit)
     guard = LoopGuard(source, plain)
     found: list[Token] = []
+    ids: list[int] = []
     loop: Loop | None = None
     for token in search(options):
         found.append(token)
-        loop = guard.loop([t.id for t in found])
+        ids.append(token.id)
+        loop = guard.loop(ids)
         if loop is not None or (token.truncated and not expired()):
             break
         yield token
         if token.last:
             return
-    ids = [token.id for token in found]
     shown = len(found) - 1  # the last token was not yielded
     if not expired():
         for narrower in _alternatives(options, loop, widen=widen):

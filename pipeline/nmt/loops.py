@@ -47,6 +47,8 @@ class LoopGuard:
     def loop(self, tokens: Sequence[int]) -> Loop | None:
         """Return the loop at the end of ``tokens``, or None."""
         for period in range(1, min(_LONGEST_PHRASE, len(tokens) // 2) + 1):
+            if tokens[-1] != tokens[-1 - period]:  # almost always, and a search asks at every token
+                continue
             run = _run_at_end(tokens, period)
             repeats = run // period + 1
             if repeats < _REPEATS[min(period, len(_REPEATS)) - 1] or repeats <= self._allowed:

@@ -376,7 +376,7 @@ def deltas(
             if text and not any(each.text for each in shown):
                 text = separator + text
             shown.append(Piece(token, text))
-            sentence_scores = [each.token.log_probability for each in shown]
+            sentence_scores = [each.token.log_probability for each in shown] if token.last else []
             final = token.last and index == len(sentences) - 1
             yield Delta(
                 segment_id=transcript.segment_id,
