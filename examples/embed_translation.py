@@ -12,7 +12,7 @@ from pipeline import Delta, EndOfInput, NmtStage, PipelineEvent, Transcript, loa
 
 
 async def main(sentences: list[str]) -> None:
-    model = await asyncio.to_thread(load_translation_model, load_config("demo"))
+    model = await asyncio.to_thread(load_translation_model, "en", "zh", load_config("demo").nmt)
     inbox: asyncio.Queue[Transcript | EndOfInput] = asyncio.Queue(8)
     outbox: asyncio.Queue[PipelineEvent] = asyncio.Queue(64)
 

@@ -7,15 +7,15 @@ import os
 import tomllib
 import types
 import typing
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from pipeline.asr.options import AsrConfig
 from pipeline.bounds import allowed_choices, allowed_range, within
-from pipeline.errors import ConfigError
-from pipeline.languages import normalized_code
+from pipeline.errors import ConfigError, UsageError
+from pipeline.languages import language_tag, normalized_code
 from pipeline.nmt.options import NmtConfig
 from pipeline.resources import CONFIGS, named_configs
 from pipeline.run.overload import OverloadOptions
@@ -23,14 +23,48 @@ from pipeline.sentences.options import SentenceOptions
 from pipeline.subtitles.rules import SubtitleRules, conflicts
 from pipeline.vad.options import VadConfig
 
+AUTO_SOURCE = "auto"
+"""Source language that means: one of the two targets, recognised from the speech."""
+
 
 @dataclass(frozen=True)
 class LanguageConfig:
+    """The languages of a run.
+
+    Raises:
+        UsageError: no target, a target twice or equal to the source, or "auto" without two different languages.
+    """
+
+    # The language spoken. "auto" recognises which of two targets is spoken, and the translation is into the other one.
     source: str = "en"
-    # A script or region selects how the translation is written: zh-TW, zh-HK and zh-Hant are traditional Chinese, zh-CN
-    # and zh-Hans simplified; sr-Latn is for a model that writes Serbian in both scripts. Without one, Chinese stays as
-    # the model writes it.
-    target: str = "zh"
+    # The key "target" of a configuration file: a code, or a list of codes. A script or region selects how the
+    # translation is written: zh-TW, zh-HK and zh-Hant are traditional Chinese, zh-CN and zh-Hans simplified; sr-Latn is
+    # for a model that writes Serbian in both scripts. Without one, Chinese stays as the model writes it.
+    targets: tuple[str, ...] = ("zh",)
+
+    def __post_init__(self) -> None:
+        for conflict in _language_conflicts(self.source, self.targets):
+            raise UsageError(conflict)
+
+    @property
+    def spoken(self) -> tuple[str, ...]:
+        """The languages that may be spoken: the source, or the two targets if it is "auto"."""
+        return self.targets if self.source == AUTO_SOURCE else (self.source,)
+
+    @property
+    def only_spoken(self) -> str | None:
+        """The language spoken; None if it may be one of two."""
+        return self.source if self.source != AUTO_SOURCE else None
+
+    def source_of(self, target: str) -> str:
+        """The language from which ``target`` is translated."""
+        if self.source != AUTO_SOURCE:
+            return self.source
+        return next(language for language in self.targets if language != target)
+
+    def pair(self, target: str) -> tuple[str, str]:
+        """(source, target) of the translation into ``target``."""
+        return self.source_of(target), target
 
 
 @dataclass(frozen=True)
@@ -44,6 +78,19 @@ class QueueConfig:
 
 
 @dataclass(frozen=True)
+class NmtOverride:
+    """The section [nmt.TARGET]: options of [nmt] with other values for one target."""
+
+    target: str
+    values: tuple[tuple[str, Any], ...]
+    """(key of ``NmtConfig``, value)."""
+
+    @property
+    def names_model(self) -> bool:
+        return any(key == "model" for key, _ in self.values)
+
+
+@dataclass(frozen=True)
 class PipelineConfig:
     languages: LanguageConfig = field(default_factory=LanguageConfig)
     vad: VadConfig = field(default_factory=VadConfig)
@@ -53,7 +100,35 @@ class PipelineConfig:
     queues: QueueConfig = field(default_factory=QueueConfig)
     overload: OverloadOptions = field(default_factory=OverloadOptions)
     subtitles: SubtitleRules = field(default_factory=SubtitleRules)
+    nmt_overrides: tuple[NmtOverride, ...] = ()
+    """At most one per target."""
 
+    def nmt_for(self, target: str) -> NmtConfig:
+        """The translation options for one target: ``nmt`` with the target's overrides."""
+        values = next((override.values for override in self.nmt_overrides if override.target == target), ())
+        return dataclasses.replace(self.nmt, **dict(values))
+
+    def with_nmt(self, target: str, nmt: NmtConfig) -> PipelineConfig:
+        """This configuration with ``nmt`` as the translation options of one target; the other targets keep theirs."""
+        if self.languages.targets == (target,):
+            return dataclasses.replace(self, nmt=nmt, nmt_overrides=())
+        values = tuple(
+            (key, value) for key, value in _values(nmt).items() if key in _MODEL_KEYS or value != getattr(self.nmt, key)
+        )
+        others = tuple(override for override in self.nmt_overrides if override.target != target)
+        return dataclasses.replace(self, nmt_overrides=(*others, NmtOverride(target, values)))
+
+    @property
+    def sharing_targets(self) -> tuple[str, ...]:
+        """The targets that use the model of ``nmt``, because they have none of their own."""
+        own = {override.target for override in self.nmt_overrides if override.names_model}
+        return tuple(target for target in self.languages.targets if target not in own)
+
+
+# Options that belong to a translation model and are not inherited by another one.
+_OF_MODEL: dict[str, Any] = {"revision": None, "second": None, "second_revision": None}
+_MODEL_KEYS = ("model", "file_suffix", *_OF_MODEL)
+_TARGETS_KEY = "target"  # in a file; the field is called ``targets``
 
 # With a shorter limit, every sentence would be cut after its first token.
 _MIN_TIME_LIMIT_S = 0.001
@@ -90,43 +165,130 @@ def load_config(name_or_path: str | Path = "en-zh") -> PipelineConfig:
 
 def parse_config(table: dict[str, Any], path: Path) -> PipelineConfig:
     """Check a parsed TOML table. ``path`` appears in errors, and model directories are relative to its folder."""
-    sections: dict[str, type[Any]] = typing.get_type_hints(PipelineConfig)
+    kinds: dict[str, Any] = typing.get_type_hints(PipelineConfig)
+    sections: dict[str, Any] = {name: kind for name, kind in kinds.items() if dataclasses.is_dataclass(kind)}
     _reject_unknown(table, sections, path, "section")
-    built: dict[str, Any] = {}
-    for section, kind in sections.items():
-        values = table.get(section, {})
-        if not isinstance(values, dict):
+    for section in sections:
+        if not isinstance(table.get(section, {}), dict):
             raise ConfigError(f"{path}: {section} must be a section, written as [{section}]")
-        hints = typing.get_type_hints(kind)
-        _reject_unknown(values, hints, path, f"key in [{section}]")
-        options = {option.name: option for option in dataclasses.fields(kind)}
-        for key, value in values.items():
-            _check_value(section, options[key], value, hints[key], path)
-        # Accept an integer for a float option: 1 for 1.0.
-        values = {
-            key: float(value) if hints[key] in (float, float | None) and value is not None else value
-            for key, value in values.items()
-        }
-        if section == "languages" and "target" in values:
-            values["target"] = normalized_code(values["target"])
-        for key in ("model", "second"):
-            model = values.get(key)
-            # Path.is_dir raises if the name is too long.
-            if model is not None and os.path.isdir(path.parent / model):
-                values[key] = str((path.parent / model).resolve())
-        built[section] = kind(**values)
-    config = PipelineConfig(**built)
+    languages = _languages(table.get("languages", {}), path)
+    common, by_target = _divided(table.get("nmt", {}))
+    overrides = tuple(_nmt_overrides(by_target, languages.targets, path))
+    built: dict[str, Any] = {
+        section: kind(**_checked(section, kind, common if section == "nmt" else table.get(section, {}), path))
+        for section, kind in sections.items()
+        if section != "languages"
+    }
+    config = PipelineConfig(languages=languages, nmt_overrides=overrides, **built)
+    if "model" not in common and len(languages.targets) > 1:
+        for target in config.sharing_targets:
+            raise ConfigError(
+                f"{path}: no translation model is named for the target {target!r}; write [nmt.{target}] model = …, or "
+                '[nmt] model = "auto" to look models up in the table of pairs'
+            )
     _check_consistency(config, path)
     for conflict in conflicts(config.subtitles):
         raise ConfigError(f"{path}: [subtitles] {conflict}")
     return config
 
 
+def _checked(section: str, kind: Any, values: dict[str, Any], path: Path) -> dict[str, Any]:
+    """The values of a section for the dataclass ``kind``: checked, with floats as such and paths absolute."""
+    hints = typing.get_type_hints(kind)
+    _reject_unknown(values, hints, path, f"key in [{section}]")
+    options = {option.name: option for option in dataclasses.fields(kind)}
+    for key, value in values.items():
+        _check_value(section, options[key], value, hints[key], path)
+    # Accept an integer for a float option: 1 for 1.0.
+    values = {
+        key: float(value) if hints[key] in (float, float | None) and value is not None else value
+        for key, value in values.items()
+    }
+    for key in ("model", "second"):
+        model = values.get(key)
+        # Path.is_dir raises if the name is too long.
+        if model is not None and os.path.isdir(path.parent / model):
+            values[key] = str((path.parent / model).resolve())
+    return values
+
+
+def _languages(values: dict[str, Any], path: Path) -> LanguageConfig:
+    """The section [languages]."""
+    _reject_unknown(values, {"source": str, _TARGETS_KEY: str}, path, "key in [languages]")
+    source = values.get("source", LanguageConfig.source)
+    if not isinstance(source, str):
+        raise ConfigError(f"{path}: languages.source is {source!r}; expected str")
+    targets = values.get(_TARGETS_KEY, list(LanguageConfig.targets))
+    targets = [targets] if isinstance(targets, str) else targets
+    if not isinstance(targets, list) or not all(isinstance(target, str) for target in targets):
+        raise ConfigError(f"{path}: languages.target is {targets!r}; expected str or a list of str")
+    for key, languages in (("source", [source]), (_TARGETS_KEY, targets)):
+        if not all(languages):
+            raise ConfigError(f"{path}: languages.{key} is empty; give a value or leave the key out")
+    try:
+        return LanguageConfig(source, tuple(map(normalized_code, targets)))
+    except UsageError as error:
+        raise ConfigError(f"{path}: [languages] {error}") from None
+
+
+def _language_conflicts(source: str, targets: tuple[str, ...]) -> Iterator[str]:
+    """What is wrong with the languages: one sentence each."""
+    if not targets:
+        yield "no target language is given; name at least one"
+    for number, target in enumerate(targets):
+        for earlier in targets[:number]:
+            if language_tag(earlier) == language_tag(target):
+                yield f"the target {target!r} is given twice{'' if earlier == target else f', first as {earlier!r}'}"
+    languages = [language_tag(target).language for target in targets]
+    if source == AUTO_SOURCE:
+        if len(set(languages)) != 2 or len(targets) != 2:
+            yield (
+                'the source "auto" recognises which of two languages is spoken and translates into the other: give '
+                f"exactly two languages as targets, such as en and zh, instead of {' and '.join(targets)}"
+            )
+    elif len(targets) > 1 and language_tag(source).language in languages:
+        target = targets[languages.index(language_tag(source).language)]
+        yield f"the target {target!r} is the language spoken ({source!r}); leave it out"
+
+
+def _divided(values: dict[str, Any]) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
+    """The section [nmt] without its sections for targets, and these."""
+    options = _values(NmtConfig())
+    by_target = {key: value for key, value in values.items() if isinstance(value, dict) and key not in options}
+    return {key: value for key, value in values.items() if key not in by_target}, by_target
+
+
+def _nmt_overrides(by_target: dict[str, dict[str, Any]], targets: Sequence[str], path: Path) -> Iterator[NmtOverride]:
+    """The sections [nmt.TARGET], in the order of the targets. Their names may be written in any notation."""
+    sections: dict[str, str] = {}  # target → name of its section
+    for name in by_target:
+        target = next((target for target in targets if language_tag(target) == language_tag(name)), None)
+        if target is None:
+            raise ConfigError(f"{path}: [nmt.{name}] is for no target; the targets are {', '.join(targets)}")
+        if target in sections:
+            raise ConfigError(f"{path}: [nmt.{sections[target]}] and [nmt.{name}] are for the same target; keep one")
+        sections[target] = name
+    for target in targets:
+        if target in sections:
+            name = sections[target]
+            values = _checked(f"nmt.{name}", NmtConfig, by_target[name], path)
+            yield NmtOverride(target, tuple(((_OF_MODEL if "model" in values else {}) | values).items()))
+
+
+def _values(nmt: NmtConfig) -> dict[str, Any]:
+    return {option.name: getattr(nmt, option.name) for option in dataclasses.fields(nmt)}
+
+
+def pinned_revisions() -> dict[str, str | None]:
+    """Translation model → the revision at which a bundled configuration pins it; None if it does not."""
+    return {bundled.model: bundled.revision for bundled in (load_config(name).nmt for name in named_configs())}
+
+
 def with_overrides(
     config: PipelineConfig,
     *,
     source: str | None = None,
-    target: str | None = None,
+    targets: Sequence[str] = (),
     asr: str | None = None,
     nmt: str | None = None,
     via: str | None = None,
@@ -134,23 +296,42 @@ def with_overrides(
 ) -> PipelineConfig:
     """``config`` with the command line's options applied.
 
-    A model other than the configured one gets no pinned revision, no file suffix and no second model.
+    A model other than the configured one gets no pinned revision, no file suffix and no second model. ``nmt`` and
+    ``via`` apply to all targets. The options of a configured target are kept for a target of the same language.
+
+    Raises:
+        UsageError: see ``LanguageConfig``.
     """
-    languages = dataclasses.replace(
-        config.languages,
-        source=source or config.languages.source,
-        target=normalized_code(target or config.languages.target),
+    languages = LanguageConfig(
+        source or config.languages.source, tuple(map(normalized_code, targets or config.languages.targets))
     )
     asr_config = (
         dataclasses.replace(config.asr, model=asr, revision=None) if asr and asr != config.asr.model else config.asr
     )
     nmt_config = dataclasses.replace(config.nmt, via=via or config.nmt.via)
     if nmt and nmt != config.nmt.model:
-        nmt_config = dataclasses.replace(
-            nmt_config, model=nmt, revision=None, file_suffix="", second=None, second_revision=None
-        )
+        nmt_config = dataclasses.replace(nmt_config, **(_OF_MODEL | {"model": nmt, "file_suffix": ""}))
+    overridden = {*(_MODEL_KEYS if nmt else ()), *(("via",) if via else ())}
     subtitles = dataclasses.replace(config.subtitles, bilingual=config.subtitles.bilingual or bilingual)
-    return dataclasses.replace(config, languages=languages, asr=asr_config, nmt=nmt_config, subtitles=subtitles)
+    return dataclasses.replace(
+        config,
+        languages=languages,
+        asr=asr_config,
+        nmt=nmt_config,
+        nmt_overrides=tuple(_carried_over(config.nmt_overrides, languages.targets, overridden)),
+        subtitles=subtitles,
+    )
+
+
+def _carried_over(overrides: Sequence[NmtOverride], targets: Sequence[str], dropped: set[str]) -> Iterator[NmtOverride]:
+    """The overrides for ``targets``, from those for the same language, without the keys ``dropped``."""
+    for target in targets:
+        tag = language_tag(target)
+        of_language = [each for each in overrides if language_tag(each.target).language == tag.language]
+        found = min(of_language, key=lambda each: language_tag(each.target) != tag, default=None)
+        values = tuple((key, value) for key, value in (found.values if found else ()) if key not in dropped)
+        if values:
+            yield NmtOverride(target, values)
 
 
 def _reject_unknown(table: dict[str, Any], allowed: dict[str, Any], path: Path, what: str) -> None:
@@ -182,11 +363,15 @@ def _check_value(section: str, option: dataclasses.Field[Any], value: object, hi
 
 
 def _check_consistency(config: PipelineConfig, path: Path) -> None:
-    for conflict in _contradictions(config.vad, config.overload, config.nmt):
+    for conflict in _contradictions(config.vad, config.overload):
         raise ConfigError(f"{path}: {conflict}")
+    by_target = ((f"nmt.{override.target}", config.nmt_for(override.target)) for override in config.nmt_overrides)
+    for section, nmt in (("nmt", config.nmt), *by_target):
+        for conflict in _nmt_contradictions(section, nmt):
+            raise ConfigError(f"{path}: {conflict}")
 
 
-def _contradictions(vad: VadConfig, overload: OverloadOptions, nmt: NmtConfig) -> Iterator[str]:
+def _contradictions(vad: VadConfig, overload: OverloadOptions) -> Iterator[str]:
     """Options that contradict each other: one sentence each, with the names of the keys."""
     if vad.cut_search_ms >= vad.max_segment_ms:
         yield f"vad.cut_search_ms ({vad.cut_search_ms}) must be less than vad.max_segment_ms ({vad.max_segment_ms})"
@@ -221,12 +406,22 @@ def _contradictions(vad: VadConfig, overload: OverloadOptions, nmt: NmtConfig) -
             f"overload.backlog_s ({overload.backlog_s:g}) must be at least twice overload.behind_s "
             f"({overload.behind_s:g}): audio would be lost before the last overload measure is taken"
         )
+
+
+def _nmt_contradictions(section: str, nmt: NmtConfig) -> Iterator[str]:
+    """The same for translation options. ``section`` is their section's name."""
     if nmt.second is not None and nmt.model == "auto":
-        yield "nmt.second needs nmt.model to name a model; nmt.model is auto, which finds both: leave nmt.second out"
+        yield (
+            f"{section}.second needs {section}.model to name a model; {section}.model is auto, which finds both: leave "
+            f"{section}.second out"
+        )
     if nmt.second is not None and nmt.via == "none":
-        yield "nmt.second translates from the language nmt.via, which is none; set nmt.via, or leave nmt.second out"
+        yield (
+            f"{section}.second translates from the language {section}.via, which is none; set {section}.via, or leave "
+            f"{section}.second out"
+        )
     if 0 < nmt.time_limit_s < _MIN_TIME_LIMIT_S:
         yield (
-            f"nmt.time_limit_s ({nmt.time_limit_s:g}) leaves no time to translate a sentence; allowed is 0 (no limit) "
-            f"or at least {_MIN_TIME_LIMIT_S:g}"
+            f"{section}.time_limit_s ({nmt.time_limit_s:g}) leaves no time to translate a sentence; allowed is 0 (no "
+            f"limit) or at least {_MIN_TIME_LIMIT_S:g}"
         )

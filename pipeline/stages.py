@@ -149,12 +149,12 @@ def _asr(inbox: Queue, outbox: Queue, context: StageContext) -> Stage:
 
 
 def _nmt(inbox: Queue, outbox: Queue, context: StageContext) -> Stage:
-    target = context.config.languages.target
+    target = context.config.languages.targets[0]
     # Full stops are trusted where the recogniser has heard what follows them: in windows of several segments.
     in_context = bool(context.config.asr.join_ms)
     sentences = SentenceAssembler(context.config.sentences, active=lambda: in_context and not context.live())
     return NmtStage(
-        context.models.translation,
+        context.models.translations[target],
         inbox,
         outbox,
         target=target,

@@ -15,7 +15,7 @@ from pipeline.apps.catalog import models_called
 from pipeline.apps.options import add_model_arguments, configured
 from pipeline.bounds import allowed_choices, allowed_range
 from pipeline.config import PipelineConfig, load_config, parse_config, with_overrides
-from pipeline.errors import ConfigError
+from pipeline.errors import ConfigError, UsageError
 from pipeline.nmt.options import NmtConfig
 from pipeline.resources import named_configs
 from pipeline.store.known import known_model
@@ -33,7 +33,9 @@ def load(tmp_path: Path, text: str) -> PipelineConfig:
 def test_the_named_configurations_load(name: str) -> None:
     config = load_config(name)
     assert name in named_configs()
-    assert (config.languages.source, config.languages.target) == (("zh", "en") if name == "zh-en" else ("en", "zh"))
+    assert (config.languages.source, config.languages.targets) == (
+        ("zh", ("en",)) if name == "zh-en" else ("en", ("zh",))
+    )
 
 
 @pytest.mark.parametrize("name", ["demo", "demo-zh-en"])
@@ -101,6 +103,40 @@ def test_values_are_taken(tmp_path: Path) -> None:
             "[overload]\nbacklog_s = 9\n",
             r"overload\.backlog_s \(9\) must be at least twice overload\.behind_s \(5\)",
         ),
+        ("[languages]\ntarget = 3\n", r"languages\.target is 3; expected str or a list of str"),
+        ("[languages]\ntarget = ['zh', 3]\n", r"languages\.target is \['zh', 3\]; expected str or a list of str"),
+        ("[languages]\ntarget = []\n", r"\[languages\] no target language is given"),
+        ("[languages]\ntarget = ['zh', '']\n", r"languages\.target is empty"),
+        ("[languages]\nsource = ''\n", r"languages\.source is empty"),
+        ("[languages]\nsource = ['en']\n", r"languages\.source is \['en'\]; expected str"),
+        ("[languages]\ntargets = ['zh']\n", r"unknown key in \[languages\]: 'targets'; allowed are source, target"),
+        ("[languages]\ntarget = ['de', 'de']\n", r"the target 'de' is given twice$"),
+        ("[languages]\ntarget = ['zh_tw', 'zho-TW']\n", r"the target 'zho-TW' is given twice, first as 'zh-TW'"),
+        ("[languages]\ntarget = ['deu', 'de']\n", r"the target 'de' is given twice, first as 'deu'"),
+        (
+            "[languages]\ntarget = ['zh', 'en-GB']\n",
+            r"the target 'en-GB' is the language spoken \('en'\); leave it out",
+        ),
+        ("[languages]\nsource = 'auto'\n", r"give exactly two languages as targets, such as en and zh, instead of zh$"),
+        ("[languages]\nsource = 'auto'\ntarget = ['en', 'zh', 'de']\n", r"exactly two .* instead of en and zh and de"),
+        ("[languages]\nsource = 'auto'\ntarget = ['zh-CN', 'zh-TW']\n", r"exactly two .* of zh-CN and zh-TW"),
+        ("[nmt.de]\nbeam_size = 4\n", r"\[nmt\.de\] is for no target; the targets are zh"),
+        (
+            "[nmt.zh]\nbeam_size = 4\n[nmt.zho]\nbeam_size = 4\n",
+            r"\[nmt\.zh\] and \[nmt\.zho\] are for the same target",
+        ),
+        ("[nmt.zh]\nbeam_size = 400\n", r"nmt\.zh\.beam_size is 400; allowed is 1 to 100"),
+        ("[nmt.zh]\nbeams = 4\n", r"unknown key in \[nmt\.zh\]: 'beams'; allowed are model, .*beam_size"),
+        ("[nmt.zh.de]\nbeam_size = 4\n", r"unknown key in \[nmt\.zh\]: 'de'"),
+        ("[nmt.model]\nbeam_size = 4\n", r"nmt\.model is \{'beam_size': 4\}; expected str"),
+        ("[nmt]\nzh = 4\n", r"unknown key in \[nmt\]: 'zh'"),
+        ("[nmt.zh]\nmodel = 'auto'\nsecond = 'a/b'\n", r"nmt\.zh\.second needs nmt\.zh\.model to name a model"),
+        ("[nmt.zh]\ntime_limit_s = 0.0001\n", r"nmt\.zh\.time_limit_s \(0\.0001\) leaves no time"),
+        (
+            "[languages]\ntarget = ['zh', 'de']\n[nmt.zh]\nmodel = 'a/b'\n",
+            r"no translation model is named for the target 'de'; write \[nmt\.de\] model = …, or \[nmt\] model = \"auto\"",
+        ),
+        ("[languages]\ntarget = ['zh', 'de']\n", r"no translation model is named for the target 'zh'"),
         ("[nmt]\ntime_limit_s = 0.0001\n", r"nmt\.time_limit_s \(0\.0001\) leaves no time to translate"),
         ("[vad]\nthreshold = nan\n", r"vad\.threshold is nan; allowed is 0\.01 to 0\.99"),
         ("[overload]\nbehind_s = inf\n", r"overload\.behind_s is inf; allowed is 0\.5 to 3600"),
@@ -178,6 +214,8 @@ def test_the_error_for_an_unknown_name_lists_the_configurations(tmp_path: Path) 
 
 def test_every_number_has_a_range() -> None:
     for section in dataclasses.fields(PipelineConfig):
+        if section.name == "nmt_overrides":
+            continue
         for key in dataclasses.fields(getattr(PipelineConfig(), section.name)):
             value = getattr(getattr(PipelineConfig(), section.name), key.name)
             if isinstance(value, int | float) and not isinstance(value, bool):
@@ -185,8 +223,8 @@ def test_every_number_has_a_range() -> None:
 
 
 def test_a_model_from_the_command_line_does_not_get_the_configured_revision() -> None:
-    config = with_overrides(load_config("en-zh"), asr="small", target="de")
-    assert (config.asr.model, config.asr.revision, config.languages.target) == ("small", None, "de")
+    config = with_overrides(load_config("en-zh"), asr="small", targets=("de",))
+    assert (config.asr.model, config.asr.revision, config.languages.targets) == ("small", None, ("de",))
     assert config.nmt == load_config("en-zh").nmt
     again = load_config("en-zh")
     assert with_overrides(again, asr=again.asr.model, nmt=again.nmt.model) == again
@@ -216,3 +254,82 @@ def test_the_command_line_and_pull_use_the_same_model_for_a_name(kind: str, name
     assert (named.model, named.revision) == (name, fetched.revision)
     assert (fetched.revision is not None) == pinned
     assert other == getattr(load_config("demo"), "nmt" if kind == "asr" else "asr")
+
+
+TWO_TARGETS = """
+[languages]
+target = ["zh_tw", "de"]
+[nmt]
+model = "a/common"
+revision = "r"
+second = "a/second"
+file_suffix = "_q4"
+beam_size = 2
+[nmt.de]
+model = "local"
+beam_size = 4
+time_limit_s = 1
+"""
+
+
+def test_a_target_may_have_translation_options_of_its_own(tmp_path: Path) -> None:
+    (tmp_path / "local").mkdir()
+    config = load(tmp_path, TWO_TARGETS)
+    assert config.languages.targets == ("zh-TW", "de")
+    assert config.nmt_for("zh-TW") == config.nmt
+    assert (config.nmt.model, config.nmt.second, config.nmt.beam_size) == ("a/common", "a/second", 2)
+    german = config.nmt_for("de")
+    assert (german.model, german.beam_size, german.time_limit_s) == (str(tmp_path / "local"), 4, 1.0)
+    assert isinstance(german.time_limit_s, float)
+    # Revision and second model belong to the common model; other options are inherited.
+    assert (german.revision, german.second, german.file_suffix) == (None, None, "_q4")
+    assert config.sharing_targets == ("zh-TW",)
+    assert hash(config) == hash(load(tmp_path, TWO_TARGETS))
+    faster = dataclasses.replace(config, nmt=dataclasses.replace(config.nmt, max_tokens=9, beam_size=1))
+    assert (faster.nmt_for("zh-TW").beam_size, faster.nmt_for("de").beam_size) == (1, 4)
+    assert faster.nmt_for("de").max_tokens == 9
+
+
+def test_a_section_of_a_target_may_be_in_another_notation_and_for_the_only_target(tmp_path: Path) -> None:
+    config = load(tmp_path, "[languages]\ntarget = 'zh-TW'\n[nmt.zh_tw]\nbeam_size = 3\n")
+    assert (config.nmt.beam_size, config.nmt_for("zh-TW").beam_size) == (1, 3)
+    assert config.nmt_for("zh-TW").model == config.nmt.model
+
+
+def test_with_two_directions_each_target_is_translated_from_the_other(tmp_path: Path) -> None:
+    config = load(tmp_path, "[languages]\nsource = 'auto'\ntarget = ['en', 'zh']\n[nmt]\nmodel = 'auto'\n")
+    assert config.languages.spoken == ("en", "zh")
+    assert config.languages.only_spoken is None
+    assert [config.languages.pair(target) for target in ("en", "zh")] == [("zh", "en"), ("en", "zh")]
+    one = load_config("demo").languages
+    assert (one.spoken, one.only_spoken, one.pair("zh")) == (("en",), "en", ("en", "zh"))
+    # As before with one target, even if it is the language spoken.
+    assert load(tmp_path, "[languages]\nsource = 'en'\ntarget = 'en'\n").languages.pair("en") == ("en", "en")
+
+
+def test_the_options_of_a_target_follow_its_language_on_the_command_line(tmp_path: Path) -> None:
+    (tmp_path / "local").mkdir()
+    config = load(tmp_path, TWO_TARGETS)
+    other = with_overrides(config, targets=("de-AT", "fr"))
+    assert (other.nmt_for("de-AT"), other.nmt_for("fr")) == (config.nmt_for("de"), config.nmt)
+    assert with_overrides(config) == config
+    named = with_overrides(config, nmt="x/y", via="fr")
+    assert [(named.nmt_for(target).model, named.nmt_for(target).via) for target in ("zh-TW", "de")] == [
+        ("x/y", "fr")
+    ] * 2
+    assert named.nmt_for("de").beam_size == 4
+    with pytest.raises(UsageError, match="the target 'zho-TW' is given twice, first as 'zh-TW'"):
+        with_overrides(config, targets=("zh_TW", "zho-TW"))
+    with pytest.raises(UsageError, match="exactly two languages"):
+        with_overrides(config, source="auto", targets=("zh",))
+
+
+def test_options_given_to_one_target_leave_the_others(tmp_path: Path) -> None:
+    (tmp_path / "local").mkdir()
+    config = load(tmp_path, TWO_TARGETS)
+    nmt = NmtConfig(model="x/y", beam_size=7)
+    changed = config.with_nmt("zh-TW", nmt)
+    assert (changed.nmt_for("zh-TW"), changed.nmt_for("de")) == (nmt, config.nmt_for("de"))
+    assert changed.sharing_targets == ()
+    alone = with_overrides(config, targets=("de",)).with_nmt("de", nmt)
+    assert (alone.nmt, alone.nmt_overrides) == (nmt, ())

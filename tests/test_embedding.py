@@ -84,7 +84,7 @@ def test_a_segment_is_translated_while_the_next_is_recognised_and_a_third_is_det
     async def work() -> list[str]:
         translator = SpeechTranslator(demo_config)
         together = Together(translator.stats)
-        translator._models = Models(together, together)  # type: ignore[arg-type]
+        translator._models = Models(together, {"zh": together})  # type: ignore[arg-type]
         async with translator, asyncio.TaskGroup() as group:
 
             async def feed() -> None:
@@ -102,7 +102,9 @@ def test_instances_share_loaded_models_and_do_not_mix(
     demo_config: PipelineConfig, demo_models: Models, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(chain, "load_models", lambda config: pytest.fail("models were loaded again"))
-    monkeypatch.setattr(demo_models.translation, "cache", SentenceCache(0))  # so that both decode at the same time
+    monkeypatch.setattr(
+        demo_models.translations["zh"], "cache", SentenceCache(0)
+    )  # so that both decode at the same time
     inputs = [read_wav(PHRASES)[: 16_000 * 9], read_wav(EXAMPLES / "meeting.wav")[: 16_000 * 8]]
 
     async def alone() -> list[list[PipelineEvent]]:
@@ -192,7 +194,7 @@ def test_a_timeout_on_feed_or_end_ends_only_that_call(demo_config: PipelineConfi
             return demo_models.recognizer.transcribe(segment)
 
     async def work() -> list[PipelineEvent]:
-        async with SpeechTranslator(config, Models(Held(), demo_models.translation)) as translator:  # type: ignore[arg-type]
+        async with SpeechTranslator(config, Models(Held(), demo_models.translations)) as translator:  # type: ignore[arg-type]
             try:
                 feeding = asyncio.create_task(translator.feed(np.tile(read_wav(PHRASES), 3)))
                 while translator.stats.segments < 3:  # one being recognised, one queued, one held by the VAD

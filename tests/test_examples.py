@@ -51,7 +51,7 @@ def test_translating_text_loads_no_recogniser() -> None:
     shown = run(
         "-c",
         "import sys; from pipeline import NmtStage, load_config, load_translation_model; "
-        "load_translation_model(load_config('demo')); print('faster_whisper' in sys.modules)",
+        "load_translation_model('en', 'zh', load_config('demo').nmt); print('faster_whisper' in sys.modules)",
     )
     assert shown.strip() == "False"
 
@@ -59,7 +59,7 @@ def test_translating_text_loads_no_recogniser() -> None:
 def test_the_decoder_is_driven_as_the_readme_says() -> None:
     program = """
 from pipeline import load_config, load_translation_model
-model = load_translation_model(load_config("demo"))
+model = load_translation_model("en", "zh", load_config("demo").nmt)
 state = model.decoder.encode(model.tokenizer.encode("Where is the hotel?"))
 output = model.decoder.step(state, model.generation.start_token)
 other = state.fork()

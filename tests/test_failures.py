@@ -80,7 +80,7 @@ class Failing:
     """The translation model, failing at its ``fails_at``-th token."""
 
     def __init__(self, models: Models, fails_at: int) -> None:
-        self.model, self.left = models.translation, fails_at
+        self.model, self.left = models.translations["zh"], fails_at
 
     def stream(
         self, transcript: Transcript, target: str, on_start: OnStart | None = None, beams: int | None = None
@@ -164,7 +164,7 @@ def test_a_stage_that_fails_at_any_event(
             return made
 
         monkeypatch.setattr(chain, kind.__name__, failing)
-        models = Models(Said(said), demo_models.translation)  # type: ignore[arg-type]
+        models = Models(Said(said), demo_models.translations)  # type: ignore[arg-type]
         events, error = asyncio.run(ran(demo_config, models, Chunks()))
         assert isinstance(error, StageError), f"{stage} at {at}"
         assert error.stage == stage
@@ -177,7 +177,7 @@ def test_a_recogniser_that_fails_at_any_segment(
     demo_config: PipelineConfig, demo_models: Models, clean: list[PipelineEvent], said: list[Transcript]
 ) -> None:
     for transcript in said:
-        models = Models(Said(said, transcript.segment_id), demo_models.translation)  # type: ignore[arg-type]
+        models = Models(Said(said, transcript.segment_id), demo_models.translations)  # type: ignore[arg-type]
         events, error = asyncio.run(ran(demo_config, models, Chunks()))
         assert isinstance(error, StageError)
         assert error.stage == "ASR"
@@ -232,7 +232,7 @@ def test_any_base_exception_is_a_failure_of_its_stage(
         monkeypatch.setattr(translation, "stream", lambda *_: map(raising(cause), [1]))
     if place == "first token" and isinstance(cause, StopIteration):
         pytest.skip("an iterator that raises it has ended")
-    events, error = asyncio.run(ran(demo_config, Models(recognizer, translation), source))  # type: ignore[arg-type]
+    events, error = asyncio.run(ran(demo_config, Models(recognizer, {"zh": translation}), source))  # type: ignore[arg-type]
     assert isinstance(error, StageError)
     stages = {"detector": "VAD", "recogniser": "ASR", "translator": "NMT", "first token": "NMT"}
     assert error.stage == stages.get(place, "audio")
@@ -269,7 +269,7 @@ def test_a_source_whose_overflows_raise_ends_the_run(
                 raise cause
             return 0
 
-    models = Models(Said(said), demo_models.translation)  # type: ignore[arg-type]
+    models = Models(Said(said), demo_models.translations)  # type: ignore[arg-type]
     events, error = asyncio.run(ran(demo_config, models, Speechless()))
     assert isinstance(error, StageError)
     assert error.__cause__ is cause
@@ -289,7 +289,7 @@ def test_a_source_that_fails_to_close_is_reported_after_an_earlier_failure(
 ) -> None:
     source = Chunks(30, AudioError("gone")) if breaks else Chunks()
     monkeypatch.setattr(source, "close", raising(cause))
-    models = Models(Said(said), demo_models.translation)  # type: ignore[arg-type]
+    models = Models(Said(said), demo_models.translations)  # type: ignore[arg-type]
     events, error = asyncio.run(ran(demo_config, models, source))  # also checks for leftovers
     assert isinstance(events[-1], EndOfInput)
     if breaks:
@@ -323,7 +323,7 @@ def test_a_translation_that_fails_at_any_token_keeps_all_before_it(
 ) -> None:
     deltas = [event for event in clean if isinstance(event, Delta)]
     for at in range(len(deltas)):
-        models = Models(Said(said), Failing(demo_models, at))  # type: ignore[arg-type]
+        models = Models(Said(said), {"zh": Failing(demo_models, at)})  # type: ignore[arg-type]
         events, error = asyncio.run(ran(demo_config, models, Chunks()))
         assert isinstance(error, StageError)
         assert error.stage == "NMT"
@@ -335,7 +335,7 @@ def test_a_translation_that_fails_at_any_token_keeps_all_before_it(
 def test_audio_before_a_failed_read_is_translated(
     error: Exception, demo_config: PipelineConfig, demo_models: Models, said: list[Transcript]
 ) -> None:
-    models = Models(Said(said), demo_models.translation)  # type: ignore[arg-type]
+    models = Models(Said(said), demo_models.translations)  # type: ignore[arg-type]
     for at in range(len(Chunks().chunks) + 1):
         events, raised = asyncio.run(ran(demo_config, models, Chunks(at, error)))
         assert str(raised) in ("gone", "the audio stage failed: gone")
@@ -392,7 +392,7 @@ def test_a_sink_that_fails_at_any_event_costs_the_others_nothing(
     said: list[Transcript],
     tmp_path: Path,
 ) -> None:
-    models = Models(Said(said), demo_models.translation)  # type: ignore[arg-type]
+    models = Models(Said(said), demo_models.translations)  # type: ignore[arg-type]
     whole = tmp_path / "whole.srt"
     assert into(demo_config, models, [SrtSink(whole, demo_config.subtitles)]) is None
     for at in range(0, len(clean), 1 if isinstance(error, SinkError) else 5):
@@ -403,7 +403,7 @@ def test_a_sink_that_fails_at_any_event_costs_the_others_nothing(
 def test_any_exception_of_a_sink_is_a_sink_error(
     cause: BaseException, demo_config: PipelineConfig, demo_models: Models, said: list[Transcript], tmp_path: Path
 ) -> None:
-    models = Models(Said(said), demo_models.translation)  # type: ignore[arg-type]
+    models = Models(Said(said), demo_models.translations)  # type: ignore[arg-type]
     whole = tmp_path / "whole.srt"
     assert into(demo_config, models, [SrtSink(whole, demo_config.subtitles)]) is None
     error = with_a_dead_sink(3, cause, demo_config, models, whole)
@@ -461,7 +461,7 @@ def test_cancelling_does_not_wait_for_a_hanging_call(
     async def work() -> None:
         async with (
             asyncio.timeout(HANG_S),
-            SpeechTranslator(demo_config, Models(recognizer, translation)) as translator,
+            SpeechTranslator(demo_config, Models(recognizer, {"zh": translation})) as translator,
         ):  # type: ignore[arg-type]
             reading = asyncio.create_task(collected(translator, source))
             await asyncio.to_thread(hanging.wait)
@@ -511,7 +511,7 @@ def test_two_interrupts_end_a_run_with_a_hanging_sink(
     demo_config: PipelineConfig, demo_models: Models, said: list[Transcript], capsys: pytest.CaptureFixture[str]
 ) -> None:
     sink = Hanging()
-    live = LiveRun(Chunks(), demo_config, [sink], models=Models(Said(said), demo_models.translation))  # type: ignore[arg-type]
+    live = LiveRun(Chunks(), demo_config, [sink], models=Models(Said(said), demo_models.translations))  # type: ignore[arg-type]
 
     async def work() -> None:
         running = asyncio.create_task(live.run())
@@ -538,7 +538,7 @@ def test_events_waiting_for_a_slow_sink_are_delivered_after_the_first_interrupt(
     said: list[Transcript],
 ) -> None:
     sink = Hanging()
-    live = LiveRun(Chunks(), demo_config, [sink], models=Models(Said(said), demo_models.translation))  # type: ignore[arg-type]
+    live = LiveRun(Chunks(), demo_config, [sink], models=Models(Said(said), demo_models.translations))  # type: ignore[arg-type]
 
     async def work() -> None:
         running = await stages_ended(live, sink)
@@ -555,7 +555,7 @@ def test_a_hang_up_closes_the_terminal_but_not_a_redirected_output(
 ) -> None:
     sink, file = Hanging(), io.StringIO()
     printed = TerminalSink(Console(file=file, width=200))
-    models = Models(Said(said), demo_models.translation)  # type: ignore[arg-type]
+    models = Models(Said(said), demo_models.translations)  # type: ignore[arg-type]
     live = LiveRun(Chunks(), demo_config, [sink, printed], models=models, terminal=printed)
 
     async def work() -> None:
@@ -578,7 +578,7 @@ def test_when_a_sink_fails_the_others_get_everything_translated_before(
 ) -> None:
     dying = Hanging(SinkError("disk full"))
     other = SrtSink(tmp_path / "out.srt", demo_config.subtitles)
-    live = LiveRun(Chunks(), demo_config, [dying, other], models=Models(Said(said), demo_models.translation))  # type: ignore[arg-type]
+    live = LiveRun(Chunks(), demo_config, [dying, other], models=Models(Said(said), demo_models.translations))  # type: ignore[arg-type]
 
     async def work() -> None:
         running = await stages_ended(live, dying)
@@ -598,7 +598,7 @@ def test_a_slow_sink_holds_the_source_back_and_gets_everything_in_order(
 ) -> None:
     tight = dataclasses.replace(demo_config.queues, audio_chunks=1, segments=1, transcripts=1, events=1)
     config = dataclasses.replace(demo_config, queues=tight)
-    models = Models(Said(said), demo_models.translation)  # type: ignore[arg-type]
+    models = Models(Said(said), demo_models.translations)  # type: ignore[arg-type]
     quick, slow, source = Hanging(), Hanging(), Chunks(times=8)
     quick.go.set()
 

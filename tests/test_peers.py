@@ -66,7 +66,7 @@ def translated(model: MarianModel, text: str, language: str, target: str) -> lis
 
 @pytest.mark.parametrize("text", ["Yes.", "Thank you.", "No", "OK!"])
 def test_an_utterance_of_a_word_or_two_is_translated(text: str, demo_models: Models) -> None:
-    deltas = translated(demo_models.translation, text, "en", "zh")
+    deltas = translated(demo_models.translations["zh"], text, "en", "zh")
     assert deltas[-1].final
     assert "".join(delta.text for delta in deltas).strip()
 
@@ -78,7 +78,7 @@ def test_text_without_spaces_is_translated_sentence_by_sentence() -> None:
 
 
 def test_an_abbreviation_and_a_decimal_point_end_no_sentence(demo_models: Models) -> None:
-    deltas = translated(demo_models.translation, "Mr. Lee pays 3.5 dollars. Thank you.", "en", "zh")
+    deltas = translated(demo_models.translations["zh"], "Mr. Lee pays 3.5 dollars. Thank you.", "en", "zh")
     assert [d.source for d in deltas if d.end_of_sentence] == ["Mr. Lee pays 3.5 dollars.", "Thank you."]
 
 

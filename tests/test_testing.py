@@ -74,7 +74,7 @@ def test_the_next_wait_raises_the_failure_of_a_stage(demo_models: Models) -> Non
             raise RuntimeError("out of memory")
 
     async def work() -> None:
-        async with Harness(models=Models(Broken(), demo_models.translation)) as harness:  # type: ignore[arg-type]
+        async with Harness(models=Models(Broken(), demo_models.translations)) as harness:  # type: ignore[arg-type]
             feeding = asyncio.create_task(harness.feed(demo_speech()))
             try:
                 await harness.cue()

@@ -147,7 +147,7 @@ class FailingRecognizer:
 
 
 def test_a_failing_stage_reaches_the_caller_with_its_cause(demo_config: PipelineConfig, demo_models: Models) -> None:
-    models = Models(FailingRecognizer(demo_models), demo_models.translation)  # type: ignore[arg-type]
+    models = Models(FailingRecognizer(demo_models), demo_models.translations)  # type: ignore[arg-type]
     seen: list[PipelineEvent] = []
 
     async def work() -> None:
@@ -163,7 +163,7 @@ def test_a_failing_stage_reaches_the_caller_with_its_cause(demo_config: Pipeline
 
 
 def test_feeding_a_failed_chain_raises_instead_of_hanging(demo_config: PipelineConfig, demo_models: Models) -> None:
-    models = Models(FailingRecognizer(demo_models), demo_models.translation)  # type: ignore[arg-type]
+    models = Models(FailingRecognizer(demo_models), demo_models.translations)  # type: ignore[arg-type]
 
     async def work() -> None:
         async with SpeechTranslator(demo_config, models) as translator:

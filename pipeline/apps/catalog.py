@@ -13,6 +13,7 @@ from pipeline.asr.options import AsrConfig
 from pipeline.asr.whisper import RECOGNIZER_FILES, recognizer_name
 from pipeline.config import load_config
 from pipeline.errors import HubUnreachableError, ModelError, UsageError
+from pipeline.loading import translation_options
 from pipeline.names import escaped
 from pipeline.nmt.compiled import (
     cached_compiled,
@@ -23,7 +24,6 @@ from pipeline.nmt.compiled import (
 )
 from pipeline.nmt.options import NmtConfig
 from pipeline.nmt.pairs import Pair, all_pairs
-from pipeline.nmt.routing import resolved
 from pipeline.resources import named_configs
 from pipeline.run.progress import Progress
 from pipeline.store import FileSet
@@ -87,13 +87,14 @@ def named_models(configs: Iterable[str]) -> list[NamedModel]:
 
     Raises:
         ConfigError: a configuration cannot be read.
-        UsageError: a translation model is "auto", and no model is known for the languages.
+        UsageError: see ``translation_options``.
     """
     found: dict[NamedModel, list[str]] = {}
     for name in configs:
         config = load_config(name)
         speech = _speech(recognizer_name(config.asr), config.asr.revision)
-        for model in (speech, *map(_translation, resolved(config).nmt.steps)):
+        steps = [step for nmt in translation_options(config).values() for step in nmt.steps]
+        for model in dict.fromkeys((speech, *map(_translation, steps))):
             found.setdefault(model, []).append(name)
     return [dataclasses.replace(model, configs=tuple(names)) for model, names in found.items()]
 

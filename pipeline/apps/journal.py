@@ -40,15 +40,21 @@ def header(recording: Path, config: PipelineConfig, kinds: list[str], audio_trac
     """The header of a journal. A run may resume a journal whose header equals its own.
 
     Args:
+        kinds: the names of the outputs; see ``pipeline.apps.outputs.label``.
         audio_track: the requested one; None if the recording and the source language decide.
 
     Raises:
         UsageError: the recording cannot be read.
     """
+    sections: dict[str, Any] = {
+        section: getattr(config, section) for section in ("languages", "vad", "asr", "sentences", "subtitles")
+    }
+    targets = config.languages.targets
+    sections |= {f"nmt.{target}" if len(targets) > 1 else "nmt": config.nmt_for(target) for target in targets}
     settings = {
-        f"{section}.{key}": value
-        for section in ("languages", "vad", "asr", "sentences", "nmt", "subtitles")
-        for key, value in dataclasses.asdict(getattr(config, section)).items()
+        f"{section}.{key}": list(value) if isinstance(value, tuple) else value  # JSON has no tuples
+        for section, options in sections.items()
+        for key, value in dataclasses.asdict(options).items()
         if key not in _SPEED_KEYS
     }
     return {
@@ -82,7 +88,9 @@ def read_header(path: Path) -> dict[str, Any] | None:
     except ValueError:
         found = None
     kinds = found.get("formats") if isinstance(found, dict) and found.get("type") == "journal" else None
-    if not isinstance(kinds, list) or not all(kind in FORMATS for kind in kinds):
+    if not isinstance(kinds, list) or not all(
+        isinstance(kind, str) and kind.rpartition(".")[2] in FORMATS for kind in kinds
+    ):
         raise UsageError(f"{path} is not a journal; start again with --overwrite, or move it away")
     return cast("dict[str, Any]", found)
 

@@ -22,6 +22,7 @@ from pipeline.apps.cli import (
 )
 from pipeline.apps.controls import tell
 from pipeline.apps.options import add_audio_track_argument, add_bilingual_argument, add_model_arguments, configured
+from pipeline.apps.outputs import named_outputs
 from pipeline.audio.devices import list_devices
 from pipeline.audio.microphone import Microphone
 from pipeline.audio.pcm import PcmStream
@@ -82,7 +83,7 @@ def open_source(options: argparse.Namespace, config: PipelineConfig) -> AudioSou
         raise UsageError("no input: give a recording, - for raw PCM on standard input, or --mic")
     if options.audio == "-":
         return PcmStream(standard_input())
-    recording = Recording(Path(options.audio), language=config.languages.source, track=options.audio_track)
+    recording = Recording(Path(options.audio), language=config.languages.only_spoken, track=options.audio_track)
     if recording.track_note is not None:
         tell(recording.track_note)
     return recording
@@ -116,9 +117,12 @@ def run(argv: list[str]) -> int:
         raise UsageError(
             "--fast does not run in real time, so there is no latency to measure; give --latency-log without it"
         )
-    unit = unit_of(config.languages.target)
+    targets = config.languages.targets
+    unit = unit_of(targets[0])
     makers = sink_makers(config.subtitles) | {"latency-log": partial(open_latency_log, unit=unit)}
-    paths = {kind: path for kind in makers if (path := getattr(options, kind.replace("-", "_"), None)) is not None}
+    given = {kind: path for kind in makers if (path := getattr(options, kind.replace("-", "_"), None)) is not None}
+    outputs = named_outputs(given, targets)
+    paths = {kind: path for (kind, target), path in outputs.items() if target in ("", targets[0])}
     recording = source.path if isinstance(source, Recording) else None
     with importing():  # after checking most options, before creating files that an interrupt would leave behind
         from pipeline.apps.live_run import LiveRun

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 
 from pipeline.apps.cli import some_text, whole_number
 from pipeline.asr.script import script_conversion
-from pipeline.config import PipelineConfig, load_config, with_overrides
+from pipeline.config import AUTO_SOURCE, PipelineConfig, load_config, pinned_revisions, with_overrides
+from pipeline.errors import UsageError
+from pipeline.languages import CHINESE, language_tag
 from pipeline.nmt.pairs import AUTO, described
-from pipeline.nmt.routing import needs_route, routed
+from pipeline.nmt.routing import check_shared, is_same_pair, may_translate, names_pair, routed, translates_all
 
 
 def add_model_arguments(parser: argparse.ArgumentParser) -> None:
@@ -22,8 +25,19 @@ def add_model_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME|FILE",
         help="demo, en-zh (default), zh-en, or a TOML file",
     )
-    parser.add_argument("--source", type=some_text, metavar="L", help="language spoken, such as en")
-    parser.add_argument("--target", type=some_text, metavar="L", help="language of the subtitles, such as zh or zh-TW")
+    parser.add_argument(
+        "--source",
+        type=some_text,
+        metavar="L",
+        help=f"language spoken, such as en; {AUTO_SOURCE} recognises which of two targets is spoken",
+    )
+    parser.add_argument(
+        "--target",
+        type=some_languages,
+        default=(),
+        metavar="L,…",
+        help="languages of the subtitles, such as zh, zh-TW or zh,de",
+    )
     parser.add_argument(
         "--asr", type=some_text, metavar="M", help="speech model: a directory, a Whisper size, or a hub id"
     )
@@ -34,6 +48,14 @@ def add_model_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="L",
         help="intermediate language if no model translates directly (default: en); none forbids two steps",
     )
+
+
+def some_languages(text: str) -> tuple[str, ...]:
+    """Argument type: language codes separated by commas."""
+    codes = tuple(code.strip() for code in some_text(text).split(","))
+    if not all(codes):
+        raise argparse.ArgumentTypeError(f"{text!r} has an empty entry; give language codes with a comma between two")
+    return codes
 
 
 def add_bilingual_argument(parser: argparse.ArgumentParser) -> None:
@@ -61,29 +83,65 @@ def configured(options: argparse.Namespace) -> PipelineConfig:
 
     Raises:
         ConfigError: see ``load_config``.
-        UsageError: no translation model is known for the languages, or the source language does not use the configured
-            script.
+        UsageError: no translation model is known for a pair of languages, one model is given for targets that need
+            several, or the source language does not use the configured script.
     """
     named = load_config(options.config)
     config = with_overrides(
         named,
         source=options.source,
-        target=options.target,
+        targets=options.target,
         asr=options.asr,
         nmt=options.nmt,
         via=options.via,
         bilingual=getattr(options, "bilingual", False),
     )
     asr, nmt = config.asr, config.nmt
-    script_conversion(asr.script, config.languages.source)
+    script_conversion(asr.script, _written_in_script(config.languages.spoken))
     if asr.model != named.asr.model:
         config = replace(config, asr=replace(asr, revision=_pulled_revision(asr.model)))
-    if options.nmt in (None, AUTO) and needs_route(named, config):
-        config, pairs = routed(config)
-        print(described(pairs), file=sys.stderr, flush=True)
-    elif nmt.model != named.nmt.model:
+    if options.nmt in (None, AUTO):
+        return _with_known_models(config, named)
+    pairs = [config.languages.pair(target) for target in config.languages.targets]
+    if not translates_all(nmt, pairs):
+        raise UsageError(
+            f"--nmt gives one translation model, {options.nmt}, for the targets {', '.join(config.languages.targets)}, and "
+            "it is not the directory of a model that translates into all of them; leave it out to look models up in the "
+            "table of pairs, or name one for each target in a configuration: "
+            + ", ".join(f"[nmt.{target}] model = …" for target in config.languages.targets)
+        )
+    if nmt.model != named.nmt.model:
         config = replace(config, nmt=replace(nmt, revision=_pulled_revision(nmt.model)))
     return config
+
+
+def _written_in_script(spoken: Sequence[str]) -> str:
+    """The spoken language to which ``asr.script`` applies: the Chinese one, if there is one."""
+    return next((language for language in spoken if language_tag(language).language in CHINESE), spoken[0])
+
+
+def _with_known_models(config: PipelineConfig, named: PipelineConfig) -> PipelineConfig:
+    """``config`` with models from the table for the pairs that the models of ``named``, the file, are not for."""
+    for target in config.languages.targets:
+        if _needs_route(config, named, target):
+            nmt, pairs = routed(*config.languages.pair(target), config.nmt_for(target), pinned_revisions())
+            config = config.with_nmt(target, nmt)
+            print(described(pairs), file=sys.stderr, flush=True)
+    check_shared(config.nmt, [config.languages.pair(target) for target in config.sharing_targets])
+    return config
+
+
+def _needs_route(config: PipelineConfig, named: PipelineConfig, target: str) -> bool:
+    """Whether models have to be looked up for ``target``; the languages of ``named``, the file, may be others."""
+    nmt, pair = config.nmt_for(target), config.languages.pair(target)
+    if nmt.model == AUTO:
+        return True
+    configured = [own for own in named.languages.targets if is_same_pair(named.languages.pair(own), pair)]
+    if nmt.second is not None:
+        return not configured or nmt.via != named.nmt_for(configured[0]).via
+    # With several targets, a model whose files name no languages is for the configured target alone.
+    serves = may_translate if len(config.languages.targets) == 1 else names_pair
+    return not configured and not serves(nmt.model, pair)
 
 
 def _pulled_revision(model: str) -> str | None:

@@ -1,19 +1,28 @@
-"""Names of a recording's output files: from its own name, the language, and the other recordings in its folder."""
+"""Names of output files: from a recording's name, the languages, and the other recordings in its folder; or given."""
 
 from __future__ import annotations
 
 import hashlib
 import os
 import unicodedata
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from pipeline.apps.journal import SUFFIX as JOURNAL_SUFFIX
+from pipeline.errors import UsageError
+from pipeline.languages import file_tag
+from pipeline.names import STANDARD_OUTPUT
 
 # Suffixes of recordings in a folder, all read by FFmpeg. A file named explicitly may have any name.
 _AUDIO = "aac ac3 aif aifc aiff amr ape au caf flac m4a m4b mka mp2 mp3 oga ogg opus ra spx tta voc w64 wav wma wv"
 _VIDEO = "3g2 3gp asf avi divx f4v flv m2ts m4v mkv mov mp4 mpeg mpg mts mxf ogv rm ts vob webm wmv"
 SUFFIXES = frozenset(f".{name}" for name in (_AUDIO + " " + _VIDEO).split())
+
+Output = tuple[str, str]
+"""(format, target language); the language is "" for a format whose file has all languages."""
+# Formats whose file has all target languages.
+_ALL_LANGUAGES = frozenset({"jsonl"})
 
 # Bytes. The limit of nearly all file systems; some encrypting ones have 143, and VFAT reports more than it takes.
 _LONGEST_NAME = 255
@@ -47,6 +56,95 @@ class OutputName:
     @property
     def _tag(self) -> str:
         return f".{self.language}" if self.language else ""
+
+
+@dataclass(frozen=True)
+class OutputNames:
+    """The file names of one recording in all formats and target languages."""
+
+    base: OutputName
+    """Of the journal, and of formats whose file has all languages."""
+    tags: Mapping[str, str] = field(default_factory=dict)
+    """Target language → its tag in file names, or ""; see ``language_tags``."""
+
+    def path(self, output: Output) -> Path:
+        return self._name(output).path(f".{output[0]}")
+
+    def is_shorter(self, output: Output) -> bool:
+        """Whether the name is shortened."""
+        return self._name(output).is_shorter(f".{output[0]}")
+
+    @property
+    def journal(self) -> Path:
+        return self.base.path(JOURNAL_SUFFIX)
+
+    def _name(self, output: Output) -> OutputName:
+        kind, target = output
+        return self.base if kind in _ALL_LANGUAGES else replace(self.base, language=self.tags[target])
+
+
+def outputs_of(kinds: Sequence[str], targets: Sequence[str]) -> list[Output]:
+    """The outputs in the formats ``kinds``: a file per target language, or one for all languages."""
+    return [(kind, target) for kind in kinds for target in (("",) if kind in _ALL_LANGUAGES else targets)]
+
+
+def label(output: Output, targets: Sequence[str]) -> str:
+    """The name of an output in a journal: the format, after the language if there are several targets: ``zh.srt``."""
+    kind, target = output
+    return f"{target}.{kind}" if target and len(targets) > 1 else kind
+
+
+def labelled(labels: Sequence[str], targets: Sequence[str]) -> list[Output]:
+    """The outputs that ``label`` gave the names ``labels``; those of other targets are left out."""
+    kinds = [name.rpartition(".")[2] for name in labels]
+    known = {label(output, targets): output for output in outputs_of(kinds, targets)}
+    return [known[name] for name in labels if name in known]
+
+
+def language_tags(targets: Sequence[str], *, always: bool) -> dict[str, str]:
+    """Target language → its tag in file names, such as zh-Hant. It is "" for a single target, unless ``always``.
+
+    Raises:
+        UsageError: a tag is needed and the target is not a language code.
+    """
+    if len(targets) == 1 and not always:
+        return {targets[0]: ""}
+    tags = {target: file_tag(target) for target in targets}
+    for target, tag in tags.items():
+        if tag is None:
+            raise UsageError(
+                f"the target language is part of the file names and must be a language code, such as zh or zh-Hant; it is "
+                f"{target!r}"
+            )
+    return {target: tag for target, tag in tags.items() if tag is not None}
+
+
+def named_outputs(given: Mapping[str, Path], targets: Sequence[str]) -> dict[Output, Path]:
+    """The files for names given by the user, format → path.
+
+    With several targets, each language has a file, with the language before the suffix: talk.srt gives talk.zh.srt and
+    talk.de.srt. A format whose file has all languages keeps the name.
+
+    Raises:
+        UsageError: several languages would go to standard output; or a target is not a language code.
+    """
+    if len(targets) > 1:
+        for kind, path in given.items():
+            if path == STANDARD_OUTPUT and kind not in _ALL_LANGUAGES:
+                raise UsageError(
+                    f"standard output cannot be the {kind} file of several languages ({', '.join(targets)}); name a file "
+                    "for them, or write jsonl, which has all languages"
+                )
+    # Tags are needed, and checked, only if a language has a file of its own.
+    tags = language_tags(targets, always=False) if given.keys() - _ALL_LANGUAGES else {}
+    return {
+        (kind, target): _with_tag(given[kind], tags[target] if target else "")
+        for kind, target in outputs_of(list(given), targets)
+    }
+
+
+def _with_tag(path: Path, tag: str) -> Path:
+    return path.with_name(f"{path.stem}.{tag}{path.suffix}") if tag else path
 
 
 def _fits(name: str, longest: int) -> bool:
@@ -103,14 +201,15 @@ class Folder:
             self._files.setdefault(_folded(stem_of(name)), set()).add(os.path.realpath(path / name))
         self._path = path
 
-    def stem(self, name: str, language: str = "") -> str:
+    def stem(self, name: str, *languages: str) -> str:
         """The base name of the output files of the recording ``name``.
 
         It is the recording's stem, or its whole name if files of that stem could belong to another recording. It
-        depends only on the names in the folder and ``language``, so that a later run finds the same files.
+        depends only on the names in the folder and ``languages``, the tags in the file names, so that a later run finds
+        the same files.
         """
         stem = stem_of(name)
-        claims = {_folded(stem), _folded(f"{stem}.{language}")} if language else {_folded(stem)}
+        claims = {_folded(stem), *(_folded(f"{stem}.{language}") for language in languages if language)}
         own = {os.path.realpath(self._path / name)}
         shared = any(claim in self._names or self._files.get(claim, own) - own for claim in claims)
         if not shared and not f"{stem}.jsonl".endswith(JOURNAL_SUFFIX):

@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
 from typing import NoReturn
 
 from pipeline.apps import journal
-from pipeline.apps.outputs import SUFFIXES, Folder, OutputName, longest_name, stem_of
+from pipeline.apps.outputs import (
+    SUFFIXES,
+    Folder,
+    Output,
+    OutputName,
+    OutputNames,
+    label,
+    labelled,
+    longest_name,
+    outputs_of,
+    stem_of,
+)
 from pipeline.config import PipelineConfig
 from pipeline.errors import UsageError
 from pipeline.sinks.blank import is_blank
@@ -30,20 +41,24 @@ class Job:
     """A recording and its subtitle files."""
 
     recording: Path
-    outputs: dict[str, Path]
-    """Format → path."""
+    outputs: dict[Output, Path]
     journal: Path
-    name: OutputName | None = None
-    """The name of the outputs, of the journal, and of files in other formats."""
+    """One for all target languages."""
+    names: OutputNames | None = None
+    """The names of the outputs, of the journal, and of files in other formats."""
 
     @property
     def is_shortened(self) -> bool:
         """Whether the recording's name is too long for an output's suffix."""
-        return self.name is not None and any(self.name.is_shorter(f".{kind}") for kind in self.outputs)
+        return self.names is not None and any(map(self.names.is_shorter, self.outputs))
 
-    def missing(self) -> dict[str, Path]:
+    def missing(self) -> dict[Output, Path]:
         """Outputs that do not exist, or have no cue from an earlier run."""
-        return {kind: path for kind, path in self.outputs.items() if not os.path.isfile(path) or is_blank(path, kind)}
+        return {
+            output: path
+            for output, path in self.outputs.items()
+            if not os.path.isfile(path) or is_blank(path, kind=output[0])
+        }
 
 
 def find_recordings(named: Sequence[Path]) -> list[tuple[Path, Path]]:
@@ -98,11 +113,13 @@ def _inside(folder: Path) -> Iterator[Path]:
                 yield path
 
 
-def plan(named: Sequence[Path], kinds: Sequence[str], output_dir: Path | None, language: str = "") -> list[Job]:
+def plan(named: Sequence[Path], kinds: Sequence[str], output_dir: Path | None, tags: Mapping[str, str]) -> list[Job]:
     """Plan the outputs of each recording, beside it unless ``output_dir`` is given.
 
+    The journal, and formats whose file has all languages, have a tag only if there is one target.
+
     Args:
-        language: a tag before the suffixes, or "".
+        tags: target language → its tag before the suffixes, or ""; see ``language_tags``.
 
     Raises:
         UsageError: see ``find_recordings``; or two recordings would write the same file, or another run is writing one.
@@ -110,6 +127,7 @@ def plan(named: Sequence[Path], kinds: Sequence[str], output_dir: Path | None, l
     jobs: dict[str, Job] = {}  # by real path
     folders: dict[Path, Folder] = {}
     longest: dict[Path, int] = {}
+    language = "".join(tags.values()) if len(tags) == 1 else ""
     for recording, below in find_recordings(named):
         there = recording.parent
         folder = output_dir / below if output_dir else there
@@ -117,18 +135,19 @@ def plan(named: Sequence[Path], kinds: Sequence[str], output_dir: Path | None, l
             folders[there] = Folder(there)
         if folder not in longest:
             longest[folder] = longest_name(folder)
-        name = OutputName(folder, folders[there].stem(recording.name, language), language, longest[folder])
+        name = OutputName(folder, folders[there].stem(recording.name, *tags.values()), language, longest[folder])
         plain = replace(name, stem=stem_of(recording.name))
         if name != plain and journal.is_of(plain.path(journal.SUFFIX), recording):
             name = plain  # begun before another recording with the same stem was added
         place = os.path.join(os.path.realpath(folder), name.stem)
-        outputs = {kind: name.path(f".{kind}") for kind in kinds}
+        names = OutputNames(name, tags)
+        outputs = {output: names.path(output) for output in outputs_of(kinds, list(tags))}
         if place in jobs:
             raise UsageError(
-                f"{jobs[place].recording} and {recording} would both write {outputs[kinds[0]]}; give their "
+                f"{jobs[place].recording} and {recording} would both write {next(iter(outputs.values()))}; give their "
                 "common parent folder, whose subfolders are kept, or translate one separately with another --output-dir"
             )
-        jobs[place] = Job(recording, outputs, name.path(journal.SUFFIX), name)
+        jobs[place] = Job(recording, outputs, names.journal, names)
     for job in jobs.values():
         for path in (job.journal, *job.outputs.values()):
             if in_use(path):
@@ -140,7 +159,7 @@ def plan(named: Sequence[Path], kinds: Sequence[str], output_dir: Path | None, l
 
 def begin(
     job: Job, config: PipelineConfig, *, overwrite: bool, audio_track: int | None = None
-) -> tuple[Begin, dict[str, Path]]:
+) -> tuple[Begin, dict[Output, Path]]:
     """How to start a job now, and which files to write.
 
     Existing files with a cue stay as they are, unless ``overwrite`` is set. Everything that an interrupted run began is
@@ -160,23 +179,34 @@ def begin(
         return Begin.NEW, _begun_outputs(job) | job.outputs
     if begun is None:
         return Begin.NEW, missing
-    kinds: list[str] = begun["formats"]
-    problem = journal.difference(begun, journal.header(job.recording, config, kinds, audio_track))
+    labels: list[str] = begun["formats"]
+    problem = journal.difference(begun, journal.header(job.recording, config, labels, audio_track))
+    outputs = _begun_outputs(job)
     # Existing files that were not begun by that run are older, and stay as they are.
-    wanted = missing.keys() | {kind for kind in job.outputs if kind in kinds}
-    if problem is None and not wanted <= set(kinds):
-        problem = f"with --format {','.join(kinds)}"
+    if problem is None and missing.keys() - outputs.keys():
+        kinds = dict.fromkeys(kind for kind, _ in outputs)
+        same = kinds.keys() >= {kind for kind, _ in missing}
+        problem = f"for {' and '.join(labels)} alone" if same else f"with --format {','.join(kinds)}"
     if problem is not None:
         raise UsageError(
             f"{job.journal} was begun {problem}; finish it with the same options, or start again with --overwrite"
         )
-    return Begin.RESUME, _begun_outputs(job)
+    return Begin.RESUME, outputs
 
 
-def _begun_outputs(job: Job) -> dict[str, Path]:
+def labels_of(job: Job, outputs: Iterable[Output]) -> list[str]:
+    """The names of outputs for the journal of ``job``."""
+    targets = list(job.names.tags) if job.names else []
+    return [label(output, targets) for output in outputs]
+
+
+def _begun_outputs(job: Job) -> dict[Output, Path]:
     """The files that an interrupted run began; empty if its journal is missing or unreadable."""
     try:
         begun = journal.read_header(job.journal)
     except UsageError:
         begun = None
-    return {kind: job.name.path(f".{kind}") for kind in begun["formats"]} if begun and job.name else {}
+    names = job.names
+    if not begun or names is None:
+        return {}
+    return {output: names.path(output) for output in labelled(begun["formats"], list(names.tags))}

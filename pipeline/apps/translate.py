@@ -28,12 +28,12 @@ from rich.text import Text
 from pipeline.apps.cli import Parser, report, some_path
 from pipeline.apps.journal import JournalSink, KnownSpeech, KnownTranslation, header
 from pipeline.apps.options import add_audio_track_argument, add_bilingual_argument, add_model_arguments, configured
-from pipeline.apps.recordings import Begin, Job, begin, plan
+from pipeline.apps.outputs import Output, language_tags
+from pipeline.apps.recordings import Begin, Job, begin, labels_of, plan
 from pipeline.audio.recording import Recording
 from pipeline.config import PipelineConfig
 from pipeline.errors import PipelineError, StageError, UsageError
 from pipeline.events import Delta, EndOfInput, Transcript
-from pipeline.languages import file_tag
 from pipeline.names import escaped, shell_word
 from pipeline.run.worker import Worker
 from pipeline.sinks.blank import is_blank
@@ -65,7 +65,7 @@ def arguments() -> Parser:
     parser.add_argument(
         "--lang-suffix",
         action="store_true",
-        help="add the target language to the file names, as players expect: NAME.zh.srt",
+        help="add the target language to the file names, as players expect: NAME.zh.srt; always on for several targets",
     )
     parser.add_argument("--overwrite", action="store_true", help="replace existing subtitles")
     add_audio_track_argument(parser)
@@ -86,8 +86,7 @@ class Result:
     sentences: int = 0
     withheld: str = ""
     """Speech that was heard but withheld, for display."""
-    outputs: dict[str, Path] = field(default_factory=dict)
-    """Format → path."""
+    outputs: dict[Output, Path] = field(default_factory=dict)
     how: Begin = Begin.NEW
     damage: tuple[str, ...] = ()
     """What was missing in the recording, for display."""
@@ -141,19 +140,6 @@ def formats(asked: str) -> list[str]:
     return kinds
 
 
-def language_suffix(target: str) -> str:
-    """The target language as a tag for file names.
-
-    Raises:
-        UsageError: the target is not a language code.
-    """
-    if (found := file_tag(target)) is None:
-        raise UsageError(
-            f"--lang-suffix needs a language code as the target, such as zh or zh-Hant; the target is {target!r}"
-        )
-    return found
-
-
 async def translate_all(
     results: Sequence[Result], config: PipelineConfig, *, overwrite: bool, audio_track: int | None = None
 ) -> None:
@@ -178,7 +164,7 @@ async def translate_all(
                 if result.how is Begin.SKIP:
                     result.outcome = "already there: left as it is, --overwrite replaces it"
                     continue
-                source = Recording(result.job.recording, language=config.languages.source, track=audio_track)
+                source = Recording(result.job.recording, language=config.languages.only_spoken, track=audio_track)
             except PipelineError as error:
                 result.fail(error)
                 continue
@@ -191,10 +177,10 @@ async def translate_all(
             name = escaped(source.path.name)
             task = progress.add_task(name, total=source.duration_s, done="")
             try:
-                begun_with = header(result.job.recording, config, list(outputs), audio_track)
+                begun_with = header(result.job.recording, config, labels_of(result.job, outputs), audio_track)
                 await _translate_one(result, source, config, models, begun_with, partial(progress.update, task))
                 result.outcome = "finished" if result.how is Begin.RESUME else "done"
-                result.without_cue = any(is_blank(path, kind) for kind, path in outputs.items())
+                result.without_cue = any(is_blank(path, kind) for (kind, _), path in outputs.items())
                 said = f"{name}: {progress.tasks[0].fields['done']}"
                 progress.console.print(said, markup=False, highlight=False, soft_wrap=True)
             except PipelineError as error:
@@ -234,10 +220,11 @@ async def _translate_one(
     with ExitStack() as stack:
         sinks = _open_sinks(result, config, begun_with, stack)
         if result.how is Begin.RESUME:
+            target = config.languages.targets[0]
             models = replace(
                 models,
                 recognizer=KnownSpeech(models.recognizer, known),
-                translation=KnownTranslation(models.translation, known),
+                translations={target: KnownTranslation(models.translations[target], known)},
             )
         writer = Worker("subtitles")
         stack.callback(writer.join, 1.0)  # finish writing before the sinks are closed
@@ -273,7 +260,10 @@ def _open_sinks(result: Result, config: PipelineConfig, begun_with: dict[str, An
     _make_folder(job.journal.parent)
     sinks: list[Sink] = [JournalSink(job.journal, begun_with, resume=resume)]
     stack.callback(sinks[0].close)
-    files = open_sinks(result.outputs, job.recording, sink_makers(config.subtitles, resume=True))
+    paths = {
+        kind: path for (kind, target), path in result.outputs.items() if target in ("", config.languages.targets[0])
+    }
+    files = open_sinks(paths, job.recording, sink_makers(config.subtitles, resume=True))
     stack.callback(close_all, files)
     return sinks + files
 
@@ -330,8 +320,8 @@ def run(argv: list[str]) -> int:
     config = configured(options)
     if config.asr.join_ms is None:
         config = replace(config, asr=replace(config.asr, join_ms=_PACK_MS))
-    language = language_suffix(config.languages.target) if options.lang_suffix else ""
-    jobs = plan(options.audio, formats(options.format), options.output_dir, language)
+    tags = language_tags(config.languages.targets, always=options.lang_suffix)
+    jobs = plan(options.audio, formats(options.format), options.output_dir, tags)
     results = [Result(job) for job in jobs]
     if options.output_dir:
         _make_folder(options.output_dir)

@@ -143,7 +143,7 @@ async def simulate(
     listener = Listener(source.scenes, alone)
     translator = SpeechTranslator(config, models)
     translator.stats = ledger = Ledger()
-    log = open_latency_log(folder / "day-latency.jsonl", unit_of(config.languages.target))
+    log = open_latency_log(folder / "day-latency.jsonl", unit_of(config.languages.targets[0]))
     log.start("day.wav", lambda: ledger.audio_s)
     files = {kind: folder / f"day.{kind}" for kind in FORMATS}
     sinks = [*open_sinks(files, None, sink_makers(config.subtitles)), log]

@@ -47,7 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     config = configured(options)
-    unit = unit_of(config.languages.target)
+    unit = unit_of(config.languages.targets[0])
     if options.reference and len(options.reference) != len(options.audio):
         raise UsageError(
             f"{len(options.reference)} references for {len(options.audio)} recordings; give --reference once for each"

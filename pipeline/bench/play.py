@@ -79,7 +79,7 @@ async def play(
 
     source, translator = Recording(path), SpeechTranslator(config, models)
     translator.stats = stopwatch = Stopwatch()
-    unit = unit_of(config.languages.target)
+    unit = unit_of(config.languages.targets[0])
     text, segment_texts = TextSoFar(unit), dict[int, TextSoFar]()
     if log:
         reference = (" " if unit == "word" else "").join(word for reference in references for word in reference.units)

@@ -1,10 +1,12 @@
-"""Load the translation models of a configuration, downloading them if needed, and check their languages."""
+"""Load the translation models for a language pair, downloading them if needed, and check their languages."""
 
 from __future__ import annotations
 
+import dataclasses
+import os
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from pipeline.config import PipelineConfig
 from pipeline.nmt.compiled import find_translation_model
 from pipeline.nmt.model import MarianModel
 from pipeline.nmt.options import NmtConfig
@@ -12,43 +14,71 @@ from pipeline.nmt.pivot import PivotTranslator
 from pipeline.nmt.routing import resolved
 
 
-def find_translation_models(config: PipelineConfig) -> tuple[Path, ...]:
-    """Return the directories of the one or two models; see ``find_translation_model``.
+def find_translation_models(nmt: NmtConfig) -> tuple[Path, ...]:
+    """Return the directories of the one or two models, which must be named; see ``find_translation_model``.
 
     Raises:
         ModelError, DownloadError: see ``find_translation_model``.
-        UsageError: the model is "auto", and no model is known for the languages.
     """
-    return tuple(find_translation_model(step) for step in resolved(config).nmt.steps)
+    return tuple(find_translation_model(step) for step in nmt.steps)
 
 
-def load_translation_model(config: PipelineConfig, *directories: Path) -> MarianModel | PivotTranslator:
-    """Load the one or two translation models and check that they support the configured languages. Blocks.
+def load_translation_model(
+    source: str,
+    target: str,
+    nmt: NmtConfig,
+    directories: Sequence[Path] = (),
+    pinned: Mapping[str, str | None] | None = None,
+) -> MarianModel | PivotTranslator:
+    """Load the one or two translation models for a language pair and check that they support it. Blocks.
 
-    ``directories`` has one directory per model; by default ``find_translation_models`` finds them.
+    Args:
+        directories: one per model; by default ``find_translation_models`` finds them.
+        pinned: model → revision, for models that "auto" finds; see ``routed``.
 
     Raises:
         ModelError: a directory is incomplete or damaged.
         DownloadError: a model is not in the cache and cannot be downloaded.
         UsageError: a model does not support its language pair; or the model is "auto" and none is known for the pair.
     """
-    config = resolved(config)
-    found = directories or find_translation_models(config)
-    models = [_load(step, directory) for step, directory in zip(config.nmt.steps, found, strict=True)]
-    model = models[0] if len(models) == 1 else PivotTranslator(models[0], models[1], config.nmt.via)
-    model.check_languages(config.languages.source, config.languages.target)
+    nmt = resolved(source, target, nmt, pinned or {})
+    found = directories or find_translation_models(nmt)
+    models = [load_model(step, directory) for step, directory in zip(nmt.steps, found, strict=True)]
+    return in_sequence(source, target, nmt, models)
+
+
+def in_sequence(
+    source: str, target: str, nmt: NmtConfig, models: Sequence[MarianModel]
+) -> MarianModel | PivotTranslator:
+    """Return the translator of one or two loaded models, which may also be in use for other language pairs.
+
+    Raises:
+        UsageError: a model does not support its language pair.
+    """
+    model = models[0] if len(models) == 1 else PivotTranslator(models[0], models[1], nmt.via)
+    model.check_languages(source, target)
     return model
 
 
-def _load(nmt: NmtConfig, directory: Path) -> MarianModel:
+def loaded_as(step: NmtConfig, directory: Path) -> NmtConfig:
+    """Return a key for ``load_model``: equal if the same directory is loaded with the same options."""
+    return dataclasses.replace(step, model=os.path.realpath(directory), revision=None, via="", weights="auto")
+
+
+def load_model(step: NmtConfig, directory: Path) -> MarianModel:
+    """Load one model of ``NmtConfig.steps``.
+
+    Raises:
+        ModelError: the directory is incomplete or damaged.
+    """
     return MarianModel.load(
         directory,
-        suffix=nmt.file_suffix,
-        beams=nmt.beam_size,
-        max_tokens=nmt.max_tokens,
-        max_length_factor=nmt.max_length_factor,
-        no_repeat_ngram=nmt.no_repeat_ngram,
-        time_limit_s=nmt.time_limit_s,
-        cached_sentences=nmt.cached_sentences,
-        threads=nmt.threads,
+        suffix=step.file_suffix,
+        beams=step.beam_size,
+        max_tokens=step.max_tokens,
+        max_length_factor=step.max_length_factor,
+        no_repeat_ngram=step.no_repeat_ngram,
+        time_limit_s=step.time_limit_s,
+        cached_sentences=step.cached_sentences,
+        threads=step.threads,
     )

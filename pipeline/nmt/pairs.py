@@ -107,5 +107,6 @@ def _no_route_message(source: str, target: str, via: str) -> str:
         f"no model is known that translates from {source!r} into {target!r}, {through}; there are models from "
         f"{source!r} into {', '.join(targets) or 'nothing'}, and into {target!r} from "
         f"{', '.join(sources) or 'nothing'}. Choose another language with --source, --target or --via "
-        "(python -m pipeline.models list --pairs shows all), or give a model with --nmt"
+        f"(python -m pipeline.models list --pairs shows all), or give a model with --nmt or, in a configuration, with "
+        f"[nmt.{target}] model = …"
     )

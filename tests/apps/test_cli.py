@@ -288,6 +288,18 @@ WRONG = [
         ["live", TRAVEL, "--config", "demo", "--target", "de", "--nmt", load_config("demo").nmt.model],
         "from en into zh, not into de",
     ),
+    (
+        2,
+        ["live", TRAVEL, "--config", "demo", "--source", "auto"],
+        "exactly two languages as targets, such as en and zh",
+    ),
+    (2, ["live", TRAVEL, "--config", "demo", "--target", "zh,,de"], "'zh,,de' has an empty entry"),
+    (2, ["live", TRAVEL, "--config", "two.toml"], "only translation model for the targets zh and de"),
+    (
+        2,
+        ["live", TRAVEL, "--config", "demo", "--target", "zh-CN,zh-TW", "--srt", "-"],
+        "standard output cannot be the srt file of several languages",
+    ),
     (2, ["live", TRAVEL, "--config", "demo", "--target", "xx"], "from 'en' into 'xx', nor two through 'en'"),
     (2, ["live", TRAVEL, "--config", "demo", "--srt", "/nowhere/out.srt"], "cannot write /nowhere/out.srt"),
     (2, ["live", TRAVEL, "--config", "demo", "--srt", "out", "--vtt", "out"], "out is also the file for srt"),
@@ -342,6 +354,7 @@ def test_wrong_usage_is_one_line_and_an_exit_status(
     (tmp_path / "impossible.toml").write_text(
         "asr.model = './none'\nnmt.model = './none'\nsubtitles.min_duration_ms = 9000"
     )
+    (tmp_path / "two.toml").write_text("asr.model = './none'\nnmt.model = './none'\nlanguages.target = ['zh', 'de']")
     done = subprocess.run(
         command(*arguments), stdin=subprocess.DEVNULL, capture_output=True, cwd=tmp_path, timeout=HANG_S, check=False
     )

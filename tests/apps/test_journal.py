@@ -22,7 +22,7 @@ HEADER = {"type": "journal", "version": 1, "formats": ["srt"]}
 
 
 def deltas(models: Models) -> list[Delta]:
-    return list(models.translation.stream(SAID, "zh"))
+    return list(models.translations["zh"].stream(SAID, "zh"))
 
 
 def journal_of(path: Path, events: list[Transcript | Delta]) -> Path:
@@ -41,7 +41,7 @@ def test_a_segment_resumes_after_its_last_complete_sentence(demo_models: Models,
     for kept in range(len(whole) + 1):
         path = journal_of(tmp_path / f"{kept}.jsonl", [SAID, *whole[:kept]])
         path.write_bytes(path.read_bytes() + torn)
-        assert list(KnownTranslation(demo_models.translation, path).stream(SAID, "zh")) == whole
+        assert list(KnownTranslation(demo_models.translations["zh"], path).stream(SAID, "zh")) == whole
 
 
 def test_transcripts_come_back_exactly(demo_models: Models, tmp_path: Path) -> None:
@@ -65,7 +65,7 @@ def test_a_damaged_line_is_reported(demo_models: Models, tmp_path: Path, damage:
     path = journal_of(tmp_path / "journal", [SAID])
     path.write_bytes(path.read_bytes() + damage)
     with pytest.raises(UsageError, match=r"journal is damaged \(.*\); start again with --overwrite"):
-        KnownTranslation(demo_models.translation, path)
+        KnownTranslation(demo_models.translations["zh"], path)
 
 
 def test_a_resumed_run_keeps_a_header_with_unknown_keys(demo_models: Models, tmp_path: Path) -> None:
@@ -89,9 +89,9 @@ def test_a_transcript_in_another_script_is_not_resumed() -> None:
     begun = header(PHRASES, config, ["srt"])
     shown = dataclasses.replace(config, asr=dataclasses.replace(config.asr, script="traditional"))
     assert difference(begun, header(PHRASES, shown, ["srt"])) == "with asr.script = None, which is now 'traditional'"
-    begun = header(PHRASES, with_overrides(config, target="zh-Hant_tw"), ["srt"])
-    assert difference(begun, header(PHRASES, with_overrides(config, target="zh-hant-TW"), ["srt"])) is None
-    assert difference(begun, header(PHRASES, with_overrides(config, target="zh-HK"), ["srt"])) is not None
+    begun = header(PHRASES, with_overrides(config, targets=("zh-Hant_tw",)), ["srt"])
+    assert difference(begun, header(PHRASES, with_overrides(config, targets=("zh-hant-TW",)), ["srt"])) is None
+    assert difference(begun, header(PHRASES, with_overrides(config, targets=("zh-HK",)), ["srt"])) is not None
 
 
 def test_a_name_too_long_for_its_journal_is_reported(tmp_path: Path) -> None:

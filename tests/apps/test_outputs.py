@@ -11,7 +11,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.apps.journal import SUFFIX
-from pipeline.apps.outputs import SUFFIXES, Folder, OutputName, longest_name, stem_of
+from pipeline.apps.outputs import (
+    SUFFIXES,
+    Folder,
+    OutputName,
+    OutputNames,
+    label,
+    labelled,
+    language_tags,
+    longest_name,
+    named_outputs,
+    outputs_of,
+    stem_of,
+)
+from pipeline.errors import UsageError
 
 
 @pytest.mark.parametrize(
@@ -73,12 +86,12 @@ def test_the_file_systems_name_limit_is_used(tmp_path: Path, monkeypatch: pytest
 
 
 NAMES = ["a.wav", "a.mp3", "A.ogg", "a.wav.mp3", "a.zh.wav", "A.ZH.ogg", "a.unfinished.wav"]
-NAMES += ["a", "b.wav", "a.txt", "a.zh", "a.unfinished"]
+NAMES += ["a", "b.wav", "a.txt", "a.zh", "a.unfinished", "a.de.mp3"]
 COMPOSED, DECOMPOSED = "\N{LATIN SMALL LETTER E WITH ACUTE}", "e\N{COMBINING ACUTE ACCENT}"
 
 
-@pytest.mark.parametrize("language", ["", "zh"])
-def test_no_two_recordings_share_output_files(tmp_path: Path, language: str) -> None:
+@pytest.mark.parametrize("tags", [{"zh": ""}, {"zh": "zh"}, {"zh": "zh", "de": "de"}])
+def test_no_two_recordings_share_output_files(tmp_path: Path, tags: dict[str, str]) -> None:
     """For any three names, in separate runs or together, all subtitles and journals differ, whichever of the recordings
     exist, even on a file system that ignores case."""
     for number, names in enumerate(itertools.combinations(NAMES, 3)):
@@ -87,8 +100,10 @@ def test_no_two_recordings_share_output_files(tmp_path: Path, language: str) -> 
         for name in names:
             (folder / name).touch()
         there = Folder(folder)
-        made = [OutputName(folder, there.stem(name, language), language) for name in names]
-        paths = [name.path(suffix) for name in made for suffix in (".srt", ".jsonl", SUFFIX)]
+        base = tags["zh"] if len(tags) == 1 else ""
+        made = [OutputNames(OutputName(folder, there.stem(name, *tags.values()), base), tags) for name in names]
+        outputs = outputs_of(["srt", "jsonl"], list(tags))
+        paths = [path for name in made for path in (name.journal, *map(name.path, outputs))]
         assert len({str(path).casefold() for path in paths}) == len(paths), names
         assert not {path.name for path in paths} & set(names)
 
@@ -135,3 +150,78 @@ def test_the_folder_may_be_unlistable(tmp_path: Path) -> None:
 
 def test_suffixes_are_in_lower_case() -> None:
     assert all(suffix == suffix.lower() and suffix.startswith(".") for suffix in SUFFIXES)
+
+
+def test_a_format_has_a_file_per_language_and_jsonl_has_one_for_all() -> None:
+    kinds = ["srt", "jsonl", "txt"]
+    assert outputs_of(kinds, ["zh"]) == [("srt", "zh"), ("jsonl", ""), ("txt", "zh")]
+    several = outputs_of(kinds, ["zh", "de"])
+    assert several == [("srt", "zh"), ("srt", "de"), ("jsonl", ""), ("txt", "zh"), ("txt", "de")]
+    names = OutputNames(OutputName(Path("d"), "talk"), {"zh": "zh", "de": "de"})
+    found = [names.path(output).name for output in several]
+    assert found == ["talk.zh.srt", "talk.de.srt", "talk.jsonl", "talk.zh.txt", "talk.de.txt"]
+    assert names.journal == Path("d") / f"talk{SUFFIX}"
+    one = OutputNames(OutputName(Path("d"), "talk", "zh"), {"zh": "zh"})
+    assert [one.path(output).name for output in outputs_of(kinds, ["zh"])] == [
+        "talk.zh.srt",
+        "talk.zh.jsonl",
+        "talk.zh.txt",
+    ]
+    assert one.journal == Path("d") / f"talk.zh{SUFFIX}"
+
+
+@pytest.mark.parametrize("targets", [["zh"], ["zh-TW", "de"]])
+def test_an_output_is_found_again_by_its_label(targets: list[str]) -> None:
+    outputs = outputs_of(["srt", "jsonl", "ass"], targets)
+    labels = [label(output, targets) for output in outputs]
+    assert len(set(labels)) == len(labels)
+    assert labelled(labels, targets) == outputs
+    assert labelled(labels[:1], targets) == outputs[:1]
+
+
+def test_labels_name_the_language_only_if_there_are_several() -> None:
+    assert [label(output, ["zh"]) for output in (("srt", "zh"), ("jsonl", ""))] == ["srt", "jsonl"]
+    assert [label(output, ["zh", "de"]) for output in (("srt", "de"), ("jsonl", ""))] == ["de.srt", "jsonl"]
+    assert labelled(["fr.srt", "de.srt"], ["zh", "de"]) == [("srt", "de")]
+
+
+def test_several_languages_are_always_in_the_names() -> None:
+    assert language_tags(["zh"], always=False) == {"zh": ""}
+    assert language_tags(["zho_Hant"], always=True) == {"zho_Hant": "zh-Hant"}
+    assert language_tags(["zh", "deu"], always=False) == {"zh": "zh", "deu": "de"}
+    assert language_tags(["zh/.."], always=False) == {"zh/..": ""}
+    for targets, always in ((["zh/.."], True), (["zh", "zh/.."], False)):
+        with pytest.raises(UsageError, match=r"must be a language code, such as zh or zh-Hant; it is 'zh/\.\.'"):
+            language_tags(targets, always=always)
+
+
+def test_a_name_that_is_given_gets_the_language_before_its_suffix() -> None:
+    given = {
+        "srt": Path("d/talk.srt"),
+        "jsonl": Path("talk.jsonl"),
+        "vtt": Path("talk"),
+        "latency-log": Path("a.b.log"),
+    }
+    assert named_outputs(given, ["zh"]) == {
+        ("srt", "zh"): Path("d/talk.srt"),
+        ("jsonl", ""): Path("talk.jsonl"),
+        ("vtt", "zh"): Path("talk"),
+        ("latency-log", "zh"): Path("a.b.log"),
+    }
+    assert named_outputs(given, ["zh", "de"]) == {
+        ("srt", "zh"): Path("d/talk.zh.srt"),
+        ("srt", "de"): Path("d/talk.de.srt"),
+        ("jsonl", ""): Path("talk.jsonl"),
+        ("vtt", "zh"): Path("talk.zh"),
+        ("vtt", "de"): Path("talk.de"),
+        ("latency-log", "zh"): Path("a.b.zh.log"),
+        ("latency-log", "de"): Path("a.b.de.log"),
+    }
+
+
+@pytest.mark.parametrize("kind", ["srt", "vtt", "ass", "txt"])
+def test_only_jsonl_has_several_languages_on_standard_output(kind: str) -> None:
+    with pytest.raises(UsageError, match=rf"standard output cannot be the {kind} file of several languages \(zh, de\)"):
+        named_outputs({kind: Path("-")}, ["zh", "de"])
+    assert named_outputs({kind: Path("-")}, ["zh"]) == {(kind, "zh"): Path("-")}
+    assert named_outputs({"jsonl": Path("-")}, ["zh", "de"]) == {("jsonl", ""): Path("-")}

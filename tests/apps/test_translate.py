@@ -42,6 +42,7 @@ from tests.audio.films import Sound, film, tones
 from tests.conftest import EXAMPLES, HANG_S, PHRASES, read_wav, spoken_texts
 
 KINDS = "srt,vtt,ass,jsonl,txt"
+ONE_TARGET = {"zh": ""}
 COUNT = len(spoken_texts()["phrases"])
 _HEARD: dict[tuple[bytes, ...], list[Transcript]] = {}
 """The demo recogniser's results by audio window, so that tests of the same recording compute them once."""
@@ -84,7 +85,7 @@ class Counting:
         return [replace(t, segment_id=s.id) for t, s in zip(_HEARD[sounds], segments, strict=True)]
 
     def stream(self, *arguments: Any) -> Iterator[Delta]:
-        for delta in self.models.translation.stream(*arguments):
+        for delta in self.models.translations["zh"].stream(*arguments):
             if self.tokens == self.fail_at_token:
                 raise FaultError
             self.tokens += 1
@@ -101,7 +102,9 @@ def translated(
         counting = Counting(demo_models, **failures)
 
         async def loaded(config: PipelineConfig) -> Models:
-            return replace(demo_models, recognizer=counting, translation=counting)
+            return replace(
+                demo_models, recognizer=counting, translations=dict.fromkeys(config.languages.targets, counting)
+            )
 
         monkeypatch.setattr(translate, "_load", loaded)
         config = () if "--config" in arguments else ("--config", str(ONE_BY_ONE))
@@ -346,7 +349,7 @@ def test_gaps_in_a_recording_or_translation_are_in_the_outcome(
     assert re.search(rf"done, but the recording is damaged in places and cut off after \d+ s of {length:.0f} s", said)
 
     def cut_off(self: Counting, *arguments: Any) -> Iterator[Delta]:
-        for delta in self.models.translation.stream(*arguments):
+        for delta in self.models.translations["zh"].stream(*arguments):
             yield replace(delta, truncated=delta.end_of_sentence)
 
     monkeypatch.setattr(Counting, "stream", cut_off)
@@ -536,7 +539,7 @@ def test_the_summary_shows_each_recordings_outcome_and_speed(tmp_path: Path, mon
     monkeypatch.chdir(tmp_path)
     Path("talk.srt").touch()
     jobs = [Job(Path(f"{name}.wav"), {}, Path("journal")) for name in ("talk", "[b]bad", "later")]
-    files = {"srt": Path("talk.srt"), "vtt": Path("none.vtt")}
+    files = {("srt", "zh"): Path("talk.srt"), ("vtt", "zh"): Path("none.vtt")}
     done = translate.Result(jobs[0], "done", False, 60.0, 12.0, 7, "4.2 s: uncertain", files)
     shown = io.StringIO()
     Console(file=shown, width=200).print(
@@ -597,15 +600,15 @@ def test_folders_are_searched_and_mirrored(tmp_path: Path) -> None:
         ("b.MP4", "."),
         ("loop.wav", "."),
     ]
-    jobs = plan([folder], ["srt"], tmp_path / "out")
-    assert [str(job.outputs["srt"].relative_to(tmp_path / "out")) for job in jobs] == [
+    jobs = plan([folder], ["srt"], tmp_path / "out", ONE_TARGET)
+    assert [str(job.outputs["srt", "zh"].relative_to(tmp_path / "out")) for job in jobs] == [
         "2024/day 1/c.srt",
         "a.srt",
         "b.srt",
         "loop.srt",
     ]
-    beside = plan([folder], ["srt"], None)
-    assert beside[0].outputs["srt"] == folder / "2024" / "day 1" / "c.srt"
+    beside = plan([folder], ["srt"], None, ONE_TARGET)
+    assert beside[0].outputs["srt", "zh"] == folder / "2024" / "day 1" / "c.srt"
     (folder / "empty").mkdir()
     with pytest.raises(UsageError, match="has no recordings; their names end in"):
         find_recordings([folder / "empty"])
@@ -652,8 +655,8 @@ def test_recordings_with_the_same_name_are_not_written_to_one_folder(tmp_path: P
     with pytest.raises(
         UsageError, match=r"x/ep\.wav and .*y/ep\.wav would both write .*ep\.srt; give their common parent"
     ):
-        plan(named, ["srt"], tmp_path / "out")
-    assert len(plan([tmp_path], ["srt"], tmp_path / "out")) == 2
+        plan(named, ["srt"], tmp_path / "out", ONE_TARGET)
+    assert len(plan([tmp_path], ["srt"], tmp_path / "out", ONE_TARGET)) == 2
 
 
 def test_each_language_has_files_and_a_journal_of_its_own(
@@ -759,12 +762,12 @@ def test_a_recording_without_permission_is_not_reported_as_missing(
 def test_an_unwritable_folder_is_reported_with_what_to_do(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, demo_config: PipelineConfig
 ) -> None:
-    (job,) = plan([PHRASES], ["srt"], tmp_path)
+    (job,) = plan([PHRASES], ["srt"], tmp_path, ONE_TARGET)
     monkeypatch.setattr(os, "access", lambda *_: False)
     for overwrite in (False, True):
         with pytest.raises(UsageError, match="is not writable; choose another with --output-dir"):
             begin(job, demo_config, overwrite=overwrite)
-    job.outputs["srt"].write_text("precious")  # nothing to do, so nothing is written
+    job.outputs["srt", "zh"].write_text("precious")  # nothing to do, so nothing is written
     assert begin(job, demo_config, overwrite=False) == (Begin.SKIP, {})
 
 

@@ -74,7 +74,7 @@ def translated(home: Path, url: str, config: Path, text: str) -> tuple[str, str,
         "import sys; from pipeline import load_config, load_translation_model\n"
         "from pipeline.nmt.compiled import find_translation_model\n"
         "config = load_config(sys.argv[1]); directory = find_translation_model(config.nmt)\n"
-        "print(load_translation_model(config, directory).translate(sys.argv[2])); print(directory)",
+        "print(load_translation_model('en', 'zh', config.nmt, [directory]).translate(sys.argv[2])); print(directory)",
         str(config), text,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr

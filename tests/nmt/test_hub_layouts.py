@@ -108,8 +108,10 @@ def loaded(home: Path, url: str, config: Path, text: str) -> tuple[str, list[Pat
         home, url, "-c",
         "import sys; from pipeline import load_config, load_translation_model\n"
         "from pipeline.nmt.load import find_translation_models\n"
-        "config = load_config(sys.argv[1]); found = find_translation_models(config)\n"
-        "print(load_translation_model(config, *found).translate(sys.argv[2])); print(*found, sep='\\n')",
+        "from pipeline.loading import translation_options\n"
+        "config = load_config(sys.argv[1]); ((target, nmt),) = translation_options(config).items()\n"
+        "found = find_translation_models(nmt)\n"
+        "print(load_translation_model(config.languages.source, target, nmt, found).translate(sys.argv[2])); print(*found, sep='\\n')",
         str(config), text,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr

@@ -12,8 +12,8 @@ from pipeline.apps.options import add_model_arguments, configured
 from pipeline.config import ConfigError, PipelineConfig, load_config
 from pipeline.errors import UsageError
 from pipeline.languages import two_letters
+from pipeline.loading import translation_options
 from pipeline.nmt.pairs import all_pairs, described, direct, route
-from pipeline.nmt.routing import resolved
 from tests.conftest import SETTINGS, TINY
 
 
@@ -25,6 +25,10 @@ def options(*arguments: str) -> Namespace:
 
 def models(config: PipelineConfig) -> list[str]:
     return [step.model for step in config.nmt.steps]
+
+
+def by_target(config: PipelineConfig) -> dict[str, list[str]]:
+    return {target: [step.model for step in config.nmt_for(target).steps] for target in config.languages.targets}
 
 
 def write(path: Path, *lines: str) -> str:
@@ -97,7 +101,7 @@ def test_changed_languages_select_another_model(capsys: pytest.CaptureFixture[st
     config = configured(options("--config", "en-zh", "--source", "pt", "--target", "en"))
     assert (models(config), config.nmt.revision) == (["TigreGotico/opus-mt-pt-en-onnx"], None)
     assert capsys.readouterr().err == "pt → en: TigreGotico/opus-mt-pt-en-onnx\n"
-    assert (config.languages.source, config.languages.target) == ("pt", "en")
+    assert (config.languages.source, config.languages.targets) == ("pt", ("en",))
 
 
 def test_a_model_that_a_bundled_configuration_pins_stays_pinned() -> None:
@@ -114,7 +118,7 @@ def test_a_model_that_a_bundled_configuration_pins_stays_pinned() -> None:
 def test_the_configured_model_stays_for_its_own_pair(capsys: pytest.CaptureFixture[str]) -> None:
     for name in ("demo", "en-zh", "zh-en"):
         named = load_config(name)
-        pair = ("--source", named.languages.source, "--target", named.languages.target)
+        pair = ("--source", named.languages.source, "--target", ",".join(named.languages.targets))
         assert configured(options("--config", name, *pair)) == named
     assert capsys.readouterr().err == ""
 
@@ -157,7 +161,7 @@ def test_auto_in_a_configuration_looks_the_model_up(tmp_path: Path) -> None:
         '[nmt]\nmodel = "auto"\nvia = "ca"\nfile_suffix = "_int8"',
     )
     expected = ["TigreGotico/opus-mt-pt-ca-onnx", "TigreGotico/mt-hitz-ca-eu-onnx"]
-    assert models(resolved(load_config(mine))) == expected
+    assert [step.model for step in translation_options(load_config(mine))["eu"].steps] == expected
     config = configured(options("--config", mine))
     assert models(config) == expected
     assert [step.file_suffix for step in config.nmt.steps] == ["_int8", "_int8"]
@@ -194,3 +198,124 @@ def test_a_second_model_may_be_named(tmp_path: Path) -> None:
 def test_settings_that_contradict_each_other_are_refused(line: str, message: str, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=message):
         load_config(write(tmp_path / "mine.toml", f"[nmt]\n{line}"))
+
+
+BILINGUAL = ("source.spm", "target.spm", "tokenizer_config.json", "config.json")  # names English and Chinese
+
+
+def multilingual(folder: Path, *codes: str) -> Path:
+    """A directory whose files name target codes."""
+    folder.mkdir()
+    (folder / "vocab.json").write_text(json.dumps({f">>{code}<<": number for number, code in enumerate(codes)}))
+    return folder
+
+
+def test_a_configured_model_serves_its_target_and_the_others_come_from_the_table(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    real = load_config("en-zh").nmt
+    for targets in ("zh,de", "de,zh"):
+        config = configured(options("--config", "en-zh", "--target", targets))
+        assert by_target(config) == {"zh": [real.model], "de": ["Xenova/opus-mt-en-de"]}
+        assert (config.nmt_for("zh").revision, config.nmt_for("de").revision) == (real.revision, None)
+        assert translation_options(config) == {target: config.nmt_for(target) for target in config.languages.targets}
+    assert capsys.readouterr().err == "en → de: Xenova/opus-mt-en-de\n" * 2
+    demo = configured(options("--config", "demo", "--target", "zh-TW,de"))
+    assert by_target(demo) == {"zh-TW": [load_config("demo").nmt.model], "de": ["Xenova/opus-mt-en-de"]}
+    both = configured(options("--config", "demo", "--target", "zh-TW,zh-CN"))  # one model writes both scripts
+    assert by_target(both) == {"zh-TW": [load_config("demo").nmt.model], "zh-CN": [load_config("demo").nmt.model]}
+
+
+def test_two_directions_have_a_model_each() -> None:
+    config = configured(options("--config", "en-zh", "--source", "auto", "--target", "en,zh"))
+    assert by_target(config) == {"en": ["Xenova/opus-mt-zh-en"], "zh": ["Xenova/opus-mt-en-zh"]}
+    assert config.nmt_for("zh") == load_config("en-zh").nmt
+    again = configured(options("--config", "en-zh", "--source", "auto", "--target", "en,zh", "--nmt", "auto"))
+    assert by_target(again) == by_target(config)
+
+
+def test_a_target_without_a_known_model_is_named() -> None:
+    with pytest.raises(UsageError, match=r"translates from 'en' into 'xx'.*\[nmt\.xx\] model = …"):
+        configured(options("--config", "en-zh", "--target", "zh,xx"))
+
+
+def test_sections_for_targets_name_their_models(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lines = (
+        '[languages]\ntarget = ["zh", "de"]',
+        '[nmt.zh]\nmodel = "a/zh"\nrevision = "r"',
+        '[nmt.de]\nmodel = "a/de"',
+    )
+    mine = write(tmp_path / "mine.toml", *lines)
+    config = configured(options("--config", mine))
+    assert config == load_config(mine)
+    assert by_target(config) == {"zh": ["a/zh"], "de": ["a/de"]}
+    assert capsys.readouterr().err == ""
+    alone = configured(options("--config", mine, "--target", "zh_hant"))
+    assert (by_target(alone), alone.nmt_for("zh-Hant").revision) == ({"zh-Hant": ["a/zh"]}, "r")
+    more = configured(options("--config", mine, "--target", "de,fr"))
+    assert by_target(more) == {"de": ["a/de"], "fr": ["Xenova/opus-mt-en-fr"]}
+    other = configured(options("--config", mine, "--source", "fr"))  # what is named is for other pairs
+    assert by_target(other) == {"zh": ["Xenova/opus-mt-fr-en", "Xenova/opus-mt-en-zh"], "de": ["Xenova/opus-mt-fr-de"]}
+
+
+@pytest.mark.parametrize("model", ["a/b", "bilingual", "other", "half"])
+def test_one_model_for_two_targets_is_refused(tmp_path: Path, model: str) -> None:
+    (tmp_path / "bilingual").mkdir()
+    for name in BILINGUAL:
+        (tmp_path / "bilingual" / name).symlink_to(TINY / name)
+    (tmp_path / "other").mkdir()  # its files name no language
+    multilingual(tmp_path / "half", "cmn_Hans", "fra")
+    mine = write(tmp_path / "mine.toml", '[languages]\ntarget = ["zh", "de"]', f'[nmt]\nmodel = "{model}"')
+    message = r"only translation model for the targets zh and de, .*\[nmt\.zh\] model = … and \[nmt\.de\] model = …"
+    with pytest.raises(UsageError, match=message):
+        translation_options(load_config(mine))
+    with pytest.raises(UsageError, match=message):
+        configured(options("--config", mine))
+    with pytest.raises(
+        UsageError, match=r"--nmt gives one translation model.*: \[nmt\.zh\] model = …, \[nmt\.de\] model"
+    ):
+        configured(options("--config", mine, "--nmt", model if "/" in model else str(tmp_path / model)))
+
+
+def test_a_multilingual_directory_serves_all_its_targets(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = str(multilingual(tmp_path / "several", "cmn_Hans", "deu", "eng"))
+    mine = write(tmp_path / "mine.toml", '[languages]\ntarget = ["zh", "de"]', '[nmt]\nmodel = "several"')
+    assert by_target(configured(options("--config", mine))) == {"zh": [folder], "de": [folder]}
+    assert {nmt.model for nmt in translation_options(load_config(mine)).values()} == {folder}
+    for arguments in (["--target", "de,zh"], ["--source", "auto", "--target", "en,de"]):
+        assert set(map(tuple, by_target(configured(options("--config", mine, *arguments))).values())) == {(folder,)}
+        named = configured(options("--config", "en-zh", "--nmt", folder, *arguments))
+        assert set(map(tuple, by_target(named).values())) == {(folder,)}
+    assert capsys.readouterr().err == ""
+    more = configured(options("--config", mine, "--target", "zh,fr"))
+    assert by_target(more) == {"zh": [folder], "fr": ["Xenova/opus-mt-en-fr"]}
+
+
+def test_a_second_model_into_several_languages_serves_all_its_targets(tmp_path: Path) -> None:
+    multilingual(tmp_path / "several", "cmn_Hans", "deu")
+    lines = ('[languages]\nsource = "pt"\ntarget = ["zh", "de"]', '[nmt]\nmodel = "a/pt-en"\nsecond = "several"')
+    mine = write(tmp_path / "mine.toml", *lines)
+    expected = ["a/pt-en", str(tmp_path / "several")]
+    assert by_target(configured(options("--config", mine))) == {"zh": expected, "de": expected}
+    (tmp_path / "several" / "vocab.json").write_text(json.dumps({">>deu<<": 0}))
+    with pytest.raises(UsageError, match="several is the only translation model for the targets zh and de"):
+        translation_options(load_config(mine))
+
+
+def test_auto_looks_up_a_model_for_each_target(tmp_path: Path) -> None:
+    mine = write(
+        tmp_path / "mine.toml",
+        '[languages]\ntarget = ["zh", "de", "fr"]',
+        '[nmt]\nmodel = "auto"\nbeam_size = 2',
+        '[nmt.de]\nmodel = "a/b"',
+    )
+    found = translation_options(load_config(mine))
+    assert {target: nmt.model for target, nmt in found.items()} == {
+        "zh": "Xenova/opus-mt-en-zh",
+        "de": "a/b",
+        "fr": "Xenova/opus-mt-en-fr",
+    }
+    assert found["zh"].revision == load_config("en-zh").nmt.revision
+    assert {nmt.beam_size for nmt in found.values()} == {2}
+    config = configured(options("--config", mine))
+    assert {target: config.nmt_for(target) for target in found} == found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from argparse import ArgumentParser
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline import Delta, MarianModel, Transcript
+from pipeline.apps.options import add_model_arguments, configured
 from pipeline.config import load_config, with_overrides
 from pipeline.errors import UsageError
 from pipeline.languages import language_tag
@@ -18,7 +20,6 @@ from pipeline.languages.chinese import conversion
 from pipeline.nmt.model import joined
 from pipeline.nmt.pairs import route
 from pipeline.nmt.pivot import PivotTranslator
-from pipeline.nmt.routing import needs_route
 from pipeline.nmt.scripts import choose_code, rewritten
 from tests.conftest import ROOT, TINY, make_model_dir
 from tests.languages.test_chinese import TEXTS
@@ -181,10 +182,12 @@ def test_a_character_before_withdrawn_text_is_converted_again() -> None:
 @pytest.mark.parametrize(("asked", "kept"), [("zh_TW", "zh-TW"), ("zh-hant", "zh-Hant"), ("zh-HK", "zh-HK")])
 def test_the_configuration_keeps_the_script_and_the_model_stays(asked: str, kept: str, tmp_path: Path) -> None:
     config = load_config("demo")
-    other = with_overrides(config, target=asked)
-    assert other.languages.target == kept
-    assert not needs_route(config, other)
+    assert with_overrides(config, targets=(asked,)).languages.targets == (kept,)
+    parser = ArgumentParser()
+    add_model_arguments(parser)
+    other = configured(parser.parse_args(["--config", "demo", "--target", asked]))
+    assert (other.languages.targets, other.nmt) == ((kept,), config.nmt)
     assert route("en", asked) == route("en", "zh")
     path = tmp_path / "my.toml"
     path.write_text(f'[languages]\ntarget = "{asked}"\n')
-    assert load_config(path).languages.target == kept
+    assert load_config(path).languages.targets == (kept,)

@@ -209,7 +209,7 @@ def test_a_run_behind_a_live_source_reports_it_catches_up_and_loses_nothing(
     events: list[PipelineEvent] = []
 
     async def work() -> PipelineStats:
-        async with SpeechTranslator(config, Models(held, demo_models.translation), live=True) as translator:  # type: ignore[arg-type]
+        async with SpeechTranslator(config, Models(held, demo_models.translations), live=True) as translator:  # type: ignore[arg-type]
             stats = translator.stats
             stats.clock = lambda: stats.received_samples / SAMPLE_RATE  # audio arrives in real time
             feeding = asyncio.create_task(feed(translator, speech))
@@ -312,7 +312,7 @@ def test_a_transcript_without_text_to_translate_does_not_count_as_lag(
             return Transcript(segment.id, segment.start_s, segment.end_s, nothing, "en")
 
     async def work() -> None:
-        models = Models(Silent(), demo_models.translation)  # type: ignore[arg-type]
+        models = Models(Silent(), demo_models.translations)  # type: ignore[arg-type]
         async with SpeechTranslator(demo_config, models, live=True) as translator:
             feeding = asyncio.create_task(feed(translator, read_wav(PHRASES)[: 8 * SAMPLE_RATE]))
             async for event in translator.events():

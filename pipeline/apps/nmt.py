@@ -1,0 +1,117 @@
+"""python -m pipeline.nmt: lines of text on standard input, translations on standard output."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+
+from pipeline.apps.cli import Parser, some_path, some_text, standard_input, whole_number
+from pipeline.config import pinned_revisions
+from pipeline.errors import SinkError, UsageError
+from pipeline.events import Transcript
+from pipeline.nmt.load import load_translation_model
+from pipeline.nmt.model import UNDETERMINED, MarianModel
+from pipeline.nmt.options import NmtConfig
+from pipeline.nmt.pairs import AUTO, described
+from pipeline.nmt.pivot import PivotTranslator
+from pipeline.nmt.routing import routed
+
+
+def arguments() -> argparse.ArgumentParser:
+    parser = Parser(prog="python -m pipeline.nmt", description=__doc__)
+    parser.add_argument(
+        "--model",
+        type=some_path,
+        metavar="DIR",
+        help="a Marian model exported to ONNX (default: looked up in the table of pairs by --source and --target)",
+    )
+    parser.add_argument(
+        "--file-suffix", default="", help='precision among a hub repository\'s files, such as "_quantized"'
+    )
+    parser.add_argument("--source", metavar="L", help="language of the text (default: the model's)")
+    parser.add_argument("--target", metavar="L", help="language to translate into (default: the model's)")
+    parser.add_argument(
+        "--via", type=some_text, default="en", metavar="L",
+        help="pivot language if no model translates directly (default: en); none forbids two steps",
+    )  # fmt: skip
+    parser.add_argument(
+        "--beams", type=whole_number(1, 100), default=1, metavar="N", help="hypotheses kept; 1 (default) is greedy"
+    )
+    parser.add_argument(
+        "--max-tokens", type=whole_number(1, 100_000), default=256, metavar="N", help="target token limit per sentence"
+    )
+    parser.add_argument(
+        "--threads", type=whole_number(0, 256), default=1, metavar="N", help="0: as many as the machine has cores"
+    )
+    parser.add_argument(
+        "--jsonl", action="store_true", help="one JSON object per token: id, text, log_probability, final …"
+    )
+    return parser
+
+
+def run(argv: list[str]) -> int:
+    options = arguments().parse_args(argv)
+    if sys.stdout is None:
+        raise SinkError("standard output is closed, but translations are written to it; redirect it to a file")
+    model = _load(options)
+    source, target = options.source or model.languages[0] or "en", options.target or model.languages[1] or UNDETERMINED
+    model.check_languages(source, target)
+    for number, raw in enumerate(standard_input()):
+        # Invalid UTF-8 must not end the run.
+        line = raw.decode("utf-8", "replace").rstrip("\r\n")
+        cut = False
+        text = ""  # of the current sentence, printed when complete: a pipe cannot withdraw text
+        for delta in model.stream(Transcript(number, 0.0, 0.0, line, source), target):
+            if options.jsonl:
+                record = {
+                    "id": number,
+                    "sentence": delta.sentence,
+                    "text": delta.text,
+                    "log_probability": round(delta.log_probability, 6),
+                    "final": delta.final,
+                    "withdrawn": delta.withdrawn,
+                    "truncated": delta.truncated,
+                    "searched_again": delta.searched_again,
+                }
+                print(json.dumps(record, ensure_ascii=False), flush=True)
+            else:
+                text = delta.applied_to(text)
+                if delta.end_of_sentence:
+                    print(text, end="", flush=True)
+                    text = ""
+            cut |= delta.truncated
+        if not options.jsonl:
+            print(flush=True)
+        if cut:
+            print(
+                f"line {number + 1}: the translation of a sentence looped or reached the token limit and was cut off; "
+                "split the sentence, or raise --max-tokens",
+                file=sys.stderr,
+                flush=True,
+            )
+    return 0
+
+
+def _load(options: argparse.Namespace) -> MarianModel | PivotTranslator:
+    if options.model is not None:
+        return MarianModel.load(
+            options.model,
+            suffix=options.file_suffix,
+            beams=options.beams,
+            max_tokens=options.max_tokens,
+            threads=options.threads,
+        )
+    if options.source is None or options.target is None:
+        raise UsageError("no model is given; give --model, or both --source and --target to look one up")
+    nmt = NmtConfig(
+        AUTO,
+        file_suffix=options.file_suffix,
+        via=options.via,
+        beam_size=options.beams,
+        max_tokens=options.max_tokens,
+        threads=options.threads,
+    )
+    nmt, pairs = routed(options.source, options.target, nmt, pinned_revisions())
+    print(described(pairs), file=sys.stderr, flush=True)
+    return load_translation_model(options.source, options.target, nmt)

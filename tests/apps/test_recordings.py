@@ -1,0 +1,88 @@
+"""The plan for a recording in several languages: which files to write, and what an interrupted run began."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from pipeline import PipelineConfig, load_config
+from pipeline.apps.journal import SUFFIX, header
+from pipeline.apps.outputs import language_tags
+from pipeline.apps.recordings import Begin, Job, begin, labels_of, plan
+from pipeline.errors import UsageError
+from tests.conftest import PHRASES
+
+TARGETS = ("zh", "de")
+
+
+@pytest.fixture
+def config(demo_config: PipelineConfig) -> PipelineConfig:
+    languages = dataclasses.replace(demo_config.languages, targets=TARGETS)
+    return dataclasses.replace(demo_config, languages=languages)
+
+
+def planned(folder: Path, kinds: str = "srt,jsonl", targets: tuple[str, ...] = TARGETS) -> Job:
+    recording = folder / "talk.wav"
+    if not recording.exists():
+        shutil.copy(PHRASES, recording)
+    (job,) = plan([recording], kinds.split(","), None, language_tags(targets, always=False))
+    return job
+
+
+def begun(job: Job, config: PipelineConfig, *outputs: tuple[str, str]) -> None:
+    """Leave the journal of an interrupted run that began these outputs."""
+    job.journal.write_text(json.dumps(header(job.recording, config, labels_of(job, outputs))) + "\n", "utf-8")
+
+
+def test_a_recording_has_a_file_per_language_and_one_journal(tmp_path: Path) -> None:
+    job = planned(tmp_path)
+    assert {output: path.name for output, path in job.outputs.items()} == {
+        ("srt", "zh"): "talk.zh.srt",
+        ("srt", "de"): "talk.de.srt",
+        ("jsonl", ""): "talk.jsonl",
+    }
+    assert job.journal == tmp_path / f"talk{SUFFIX}"
+    (tmp_path / "talk.de.mp3").touch()  # talk.de.srt could belong to it
+    assert planned(tmp_path).outputs["srt", "de"].name == "talk.wav.de.srt"
+
+
+def test_only_languages_without_subtitles_are_written(tmp_path: Path, config: PipelineConfig) -> None:
+    job = planned(tmp_path)
+    assert begin(job, config, overwrite=False) == (Begin.NEW, job.outputs)
+    for name in ("talk.zh.srt", "talk.jsonl"):
+        (tmp_path / name).write_text('{"type": "delta"}')
+    assert begin(job, config, overwrite=False) == (Begin.NEW, {("srt", "de"): tmp_path / "talk.de.srt"})
+    assert begin(job, config, overwrite=True) == (Begin.NEW, job.outputs)
+    (tmp_path / "talk.de.srt").write_text("1")
+    assert begin(job, config, overwrite=False) == (Begin.SKIP, {})
+
+
+def test_a_run_resumes_the_languages_that_it_began(tmp_path: Path, config: PipelineConfig) -> None:
+    job = planned(tmp_path, "srt")
+    (tmp_path / "talk.zh.srt").write_text("from before")
+    begun(job, config, ("srt", "de"), ("vtt", "de"))
+    outputs = {("srt", "de"): tmp_path / "talk.de.srt", ("vtt", "de"): tmp_path / "talk.de.vtt"}
+    assert begin(job, config, overwrite=False) == (Begin.RESUME, outputs)
+    (tmp_path / "talk.zh.srt").unlink()
+    with pytest.raises(UsageError, match=r"was begun for de\.srt and de\.vtt alone; finish it with the same options"):
+        begin(job, config, overwrite=False)
+    with pytest.raises(UsageError, match=r"was begun with --format srt,vtt; finish it"):
+        begin(planned(tmp_path, "txt"), config, overwrite=False)
+
+
+def test_a_run_with_other_targets_or_options_of_one_is_not_resumed(tmp_path: Path, config: PipelineConfig) -> None:
+    job = planned(tmp_path, "srt")
+    begun(job, config, *job.outputs)
+    assert begin(job, config, overwrite=False)[0] is Begin.RESUME
+    german = dataclasses.replace(config.nmt, beam_size=4)
+    with pytest.raises(UsageError, match=r"begun with nmt\.de\.beam_size = 1, which is now 4"):
+        begin(job, config.with_nmt("de", german), overwrite=False)
+    faster = dataclasses.replace(config.nmt, threads=2)  # changes the speed, not the text
+    assert begin(job, config.with_nmt("de", faster), overwrite=False)[0] is Begin.RESUME
+    one = load_config("demo")
+    with pytest.raises(UsageError, match=r"begun with languages\.targets = \['zh', 'de'\], which is now \['zh'\]"):
+        begin(planned(tmp_path, "srt", ("zh",)), one, overwrite=False)

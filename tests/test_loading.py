@@ -1,0 +1,99 @@
+"""Loading of models: each once, for several targets and directions."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from pipeline import MarianModel, Models, load_config, load_models
+from pipeline.errors import UsageError
+from pipeline.nmt.pivot import PivotTranslator
+from tests.conftest import SHIPPED_TRANSLATORS, TINY, make_model_dir
+
+EN_ZH, ZH_EN = (str(folder) for folder in SHIPPED_TRANSLATORS.values())
+
+
+@pytest.fixture
+def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of the translation models' directories that are loaded."""
+    found: list[str] = []
+    load = MarianModel.load.__func__  # type: ignore[attr-defined]
+
+    def counted(kind: type[MarianModel], directory: Path, **options: object) -> MarianModel:
+        found.append(directory.name)
+        return load(kind, directory, **options)  # type: ignore[no-any-return]
+
+    monkeypatch.setattr(MarianModel, "load", classmethod(counted))
+    monkeypatch.setattr("pipeline.loading.WhisperRecognizer", lambda config, language, directory: language)
+    return found
+
+
+def loaded(tmp_path: Path, *lines: str) -> Models:
+    path = tmp_path / "mine.toml"
+    path.write_text("\n".join((*lines, '[asr]\nmodel = "base"')))
+    return load_models(load_config(path))
+
+
+def test_two_directions_have_a_translator_each(tmp_path: Path, read: list[str]) -> None:
+    models = loaded(
+        tmp_path,
+        '[languages]\nsource = "auto"\ntarget = ["en", "zh"]',
+        f'[nmt.zh]\nmodel = "{EN_ZH}"\n[nmt.en]\nmodel = "{ZH_EN}"',
+    )
+    assert sorted(read) == ["nmt-en-zh", "nmt-zh-en"]
+    assert list(models.translations) == ["en", "zh"]
+    first, second = models.translations.values()
+    assert isinstance(first, MarianModel)
+    assert isinstance(second, MarianModel)
+    assert "hotel" in first.translate("酒店在哪里？").lower()
+    assert "酒店" in second.translate("Where is the hotel?")
+
+
+def test_a_model_with_the_same_options_for_several_targets_is_loaded_once(tmp_path: Path, read: list[str]) -> None:
+    target = '[languages]\ntarget = ["zh-CN", "zh-TW"]'
+    models = loaded(tmp_path, target, f'[nmt]\nmodel = "{EN_ZH}"')
+    assert models.translations["zh-CN"] is models.translations["zh-TW"]
+    assert read == ["nmt-en-zh"]
+    models = loaded(tmp_path, target, f'[nmt]\nmodel = "{EN_ZH}"\n[nmt.zh-TW]\nbeam_size = 2')
+    assert models.translations["zh-CN"] is not models.translations["zh-TW"]
+    assert len(read) == 3
+
+
+def test_a_multilingual_model_translates_into_all_its_targets(tmp_path: Path, read: list[str]) -> None:
+    folder = make_model_dir(tmp_path / "several", "merged", leave_out="vocab.json")
+    vocabulary = json.loads((TINY / "vocab.json").read_text())
+    for code, rare in ((">>cmn_Hans<<", 700), (">>deu<<", 701)):
+        vocabulary = {code if number == rare else piece: number for piece, number in vocabulary.items()}
+    (folder / "vocab.json").write_text(json.dumps(vocabulary))
+    models = loaded(tmp_path, '[languages]\ntarget = ["zh", "de"]', '[nmt]\nmodel = "several"')
+    assert models.translations["zh"] is models.translations["de"]
+    assert read == ["several"]
+    model = models.translations["zh"]
+    assert isinstance(model, MarianModel)
+    assert [model.target_code(target) for target in ("zh", "de")] == ["cmn_Hans", "deu"]
+
+
+def test_two_steps_share_the_model_of_a_direct_translation(tmp_path: Path, read: list[str]) -> None:
+    names = json.loads((TINY / "tokenizer_config.json").read_text())
+    folder = make_model_dir(tmp_path / "zh-de", "merged", leave_out="tokenizer_config.json")
+    (folder / "tokenizer_config.json").write_text(json.dumps(names | {"source_lang": "zh", "target_lang": "de"}))
+    models = loaded(
+        tmp_path,
+        '[languages]\ntarget = ["zh", "de"]',
+        f'[nmt]\nmodel = "{TINY}"\n[nmt.de]\nmodel = "{TINY}"\nsecond = "zh-de"\nvia = "zh"',
+    )
+    both = models.translations["de"]
+    assert isinstance(both, PivotTranslator)
+    assert both.first is models.translations["zh"]
+    assert sorted(read) == ["tiny-marian", "zh-de"]
+
+
+def test_a_model_for_another_language_is_refused(tmp_path: Path, read: list[str]) -> None:
+    with pytest.raises(UsageError, match="from en into zh, not into de"):
+        loaded(
+            tmp_path,
+            '[languages]\ntarget = ["zh", "de"]',
+            f'[nmt.zh]\nmodel = "{EN_ZH}"\n[nmt.de]\nmodel = "{EN_ZH}"',
+        )
