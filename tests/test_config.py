@@ -331,5 +331,6 @@ def test_options_given_to_one_target_leave_the_others(tmp_path: Path) -> None:
     changed = config.with_nmt("zh-TW", nmt)
     assert (changed.nmt_for("zh-TW"), changed.nmt_for("de")) == (nmt, config.nmt_for("de"))
     assert changed.sharing_targets == ()
+    assert config.with_nmt("zh-TW", config.nmt).sharing_targets == ()  # the common model, but its own from now on
     alone = with_overrides(config, targets=("de",)).with_nmt("de", nmt)
     assert (alone.nmt, alone.nmt_overrides) == (nmt, ())

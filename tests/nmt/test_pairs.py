@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from pipeline.apps.catalog import models_called
 from pipeline.apps.options import add_model_arguments, configured
 from pipeline.config import ConfigError, PipelineConfig, load_config
 from pipeline.errors import UsageError
@@ -226,6 +227,14 @@ def test_a_configured_model_serves_its_target_and_the_others_come_from_the_table
     assert by_target(both) == {"zh-TW": [load_config("demo").nmt.model], "zh-CN": [load_config("demo").nmt.model]}
 
 
+def test_a_model_whose_files_name_no_language_serves_only_the_configured_one_of_several_targets(tmp_path: Path) -> None:
+    (tmp_path / "unnamed").mkdir()
+    mine = write(tmp_path / "mine.toml", '[nmt]\nmodel = "unnamed"')
+    config = configured(options("--config", mine, "--target", "de,zh"))
+    assert by_target(config) == {"de": ["Xenova/opus-mt-en-de"], "zh": [str(tmp_path / "unnamed")]}
+    assert by_target(configured(options("--config", mine, "--target", "de"))) == {"de": [str(tmp_path / "unnamed")]}
+
+
 def test_two_directions_have_a_model_each() -> None:
     config = configured(options("--config", "en-zh", "--source", "auto", "--target", "en,zh"))
     assert by_target(config) == {"en": ["Xenova/opus-mt-zh-en"], "zh": ["Xenova/opus-mt-en-zh"]}
@@ -319,3 +328,17 @@ def test_auto_looks_up_a_model_for_each_target(tmp_path: Path) -> None:
     assert {nmt.beam_size for nmt in found.values()} == {2}
     config = configured(options("--config", mine))
     assert {target: config.nmt_for(target) for target in found} == found
+
+
+def test_pull_and_list_know_the_models_of_all_targets(tmp_path: Path) -> None:
+    mine = write(
+        tmp_path / "mine.toml",
+        '[languages]\nsource = "pt"\ntarget = ["en", "zh", "eu"]',
+        '[nmt]\nmodel = "auto"\n[nmt.eu]\nmodel = "a/b"\nrevision = "r"',
+    )
+    found = [(model.name, model.revision) for model in models_called(mine) if model.kind == "translation"]
+    assert found == [  # the first step into Chinese is the model into English
+        ("TigreGotico/opus-mt-pt-en-onnx", None),
+        ("Xenova/opus-mt-en-zh", load_config("en-zh").nmt.revision),
+        ("a/b", "r"),
+    ]
