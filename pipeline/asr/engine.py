@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -42,6 +43,8 @@ class Encoded:
     """The encoder's output as a CTranslate2 view, [1, positions, d_model]."""
     audio_s: float
     window_s: float
+    language: str
+    """The spoken language, for ``generate`` and ``align``: the engine's first one unless replaced."""
 
 
 @dataclass(frozen=True)
@@ -74,13 +77,19 @@ class TokenTimes:
 class WhisperEngine:
     """A loaded Whisper model. Thread-safe."""
 
-    def __init__(self, directory: Path, language: str, *, compute_type: str = "int8", threads: int = 0) -> None:
+    def __init__(
+        self, directory: Path, languages: str | Sequence[str], *, compute_type: str = "int8", threads: int = 0
+    ) -> None:
         """Load a CTranslate2 Whisper model.
+
+        Args:
+            languages: the spoken language or languages, as Whisper language codes.
 
         Raises:
             ModelError: CTranslate2 cannot load it, or its tokenizer is damaged.
-            UsageError: the model does not know the language.
+            UsageError: the model does not know one of the languages, or is English-only and there are several.
         """
+        self.languages = (languages,) if isinstance(languages, str) else tuple(languages)
         try:
             self._model = ctranslate2.models.Whisper(
                 str(directory), device="cpu", compute_type=compute_type, intra_threads=threads
@@ -91,12 +100,22 @@ class WhisperEngine:
                 f"CTranslate2 cannot load {directory}: {first_line(error)}; fetch or convert it again"
             ) from error
         multilingual = bool(self._model.is_multilingual)
-        if not known_language(text, language, multilingual):
-            knows = "only English" if not multilingual else "other languages"
+        if len(self.languages) > 1 and not multilingual:
             raise UsageError(
-                f"the speech model in {directory} does not know the language {language!r}; it knows {knows}"
+                f"the speech model in {directory} is English-only, but the spoken language is one of "
+                f"{', '.join(self.languages)}; choose a multilingual model, such as base or small, for asr.model"
             )
-        self.tokenizer = Tokenizer(text, multilingual, task="transcribe", language=language)
+        for language in self.languages:
+            if not known_language(text, language, multilingual):
+                knows = "only English" if not multilingual else "other languages"
+                raise UsageError(
+                    f"the speech model in {directory} does not know the language {language!r}; it knows {knows}"
+                )
+        self._tokenizers = {
+            language: Tokenizer(text, multilingual, task="transcribe", language=language) for language in self.languages
+        }
+        self.tokenizer = self._tokenizers[self.languages[0]]
+        """Of the first language. They encode and decode alike; start tokens and the division into words differ."""
         self._features = FeatureExtractor(feature_size=self._model.n_mels)
 
     def features(self, samples: Samples, window_s: float) -> NDArray[np.float32]:
@@ -124,7 +143,28 @@ class WhisperEngine:
         """Compute the ``features`` of the audio and run the encoder."""
         features = self.features(samples, window_s)
         states = self._model.encode(ctranslate2.StorageView.from_array(features))
-        return Encoded(states, len(samples) / SAMPLE_RATE, features.shape[2] * _HOP / SAMPLE_RATE)
+        window_s = features.shape[2] * _HOP / SAMPLE_RATE
+        return Encoded(states, len(samples) / SAMPLE_RATE, window_s, self.languages[0])
+
+    def detect(self, encoded: Encoded, begin_s: float = 0.0, end_s: float | None = None) -> dict[str, float]:
+        """The probability of each of the engine's languages; the rest of their sum is on other languages.
+
+        One decoder step; the encoder does not run again.
+
+        Args:
+            begin_s, end_s: the part of the audio to judge, in seconds from its first sample; by default the whole
+                window.
+
+        Raises:
+            RuntimeError: the model is not multilingual.
+        """
+        states = encoded.states
+        if end_s is not None:
+            first, last = round(begin_s / _TICK_S), max(round(end_s / _TICK_S), round(begin_s / _TICK_S) + 1)
+            states = ctranslate2.StorageView.from_array(np.ascontiguousarray(np.array(states)[:, first:last]))
+        (found,) = self._model.detect_language(states)
+        probabilities = dict(found)
+        return {language: probabilities[f"<|{language}|>"] for language in self.languages}
 
     def generate(self, encoded: Encoded, beams: int, prompt: tuple[int, ...] = ()) -> Hypothesis:
         """Search for the text.
@@ -133,7 +173,7 @@ class WhisperEngine:
             beams: number of hypotheses; 1 is greedy.
             prompt: tokens of the text before the audio.
         """
-        tokenizer = self.tokenizer
+        tokenizer = self._tokenizers[encoded.language]
         before = [tokenizer.sot_prev, *prompt] if prompt else []
         start = [*before, *tokenizer.sot_sequence, tokenizer.no_timestamps]
         limit = min(_MOST_GENERATED, _LEAST_TOKENS + round(_TOKENS_PER_S * encoded.audio_s))
@@ -164,7 +204,9 @@ class WhisperEngine:
     def align(self, encoded: Encoded, tokens: tuple[int, ...]) -> TokenTimes:
         """When each of ``tokens`` was spoken, from the cross-attention of the model's alignment heads."""
         frames = max(1, round(encoded.audio_s * SAMPLE_RATE / _HOP))
-        (found,) = self._model.align(encoded.states, self.tokenizer.sot_sequence, [list(tokens)], frames)
+        (found,) = self._model.align(
+            encoded.states, self._tokenizers[encoded.language].sot_sequence, [list(tokens)], frames
+        )
         path = np.array(found.alignments, np.int64).reshape(-1, 2)  # pairs of token and position
         begins = np.r_[True, np.diff(path[:, 0]) > 0]
         starts = path[begins, 1] * _TICK_S
@@ -175,9 +217,9 @@ class WhisperEngine:
         """Tokenize ``text`` as Whisper's decoder would write it."""
         return tuple(self.tokenizer.encode(" " + text.strip()))
 
-    def divide(self, tokens: tuple[int, ...]) -> tuple[list[str], list[int]]:
+    def divide(self, tokens: tuple[int, ...], language: str) -> tuple[list[str], list[int]]:
         """Group tokens into words: each word's text with its leading space, and its number of tokens."""
-        texts, parts = self.tokenizer.split_to_word_tokens(list(tokens))
+        texts, parts = self._tokenizers[language].split_to_word_tokens(list(tokens))
         return texts, [len(part) for part in parts]
 
 

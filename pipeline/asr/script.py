@@ -33,6 +33,20 @@ def script_conversion(script: str | None, language: str) -> Convert | None:
     return _CONVERSIONS[script]
 
 
+def script_conversions(script: str | None, languages: Sequence[str]) -> dict[str, Convert | None]:
+    """The ``script_conversion`` of each language; a script that only some of them use applies to those.
+
+    Raises:
+        UsageError: none of the languages uses that script.
+    """
+    chinese = [language for language in languages if language_tag(language).language in CHINESE]
+    if script in _CONVERSIONS and chinese:
+        return {
+            language: script_conversion(script if language in chinese else None, language) for language in languages
+        }
+    return {language: script_conversion(script, language) for language in languages}
+
+
 def in_script(text: str, words: Sequence[Word], convert: Convert | None) -> tuple[str, list[Word]]:
     """Convert ``text`` and its ``words``. The words keep their times and still join to the text."""
     if convert is None:

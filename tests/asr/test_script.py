@@ -12,7 +12,7 @@ from pipeline import Models
 from pipeline.apps.options import add_model_arguments, configured
 from pipeline.asr.engine import Hypothesis
 from pipeline.asr.options import AsrConfig
-from pipeline.asr.script import in_script, script_conversion
+from pipeline.asr.script import in_script, script_conversion, script_conversions
 from pipeline.asr.whisper import WhisperRecognizer
 from pipeline.errors import UsageError
 from pipeline.events import Transcript, Word
@@ -38,7 +38,7 @@ def heard(recognizer: WhisperRecognizer, script: str | None, text: str, monkeypa
     tokens = tuple(recognizer.engine.tokenizer.encode(text))
     hypothesis = Hypothesis(tokens, text, -0.1, -1.0, 0.0, ended=True)
     monkeypatch.setattr(recognizer.engine, "generate", lambda *_: hypothesis)
-    monkeypatch.setattr(recognizer, "_convert", script_conversion(script, "zh"))
+    monkeypatch.setattr(recognizer, "_convert", script_conversions(script, ["zh"]))
     return recognizer.transcribe(cut(read_wav(PHRASES), 1600)[0])
 
 
@@ -103,4 +103,4 @@ def test_a_script_that_the_language_does_not_have_is_refused(language: str, tmp_
 
 def test_english_speech_is_not_touched(demo_models: Models) -> None:
     assert isinstance(demo_models.recognizer, WhisperRecognizer)
-    assert demo_models.recognizer._convert is None
+    assert demo_models.recognizer._convert == {"en": None}
