@@ -42,6 +42,7 @@ from pipeline.nmt.compiler.build import compile_model
 ROOT = Path(__file__).resolve().parents[1]
 EXAMPLES = ROOT / "examples" / "audio"
 PHRASES = ROOT / "tests" / "audio" / "phrases.wav"
+CHINESE = ROOT / "tests" / "audio" / "chinese.wav"
 SHIPPED_TRANSLATORS = {f"demo-{pair}": ROOT / "models" / "demo" / f"nmt-{pair}" for pair in ("en-zh", "zh-en")}
 PHRASE_SECONDS = 5.5
 FIXTURES = ROOT / "tests" / "fixtures"
@@ -83,7 +84,7 @@ def read_wav(path: Path) -> Samples:
 
 def spoken_texts() -> dict[str, list[str]]:
     """What each recording says: file stem → sentences."""
-    texts: dict[str, list[str]] = json.loads((ROOT / "tests" / "audio" / "texts.json").read_text())
+    texts: dict[str, list[str]] = json.loads((ROOT / "tests" / "audio" / "texts.json").read_text("utf-8"))
     return texts
 
 

@@ -4,8 +4,8 @@
     pip download --no-deps --no-binary :all: pocketsphinx==5.1.1
     python models/recipes/demo_audio.py --voices kokoro-js-1.2.1.tgz --reading pocketsphinx-5.1.1.tar.gz
 
-Writes examples/audio/*.wav and tests/audio/phrases.wav (16 kHz mono, with pauses as in a conversation), and
-tests/audio/texts.json. Without --reading, novel.wav is not changed.
+Writes examples/audio/*.wav, tests/audio/phrases.wav and tests/audio/chinese.wav (16 kHz mono, with pauses as in a conversation),
+and tests/audio/texts.json. Without --reading, novel.wav is not changed.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import wave
 from pathlib import Path
 
 import numpy as np
-from heldout import READING, RECORDINGS, TEST_SENTENCES
+from heldout import CHINESE, READING, RECORDINGS, TEST_SENTENCES
 from voices import SAMPLE_RATE, require_voices, speak
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -40,12 +40,12 @@ def trimmed(samples: np.ndarray) -> np.ndarray:
     return samples[max(loud[0] - margin, 0) : loud[-1] + margin]
 
 
-def recording(lines: tuple[tuple[str, str], ...], seed: int, voices: Path) -> np.ndarray:
-    """Speak the lines in sequence with pauses and faint room noise: int16 samples [n] at 16 kHz."""
+def recording(lines: tuple[tuple[str, ...], ...], seed: int, voices: Path) -> np.ndarray:
+    """Speak the lines (voice, text and, if Chinese, phonemes) in sequence with pauses and faint room noise: int16 samples [n] at 16 kHz."""
     rng = np.random.default_rng(seed)
     parts = [np.zeros(int(LEAD_S * SAMPLE_RATE))]
-    for voice, text in lines:
-        speech = trimmed(speak(text, voice, voices, SPEED))
+    for voice, text, *spoken in lines:
+        speech = trimmed(speak(text, voice, voices, SPEED, *spoken))
         speech *= LEVEL / np.sqrt(np.mean(speech**2))
         parts += [speech, np.zeros(int(rng.uniform(*PAUSE_S) * SAMPLE_RATE))]
     audio = np.concatenate(parts)
@@ -79,11 +79,12 @@ def main() -> None:
     for seed, (stem, lines) in enumerate(RECORDINGS):
         write(EXAMPLES / f"{stem}.wav", recording(lines, seed, options.voices))
     write(TESTS / "phrases.wav", recording(TEST_SENTENCES, 2, options.voices))
+    write(TESTS / "chinese.wav", recording(CHINESE, 3, options.voices))
     if options.reading:
         write(EXAMPLES / "novel.wav", reading(options.reading))
-    recordings = (*RECORDINGS, ("phrases", TEST_SENTENCES), ("novel", READING))
-    texts = {stem: [text for _, text in lines] for stem, lines in recordings}
-    (TESTS / "texts.json").write_text(json.dumps(texts, indent=1) + "\n")
+    recordings = (*RECORDINGS, ("phrases", TEST_SENTENCES), ("chinese", CHINESE), ("novel", READING))
+    texts = {stem: [text for _, text, *_ in lines] for stem, lines in recordings}
+    (TESTS / "texts.json").write_text(json.dumps(texts, indent=1, ensure_ascii=False) + "\n", "utf-8")
 
 
 if __name__ == "__main__":

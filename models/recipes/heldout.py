@@ -59,6 +59,14 @@ TEST_SENTENCES: tuple[tuple[str, str], ...] = (
     ("af_heart", "The museum is closed on Tuesday."),
 )
 
+# Chinese for the tests, with Kokoro's phonemes: misaki 0.9.4 (MIT) wrote them, espeak-ng's Chinese ones do not fit.
+CHINESE: tuple[tuple[str, str, str], ...] = (
+    ("zf_xiaoxiao", "你好，请问火车站在哪里？", "ni↓xau↓, ʨʰi↓ŋwə↘n xwo↓ꭧʰɤ→ꭧa↘n ʦai↘ na↓li↓?"),
+    ("zm_yunxi", "好的。", "xau↓ tɤ."),
+    ("zf_xiaoxiao", "我们什么时候见面？", "wo↓mən ʂə↗nmɤ ʂɨ↗xou↘ ʨjɛ↘nmjɛ↘n?"),
+    ("zm_yunxi", "这家饭店几点开门？", "ꭧɤ↘ʨja→ fa↘ntjɛ↘n ʨi↓tjɛ↓n kʰai→mə↗n?"),
+)
+
 # A person reads Jane Austen's "Sense and Sensibility": (clip in the source distribution of pocketsphinx, sentence).
 READING: tuple[tuple[str, str], ...] = (
     (

