@@ -72,6 +72,8 @@ def test_no_language_changes_without_evidence(
 def test_calibration_removes_part_of_what_a_model_prefers_on_silence(
     probabilities: dict[str, float], on_silence: dict[str, float]
 ) -> None:
+    # The square root of the preference is divided out.
+    assert calibrated({"en": 0.5, "zh": 0.5}, {"en": 0.4, "zh": 0.1})["en"] == pytest.approx(1 / 3)
     found = calibrated(probabilities, on_silence)
     assert sum(found.values()) == pytest.approx(1)
     assert found == calibrated(dict(reversed(probabilities.items())), on_silence)
