@@ -146,23 +146,16 @@ class WhisperEngine:
         window_s = features.shape[2] * _HOP / SAMPLE_RATE
         return Encoded(states, len(samples) / SAMPLE_RATE, window_s, self.languages[0])
 
-    def detect(self, encoded: Encoded, begin_s: float = 0.0, end_s: float | None = None) -> dict[str, float]:
-        """The probability of each of the engine's languages; the rest of their sum is on other languages.
+    def detect(self, encoded: Encoded) -> dict[str, float]:
+        """The probability of each of the engine's languages. Their sum is below 1: the rest is on other languages.
 
-        One decoder step; the encoder does not run again.
-
-        Args:
-            begin_s, end_s: the part of the audio to judge, in seconds from its first sample; by default the whole
-                window.
+        One decoder step; the encoder does not run again. (Whisper base, window of 10 s, two cores: 20 ms, beside 150 to
+        190 ms for the encoder.)
 
         Raises:
             RuntimeError: the model is not multilingual.
         """
-        states = encoded.states
-        if end_s is not None:
-            first, last = round(begin_s / _TICK_S), max(round(end_s / _TICK_S), round(begin_s / _TICK_S) + 1)
-            states = ctranslate2.StorageView.from_array(np.ascontiguousarray(np.array(states)[:, first:last]))
-        (found,) = self._model.detect_language(states)
+        (found,) = self._model.detect_language(encoded.states)
         probabilities = dict(found)
         return {language: probabilities[f"<|{language}|>"] for language in self.languages}
 

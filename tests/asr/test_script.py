@@ -31,10 +31,7 @@ def recognizer() -> WhisperRecognizer:
 
 
 def heard(recognizer: WhisperRecognizer, script: str | None, text: str, monkeypatch: pytest.MonkeyPatch) -> Transcript:
-    """The transcript of a real model whose search result is replaced by ``text``.
-
-    The repository has no Chinese speech.
-    """
+    """The transcript of a real model whose search result is replaced by ``text``."""
     tokens = tuple(recognizer.engine.tokenizer.encode(text))
     hypothesis = Hypothesis(tokens, text, -0.1, -1.0, 0.0, ended=True)
     monkeypatch.setattr(recognizer.engine, "generate", lambda *_: hypothesis)
