@@ -1,4 +1,4 @@
-"""The NMT stage alone inside a host app that has text, one delta a token.
+"""The translation stage alone inside a host app that has text: one delta per token, then the whole translation.
 
 python examples/embed_translation.py "Where is the hotel?" "The train to Paris leaves at nine o'clock."
 """
@@ -8,27 +8,27 @@ from __future__ import annotations
 import asyncio
 import sys
 
-from pipeline import Delta, EndOfInput, NmtStage, PipelineEvent, Transcript, load_config, load_translation_model
+from pipeline import Delta, EndOfInput, NmtStage, SourceSentence, Translation, load_config, load_translation_model
 
 
 async def main(sentences: list[str]) -> None:
     model = await asyncio.to_thread(load_translation_model, "en", "zh", load_config("demo").nmt)
-    inbox: asyncio.Queue[Transcript | EndOfInput] = asyncio.Queue(8)
-    outbox: asyncio.Queue[PipelineEvent] = asyncio.Queue(64)
+    inbox: asyncio.Queue[SourceSentence | EndOfInput] = asyncio.Queue(8)
+    outbox: asyncio.Queue[Delta | Translation | EndOfInput] = asyncio.Queue(64)
 
     async def feed() -> None:
         for number, text in enumerate(sentences):
-            await inbox.put(Transcript(number, start_s=0.0, end_s=0.0, text=text, language="en"))
+            await inbox.put(SourceSentence(number, language="en", text=text))
         await inbox.put(EndOfInput())
 
     async with asyncio.TaskGroup() as group:
         group.create_task(NmtStage(model, inbox, outbox, target="zh").run())
         group.create_task(feed())  # beside reading: both queues are bounded
         while not isinstance(event := await outbox.get(), EndOfInput):
-            if isinstance(event, Transcript):
-                print(event.text)
-            elif isinstance(event, Delta):
+            if isinstance(event, Delta):
                 print(f"    {event.text!r} (log-probability {event.log_probability:.2f})")
+            else:
+                print(f"{sentences[event.sentence]}\n{event.text}")
 
 
 if __name__ == "__main__":

@@ -10,15 +10,27 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from pipeline import Delta, SpeechTranslator, Transcript, load_config, standard_stages, with_stage
+from pipeline import (
+    PipelineEvent,
+    SourceSentence,
+    SpeechTranslator,
+    Transcript,
+    Translation,
+    load_config,
+    standard_stages,
+    with_stage,
+)
 from pipeline.audio.recording import Recording
+from pipeline.events import Pause
 
 
-def corrected(transcript: Transcript, corrections: dict[str, str]) -> Transcript:
-    text = transcript.text
-    for heard, meant in corrections.items():
-        text = text.replace(heard, meant)
-    return replace(transcript, text=text, words=())  # without words, sentences are timed by their letters
+def corrected(heard: Transcript | Pause, corrections: dict[str, str]) -> Transcript | Pause:
+    if not isinstance(heard, Transcript):
+        return heard
+    text = heard.text
+    for word, meant in corrections.items():
+        text = text.replace(word, meant)
+    return replace(heard, text=text, words=())  # without words, sentences are timed by their letters
 
 
 class Counter:
@@ -26,8 +38,8 @@ class Counter:
 
     sentences = 0
 
-    def __call__(self, event: Transcript | Delta) -> Transcript | Delta:
-        self.sentences += isinstance(event, Delta) and event.end_of_sentence
+    def __call__(self, event: PipelineEvent) -> PipelineEvent:
+        self.sentences += isinstance(event, Translation)
         return event
 
 
@@ -35,16 +47,12 @@ async def main(audio: Path, corrections: dict[str, str]) -> None:
     counter = Counter()
     stages = with_stage(standard_stages(), "corrections", lambda heard: corrected(heard, corrections), after="ASR")
     stages = with_stage(stages, "counter", counter, after="NMT")
-    translation = ""
     async with SpeechTranslator(load_config("demo"), stages=stages) as translator:
         async for event in translator.run(Recording(audio)):
-            if isinstance(event, Transcript):
+            if isinstance(event, SourceSentence):
                 print(event.text)
-            elif isinstance(event, Delta):
-                translation = event.applied_to(translation)
-                if event.final:
-                    print(f"    {translation}")
-                    translation = ""
+            elif isinstance(event, Translation):
+                print(f"    {event.text}")
     print(f"{counter.sentences} sentences")
 
 

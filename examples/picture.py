@@ -12,24 +12,25 @@ from pathlib import Path
 
 from rich.console import Console
 
-from pipeline import Delta, SpeechTranslator, Transcript, load_config
+from pipeline import Delta, OpenTexts, SourceSentence, SpeechTranslator, Translation, load_config
 from pipeline.audio.recording import Recording
-from pipeline.sinks.terminal import drawn
+from pipeline.sinks.terminal import Passage, drawn
 
 
 async def main(audio: Path, picture: Path) -> None:
     console = Console(record=True, width=72, force_terminal=True, highlight=False, file=io.StringIO())
-    transcript, translation = Transcript(0, 0.0, 0.0, "", ""), ""
+    texts, said = OpenTexts(), SourceSentence(0, "", "")
     async with SpeechTranslator(load_config("demo")) as translator:
         async for event in translator.run(Recording(audio)):
-            if isinstance(event, Transcript):
-                transcript, translation = event, ""
-            elif isinstance(event, Delta):
-                translation = event.applied_to(translation)
+            text = texts.push(event)
+            if isinstance(event, SourceSentence):
+                said = event
+            elif isinstance(event, Delta | Translation) and text is not None:
                 # Stop in the middle of the fifth sentence, while it grows.
-                growing = event.segment_id == 4 and len(translation) >= 4
-                if event.final or growing:
-                    console.print(drawn(transcript, translation, growing))
+                growing = event.sentence == 4 and len(text) >= 4
+                if growing or isinstance(event, Translation):
+                    shown = Passage(said.start_s, said.end_s, said.text, ((event.language, text.text),))
+                    console.print(drawn(shown, growing))
                 if growing:
                     break
     console.save_svg(str(picture), title=f"python -m pipeline.live {audio} --config demo")

@@ -9,20 +9,19 @@ import asyncio
 import sys
 from pathlib import Path
 
-from pipeline import Delta, Models, SpeechTranslator, load_config, load_models
+from pipeline import Models, SourceSentence, SpeechTranslator, Translation, load_config, load_models
 from pipeline.audio.recording import Recording
 
 
 async def speaker(name: str, audio: Path, models: Models) -> None:
-    """One speaker's stream, subtitles printed a segment at a time. A recording stands for the speaker."""
-    text = ""
+    """Print one speaker's sentences as they are translated. A recording stands for the speaker."""
+    start_s = 0.0
     async with SpeechTranslator(load_config("demo"), models) as translator:
         async for event in translator.run(Recording(audio)):
-            if isinstance(event, Delta):
-                text = event.applied_to(text)
-                if event.final:
-                    print(f"{name} [{event.start_s:5.1f} s] {text}", flush=True)
-                    text = ""
+            if isinstance(event, SourceSentence):
+                start_s = event.start_s  # a recording's sentence is followed by its translation
+            elif isinstance(event, Translation):
+                print(f"{name} [{start_s:5.1f} s] {event.text}", flush=True)
 
 
 async def main(recordings: list[Path]) -> None:

@@ -28,13 +28,18 @@ if TYPE_CHECKING:
         Paused,
         PipelineEvent,
         Resumed,
+        SourceDelta,
+        SourceSentence,
         Transcript,
+        Translation,
+        TranslationLost,
     )
     from pipeline.loading import Models, load_models
     from pipeline.nmt.load import load_translation_model
     from pipeline.nmt.model import MarianModel
     from pipeline.nmt.stage import NmtStage
     from pipeline.run.stats import PipelineStats
+    from pipeline.sentences.growing import GrowingText, OpenTexts, TextChangeError
     from pipeline.stages import standard_stages, with_stage
     from pipeline.translator import SpeechTranslator
 
@@ -53,10 +58,17 @@ _MODULES = {
     "Paused": "events",
     "PipelineEvent": "events",
     "Resumed": "events",
+    "SourceDelta": "events",
+    "SourceSentence": "events",
     "Transcript": "events",
+    "Translation": "events",
+    "TranslationLost": "events",
     "MarianModel": "nmt.model",
     "NmtStage": "nmt.stage",
     "PipelineStats": "run.stats",
+    "GrowingText": "sentences.growing",
+    "OpenTexts": "sentences.growing",
+    "TextChangeError": "sentences.growing",
     "Models": "loading",
     "SpeechTranslator": "translator",
     "load_models": "loading",
@@ -71,20 +83,27 @@ __all__ = [
     "DeviceBack",
     "DeviceLost",
     "EndOfInput",
+    "GrowingText",
     "LoadChanged",
     "MarianModel",
     "Models",
     "NmtStage",
     "Notice",
+    "OpenTexts",
     "Paused",
     "PipelineConfig",
     "PipelineError",
     "PipelineEvent",
     "PipelineStats",
     "Resumed",
+    "SourceDelta",
+    "SourceSentence",
     "SpeechTranslator",
     "StageError",
+    "TextChangeError",
     "Transcript",
+    "Translation",
+    "TranslationLost",
     "load_config",
     "load_models",
     "load_translation_model",

@@ -74,6 +74,7 @@ class QueueConfig:
     audio_chunks: int = within(50, 1, 100_000)
     segments: int = within(8, 1, 10_000)
     transcripts: int = within(8, 1, 10_000)
+    sentences: int = within(256, 1, 10_000)
     events: int = within(256, 1, 100_000)
 
 

@@ -83,6 +83,9 @@ class Transcript:
     """Mean natural-log probability of the tokens."""
     compression_ratio: float = 1.0
     """UTF-8 length divided by zlib-compressed length. Above 2.4 (openai/whisper's threshold) the text is a loop."""
+    previous_end: str | None = None
+    """The marks heard between the previous segment's last word and this text, such as "," or "."; None if the two segments
+    were not recognised in one window. A recogniser that hears a segment alone writes a full stop where the audio ends."""
     rejected: str | None = None
     """Why this transcript is not translated ("silence", "repetition", "uncertain", "empty"), or None."""
     repeated: bool = False
@@ -93,27 +96,6 @@ class Transcript:
     """The end of the last speech; None if unknown."""
     words: tuple[Word, ...] = ()
     """All words; their texts, joined, are ``text``. Empty if word times are unknown."""
-
-    def span(self, begin: int, end: int) -> tuple[float, float]:
-        """Start and end time of the characters ``begin`` to ``end`` of the text, in seconds.
-
-        Word times are used if known; otherwise the time is divided evenly among the characters.
-        """
-        over_s = self.end_s if self.speech_end_s is None else self.speech_end_s
-        length = len(self.text.rstrip())
-        if not self.words:
-            a, b = (self.start_s + (over_s - self.start_s) * min(at, length) / max(1, length) for at in (begin, end))
-            return a, b
-        at = -(len(self.words[0].text) - len(self.words[0].text.lstrip()))
-        said: list[Word] = []
-        for word in self.words:
-            first, at = at + len(word.text) - len(word.text.lstrip()), at + len(word.text)
-            if at > begin and first < end:
-                said.append(word)
-        if not said:
-            return over_s, over_s
-        # For the end of the last word, the endpointer is more accurate than the alignment.
-        return said[0].start_s, max(said[0].start_s, over_s if end >= length else said[-1].end_s)
 
 
 @dataclass(frozen=True)
@@ -137,45 +119,116 @@ class Confidence:
 
 
 @dataclass(frozen=True)
-class Delta:
-    """A change of the translation: the text of one target token, appended."""
+class Pause:
+    """Nothing has been said since the last segment ended."""
 
-    segment_id: int
-    sentence: int
-    """Index of the sentence within its segment, from 0."""
     start_s: float
-    end_s: float
-    text: str
-    """The appended text. Empty if the token completes no character; may be empty at the end of a sentence."""
-    log_probability: float
-    """Natural-log probability of the token."""
-    token: int
-    """The token's id in the model's vocabulary."""
-    source: str
-    """The sentence being translated."""
-    end_of_sentence: bool = False
-    final: bool = False
-    """True on the segment's last delta: the segment's text is complete."""
-    withdrawn: int = 0
-    """Characters removed from the end of the sentence before ``text`` is appended; 0 unless the search is repeated."""
-    truncated: bool = False
-    """True on a sentence's last delta if the token limit or time limit ended it, or if it looped and was cut."""
-    searched_again: bool = False
-    """True on a sentence's last delta if the first search looped or reached the token limit. A second search was made,
-    and text of the first that differs from it was withdrawn."""
-    guarded: bool = False
-    """True if a guard (bad word, repetition) excluded a likelier token."""
-    sentence_confidence: Confidence | None = None
-    """Set on a sentence's last delta."""
-    segment_confidence: Confidence | None = None
-    """Set on the final delta."""
-    heard_s: float = 0.0
-    """Audio received when the segment was cut; no later sound affects this text. Latency measures call it the delay. It
-    does not depend on the speed of the machine."""
+    """The end of the last speech."""
+    length_s: float
 
-    def applied_to(self, text: str) -> str:
-        """Apply this delta to ``text``, the result of all earlier deltas."""
-        return text[: len(text) - self.withdrawn] + self.text
+
+@dataclass(frozen=True)
+class SourceDelta:
+    """A change of the text recognised in a sentence.
+
+    ``withdrawn`` characters are removed from the end of the sentence's text, then ``text`` is appended. Afterwards the
+    first ``committed`` characters are final: no later change withdraws them. ``pipeline.sentences.growing.GrowingText``
+    applies changes.
+    """
+
+    sentence: int
+    """Counts sentences from 0. A sentence may span several segments; a segment may hold several sentences."""
+    language: str
+    """The language spoken."""
+    text: str
+    withdrawn: int = 0
+    committed: int = 0
+    start_s: float = 0.0
+    """The start of the sentence."""
+    end_s: float = 0.0
+    """The end of the text so far."""
+    heard_s: float = 0.0
+    """Audio received when the text was cut; no later sound affects it."""
+
+
+@dataclass(frozen=True)
+class SourceSentence:
+    """A sentence that has ended. Its text is what its ``SourceDelta``s add up to, and final."""
+
+    sentence: int
+    language: str
+    text: str
+    start_s: float = 0.0
+    end_s: float = 0.0
+    heard_s: float = 0.0
+    words: tuple[Word, ...] = ()
+    """All words; their texts, joined and stripped, are ``text``. Empty if word times are unknown."""
+    before_pause: bool = True
+    """Whether a pause follows the sentence, not the next word."""
+
+    def begin_at(self, share: float) -> float:
+        """When the text after the given share of it, 0 to 1, begins to be said, in seconds.
+
+        It begins with a word, the one whose beginning is nearest to the share. If word times are unknown, the time is divided
+        evenly among the characters.
+        """
+        if not self.words:
+            return self.start_s + (self.end_s - self.start_s) * share
+        left = share * sum(len(word.text.strip()) for word in self.words)
+        for word in self.words:
+            length = len(word.text.strip())
+            if left <= length / 2:
+                return word.start_s
+            left -= length
+        return self.end_s
+
+
+@dataclass(frozen=True)
+class Delta:
+    """A change of a sentence's translation: normally the text of one target token, appended.
+
+    ``withdrawn``, ``text`` and ``committed`` are those of ``SourceDelta``. The text is a draft until its sentence has ended
+    and been translated as a whole.
+    """
+
+    sentence: int
+    """The id of the source sentence."""
+    language: str
+    """The language translated into."""
+    text: str
+    """Empty if the token completes no character; may be empty at the end."""
+    withdrawn: int = 0
+    committed: int = 0
+    token: int | None = None
+    """The token's id in the model's vocabulary; None if the change stands for several tokens."""
+    log_probability: float = 0.0
+    """Natural-log probability of the token, or the sum of several."""
+    heard_s: float = 0.0
+    """Audio received when the source text was cut; no later sound affects this text. Latency measures call it the delay.
+    It does not depend on the speed of the machine."""
+    complete: bool = False
+    """True on the last delta of each translation of a sentence: the text now translates all of the source known at
+    ``heard_s``."""
+
+
+@dataclass(frozen=True)
+class Translation:
+    """The final translation of a sentence into one language. Its text is what the sentence's ``Delta``s add up to."""
+
+    sentence: int
+    language: str
+    text: str
+    """May be empty: the model wrote nothing, or the source has nothing to translate."""
+    confidence: Confidence | None = None
+    """None if nothing was translated."""
+    truncated: bool = False
+    """True if the token limit or time limit ended the translation, or if it looped and was cut."""
+    searched_again: bool = False
+    """True if the first search looped or reached the token limit. A second search was made, and text of the first that
+    differs from it was withdrawn."""
+    guarded: int = 0
+    """Number of tokens for which a guard (bad word, repetition) excluded a likelier one."""
+    heard_s: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -234,11 +287,19 @@ class Resumed:
     at_s: float
 
 
+@dataclass(frozen=True)
+class TranslationLost:
+    """The translation into one language failed. The other languages go on."""
+
+    language: str
+    reason: str
+
+
 SourceNotice = AudioLost | DeviceLost | DeviceBack | Paused | Resumed
 """An event of a live source. It reaches the reader at once, ahead of text still being translated."""
 
-Notice = SourceNotice | LoadChanged
+Notice = SourceNotice | LoadChanged | TranslationLost
 """Information about the run, not text. A sink may ignore it."""
 
-PipelineEvent = Transcript | Delta | Notice | EndOfInput
+PipelineEvent = Transcript | SourceDelta | SourceSentence | Delta | Translation | Notice | EndOfInput
 """The events that a sink or an embedding app receives."""

@@ -6,9 +6,11 @@ from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 
+from pipeline.asr.files import find_recognizer
 from pipeline.asr.stage import Recognizer
-from pipeline.asr.whisper import WhisperRecognizer, find_recognizer
+from pipeline.asr.whisper import WhisperRecognizer
 from pipeline.config import PipelineConfig, pinned_revisions
+from pipeline.languages import language_tag
 from pipeline.nmt.load import find_translation_models, in_sequence, load_model, loaded_as
 from pipeline.nmt.model import MarianModel
 from pipeline.nmt.options import NmtConfig
@@ -56,9 +58,11 @@ def load_models(config: PipelineConfig) -> Models:
     found = {target: find_translation_models(nmt) for target, nmt in options.items()}
     steps = {target: list(zip(nmt.steps, found[target], strict=True)) for target, nmt in options.items()}
     unique = {loaded_as(*step): step for of_target in steps.values() for step in of_target}
-    language = config.languages.spoken[0]
+    spoken = [config.languages.source]
+    if config.languages.only_spoken is None:  # targets, which may name a script
+        spoken = [language_tag(language).language for language in config.languages.spoken]
     with ThreadPoolExecutor(1 + len(unique)) as pool:
-        recognizer = pool.submit(WhisperRecognizer, config.asr, language, speech)
+        recognizer = pool.submit(WhisperRecognizer, config.asr, spoken, speech)
         models: dict[NmtConfig, Future[MarianModel]] = {
             key: pool.submit(load_model, *step) for key, step in unique.items()
         }

@@ -8,15 +8,16 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol
 
+from pipeline.asr.context import Context
 from pipeline.asr.stage import AsrStage
 from pipeline.config import PipelineConfig, QueueConfig
 from pipeline.events import EndOfInput
 from pipeline.loading import Models
-from pipeline.nmt.stage import NmtStage
+from pipeline.nmt.several import TranslationStage
 from pipeline.run.overload import LoadControl
 from pipeline.run.stats import PipelineStats
 from pipeline.run.worker import Worker
-from pipeline.sentences.assembler import SentenceAssembler
+from pipeline.sentences.stage import SentenceStage
 from pipeline.vad.stage import VadStage
 
 
@@ -56,10 +57,15 @@ class StageSpec:
 
 
 def standard_stages() -> list[StageSpec]:
-    """VAD, ASR and NMT: audio [n] int16 → ``SpeechSegment`` → ``Transcript`` → ``Transcript`` and its ``Delta``s."""
+    """The stages and what each puts out for audio [n] int16.
+
+    VAD: ``SpeechSegment`` and ``Pause``. ASR: ``Transcript`` and ``Pause``. sentences: ``Transcript``, ``SourceDelta`` and
+    ``SourceSentence``. NMT: the same, and ``Delta`` and ``Translation`` for each target language.
+    """
     return [
         StageSpec("VAD", _vad, lambda queues: queues.segments),
         StageSpec("ASR", _asr, lambda queues: queues.transcripts),
+        StageSpec("sentences", _sentences, lambda queues: queues.sentences),
         StageSpec("NMT", _nmt, lambda queues: queues.events),
     ]
 
@@ -139,26 +145,37 @@ def chained(stages: Sequence[StageSpec], inbox: Queue, outbox: Queue, context: S
 
 
 def _vad(inbox: Queue, outbox: Queue, context: StageContext) -> Stage:
-    return VadStage(context.config.vad, inbox, outbox, context.stats, context.load)
+    sentences = context.config.sentences
+    pauses_ms = (sentences.pause_ms, sentences.long_pause_ms)
+    return VadStage(context.config.vad, inbox, outbox, context.stats, context.load, pauses_ms)
 
 
 def _asr(inbox: Queue, outbox: Queue, context: StageContext) -> Stage:
-    join_ms = context.config.asr.join_ms or 0
-    recognizer = context.models.recognizer
-    return AsrStage(recognizer, inbox, outbox, context.stats, context.load, lambda: 0 if context.live() else join_ms)
+    config = context.config
+    join_ms = config.asr.join_ms or 0
+    return AsrStage(
+        context.models.recognizer,
+        inbox,
+        outbox,
+        context.stats,
+        context.load,
+        lambda: 0 if context.live() else join_ms,
+        Context(config.asr.context_ms, config.sentences.long_pause_ms),
+        several_languages=len(config.languages.spoken) > 1,
+    )
+
+
+def _sentences(inbox: Queue, outbox: Queue, context: StageContext) -> Stage:
+    return SentenceStage(inbox, outbox, context.config.sentences)
 
 
 def _nmt(inbox: Queue, outbox: Queue, context: StageContext) -> Stage:
-    target = context.config.languages.targets[0]
-    # Full stops are trusted where the recogniser has heard what follows them: in windows of several segments.
-    in_context = bool(context.config.asr.join_ms)
-    sentences = SentenceAssembler(context.config.sentences, active=lambda: in_context and not context.live())
-    return NmtStage(
-        context.models.translations[target],
+    return TranslationStage(
+        context.models.translations,
         inbox,
         outbox,
-        target=target,
+        live=context.live,
+        capacity=context.config.queues.sentences,
         stats=context.stats,
         load=context.load,
-        sentences=sentences,
     )

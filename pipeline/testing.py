@@ -3,6 +3,7 @@
     async def test_my_app() -> None:
         async with Harness() as harness:
             await harness.feed(demo_speech())
+            translation = await harness.translation()
             cue = await harness.cue()
             await harness.silence(2.0)
             await harness.end()
@@ -24,7 +25,7 @@ import numpy as np
 
 from pipeline.audio.recording import read_audio
 from pipeline.config import PipelineConfig, load_config
-from pipeline.events import SAMPLE_RATE, PipelineEvent, Samples
+from pipeline.events import SAMPLE_RATE, PipelineEvent, Samples, Translation
 from pipeline.loading import Models, load_models
 from pipeline.resources import DEMO_SPEECH
 from pipeline.subtitles.cues import Cue, CueBuilder
@@ -48,7 +49,7 @@ def demo_speech() -> Samples:
 
 
 class EndedError(AssertionError):
-    """The stream ended before the awaited cue or event arrived."""
+    """The stream ended before the awaited cue, translation or event arrived."""
 
 
 class Harness:
@@ -67,7 +68,8 @@ class Harness:
         """All events so far, in order."""
         self._builder = CueBuilder(self.config.subtitles)
         self._cues: list[Cue] = []
-        self._cues_taken = self._events_seen = 0
+        self._translations: list[Translation] = []
+        self._cues_taken = self._translations_taken = self._events_seen = 0
         self._changed = asyncio.Condition()
         self._reader: asyncio.Task[None] | None = None
         self._ended = False
@@ -107,6 +109,16 @@ class Harness:
         self._cues_taken += 1
         return self._cues[self._cues_taken - 1]
 
+    async def translation(self) -> Translation:
+        """Wait for the next finished translation of a sentence, in stream order.
+
+        Raises:
+            EndedError, StageError: as for ``cue``.
+        """
+        await self._wait_until(lambda: len(self._translations) > self._translations_taken, "another translation")
+        self._translations_taken += 1
+        return self._translations[self._translations_taken - 1]
+
     async def event(self, kind: type[E]) -> E:
         """Wait for the next event of ``kind`` and skip those before it (``events`` keeps them).
 
@@ -136,6 +148,8 @@ class Harness:
             async for event in self.translator.events():
                 self.events.append(event)
                 self._cues += self._builder.push(event)
+                if isinstance(event, Translation):
+                    self._translations.append(event)
                 async with self._changed:
                     self._changed.notify_all()
         finally:

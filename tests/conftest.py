@@ -136,8 +136,7 @@ def demo_models(demo_config: PipelineConfig) -> Models:
 
 @pytest.fixture
 def queues(monkeypatch: pytest.MonkeyPatch) -> list[asyncio.Queue[Any]]:
-    """The asyncio queues made during a test. Where all are full and stay so, every stage waits for its reader; one
-    without a bound never is."""
+    """The asyncio queues made during a test; see ``all_wait``."""
     made: list[asyncio.Queue[Any]] = []
 
     class Kept(asyncio.Queue[Any]):
@@ -147,6 +146,12 @@ def queues(monkeypatch: pytest.MonkeyPatch) -> list[asyncio.Queue[Any]]:
 
     monkeypatch.setattr(asyncio, "Queue", Kept)
     return made
+
+
+def all_wait(queues: list[asyncio.Queue[Any]]) -> bool:
+    """Whether every stage of a run that is not live waits for its reader: all queues are full, except that of the
+    language, which only live runs use. A queue without a bound is never full."""
+    return len(queues) > 1 and sum(not queue.full() for queue in queues) == 1
 
 
 @pytest.fixture

@@ -17,12 +17,22 @@ import pytest
 
 import pipeline
 import pipeline.translator as chain
-from pipeline import Delta, EndOfInput, Models, PipelineConfig, PipelineEvent, SpeechTranslator, Transcript
+from pipeline import (
+    Delta,
+    EndOfInput,
+    Models,
+    PipelineConfig,
+    PipelineEvent,
+    SourceSentence,
+    SpeechTranslator,
+    Transcript,
+    Translation,
+)
 from pipeline.audio.recording import Recording
 from pipeline.events import SpeechSegment
 from pipeline.nmt.cache import SentenceCache
 from pipeline.run.stats import PipelineStats
-from tests.conftest import EXAMPLES, HANG_S, PHRASES, read_wav
+from tests.conftest import EXAMPLES, HANG_S, PHRASES, all_wait, read_wav
 
 
 async def translated(config: PipelineConfig, models: Models, samples: np.ndarray) -> list[PipelineEvent]:
@@ -38,7 +48,7 @@ async def translated(config: PipelineConfig, models: Models, samples: np.ndarray
 
 def test_every_event_is_a_frozen_value_that_the_package_exports() -> None:
     kinds = typing.get_args(PipelineEvent)
-    assert len(kinds) == 9
+    assert len(kinds) == 13
     for kind in kinds:
         assert kind.__dataclass_params__.frozen
         assert getattr(pipeline, kind.__name__) is kind
@@ -63,22 +73,25 @@ class Together:
 
     def transcribe(self, segment: SpeechSegment) -> Transcript:
         self.recognising[segment.id].set()
-        if segment.id == 1:
-            self.meet("recognition of 1", self.translating[0], self.heard[2])
+        if segment.id == 2:
+            self.meet("recognition of 2", self.translating[0], self.heard[3])
         return Transcript(segment.id, segment.start_s, segment.end_s, "Where is the hotel?", "en")
 
-    def stream(self, transcript: Transcript, *_: object) -> Iterator[Delta]:
-        self.translating[transcript.segment_id].set()
-        if transcript.segment_id == 0:
-            self.meet("translation of 0", self.recognising[1], self.heard[2])
-        yield from ()
+    def transcribe_after(self, context: object, segment: SpeechSegment) -> Transcript:
+        return self.transcribe(segment)
+
+    def stream(self, sentence: SourceSentence, *_: object) -> Iterator[Delta | Translation]:
+        self.translating[sentence.sentence].set()
+        if sentence.sentence == 0:
+            self.meet("translation of 0", self.recognising[2], self.heard[3])
+        yield Translation(sentence.sentence, "zh", "")
 
     def meet(self, who: str, *others: threading.Event) -> None:
         assert all(other.wait(HANG_S) for other in others), f"{who} was alone"
         self.met.append(who)
 
 
-def test_a_segment_is_translated_while_the_next_is_recognised_and_a_third_is_detected(
+def test_a_sentence_is_translated_while_later_speech_is_recognised_and_still_later_speech_detected(
     demo_config: PipelineConfig,
 ) -> None:
     async def work() -> list[str]:
@@ -95,7 +108,7 @@ def test_a_segment_is_translated_while_the_next_is_recognised_and_a_third_is_det
             assert [event async for event in translator.events()]
         return together.met
 
-    assert sorted(asyncio.run(work())) == ["recognition of 1", "translation of 0"]
+    assert sorted(asyncio.run(work())) == ["recognition of 2", "translation of 0"]
 
 
 def test_instances_share_loaded_models_and_do_not_mix(
@@ -121,7 +134,7 @@ def test_instances_share_loaded_models_and_do_not_mix(
 def test_a_client_that_does_not_read_does_not_block_another(
     demo_config: PipelineConfig, demo_models: Models, queues: list[asyncio.Queue[typing.Any]]
 ) -> None:
-    tight = dataclasses.replace(demo_config.queues, audio_chunks=1, segments=1, transcripts=1, events=1)
+    tight = dataclasses.replace(demo_config.queues, audio_chunks=1, segments=1, transcripts=1, sentences=1, events=1)
     samples = read_wav(PHRASES)
 
     async def work() -> list[PipelineEvent]:
@@ -130,7 +143,7 @@ def test_a_client_that_does_not_read_does_not_block_another(
         config = dataclasses.replace(demo_config, queues=tight)
         async with SpeechTranslator(config, demo_models) as stuck, asyncio.TaskGroup() as group:
             feeding = group.create_task(stuck.feed(np.tile(samples, 2)))
-            while not all(queue.full() for queue in queues) and not feeding.done():
+            while not all_wait(queues) and not feeding.done():
                 await asyncio.sleep(0)
             assert await translated(demo_config, demo_models, samples) == expected
             assert not feeding.done()
@@ -184,7 +197,7 @@ def test_a_cancelled_cancel_still_ends_the_reader(turns: int, demo_config: Pipel
 
 
 def test_a_timeout_on_feed_or_end_ends_only_that_call(demo_config: PipelineConfig, demo_models: Models) -> None:
-    tight = dataclasses.replace(demo_config.queues, audio_chunks=1, segments=1, transcripts=1, events=1)
+    tight = dataclasses.replace(demo_config.queues, audio_chunks=1, segments=1, transcripts=1, sentences=1, events=1)
     config = dataclasses.replace(demo_config, queues=tight)
     held = threading.Event()
 
@@ -192,6 +205,9 @@ def test_a_timeout_on_feed_or_end_ends_only_that_call(demo_config: PipelineConfi
         def transcribe(self, segment: SpeechSegment) -> Transcript:
             held.wait()
             return demo_models.recognizer.transcribe(segment)
+
+        def transcribe_after(self, context: object, segment: SpeechSegment) -> Transcript:
+            return self.transcribe(segment)
 
     async def work() -> list[PipelineEvent]:
         async with SpeechTranslator(config, Models(Held(), demo_models.translations)) as translator:  # type: ignore[arg-type]
@@ -214,7 +230,7 @@ def test_a_timeout_on_feed_or_end_ends_only_that_call(demo_config: PipelineConfi
 
     events = asyncio.run(work())
     assert isinstance(events[-1], EndOfInput)
-    assert any(isinstance(event, Delta) and event.final for event in events)
+    assert any(isinstance(event, Translation) for event in events)
 
 
 def test_feeding_an_hour_at_once_does_not_block_the_loop(demo_config: PipelineConfig, demo_models: Models) -> None:
@@ -273,7 +289,7 @@ def test_an_idle_translator_does_nothing(demo_config: PipelineConfig, demo_model
                 await asyncio.sleep(0)
             for _ in range(100):  # until all tasks wait
                 await asyncio.sleep(0)
-            assert threading.active_count() - threads <= 3
+            assert threading.active_count() - threads <= 4
             scheduled = list(loop._scheduled)  # type: ignore[attr-defined]
             assert scheduled == [], "something wakes up by the clock"
             assert len(loop._ready) == 0, "something runs without a cause"  # type: ignore[attr-defined]

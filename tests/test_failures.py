@@ -12,26 +12,42 @@ import io
 import json
 import threading
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import pytest
 import srt
 from rich.console import Console
 
 import pipeline.stages as chain
-from pipeline import Delta, EndOfInput, Models, PipelineConfig, PipelineEvent, SpeechTranslator, StageError, Transcript
+from pipeline import (
+    Delta,
+    EndOfInput,
+    Models,
+    PipelineConfig,
+    PipelineEvent,
+    SourceDelta,
+    SourceSentence,
+    SpeechTranslator,
+    StageError,
+    Transcript,
+    Translation,
+)
+from pipeline.apps import live_run
 from pipeline.apps.live_run import LiveRun
 from pipeline.audio.spool import Spooled
+from pipeline.bench.errors import units
 from pipeline.errors import AudioError, SinkError
 from pipeline.events import Samples, SourceNotice, SpeechSegment
 from pipeline.nmt.search import OnStart
 from pipeline.sinks.jsonl import JsonlSink
+from pipeline.sinks.queued import QueuedSink
 from pipeline.sinks.sink import Sink
 from pipeline.sinks.srt import SrtSink
 from pipeline.sinks.terminal import TerminalSink
 from pipeline.vad.detector import SpeechDetector
-from tests.conftest import HANG_S, PHRASES, Panic, read_wav
+from tests.conftest import HANG_S, PHRASES, Panic, all_wait, read_wav
 
 T = TypeVar("T")
 SPEECH = read_wav(PHRASES)[: 16_000 * 11]
@@ -75,21 +91,24 @@ class Said:
         said = self.transcripts[segment.id % len(self.transcripts)]
         return dataclasses.replace(said, segment_id=segment.id)
 
+    def transcribe_after(self, context: object, segment: SpeechSegment) -> Transcript:
+        return self.transcribe(segment)
+
 
 class Failing:
-    """The translation model, failing at its ``fails_at``-th token."""
+    """The translation model, failing at its ``fails_at``-th event: a token, or the end of a sentence."""
 
     def __init__(self, models: Models, fails_at: int) -> None:
         self.model, self.left = models.translations["zh"], fails_at
 
     def stream(
-        self, transcript: Transcript, target: str, on_start: OnStart | None = None, beams: int | None = None
-    ) -> Iterator[Delta]:
-        for delta in self.model.stream(transcript, target, on_start, beams):
+        self, sentence: SourceSentence, target: str, on_start: OnStart | None = None, beams: int | None = None
+    ) -> Iterator[Delta | Translation]:
+        for event in self.model.stream(sentence, target, on_start, beams):
             if self.left == 0:
                 raise InjectedError
             self.left -= 1
-            yield delta
+            yield event
 
 
 @pytest.fixture(scope="module")
@@ -145,7 +164,10 @@ class FailsAt:
         return getattr(self.inbox, name)
 
 
-@pytest.mark.parametrize("stage", ["VAD", "ASR", "NMT"])
+STAGES = {"VAD": "VadStage", "ASR": "AsrStage", "sentences": "SentenceStage", "NMT": "TranslationStage"}
+
+
+@pytest.mark.parametrize("stage", STAGES)
 def test_a_stage_that_fails_at_any_event(
     stage: str,
     demo_config: PipelineConfig,
@@ -154,9 +176,10 @@ def test_a_stage_that_fails_at_any_event(
     said: list[Transcript],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    kind = getattr(chain, f"{stage.title() if stage != 'VAD' else 'Vad'}Stage")
-    taken = (len(Chunks().chunks) if stage == "VAD" else len(said)) + 1  # plus the end
-    for at in range(taken):
+    kind = getattr(chain, STAGES[stage])
+    recognised = [event for event in clean if isinstance(event, Transcript | SourceDelta | SourceSentence)]
+    taken = {"VAD": Chunks().chunks, "NMT": recognised}.get(stage, said)
+    for at in range(len(taken) + 1):  # plus the end
 
         def failing(*args: Any, kind: Any = kind, at: int = at, **named: Any) -> Any:
             made = kind(*args, **named)
@@ -318,17 +341,17 @@ def test_a_run_ends_if_no_thread_can_be_started_for_the_source(
     assert events == [EndOfInput(0.0)]
 
 
-def test_a_translation_that_fails_at_any_token_keeps_all_before_it(
+def test_a_translation_that_fails_at_any_event_keeps_all_before_it(
     demo_config: PipelineConfig, demo_models: Models, clean: list[PipelineEvent], said: list[Transcript]
 ) -> None:
-    deltas = [event for event in clean if isinstance(event, Delta)]
-    for at in range(len(deltas)):
+    translated = [event for event in clean if isinstance(event, Delta | Translation)]
+    for at in range(len(translated)):
         models = Models(Said(said), {"zh": Failing(demo_models, at)})  # type: ignore[arg-type]
         events, error = asyncio.run(ran(demo_config, models, Chunks()))
         assert isinstance(error, StageError)
         assert error.stage == "NMT"
         assert is_beginning(events, clean)
-        assert [event for event in events if isinstance(event, Delta)] == deltas[:at]
+        assert [event for event in events if isinstance(event, Delta | Translation)] == translated[:at]
 
 
 @pytest.mark.parametrize("error", [AudioError("gone"), InjectedError("gone")])
@@ -342,8 +365,11 @@ def test_audio_before_a_failed_read_is_translated(
         assert events[-1] == EndOfInput(at * CHUNK / 16_000)
         heard = [event for event in events if isinstance(event, Transcript)]
         assert heard == said[: len(heard)]
-        finals = [event.segment_id for event in events if isinstance(event, Delta) and event.final]
-        assert finals == [transcript.segment_id for transcript in heard if transcript.rejected is None]
+        sentences = [event for event in events if isinstance(event, SourceSentence)]
+        accepted = [transcript.text for transcript in heard if transcript.rejected is None]
+        assert units(" ".join(each.text for each in sentences), "en") == units(" ".join(accepted), "en")
+        translated = [event.sentence for event in events if isinstance(event, Translation)]
+        assert translated == [each.sentence for each in sentences]
 
 
 class DeadAt:
@@ -408,7 +434,7 @@ def test_any_exception_of_a_sink_is_a_sink_error(
     assert into(demo_config, models, [SrtSink(whole, demo_config.subtitles)]) is None
     error = with_a_dead_sink(3, cause, demo_config, models, whole)
     assert isinstance(error, SinkError)
-    assert str(error).startswith("DeadAt failed: ")
+    assert str(error).startswith("the sink failed: ")
     assert error.__cause__ is cause
 
 
@@ -421,7 +447,7 @@ def with_a_dead_sink(
     rules = config.subtitles
     raised = into(config, models, [DeadAt(at, error), SrtSink(paths[0], rules), JsonlSink(paths[1], rules)])
     records = [json.loads(line) for line in paths[1].read_text("utf-8").splitlines()]
-    assert len([record for record in records if record["type"] in ("transcript", "delta", "end")]) > at
+    assert len([record for record in records if record["type"] not in ("events", "cue")]) > at
     found = cues(paths[0])
     assert found == cues(whole)[: len(found)]
     return raised
@@ -452,7 +478,7 @@ def test_cancelling_does_not_wait_for_a_hanging_call(
         place
     ]
 
-    def stream(*_: object) -> Iterator[Delta]:
+    def stream(*_: object) -> Iterator[Delta | Translation]:
         hang()
         yield from ()
 
@@ -573,6 +599,35 @@ def test_a_hang_up_closes_the_terminal_but_not_a_redirected_output(
     assert file.getvalue() == whole.getvalue() != ""
 
 
+def test_a_translation_is_in_the_files_before_it_is_shown(
+    demo_config: PipelineConfig, demo_models: Models, said: list[Transcript], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    printed = io.StringIO()
+    terminal = TerminalSink(Console(file=printed, width=200))
+    waiting, drain = threading.Semaphore(0), QueuedSink.drain
+
+    def counted(sink: QueuedSink, timeout_s: float | None = None) -> None:
+        waiting.release()
+        drain(sink, timeout_s)
+
+    class File:
+        early: ClassVar[list[bool]] = []
+
+        def write(self, event: PipelineEvent) -> None:
+            if isinstance(event, Translation):
+                assert waiting.acquire(timeout=HANG_S), "the terminal does not wait for the file"
+                self.early.append(event.text in printed.getvalue())
+
+        def close(self) -> None: ...
+
+    monkeypatch.setattr(QueuedSink, "drain", counted)
+    models = Models(Said(said), demo_models.translations)  # type: ignore[arg-type]
+    asyncio.run(LiveRun(Chunks(), demo_config, [File(), terminal], models=models, terminal=terminal).run())
+    assert len(File.early) >= 2
+    assert not any(File.early)
+    assert printed.getvalue()
+
+
 def test_when_a_sink_fails_the_others_get_everything_translated_before(
     demo_config: PipelineConfig, demo_models: Models, clean: list[PipelineEvent], said: list[Transcript], tmp_path: Path
 ) -> None:
@@ -594,9 +649,14 @@ def test_when_a_sink_fails_the_others_get_everything_translated_before(
 
 
 def test_a_slow_sink_holds_the_source_back_and_gets_everything_in_order(
-    demo_config: PipelineConfig, demo_models: Models, said: list[Transcript], queues: list[asyncio.Queue[Any]]
+    demo_config: PipelineConfig,
+    demo_models: Models,
+    said: list[Transcript],
+    queues: list[asyncio.Queue[Any]],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    tight = dataclasses.replace(demo_config.queues, audio_chunks=1, segments=1, transcripts=1, events=1)
+    monkeypatch.setattr(live_run, "QueuedSink", partial(QueuedSink, capacity=2))
+    tight = dataclasses.replace(demo_config.queues, audio_chunks=1, segments=1, transcripts=1, sentences=1, events=1)
     config = dataclasses.replace(demo_config, queues=tight)
     models = Models(Said(said), demo_models.translations)  # type: ignore[arg-type]
     quick, slow, source = Hanging(), Hanging(), Chunks(times=8)
@@ -607,7 +667,7 @@ def test_a_slow_sink_holds_the_source_back_and_gets_everything_in_order(
         queues.clear()
         running = asyncio.create_task(LiveRun(source, config, [slow], models=models).run())
         await asyncio.to_thread(slow.hanging.wait)
-        while source.chunks and not all(queue.full() for queue in queues):
+        while source.chunks and not all_wait(queues):
             await asyncio.sleep(0)
         assert source.chunks, "the source was read to its end though nothing was taken"
         slow.go.set()

@@ -1,13 +1,14 @@
 """What users of comparable software hit, at the level of the whole chain: none of it happens here.
 
-The same cases a level below are with the stages: short and unspaced sentences in tests/nmt/test_sentences.py, loops and
-inventions in tests/asr, first and last words in tests/vad, delay in tests/test_overload.py.
+The same cases a level below are with the stages: short and unspaced sentences in tests/sentences, loops and inventions in
+tests/asr, first and last words in tests/vad, delay in tests/run/test_overload.py.
 """
 
 from __future__ import annotations
 
 import asyncio
 import io
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -17,22 +18,37 @@ import pytest
 import srt
 from rich.console import Console
 
-from pipeline import Delta, EndOfInput, Models, NmtStage, PipelineConfig, PipelineEvent, SpeechTranslator, Transcript
+from pipeline import (
+    Delta,
+    EndOfInput,
+    Models,
+    NmtStage,
+    PipelineConfig,
+    PipelineEvent,
+    SourceDelta,
+    SourceSentence,
+    SpeechTranslator,
+    Transcript,
+    Translation,
+)
 from pipeline.bench.errors import units
 from pipeline.events import Samples, SpeechSegment
 from pipeline.nmt.model import MarianModel
 from pipeline.run.stats import PipelineStats
+from pipeline.sentences.assembler import SentenceAssembler
+from pipeline.sentences.growing import OpenTexts
 from pipeline.sinks.srt import SrtSink
 from pipeline.sinks.terminal import TerminalSink
 from pipeline.subtitles.rules import SubtitleRules
 from tests.conftest import EXAMPLES, HANG_S, PHRASES, ROOT, SHIPPED_TRANSLATORS, read_wav
+from tests.streams import spoken, translated
 
 
-def chain(config: PipelineConfig, models: Models, *parts: Samples) -> list[PipelineEvent]:
+def chain(config: PipelineConfig, models: Models, *parts: Samples, live: bool = False) -> list[PipelineEvent]:
     """The events of a run over the parts, one after the other."""
 
     async def work() -> list[PipelineEvent]:
-        async with SpeechTranslator(config, models) as translator:
+        async with SpeechTranslator(config, models, live=live) as translator:
             reading = asyncio.create_task(collect(translator))
             for part in parts:
                 await translator.feed(part)
@@ -49,37 +65,48 @@ def texts(events: list[PipelineEvent]) -> list[str]:
     return [event.text for event in events if isinstance(event, Transcript)]
 
 
-def translated(model: MarianModel, text: str, language: str, target: str) -> list[Delta]:
-    """The stage's deltas for one transcript."""
+def sentences(text: str, language: str) -> list[SourceSentence]:
+    """The sentences of one transcript."""
+    assembler = SentenceAssembler()
+    events = [*assembler.push(Transcript(0, 0.0, 1.0, text, language)), *assembler.end()]
+    return [event for event in events if isinstance(event, SourceSentence)]
 
-    async def work() -> list[Delta]:
-        inbox: asyncio.Queue[Transcript | EndOfInput] = asyncio.Queue()
+
+def translations(model: MarianModel, text: str, language: str, target: str) -> list[str]:
+    """The translations of the sentences of one transcript."""
+
+    async def work() -> list[PipelineEvent]:
+        inbox: asyncio.Queue[SourceDelta | SourceSentence | EndOfInput] = asyncio.Queue()
         outbox: asyncio.Queue[PipelineEvent] = asyncio.Queue()
-        inbox.put_nowait(Transcript(0, 0.0, 1.0, text, language))
+        for sentence in sentences(text, language):
+            inbox.put_nowait(sentence)
         inbox.put_nowait(EndOfInput(1.0))
         await NmtStage(model, inbox, outbox, target=target).run()
-        items = [outbox.get_nowait() for _ in range(outbox.qsize())]
-        return [item for item in items if isinstance(item, Delta)]
+        return [outbox.get_nowait() for _ in range(outbox.qsize())]
 
-    return asyncio.run(work())
+    events = asyncio.run(work())
+    assert isinstance(events[-1], EndOfInput)
+    return [event.text for event in events if isinstance(event, Translation)]
 
 
 @pytest.mark.parametrize("text", ["Yes.", "Thank you.", "No", "OK!"])
 def test_an_utterance_of_a_word_or_two_is_translated(text: str, demo_models: Models) -> None:
-    deltas = translated(demo_models.translations["zh"], text, "en", "zh")
-    assert deltas[-1].final
-    assert "".join(delta.text for delta in deltas).strip()
+    (translation,) = translations(demo_models.translations["zh"], text, "en", "zh")
+    assert translation.strip()
 
 
 def test_text_without_spaces_is_translated_sentence_by_sentence() -> None:
-    model = MarianModel.load(SHIPPED_TRANSLATORS["demo-zh-en"])
-    deltas = translated(model, "你好。我们明天去北京。谢谢", "zh", "en")
-    assert [delta.source for delta in deltas if delta.end_of_sentence] == ["你好。", "我们明天去北京。", "谢谢"]
+    text = "你好。我们明天去北京。谢谢"
+    assert [sentence.text for sentence in sentences(text, "zh")] == ["你好。", "我们明天去北京。", "谢谢"]
+    found = translations(MarianModel.load(SHIPPED_TRANSLATORS["demo-zh-en"]), text, "zh", "en")
+    assert len(found) == 3
+    assert all(found)
 
 
 def test_an_abbreviation_and_a_decimal_point_end_no_sentence(demo_models: Models) -> None:
-    deltas = translated(demo_models.translations["zh"], "Mr. Lee pays 3.5 dollars. Thank you.", "en", "zh")
-    assert [d.source for d in deltas if d.end_of_sentence] == ["Mr. Lee pays 3.5 dollars.", "Thank you."]
+    text = "Mr. Lee pays 3.5 dollars. Thank you."
+    assert [sentence.text for sentence in sentences(text, "en")] == ["Mr. Lee pays 3.5 dollars.", "Thank you."]
+    assert len(translations(demo_models.translations["zh"], text, "en", "zh")) == 2
 
 
 def test_speech_from_the_first_sample_to_the_last_is_translated(
@@ -92,7 +119,7 @@ def test_speech_from_the_first_sample_to_the_last_is_translated(
     loud = np.flatnonzero(np.abs(speech) > 500)
     events = chain(demo_config, demo_models, speech[loud[0] : loud[-1]])
     assert [units(text, "en") for text in texts(events)] == [units(first.text, "en")]
-    assert any(isinstance(event, Delta) and event.final for event in events)
+    assert any(isinstance(event, Translation) and event.text for event in events)
 
 
 def test_after_a_long_silence_all_goes_on_as_before(demo_config: PipelineConfig, demo_models: Models) -> None:
@@ -103,22 +130,39 @@ def test_after_a_long_silence_all_goes_on_as_before(demo_config: PipelineConfig,
     after = [event for event in twice if isinstance(event, Transcript)][len(before) :]
     assert [units(event.text, "en") for event in after] == [units(event.text, "en") for event in before]
     assert [event.language for event in after] == [event.language for event in before]
-    finals = [event.segment_id for event in twice if isinstance(event, Delta) and event.final]
-    assert set(finals) >= {event.segment_id for event in after if event.rejected is None} != set()
+    said = [event.text for event in after if event.rejected is None]
+    ended = [event for event in twice if isinstance(event, SourceSentence) and event.start_s > 120]
+    assert units(" ".join(sentence.text for sentence in ended), "en") == units(" ".join(said), "en") != []
+    translated_ids = [event.sentence for event in twice if isinstance(event, Translation)]
+    assert translated_ids == [event.sentence for event in twice if isinstance(event, SourceSentence)]
 
 
-def test_text_that_was_shown_never_changes(demo_config: PipelineConfig, demo_models: Models) -> None:
+def test_the_text_of_a_recording_never_changes(demo_config: PipelineConfig, demo_models: Models) -> None:
+    """No drafts: text is appended, each sentence after the one before and after its source."""
     events = chain(demo_config, demo_models, read_wav(PHRASES))
-    deltas = [event for event in events if isinstance(event, Delta)]
-    assert deltas
-    assert all(delta.withdrawn == 0 for delta in deltas)
-    # A sentence grows only while it is the newest one, and not after its end.
-    order = [(delta.segment_id, delta.sentence) for delta in deltas]
-    assert order == sorted(order)
-    assert all(
-        delta.end_of_sentence == (here != after)
-        for delta, here, after in zip(deltas, order, [*order[1:], None], strict=True)
-    )
+    sentences = [event for event in events if isinstance(event, SourceDelta | SourceSentence | Delta | Translation)]
+    order = [event.sentence for event in sentences]
+    assert order == sorted(order) != []
+    assert all(event.withdrawn == 0 for event in sentences if isinstance(event, Delta))
+    kinds = {SourceDelta: "s", SourceSentence: "S", Delta: "d", Translation: "T"}
+    assert re.fullmatch("(s+Sd+T)+", "".join(kinds[type(event)] for event in sentences))
+
+
+def test_text_that_was_committed_never_changes_while_people_speak(
+    demo_config: PipelineConfig, demo_models: Models
+) -> None:
+    """Source and translation of a sentence in progress are drafts; what their changes add up to is final at its end."""
+    events = chain(demo_config, demo_models, read_wav(PHRASES), live=True)
+    changing, ended, draft = OpenTexts(), list[tuple[int, str, str]](), False
+    for event in events:
+        text = changing.push(event)  # refuses to withdraw committed text
+        draft |= isinstance(event, SourceDelta) and text is not None and text.draft != ""
+        if isinstance(event, SourceSentence | Translation):
+            assert text is not None
+            assert text.committed_text == text.text == event.text
+            ended.append((event.sentence, event.language, event.text))
+    assert draft
+    assert len(ended) == 2 * len({sentence for sentence, _, _ in ended}) > 0
 
 
 def test_what_was_said_before_does_not_leak_into_what_is_heard(demo_models: Models) -> None:
@@ -135,30 +179,28 @@ def test_a_long_run_holds_no_more_and_keeps_its_first_line(tmp_path: Path) -> No
     """More than a thousand segments through what counts and what shows: history is in the file alone."""
     stats = PipelineStats()
     console = Console(file=io.StringIO(), width=60)
-    sinks = [SrtSink(tmp_path / "out.srt", SubtitleRules()), TerminalSink(console)]
+    terminal = TerminalSink(console, ["zh"])
+    sinks = [SrtSink(tmp_path / "out.srt", SubtitleRules()), terminal]
     sizes = []
     for number in range(1_300):
         start_s = 3.0 * number
-        stats.segment_closed(SpeechSegment(number, number * 48_000, np.zeros(0, np.int16)))
-        events: list[PipelineEvent] = [
-            Transcript(number, start_s, start_s + 2, f"Sentence {number}.", "en"),
-            Delta(number, 0, start_s, start_s + 2, f"句子{number}。", -0.1, 5, f"Sentence {number}."),
-            Delta(
-                number, 0, start_s, start_s + 2, "", -0.1, 0, f"Sentence {number}.", end_of_sentence=True, final=True
-            ),
+        stats.segment_closed(SpeechSegment(number, number * 48_000, np.zeros(32_000, np.int16)))
+        heard_s = start_s + 2
+        events = [
+            Transcript(number, start_s, heard_s, f"Sentence {number}.", "en", heard_s=heard_s),
+            *spoken(number, f"Sentence {number}.", start_s, heard_s),
+            *translated(number, ["句子", f"{number}。"], heard_s=heard_s),
         ]
         for event in events:
             if isinstance(event, Delta):
-                stats.token(number)
+                stats.token(event.heard_s)
             stats.delivered(event)
             for sink in sinks:
                 sink.write(event)
-        sizes.append(
-            sum(len(vars(stats)[name]) for name in ("_closed_at", "_pending_end_s", "busy_s", "first_token_s"))
-        )
+        sizes.append((len(stats._pending), len(stats.first_token_s), len(terminal._open)))
     for sink in sinks:
         sink.close()
-    assert sizes[-1] == sizes[1_100] <= 1_000
+    assert sizes[-1] == sizes[1_100] == (0, 1_000, 0)
     cues = list(srt.parse((tmp_path / "out.srt").read_text("utf-8")))
     assert len(cues) == 1_300
     assert cues[0].content == "句子0。"

@@ -11,19 +11,21 @@ from typing import Any
 import pytest
 
 from pipeline import (
-    Delta,
     EndOfInput,
     Models,
     PipelineConfig,
     PipelineEvent,
+    SourceDelta,
+    SourceSentence,
     SpeechTranslator,
     StageError,
     Transcript,
+    Translation,
     standard_stages,
     with_stage,
 )
 from pipeline.audio.recording import Recording
-from pipeline.events import SpeechSegment
+from pipeline.events import Pause, SpeechSegment
 from pipeline.stages import StageSpec
 from tests.conftest import EXAMPLES, Panic
 
@@ -39,7 +41,7 @@ def translate(config: PipelineConfig, models: Models, stages: Sequence[StageSpec
 
 
 def test_a_stage_that_returns_what_it_gets_changes_nothing(demo_config: PipelineConfig, demo_models: Models) -> None:
-    seen: dict[str, list[Any]] = {"VAD": [], "ASR": [], "NMT": []}
+    seen: dict[str, list[Any]] = {"VAD": [], "ASR": [], "sentences": [], "NMT": []}
     threads = set()
 
     def watching(after: str) -> Callable[[Any], Any]:
@@ -56,27 +58,34 @@ def test_a_stage_that_returns_what_it_gets_changes_nothing(demo_config: Pipeline
     events = translate(demo_config, demo_models, stages)
     assert events == translate(demo_config, demo_models, None)
     assert {type(event) for event in seen["VAD"]} == {SpeechSegment}
-    assert seen["ASR"] == [event for event in events if isinstance(event, Transcript)]
+    assert [event for event in seen["ASR"] if not isinstance(event, Pause)] == [
+        event for event in events if isinstance(event, Transcript)
+    ]
+    recognised = Transcript | SourceDelta | SourceSentence
+    assert seen["sentences"] == [event for event in events if isinstance(event, recognised)]
     assert seen["NMT"] == [event for event in events if not isinstance(event, EndOfInput)]
-    assert len(threads) == 3
+    assert len(threads) == 4
     assert threading.get_ident() not in threads
 
 
 def test_what_a_stage_drops_and_adds_reaches_those_behind_it(demo_config: PipelineConfig, demo_models: Models) -> None:
-    def first_twice(transcript: Transcript) -> list[Transcript]:
-        return [transcript, replace(transcript, text="Thank you.", words=())] if transcript.segment_id == 0 else []
+    def first_twice(heard: Transcript | Pause) -> list[Transcript]:
+        if isinstance(heard, Pause) or heard.segment_id > 0:
+            return []
+        return [heard, replace(heard, text="Thank you.", words=())]
 
     events = translate(demo_config, demo_models, with_stage(standard_stages(), "first", first_twice, after="ASR"))
     transcripts = [event for event in events if isinstance(event, Transcript)]
     assert [transcript.segment_id for transcript in transcripts] == [0, 0]
-    assert sum(event.final for event in events if isinstance(event, Delta)) == 2
+    assert [event.text for event in events if isinstance(event, SourceSentence)][1:] == ["Thank you."]
+    assert sum(isinstance(event, Translation) for event in events) == 2
     assert isinstance(events[-1], EndOfInput)
 
 
-def test_a_stage_can_take_the_place_of_another(demo_config: PipelineConfig, demo_models: Models) -> None:
+def test_a_stage_can_be_left_out(demo_config: PipelineConfig, demo_models: Models) -> None:
     stages = [stage for stage in standard_stages() if stage.name != "NMT"]
     events = translate(demo_config, demo_models, stages)
-    assert {type(event) for event in events} == {Transcript, EndOfInput}
+    assert {type(event) for event in events} == {Transcript, SourceDelta, SourceSentence, EndOfInput}
 
 
 @pytest.mark.parametrize("returned", [None, [None]])
@@ -103,7 +112,7 @@ def test_a_stage_that_fails_ends_the_run_with_its_name(
 
 
 def test_a_place_that_is_not_there_and_a_name_that_is_are_mistakes() -> None:
-    with pytest.raises(ValueError, match="no stage is called 'TTS'; the stages are VAD, ASR, NMT"):
+    with pytest.raises(ValueError, match="no stage is called 'TTS'; the stages are VAD, ASR, sentences, NMT"):
         with_stage(standard_stages(), "mine", lambda event: event, after="TTS")
     with pytest.raises(ValueError, match="a stage is called 'ASR' already"):
         with_stage(standard_stages(), "ASR", lambda event: event, after="VAD")

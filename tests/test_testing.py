@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline import Delta, EndOfInput, Models, StageError, Transcript
+from pipeline import Delta, EndOfInput, Models, SourceSentence, StageError, Transcript, Translation
 from pipeline.testing import EndedError, Harness, demo_speech
 from tests.conftest import EXAMPLES, HANG_S, spoken_texts
 
@@ -25,8 +25,8 @@ def test_audio_silence_and_end_give_cues() -> None:
             rest = await harness.rest()
             assert [cue.index for cue in rest] == list(range(2, len(rest) + 2))
             assert await harness.rest() == []
-            finals = [event for event in harness.events if isinstance(event, Delta) and event.final]
-            assert len(finals) == len(spoken_texts()["meeting"])
+            finished = [event for event in harness.events if isinstance(event, Translation)]
+            assert len(finished) == len(spoken_texts()["meeting"])
             assert isinstance(harness.events[-1], EndOfInput)
 
     asyncio.run(work())
@@ -42,6 +42,22 @@ def test_silence_ends_the_current_segment() -> None:
     assert asyncio.run(work()).text
 
 
+def test_translations_come_one_after_another_and_skip_no_event() -> None:
+    async def work() -> None:
+        async with Harness() as harness, asyncio.timeout(HANG_S):
+            await harness.feed(EXAMPLES / "meeting.wav")
+            await harness.end()
+            first, second = await harness.translation(), await harness.translation()
+            assert (first.sentence, second.sentence) == (0, 1)
+            assert all(any("\u4e00" <= character <= "\u9fff" for character in each.text) for each in (first, second))
+            assert (await harness.event(SourceSentence)).sentence == 0
+            await harness.rest()
+            finished = [event for event in harness.events if isinstance(event, Translation)]
+            assert [await harness.translation() for _ in finished[2:]] == finished[2:]
+
+    asyncio.run(work())
+
+
 def test_waiting_for_an_event_that_does_not_come_is_an_error() -> None:
     async def work() -> None:
         async with Harness() as harness, asyncio.timeout(HANG_S):
@@ -50,6 +66,8 @@ def test_waiting_for_an_event_that_does_not_come_is_an_error() -> None:
             assert await harness.event(EndOfInput) == EndOfInput(5.0)
             with pytest.raises(EndedError, match="the stream ended before another cue came; 1 events had come"):
                 await harness.cue()
+            with pytest.raises(EndedError, match="before another translation came"):
+                await harness.translation()
             with pytest.raises(EndedError, match="before Delta came"):
                 await harness.event(Delta)
 

@@ -7,20 +7,36 @@ import contextlib
 import dataclasses
 import threading
 from collections.abc import AsyncGenerator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from pipeline import Delta, EndOfInput, Models, PipelineConfig, PipelineEvent, SpeechTranslator, StageError, Transcript
+from pipeline import (
+    Delta,
+    EndOfInput,
+    Models,
+    OpenTexts,
+    PipelineConfig,
+    PipelineEvent,
+    SourceDelta,
+    SourceSentence,
+    SpeechTranslator,
+    StageError,
+    Transcript,
+    Translation,
+)
 from pipeline.audio.recording import Recording
 from pipeline.audio.source import as_samples
+from pipeline.bench.errors import units
 from pipeline.errors import AudioError, PipelineError
 from pipeline.events import Samples, SpeechSegment
+from pipeline.testing import Harness
 from pipeline.vad.options import VadConfig
 from pipeline.vad.stage import VadStage
-from tests.conftest import EXAMPLES, HANG_S, PHRASES, read_wav, spoken_texts
+from tests.conftest import EXAMPLES, HANG_S, PHRASES, all_wait, read_wav, spoken_texts
 
 
 async def collect(events: AsyncGenerator[PipelineEvent, None]) -> list[PipelineEvent]:
@@ -42,16 +58,55 @@ def test_every_utterance_becomes_chinese_in_order(demo_config: PipelineConfig, d
     assert len(transcripts) == len(spoken_texts()["travel"])
     assert isinstance(events[-1], EndOfInput)
     assert events[-1].duration_s == pytest.approx(duration)
-    for transcript in transcripts:
-        deltas = [event for event in events if isinstance(event, Delta) and event.segment_id == transcript.segment_id]
-        text = "".join(delta.text for delta in deltas)
-        assert any("\u4e00" <= character <= "\u9fff" for character in text)
-        assert deltas[-1].final
-        assert 0 <= transcript.start_s <= deltas[0].start_s <= deltas[-1].end_s <= transcript.end_s <= duration
-        assert {transcript.heard_s} == {delta.heard_s for delta in deltas}
-        assert transcript.end_s <= transcript.heard_s <= duration
-    ids = [event.segment_id for event in events if not isinstance(event, EndOfInput)]
-    assert ids == sorted(ids)
+    assert all(0 <= each.start_s < each.end_s <= each.heard_s <= duration for each in transcripts)
+    sentences = [event for event in events if isinstance(event, SourceSentence)]
+    assert [units(each.text, "en") for each in sentences] == [units(text, "en") for text in spoken_texts()["travel"]]
+    assert [each.sentence for each in sentences] == list(range(len(sentences)))
+    for before, after in pairwise(sentences):
+        assert 0 <= before.start_s < before.end_s <= after.start_s < after.end_s <= duration
+    texts = OpenTexts()
+    ended: set[tuple[int, str]] = set()
+    for event in events:
+        text = texts.push(event)
+        if isinstance(event, SourceSentence | Translation):
+            assert text is not None
+            assert text.committed_text == text.text == event.text
+            ended.add((event.sentence, event.language))
+        if isinstance(event, Delta):  # a recording has no drafts: a sentence is translated when it has ended
+            assert (event.sentence, "en") in ended
+            assert event.heard_s == sentences[event.sentence].heard_s
+        if isinstance(event, SourceDelta | Delta):
+            assert (event.sentence, event.language) not in ended
+    assert ended == {(each.sentence, language) for each in sentences for language in ("en", "zh")}
+    translations = [event.text for event in events if isinstance(event, Translation)]
+    assert all(any("\u4e00" <= character <= "\u9fff" for character in text) for text in translations)
+
+
+def test_a_live_run_shows_a_draft_of_a_sentence_that_may_go_on(demo_models: Models) -> None:
+    speech = read_wav(EXAMPLES / "travel.wav")
+    first_segment = round(3.4 * 16_000)  # its sentence and less silence than ends one
+
+    async def work() -> list[PipelineEvent]:
+        async with Harness(models=demo_models, live=True) as harness, asyncio.timeout(HANG_S):
+            await harness.feed(speech[:first_segment])
+            draft = await harness.event(Delta)
+            assert (draft.sentence, draft.committed) == (0, 0)
+            assert not any(isinstance(event, SourceSentence) for event in harness.events)
+            await harness.feed(speech[first_segment:])
+            await harness.end()
+            await harness.rest()
+            return harness.events
+
+    texts = OpenTexts()
+    finished: list[Translation] = []
+    for event in asyncio.run(work()):
+        text = texts.push(event)  # raises if committed text is withdrawn
+        if isinstance(event, SourceSentence | Translation):
+            assert text is not None
+            assert text.committed_text == text.text == event.text
+        if isinstance(event, Translation):
+            finished.append(event)
+    assert [each.sentence for each in finished] == list(range(len(spoken_texts()["travel"])))
 
 
 def test_audio_fed_in_chunks_gives_the_same_as_the_whole_recording(
@@ -106,16 +161,16 @@ def test_feeding_waits_while_nobody_reads(
     demo_config: PipelineConfig, demo_models: Models, queues: list[asyncio.Queue[Any]]
 ) -> None:
     """All queues fill up to their bounds. With an unbounded queue, feeding would finish."""
-    tight = dataclasses.replace(demo_config.queues, audio_chunks=4, segments=1, transcripts=2, events=3)
+    tight = dataclasses.replace(demo_config.queues, audio_chunks=4, segments=1, transcripts=2, sentences=5, events=3)
     config = dataclasses.replace(demo_config, queues=tight)
 
     async def work() -> None:
         async with SpeechTranslator(config, demo_models) as translator:
             feeding = asyncio.create_task(translator.feed(np.tile(read_wav(PHRASES), 4)))
-            while not feeding.done() and not all(queue.full() for queue in queues):
+            while not feeding.done() and not all_wait(queues):
                 await asyncio.sleep(0)
             assert not feeding.done()
-            assert sorted(queue.maxsize for queue in queues) == [1, 2, 3, 4]
+            assert sorted(queue.maxsize for queue in queues) == [1, 2, 3, 4, 5, 5]
             feeding.cancel()
 
     asyncio.run(work())
@@ -144,6 +199,9 @@ class FailingRecognizer:
         if self.calls == 2:
             raise RuntimeError("out of memory")
         return self.recognizer.transcribe(segment)
+
+    def transcribe_after(self, context: object, segment: SpeechSegment) -> Transcript:
+        return self.transcribe(segment)
 
 
 def test_a_failing_stage_reaches_the_caller_with_its_cause(demo_config: PipelineConfig, demo_models: Models) -> None:
@@ -210,7 +268,7 @@ def test_audio_before_a_failure_of_the_source_is_translated(
 
     with pytest.raises(PipelineError, match="the device is gone"):
         asyncio.run(work())
-    assert any(isinstance(event, Delta) and event.final for event in seen)
+    assert any(isinstance(event, Translation) for event in seen)
     assert isinstance(seen[-1], EndOfInput)
 
 

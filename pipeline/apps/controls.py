@@ -22,6 +22,7 @@ from pipeline.events import (
     Paused,
     PipelineEvent,
     Resumed,
+    TranslationLost,
 )
 from pipeline.names import escaped
 
@@ -47,6 +48,8 @@ def described(notice: Notice) -> str:
         case LoadChanged(level, lag_s):
             action = ("caught up", "text comes in shorter pieces", "catching up")
             return f"lag {lag_s:.1f} s: {action[level]}"
+        case TranslationLost(language, reason):
+            return f"the translation into {language} has failed: {reason}; the other languages go on"
 
 
 def meter(dbfs: float) -> str:

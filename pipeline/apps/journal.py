@@ -16,19 +16,28 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, cast
 
+from pipeline.asr.context import Heard
 from pipeline.asr.options import AsrConfig
 from pipeline.asr.stage import Recognizer
 from pipeline.config import PipelineConfig
 from pipeline.errors import UsageError
-from pipeline.events import Delta, EndOfInput, PipelineEvent, SpeechSegment, Transcript
+from pipeline.events import (
+    Delta,
+    EndOfInput,
+    PipelineEvent,
+    SourceSentence,
+    SpeechSegment,
+    Transcript,
+    Translation,
+)
 from pipeline.nmt.search import OnStart
 from pipeline.nmt.stage import TextTranslator
 from pipeline.sinks.files import FORMATS
-from pipeline.sinks.jsonl import line, read_event
+from pipeline.sinks.jsonl import Text, line, read_event
 from pipeline.sinks.sink import BlockFile
 
 SUFFIX = ".unfinished.jsonl"
-_VERSION = 3
+_VERSION = 4
 _TRANSCRIPT = b'{"type": "transcript"'  # prefix of a transcript's line
 # Bytes hashed at the beginning and at the end of a recording, enough to identify it.
 _DIGEST_BYTES = 1 << 20
@@ -108,6 +117,8 @@ def difference(found: dict[str, Any], wanted: dict[str, Any]) -> str | None:
     """Why a run cannot resume a journal, for display after "begun"; None if it can."""
     for key, value in wanted.items():
         if found.get(key) != value:
+            if key == "version":
+                return f"by another version of this program: its journal has version {found.get(key)}, not {value}"
             if key == "recording":
                 return "from another recording of this name"
             if key == "audio_track":
@@ -129,7 +140,7 @@ class JournalSink:
         self._file = BlockFile(path, first, resume=resume)
 
     def write(self, event: PipelineEvent) -> None:
-        if isinstance(event, Transcript | Delta | EndOfInput):
+        if isinstance(event, Text | EndOfInput):
             self._file.append(line(event, exact=True))
 
     def close(self) -> None:
@@ -148,16 +159,33 @@ class KnownSpeech:
     def config(self) -> AsrConfig:
         return self._recognizer.config
 
-    def transcribe(self, segment: SpeechSegment, beam_size: int | None = None) -> Transcript:
-        return self._transcript_of(segment) or self._recognizer.transcribe(segment, beam_size)
+    @property
+    def has_more(self) -> bool:
+        """Whether the journal has transcripts of later segments."""
+        return self._next is not None
 
-    def transcribe_packed(self, segments: Sequence[SpeechSegment], beam_size: int | None = None) -> list[Transcript]:
+    def transcribe(self, segment: SpeechSegment, beam_size: int | None = None, before: str | None = None) -> Transcript:
+        return self._transcript_of(segment) or self._recognizer.transcribe(segment, beam_size, before)
+
+    def transcribe_packed(
+        self, segments: Sequence[SpeechSegment], beam_size: int | None = None, before: str | None = None
+    ) -> list[Transcript]:
         """If any transcript is missing, recognise all segments in one window again, because the window affects the result."""
         known = [self._transcript_of(segment) for segment in segments]
         if all(known):
             return [transcript for transcript in known if transcript is not None]
-        found = self._recognizer.transcribe_packed(segments, beam_size)
-        return [before or now for before, now in zip(known, found, strict=True)]
+        found = self._recognizer.transcribe_packed(segments, beam_size, before)
+        return [then or now for then, now in zip(known, found, strict=True)]
+
+    def transcribe_after(
+        self,
+        context: Sequence[Heard],
+        segment: SpeechSegment,
+        beam_size: int | None = None,
+        before: str | None = None,
+    ) -> Transcript:
+        known = self._transcript_of(segment)
+        return known or self._recognizer.transcribe_after(context, segment, beam_size, before)
 
     def _transcript_of(self, segment: SpeechSegment) -> Transcript | None:
         """The journal's next transcript, if it has one for this segment.
@@ -181,55 +209,37 @@ class KnownSpeech:
 
 
 class KnownTranslation:
-    """A translator that returns a journal's complete sentences and delegates the rest to another translator."""
+    """A translator that returns a journal's finished translations and delegates the rest to another translator."""
 
-    def __init__(self, translation: TextTranslator, journal: Path) -> None:
+    def __init__(self, translation: TextTranslator, journal: Path, target: str) -> None:
         self._translation = translation
         # The journal may be rewritten from the last transcript on while this reads it: read that part now.
         last = _last_transcript(journal)
         self._known = chain(_events(journal, end=last), list(_events(journal, last)))
-        self._next = next(self._known, None)
-        self._heard = Transcript(-1, 0.0, 0.0, "", "")
-        """The newest transcript of the journal that was passed."""
+        self._target = target
 
     def stream(
-        self, transcript: Transcript, target: str | None, on_start: OnStart | None = None, beams: int | None = None
-    ) -> Iterator[Delta]:
-        known = self._sentences(transcript)
-        yield from known
-        if known and known[-1].final:
-            return
-        done = known[-1].sentence + 1 if known else 0
-        for delta in self._translation.stream(transcript, target, on_start, beams):
-            if delta.sentence >= done:
-                yield delta
+        self, sentence: SourceSentence, target: str | None, on_start: OnStart | None = None, beams: int | None = None
+    ) -> Iterator[Delta | Translation]:
+        return iter(self._finished(sentence) or self._translation.stream(sentence, target, on_start, beams))
 
-    def _sentences(self, transcript: Transcript) -> list[Delta]:
-        """The deltas of the complete sentences at the beginning of a text; empty if the journal has another text."""
-        whole: list[Delta] = []
-        sentence: list[Delta] = []
-        rest = "".join(transcript.text.split())
-        while self._next is not None and self._next.segment_id <= transcript.segment_id:
-            event, self._next = self._next, next(self._known, None)
-            if isinstance(event, Transcript):
-                self._heard = event
+    def _finished(self, sentence: SourceSentence) -> list[Delta | Translation]:
+        """The events of a sentence's translation; empty if the journal does not have it, or of another text."""
+        source: SourceSentence | None = None
+        found: list[Delta | Translation] = []
+        for event in self._known:
+            if isinstance(event, SourceSentence) and event.sentence == sentence.sentence:
+                source = event
+            if not isinstance(event, Delta | Translation) or event.language != self._target:
                 continue
-            if (self._heard.segment_id, self._heard.end_s) != (transcript.segment_id, transcript.end_s):
-                continue
-            sentence.append(event)
-            if event.end_of_sentence:
-                source = "".join(event.source.split())
-                if not rest.startswith(source):
-                    return whole
-                rest = rest.removeprefix(source)
-                whole += sentence
-                sentence = []
-            if event.final:  # the next text may end in the same segment
-                break
-        return whole
+            if event.sentence == sentence.sentence:
+                found.append(event)
+                if isinstance(event, Translation):
+                    return found if source == sentence else []
+        return []
 
 
-def _events(path: Path, begin: int = 0, end: int | None = None) -> Iterator[Transcript | Delta]:
+def _events(path: Path, begin: int = 0, end: int | None = None) -> Iterator[Text]:
     """The journal's events between two line offsets, read lazily. An unfinished last line of a killed run is skipped.
 
     Raises:

@@ -6,7 +6,7 @@ import argparse
 import asyncio
 import signal
 import sys
-from functools import partial
+from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -32,7 +32,7 @@ from pipeline.config import PipelineConfig
 from pipeline.errors import UsageError
 from pipeline.latency.emissions import unit_of
 from pipeline.names import STANDARD_OUTPUT
-from pipeline.sinks.files import FORMATS, open_sinks, sink_makers
+from pipeline.sinks.files import FORMATS, MakeSink, open_sinks, sink_makers
 from pipeline.sinks.latency_log import LatencyLog, open_latency_log
 from pipeline.sinks.sink import Sink, close_all
 from pipeline.sinks.terminal import TerminalSink
@@ -89,15 +89,15 @@ def open_source(options: argparse.Namespace, config: PipelineConfig) -> AudioSou
     return recording
 
 
-def display(*, taken: bool) -> TerminalSink | None:
+def display(languages: Sequence[str], *, taken: bool) -> TerminalSink | None:
     """The display of the growing subtitles: standard output, unless it is ``taken`` by a subtitle format.
 
     Then it is standard error, if that is a terminal and standard output is not; else None.
     """
     if not taken:
-        return TerminalSink(Console(highlight=False))
+        return TerminalSink(Console(highlight=False), languages)
     visible = sys.stderr is not None and sys.stderr.isatty() and not (sys.stdout and sys.stdout.isatty())
-    return TerminalSink(Console(stderr=True, highlight=False)) if visible else None
+    return TerminalSink(Console(stderr=True, highlight=False), languages) if visible else None
 
 
 def run(argv: list[str]) -> int:
@@ -118,16 +118,15 @@ def run(argv: list[str]) -> int:
             "--fast does not run in real time, so there is no latency to measure; give --latency-log without it"
         )
     targets = config.languages.targets
-    unit = unit_of(targets[0])
-    makers = sink_makers(config.subtitles) | {"latency-log": partial(open_latency_log, unit=unit)}
+    makers: dict[str, MakeSink] = sink_makers(config.subtitles) | {"latency-log": _latency_log}
     given = {kind: path for kind in makers if (path := getattr(options, kind.replace("-", "_"), None)) is not None}
     outputs = named_outputs(given, targets)
-    paths = {kind: path for (kind, target), path in outputs.items() if target in ("", targets[0])}
     recording = source.path if isinstance(source, Recording) else None
     with importing():  # after checking most options, before creating files that an interrupt would leave behind
         from pipeline.apps.live_run import LiveRun
-    terminal = display(taken=STANDARD_OUTPUT in paths.values())
-    sinks: list[Sink] = [*open_sinks(paths, recording, makers), *([terminal] if terminal is not None else [])]
+    terminal = display(targets, taken=STANDARD_OUTPUT in outputs.values())
+    files = open_sinks(outputs, recording, makers, targets)
+    sinks: list[Sink] = [*files, *([terminal] if terminal is not None else [])]
     paced = recording is not None and not options.fast
     try:
         live = LiveRun(
@@ -143,4 +142,9 @@ def run(argv: list[str]) -> int:
         close_all(sinks)
     ready_s = live.stats.started - STARTED
     tell(f"{live.stats.summary()}\nready {ready_s:.2f} s after the start, imports and models loaded")
-    return 0
+    return 1 if live.stats.lost_languages else 0
+
+
+def _latency_log(path: Path, languages: Sequence[str] = ()) -> Sink:
+    (language,) = languages
+    return open_latency_log(path, unit_of(language), language)

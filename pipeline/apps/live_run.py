@@ -13,15 +13,17 @@ from pipeline.apps.controls import NoticeSink, controls, status_line, tell
 from pipeline.audio.microphone import Microphone
 from pipeline.audio.source import AudioSource
 from pipeline.config import PipelineConfig
-from pipeline.events import EndOfInput, PipelineEvent
+from pipeline.events import EndOfInput, PipelineEvent, Translation
 from pipeline.loading import Models
 from pipeline.run.stats import PipelineStats
 from pipeline.run.worker import Worker
-from pipeline.sinks.latest import LatestSink
+from pipeline.sinks.queued import Delivery, QueuedSink
 from pipeline.sinks.sink import SINK_FAILURES, FanOut, Sink
 from pipeline.sinks.terminal import TerminalClosedError, TerminalSink
 from pipeline.translator import SpeechTranslator
 
+# Time to finish writing when the run is cancelled.
+_CLOSE_S = 0.5
 # Redraw interval of the terminal's status line.
 _STATUS_S = 0.25
 
@@ -56,12 +58,13 @@ class LiveRun:
         """
         self._source, self._paced, self._microphone, self._terminal = source, paced, microphone, terminal
         self._translator = SpeechTranslator(config, models, live=live or paced or microphone is not None)
-        files = [sink for sink in sinks if sink is not terminal]
-        shown: list[Sink] = [*([terminal] if terminal is not None else []), NoticeSink()]
-        # A terminal may be stopped (Ctrl-S) or slow. Files and pipes hold back the stages instead of losing text.
-        display = LatestSink(FanOut(shown).write) if terminal is not None and terminal.is_terminal else None
-        self._display = display
-        self._outputs = FanOut([*files, *(shown if display is None else [display])])
+        # Files and pipes hold back the stages instead of losing text. A terminal may be stopped (Ctrl-S) or slow.
+        self._files = [QueuedSink(sink.write, Delivery.LOSSLESS) for sink in sinks if sink is not terminal]
+        self._shown = FanOut([*([terminal] if terminal is not None else []), NoticeSink()])
+        delivery = Delivery.LATEST if terminal is None or terminal.is_terminal else Delivery.LOSSLESS
+        self._display = QueuedSink(self._show, delivery)
+        self._queued = [*self._files, self._display]
+        self._outputs = FanOut(self._queued)
         self._interrupts = 0
         self._began = False  # once True, everything heard is delivered, however the run ends
         self._task: asyncio.Task[object] | None = None
@@ -90,9 +93,11 @@ class LiveRun:
                     await self._deliver(events, writer)
             finally:
                 writer.close()
-                writer.join(0.5)  # finish writing before the sinks are closed
-                if self._display is not None:
-                    self._display.close()
+                writer.join(_CLOSE_S)  # finish writing before the sinks are closed
+                for sink in self._queued:
+                    sink.close(_CLOSE_S)
+                if self._display.dropped:
+                    tell(f"{self._display.dropped} sentences were not shown: the terminal was stopped or too slow")
 
     async def _begin(self, writer: Worker) -> None:
         await writer.run(settle)
@@ -111,20 +116,32 @@ class LiveRun:
                     await writer.run(partial(self._outputs.write, event))
                 except TerminalClosedError:  # comes before SIGHUP, which may never come
                     self._source.close()
-            if self._display is not None and self._outputs.has(self._display):
-                with suppress(TerminalClosedError):
-                    await writer.run(self._display.drain)
+            for sink in self._queued:
+                if self._outputs.has(sink):
+                    with suppress(TerminalClosedError):
+                        await writer.run(sink.drain)
         except SINK_FAILURES:
             for event in self._translator.take_ready():
                 with suppress(*SINK_FAILURES):  # report only the first failure
                     await writer.run(partial(self._outputs.write, event))
+            for sink in self._queued:
+                with suppress(*SINK_FAILURES):
+                    await writer.run(sink.drain)
             raise
         finally:
             status.cancel()
 
+    def _show(self, event: PipelineEvent) -> None:
+        """Show an event. A finished translation is in the files first: a killed run loses nothing that was shown."""
+        if isinstance(event, Translation):
+            for file in self._files:
+                with suppress(*SINK_FAILURES):  # ``_deliver`` reports them
+                    file.drain()
+        self._shown.write(event)
+
     async def _show_status(self) -> None:
         display, terminal = self._display, self._terminal
-        if display is None or terminal is None or not self._translator.live:
+        if terminal is None or not terminal.is_terminal or not self._translator.live:
             return
         while self._outputs.has(display):
             await asyncio.sleep(_STATUS_S)
@@ -137,8 +154,7 @@ class LiveRun:
         self._end(at_once=self._interrupts > 1)
 
     def _hung_up(self) -> None:
-        if self._display is not None:  # files and pipes still work
-            self._outputs.drop(self._display)
+        self._outputs.drop(self._display)  # files and pipes still work
         self._end(at_once=False)
 
     def _end(self, at_once: bool) -> None:

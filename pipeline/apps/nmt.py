@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 
 from pipeline.apps.cli import Parser, some_path, some_text, standard_input, whole_number
 from pipeline.config import pinned_revisions
 from pipeline.errors import SinkError, UsageError
-from pipeline.events import Transcript
+from pipeline.events import SourceSentence, Translation
 from pipeline.nmt.load import load_translation_model
 from pipeline.nmt.model import UNDETERMINED, MarianModel
 from pipeline.nmt.options import NmtConfig
 from pipeline.nmt.pairs import AUTO, described
 from pipeline.nmt.pivot import PivotTranslator
 from pipeline.nmt.routing import routed
+from pipeline.sinks.jsonl import line
 
 
 def arguments() -> argparse.ArgumentParser:
@@ -45,7 +45,7 @@ def arguments() -> argparse.ArgumentParser:
         "--threads", type=whole_number(0, 256), default=1, metavar="N", help="0: as many as the machine has cores"
     )
     parser.add_argument(
-        "--jsonl", action="store_true", help="one JSON object per token: id, text, log_probability, final …"
+        "--jsonl", action="store_true", help="one JSON object per token, and one per line of input; see docs/events.md"
     )
     return parser
 
@@ -59,30 +59,15 @@ def run(argv: list[str]) -> int:
     model.check_languages(source, target)
     for number, raw in enumerate(standard_input()):
         # Invalid UTF-8 must not end the run.
-        line = raw.decode("utf-8", "replace").rstrip("\r\n")
+        text = raw.decode("utf-8", "replace").rstrip("\r\n")
         cut = False
-        text = ""  # of the current sentence, printed when complete: a pipe cannot withdraw text
-        for delta in model.stream(Transcript(number, 0.0, 0.0, line, source), target):
+        for event in model.stream(SourceSentence(number, source, text), target):
             if options.jsonl:
-                record = {
-                    "id": number,
-                    "sentence": delta.sentence,
-                    "text": delta.text,
-                    "log_probability": round(delta.log_probability, 6),
-                    "final": delta.final,
-                    "withdrawn": delta.withdrawn,
-                    "truncated": delta.truncated,
-                    "searched_again": delta.searched_again,
-                }
-                print(json.dumps(record, ensure_ascii=False), flush=True)
-            else:
-                text = delta.applied_to(text)
-                if delta.end_of_sentence:
-                    print(text, end="", flush=True)
-                    text = ""
-            cut |= delta.truncated
-        if not options.jsonl:
-            print(flush=True)
+                print(line(event), end="", flush=True)
+            if isinstance(event, Translation):
+                cut = event.truncated
+                if not options.jsonl:  # a pipe cannot withdraw text: print what is final
+                    print(event.text, flush=True)
         if cut:
             print(
                 f"line {number + 1}: the translation of a sentence looped or reached the token limit and was cut off; "

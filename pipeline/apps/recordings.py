@@ -189,7 +189,7 @@ def begin(
         problem = f"for {' and '.join(labels)} alone" if same else f"with --format {','.join(kinds)}"
     if problem is not None:
         raise UsageError(
-            f"{job.journal} was begun {problem}; finish it with the same options, or start again with --overwrite"
+            f"{job.journal} was begun {problem}; finish it with the same version and options, or start again with --overwrite"
         )
     return Begin.RESUME, outputs
 

@@ -33,7 +33,7 @@ from pipeline.apps.recordings import Begin, Job, begin, labels_of, plan
 from pipeline.audio.recording import Recording
 from pipeline.config import PipelineConfig
 from pipeline.errors import PipelineError, StageError, UsageError
-from pipeline.events import Delta, EndOfInput, Transcript
+from pipeline.events import EndOfInput, PipelineEvent, Transcript, Translation
 from pipeline.names import escaped, shell_word
 from pipeline.run.worker import Worker
 from pipeline.sinks.blank import is_blank
@@ -216,15 +216,19 @@ async def _translate_one(
     from pipeline.translator import SpeechTranslator
 
     known = result.job.journal
+    speech: KnownSpeech | None = None
+    pending: list[PipelineEvent] = []
     end: EndOfInput | None = None
     with ExitStack() as stack:
         sinks = _open_sinks(result, config, begun_with, stack)
         if result.how is Begin.RESUME:
-            target = config.languages.targets[0]
+            speech = KnownSpeech(models.recognizer, known)
             models = replace(
                 models,
-                recognizer=KnownSpeech(models.recognizer, known),
-                translations={target: KnownTranslation(models.translations[target], known)},
+                recognizer=speech,
+                translations={
+                    target: KnownTranslation(model, known, target) for target, model in models.translations.items()
+                },
             )
         writer = Worker("subtitles")
         stack.callback(writer.join, 1.0)  # finish writing before the sinks are closed
@@ -234,21 +238,35 @@ async def _translate_one(
                 if isinstance(event, EndOfInput):  # write it last; a broken source may be resumed
                     end = event
                 else:
-                    await writer.run(partial(write_all, sinks, event))
+                    pending.append(event)
+                    # If the recording breaks earlier than in the previous run, its last sentence ends there, and other
+                    # events come than before. While the journal has more, wait for the next transcript, so that files
+                    # do not get shorter.
+                    if isinstance(event, Transcript) or speech is None or not speech.has_more:
+                        await writer.run(partial(_write, sinks, pending))
+                        pending = []
                 result.count(translator.stats)
-                result.truncated += isinstance(event, Delta) and event.truncated
+                result.truncated += isinstance(event, Translation) and event.truncated
                 if isinstance(event, Transcript | EndOfInput):
                     done_s = event.end_s if isinstance(event, Transcript) else event.duration_s
                     length = f"{source.duration_s:.0f} s" if source.duration_s else "?"
                     speed = done_s / max(1e-9, result.elapsed_s)
                     shown(completed=done_s, done=f"{done_s:.0f} s of {length}, {speed:.1f} times real time")
             if end is not None:
-                await writer.run(partial(write_all, sinks, end))
+                await writer.run(partial(_write, sinks, [*pending, end]))
+            lost = translator.stats.lost_languages
         result.damage = tuple(source.damage)
         shown(total=result.audio_s, completed=result.audio_s)
     if end is None:  # cancellation does not reach this line
         raise StageError("pipeline", RuntimeError("it ended before its input did"))
+    if lost:
+        raise StageError("NMT", RuntimeError("; ".join(f"into {language}: {why}" for language, why in lost.items())))
     known.unlink(missing_ok=True)
+
+
+def _write(sinks: Sequence[Sink], events: Sequence[PipelineEvent]) -> None:
+    for event in events:
+        write_all(sinks, event)
 
 
 def _open_sinks(result: Result, config: PipelineConfig, begun_with: dict[str, Any], stack: ExitStack) -> list[Sink]:
@@ -260,10 +278,8 @@ def _open_sinks(result: Result, config: PipelineConfig, begun_with: dict[str, An
     _make_folder(job.journal.parent)
     sinks: list[Sink] = [JournalSink(job.journal, begun_with, resume=resume)]
     stack.callback(sinks[0].close)
-    paths = {
-        kind: path for (kind, target), path in result.outputs.items() if target in ("", config.languages.targets[0])
-    }
-    files = open_sinks(paths, job.recording, sink_makers(config.subtitles, resume=True))
+    makers = sink_makers(config.subtitles, resume=True)
+    files = open_sinks(result.outputs, job.recording, makers, config.languages.targets)
     stack.callback(close_all, files)
     return sinks + files
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Protocol
+from typing import Any, Protocol
 
+from pipeline.asr.context import Context, Heard
 from pipeline.asr.options import AsrConfig
 from pipeline.asr.packing import fits
-from pipeline.events import EndOfInput, SpeechSegment, Transcript
+from pipeline.events import EndOfInput, Pause, SpeechSegment, Transcript
 from pipeline.run.overload import LoadControl
 from pipeline.run.stats import PipelineStats
 from pipeline.run.worker import Worker
@@ -21,18 +22,28 @@ class Recognizer(Protocol):
     @property
     def config(self) -> AsrConfig: ...
 
-    def transcribe(self, segment: SpeechSegment, beam_size: int | None = None) -> Transcript: ...
+    def transcribe(
+        self, segment: SpeechSegment, beam_size: int | None = None, before: str | None = None
+    ) -> Transcript: ...
 
     def transcribe_packed(
-        self, segments: Sequence[SpeechSegment], beam_size: int | None = None
+        self, segments: Sequence[SpeechSegment], beam_size: int | None = None, before: str | None = None
     ) -> list[Transcript]: ...
+
+    def transcribe_after(
+        self,
+        context: Sequence[Heard],
+        segment: SpeechSegment,
+        beam_size: int | None = None,
+        before: str | None = None,
+    ) -> Transcript: ...
 
 
 class AsrStage:
-    """Puts one transcript per segment on ``outbox``, including rejected ones.
+    """Puts one transcript per segment on ``outbox``, including rejected ones. Passes pauses on.
 
     Consecutive segments share one window: while ``load`` asks for it, those that are already queued; with
-    ``join_ms() > 0``, also those still to come.
+    ``join_ms() > 0``, also those still to come. Otherwise each is recognised after the audio that ``context`` keeps.
     """
 
     name = "ASR"
@@ -40,22 +51,29 @@ class AsrStage:
     def __init__(
         self,
         recognizer: Recognizer,
-        inbox: asyncio.Queue[SpeechSegment | EndOfInput],
-        outbox: asyncio.Queue[Transcript | EndOfInput],
+        inbox: asyncio.Queue[SpeechSegment | Pause | EndOfInput],
+        outbox: asyncio.Queue[Transcript | Pause | EndOfInput],
         stats: PipelineStats | None = None,
         load: LoadControl | None = None,
         join_ms: Callable[[], int] = lambda: 0,
+        context: Context | None = None,
+        several_languages: bool = False,
     ) -> None:
+        """``several_languages``: the recogniser tells them apart, and is told the language of the last transcript."""
         self.recognizer, self.inbox, self.outbox = recognizer, inbox, outbox
         self.stats = stats or PipelineStats()
-        self._load, self._join_ms = load, join_ms
-        self._next: SpeechSegment | EndOfInput | None = None
+        self._load, self._join_ms, self._context = load, join_ms, context
+        self._next: SpeechSegment | Pause | EndOfInput | None = None
+        self._several, self._language = several_languages, ""
 
     async def run(self) -> None:
         """Run until the end of input has been passed on."""
         worker = Worker(self.name)
         try:
             while not isinstance(work := await self._take(), EndOfInput):
+                if isinstance(work, Pause):
+                    await self.outbox.put(work)
+                    continue
                 for transcript in await worker.run(partial(self._transcribe, work)):
                     self.stats.transcribed(transcript)
                     await self.outbox.put(transcript)
@@ -63,30 +81,52 @@ class AsrStage:
         finally:
             worker.close()
 
-    async def _take(self) -> list[SpeechSegment] | EndOfInput:
-        """The next segments to recognise together, or the end of input."""
+    async def _take(self) -> list[SpeechSegment] | Pause | EndOfInput:
+        """The next segments to recognise together, a pause, or the end of input."""
         item, self._next = self._next or await self.inbox.get(), None
-        if isinstance(item, EndOfInput):
+        if not isinstance(item, SpeechSegment):
             return item
         found = [item]
         wait_ms = self._join_ms()
         limit_ms = wait_ms or (self._load.measures.join_ms if self._load is not None else 0)
+        pause: Pause | None = None
         while limit_ms and (wait_ms or not self.inbox.empty()):
             following = await self.inbox.get()
+            if isinstance(following, Pause):  # the times of the segments show it too, unless it is the last item
+                pause = following
+                continue
             if isinstance(following, EndOfInput) or not fits(found, following, limit_ms):
-                self._next = following
+                self._next, pause = following, None
                 break
             self.stats.joined += 1
             found.append(following)
+        self._next = self._next or pause
         return found
 
     def _transcribe(self, segments: list[SpeechSegment]) -> list[Transcript]:
         beams = self._load.measures.beam_size if self._load is not None else None
-        narrower = {}
+        options: dict[str, Any] = {}
         if beams is not None and beams < self.recognizer.config.beam_size:
-            narrower = {"beam_size": beams}
+            options["beam_size"] = beams
             self.stats.narrowed += len(segments)
+        if self._several:
+            options["before"] = self._language or None
+        context = self._context.before(segments[0]) if self._context is not None and self._use_context() else ()
         with self.stats.busy("asr"):
-            if len(segments) == 1:
-                return [self.recognizer.transcribe(segments[0], **narrower)]
-            return self.recognizer.transcribe_packed(segments, **narrower)
+            if len(segments) > 1:
+                found = self.recognizer.transcribe_packed(segments, **options)
+            elif context:
+                found = [self.recognizer.transcribe_after(context, segments[0], **options)]
+            else:
+                found = [self.recognizer.transcribe(segments[0], **options)]
+        for segment, transcript in zip(segments, found, strict=True):
+            if transcript.rejected is None:
+                self._language = transcript.language
+            if self._context is not None:
+                self._context.push(segment, transcript)
+        return found
+
+    def _use_context(self) -> bool:
+        """Whether segments are recognised after what was said before: not while behind, and not where they are joined."""
+        behind = self._load is not None and self._load.level > 0
+        return not behind and not self._join_ms()

@@ -5,15 +5,12 @@ from __future__ import annotations
 import dataclasses
 import logging
 import math
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 
-# Whisper size → hub id. faster-whisper's own download by size shows no progress and keeps broken files.
-from faster_whisper.utils import _MODELS as _SIZES
-
+from pipeline.asr.context import Heard, continued, first_new_word, with_case_of
 from pipeline.asr.engine import (
     FULL_WINDOW_S,
     MOST_PROMPT_TOKENS,
@@ -23,6 +20,7 @@ from pipeline.asr.engine import (
     WhisperEngine,
     letters,
 )
+from pipeline.asr.files import RECOGNIZER_FILES, check_window, find_recognizer, thresholds
 from pipeline.asr.guards import SHORT_TOKENS, Evidence, compression_ratio, find_loop, rejection
 from pipeline.asr.options import AsrConfig
 from pipeline.asr.packing import Pack, pack, unpack
@@ -31,17 +29,10 @@ from pipeline.asr.spoken import calibrated, decide
 from pipeline.asr.words import TimedWord, plausible, timed_words, without_pauses
 from pipeline.errors import ModelError, UsageError, one_line
 from pipeline.events import SAMPLE_RATE, Samples, SpeechSegment, Transcript, Word
-from pipeline.store import FileSet, resolve_model
-from pipeline.store.known import KnownModel, Thresholds
 from pipeline.store.packages import identify
 
 log = logging.getLogger(__name__)
 
-RECOGNIZER_FILES = FileSet(
-    ("config.json", "model.bin", "tokenizer.json", "vocabulary.*"),
-    # Unused here, but needed by other programs that share the cache.
-    optional=("preprocessor_config.json",),
-)
 # Minimum beam size of a second search, which has at least twice the beams of the first.
 _SECOND_SEARCH_BEAMS = 5
 # In a pack, the language of each segment is detected in its first seconds, encoded alone in this window. That takes half
@@ -172,6 +163,54 @@ class WhisperRecognizer:
                     return found
         return [self._alone(segment, language, beam_size) for segment in segments]
 
+    def transcribe_after(
+        self,
+        context: Sequence[Heard],
+        segment: SpeechSegment,
+        beam_size: int | None = None,
+        before: str | None = None,
+    ) -> Transcript:
+        """Recognise ``segment`` in one window with ``context``, the segments before it, whose texts stay as they are.
+
+        ``previous_end`` of the transcript has the marks heard before it. If the new words are doubtful, the segment is
+        recognised alone; marks and the case of the first letter before it are still those heard in the context. If the
+        context is not heard again, or the segment is in another language, only the segment is recognised.
+
+        Args:
+            beam_size, before: see ``transcribe``; ``before`` is the language of the context.
+        """
+        language = self.languages[0]
+        if len(self.languages) > 1:
+            encoded = self.engine.encode(segment.samples, self.config.window_s)
+            language = self._decide(encoded, segment, before)
+            if language != before:
+                return self._recognise(segment, dataclasses.replace(encoded, language=language), beam_size)
+        packed = pack([*(each.segment for each in context), segment])
+        encoded = self._encode(packed.samples, self.config.window_s, language)
+        result = self._search(encoded, beam_size or self.config.beam_size)
+        if result.rejected is not None or not result.hypothesis.ended:
+            return self._alone(segment, language, beam_size)
+        words = self._words(encoded, result.hypothesis)
+        begin_s = packed.offsets[-1] / SAMPLE_RATE
+        new = None
+        if plausible(words, result.hypothesis.text.strip(), 0.0, len(packed.samples) / SAMPLE_RATE):
+            new = first_new_word(" ".join(each.text for each in context), words, begin_s)
+        if new is None:
+            return self._alone(segment, language, beam_size)
+        shift_s = segment.start_s - begin_s
+        own = [
+            dataclasses.replace(
+                word,
+                start_s=max(word.start_s + shift_s, segment.start_s),
+                end_s=max(word.end_s + shift_s, segment.start_s),
+            )
+            for word in without_pauses(words[new:])
+        ]
+        found = self._own(segment, result, own) or self._alone(segment, language, beam_size)
+        if not new or not own:
+            return found
+        return continued(with_case_of(found, own[0].text), words[new - 1])
+
     def _alone(self, segment: SpeechSegment, language: str, beam_size: int | None) -> Transcript:
         return self._recognise(segment, self._encode(segment.samples, self.config.window_s, language), beam_size)
 
@@ -184,6 +223,16 @@ class WhisperRecognizer:
         decided = decide(probabilities, before, segment.speech_end_s - segment.start_s)
         log.debug("segment %d: %s (before: %s; %s)", segment.id, decided, before, probabilities)
         return decided
+
+    def _own(self, segment: SpeechSegment, result: _Search, own: Sequence[Word]) -> Transcript | None:
+        """The transcript of one segment of a window from its words, or None if they do not pass the checks."""
+        probabilities = [p for word in own if isinstance(word, TimedWord) for p in word.log_probabilities]
+        text = "".join(word.text for word in own).strip()
+        sure = math.fsum(probabilities) / len(probabilities) if probabilities else 0.0
+        no_speech = result.hypothesis.no_speech_probability
+        if rejection(Evidence(text, len(probabilities), sure, no_speech), self.thresholds) is not None:
+            return None
+        return self._build(segment, result.encoded.language, text, sure, no_speech, None, own)
 
     def _search(self, encoded: Encoded, beams: int) -> _Search:
         found = self.engine.generate(encoded, beams, self._prompt)
@@ -267,19 +316,17 @@ class WhisperRecognizer:
         None means that a segment without words has text when recognised alone: its words may be in a neighbour.
         """
         found: list[Transcript] = []
+        before: Word | None = None
         for segment, own in zip(packed.segments, unpack(without_pauses(words), packed), strict=True):
-            probabilities = [p for word in own if isinstance(word, TimedWord) for p in word.log_probabilities]
-            text = "".join(word.text for word in own).strip()
-            sure = math.fsum(probabilities) / len(probabilities) if probabilities else 0.0
-            no_speech = result.hypothesis.no_speech_probability
-            rejected = rejection(Evidence(text, len(probabilities), sure, no_speech), self.thresholds)
-            if rejected is not None:  # alone it may be recognised better, or be certain silence
-                alone = self._alone(segment, result.encoded.language, beam_size)
-                if not own and alone.rejected is None:
+            transcript = self._own(segment, result, own)
+            if transcript is not None and before is not None:
+                transcript = continued(transcript, before)
+            before = own[-1] if own else None
+            if transcript is None:  # alone it may be recognised better, or be certain silence
+                transcript = self._alone(segment, result.encoded.language, beam_size)
+                if not own and transcript.rejected is None:
                     return None
-                found.append(alone)
-                continue
-            found.append(self._build(segment, result.encoded.language, text, sure, no_speech, None, own))
+            found.append(transcript)
         return found
 
     def _transcript(self, segment: SpeechSegment, result: _Search, *, repeated: bool = False) -> Transcript:
@@ -363,48 +410,3 @@ def _contradict(first: _Search, second: _Search) -> bool:
     """Whether two searches give different texts of one or two words; neither is reliable then."""
     short = len(second.hypothesis.tokens) <= SHORT_TOKENS
     return short and letters(first.hypothesis.text) != letters(second.hypothesis.text)
-
-
-def thresholds(config: AsrConfig, known: KnownModel | None) -> Thresholds:
-    """The rejection thresholds of a model: configured values, else the model's known ones.
-
-    A configured threshold also replaces the related one: the log-probability of a short text becomes three times the
-    configured one per token, and the doubtful no-speech probability is at least the configured one.
-    """
-    found = known.thresholds if known is not None else Thresholds()
-    if (no_speech := config.no_speech_threshold) is not None:
-        doubtful = max(found.doubtful_no_speech, no_speech)
-        found = dataclasses.replace(found, no_speech=no_speech, doubtful_no_speech=doubtful)
-    if (least := config.log_probability_threshold) is not None:
-        found = dataclasses.replace(found, log_probability=least, text_log_probability=SHORT_TOKENS * least)
-    if (ratio := config.compression_ratio_threshold) is not None:
-        found = dataclasses.replace(found, compression_ratio=ratio)
-    return found
-
-
-def check_window(config: AsrConfig, known: KnownModel | None) -> None:
-    """Refuse an encoder window that is too short for the model.
-
-    Raises:
-        UsageError: ``window_s`` is below the model's known minimum.
-    """
-    shortest_s = known.shortest_window_s if known is not None else KnownModel.shortest_window_s
-    if config.window_s < shortest_s:
-        raise UsageError(
-            f"asr.window_s is {config.window_s:g}; {config.model} needs at least {shortest_s:g} s: with less, "
-            "transcripts loop"
-        )
-
-
-def find_recognizer(config: AsrConfig) -> Path:
-    """The directory of the configured Whisper model; fetched if necessary.
-
-    Raises:
-        ModelError, DownloadError: see ``resolve_model``.
-    """
-    return resolve_model(recognizer_name(config), config.revision, RECOGNIZER_FILES)
-
-
-def recognizer_name(config: AsrConfig) -> str:
-    """The directory or hub id of the configured model; a Whisper size is mapped to its hub id."""
-    return config.model if os.path.isdir(config.model) else _SIZES.get(config.model, config.model)

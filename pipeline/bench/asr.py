@@ -19,9 +19,10 @@ from typing import Any
 from pipeline.apps.cli import some_path, some_text, whole_number
 from pipeline.apps.outputs import SUFFIXES
 from pipeline.asr.engine import WhisperEngine
+from pipeline.asr.files import find_recognizer
 from pipeline.asr.options import AsrConfig
 from pipeline.asr.packing import fits
-from pipeline.asr.whisper import WhisperRecognizer, find_recognizer
+from pipeline.asr.whisper import WhisperRecognizer
 from pipeline.audio.recording import read_audio
 from pipeline.bench.errors import edits, units
 from pipeline.bench.vad import segments_of
@@ -29,7 +30,8 @@ from pipeline.errors import UsageError
 from pipeline.events import Samples, SpeechSegment, Transcript
 from pipeline.vad.options import VadConfig
 
-_PACK_MS = 28_000
+PACK_MS = 28_000
+"""Milliseconds of speech in a window, as in ``pipeline.translate``."""
 _PHRASE_S = (1.0, 8.0)
 _PARTS = ("features", "encode", "generate", "align")
 
@@ -194,15 +196,16 @@ def _packed(recognizer: WhisperRecognizer, beams: int) -> Row:
 
     def recognise(clip: Clip) -> list[Transcript]:
         with _timed_parts(recognizer.engine, parts_s):
-            return [one for some in _packs(clip.segments) for one in recognizer.transcribe_packed(some, beams)]
+            return [one for some in packs(clip.segments) for one in recognizer.transcribe_packed(some, beams)]
 
-    return Row(f"packed to {_PACK_MS // 1000} s, {beams} hypotheses", recognise, parts_s=parts_s)
+    return Row(f"packed to {PACK_MS // 1000} s, {beams} hypotheses", recognise, parts_s=parts_s)
 
 
-def _packs(segments: Sequence[SpeechSegment]) -> Iterator[list[SpeechSegment]]:
+def packs(segments: Sequence[SpeechSegment]) -> Iterator[list[SpeechSegment]]:
+    """Group consecutive segments into windows of at most ``PACK_MS``."""
     pack: list[SpeechSegment] = []
     for segment in segments:
-        if pack and not fits(pack, segment, _PACK_MS):
+        if pack and not fits(pack, segment, PACK_MS):
             yield pack
             pack = []
         pack.append(segment)

@@ -21,6 +21,7 @@ from pipeline.bench.day_audio import GAP_S, DaySource, Scene
 from pipeline.bench.ledger import Ledger, Sample, median_or_zero, memory_slope
 from pipeline.bench.play import load_for_long_run
 from pipeline.bench.probe import LATE_MS, LoopProbe, LoopTimes
+from pipeline.bench.target import only_target
 from pipeline.config import PipelineConfig
 from pipeline.errors import UsageError
 from pipeline.events import EndOfInput, Samples, Transcript
@@ -143,9 +144,9 @@ async def simulate(
     listener = Listener(source.scenes, alone)
     translator = SpeechTranslator(config, models)
     translator.stats = ledger = Ledger()
-    log = open_latency_log(folder / "day-latency.jsonl", unit_of(config.languages.targets[0]))
+    log = open_latency_log(folder / "day-latency.jsonl", unit_of(only_target(config)))
     log.start("day.wav", lambda: ledger.audio_s)
-    files = {kind: folder / f"day.{kind}" for kind in FORMATS}
+    files = {(kind, ""): folder / f"day.{kind}" for kind in FORMATS}
     sinks = [*open_sinks(files, None, sink_makers(config.subtitles)), log]
     writer = Worker("subtitles")
     try:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 import statistics
 import time
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from pipeline.bench.probe import held_mb
-from pipeline.events import Delta, PipelineEvent, SpeechSegment, Transcript
+from pipeline.events import PipelineEvent, SourceSentence, SpeechSegment, Transcript, Translation
 from pipeline.run.stats import PipelineStats
 
 
@@ -33,24 +34,31 @@ class Hour:
     translated: int = 0
     rejected: int = 0
     late_s: list[float] = field(default_factory=list, repr=False)
-    """For each translated segment, wall-clock seconds from its closing to its last token."""
+    """For each translated segment, wall-clock seconds from its closing to the translation of its last sentence."""
 
 
 @dataclass
 class Ledger(PipelineStats):
-    """Follows each segment from its closing to its last token. Finished segments are not kept."""
+    """Follows the letters of each segment into sentences and their translations. Finished segments are not kept."""
 
     hours: dict[int, Hour] = field(default_factory=dict)
     samples: list[Sample] = field(default_factory=list)
     finished: int = 0
     """Segments whose translation ended."""
     disorder: int = 0
-    """Events out of order: of a finished segment, or before an earlier segment was finished."""
+    """Events out of order, and sentences whose text is not that of the transcripts."""
     _open: dict[int, tuple[int, float]] = field(default_factory=dict)
     """Open segment id → the hour of audio in which it ended, and the wall-clock time when it was closed."""
     _lowest_mb: float = math.inf
     _newest: int = -1
-    _translating: int | None = None
+    _letters: str = ""
+    """Letters and digits of transcripts that no sentence has had yet."""
+    _heard: int = 0
+    """Number of letters and digits heard so far."""
+    _segments: deque[tuple[int, int]] = field(default_factory=deque)
+    """Segments waiting for translation, and the number of letters heard at their end."""
+    _sentences: deque[tuple[int, int]] = field(default_factory=deque)
+    """Sentences waiting for translation, and the number of letters heard at their end."""
 
     def update_lowest_memory(self) -> None:
         """Update the lowest memory since the last sample. This takes milliseconds."""
@@ -71,25 +79,39 @@ class Ledger(PipelineStats):
     def got(self, event: PipelineEvent) -> None:
         """Record that the consumer received ``event`` now."""
         if isinstance(event, Transcript):
-            self.disorder += self._translating is not None or event.segment_id <= self._newest
+            self.disorder += event.segment_id <= self._newest
             self._newest = event.segment_id
             if event.rejected:
                 self.hours[self._open.pop(event.segment_id)[0]].rejected += 1
             else:
-                self._translating = event.segment_id
-        elif isinstance(event, Delta):
-            self.disorder += event.segment_id != self._translating
-            if event.final:
-                hour, closed_at = self._open.pop(event.segment_id)
+                letters = _letters(event.text)
+                self._letters += letters
+                self._heard += len(letters)
+                self._segments.append((event.segment_id, self._heard))
+        elif isinstance(event, SourceSentence):
+            letters = _letters(event.text)
+            self.disorder += not self._letters.startswith(letters)
+            self._letters = self._letters[len(letters) :]
+            self._sentences.append((event.sentence, self._heard - len(self._letters)))
+        elif isinstance(event, Translation):
+            if not self._sentences or self._sentences[0][0] != event.sentence:
+                self.disorder += 1
+                return
+            _, translated = self._sentences.popleft()
+            while self._segments and self._segments[0][1] <= translated:
+                hour, closed_at = self._open.pop(self._segments.popleft()[0])
                 self.hours[hour].translated += 1
                 self.hours[hour].late_s.append(time.perf_counter() - closed_at)
                 self.finished += 1
-                self._translating = None
 
     @property
     def lost(self) -> int:
         """Segments that were neither rejected nor translated to the end."""
         return self.segments - self.rejected - self.finished
+
+
+def _letters(text: str) -> str:
+    return "".join(c for c in text if c.isalnum())
 
 
 def memory_slope(samples: Sequence[Sample]) -> tuple[float, float]:

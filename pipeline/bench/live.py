@@ -20,6 +20,7 @@ from pipeline.audio.recording import Recording
 from pipeline.bench.play import PlayedRun, load_for_long_run, play
 from pipeline.bench.probe import LATE_MS, LoopTimes
 from pipeline.bench.reference import read_reference
+from pipeline.bench.target import only_target
 from pipeline.bench.timeline import timeline
 from pipeline.config import PipelineConfig
 from pipeline.errors import UsageError
@@ -47,7 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     config = configured(options)
-    unit = unit_of(config.languages.targets[0])
+    unit = unit_of(only_target(config))
     if options.reference and len(options.reference) != len(options.audio):
         raise UsageError(
             f"{len(options.reference)} references for {len(options.audio)} recordings; give --reference once for each"

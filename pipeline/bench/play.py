@@ -12,6 +12,7 @@ from pipeline.apps.cli import settle
 from pipeline.audio.recording import Recording
 from pipeline.bench.probe import IdleProbe, LoopProbe, LoopTimes, peak_mb, resident_mb
 from pipeline.bench.stopwatch import SegmentTimes, Span, Stopwatch
+from pipeline.bench.target import only_target
 from pipeline.config import PipelineConfig
 from pipeline.events import Delta
 from pipeline.latency.emissions import TextSoFar, Unit, unit_of
@@ -33,7 +34,7 @@ class PlayedRun:
     segments: list[SegmentTimes]
     scores: Scores | None
     has_reference: bool
-    """False: the run's own segments are scored, with their text as the reference."""
+    """False: the run's own sentences are scored, with their text as the reference."""
     normalized_erasure: float
     busy_s: dict[str, float]
     """Stage → seconds of work."""
@@ -79,8 +80,8 @@ async def play(
 
     source, translator = Recording(path), SpeechTranslator(config, models)
     translator.stats = stopwatch = Stopwatch()
-    unit = unit_of(config.languages.targets[0])
-    text, segment_texts = TextSoFar(unit), dict[int, TextSoFar]()
+    unit = unit_of(only_target(config))
+    text, sentence_texts = TextSoFar(unit), dict[int, TextSoFar]()
     if log:
         reference = (" " if unit == "word" else "").join(word for reference in references for word in reference.units)
         log.start(str(path), lambda: stopwatch.stream_s, reference)
@@ -98,7 +99,7 @@ async def play(
                 if isinstance(event, Delta):
                     elapsed_s = stopwatch.stream_s
                     text.push(event, elapsed_s)
-                    segment_texts.setdefault(event.segment_id, TextSoFar(unit)).push(event, elapsed_s)
+                    sentence_texts.setdefault(event.sentence, TextSoFar(unit)).push(event, elapsed_s)
                 if log:
                     await writer.run(partial(log.write, event))
     finally:
@@ -110,7 +111,7 @@ async def play(
         duration_s=stopwatch.audio_s,
         unit=unit,
         segments=list(stopwatch.by_id.values()),
-        scores=_scores(text, segment_texts, stopwatch, references),
+        scores=_scores(text, sentence_texts, stopwatch, references),
         has_reference=bool(references),
         normalized_erasure=normalized_erasure(text.withdrawn_units, len(emissions)),
         busy_s=stopwatch.busy_s,
@@ -126,9 +127,9 @@ async def play(
 
 
 def _scores(
-    text: TextSoFar, segment_texts: dict[int, TextSoFar], stopwatch: Stopwatch, references: list[Reference]
+    text: TextSoFar, sentence_texts: dict[int, TextSoFar], stopwatch: Stopwatch, references: list[Reference]
 ) -> Scores | None:
-    """Score against the references; without any, score each segment with its own text as the reference."""
+    """Score against the references; without any, score each sentence with its own text as the reference."""
     if references:
         # A reference without times covers the whole recording.
         whole_ms = stopwatch.audio_s * 1000
@@ -136,8 +137,8 @@ def _scores(
             text.emissions(), [replace(one, duration_ms=min(one.duration_ms, whole_ms)) for one in references]
         )
     own = []
-    for segment in stopwatch.by_id.values():
-        emissions = segment_texts[segment.id].emissions() if segment.id in segment_texts else []
-        length_ms = (segment.speech_end_s - segment.start_s) * 1000
-        own.append((Reference(tuple(one.text for one in emissions), segment.start_s * 1000, length_ms), emissions))
+    for sentence in stopwatch.spoken:
+        emissions = sentence_texts[sentence.sentence].emissions() if sentence.sentence in sentence_texts else []
+        length_ms = (sentence.end_s - sentence.start_s) * 1000
+        own.append((Reference(tuple(one.text for one in emissions), sentence.start_s * 1000, length_ms), emissions))
     return mean_scores(own)

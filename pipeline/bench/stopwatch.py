@@ -7,8 +7,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from pipeline.events import Delta, PipelineEvent, SpeechSegment, Transcript
+from pipeline.events import Delta, PipelineEvent, SourceSentence, SpeechSegment, Transcript
 from pipeline.run.stats import PipelineStats
+from pipeline.sentences.growing import OpenTexts
 
 
 class Span(NamedTuple):
@@ -36,6 +37,7 @@ class SegmentTimes:
     rejected: str | None = None
     source: str = ""
     target: str = ""
+    """The translation of the sentence that was in progress at the segment's end, as far as it was known then."""
 
     @property
     def endpoint_s(self) -> float:
@@ -49,8 +51,12 @@ class Stopwatch(PipelineStats):
 
     spans: dict[str, list[Span]] = field(default_factory=dict)
     by_id: dict[int, SegmentTimes] = field(default_factory=dict)
+    spoken: list[SourceSentence] = field(default_factory=list)
     shown_s: list[float] = field(default_factory=list)
     """Times at which text arrived."""
+    _heard: dict[float, int] = field(default_factory=dict)
+    """Audio heard when a segment was cut → the segment."""
+    _texts: OpenTexts = field(default_factory=OpenTexts)
 
     @contextmanager
     def busy(self, stage: str) -> Iterator[None]:
@@ -64,6 +70,7 @@ class Stopwatch(PipelineStats):
     def segment_closed(self, segment: SpeechSegment) -> None:
         super().segment_closed(segment)
         self.by_id[segment.id] = SegmentTimes(segment.id, segment.start_s, segment.speech_end_s, self.stream_s)
+        self._heard[segment.heard_s] = segment.id
 
     def transcribed(self, transcript: Transcript) -> None:
         super().transcribed(transcript)
@@ -75,10 +82,15 @@ class Stopwatch(PipelineStats):
         if isinstance(event, Transcript):
             times = self.by_id[event.segment_id]
             times.rejected, times.source = event.rejected, event.text
+        elif isinstance(event, SourceSentence):
+            self.spoken.append(event)
         elif isinstance(event, Delta):
-            times = self.by_id[event.segment_id]
-            times.target = event.applied_to(times.target)
+            text = self._texts.push(event)
             if event.text:
                 self.shown_s.append(now_s)
-                times.first_token_s = times.first_token_s or now_s
-            times.last_token_s = now_s
+            if text is not None and event.heard_s in self._heard:
+                times = self.by_id[self._heard[event.heard_s]]
+                times.target = text.text
+                if event.text and times.first_token_s is None:
+                    times.first_token_s = now_s
+                times.last_token_s = now_s

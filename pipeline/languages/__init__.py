@@ -113,6 +113,11 @@ def two_letters(code: object) -> str | None:
     return TWO_LETTERS.get(base, base if len(base) == 2 else None)
 
 
+def same_language(first: str, second: str) -> bool:
+    """Whether two codes name one language, in whatever script or region."""
+    return language_tag(first).language == language_tag(second).language
+
+
 def is_tag_of(tag: str, language: str) -> bool:
     """True if a container's tag names the language: ISO 639-1, -2 (either code) or -3, BCP 47, or a list of these."""
     return any(_canonical_code(part) == _canonical_code(language) for part in re.split(r"[,;/ ]+", tag) if part)

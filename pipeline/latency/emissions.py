@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 from pipeline.events import Delta
 from pipeline.languages import spaced
+from pipeline.sentences.growing import Applied, GrowingText
 
 Unit = Literal["word", "char"]
 """The unit of latency."""
@@ -34,71 +35,60 @@ class Emission:
 
 
 @dataclass(frozen=True)
-class Piece:
-    """The text appended by one delta, with its delays."""
+class Times:
+    """When a piece of text came, and the separator before it if it begins a sentence."""
 
-    text: str
     delay_ms: float
     elapsed_ms: float
-
-
-@dataclass(frozen=True)
-class Change:
-    """The effect of one delta: pieces withdrawn from the end (in text order) and pieces appended."""
-
-    withdrawn: tuple[Piece, ...] = ()
-    appended: tuple[Piece, ...] = ()
+    gap: str = ""
 
 
 class TextSoFar:
-    """The text of a stream as timed pieces. In a spaced language a space separates segments."""
+    """The translation of a stream into one language as timed pieces. In a spaced language a space separates sentences."""
 
-    def __init__(self, unit: Unit) -> None:
-        self.unit = unit
-        self.pieces: list[Piece] = []
+    def __init__(self, unit: Unit, language: str | None = None) -> None:
+        """``language``: None takes every translation, for a stream into one language."""
+        self.unit, self._language = unit, language
         self.withdrawn_units = 0
-        self._segment: int | None = None
+        self._sentences: dict[int, GrowingText] = {}
+        self._begun = False
+        self._first = -1  # the first sentence with text
 
-    def push(self, delta: Delta, elapsed_s: float) -> Change:
+    def push(self, delta: Delta, elapsed_s: float) -> Applied:
         """Apply the next delta, received ``elapsed_s`` after the start of the stream."""
-        gap = " " if self.unit == "word" and self.pieces and delta.segment_id != self._segment else ""
-        if delta.text:  # the first delta may be empty, for a bare space
-            self._segment = delta.segment_id
-        withdrawn, kept = self._withdraw(delta.withdrawn)
-        appended = [kept] if kept else []
-        if delta.text:
-            appended.append(Piece(gap + delta.text, delta.heard_s * 1000, elapsed_s * 1000))
-        self.pieces += appended
-        return Change(tuple(withdrawn), tuple(appended))
+        if self._language not in (None, delta.language):
+            return Applied()
+        text = self._sentences.setdefault(delta.sentence, GrowingText())
+        begins = self._begun and delta.sentence != self._first and len(text) == delta.withdrawn
+        if delta.text and not self._begun:
+            self._begun, self._first = True, delta.sentence
+        gap = " " if self.unit == "word" and begins else ""
+        applied = text.apply(delta, Times(delta.heard_s * 1000, elapsed_s * 1000, gap))
+        self.withdrawn_units += len(units(applied.withdrawn_text, self.unit))
+        return applied
 
-    def _withdraw(self, characters: int) -> tuple[list[Piece], Piece | None]:
-        """Remove the pieces of the last ``characters``; return them, and the kept part of the first one."""
-        withdrawn: list[Piece] = []
-        left = characters
-        while left > 0 and self.pieces:
-            withdrawn.insert(0, self.pieces.pop())
-            left -= len(withdrawn[0].text)
-        text = "".join(piece.text for piece in withdrawn)
-        self.withdrawn_units += len(units(text[max(0, -left) :], self.unit))
-        return withdrawn, replace(withdrawn[0], text=withdrawn[0].text[:-left]) if left < 0 else None
+    @property
+    def empty(self) -> bool:
+        return not any(len(text) for text in self._sentences.values())
 
-    def forget(self) -> None:
-        """Drop all pieces but the last, for logs that need only the segment in progress."""
-        del self.pieces[:-1]
+    def forget(self, sentence: int) -> None:
+        """Drop a finished sentence, for logs that need only those in progress."""
+        self._sentences.pop(sentence, None)
 
     def emissions(self) -> list[Emission]:
         """The text as units. A word is emitted with its last letter."""
         found: list[Emission] = []
-        whole = ""
-        for piece in self.pieces:
-            for character in piece.text:
-                if character.isspace():
-                    whole = ""
-                    continue
-                if whole and self.unit == "word":
-                    found.pop()
-                    whole += character
-                else:
-                    whole = character
-                found.append(Emission(whole, piece.delay_ms, piece.elapsed_ms))
+        for _, text in sorted(self._sentences.items()):
+            whole = ""
+            for piece in text.pieces:
+                for character in piece.text:
+                    if character.isspace():
+                        whole = ""
+                        continue
+                    if whole and self.unit == "word":
+                        found.pop()
+                        whole += character
+                    else:
+                        whole = character
+                    found.append(Emission(whole, piece.mark.delay_ms, piece.mark.elapsed_ms))
         return found

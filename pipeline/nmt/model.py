@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pipeline.errors import ModelError, UsageError
-from pipeline.events import Confidence, Delta, Transcript
+from pipeline.events import Confidence, Delta, SourceSentence, Translation
 from pipeline.languages import language_tag, sets_sentences_apart, two_letters
 from pipeline.languages.chinese import Convert
 from pipeline.nmt.cache import SentenceCache
@@ -21,11 +21,12 @@ from pipeline.nmt.decoder import Decoder
 from pipeline.nmt.decoders import load_decoder
 from pipeline.nmt.layout import find_layout
 from pipeline.nmt.loops import MAX_LENGTH_FACTOR
-from pipeline.nmt.preparation import prepared
+from pipeline.nmt.preparation import capitalised, prepared
 from pipeline.nmt.scripts import check_script, choose_code, needed_conversion, rewritten
 from pipeline.nmt.search import GenerationOptions, OnStart, Token, generate
 from pipeline.nmt.settings import generation_options, integer, read_json
 from pipeline.nmt.tokenizer import MarianTokenizer
+from pipeline.sentences.growing import GrowingText
 from pipeline.sentences.splitting import fit, split_sentences
 
 UNDETERMINED = "und"
@@ -35,24 +36,18 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True)
-class Sentence:
-    """One sentence of a transcript."""
-
-    text: str
-    ids: tuple[int, ...]
-    """Token ids, including the end token and, for a multilingual model, the target code."""
-    start_s: float
-    end_s: float
-
-
-@dataclass(frozen=True)
 class Piece:
-    """One target token of a sentence and the text that it completes."""
+    """One target token of a sentence, and the change of the sentence's text that it makes."""
 
     token: Token
     text: str
-    dropped: int = 0
-    """Number of preceding pieces of this sentence that are withdrawn before this one is added."""
+    """The text that the token completes."""
+    withdrawn: int = 0
+    """Characters removed from the end of the text before ``text`` is appended."""
+    committed: int = 0
+    """Length of the text if this is the last piece, else 0: the text is a draft until then."""
+    tokens: tuple[Token, ...] = ()
+    """On the last piece, all tokens of the sentence."""
 
 
 class MarianModel:
@@ -203,20 +198,20 @@ class MarianModel:
 
     def stream(
         self,
-        transcript: Transcript,
+        sentence: SourceSentence,
         target: str | None = None,
         on_start: OnStart | None = None,
         beams: int | None = None,
-    ) -> Iterator[Delta]:
-        """Translate a transcript sentence by sentence, yielding one delta per target token.
+    ) -> Iterator[Delta | Translation]:
+        """Translate a sentence, yielding one delta per target token and, at the end, its ``Translation``.
 
         ``target`` defaults to the language that the model's files name.
-        ``on_start`` receives the state of each sentence before its first run, so that another thread can terminate it.
+        ``on_start`` receives the state of each search before its first run, so that another thread can terminate it.
         ``beams`` can lower the number of hypotheses that the model was loaded with.
 
-        The translation is the concatenation of the deltas' texts. If a sentence is searched again, its earlier text is
-        ``withdrawn``. The last delta of a sentence belongs to its end token, and the very last delta is ``final``.
-        A transcript without tokens (blank or only zero-width characters) yields nothing.
+        The last delta belongs to the end token, is ``complete``, and commits the text. If the sentence is searched again,
+        text that was yielded before is withdrawn. Text that is too long for the model, or has several sentences, is
+        translated in parts. Text without tokens (blank or only zero-width characters) yields an empty ``Translation``.
 
         Raises:
             UsageError: see ``target_code``; ``beams`` is below 1.
@@ -225,8 +220,8 @@ class MarianModel:
         """
         if target is None:
             target = self.languages[1] or UNDETERMINED
-        sentences = self.sentences(transcript, self.target_code(target))
-        found = deltas(transcript, sentences, lambda each: self.pieces([each.ids], target, on_start, beams), target)
+        sources = self.sources(sentence.text, sentence.language, self.target_code(target))
+        found = deltas(sentence, self.pieces(sources, target, on_start, beams), target)
         yield from rewritten(found, self.conversion(target))
 
     def pieces(
@@ -239,15 +234,19 @@ class MarianModel:
         if beams is not None:
             _require_at_least(1, beams=beams)
         begun = truncated = again = False
+        sentence: list[Token] = []
+        length = 0
         for part, source in enumerate(sources, 1):
             separator = " " if begun and sets_sentences_apart(target) else ""
             detokenizer = self.tokenizer.detokenizer()
             texts: list[str] = []
             ids: list[int] = []
-            dropped = 0
+            withdrawn = 0
             for token in self._tokens(source, on_start, beams):
                 if isinstance(token, Rewind):
-                    dropped = len(ids) - token.kept
+                    withdrawn = sum(map(len, texts[token.kept :]))
+                    length -= withdrawn
+                    del sentence[len(sentence) - len(ids) + token.kept :]
                     del ids[token.kept :], texts[token.kept :]
                     detokenizer = self.tokenizer.detokenizer()
                     for index in ids:
@@ -266,35 +265,31 @@ class MarianModel:
                 ended = dataclasses.replace(
                     token, last=last, truncated=last and truncated, searched_again=last and again
                 )
-                yield Piece(ended, text, dropped)
-                dropped = 0
+                sentence.append(ended)
+                length += len(text)
+                yield Piece(ended, text, withdrawn, length if last else 0, tuple(sentence) if last else ())
+                withdrawn = 0
             begun = begun or any(texts)
 
-    def sentences(self, transcript: Transcript, code: str | None) -> list[Sentence]:
-        """Split a transcript into sentences that fit the model; sentences without tokens are dropped.
+    def sources(self, text: str, language: str, code: str | None) -> list[tuple[int, ...]]:
+        """Split a text into sentences that fit the model; return their ids with the end token, none for blank ones.
 
         ``code`` is put before each sentence; see ``target_code``.
         """
 
         def ids_of(text: str) -> list[int]:
-            return self.tokenizer.encode(prepared(text, transcript.language, self.scripts[0]), code)
+            return self.tokenizer.encode(prepared(text, language, self.scripts[0]), code)
 
         def fits(text: str) -> bool:
             return len(ids_of(text)) <= self.max_source_tokens
 
         # Lone surrogates are not characters and cannot be encoded.
-        text = _SURROGATE.sub("\N{REPLACEMENT CHARACTER}", transcript.text)
-        parts = [part for whole in split_sentences(text, transcript.language) for part in fit(whole, fits)]
-        at = len(text) - sum(map(len, parts))
+        text = _SURROGATE.sub("\N{REPLACEMENT CHARACTER}", text)
         nothing = self.tokenizer.encode("", code)
-        found = []
-        for part in parts:
-            start_s, end_s = transcript.span(at, at + len(part))
-            at += len(part)
-            ids = ids_of(part.strip())
-            if ids != nothing:  # from an empty source the model would hallucinate text
-                found.append(Sentence(part.strip(), tuple(ids), start_s, end_s))
-        return found
+        wholes = [capitalised(whole, language_tag(language).language) for whole in split_sentences(text, language)]
+        parts = [part for whole in wholes for part in fit(whole, fits)]
+        found = [ids_of(part.strip()) for part in parts]
+        return [tuple(ids) for ids in found if ids != nothing]  # from an empty source the model would hallucinate text
 
     def _tokens(self, source: tuple[int, ...], on_start: OnStart | None, beams: int | None) -> Iterator[Token | Rewind]:
         """Yield the tokens of one sentence: from the cache, or generated within the time limit and checked."""
@@ -344,61 +339,42 @@ class MarianModel:
         own = self.languages[0]
         if source is not None and _differs(source, own):
             raise UsageError(f"this model does not translate from {source!r}; it translates only from {own!r}")
-        transcript = Transcript(0, 0.0, 0.0, text, source or own or "en")
-        return joined(self.stream(transcript, target))
+        return translated(self.stream(SourceSentence(0, source or own or "en", text), target))
 
 
-def joined(changes: Iterable[Delta]) -> str:
-    """Apply deltas in order and return the resulting text."""
-    text = ""
-    for delta in changes:
-        text = delta.applied_to(text)
-    return text
+def translated(events: Iterable[Delta | Translation]) -> str:
+    """The text of the translation that ends ``events``."""
+    return next((event.text for event in events if isinstance(event, Translation)), "")
 
 
-def deltas(
-    transcript: Transcript,
-    sentences: Sequence[Sentence],
-    pieces: Callable[[Sentence], Iterable[Piece]],
-    target: str,
-) -> Iterator[Delta]:
-    """Yield one delta per piece. ``pieces`` yields the pieces of a sentence; the last one ends the sentence."""
-    begun = False
-    segment_scores: list[float] = []
-    for index, sentence in enumerate(sentences):
-        separator = " " if begun and sets_sentences_apart(target) else ""
-        shown: list[Piece] = []
-        for piece in pieces(sentence):
-            kept = len(shown) - piece.dropped
-            withdrawn = sum(len(each.text) for each in shown[kept:])
-            del shown[kept:]
-            token, text = piece.token, piece.text
-            if text and not any(each.text for each in shown):
-                text = separator + text
-            shown.append(Piece(token, text))
-            sentence_scores = [each.token.log_probability for each in shown] if token.last else []
-            final = token.last and index == len(sentences) - 1
-            yield Delta(
-                segment_id=transcript.segment_id,
-                sentence=index,
-                start_s=sentence.start_s,
-                end_s=sentence.end_s,
-                text=text,
-                log_probability=token.log_probability,
-                token=token.id,
-                source=sentence.text,
-                end_of_sentence=token.last,
-                final=final,
-                withdrawn=withdrawn,
-                truncated=token.truncated,
-                searched_again=token.searched_again,
-                guarded=token.guarded,
-                sentence_confidence=Confidence.of(sentence_scores) if token.last else None,
-                segment_confidence=Confidence.of(segment_scores + sentence_scores) if final else None,
-                heard_s=transcript.heard_s,
-            )
-        begun = begun or any(each.text for each in shown)
-        segment_scores += [each.token.log_probability for each in shown]
+def deltas(sentence: SourceSentence, pieces: Iterable[Piece], target: str) -> Iterator[Delta | Translation]:
+    """Yield one delta per piece, then the translation. The last piece ends the sentence."""
+    text = GrowingText()
+    tokens: tuple[Token, ...] = ()
+    for piece in pieces:
+        token, tokens = piece.token, piece.tokens
+        text.apply(piece)
+        yield Delta(
+            sentence=sentence.sentence,
+            language=target,
+            text=piece.text,
+            withdrawn=piece.withdrawn,
+            committed=piece.committed,
+            token=token.id,
+            log_probability=token.log_probability,
+            heard_s=sentence.heard_s,
+            complete=token.last,
+        )
+    yield Translation(
+        sentence=sentence.sentence,
+        language=target,
+        text=text.text,
+        confidence=Confidence.of([token.log_probability for token in tokens]) if tokens else None,
+        truncated=any(token.truncated for token in tokens[-1:]),
+        searched_again=any(token.searched_again for token in tokens[-1:]),
+        guarded=sum(token.guarded for token in tokens),
+        heard_s=sentence.heard_s,
+    )
 
 
 def _differs(asked: str, own: str | None) -> bool:

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from pipeline.events import Delta, Transcript
-from pipeline.nmt.model import UNDETERMINED, MarianModel, Piece, Sentence, deltas, joined
+from pipeline.events import Delta, SourceSentence, Translation
+from pipeline.nmt.model import UNDETERMINED, MarianModel, Piece, deltas, translated
 from pipeline.nmt.scripts import rewritten
 from pipeline.nmt.search import GenerationOptions, OnStart
+from pipeline.sentences.growing import GrowingText
 
 
 class PivotTranslator:
     """Two loaded models: ``first`` translates into the language ``via``, ``second`` from ``via`` into the target.
 
-    The stream is like that of ``MarianModel``, with one delta per token of the second model. The sentences, their times
-    and their source text are those of the transcript, even if the first model writes two sentences for one.
+    The stream is like that of ``MarianModel``, with one delta per token of the second model. If the first model writes two
+    sentences for one, they are still one translation.
     Probabilities and confidences are those of the second model. Safe to use from several threads at once.
     """
 
@@ -36,12 +37,12 @@ class PivotTranslator:
 
     def stream(
         self,
-        transcript: Transcript,
+        sentence: SourceSentence,
         target: str | None = None,
         on_start: OnStart | None = None,
         beams: int | None = None,
-    ) -> Iterator[Delta]:
-        """Translate a transcript sentence by sentence; see ``MarianModel.stream``.
+    ) -> Iterator[Delta | Translation]:
+        """Translate a sentence; see ``MarianModel.stream``.
 
         ``on_start`` receives the states of both models' searches, one after the other. ``beams`` applies to both.
 
@@ -51,24 +52,30 @@ class PivotTranslator:
         if target is None:
             target = self.languages[1] or UNDETERMINED
         code = self.second.target_code(target)
-        sentences = self.first.sentences(transcript, self.first.target_code(self.via))
-        found = deltas(transcript, sentences, lambda each: self._pieces(each, target, code, on_start, beams), target)
+        sources = self.first.sources(sentence.text, sentence.language, self.first.target_code(self.via))
+        found = deltas(sentence, self._pieces(sources, target, code, on_start, beams), target)
         yield from rewritten(found, self.second.conversion(target))
 
     def _pieces(
-        self, sentence: Sentence, target: str, code: str | None, on_start: OnStart | None, beams: int | None
+        self,
+        sources: Sequence[tuple[int, ...]],
+        target: str,
+        code: str | None,
+        on_start: OnStart | None,
+        beams: int | None,
     ) -> Iterator[Piece]:
-        halfway: list[Piece] = []
-        for piece in self.first.pieces([sentence.ids], self.via, on_start, beams):
-            del halfway[len(halfway) - piece.dropped :]
-            halfway.append(piece)
-        text = "".join(piece.text for piece in halfway)
-        ended = halfway[-1].token
-        parts = self.second.sentences(Transcript(0, 0.0, 0.0, text, self.via), code)
-        if not parts:  # the first model wrote nothing, but the sentence still needs its end token
-            yield Piece(dataclasses.replace(ended, id=self.generation.end_token, guarded=False), "")
+        if not sources:
             return
-        for piece in self.second.pieces([part.ids for part in parts], target, on_start, beams):
+        halfway = GrowingText()
+        for piece in self.first.pieces(sources, self.via, on_start, beams):
+            halfway.apply(piece, piece.token)
+        ended = halfway.pieces[-1].mark
+        parts = self.second.sources(halfway.text, self.via, code)
+        if not parts:  # the first model wrote nothing, but the sentence still needs its end token
+            end = dataclasses.replace(ended, id=self.generation.end_token, guarded=False)
+            yield Piece(end, "", tokens=(end,))
+            return
+        for piece in self.second.pieces(parts, target, on_start, beams):
             token = piece.token
             if token.last:
                 token = dataclasses.replace(
@@ -76,7 +83,7 @@ class PivotTranslator:
                     truncated=token.truncated or ended.truncated,
                     searched_again=token.searched_again or ended.searched_again,
                 )
-            yield dataclasses.replace(piece, token=token)
+            yield dataclasses.replace(piece, token=token, tokens=(*piece.tokens[:-1], token) if piece.tokens else ())
 
     def translate(self, text: str, *, source: str | None = None, target: str | None = None) -> str:
         """Translate ``text`` and return the whole translation; languages default to those that the models name.
@@ -86,5 +93,4 @@ class PivotTranslator:
         """
         if source is not None:
             self.first.check_languages(source, self.via)
-        transcript = Transcript(0, 0.0, 0.0, text, source or self.languages[0] or "en")
-        return joined(self.stream(transcript, target))
+        return translated(self.stream(SourceSentence(0, source or self.languages[0] or "en", text), target))

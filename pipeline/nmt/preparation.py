@@ -77,6 +77,18 @@ def lowered(text: str, language: str) -> str:
     return text[:first] + _title(text[first], language) + text[first + 1 :]
 
 
+def capitalised(text: str, language: str) -> str:
+    """Convert the first letter of a sentence to a capital if its first word is in small letters.
+
+    Models were trained on sentences that begin with a capital. A recogniser that heard only the beginning of a sentence
+    may write none.
+    """
+    first = _WORD.match(text, len(text) - len(text.lstrip()))
+    if first is None or not first.group().islower():
+        return text
+    return text[: first.start()] + _title(text[first.start()], language) + text[first.start() + 1 :]
+
+
 def _fraction(before: str, sign: str) -> str:
     parts = unicodedata.normalize("NFKC", sign).replace("\N{FRACTION SLASH}", "/")
     return f"{before} {parts}" if before else parts

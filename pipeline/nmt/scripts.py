@@ -6,9 +6,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from pipeline.errors import UsageError
-from pipeline.events import Delta
+from pipeline.events import Delta, Translation
 from pipeline.languages import CHINESE, TWO_LETTERS, LanguageTag, language_tag
 from pipeline.languages.chinese import Convert, conversion, settled
+from pipeline.sentences.growing import GrowingText, common_length
 
 # Preferred target codes of multilingual models, in order.
 _PREFERRED_CODES = {"zh": ("cmn_Hans", "zho_Hans", "cmn", "zho", "zh"), "sh": ("hrv", "srp_Latn", "bos_Latn")}
@@ -78,21 +79,22 @@ def needed_conversion(target: str, written: str | None) -> Convert | None:
     return conversion(tag.script, tag.region)
 
 
-def rewritten(deltas: Iterable[Delta], convert: Convert | None) -> Iterator[Delta]:
-    """Yield the deltas with converted texts. The texts of a sentence add up to the conversion of the whole sentence.
+def rewritten(events: Iterable[Delta | Translation], convert: Convert | None) -> Iterator[Delta | Translation]:
+    """Yield the events of one sentence with converted texts. The deltas add up to the conversion of the whole sentence.
 
     A delta is held back until later text cannot change its conversion: until the next punctuation mark, or for some
     characters.
     """
     if convert is None:
-        yield from deltas
+        yield from events
         return
     sentence = _SentenceConverter(convert)
-    for delta in deltas:
-        yield from sentence.push(delta)
-        if delta.end_of_sentence:
-            sentence = _SentenceConverter(convert)
-    yield from sentence.take_ready(everything=True)
+    for event in events:
+        if isinstance(event, Delta):
+            yield from sentence.push(event)
+        else:
+            yield from sentence.take_ready(everything=True)
+            yield replace(event, text=convert(event.text))
 
 
 class _SentenceConverter:
@@ -100,28 +102,30 @@ class _SentenceConverter:
 
     def __init__(self, convert: Convert) -> None:
         self._convert = convert
-        self._text = self._emitted = ""
+        self._text = GrowingText()
+        self._emitted = ""
         self._pending: list[Delta] = []  # held back; their texts are the end of ``_text``
 
     def push(self, delta: Delta) -> Iterator[Delta]:
         """Add a delta and yield the converted deltas that are ready."""
         if delta.withdrawn:  # refers to text that must have been passed on
             yield from self.take_ready(everything=True)
-        self._text = delta.applied_to(self._text)
+        self._text.apply(delta)
         self._pending.append(delta)
-        yield from self.take_ready(everything=delta.end_of_sentence)
+        yield from self.take_ready(everything=delta.complete)
 
     def take_ready(self, *, everything: bool) -> Iterator[Delta]:
-        end = len(self._text) if everything else settled(self._text)
-        whole = self._convert(self._text)
-        at = len(self._text) - sum(len(delta.text) for delta in self._pending)
+        text = self._text.text
+        end = len(text) if everything else settled(text)
+        whole = self._convert(text)
+        at = len(text) - sum(len(delta.text) for delta in self._pending)
         while self._pending and at + len(self._pending[0].text) <= end:
             delta = self._pending.pop(0)
             # After a withdrawal, the remaining text before it may convert differently in its new context.
-            pairs = zip(self._emitted[:at], whole, strict=False)
-            same = next((index for index, (old, new) in enumerate(pairs) if old != new), min(at, len(self._emitted)))
+            same = min(at, common_length(self._emitted[:at], whole))
             withdrawn, at = len(self._emitted) - same, at + len(delta.text)
-            yield replace(delta, withdrawn=withdrawn, text=whole[same:at])
+            committed = at if delta.complete else 0
+            yield replace(delta, withdrawn=withdrawn, text=whole[same:at], committed=committed)
             self._emitted = whole[:at]
 
 

@@ -1,34 +1,47 @@
-"""The NMT stage: takes transcripts, puts out the transcripts and one delta per target token."""
+"""The NMT stage: takes the text of sentences, puts out one delta per target token, and each finished translation."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Protocol
 
-from pipeline.events import Delta, EndOfInput, PipelineEvent, Transcript
+from pipeline.events import Delta, EndOfInput, SourceDelta, SourceSentence, Translation
+from pipeline.languages import same_language
 from pipeline.nmt.decoder import DecoderState
 from pipeline.nmt.search import OnStart
 from pipeline.run.overload import LoadControl
 from pipeline.run.stats import PipelineStats
 from pipeline.run.worker import Worker
-from pipeline.sentences.assembler import SentenceAssembler
-from pipeline.sentences.options import SentenceOptions
+from pipeline.sentences.growing import GrowingText, edit
 
 
 class TextTranslator(Protocol):
     """The interface of a translator that the stage needs; see ``MarianModel``."""
 
     def stream(
-        self, transcript: Transcript, target: str | None, on_start: OnStart | None = None, beams: int | None = None
-    ) -> Iterator[Delta]: ...
+        self, sentence: SourceSentence, target: str | None, on_start: OnStart | None = None, beams: int | None = None
+    ) -> Iterator[Delta | Translation]: ...
+
+
+Text = SourceDelta | SourceSentence
+
+
+class Outbox(Protocol):
+    """Where the stage puts its events: an ``asyncio.Queue``, or something like it."""
+
+    async def put(self, event: Delta | Translation | EndOfInput, /) -> None: ...
 
 
 class NmtStage:
-    """Translates transcripts in order into ``target``, by default the language that the model's files name.
+    """Translates sentences in order into ``target``, by default the language that the model's files name.
 
-    Puts each transcript on ``outbox``, then the deltas of the sentences that end in it (none if it is rejected or
-    blank), and finally the end of input. A sentence that the next transcript does not continue is translated before it.
+    Takes ``SourceDelta`` and ``SourceSentence`` from ``inbox``. For each finished sentence it puts deltas and one
+    ``Translation`` on ``outbox``, and finally the end of input. With ``drafts``, a sentence in progress is translated too
+    whenever its text has changed; if several changes wait, only the newest text is translated. Of such a draft only what
+    later translations change is withdrawn. Sentences spoken in the target language are left out.
+
     A full ``outbox`` pauses the translation. Cancelling ``run`` stops the current decode within one step; ``model``
     stays usable.
     """
@@ -38,68 +51,120 @@ class NmtStage:
     def __init__(
         self,
         model: TextTranslator,
-        inbox: asyncio.Queue[Transcript | EndOfInput],
-        outbox: asyncio.Queue[PipelineEvent],
+        inbox: asyncio.Queue[Text | EndOfInput],
+        outbox: Outbox,
         *,
         target: str | None = None,
+        drafts: Callable[[], bool] = lambda: False,
         stats: PipelineStats | None = None,
         load: LoadControl | None = None,
-        sentences: SentenceAssembler | None = None,
     ) -> None:
-        """``sentences`` puts those together that go on over a pause; without it each transcript is translated by itself."""
         self.model, self.inbox, self.outbox, self.target = model, inbox, outbox, target
-        self._sentences = sentences or SentenceAssembler(SentenceOptions(long_pause_ms=0), active=lambda: False)
         self.stats = stats or PipelineStats()
-        self._load = load
+        self._drafts, self._load = drafts, load
+        self._source = GrowingText()
+        self._shown = GrowingText()
+        """The translation of the sentence in progress, as put on ``outbox``."""
 
     async def run(self) -> None:
-        """Run until the end of input has been passed on."""
+        """Run until the end of input has been passed on.
+
+        Raises:
+            TextChangeError: a ``SourceDelta`` withdraws committed text.
+        """
         worker = Worker(self.name)
         try:
             while not isinstance(item := await self.inbox.get(), EndOfInput):
-                if (ended := self._sentences.before(item)) is not None:
-                    await self._translate(ended, worker)
-                await self.outbox.put(item)
-                if (ended := self._sentences.push(item)) is not None:
-                    await self._translate(ended, worker)
-                elif item.rejected is None:
-                    self.stats.segment_untranslated(item.segment_id)
-            if (ended := self._sentences.end()) is not None:
-                await self._translate(ended, worker)
+                if isinstance(item, SourceDelta):
+                    self._source.apply(item)
+                    if self._drafts() and self.inbox.empty():
+                        draft = SourceSentence(
+                            item.sentence, item.language, self._source.text, item.start_s, item.end_s, item.heard_s
+                        )
+                        await self.translate(draft, worker, final=False)
+                else:
+                    await self.translate(item, worker)
+                    self._source = GrowingText()
             await self.outbox.put(item)
         finally:
             worker.close()
 
-    async def _translate(self, transcript: Transcript, worker: Worker) -> None:
+    async def translate(self, sentence: SourceSentence, worker: Worker, *, final: bool = True) -> None:
+        """Translate one sentence, or its beginning as a draft, and put the events on ``outbox``."""
+        if self.target is not None and same_language(sentence.language, self.target):
+            self.stats.translated(self.target, sentence.heard_s)
+            return
         running: list[DecoderState] = []
         stopped = False
 
         def started(state: DecoderState) -> None:
             running[:] = [state]
-            if stopped:  # cancelled between two sentences, or before the first
+            if stopped:  # cancelled between two searches, or before the first
                 state.terminate()
 
         beams = self._load.measures.beam_size if self._load is not None else None
 
-        def stream() -> Iterator[Delta]:  # a generator, so that the model is first called on the worker thread
-            yield from self.model.stream(transcript, self.target, started, beams)
+        def stream() -> Iterator[Delta | Translation]:  # a generator, so that the model is first called on the worker
+            found = self.model.stream(sentence, self.target, started, beams)
+            yield from updates(self._shown.text, found, final=final)
 
-        deltas = stream()
+        events = stream()
 
-        def step() -> Delta | None:
+        def step() -> Delta | Translation | None:
             with self.stats.busy("nmt"):
-                return next(deltas, None)
+                return next(events, None)
 
-        empty = True
+        completed = False
         try:
-            while (delta := await worker.run(step)) is not None:
-                empty = False
-                self.stats.token(delta.segment_id)
-                self.stats.sentences += delta.end_of_sentence
-                await self.outbox.put(delta)
-            if empty:
-                self.stats.segment_untranslated(transcript.segment_id)
+            while (event := await worker.run(step)) is not None:
+                if isinstance(event, Delta):
+                    self._shown.apply(event)
+                    self.stats.token(event.heard_s)
+                    completed |= event.complete
+                else:
+                    self.stats.sentences += 1
+                    completed = True
+                await self.outbox.put(event)
+            if not completed:  # a draft that did not change: no event tells the reader
+                self.stats.translated(self.target or "", sentence.heard_s)
+            if final:
+                self._shown = GrowingText()
         finally:
             stopped = True
             for state in running:
                 state.terminate()
+
+
+def updates(shown: str, events: Iterator[Delta | Translation], *, final: bool) -> Iterator[Delta | Translation]:
+    """The events of a translation as changes of ``shown``, the draft of the same sentence that it replaces.
+
+    Where ``shown`` is empty, the events are passed on. Otherwise tokens are held back until the new text is as long as the
+    old one, so that text is replaced in one change and does not shrink in between. Unless ``final``, nothing is committed,
+    a translation without a change has no events, and the ``Translation`` is left out.
+    """
+    text = GrowingText()
+    old = shown
+    changed = not old
+    waiting: list[float] = []  # log-probabilities of the tokens since the last change
+    for event in events:
+        if isinstance(event, Translation):
+            if final:
+                yield event
+            continue
+        text.apply(event)
+        waiting.append(event.log_probability)
+        if old and len(text) < len(old) and not event.complete:
+            continue
+        withdrawn, appended = edit(shown, text.text) if old else (event.withdrawn, event.text)
+        changed |= bool(withdrawn or appended)
+        if old and not (withdrawn or appended) and not (event.complete and (final or changed)):
+            continue
+        yield replace(
+            event,
+            text=appended,
+            withdrawn=withdrawn,
+            committed=len(text) if final and event.complete else 0,
+            token=event.token if len(waiting) == 1 else None,
+            log_probability=sum(waiting),
+        )
+        shown, waiting = text.text, []

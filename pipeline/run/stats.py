@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from pipeline.events import SAMPLE_RATE, Delta, EndOfInput, PipelineEvent, SpeechSegment, Transcript
+from pipeline.events import SAMPLE_RATE, Delta, EndOfInput, PipelineEvent, SpeechSegment, Transcript, Translation
 
 _MAX_WAITING = 1000  # segments between the VAD and the reader; the queues hold far fewer
 _MAX_WITHHELD = 1000  # the newest withheld passages are kept
@@ -23,6 +23,18 @@ class Withheld:
     end_s: float
     reason: str
     """``Transcript.rejected``, or "repetition" if only a part was cut."""
+
+
+@dataclass
+class _Pending:
+    """A segment on its way from the VAD to the reader."""
+
+    closed_at: float
+    end_s: float
+    """Audio consumed by the VAD when the segment was cut."""
+    heard_s: float
+    waiting: bool = True
+    """Whether its first target token is still to come."""
 
 
 @dataclass
@@ -67,8 +79,14 @@ class PipelineStats:
     first_token_s: deque[float] = field(default_factory=lambda: deque(maxlen=1000))
     """For each segment, the time from when it was cut to its first target token."""
     clock: Callable[[], float] = time.perf_counter
-    _closed_at: dict[int, float] = field(default_factory=dict)
-    _pending_end_s: dict[int, float] = field(default_factory=dict)
+    languages: set[str] = field(default_factory=set)
+    """The languages that are translated into. Empty: those that translations came in."""
+    lost_languages: dict[str, str] = field(default_factory=dict)
+    """Languages that are no longer translated into, and why."""
+    _pending: dict[int, _Pending] = field(default_factory=dict)
+    """Segments that are not yet completely translated and read, oldest first."""
+    _translated_s: dict[str, float] = field(default_factory=dict)
+    """For each language, the audio heard of which everything is translated."""
     _first_audio: float | None = None
 
     @property
@@ -91,7 +109,7 @@ class PipelineStats:
         if self._first_audio is None:
             return 0.0
         heard_s = self.received_samples / SAMPLE_RATE + self.backlog_s()
-        settled_s = min(self._pending_end_s.values(), default=self.audio_s)
+        settled_s = min((each.end_s for each in self._pending.values()), default=self.audio_s)
         return max(0.0, min(heard_s, self.stream_s) - settled_s)
 
     @contextmanager
@@ -111,11 +129,9 @@ class PipelineStats:
 
     def segment_closed(self, segment: SpeechSegment) -> None:
         self.segments += 1
-        self._closed_at[segment.id] = self.clock()
-        self._pending_end_s[segment.id] = self.audio_s
-        for waiting in (self._closed_at, self._pending_end_s):  # bounded even if ``delivered`` is never called
-            if len(waiting) > _MAX_WAITING:
-                del waiting[next(iter(waiting))]
+        self._pending[segment.id] = _Pending(self.clock(), self.audio_s, segment.heard_s)
+        if len(self._pending) > _MAX_WAITING:  # bounded even if ``delivered`` is never called
+            del self._pending[next(iter(self._pending))]
 
     def transcribed(self, transcript: Transcript) -> None:
         """Count a recognised segment."""
@@ -128,27 +144,37 @@ class PipelineStats:
         self.withheld.append(Withheld(transcript.start_s, transcript.end_s, reason))
         if transcript.rejected:
             self.rejected += 1
-            self._closed_at.pop(transcript.segment_id, None)
 
-    def segment_untranslated(self, segment_id: int) -> None:
-        """The segment has nothing to translate, so no delta will complete it."""
-        self._closed_at.pop(segment_id, None)
-        self._pending_end_s.pop(segment_id, None)
-
-    def token(self, segment_id: int) -> None:
+    def token(self, heard_s: float) -> None:
+        """A target token was made, from what was heard until ``heard_s``."""
         self.tokens += 1
-        if (closed := self._closed_at.pop(segment_id, None)) is not None:
-            self.first_token_s.append(self.clock() - closed)
+        for segment in self._pending.values():
+            if segment.waiting and segment.heard_s <= heard_s:
+                segment.waiting = False
+                self.first_token_s.append(self.clock() - segment.closed_at)
+
+    def translated(self, language: str, heard_s: float) -> None:
+        """Everything heard until ``heard_s`` is translated into ``language``, and the reader has it."""
+        self._translated_s[language] = max(heard_s, self._translated_s.get(language, 0.0))
+        languages = self.languages or set(self._translated_s)
+        done_s = min(self._translated_s.get(each, -1.0) for each in languages)
+        for segment_id in [i for i, segment in self._pending.items() if segment.heard_s <= done_s]:
+            del self._pending[segment_id]
+
+    def language_lost(self, language: str, reason: str) -> None:
+        """The translation into a language has failed; the others go on."""
+        self.languages.discard(language)
+        self.lost_languages[language] = reason
 
     def delivered(self, event: PipelineEvent) -> None:
         """The reader has taken ``event``: segments that it completes no longer count towards the lag."""
         if isinstance(event, EndOfInput):
-            self._pending_end_s.clear()
-        elif isinstance(event, Transcript | Delta):
-            done = event.final if isinstance(event, Delta) else event.rejected is not None
-            for segment_id in [i for i in self._pending_end_s if i < event.segment_id + done]:
-                del self._pending_end_s[segment_id]
-                self._closed_at.pop(segment_id, None)
+            self._pending.clear()
+        elif isinstance(event, Transcript):
+            if event.rejected is not None or not event.text.strip():
+                self._pending.pop(event.segment_id, None)
+        elif isinstance(event, Translation) or (isinstance(event, Delta) and event.complete):
+            self.translated(event.language, event.heard_s)
 
     def withheld_summary(self, named: int = 10) -> str:
         """Total seconds withheld, and times and reasons of the newest ``named`` passages; empty if there are none."""

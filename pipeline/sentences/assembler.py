@@ -1,98 +1,238 @@
-"""Transcripts of segments → the text of whole sentences, which may go on over pauses. Pure.
+"""Transcripts of segments → sentences, which may go on over pauses. Pure.
 
-The recogniser writes a full stop where a sentence ends, if it hears what follows in the same window. A transcript that ends
-without one is continued by the next segment, unless the pause between them is long, the language changes, the next segment
-is withheld, or the sentence has been going on for too long.
+A sentence ends with a final mark that a word or a pause follows, with a long pause, at its maximum length, where the
+language changes or speech is withheld, and at the end of the input. The final mark at the end of a segment is soft:
+a recogniser that hears nothing after it writes a full stop in the middle of a sentence too. So it stays a draft until
+the next words or a pause decide.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
+import re
+from dataclasses import dataclass, replace
 
-from pipeline.events import Transcript, Word
+from pipeline.events import Pause, SourceDelta, SourceSentence, Transcript, Word
 from pipeline.languages import sets_sentences_apart
-from pipeline.sentences.boundaries import ends_open
+from pipeline.sentences.boundaries import CLOSERS, MARKS, ends_open
+from pipeline.sentences.growing import GrowingText, edit
 from pipeline.sentences.options import SentenceOptions
-from pipeline.sentences.splitting import split_sentences
+from pipeline.sentences.splitting import last_clause, split_sentences
+
+SourceEvent = SourceDelta | SourceSentence
+
+_CLAUSE_MARKS = ",;:，；：、،؛"
+# The marks at the end of a text that later words may change.
+_END = re.compile(rf"[\s{re.escape(MARKS + _CLAUSE_MARKS)}]*$")
+_SOFT_TAIL = re.compile(rf"[\s{re.escape(MARKS + _CLAUSE_MARKS + CLOSERS)}]*$")
+# A gap between two words that counts as a pause after a sentence. Segments are at least the endpointer's hangover (0.5 s)
+# apart, less the audio kept around them.
+_PAUSE_S = 0.3
+# Reasons to reject a transcript that mean that nothing was said: a noise does not end a sentence.
+_NOT_SPEECH = ("silence", "empty")
+# From this share of the maximum length on, an unfinished sentence is cut at a clause mark in its newest text.
+_LONG_SHARE = 0.75
 
 
-class SentenceAssembler:
-    """Holds back the last sentence of each transcript until it has ended.
+@dataclass(frozen=True)
+class _Text:
+    """Text that has been recognised, with its times."""
 
-    What it returns are transcripts to translate: the text is one or several whole sentences, the id and the end are those
-    of the segment in which the last of them ends, and the words have their times in the audio. Joined in order, the texts
-    are those of the transcripts that went in.
-    """
+    text: str
+    words: tuple[Word, ...]
+    """At least one; the texts, joined and stripped, are ``text``."""
+    language: str
+    start_s: float
+    end_s: float
+    heard_s: float
+    earlier: int
+    """Length of the text that was heard before the last segment."""
+    earlier_s: float
+    """``heard_s`` of that text."""
+    timed: bool
+    """Whether word times are known for all of the text."""
 
-    def __init__(self, options: SentenceOptions | None = None, *, active: Callable[[], bool] = lambda: True) -> None:
-        """``active`` is asked at each transcript: while it is false, sentences end with their segments."""
-        self._options = options or SentenceOptions()
-        self._active = active
-        self._open: Transcript | None = None
-
-    def before(self, transcript: Transcript) -> Transcript | None:
-        """The open sentence, if ``transcript``, which comes next, does not continue it. Call before ``push``."""
-        return self.end() if self._open is not None and not self._continues(self._open, transcript) else None
-
-    def push(self, transcript: Transcript) -> Transcript | None:
-        """The sentences that have ended with this transcript; None where there are none."""
-        if transcript.rejected is not None:
-            return None
-        whole = transcript if self._open is None else _joined(self._open, transcript)
-        self._open = None
-        if not self._active():
-            return whole
-        *_, last = split_sentences(whole.text, whole.language) or [""]
-        if not last.strip() or not ends_open(last, whole.language):
-            return whole
-        ended, self._open = _divided(whole, len(whole.text) - len(last))
-        return ended
-
-    def end(self) -> Transcript | None:
-        """The open sentence at the end of the input."""
-        ended, self._open = self._open, None
-        return ended
-
-    def _continues(self, before: Transcript, after: Transcript) -> bool:
-        pause_s = after.start_s - (before.end_s if before.speech_end_s is None else before.speech_end_s)
-        return (
-            after.rejected is None
-            and after.language == before.language
-            and 1000 * pause_s < self._options.long_pause_ms
-            and 1000 * (before.end_s - before.start_s) < self._options.max_sentence_ms
+    @classmethod
+    def of(cls, transcript: Transcript) -> _Text:
+        end_s = transcript.end_s if transcript.speech_end_s is None else transcript.speech_end_s
+        end_s = max(transcript.start_s, end_s)
+        text = transcript.text.strip()
+        words = transcript.words if "".join(word.text for word in transcript.words).strip() == text else ()
+        if words:  # for the end of the last word, the endpointer is more accurate than the alignment
+            words = (*words[:-1], replace(words[-1], end_s=max(words[-1].start_s, end_s)))
+        return cls(
+            text,
+            words or (Word(text, transcript.start_s, end_s),),
+            transcript.language,
+            words[0].start_s if words else transcript.start_s,
+            end_s,
+            transcript.heard_s,
+            0,
+            0.0,
+            bool(words),
         )
 
 
-def _joined(first: Transcript, second: Transcript) -> Transcript:
+class SentenceAssembler:
+    """Gives sentences their text and their end.
+
+    The texts of its ``SourceSentence``s, joined, are those of the transcripts, apart from marks at the ends of segments
+    that the next words corrected. Its ``SourceDelta``s never withdraw committed text.
+    """
+
+    def __init__(self, options: SentenceOptions | None = None) -> None:
+        self._options = options or SentenceOptions()
+        self._open: _Text | None = None
+        self._shown = GrowingText()
+        self._sentence = 0
+
+    def push(self, transcript: Transcript) -> list[SourceEvent]:
+        """Add the transcript of the next segment."""
+        events: list[SourceEvent] = []
+        if transcript.rejected in _NOT_SPEECH or (transcript.rejected is None and not transcript.text.strip()):
+            return events
+        if self._open is not None and not self._continues(self._open, transcript):
+            events += self._close(self._open, before_pause=True)
+        if transcript.rejected is not None:
+            return events
+        whole = _Text.of(transcript)
+        if self._open is not None:
+            marks = transcript.previous_end
+            if whole.text[:1].islower() and (marks or final_marks(self._open.text)) == ".":
+                marks = ""  # recognisers write a small letter only where a sentence goes on
+            whole = _joined(_with_end(self._open, marks), whole)
+        events += self._take(whole)
+        if self._open is not None and not self._options.long_pause_ms:
+            events += self._close(self._open, before_pause=True)
+        return events
+
+    def pause(self, pause: Pause) -> list[SourceEvent]:
+        """Nothing has been said for a while."""
+        if self._open is None or pause.start_s < self._open.end_s - 1e-6:
+            return []
+        length_ms = 1000 * pause.length_s
+        unfinished = ends_open(self._open.text, self._open.language)
+        if length_ms < (self._options.long_pause_ms if unfinished else self._options.pause_ms):
+            return []
+        return self._close(self._open, before_pause=True)
+
+    def end(self) -> list[SourceEvent]:
+        """The input has ended."""
+        return [] if self._open is None else self._close(self._open, before_pause=True)
+
+    def _take(self, whole: _Text) -> list[SourceEvent]:
+        """Close the sentences of ``whole`` that have ended, and leave its last one open."""
+        events: list[SourceEvent] = []
+        for sentence in self._sentences(whole):
+            left, whole = _divided(whole, len(sentence))
+            events += self._close(left, before_pause=whole.start_s - left.end_s >= _PAUSE_S)
+        long = 1000 * (whole.end_s - whole.start_s) >= _LONG_SHARE * self._options.max_sentence_ms
+        if long and ends_open(whole.text, whole.language):
+            cut = last_clause(whole.text)
+            if cut is not None and cut >= self._shown.committed:
+                left, whole = _divided(whole, cut)
+                events += self._close(left, before_pause=whole.start_s - left.end_s >= _PAUSE_S)
+        self._open = whole
+        return events + self._changed(whole, _settled_length(whole.text))
+
+    def _sentences(self, whole: _Text) -> list[str]:
+        """The sentences at the beginning of ``whole`` that have ended."""
+        *ended, _ = split_sentences(whole.text, whole.language) or [""]
+        # Committed text stays in its sentence, even if an end inside it shows only now.
+        first = ""
+        while ended and len(first.rstrip()) < self._shown.committed:
+            first += ended.pop(0)
+        if len(first.rstrip()) < self._shown.committed:
+            return []
+        return [first, *ended] if first else ended
+
+    def _continues(self, before: _Text, after: Transcript) -> bool:
+        return (
+            after.rejected is None
+            and after.language == before.language
+            and 1000 * (after.start_s - before.end_s) < self._options.long_pause_ms
+            and 1000 * (before.end_s - before.start_s) < self._options.max_sentence_ms
+        )
+
+    def _changed(self, now: _Text, committed: int) -> list[SourceEvent]:
+        withdrawn, text = edit(self._shown.text, now.text)
+        committed = max(committed, self._shown.committed)
+        if not (withdrawn or text) and committed == self._shown.committed:
+            return []
+        change = SourceDelta(
+            self._sentence, now.language, text, withdrawn, committed, now.start_s, now.end_s, now.heard_s
+        )
+        self._shown.apply(change)
+        return [change]
+
+    def _close(self, ended: _Text, *, before_pause: bool) -> list[SourceEvent]:
+        events = self._changed(ended, len(ended.text))
+        words = ended.words if ended.timed else ()
+        sentence = SourceSentence(
+            self._sentence, ended.language, ended.text, ended.start_s, ended.end_s, ended.heard_s, words, before_pause
+        )
+        self._open, self._shown, self._sentence = None, GrowingText(), self._sentence + 1
+        return [*events, sentence]
+
+
+def _settled_length(text: str) -> int:
+    """Length of the text without the marks at its end that later words may change."""
+    return _SOFT_TAIL.search(text).start()  # type: ignore[union-attr]  # matches every text
+
+
+def final_marks(text: str) -> str:
+    """The marks at the end of a text, without blanks."""
+    return "".join(_END.search(text).group().split())  # type: ignore[union-attr]  # matches every text
+
+
+def _with_end(open_text: _Text, marks: str | None) -> _Text:
+    """The text with ``marks`` at its end, as they were heard together with the next words."""
+    old = final_marks(open_text.text)
+    if marks is None or marks == old or not open_text.text.endswith(old):
+        return open_text
+    text = open_text.text.removesuffix(old) + marks
+    last = open_text.words[-1]
+    if not text.strip() or not last.text.rstrip().endswith(old):
+        return open_text
+    words = (*open_text.words[:-1], replace(last, text=last.text.rstrip().removesuffix(old) + marks))
+    return replace(open_text, text=text, words=words)
+
+
+def _joined(first: _Text, second: _Text) -> _Text:
     space = " " if sets_sentences_apart(second.language) else ""
-    text = first.text.rstrip() + space + second.text.lstrip()
-    words = [*_words(first), *_words(second)]
-    at = len(_words(first))
-    words[at] = replace(words[at], text=space + words[at].text.lstrip())
-    words[at - 1] = replace(words[at - 1], text=words[at - 1].text.rstrip())
-    return replace(second, start_s=first.start_s, text=text, words=tuple(words))
+    *before, last = first.words
+    following, *after = second.words
+    words = (
+        *before,
+        replace(last, text=last.text.rstrip()),
+        replace(following, text=space + following.text.lstrip()),
+        *after,
+    )
+    return replace(
+        second,
+        text=first.text + space + second.text,
+        words=words,
+        start_s=first.start_s,
+        earlier=len(first.text),
+        earlier_s=first.heard_s,
+        timed=first.timed and second.timed,
+    )
 
 
-def _divided(whole: Transcript, at: int) -> tuple[Transcript | None, Transcript]:
-    """The text before character ``at``, if there is any, and the text from there on."""
-    words = _words(whole)
-    begin = -(len(words[0].text) - len(words[0].text.lstrip()))  # the text begins without the first word's blank
+def _divided(whole: _Text, at: int) -> tuple[_Text, _Text]:
+    """The text before character ``at`` and the text from there on; both have letters or marks."""
     left: list[Word] = []
     right: list[Word] = []
-    for word in words:
+    begin = -(len(whole.words[0].text) - len(whole.words[0].text.lstrip()))  # the text begins without the first blank
+    for word in whole.words:
         cut = min(len(word.text), max(0, at - begin))
         cut = cut if word.text[:cut].strip() else 0  # a word's blank stays with it
         begin += len(word.text)
-        left += [replace(word, text=word.text[:cut])] if word.text[:cut] else []
-        right += [replace(word, text=word.text[cut:])] if word.text[cut:] else []
-    tail = replace(whole, start_s=right[0].start_s, text=whole.text[at:], words=tuple(right))
-    if not whole.text[:at].strip():
-        return None, tail
-    return replace(whole, text=whole.text[:at], words=tuple(left), speech_end_s=left[-1].end_s), tail
-
-
-def _words(transcript: Transcript) -> tuple[Word, ...]:
-    """The words of a transcript; all of its text as one where their times are not known."""
-    end_s = transcript.end_s if transcript.speech_end_s is None else transcript.speech_end_s
-    return transcript.words or (Word(transcript.text, transcript.start_s, max(transcript.start_s, end_s)),)
+        middle_s = word.start_s + (word.end_s - word.start_s) * cut / max(1, len(word.text))
+        left += [replace(word, text=word.text[:cut], end_s=middle_s)] if word.text[:cut] else []
+        right += [replace(word, text=word.text[cut:], start_s=middle_s)] if word.text[cut:] else []
+    text, rest = whole.text[:at].strip(), whole.text[at:].strip()
+    heard_s = whole.earlier_s if len(text) <= whole.earlier else whole.heard_s
+    return (
+        replace(whole, text=text, words=tuple(left), end_s=left[-1].end_s, heard_s=heard_s),
+        replace(whole, text=rest, words=tuple(right), start_s=right[0].start_s, earlier=max(0, whole.earlier - at)),
+    )

@@ -87,6 +87,12 @@ def _skip_tail(text: str, end: int, quoted: bool) -> int:
     return tail.end()
 
 
+def last_clause(sentence: str) -> int | None:
+    """Where the last clause of an unfinished sentence begins, if it has several; else None."""
+    ends = [match.end() for match in _CLAUSE.finditer(sentence)]
+    return max((end for end in ends if sentence[end:].strip()), default=None)
+
+
 def fit(sentence: str, fits: Callable[[str], bool]) -> list[str]:
     """Cut a sentence into parts that fit the model: after clause marks, else at spaces, else in half."""
     if fits(sentence) or len(sentence) < 2:

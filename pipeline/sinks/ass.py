@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from pipeline.sinks.cue_file import CueSink
@@ -24,7 +25,9 @@ class AssSink(CueSink):
     Encoding -1 makes libass detect the direction of each line; the default is left to right.
     """
 
-    def __init__(self, path: Path, rules: SubtitleRules, *, resume: bool = False) -> None:
+    def __init__(
+        self, path: Path, rules: SubtitleRules, *, resume: bool = False, languages: Sequence[str] = ()
+    ) -> None:
         styles = "".join(
             f"Style: {name},Arial,{size},&H00FFFFFF,&H000000FF,&H00000000,&H80000000,0,0,0,0,100,100,0,0,1,3,1,"
             f"{_ALIGNMENTS[position]},{_ASS_MARGIN},{_ASS_MARGIN},{_ASS_MARGIN_V},-1\n"
@@ -41,7 +44,7 @@ class AssSink(CueSink):
             f"Alignment, MarginL, MarginR, MarginV, Encoding\n{styles}\n"
             "[Events]\nFormat: Layer, Start, End, Style, Name, MarginL, MarginR, MarginV, Effect, Text\n"
         )
-        super().__init__(path, rules, resume=resume)
+        super().__init__(path, rules, resume=resume, languages=languages)
 
     def block(self, cue: Cue) -> str:
         text, source = _ass_text(cue.lines, "Translation"), _ass_text(cue.source_lines, "Source")

@@ -14,8 +14,10 @@ _STYLE = re.compile(r"^Style: ([^,\n]*),", re.MULTILINE)
 _OUR_STYLES = {"Translation", "Source"}
 # Bytes; an ASS header has about 800.
 _LONGEST_HEADER = 8_192
-# JSONL lines without displayed text: rejected transcripts, notices, the end.
-_EVENT = re.compile(rb'\{"type": "((?!delta"|cue"|transcript")[a-z_]+"|transcript".*"rejected": ")')
+# JSONL lines without displayed text: the header, rejected transcripts, notices, the end.
+_EVENT = re.compile(
+    rb'\{"type": "((?!delta"|cue"|transcript"|translation"|source_)[a-z_]+"|transcript".*"rejected": ")'
+)
 
 
 def is_blank(path: Path, kind: str) -> bool:

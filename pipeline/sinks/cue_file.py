@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from pathlib import Path
 
 from pipeline.events import EndOfInput, PipelineEvent
@@ -20,10 +21,13 @@ class CueSink(ABC):
 
     header = ""
 
-    def __init__(self, path: Path, rules: SubtitleRules, *, resume: bool = False) -> None:
+    def __init__(
+        self, path: Path, rules: SubtitleRules, *, resume: bool = False, languages: Sequence[str] = ()
+    ) -> None:
+        """``languages``: the one whose translations are written; by default, the only one of the stream."""
         self._file = BlockFile(path, self.header, resume=resume)
         self._rules, self._resume = rules, resume
-        self._cues = CueBuilder(rules)
+        self._cues = CueBuilder(rules, next(iter(languages), None))
 
     @abstractmethod
     def block(self, cue: Cue) -> str:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Protocol
 
 from pipeline.errors import UsageError
 from pipeline.names import STANDARD_OUTPUT
@@ -29,13 +29,23 @@ FORMATS = tuple(_SINKS)
 """Supported subtitle formats; each is also the file suffix."""
 
 
-def sink_makers(rules: SubtitleRules, *, resume: bool = False) -> dict[str, Callable[[Path], Sink]]:
+class MakeSink(Protocol):
+    """Opens the sink at ``path``, for the translations into ``languages``; by default, the only one of the stream."""
+
+    def __call__(self, path: Path, languages: Sequence[str] = ()) -> Sink: ...
+
+
+def sink_makers(rules: SubtitleRules, *, resume: bool = False) -> dict[str, MakeSink]:
     """A function per format that opens a file of it.
 
     Args:
         resume: continue the files of an interrupted run; see ``BlockFile``.
     """
-    return {kind: partial(sink, rules=rules, resume=resume) for kind, sink in _SINKS.items()}
+
+    def maker(sink: Callable[..., Sink]) -> MakeSink:
+        return lambda path, languages=(): sink(path, rules, resume=resume, languages=languages)
+
+    return {kind: maker(sink) for kind, sink in _SINKS.items()}
 
 
 def _is_standard_output(path: Path) -> bool:
@@ -47,25 +57,33 @@ def _is_standard_output(path: Path) -> bool:
     return stat.S_ISREG(there.st_mode) and os.path.samestat(there, ours)
 
 
-def open_sinks(paths: dict[str, Path], source: Path | None, makers: Mapping[str, Callable[[Path], Sink]]) -> list[Sink]:
-    """Open one sink per kind → path with ``makers``. If one fails, close those already open.
+def open_sinks(
+    paths: Mapping[tuple[str, str], Path],
+    source: Path | None,
+    makers: Mapping[str, MakeSink],
+    languages: Sequence[str] = (),
+) -> list[Sink]:
+    """Open one sink per (kind, language) → path with ``makers``. If one fails, close those already open.
+
+    ``languages`` are those of a file whose language is "", because it has all.
 
     Raises:
         UsageError: a file cannot be created, or is ``source`` (the recording), or another sink's.
     """
     taken = {os.path.realpath(source): "the recording"} if source else {}
-    if (twice := [kind for kind, path in paths.items() if path == STANDARD_OUTPUT])[1:]:
+    if (twice := [kind for (kind, _), path in paths.items() if path == STANDARD_OUTPUT])[1:]:
         raise UsageError(f"{' and '.join(twice)} cannot all go to standard output; name a file for all but one")
     sinks: list[Sink] = []
     try:
-        for kind, path in paths.items():
+        for (kind, language), path in paths.items():
+            inside = (language,) if language else languages
             if path == STANDARD_OUTPUT:
-                sinks.append(makers[kind](path))
+                sinks.append(makers[kind](path, inside))
                 continue
             other = "where standard output goes" if _is_standard_output(path) else taken.get(os.path.realpath(path))
             if other is not None:
                 raise UsageError(f"{path} is also {other}; choose another place for the {kind} file")
-            sinks.append(makers[kind](path))
+            sinks.append(makers[kind](path, inside))
             if path.is_file():  # a device may have several writers
                 taken[os.path.realpath(path)] = f"the file for {kind}"
     except BaseException:

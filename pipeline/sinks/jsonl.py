@@ -1,17 +1,34 @@
-"""JSON lines: write every event and cue as it comes, and read events back."""
+"""JSON lines: write every event and cue as it comes, and read events back. docs/events.md describes the lines."""
 
 from __future__ import annotations
 
 import dataclasses
 import json
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from pipeline.events import Confidence, Delta, EndOfInput, PipelineEvent, Transcript, Word
+from pipeline.events import (
+    Confidence,
+    Delta,
+    EndOfInput,
+    PipelineEvent,
+    SourceDelta,
+    SourceSentence,
+    Transcript,
+    Translation,
+    Word,
+)
 from pipeline.sinks.sink import BlockFile
 from pipeline.subtitles.cues import Cue, CueBuilder
 from pipeline.subtitles.rules import SubtitleRules
+
+VERSION = 2
+"""Version of the lines. 1, without a header, had one text per segment."""
+_HEADER = json.dumps({"type": "events", "version": VERSION}) + "\n"
+
+Text = Transcript | SourceDelta | SourceSentence | Delta | Translation
 
 # JSON allows these in strings, but some line readers take them as line ends.
 _LINE_ENDS = {ord(c): f"\\u{ord(c):04x}" for c in "\x85\u2028\u2029"}
@@ -19,18 +36,18 @@ _CAPITAL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
 class JsonlSink:
-    """One JSON object per line, with ``type`` transcript, delta, end, a notice's name, or cue.
+    """A header, then one JSON object per line: the events, and each cue after the event that completed it."""
 
-    A cue follows the event that completed it.
-    """
-
-    def __init__(self, path: Path, rules: SubtitleRules, *, resume: bool = False) -> None:
-        self._file = BlockFile(path, resume=resume)
+    def __init__(
+        self, path: Path, rules: SubtitleRules, *, resume: bool = False, languages: Sequence[str] = ()
+    ) -> None:
+        """``languages``: those translated into; by default, the only one of the stream."""
+        self._file = BlockFile(path, _HEADER, resume=resume)
         self._resume = resume
-        self._cues = CueBuilder(rules)
+        self._cues = [CueBuilder(rules, language) for language in languages or (None,)]
 
     def write(self, event: PipelineEvent) -> None:
-        cues = self._cues.push(event)
+        cues = [cue for builder in self._cues for cue in builder.push(event)]
         if isinstance(event, EndOfInput):  # keep the end event last
             self._append_cues(cues)
             self._file.append(line(event))
@@ -46,37 +63,50 @@ class JsonlSink:
     def close(self) -> None:
         try:
             if not self._resume:
-                self._append_cues(self._cues.flush())
+                self._append_cues([cue for builder in self._cues for cue in builder.flush()])
         finally:
             self._file.close()
 
 
 def line(value: PipelineEvent | Cue, *, exact: bool = False) -> str:
-    """The line of an event or a cue.
+    """The line of an event or a cue. Values equal to their defaults are left out.
 
-    Unless ``exact``, numbers are rounded to four decimals: 0.1 ms, and enough for probabilities.
+    Unless ``exact``, numbers are rounded to four decimals: 0.1 ms, and enough for probabilities; and the words of a
+    transcript are left out, because those of its sentences follow.
     """
     kind = "end" if isinstance(value, EndOfInput) else _CAPITAL.sub("_", type(value).__name__).lower()
-    record = {"type": kind, **_plain(dataclasses.asdict(value), exact)}
+    if isinstance(value, Transcript) and not exact:
+        value = dataclasses.replace(value, words=())
+    record = {"type": kind, **_plain(value, exact)}
     return json.dumps(record, ensure_ascii=False).translate(_LINE_ENDS) + "\n"
 
 
-def read_event(record: dict[str, Any]) -> Transcript | Delta | None:
-    """The transcript or delta of a line written with ``exact``; None for other lines."""
+def read_event(record: dict[str, Any]) -> Text | None:
+    """The event of a line written with ``exact``, if it is one of text; None for other lines."""
     values = {key: value for key, value in record.items() if key != "type"}
-    if record.get("type") == "transcript":
-        return Transcript(**values | {"words": tuple(Word(**word) for word in values.get("words", ()))})
-    if record.get("type") != "delta":
-        return None
-    for key in ("sentence_confidence", "segment_confidence"):
-        if key in values:
-            values[key] = Confidence(**values[key])
-    return Delta(**values)
+    if "words" in values:
+        values["words"] = tuple(Word(**word) for word in values["words"])
+    match record.get("type"):
+        case "transcript":
+            return Transcript(**values)
+        case "source_delta":
+            return SourceDelta(**values)
+        case "source_sentence":
+            return SourceSentence(**values)
+        case "delta":
+            return Delta(**values)
+        case "translation":
+            if values.get("confidence"):
+                values["confidence"] = Confidence(**values["confidence"])
+            return Translation(**values)
+    return None
 
 
 def _plain(value: Any, exact: bool) -> Any:
-    if isinstance(value, dict):
-        return {key: _plain(inner, exact) for key, inner in value.items() if inner is not None}
+    if dataclasses.is_dataclass(value):
+        fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+        defaults = {field.name: field.default for field in dataclasses.fields(value)}
+        return {key: _plain(inner, exact) for key, inner in fields.items() if inner != defaults[key]}
     if isinstance(value, list | tuple):
         return [_plain(inner, exact) for inner in value]
     return round(value, 4) if isinstance(value, float) and not exact else value

@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.errors import UsageError
-from pipeline.events import Delta, EndOfInput, PipelineEvent
-from pipeline.latency.emissions import Change, Piece, TextSoFar, Unit
+from pipeline.events import Delta, EndOfInput, PipelineEvent, Translation
+from pipeline.latency.emissions import TextSoFar, Unit
+from pipeline.sentences.growing import Applied, Piece
 from pipeline.sinks.sink import BlockFile
 
 log = logging.getLogger(__name__)
@@ -31,14 +32,14 @@ _EARLY_S = 0.2
 class LatencyLog(ABC):
     """A sink that logs when each piece of text came. ``start`` names the stream of the following events."""
 
-    def __init__(self, path: Path, unit: Unit) -> None:
-        """Open the file.
+    def __init__(self, path: Path, unit: Unit, language: str | None = None) -> None:
+        """Open the file. ``language``: whose translations are logged; None: the only one of the stream.
 
         Raises:
             UsageError: the file cannot be opened.
         """
         self._file = BlockFile(path)
-        self._unit = unit
+        self._unit, self._language = unit, language
         self._streams = -1
         self._early = False
 
@@ -46,18 +47,26 @@ class LatencyLog(ABC):
         """Begin the stream ``name``, whose reference translation is ``reference``."""
         self._streams += 1
         self._name, self._clock, self._reference = name, clock, reference
-        self._text = TextSoFar(self._unit)
+        self._text = TextSoFar(self._unit, self._language)
 
     def write(self, event: PipelineEvent) -> None:
+        if isinstance(event, Delta | Translation) and self._language not in (None, event.language):
+            return
         if isinstance(event, Delta):
             elapsed_s = self._clock()
             self._early |= elapsed_s < event.heard_s - _EARLY_S
             self._received(event, self._text.push(event, elapsed_s), elapsed_s)
+        elif isinstance(event, Translation):
+            self._finished(event)
         elif isinstance(event, EndOfInput):
             self._ended(event.duration_s)
 
     @abstractmethod
-    def _received(self, delta: Delta, change: Change, elapsed_s: float) -> None:
+    def _finished(self, translation: Translation) -> None:
+        """Take note that a sentence is finished."""
+
+    @abstractmethod
+    def _received(self, delta: Delta, change: Applied, elapsed_s: float) -> None:
         """Log a delta and its change of the text."""
 
     @abstractmethod
@@ -89,11 +98,13 @@ class SimulstreamLog(LatencyLog):
         super().start(name, clock, reference)
         self._header: dict[str, Any] | None = {"id": self._streams, "metadata": {"wav_name": name}}
 
-    def _received(self, delta: Delta, change: Change, elapsed_s: float) -> None:
-        if change.withdrawn or change.appended:
-            self._output(delta.heard_s, max(0.0, elapsed_s - delta.heard_s), change.appended, change.withdrawn)
-        if delta.final:
-            self._text.forget()
+    def _received(self, delta: Delta, change: Applied, elapsed_s: float) -> None:
+        appended, withdrawn = ([p for p in pieces if p.text] for pieces in (change.appended, change.withdrawn))
+        if withdrawn or appended:
+            self._output(delta.heard_s, max(0.0, elapsed_s - delta.heard_s), appended, withdrawn)
+
+    def _finished(self, translation: Translation) -> None:
+        self._text.forget(translation.sentence)
 
     def _ended(self, duration_s: float) -> None:
         self._output(duration_s, 0.0)
@@ -109,10 +120,14 @@ class SimulstreamLog(LatencyLog):
                 "id": self._streams,
                 "total_audio_processed": round(heard_s, 4),
                 "computation_time": round(computation_s, 4),
-                "generated_tokens": [piece.text.replace(" ", "▁") for piece in appended],
-                "deleted_tokens": [piece.text.replace(" ", "▁") for piece in withdrawn],
+                "generated_tokens": [_token(piece) for piece in appended],
+                "deleted_tokens": [_token(piece) for piece in withdrawn],
             }
         )
+
+
+def _token(piece: Piece) -> str:
+    return f"{piece.mark.gap}{piece.text}".replace(" ", "▁")
 
 
 class SimulEvalLog(LatencyLog):
@@ -123,8 +138,11 @@ class SimulEvalLog(LatencyLog):
         self._heard_s = 0.0
         self._written = False
 
-    def _received(self, delta: Delta, change: Change, elapsed_s: float) -> None:
+    def _received(self, delta: Delta, change: Applied, elapsed_s: float) -> None:
         self._heard_s = delta.heard_s
+
+    def _finished(self, translation: Translation) -> None:
+        """Do nothing: the line is written at the end."""
 
     def _ended(self, duration_s: float) -> None:
         self._written = True
@@ -145,7 +163,7 @@ class SimulEvalLog(LatencyLog):
     def close(self) -> None:
         """Close the file. A stream that was stopped early is logged up to that point."""
         try:
-            if self._streams >= 0 and not self._written and self._text.pieces:
+            if self._streams >= 0 and not self._written and not self._text.empty:
                 self._ended(self._heard_s)
         finally:
             super().close()
@@ -154,7 +172,7 @@ class SimulEvalLog(LatencyLog):
 _FORMATS: dict[str, type[LatencyLog]] = {".jsonl": SimulstreamLog, ".log": SimulEvalLog}
 
 
-def open_latency_log(path: Path, unit: Unit) -> LatencyLog:
+def open_latency_log(path: Path, unit: Unit, language: str | None = None) -> LatencyLog:
     """Open a latency log in the format given by the file's suffix.
 
     Raises:
@@ -165,4 +183,4 @@ def open_latency_log(path: Path, unit: Unit) -> LatencyLog:
             f"{path} has no known latency log format; name it ….jsonl for simulstream's format, or instances.log for "
             "SimulEval's"
         )
-    return _FORMATS[path.suffix](path, unit)
+    return _FORMATS[path.suffix](path, unit, language)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import errno
 import os
 import sys
+from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 
 from rich.console import Console, Group
 from rich.live import Live
@@ -13,7 +15,18 @@ from rich.table import Table
 from rich.text import Text
 
 from pipeline.errors import SinkError
-from pipeline.events import Delta, EndOfInput, PipelineEvent, Transcript
+from pipeline.events import (
+    Delta,
+    EndOfInput,
+    PipelineEvent,
+    SourceDelta,
+    SourceSentence,
+    Transcript,
+    Translation,
+    TranslationLost,
+)
+from pipeline.languages import same_language
+from pipeline.sentences.growing import GrowingText
 from pipeline.subtitles.bidi import RIGHT_TO_LEFT_MARK, right_to_left
 from pipeline.subtitles.text import harmless
 
@@ -22,15 +35,46 @@ class TerminalClosedError(SinkError):
     """The terminal that showed the subtitles is gone."""
 
 
-class TerminalSink:
-    """Redraws the current segment in place on a terminal; prints whole lines elsewhere."""
+@dataclass(frozen=True)
+class Passage:
+    """A sentence as shown, or a stretch that is not translated."""
 
-    def __init__(self, console: Console) -> None:
+    start_s: float
+    end_s: float
+    source: str
+    translations: tuple[tuple[str, str], ...] = ()
+    """(language, text); the language is shown only if there are several."""
+    rejected: str | None = None
+
+
+class _Open:
+    """A sentence that is not complete yet, or waits for one before it."""
+
+    def __init__(self, language: str = "", rejected: Transcript | None = None) -> None:
+        self.language, self.rejected = language, rejected
+        self.start_s = self.end_s = 0.0
+        self.source, self.closed = GrowingText(), False
+        self.translations: dict[str, GrowingText] = {}
+        self.finished: set[str] = set()
+
+    def passage(self) -> Passage:
+        if (heard := self.rejected) is not None:
+            return Passage(heard.start_s, heard.end_s, heard.text, rejected=heard.rejected)
+        texts = tuple((language, text.text) for language, text in self.translations.items())
+        return Passage(self.start_s, self.end_s, self.source.text, texts)
+
+
+class TerminalSink:
+    """Redraws the sentences in progress in place on a terminal; prints whole sentences elsewhere."""
+
+    def __init__(self, console: Console, languages: Sequence[str] = ()) -> None:
+        """``languages``: those translated into; by default, a sentence is complete with its first translation."""
         self._console = console
         # Check now: a closed terminal no longer says it is one. FORCE_COLOR does not make a file a terminal.
         self.is_terminal = console.file.isatty()
-        self._transcript: Transcript | None = None
-        self._translation = ""
+        self._languages = list(languages)
+        self._open: dict[int, _Open] = {}  # in order; withheld stretches have negative keys
+        self._withheld = 0
         self._live: Live | None = None
         self._drawing = False  # whether the live display started; it cannot without a reader
         self._status = ""
@@ -64,23 +108,35 @@ class TerminalSink:
 
     def _take(self, event: PipelineEvent) -> None:
         self._start()
-        if isinstance(event, Transcript):
-            self._finish()
-            self._transcript = event
-            self._draw()
-            if event.rejected:
-                self._finish()
-        elif isinstance(event, Delta):
-            self._translation = event.applied_to(self._translation)
-            self._draw()
-            if event.final:
-                self._finish()
-        elif isinstance(event, EndOfInput):
-            self._finish()
+        match event:
+            case Transcript(rejected=str()):
+                self._withheld -= 1
+                self._open[self._withheld] = _Open(rejected=event)
+            case SourceDelta() | SourceSentence():
+                passage = self._open.setdefault(event.sentence, _Open(event.language))
+                passage.start_s, passage.end_s = event.start_s, event.end_s
+                if isinstance(event, SourceDelta):
+                    passage.source.apply(event)
+                else:
+                    passage.closed = True
+            case Delta(sentence=number) if number in self._open:
+                self._open[number].translations.setdefault(event.language, GrowingText()).apply(event)
+            case Translation(sentence=number) if number in self._open:
+                self._open[number].translations.setdefault(event.language, GrowingText())
+                self._open[number].finished.add(event.language)
+            case TranslationLost(language) if language in self._languages:
+                self._languages.remove(language)
+            case EndOfInput():
+                self._finish(everything=True)
+                return
+            case _:
+                return
+        self._draw()
+        self._finish()
 
     def close(self) -> None:
         with suppress(OSError, SystemExit):  # closed, or its reader is gone: already reported
-            self._finish()
+            self._finish(everything=True)
             if self._live and self._drawing:
                 self._live.stop()
 
@@ -95,42 +151,65 @@ class TerminalSink:
 
     def _draw(self) -> None:
         if self._live:
-            growing = [drawn(self._transcript, self._translation, growing=True)] if self._transcript else []
+            growing = [drawn(each.passage(), growing=each.rejected is None) for each in self._open.values()]
             status = [Text(self._status, style="dim", no_wrap=True, overflow="ellipsis")] if self._status else []
             self._live.update(Group(*growing, *status), refresh=True)
 
-    def _finish(self) -> None:
-        """Print the completed segment permanently and continue below it."""
-        transcript, translation = self._transcript, self._translation
-        if transcript is None:
-            return
-        self._transcript, self._translation = None, ""
-        self._draw()
-        if self._console.is_terminal:
-            self._console.print(drawn(transcript, translation, growing=False))
-        else:
-            self._console.out(plain(transcript, translation), highlight=False)
+    def _finish(self, *, everything: bool = False) -> None:
+        """Print the sentences that are complete, in order, permanently and continue below them."""
+        numbers = list(self._open)[: None if everything else self._complete()]
+        for number in numbers:
+            passage = self._open.pop(number).passage()
+            self._draw()
+            if self._console.is_terminal:
+                self._console.print(drawn(passage, growing=False))
+            else:
+                self._console.out(plain(passage), highlight=False)
+
+    def _complete(self) -> int:
+        """Number of the sentences at the beginning to which nothing will be added.
+
+        The source and each language come in the order of the sentences. So what a sentence lacks that a later one has was
+        lost on a slow terminal.
+        """
+        count, closed, finished = 0, False, set[str]()
+        for at, each in reversed(list(enumerate(self._open.values(), 1))):
+            closed |= each.closed
+            finished |= each.finished
+            expected = {language for language in self._languages if not same_language(language, each.language)}
+            complete = closed and finished >= expected and bool(finished or self._languages)
+            if each.rejected is None and not complete:
+                count = 0
+            elif count == 0:
+                count = at
+        return count
 
 
-def drawn(transcript: Transcript, translation: str, growing: bool) -> Table:
-    """A segment as shown in a terminal: times, source, and below it the translation, with a cursor while growing."""
+def drawn(passage: Passage, growing: bool) -> Table:
+    """A sentence as shown in a terminal: times, source, and below it the translation, with a cursor while growing."""
     grid = Table.grid(padding=(0, 2))
     grid.add_column(no_wrap=True, style="cyan")
     grid.add_column(overflow="fold")  # Chinese has no spaces to wrap at
-    times = f"{_clock(transcript.start_s)}–{_clock(transcript.end_s)}"
-    grid.add_row(times, Text(_shown(transcript.text) or "…", style="bright_black"))
-    if transcript.rejected:
-        grid.add_row("", Text(f"(not translated: {transcript.rejected})", style="yellow"))
-    else:
-        grid.add_row("", Text(_shown(translation), style="bold") + Text(" ▌" if growing else "", style="cyan"))
+    grid.add_row(_times(passage), Text(_shown(passage.source) or "…", style="bright_black"))
+    if passage.rejected:
+        grid.add_row("", Text(f"(not translated: {passage.rejected})", style="yellow"))
+    for language, text in passage.translations or (("", ""),) * growing:
+        label = Text(language, style="cyan") if len(passage.translations) > 1 else Text("")
+        grid.add_row(label, Text(_shown(text), style="bold") + Text(" ▌" if growing else "", style="cyan"))
     return grid
 
 
-def plain(transcript: Transcript, translation: str) -> str:
-    """A segment as two lines of text for pipes and files, without direction marks."""
-    below = f"(not translated: {transcript.rejected})" if transcript.rejected else harmless(translation)
-    times = f"{_clock(transcript.start_s)}–{_clock(transcript.end_s)}  "
-    return f"{times}{harmless(transcript.text) or '…'}\n{' ' * len(times)}{below}"
+def plain(passage: Passage) -> str:
+    """A sentence as lines of text for pipes and files, without direction marks."""
+    times = f"{_times(passage)}  "
+    below = [f"(not translated: {passage.rejected})"] if passage.rejected else []
+    several = len(passage.translations) > 1
+    below += [f"{language}: {harmless(text)}" if several else harmless(text) for language, text in passage.translations]
+    return "\n".join([f"{times}{harmless(passage.source) or '…'}", *(" " * len(times) + line for line in below)])
+
+
+def _times(passage: Passage) -> str:
+    return f"{_clock(passage.start_s)}–{_clock(passage.end_s)}"
 
 
 def _shown(text: str) -> str:

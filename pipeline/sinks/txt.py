@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from pipeline.events import EndOfInput, PipelineEvent
@@ -13,10 +14,13 @@ from pipeline.subtitles.sentences import SentenceBuilder
 class TextSink:
     """One translated sentence per line; if bilingual, the source on the next line and then a blank line."""
 
-    def __init__(self, path: Path, rules: SubtitleRules, *, resume: bool = False) -> None:
+    def __init__(
+        self, path: Path, rules: SubtitleRules, *, resume: bool = False, languages: Sequence[str] = ()
+    ) -> None:
+        """``languages``: the one whose translations are written; by default, the only one of the stream."""
         self._file = BlockFile(path, resume=resume)
         self._bilingual = rules.bilingual
-        self._sentences = SentenceBuilder(bilingual=rules.bilingual)
+        self._sentences = SentenceBuilder(bilingual=rules.bilingual, language=next(iter(languages), None))
 
     def write(self, event: PipelineEvent) -> None:
         self._file.begin()

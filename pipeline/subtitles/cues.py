@@ -14,11 +14,14 @@ import math
 from dataclasses import dataclass
 from itertools import pairwise, zip_longest
 
-from pipeline.events import Delta, EndOfInput, PipelineEvent
+from pipeline.events import EndOfInput, PipelineEvent
 from pipeline.subtitles.lines import Lines, layout
 from pipeline.subtitles.rules import SubtitleRules
 from pipeline.subtitles.sentences import Sentence, SentenceBuilder
 from pipeline.subtitles.text import line_limit, reading_ms, width
+
+# No cue spans a pause of this length.
+_LONG_PAUSE_S = 2.0
 
 
 @dataclass(frozen=True)
@@ -36,18 +39,21 @@ class Cue:
     """The source's lines, in bilingual subtitles."""
     continued: bool = False
     """True if this repeats the preceding cue without a gap, because its text is still being spoken."""
+    language: str = ""
+    """The language of ``lines``."""
 
 
 class CueBuilder:
-    """Builds cues from deltas.
+    """Builds the cues of one language.
 
-    A sentence too short for its own cue waits for the next one of its segment, to share a cue. If cues are already
-    late, it also waits for the next segment: otherwise steady short sentences would fall further and further behind.
+    A sentence too short for its own cue waits for the next one, to share a cue, if no pause follows it. If cues are already
+    late, it also waits over a pause: otherwise steady short sentences would fall further and further behind.
     """
 
-    def __init__(self, rules: SubtitleRules) -> None:
-        self.rules = rules
-        self._sentences = SentenceBuilder(bilingual=rules.bilingual)
+    def __init__(self, rules: SubtitleRules, language: str | None = None) -> None:
+        """``language``: the target language; None takes every translation, for a stream into one language."""
+        self.rules, self.language = rules, language
+        self._sentences = SentenceBuilder(bilingual=rules.bilingual, language=language)
         self._waiting: Sentence | None = None
         self._count = 0
         self._end_ms = -rules.gap_ms
@@ -57,18 +63,18 @@ class CueBuilder:
         if isinstance(event, EndOfInput):
             return self.flush()
         sentence = self._sentences.push(event)
-        if sentence is None:  # a segment's final delta may be empty; nothing follows it
-            return self.flush() if isinstance(event, Delta) and event.final else []
+        if sentence is None:
+            return []
         cues: list[Cue] = []
         if self._waiting is not None:
             both = self._waiting.joined(sentence)
-            if self._share_a_cue(both):
+            if sentence.start_s - self._waiting.end_s < _LONG_PAUSE_S and self._share_a_cue(both):
                 self._waiting, sentence = None, both
             else:
                 cues = self.flush()
-        short = 1000 * (sentence.end_s - sentence.start_s) < self.rules.min_duration_ms
+        short = sentence.spoken_ms < self.rules.min_duration_ms
         late = self._end_ms + self.rules.gap_ms - 1000 * sentence.start_s > self.rules.linger_ms
-        if short and (late or not sentence.final):
+        if short and (late or not sentence.before_pause):
             self._waiting = sentence
             return cues
         return cues + self._cues(sentence)
@@ -79,13 +85,12 @@ class CueBuilder:
         return self._cues(waiting) if waiting else []
 
     def _share_a_cue(self, sentence: Sentence) -> bool:
-        spoken_ms = 1000 * (sentence.end_s - sentence.start_s)
-        return spoken_ms <= self.rules.max_duration_ms and len(self._blocks(sentence)) == 1
+        return sentence.spoken_ms <= self.rules.max_duration_ms and len(self._blocks(sentence)) == 1
 
     def _blocks(self, sentence: Sentence) -> list[tuple[Lines, Lines]]:
         """The lines of each cue: translation and source."""
         rules = self.rules
-        spoken_ms = 1000 * (sentence.end_s - sentence.start_s)
+        spoken_ms = sentence.spoken_ms
         # Speech longer than a cue's maximum duration is split into several cues where the text allows it.
         widest: float | None = None
         if spoken_ms > rules.max_duration_ms:
@@ -118,7 +123,9 @@ class CueBuilder:
             for part, (from_ms, to_ms) in enumerate(pairwise(times)):
                 self._count += 1
                 self._end_ms = to_ms
-                cues.append(Cue(self._count, from_ms / 1000, to_ms / 1000, lines, source_lines, part > 0))
+                cues.append(
+                    Cue(self._count, from_ms / 1000, to_ms / 1000, lines, source_lines, part > 0, self.language or "")
+                )
         return cues
 
     def _parts_ms(self, start_ms: int, end_ms: int, spoken_until_ms: int) -> list[int]:
@@ -136,8 +143,11 @@ class CueBuilder:
 
 
 def _shares_ms(sentence: Sentence, blocks: list[tuple[Lines, Lines]]) -> list[int]:
-    """The start of each block's speech, in proportion to text width, then the end of the last one."""
+    """When the text of each block begins to be said, then when the last one ends.
+
+    A block's share of the text's width is its share of the words said.
+    """
     shares = [width("".join(lines or source_lines)) for lines, source_lines in blocks]
-    start_ms, duration_ms = 1000 * sentence.start_s, 1000 * max(0.0, sentence.end_s - sentence.start_s)
     total = max(1, sum(shares))
-    return [round(start_ms + duration_ms * sum(shares[:n]) / total) for n in range(len(shares) + 1)]
+    inner = [sentence.begin_at(sum(shares[:n]) / total) for n in range(1, len(shares))]
+    return [round(1000 * time_s) for time_s in (sentence.start_s, *inner, max(sentence.start_s, sentence.end_s))]

@@ -1,17 +1,22 @@
-"""Build translated sentences from deltas. Pure."""
+"""Build translated sentences from events. Pure."""
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass
 from itertools import accumulate
 
-from pipeline.events import Delta, PipelineEvent
+from pipeline.events import Delta, PipelineEvent, SourceDelta, SourceSentence, Translation
+from pipeline.sentences.growing import OpenTexts
 from pipeline.subtitles.text import is_cjk, normalized
+
+# Sources that wait for their translation. Some have none, such as those spoken in the target language.
+_MAX_WAITING = 1_000
 
 
 @dataclass(frozen=True)
 class Sentence:
-    """A complete sentence and its time."""
+    """A complete sentence and its times."""
 
     start_s: float
     end_s: float
@@ -20,8 +25,14 @@ class Sentence:
     """Normalized; empty only if nothing was translated but the source is shown."""
     seams: frozenset[int] = frozenset()
     """Token boundaries as positions in ``text``."""
-    final: bool = True
-    """Whether it is the last of its segment."""
+    before_pause: bool = True
+    """Whether a pause follows it, not the next word."""
+    sources: tuple[SourceSentence, ...] = ()
+    """What was said, in order; its words tell when."""
+
+    @property
+    def spoken_ms(self) -> float:
+        return 1000 * (self.end_s - self.start_s)
 
     def joined(self, other: Sentence) -> Sentence:
         """This sentence and the next one, ``other``, combined."""
@@ -29,39 +40,52 @@ class Sentence:
         shift = len(text) - len(other.text)
         seams = self.seams | {shift + seam for seam in other.seams} | {shift}
         source = _join_texts(self.source, other.source)
-        return Sentence(self.start_s, max(self.end_s, other.end_s), source, text, seams, other.final)
+        end_s = max(self.end_s, other.end_s)
+        return Sentence(self.start_s, end_s, source, text, seams, other.before_pause, self.sources + other.sources)
+
+    def begin_at(self, share: float) -> float:
+        """When the source after the given share of it, 0 to 1, begins to be said, in seconds."""
+        lengths = [max(1, len(source.text)) for source in self.sources]
+        left = share * sum(lengths)
+        for source, length in zip(self.sources, lengths, strict=True):
+            if left <= length:
+                return source.begin_at(left / length)
+            left -= length
+        return self.end_s
 
 
 class SentenceBuilder:
-    """Builds sentences from deltas. A sentence without text is dropped, unless its source is shown."""
+    """Builds the sentences of one language. A sentence without text is dropped, unless its source is shown."""
 
-    def __init__(self, *, bilingual: bool = False) -> None:
-        self._bilingual = bilingual
-        self._tokens: list[str] = []
+    def __init__(self, *, bilingual: bool = False, language: str | None = None) -> None:
+        """``language``: the language of the translations to take; None takes all, for a stream that has only one."""
+        self._bilingual, self._language = bilingual, language
+        self._texts = OpenTexts()
+        self._sources: deque[SourceSentence] = deque(maxlen=_MAX_WAITING)
 
     def push(self, event: PipelineEvent) -> Sentence | None:
         """Take one event; return the sentence it completes, if any."""
-        if not isinstance(event, Delta):
+        if isinstance(event, SourceSentence):
+            self._sources.append(event)
+        if isinstance(event, SourceDelta) or not isinstance(event, Delta | Translation):
             return None
-        self._withdraw(event.withdrawn)
-        self._tokens.append(event.text)
-        if not event.end_of_sentence:
+        if self._language not in (None, event.language):
             return None
-        raw, seams = "".join(self._tokens), frozenset(accumulate(map(len, self._tokens)))
-        self._tokens = []
-        text, source = normalized(raw), normalized(event.source)
+        pieces = self._texts.push(event)
+        if not isinstance(event, Translation) or pieces is None:
+            return None
+        while self._sources and self._sources[0].sentence < event.sentence:
+            self._sources.popleft()
+        if not self._sources or self._sources[0].sentence != event.sentence:
+            return None  # a translation without its source; SourceSentence comes first
+        said = self._sources[0]
+        text, source = normalized(event.text), normalized(said.text)
         if not (text or (self._bilingual and source)):
             return None
-        if text != raw:
-            seams = frozenset(len(normalized(raw[:seam])) for seam in seams)
-        return Sentence(event.start_s, event.end_s, source, text, seams, event.final)
-
-    def _withdraw(self, count: int) -> None:
-        while count > 0 and self._tokens:
-            last = self._tokens.pop()
-            if len(last) > count:
-                self._tokens.append(last[:-count])
-            count -= len(last)
+        seams = frozenset(accumulate(len(piece.text) for piece in pieces.pieces))
+        if text != event.text:
+            seams = frozenset(len(normalized(event.text[:seam])) for seam in seams)
+        return Sentence(said.start_s, said.end_s, source, text, seams, said.before_pause, (said,))
 
 
 def _join_texts(first: str, second: str) -> str:

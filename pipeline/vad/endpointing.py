@@ -75,6 +75,11 @@ class Endpointer:
         self._received = 0  # samples received
         self._next_id = 0
 
+    @property
+    def in_speech(self) -> bool:
+        """Whether a segment is open."""
+        return self._in_speech
+
     def limit(self, max_segment_ms: int | None) -> None:
         """Set a maximum length below the configured one; None restores the configured length."""
         options = self.options

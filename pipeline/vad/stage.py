@@ -1,13 +1,13 @@
-"""The VAD stage: audio chunks in, speech segments out."""
+"""The VAD stage: audio chunks in, speech segments and long pauses out."""
 
 from __future__ import annotations
 
 import asyncio
 import dataclasses
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property, partial
 
-from pipeline.events import EndOfInput, Samples, SpeechSegment, mono_int16
+from pipeline.events import SAMPLE_RATE, EndOfInput, Pause, Samples, SpeechSegment, mono_int16
 from pipeline.run.overload import LoadControl
 from pipeline.run.stats import PipelineStats
 from pipeline.run.worker import Worker
@@ -18,7 +18,8 @@ from pipeline.vad.options import VadConfig
 
 
 class VadStage:
-    """Takes audio chunks of any size from ``inbox`` and puts segments on ``outbox``.
+    """Takes audio chunks of any size from ``inbox`` and puts segments on ``outbox``, and a ``Pause`` after a segment that no
+    speech has followed for each of the times ``pauses_ms``.
 
     The detectors run on the stage's own thread, one chunk at a time and in order.
     """
@@ -29,14 +30,18 @@ class VadStage:
         self,
         config: VadConfig,
         inbox: asyncio.Queue[Samples | EndOfInput],
-        outbox: asyncio.Queue[SpeechSegment | EndOfInput],
+        outbox: asyncio.Queue[SpeechSegment | Pause | EndOfInput],
         stats: PipelineStats | None = None,
         load: LoadControl | None = None,
+        pauses_ms: Sequence[int] = (),
     ) -> None:
         self.inbox, self.outbox = inbox, outbox
         self.stats = stats or PipelineStats()
         self._config, self._load = config, load
         self._endpointer = Endpointer(config)
+        self._pauses_s = sorted(each / 1000 for each in pauses_ms if each)
+        self._speech_end_s: float | None = None
+        self._due_s: list[float] = []  # the pauses after the last segment that have not been reached
 
     @cached_property
     def _detector(self) -> SpeechDetector:  # created on the stage's thread because it loads a model
@@ -57,6 +62,8 @@ class VadStage:
                 self.stats.audio_samples += len(samples)
                 for segment in await worker.run(partial(self._push, samples)):
                     await self._deliver(segment)
+                for pause in self._pauses():
+                    await self.outbox.put(pause)
             for segment in await worker.run(self._flush):
                 await self._deliver(segment)
         finally:
@@ -76,7 +83,16 @@ class VadStage:
         sooner = self._load.measures.max_segment_ms if self._load is not None else None
         if segment.forced_cut and sooner is not None and sooner < self._config.max_segment_ms:
             self.stats.shortened += 1
+        self._speech_end_s, self._due_s = segment.speech_end_s, list(self._pauses_s)
         await self.outbox.put(segment)
+
+    def _pauses(self) -> Iterator[Pause]:
+        """The pauses that the audio received so far completes."""
+        if self._speech_end_s is None or self._endpointer.in_speech:
+            return
+        length_s = self._detector.heard_samples / SAMPLE_RATE - self._speech_end_s
+        while self._due_s and self._due_s[0] <= length_s:
+            yield Pause(self._speech_end_s, self._due_s.pop(0))
 
     def _cut(self, frames: Iterable[tuple[Samples, FrameDecision]]) -> Iterator[SpeechSegment]:
         for frame, decision in frames:

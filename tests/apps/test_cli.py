@@ -21,7 +21,7 @@ import pytest
 import srt
 import webvtt
 
-from pipeline import MarianModel, load_config
+from pipeline import MarianModel, OpenTexts, Translation, load_config
 from pipeline.apps import live
 from pipeline.bench.errors import units
 from pipeline.config import with_overrides
@@ -29,6 +29,7 @@ from pipeline.errors import UsageError
 from pipeline.events import EndOfInput
 from pipeline.names import STANDARD_OUTPUT
 from pipeline.sinks.files import FORMATS
+from pipeline.sinks.jsonl import read_event
 from pipeline.sinks.srt import SrtSink
 from pipeline.subtitles.rules import SubtitleRules
 from tests.conftest import (
@@ -90,16 +91,17 @@ def test_live_writes_three_files_that_agree(tmp_path: Path) -> None:
     vtt = webvtt.read(str(paths["vtt"])).captions
     records = [json.loads(line) for line in paths["jsonl"].read_text("utf-8").splitlines()]
     assert len(cues) == len(vtt) == len(spoken_texts()["travel"])
-    texts: dict[tuple[int, int], str] = {}
+    assert records[0] == {"type": "events", "version": 2}
+    texts = OpenTexts()
+    translated: list[str] = []
     for record in records:
-        if record["type"] == "delta":
-            key = record["segment_id"], record["sentence"]
-            texts[key] = texts.get(key, "") + record["text"]
-    assert (
-        [flat(cue.content) for cue in cues]
-        == [flat(cue.text) for cue in vtt]
-        == [flat(text) for text in texts.values()]
-    )
+        event = read_event(record)
+        text = None if event is None else texts.push(event)
+        if isinstance(event, Translation):
+            assert text is not None
+            assert text.committed_text == event.text
+            translated.append(event.text)
+    assert [flat(cue.content) for cue in cues] == [flat(cue.text) for cue in vtt] == [flat(text) for text in translated]
     previous = 0.0
     for cue, other in zip(cues, vtt, strict=True):
         start, end = cue.start.total_seconds(), cue.end.total_seconds()
@@ -253,20 +255,23 @@ def test_nmt_jsonl_has_an_object_a_token() -> None:
     source = row["source"].encode()
     done = run("nmt", "--model", TINY, "--jsonl", stdin=b"\n" + source + b"\n\xff\xfe\n\xff" + source + b"\n")
     records = [json.loads(line) for line in done.stdout.decode().splitlines()]
-    of_line = [record for record in records if record["id"] == 1]
+    *of_line, whole = (record for record in records if record["sentence"] == 1)
     assert "".join(record["text"] for record in of_line) == row["text"]
-    assert len(of_line) == len(row["target_ids"])
-    assert [record["final"] for record in of_line] == [False] * (len(of_line) - 1) + [True]
+    assert [record["type"] for record in of_line] == ["delta"] * len(row["target_ids"])
+    assert [record.get("complete", False) for record in of_line] == [False] * (len(of_line) - 1) + [True]
     assert all(record["log_probability"] <= 0 for record in of_line)
-    assert not any(record["truncated"] for record in records)
+    assert (whole["type"], whole["text"]) == ("translation", row["text"])
+    assert not any(record.get("truncated") for record in records)
     cut = run("nmt", "--model", TINY, "--jsonl", "--max-tokens", "3", stdin=source).stdout.decode().splitlines()
-    assert [json.loads(line)["truncated"] for line in cut] == [False, False, True]
+    assert [json.loads(line).get("truncated") for line in cut] == [None, None, None, True]
     as_text = run("nmt", "--model", TINY, "--max-tokens", "3", stdin=b"\n" + source)
     assert (
         "line 2: the translation of a sentence looped or reached the token limit and was cut off; split"
         in as_text.stderr.decode()
     )
-    assert {record["id"] for record in records} == {1, 3}  # SentencePiece has no token for invalid UTF-8
+    translated = {record["sentence"] for record in records if record["type"] == "delta" and "token" in record}
+    assert translated == {1, 3}  # SentencePiece has no token for invalid UTF-8
+    assert [record["sentence"] for record in records if record["type"] == "translation"] == [0, 1, 2, 3]
 
 
 WRONG = [
@@ -509,7 +514,7 @@ def started(tmp_path: Path) -> tuple[subprocess.Popen[bytes], bytes]:
 def test_kill_9_loses_nothing_that_was_shown(tmp_path: Path) -> None:
     process, shown = started(tmp_path)
     assert process.stdout is not None
-    shown += process.stdout.readline()  # in the middle of the second segment
+    shown += process.stdout.readline()  # the second sentence, while the third or fourth is spoken
     process.kill()
     shown += process.communicate()[0]
     assert process.returncode == -signal.SIGKILL
@@ -529,10 +534,12 @@ def test_an_interrupt_drains_what_was_said(tmp_path: Path) -> None:
     records = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text("utf-8").splitlines()]
     assert records[-1]["type"] == "end"
     assert "Traceback" not in error.decode()
-    transcripts = [r["segment_id"] for r in records if r["type"] == "transcript" and "rejected" not in r]
-    finished = [r["segment_id"] for r in records if r["type"] == "delta" and r["final"]]
-    assert transcripts == finished
-    assert len(finished) < len(spoken_texts()["phrases"])
+    heard = [r["text"] for r in records if r["type"] == "transcript" and "rejected" not in r]
+    sentences = [r for r in records if r["type"] == "source_sentence"]
+    assert units(" ".join(r["text"] for r in sentences), "en") == units(" ".join(heard), "en")
+    finished = [r["sentence"] for r in records if r["type"] == "translation"]
+    assert finished == [r["sentence"] for r in sentences]
+    assert 1 <= len(finished) < len(spoken_texts()["phrases"])
 
 
 def listening(tmp_path: Path, audio: bytes) -> subprocess.Popen[bytes]:
@@ -558,15 +565,16 @@ def listening(tmp_path: Path, audio: bytes) -> subprocess.Popen[bytes]:
 
 
 def test_an_interrupt_drains_the_sentence_that_standard_input_is_in(tmp_path: Path) -> None:
-    # The audio ends in the pause that would end the sentence.
-    process = listening(tmp_path, read_wav(PHRASES)[: int(16_000 * 6.9)].tobytes())
+    # The audio ends in the pause that would end the fourth segment.
+    process = listening(tmp_path, read_wav(PHRASES)[: int(16_000 * 13.1)].tobytes())
     process.send_signal(signal.SIGINT)
     process.wait(timeout=HANG_S)
     assert process.returncode == 0
     records = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text("utf-8").splitlines()]
     texts = [units(r["text"], "en") for r in records if r["type"] == "transcript"]
-    assert texts == [units(said, "en") for said in spoken_texts()["phrases"][:2]]
-    assert len(list(srt.parse((tmp_path / "out.srt").read_text("utf-8")))) == 2
+    assert len(texts) == 4
+    assert texts[-1] == units(spoken_texts()["phrases"][3], "en")
+    assert len(list(srt.parse((tmp_path / "out.srt").read_text("utf-8")))) == 4
     assert records[-1]["type"] == "end"
 
 

@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import termios
-import time
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -108,13 +108,19 @@ def test_lag_is_shown_below_the_subtitles(subtitles: Path) -> None:
 def test_a_terminal_that_nobody_reads_does_not_hold_back_the_files(subtitles: Path) -> None:
     """Ctrl-S stops the terminal's output, and with it whatever writes to the terminal."""
     jsonl = subtitles.with_suffix(".jsonl")
+    os.mkfifo(jsonl)  # tells when something is written
+    whole = threading.Event()
+
+    def read_events() -> None:
+        with jsonl.open(encoding="utf-8") as lines:
+            if any(json.loads(line)["type"] == "end" for line in lines):
+                whole.set()
+
     terminal = Terminal("-m", "pipeline.live", PHRASES, "--config", "demo", "--srt", subtitles, "--jsonl", jsonl)
+    threading.Thread(target=read_events, daemon=True).start()
     terminal.wait_for("00:0")
     terminal.press(b"\x13")
-    deadline = time.monotonic() + HANG_S
-    while not (jsonl.exists() and '"type": "end"' in jsonl.read_text("utf-8")):
-        assert time.monotonic() < deadline, "the files wait for the terminal"
-        time.sleep(0.1)
+    assert whole.wait(HANG_S), "the files wait for the terminal"
     terminal.press(b"\x11")
     terminal.wait_for("times real time")
     assert terminal.status() == 0
@@ -124,11 +130,11 @@ def test_a_terminal_that_nobody_reads_does_not_hold_back_the_files(subtitles: Pa
 def test_closing_the_terminal_loses_no_speech(subtitles: Path) -> None:
     jsonl = subtitles.with_suffix(".jsonl")
     terminal = Terminal("-m", "pipeline.live", PHRASES, "--config", "demo", "--srt", subtitles, "--jsonl", jsonl)
-    terminal.wait_for("00:0")  # the first segment is in progress while the next is spoken
+    terminal.wait_for("00:0")  # the first sentence is in progress while the next is spoken
     terminal.close()
     assert terminal.status() in (0, 1)
     events = [json.loads(line) for line in jsonl.read_text("utf-8").splitlines()]
-    finished = [event for event in events if event["type"] == "delta" and event["end_of_sentence"]]
+    finished = [event for event in events if event["type"] == "translation"]
     cues = list(srt.parse(subtitles.read_text("utf-8")))
     assert 1 <= len(cues) < len(spoken_texts()["phrases"])
     assert len(cues) == len(finished)

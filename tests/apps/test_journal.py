@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,7 +13,9 @@ from pipeline import Models
 from pipeline.apps.journal import JournalSink, KnownSpeech, KnownTranslation, difference, header, read_header
 from pipeline.config import load_config, with_overrides
 from pipeline.errors import UsageError
-from pipeline.events import Delta, SpeechSegment, Transcript, Word
+from pipeline.events import Delta, SourceSentence, SpeechSegment, Transcript, Translation, Word
+from pipeline.nmt.stage import TextTranslator
+from pipeline.sinks.jsonl import Text
 from tests.conftest import PHRASES, read_wav
 from tests.vad.test_stage import cut
 
@@ -21,11 +25,21 @@ SAID = Transcript(
 HEADER = {"type": "journal", "version": 1, "formats": ["srt"]}
 
 
-def deltas(models: Models) -> list[Delta]:
-    return list(models.translations["zh"].stream(SAID, "zh"))
+SENTENCES = [
+    SourceSentence(0, "en", "Where is the bank?", 1.0, 2.5, 5.0, words=(Word("Where", 1.1, 1.25),), before_pause=False),
+    SourceSentence(1, "en", "Where is the hotel?", 2.5, 4.9, 5.0),
+]
 
 
-def journal_of(path: Path, events: list[Transcript | Delta]) -> Path:
+def said(models: Models) -> list[Text]:
+    """The events of a run of two sentences."""
+    events: list[Text] = [SAID]
+    for sentence in SENTENCES:
+        events += [sentence, *models.translations["zh"].stream(sentence, "zh")]
+    return events
+
+
+def journal_of(path: Path, events: Sequence[Text]) -> Path:
     sink = JournalSink(path, HEADER, resume=False)
     for event in events:
         sink.write(event)
@@ -33,15 +47,41 @@ def journal_of(path: Path, events: list[Transcript | Delta]) -> Path:
     return path
 
 
-@pytest.mark.parametrize("torn", [b"", b'{"type": "delta", "segm'])
-def test_a_segment_resumes_after_its_last_complete_sentence(demo_models: Models, tmp_path: Path, torn: bytes) -> None:
-    whole = deltas(demo_models)
-    first_ends = next(n for n, delta in enumerate(whole, 1) if delta.end_of_sentence)
-    assert first_ends < len(whole)
-    for kept in range(len(whole) + 1):
-        path = journal_of(tmp_path / f"{kept}.jsonl", [SAID, *whole[:kept]])
+class Counting:
+    """A translator that counts the sentences it translates."""
+
+    def __init__(self, translation: TextTranslator) -> None:
+        self.translation, self.count = translation, 0
+
+    def stream(self, sentence: SourceSentence, *arguments: Any) -> Iterator[Delta | Translation]:
+        self.count += 1
+        return self.translation.stream(sentence, *arguments)
+
+
+@pytest.mark.parametrize("torn", [b"", b'{"type": "delta", "sent'])
+def test_a_run_resumes_after_its_last_finished_translation(demo_models: Models, tmp_path: Path, torn: bytes) -> None:
+    events = said(demo_models)
+    whole = [event for event in events if isinstance(event, Delta | Translation)]
+    for kept in range(1, len(events) + 1):
+        path = journal_of(tmp_path / f"{kept}.jsonl", events[:kept])
         path.write_bytes(path.read_bytes() + torn)
-        assert list(KnownTranslation(demo_models.translations["zh"], path).stream(SAID, "zh")) == whole
+        others = Counting(demo_models.translations["zh"])
+        known = KnownTranslation(others, path, "zh")
+        assert [event for sentence in SENTENCES for event in known.stream(sentence, "zh")] == whole
+        assert others.count == 2 - sum(isinstance(event, Translation) for event in events[:kept])
+
+
+def test_the_translation_of_another_text_or_into_another_language_is_not_taken(
+    demo_models: Models, tmp_path: Path
+) -> None:
+    model = demo_models.translations["zh"]
+    path = journal_of(tmp_path / "journal", said(demo_models))
+    changed = dataclasses.replace(SENTENCES[0], text="Where is the museum?")
+    for sentence, target in ((changed, "zh"), (SENTENCES[0], "de")):
+        others = Counting(model)
+        found = list(KnownTranslation(others, path, target).stream(sentence, "zh"))
+        assert found == list(model.stream(sentence, "zh"))
+        assert others.count == 1
 
 
 def test_transcripts_come_back_exactly(demo_models: Models, tmp_path: Path) -> None:
@@ -65,20 +105,20 @@ def test_a_damaged_line_is_reported(demo_models: Models, tmp_path: Path, damage:
     path = journal_of(tmp_path / "journal", [SAID])
     path.write_bytes(path.read_bytes() + damage)
     with pytest.raises(UsageError, match=r"journal is damaged \(.*\); start again with --overwrite"):
-        KnownTranslation(demo_models.translations["zh"], path)
+        KnownTranslation(demo_models.translations["zh"], path, "zh")
 
 
 def test_a_resumed_run_keeps_a_header_with_unknown_keys(demo_models: Models, tmp_path: Path) -> None:
     """Another version may write such a header; later lines are read by their offset in the file."""
-    said = deltas(demo_models)
+    events = said(demo_models)
     path = tmp_path / "journal"
     sink = JournalSink(path, HEADER | {"asr.retired": 1}, resume=False)
-    for event in (SAID, *said):
+    for event in events:
         sink.write(event)
     sink.close()
     before = path.read_bytes()
     sink = JournalSink(path, HEADER, resume=True)
-    for event in (SAID, *said):
+    for event in events:
         sink.write(event)
     sink.close()
     assert path.read_bytes() == before
@@ -92,6 +132,13 @@ def test_a_transcript_in_another_script_is_not_resumed() -> None:
     begun = header(PHRASES, with_overrides(config, targets=("zh-Hant_tw",)), ["srt"])
     assert difference(begun, header(PHRASES, with_overrides(config, targets=("zh-hant-TW",)), ["srt"])) is None
     assert difference(begun, header(PHRASES, with_overrides(config, targets=("zh-HK",)), ["srt"])) is not None
+
+
+def test_the_journal_of_another_version_is_refused_by_name() -> None:
+    now = header(PHRASES, load_config("demo"), ["srt"])
+    for version in (1, 3, 99):
+        why = difference(now | {"version": version}, now)
+        assert why == f"by another version of this program: its journal has version {version}, not {now['version']}"
 
 
 def test_a_name_too_long_for_its_journal_is_reported(tmp_path: Path) -> None:

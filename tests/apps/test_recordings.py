@@ -68,7 +68,9 @@ def test_a_run_resumes_the_languages_that_it_began(tmp_path: Path, config: Pipel
     outputs = {("srt", "de"): tmp_path / "talk.de.srt", ("vtt", "de"): tmp_path / "talk.de.vtt"}
     assert begin(job, config, overwrite=False) == (Begin.RESUME, outputs)
     (tmp_path / "talk.zh.srt").unlink()
-    with pytest.raises(UsageError, match=r"was begun for de\.srt and de\.vtt alone; finish it with the same options"):
+    with pytest.raises(
+        UsageError, match=r"was begun for de\.srt and de\.vtt alone; finish it with the same version and"
+    ):
         begin(job, config, overwrite=False)
     with pytest.raises(UsageError, match=r"was begun with --format srt,vtt; finish it"):
         begin(planned(tmp_path, "txt"), config, overwrite=False)

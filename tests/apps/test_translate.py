@@ -16,7 +16,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
@@ -28,10 +28,11 @@ import srt
 from av.audio.frame import AudioFrame
 from rich.console import Console
 
-from pipeline import Delta, Models, PipelineConfig, Transcript
+from pipeline import Delta, Models, PipelineConfig, Transcript, Translation
 from pipeline.apps import translate
 from pipeline.apps.journal import SUFFIX
 from pipeline.apps.recordings import Begin, Job, begin, find_recordings, plan
+from pipeline.asr.context import Heard
 from pipeline.audio.recording import Recording
 from pipeline.errors import UsageError
 from pipeline.events import Samples, SpeechSegment
@@ -44,10 +45,10 @@ from tests.conftest import EXAMPLES, HANG_S, PHRASES, read_wav, spoken_texts
 KINDS = "srt,vtt,ass,jsonl,txt"
 ONE_TARGET = {"zh": ""}
 COUNT = len(spoken_texts()["phrases"])
-_HEARD: dict[tuple[bytes, ...], list[Transcript]] = {}
+_HEARD: dict[tuple[object, ...], list[Transcript]] = {}
 """The demo recogniser's results by audio window, so that tests of the same recording compute them once."""
 ONE_BY_ONE = Path(tempfile.mkdtemp(prefix="config-")) / "demo.toml"
-"""The demo's configuration with each segment recognised alone: most tests interrupt a run between two segments."""
+"""The demo's configuration with one segment recognised at a time, after those before it: most tests interrupt a run between two segments."""
 ONE_BY_ONE.write_text(
     (CONFIGS / "demo.toml").read_text("utf-8").replace("../models", str(CONFIGS.parent / "models"))
     .replace('model = "base"', 'model = "base"\njoin_ms = 0')
@@ -60,36 +61,47 @@ class FaultError(Exception):
 
 
 class Counting:
-    """The demo models, which count their calls and fail at a given sentence or token."""
+    """The demo models, which count their calls and fail at a given segment or token."""
 
     def __init__(self, models: Models, fail_at_segment: int = -1, fail_at_token: int = -1) -> None:
         self.models, self.config = models, models.recognizer.config
         self.segments = self.tokens = 0
         self.fail_at_segment, self.fail_at_token = fail_at_segment, fail_at_token
 
-    def transcribe(self, segment: SpeechSegment, beam_size: int | None = None) -> Transcript:
-        return self.transcribe_packed([segment], beam_size)[0]
+    def transcribe(self, segment: SpeechSegment, *options: Any) -> Transcript:
+        return self.transcribe_packed([segment], *options)[0]
 
-    def transcribe_packed(self, segments: Sequence[SpeechSegment], beam_size: int | None = None) -> list[Transcript]:
+    def transcribe_packed(self, segments: Sequence[SpeechSegment], *options: Any) -> list[Transcript]:
+        recognizer = self.models.recognizer
+        if len(segments) > 1:
+            return self.heard((), segments, lambda: recognizer.transcribe_packed(segments, *options))
+        return self.heard((), segments, lambda: [recognizer.transcribe(segments[0], *options)])
+
+    def transcribe_after(self, context: Sequence[Heard], segment: SpeechSegment, *options: Any) -> Transcript:
+        recognizer = self.models.recognizer
+        return self.heard(context, [segment], lambda: [recognizer.transcribe_after(context, segment, *options)])[0]
+
+    def heard(
+        self, context: Sequence[Heard], segments: Sequence[SpeechSegment], recognise: Callable[[], list[Transcript]]
+    ) -> list[Transcript]:
         if 0 <= self.fail_at_segment < self.segments + len(segments):
             raise FaultError
         self.segments += len(segments)
-        sounds = tuple(segment.samples.tobytes() for segment in segments)
-        if sounds not in _HEARD:
-            recognizer = self.models.recognizer
-            _HEARD[sounds] = (
-                recognizer.transcribe_packed(segments, beam_size)
-                if len(segments) > 1
-                else [recognizer.transcribe(segments[0], beam_size)]
-            )
-        return [replace(t, segment_id=s.id) for t, s in zip(_HEARD[sounds], segments, strict=True)]
+        window = (
+            *((each.text, each.segment.samples.tobytes()) for each in context),
+            *(segment.samples.tobytes() for segment in segments),
+        )
+        if window not in _HEARD:
+            _HEARD[window] = recognise()
+        return [replace(t, segment_id=s.id) for t, s in zip(_HEARD[window], segments, strict=True)]
 
-    def stream(self, *arguments: Any) -> Iterator[Delta]:
-        for delta in self.models.translations["zh"].stream(*arguments):
-            if self.tokens == self.fail_at_token:
-                raise FaultError
-            self.tokens += 1
-            yield delta
+    def stream(self, *arguments: Any) -> Iterator[Delta | Translation]:
+        for event in self.models.translations["zh"].stream(*arguments):
+            if isinstance(event, Delta):
+                if self.tokens == self.fail_at_token:
+                    raise FaultError
+                self.tokens += 1
+            yield event
 
 
 @pytest.fixture
@@ -138,12 +150,11 @@ def files(folder: Path) -> dict[str, bytes]:
 
 
 def finished(journal: Path | None) -> tuple[int, int]:
-    """The number of transcripts, and of tokens of complete sentences, in a journal."""
+    """The number of transcripts, and of tokens of finished translations, in a journal."""
     lines = journal.read_text("utf-8").splitlines() if journal else []
-    records = [json.loads(line) for line in lines]
-    deltas = [record for record in records if record["type"] == "delta"]
-    whole = max((n for n, delta in enumerate(deltas, 1) if delta["end_of_sentence"]), default=0)
-    return sum(record["type"] == "transcript" for record in records), whole
+    types = [json.loads(line)["type"] for line in lines]
+    last = max((at for at, kind in enumerate(types) if kind == "translation"), default=0)
+    return types.count("transcript"), types[:last].count("delta")
 
 
 @pytest.mark.parametrize(
@@ -266,7 +277,7 @@ def with_pauses(tmp_path_factory: pytest.TempPathFactory, demo_models: Models) -
 
 def sources(folder: Path) -> list[str]:
     lines = (folder / "phrases.jsonl").read_text("utf-8").splitlines()
-    return [delta["source"] for delta in map(json.loads, lines) if delta.get("end_of_sentence")]
+    return [record["text"] for record in map(json.loads, lines) if record["type"] == "source_sentence"]
 
 
 def test_a_sentence_with_a_pause_in_it_is_translated_as_one(translated: Any, tmp_path: Path, with_pauses: Path) -> None:
@@ -306,11 +317,9 @@ def test_recordings_are_recognised_in_packed_windows_unless_configured_otherwise
 ) -> None:
     windows: list[int] = []
 
-    def transcribe_packed(
-        self: Counting, segments: Sequence[SpeechSegment], beams: int | None = None
-    ) -> list[Transcript]:
+    def transcribe_packed(self: Counting, segments: Sequence[SpeechSegment], *options: Any) -> list[Transcript]:
         windows.append(len(segments))
-        return demo_models.recognizer.transcribe_packed(segments, beams)
+        return demo_models.recognizer.transcribe_packed(segments, *options)
 
     monkeypatch.setattr(Counting, "transcribe_packed", transcribe_packed)
     assert translated(PHRASES, "--output-dir", tmp_path, "--config", "demo")[0] == 0
@@ -322,7 +331,7 @@ def test_withheld_speech_is_reported_with_its_time_and_reason(
 ) -> None:
     """A result as for speech in another language than the expected one."""
 
-    def doubted(self: Counting, segment: SpeechSegment, beam_size: int | None = None) -> Transcript:
+    def doubted(self: Counting, segment: SpeechSegment, *options: Any) -> Transcript:
         return Transcript(segment.id, segment.start_s, segment.end_s, "What?", "en", rejected="uncertain")
 
     monkeypatch.setattr(Counting, "transcribe", doubted)
@@ -348,9 +357,9 @@ def test_gaps_in_a_recording_or_translation_are_in_the_outcome(
     length = len(read_wav(PHRASES)) / 16_000
     assert re.search(rf"done, but the recording is damaged in places and cut off after \d+ s of {length:.0f} s", said)
 
-    def cut_off(self: Counting, *arguments: Any) -> Iterator[Delta]:
-        for delta in self.models.translations["zh"].stream(*arguments):
-            yield replace(delta, truncated=delta.end_of_sentence)
+    def cut_off(self: Counting, *arguments: Any) -> Iterator[Delta | Translation]:
+        for event in self.models.translations["zh"].stream(*arguments):
+            yield replace(event, truncated=True) if isinstance(event, Translation) else event
 
     monkeypatch.setattr(Counting, "stream", cut_off)
     status, said, _ = translated(PHRASES, "--output-dir", tmp_path)
@@ -695,7 +704,7 @@ def test_subtitles_without_a_cue_do_not_count_as_done(
 ) -> None:
     """A result as for a run with the wrong source language."""
 
-    def doubted(self: Counting, segment: SpeechSegment, beam_size: int | None = None) -> Transcript:
+    def doubted(self: Counting, segment: SpeechSegment, *options: Any) -> Transcript:
         return Transcript(segment.id, segment.start_s, segment.end_s, "What?", "en", rejected="uncertain")
 
     arguments = (PHRASES, "--output-dir", tmp_path, "--format", KINDS)

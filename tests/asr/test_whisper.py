@@ -11,9 +11,10 @@ import pytest
 from pipeline import Models, PipelineConfig
 from pipeline.asr import engine, whisper
 from pipeline.asr.engine import FULL_WINDOW_S, Hypothesis, WhisperEngine
+from pipeline.asr.files import find_recognizer
 from pipeline.asr.guards import Evidence, rejection
 from pipeline.asr.options import AsrConfig
-from pipeline.asr.whisper import WhisperRecognizer, find_recognizer
+from pipeline.asr.whisper import WhisperRecognizer
 from pipeline.bench.errors import edits, units
 from pipeline.errors import ModelError, UsageError
 from pipeline.events import SAMPLE_RATE, SpeechSegment

@@ -11,7 +11,8 @@ import pytest
 from pipeline import Models, PipelineConfig
 from pipeline.asr.whisper import WhisperRecognizer
 from pipeline.asr.words import plausible, timed_words, without_pauses
-from pipeline.events import SpeechSegment, Transcript, Word
+from pipeline.events import SourceSentence, SpeechSegment, Transcript, Word
+from pipeline.sentences.assembler import SentenceAssembler
 from tests.conftest import PHRASES, read_wav
 from tests.vad.test_stage import cut
 
@@ -19,18 +20,36 @@ WORDS = (Word(" Yes.", 1.2, 1.5), Word(" I", 1.9, 2.0), Word(" will.", 2.0, 2.4)
 SAID = Transcript(0, 1.0, 3.0, "Yes. I will.", "en", speech_end_s=2.5, words=WORDS)
 
 
+def sentences(*transcripts: Transcript) -> list[SourceSentence]:
+    assembler = SentenceAssembler()
+    events = [event for transcript in transcripts for event in assembler.push(transcript)] + assembler.end()
+    return [event for event in events if isinstance(event, SourceSentence)]
+
+
 def test_sentences_begin_and_end_with_their_words() -> None:
-    assert SAID.span(0, 5) == (1.2, 1.5)
+    first, second = sentences(SAID)
+    assert (first.text, first.start_s, first.end_s) == ("Yes.", 1.2, 1.5)
     # The last one ends with the speech.
-    assert SAID.span(5, 12) == (1.9, 2.5)
+    assert (second.text, second.start_s, second.end_s) == ("I will.", 1.9, 2.5)
 
 
 def test_without_words_letters_share_the_time_of_the_speech() -> None:
     letters = dataclasses.replace(SAID, words=())
-    assert letters.span(0, 6) == (1.0, 1.75)
-    assert letters.span(6, 12) == (1.75, 2.5)
-    assert dataclasses.replace(letters, speech_end_s=None).span(6, 12) == (2.0, 3.0)
-    assert Transcript(0, 1.0, 3.0, "", "en").span(0, 0) == (1.0, 1.0)
+    first, second = sentences(letters)
+    assert (first.start_s, first.end_s) == (1.0, pytest.approx(1.0 + 1.5 * 5 / 12))
+    assert (second.start_s, second.end_s) == (first.end_s, 2.5)
+    assert second.words == ()
+    assert sentences(dataclasses.replace(letters, speech_end_s=None))[1].end_s == 3.0
+
+
+def test_a_share_of_a_sentence_begins_with_the_nearest_word() -> None:
+    timed = SourceSentence(0, "en", "Yes. I will.", 1.0, 3.0, words=WORDS)
+    # "Yes." has 4 of 10 characters, "I" one.
+    times = [timed.begin_at(share) for share in (0.0, 0.1, 0.3, 0.4, 0.45, 0.5, 0.7, 0.9)]
+    first, second, third = (word.start_s for word in WORDS)
+    assert times == [first, first, second, second, second, third, third, 3.0]
+    untimed = dataclasses.replace(timed, words=())
+    assert [untimed.begin_at(share) for share in (0.0, 0.25, 1.0)] == [1.0, 1.5, 3.0]
 
 
 @pytest.mark.parametrize(
@@ -82,12 +101,11 @@ def test_word_times_start_a_second_sentence_more_accurately_than_letters(demo_mo
     by_words, by_letters = [], []
     for segment, second_s in pairs():
         transcript = demo_models.recognizer.transcribe(segment)
-        end = next((i for i, c in enumerate(transcript.text[:-1], 1) if c in ".?!"), None)
-        if end is None or not transcript.words:
+        timed, untimed = sentences(transcript), sentences(dataclasses.replace(transcript, words=()))
+        if len(timed) < 2 or not transcript.words:
             continue
-        span = (end + 1, len(transcript.text))
-        by_words.append(abs(transcript.span(*span)[0] - second_s))
-        by_letters.append(abs(dataclasses.replace(transcript, words=()).span(*span)[0] - second_s))
+        by_words.append(abs(timed[1].start_s - second_s))
+        by_letters.append(abs(untimed[1].start_s - second_s))
     print(
         f"off by {np.mean(by_words):.2f} s by words, {np.mean(by_letters):.2f} s by letters, in {len(by_words)} pairs"
     )

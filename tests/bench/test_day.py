@@ -7,20 +7,22 @@ import json
 import subprocess
 import sys
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from pipeline import Delta, Models, PipelineConfig, StageError, Transcript
+from pipeline import Models, PipelineConfig, PipelineEvent, StageError, Transcript
 from pipeline.bench.__main__ import run
 from pipeline.bench.day import DayReport, Listener, transcripts_alone
 from pipeline.bench.day_audio import DaySource, Scene, noise, scenes
 from pipeline.bench.ledger import Ledger, Sample, memory_slope
 from pipeline.bench.probe import LoopTimes
 from pipeline.errors import ModelError, UsageError
-from pipeline.events import SAMPLE_RATE, SpeechSegment
+from pipeline.events import SAMPLE_RATE, SpeechSegment, Translation
 from tests.conftest import EXAMPLES, PHRASES, ROOT, read_wav
+from tests.streams import spoken
 
 RECORDINGS = [np.full(20 * SAMPLE_RATE, 1000 + 100 * number, np.int16) for number in range(2)]
 
@@ -69,21 +71,31 @@ def transcript(number: int, text: str = "Yes.", rejected: str | None = None) -> 
     return Transcript(number, number * 3600.0, number * 3600.0 + 1, text, "en", rejected=rejected)
 
 
-def delta(number: int, final: bool = True) -> Delta:
-    return Delta(number, 0, 0.0, 1.0, "是", -0.1, 5, "Yes.", final, final)
+def translation(number: int) -> Translation:
+    return Translation(number, "zh", "是")
+
+
+def said(number: int, text: str = "Yes.") -> list[PipelineEvent]:
+    """The sentence ``number`` and its translation."""
+    return [*spoken(number, text), translation(number)]
+
+
+def ledger_of(events: Sequence[PipelineEvent], segments: int) -> Ledger:
+    ledger = Ledger()
+    for number in range(segments):
+        ledger.segment_closed(segment(number))
+    for event in events:
+        ledger.got(event)
+        if isinstance(event, Transcript):
+            ledger.transcribed(event)
+    return ledger
 
 
 def test_no_segment_is_lost_when_all_are_finished() -> None:
-    ledger = Ledger()
-    for number in range(3):
-        ledger.segment_closed(segment(number))
-    for event in (transcript(0), delta(0, final=False), delta(0), transcript(1, rejected="silence")):
-        ledger.got(event)
-    ledger.transcribed(transcript(1, rejected="silence"))
-    assert (ledger.lost, ledger.disorder) == (1, 0)
-    for event in (transcript(2), delta(2)):
-        ledger.got(event)
-    assert ledger.lost == 0
+    events = [transcript(0), *said(0), transcript(1, rejected="silence"), transcript(2), *said(1)]
+    assert (ledger_of(events[:-1], 3).lost, ledger_of(events, 3).lost) == (1, 0)
+    ledger = ledger_of(events, 3)
+    assert ledger.disorder == 0
     assert [(hour.segments, hour.translated, hour.rejected) for hour in ledger.hours.values()] == [
         (1, 1, 0),
         (1, 0, 1),
@@ -92,23 +104,30 @@ def test_no_segment_is_lost_when_all_are_finished() -> None:
     assert len(ledger.hours[0].late_s) == 1
 
 
+def test_a_segment_is_finished_with_the_last_sentence_that_has_words_of_it() -> None:
+    """One sentence over two segments, of which the second begins another one; marks at the ends of segments may change."""
+    first, second = transcript(0, "We leave."), transcript(1, "for Rome. Then")
+    whole = spoken(0, "We leave for Rome.")
+    assert ledger_of([first, second, *whole], 2).finished == 0
+    ledger = ledger_of([first, second, *whole, translation(0)], 2)
+    assert (ledger.finished, ledger.lost, ledger.disorder) == (1, 1, 0)
+    for event in said(1, "Then"):
+        ledger.got(event)
+    assert (ledger.lost, ledger.disorder) == (0, 0)
+
+
 @pytest.mark.parametrize(
     "events",
     [
-        [transcript(0), transcript(1)],
-        [transcript(1), delta(1), transcript(0)],
-        [transcript(0), delta(1, final=False)],
-        [delta(0, final=False)],
+        [transcript(1), *said(0), transcript(0), *said(1)],
+        [transcript(0), *said(0, "No.")],
+        [transcript(0), *spoken(0, "Yes."), translation(1)],
+        [transcript(0), translation(0)],
     ],
-    ids=["next segment too early", "older segment", "text of another segment", "text before its transcript"],
+    ids=["older segment", "text of no segment", "another sentence", "translation before its sentence"],
 )
-def test_events_out_of_order_are_counted(events: list[Transcript | Delta]) -> None:
-    ledger = Ledger()
-    for number in range(2):
-        ledger.segment_closed(segment(number))
-    for event in events:
-        ledger.got(event)
-    assert ledger.disorder == 1
+def test_events_out_of_order_are_counted(events: list[PipelineEvent]) -> None:
+    assert ledger_of(events, 2).disorder == 1
 
 
 def test_a_sample_has_the_lowest_memory_since_the_last_one(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,16 +1,17 @@
-"""An artificial stream of two segments, in Chinese and in English, with the arrival times of its deltas."""
+"""An artificial stream of two sentences, in Chinese and in English, with the arrival times of its deltas."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
 
-from pipeline.events import Delta, EndOfInput, PipelineEvent, Transcript
+from pipeline.events import EndOfInput, PipelineEvent, Transcript
 from pipeline.latency.emissions import Unit
 from pipeline.sinks.latency_log import LatencyLog, open_latency_log
+from tests.streams import spoken, translated
 
 DURATION_S = 7.5
-# Unit → segment → the texts of its deltas; segments were heard after 2.5 and 6 s.
+# Unit → sentence → the texts of its deltas; they were heard after 2.5 and 6 s.
 TEXTS: dict[Unit, list[list[str]]] = {
     "char": [["早", "上好", "。", ""], ["会议", "在", "三楼", "。"]],
     "word": [["Good", " morn", "ing", ".", ""], ["The", " meeting", " is", " upst", "airs", "."]],
@@ -24,14 +25,13 @@ def events(unit: Unit) -> list[PipelineEvent]:
     for number, (texts, heard_s) in enumerate(zip(TEXTS[unit], HEARD_S, strict=True)):
         start_s, end_s = heard_s - 2.0, heard_s - 0.1
         found.append(Transcript(number, start_s, end_s, "source", "en", heard_s=heard_s))
-        for text in texts:
-            final = text == texts[-1]
-            found.append(Delta(number, 0, start_s, end_s, text, -0.1, 5, "source", final, final, heard_s=heard_s))
+        found += spoken(number, "source", start_s, end_s, heard_s=heard_s)
+        found += translated(number, texts, heard_s=heard_s)
     return [*found, EndOfInput(DURATION_S)]
 
 
 def received_s(unit: Unit) -> Iterator[float]:
-    """Arrival times: 0.4 s after the segment was heard for its first delta, then every 30 ms."""
+    """Arrival times: 0.4 s after the sentence was heard for its first delta, then every 30 ms."""
     for texts, heard_s in zip(TEXTS[unit], HEARD_S, strict=True):
         for number in range(len(texts)):
             yield heard_s + 0.4 + 0.03 * number

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import pytest
+
 from pipeline.events import Delta
-from pipeline.latency.emissions import Change, Emission, Piece, TextSoFar, unit_of, units
+from pipeline.latency.emissions import Emission, TextSoFar, Times, unit_of, units
+from pipeline.sentences.growing import Piece, TextChangeError
 
 
-def delta(text: str, heard_s: float = 1.0, segment: int = 0, withdrawn: int = 0) -> Delta:
-    return Delta(segment, 0, 0.0, heard_s, text, -0.1, 5, "source", heard_s=heard_s, withdrawn=withdrawn)
+def delta(text: str, heard_s: float = 1.0, sentence: int = 0, withdrawn: int = 0, language: str = "zh") -> Delta:
+    return Delta(sentence, language, text, withdrawn, token=5, log_probability=-0.1, heard_s=heard_s)
 
 
 def test_chinese_is_counted_in_characters_and_english_in_words() -> None:
@@ -30,7 +33,7 @@ def test_a_word_is_emitted_with_its_last_letter() -> None:
 def test_characters_of_one_piece_come_together_and_spaces_do_not_count() -> None:
     text = TextSoFar("char")
     text.push(delta("早上 "), 1.5)
-    text.push(delta("好。", heard_s=4.0, segment=1), 4.25)
+    text.push(delta("好。", heard_s=4.0, sentence=1), 4.25)
     assert text.emissions() == [
         Emission("早", 1000, 1500),
         Emission("上", 1000, 1500),
@@ -39,14 +42,14 @@ def test_characters_of_one_piece_come_together_and_spaces_do_not_count() -> None
     ]
 
 
-def test_segments_of_a_spaced_language_do_not_run_together() -> None:
+def test_sentences_of_a_spaced_language_do_not_run_together() -> None:
     text = TextSoFar("word")
     text.push(delta("Yes."), 1)
-    text.push(delta("No", segment=1), 2)
-    text.push(delta(".", segment=1), 3)
+    text.push(delta("No", sentence=1), 2)
+    text.push(delta(".", sentence=1), 3)
     assert [emission.text for emission in text.emissions()] == ["Yes.", "No."]
-    text.push(delta("", segment=2), 4)  # the leading space of a sentence, a separate token
-    text.push(delta("0", segment=2), 5)
+    text.push(delta("", sentence=2), 4)  # the leading space of a sentence, a separate token
+    text.push(delta("0", sentence=2), 5)
     assert [emission.text for emission in text.emissions()] == ["Yes.", "No.", "0"]
 
 
@@ -56,10 +59,9 @@ def test_withdrawn_text_is_gone_and_counted() -> None:
     text.push(delta(" three"), 2)
     change = text.push(delta("e and", withdrawn=8), 3)
     # " three" and "wo" are withdrawn; the rest of the first piece keeps its time.
-    assert change == Change(
-        (Piece("one two", 1000, 1000), Piece(" three", 1000, 2000)),
-        (Piece("one t", 1000, 1000), Piece("e and", 1000, 3000)),
-    )
+    assert change.withdrawn == (Piece("one two", Times(1000, 1000)), Piece(" three", Times(1000, 2000)))
+    assert change.appended == (Piece("one t", Times(1000, 1000)), Piece("e and", Times(1000, 3000)))
+    assert change.withdrawn_text == "wo three"
     assert text.emissions() == [
         Emission("one", 1000, 1000),
         Emission("te", 1000, 3000),
@@ -68,8 +70,34 @@ def test_withdrawn_text_is_gone_and_counted() -> None:
     assert text.withdrawn_units == 2
 
 
+def test_a_sentence_that_begins_anew_is_still_set_apart() -> None:
+    text = TextSoFar("word")
+    for received_s, change in enumerate(
+        [delta("Yes."), delta("No", sentence=1), delta("", sentence=1, withdrawn=2), delta("Now", sentence=1)]
+    ):
+        text.push(change, received_s)
+    assert [emission.text for emission in text.emissions()] == ["Yes.", "Now"]
+    assert text.withdrawn_units == 1
+    assert [piece.mark.gap for piece in text.push(delta("w.", sentence=1, withdrawn=1), 4).appended] == [" ", ""]
+
+
+def test_only_one_language_of_several_counts() -> None:
+    text = TextSoFar("word", "de")
+    text.push(delta("早上好。"), 1)
+    text.push(delta("Guten Morgen.", language="de"), 2)
+    assert [emission.text for emission in text.emissions()] == ["Guten", "Morgen."]
+
+
+def test_text_that_does_not_exist_cannot_be_withdrawn() -> None:
+    text = TextSoFar("char")
+    text.push(delta("早"), 1)
+    with pytest.raises(TextChangeError, match="withdraws 2 of 1 characters"):
+        text.push(delta("晚", withdrawn=2), 2)
+
+
 def test_a_stream_that_only_appends_withdraws_nothing() -> None:
     text = TextSoFar("char")
     text.push(delta("早"), 1)
-    assert text.push(delta(""), 2) == Change()
+    change = text.push(delta(""), 2)
+    assert (change.withdrawn, change.withdrawn_text, [piece.text for piece in change.appended]) == ((), "", [""])
     assert text.withdrawn_units == 0

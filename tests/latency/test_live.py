@@ -7,6 +7,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+from pipeline.events import Delta
+from pipeline.latency.emissions import TextSoFar
+from pipeline.sinks.jsonl import read_event
 from tests.conftest import HANG_S, PHRASE_SECONDS
 
 
@@ -20,12 +23,12 @@ def test_a_live_run_logs_when_what_it_shows_came(phrase: Path, tmp_path: Path) -
     # There would be a warning if the clock ran ahead of the audio, or stood still.
     assert "faster than real time" not in done.stderr.decode()
     (line,) = [json.loads(line) for line in (tmp_path / "instances.log").read_text("utf-8").splitlines()]
-    events = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text("utf-8").splitlines()]
-    deltas = [event for event in events if event["type"] == "delta"]
-    assert line["prediction"] == "".join("".join(delta["text"] for delta in deltas).split()) != ""
-    assert line["delays"] == [
-        round(delta["heard_s"] * 1000, 1) for delta in deltas for character in delta["text"] if character.strip()
-    ]
+    text = TextSoFar("char")
+    for record in map(json.loads, (tmp_path / "out.jsonl").read_text("utf-8").splitlines()):
+        if isinstance(event := read_event(record), Delta):
+            text.push(event, 0.0)
+    assert line["prediction"] == "".join(emission.text for emission in text.emissions()) != ""
+    assert line["delays"] == [round(emission.delay_ms, 1) for emission in text.emissions()]
     assert line["elapsed"] == sorted(line["elapsed"])
     assert all(elapsed >= delay for elapsed, delay in zip(line["elapsed"], line["delays"], strict=True))
     assert line["source"] == [str(phrase)]

@@ -6,16 +6,22 @@ They require PyTorch, other large packages or a copyleft one, but reading logs n
 from __future__ import annotations
 
 import importlib.util
+import tempfile
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from pipeline.events import Delta
 from pipeline.latency.emissions import Emission, TextSoFar, Unit, units
 from pipeline.latency.metrics import average_lagging, length_adaptive_average_lagging
+from pipeline.sinks.latency_log import open_latency_log
 from tests.latency.streams import DURATION_S, REFERENCES, events, received_s, written
+from tests.streams import Stream, streams
+from tests.subtitles.strategies import CHINESE, ENGLISH
 
 UNITS: list[Unit] = ["char", "word"]
 needs_omnisteval = pytest.mark.skipif(
@@ -119,3 +125,25 @@ def test_simulstream_reads_every_unit(unit: Unit, tmp_path: Path) -> None:
         assert output.ideal_delays == [emission.delay_ms / 1000 for emission in expected(unit)]
         assert output.computational_aware_delays == pytest.approx([e.elapsed_ms / 1000 for e in expected(unit)])
     assert NormalizedErasure().compute(reader) == 0
+
+
+@needs_simulstream
+@pytest.mark.parametrize("unit", UNITS)
+@settings(max_examples=40)
+@given(stream=streams(st.one_of(CHINESE, ENGLISH), languages=["zh"]))
+def test_simulstream_reads_drafts_that_are_withdrawn(unit: Unit, stream: Stream) -> None:
+    from simulstream.metrics.readers import LogReader
+
+    text = TextSoFar(unit)
+    with tempfile.TemporaryDirectory() as folder:
+        log = open_latency_log(Path(folder) / "run.jsonl", unit)
+        log.start("talk.wav", lambda: 1000.0)
+        for event in stream.events:
+            log.write(event)
+            if isinstance(event, Delta):
+                text.push(event, 1000.0)
+        log.close()
+        config: Any = SimpleNamespace(detokenizer_type="simuleval", latency_unit="spm")
+        reader = LogReader(config, str(Path(folder) / "run.jsonl"), latency_unit=unit)
+        (output,) = reader.final_outputs_and_latencies().values()
+    assert units(output.final_text, unit) == [emission.text for emission in text.emissions()]

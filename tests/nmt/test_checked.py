@@ -6,10 +6,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from pipeline.events import Delta, EndOfInput, Transcript
+from pipeline.events import Delta, EndOfInput, PipelineEvent, SourceSentence, Translation
 from pipeline.nmt.loops import LoopGuard, length_limit
-from pipeline.nmt.model import MarianModel, joined
+from pipeline.nmt.model import MarianModel
 from pipeline.nmt.search import GenerationOptions, Token, generate
+from pipeline.sentences.growing import GrowingText
 from pipeline.subtitles.cues import CueBuilder
 from pipeline.subtitles.rules import SubtitleRules
 from tests.conftest import SHIPPED_TRANSLATORS
@@ -46,38 +47,41 @@ def model() -> MarianModel:
     return MarianModel.load(SHIPPED_TRANSLATORS["demo-en-zh"])
 
 
-def transcript(text: str) -> Transcript:
-    return Transcript(0, 0.0, SPOKEN_S, text, "en")
+def sentence(text: str) -> SourceSentence:
+    return SourceSentence(0, "en", text, 0.0, SPOKEN_S)
+
+
+def stream(model: MarianModel, text: str) -> tuple[list[Delta], Translation]:
+    *deltas, translation = model.stream(sentence(text), "zh")
+    assert isinstance(translation, Translation)
+    return [delta for delta in deltas if isinstance(delta, Delta)], translation
 
 
 def unchecked(model: MarianModel, text: str, options: GenerationOptions | None = None) -> list[Token]:
-    return list(generate(model.decoder, model.tokenizer.encode(text), options or model.generation))
+    (source,) = model.sources(text, "en", None)
+    return list(generate(model.decoder, source, options or model.generation))
 
 
 def fails(model: MarianModel, text: str, ids: list[int]) -> bool:
-    source = model.tokenizer.encode(text)
+    (source,) = model.sources(text, "en", None)
     guard = LoopGuard(source, model.tokenizer.is_plain)
     return len(ids) > length_limit(len(source), model.max_length_factor, model.generation.max_tokens) or any(
         guard.loop(ids[:end]) for end in range(1, len(ids) + 1)
     )
 
 
-def kept(deltas: list[Delta]) -> list[Delta]:
-    """The deltas that were not withdrawn."""
-    found: list[Delta] = []
+def kept(deltas: list[Delta]) -> list[int | None]:
+    """The tokens that were not withdrawn."""
+    text = GrowingText()
     for delta in deltas:
-        left = delta.withdrawn
-        while left > 0:
-            left -= len(found.pop().text)
-        assert left == 0
-        found.append(delta)
-    return found
+        text.apply(delta, delta.token)
+    return [piece.mark for piece in text.pieces]
 
 
-def subtitles_s(deltas: list[Delta]) -> float:
+def subtitles_s(text: str, translation: list[PipelineEvent]) -> float:
     """Display time of the subtitles of one sentence, in seconds."""
     builder = CueBuilder(SubtitleRules())
-    cues = [cue for event in [*deltas, EndOfInput()] for cue in builder.push(event)]
+    cues = [cue for event in [sentence(text), *translation, EndOfInput()] for cue in builder.push(event)]
     return cues[-1].end_s - cues[0].start_s if cues else 0.0
 
 
@@ -110,54 +114,67 @@ def test_a_looping_translation_is_searched_again_and_flagged(model: MarianModel)
     failed = 0
     for text in UNREADABLE:
         ids = [token.id for token in unchecked(model, text)]
-        deltas = list(model.stream(transcript(text), "zh"))
-        assert [delta.searched_again for delta in deltas[:-1]] == [False] * (len(deltas) - 1)
-        assert deltas[-1].searched_again == fails(model, text, ids)
-        if deltas[-1].searched_again:
+        deltas, translation = stream(model, text)
+        assert translation.searched_again == fails(model, text, ids)
+        if translation.searched_again:
             failed += 1
         else:
             assert [delta.token for delta in deltas] == ids
-        assert joined(deltas)
-        assert not fails(model, text, [delta.token for delta in kept(deltas)])
+        assert translation.text
+        assert not fails(model, text, [token for token in kept(deltas) if token is not None])
     assert failed >= 4  # otherwise the test has no cases
 
 
 def test_subtitles_of_a_failed_translation_stay_short(model: MarianModel) -> None:
-    def raw(text: str) -> list[Delta]:
-        tokens = unchecked(model, text)
-        whole = model.tokenizer.decode([token.id for token in tokens])
-        return [Delta(0, 0, 0.0, SPOKEN_S, whole, -1.0, 0, text, end_of_sentence=True, final=True)]
+    def raw(text: str) -> list[PipelineEvent]:
+        whole = model.tokenizer.decode([token.id for token in unchecked(model, text)])
+        return [Delta(0, "zh", whole, committed=len(whole), complete=True), Translation(0, "zh", whole)]
 
-    assert max(subtitles_s(raw(text)) for text in UNREADABLE) > 6
-    assert max(subtitles_s(list(model.stream(transcript(text), "zh"))) for text in UNREADABLE) < 5
+    assert max(subtitles_s(text, raw(text)) for text in UNREADABLE) > 6
+    assert max(subtitles_s(text, list(model.stream(sentence(text), "zh"))) for text in UNREADABLE) < 5
 
 
 def test_successful_translations_equal_the_unchecked_search(model: MarianModel) -> None:
     for text in READABLE:
-        deltas = list(model.stream(transcript(text), "zh"))
-        whole = [token.id for token in unchecked(model, text)]
-        if len(model.sentences(transcript(text), None)) == 1:
-            assert [delta.token for delta in deltas] == whole
-        assert not any(delta.withdrawn or delta.searched_again or delta.truncated for delta in deltas)
+        deltas, translation = stream(model, text)
+        assert [delta.token for delta in deltas] == [token.id for token in unchecked(model, text)]
+        assert not any(delta.withdrawn for delta in deltas)
+        assert not translation.searched_again
+        assert not translation.truncated
 
 
 def test_if_every_search_fails_the_text_ends_before_the_loop(model: MarianModel) -> None:
     text = "We are meeting at ten o'clock."
-    normal = unchecked(model, text)
-    looping = Looping(model, [token.id for token in normal[:4]], forbidden_too=True)
-    deltas = list(looping.stream(transcript(text), "zh"))
-    assert (deltas[-1].truncated, deltas[-1].searched_again, deltas[-1].final) == (True, True, True)
-    assert [delta.token for delta in kept(deltas)][:-1] == [token.id for token in normal[:4]]
-    assert joined(deltas) == model.tokenizer.decode([token.id for token in normal[:4]])
+    normal = [token.id for token in unchecked(model, text)[:4]]
+    looping = Looping(model, normal, forbidden_too=True)
+    deltas, translation = stream(looping, text)
+    assert (translation.truncated, translation.searched_again) == (True, True)
+    assert [delta.complete for delta in deltas] == [False] * (len(deltas) - 1) + [True]
+    assert kept(deltas)[:-1] == normal
+    assert translation.text == model.tokenizer.decode(normal)
     assert looping.searches == 3
 
 
 def test_shown_text_of_a_loop_is_withdrawn(model: MarianModel) -> None:
     text = "We are meeting at ten o'clock."
     looping = Looping(model, [token.id for token in unchecked(model, text)[:4]], forbidden_too=False)
-    deltas = list(looping.stream(transcript(text), "zh"))
+    deltas, translation = found = stream(looping, text)
     assert sum(delta.withdrawn for delta in deltas) > 0
-    assert (deltas[-1].truncated, deltas[-1].searched_again) == (False, True)
+    assert (translation.truncated, translation.searched_again) == (False, True)
     assert looping.searches == 2
-    assert list(looping.stream(transcript(text), "zh")) == deltas  # from the cache
+    assert stream(looping, text) == found  # from the cache
     assert looping.searches == 2
+
+
+def test_a_loop_in_one_of_several_parts_leaves_the_others_and_marks_the_whole(model: MarianModel) -> None:
+    text = "We are meeting at ten o'clock."
+    looping = Looping(model, [token.id for token in unchecked(model, text)[:4]], forbidden_too=False)
+    deltas, translation = stream(looping, f"{text} Thank you very much.")
+    assert sum(delta.withdrawn for delta in deltas) > 0
+    assert translation.searched_again
+    second = looping.translate(text)  # from the cache
+    assert translation.text == second + model.translate("Thank you very much.")
+    shown = GrowingText()
+    for delta in deltas:
+        shown.apply(delta)
+    assert (shown.text, shown.committed) == (translation.text, len(translation.text))

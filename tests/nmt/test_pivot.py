@@ -8,12 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from pipeline import Delta, EndOfInput, MarianModel, NmtStage, PipelineEvent, Transcript
+from pipeline import Delta, EndOfInput, MarianModel, NmtStage, PipelineEvent
 from pipeline.errors import DecodingStoppedError, UsageError
-from pipeline.events import Confidence
+from pipeline.events import Confidence, SourceSentence, Translation
 from pipeline.nmt.decoder import DecoderState
+from pipeline.nmt.model import translated
 from pipeline.nmt.pivot import PivotTranslator
 from pipeline.nmt.search import Token
+from pipeline.nmt.stage import Text
 from tests.conftest import ROOT, make_model_dir
 
 TEXT = "Where is the station? Thank you. What time is it?"
@@ -32,8 +34,14 @@ def both(tmp_path: Path) -> PivotTranslator:
     return pivot(tmp_path)
 
 
-def transcript(text: str = TEXT) -> Transcript:
-    return Transcript(3, 10.0, 16.0, text, "en", heard_s=17.0)
+def sentence(text: str = TEXT) -> SourceSentence:
+    return SourceSentence(3, "en", text, 10.0, 16.0, heard_s=17.0)
+
+
+def stream(model: MarianModel | PivotTranslator, text: str, target: str = "en") -> tuple[list[Delta], Translation]:
+    *deltas, translation = model.stream(sentence(text), target)
+    assert isinstance(translation, Translation)
+    return [delta for delta in deltas if isinstance(delta, Delta)], translation
 
 
 def by_hand(both: PivotTranslator, text: str) -> str:
@@ -42,67 +50,65 @@ def by_hand(both: PivotTranslator, text: str) -> str:
 
 def plant(model: MarianModel, text: str, tokens: list[Token]) -> None:
     """Make ``model`` translate the sentence ``text`` to these tokens."""
-    (sentence,) = model.sentences(transcript(text), None)
-    model.cache.put(sentence.ids, tuple(tokens))
+    (source,) = model.sources(text, "en", None)
+    model.cache.put(source, tuple(tokens))
 
 
 def tokens(model: MarianModel, text: str) -> list[Token]:
     model.translate(text)
-    (sentence,) = model.sentences(transcript(text), None)
-    found = model.cache.get(sentence.ids)
+    (source,) = model.sources(text, "en", None)
+    found = model.cache.get(source)
     assert found
-    return list(found)
+    return [token for token in found if isinstance(token, Token)]
 
 
 def test_the_translation_equals_two_separate_translations(both: PivotTranslator) -> None:
     expected = [by_hand(both, sentence) for sentence in SENTENCES]
     assert len({*expected}) == 3
-    assert both.translate(TEXT) == " ".join(expected)
+    assert [both.translate(sentence) for sentence in SENTENCES] == expected
+    assert both.translate(TEXT) == by_hand(both, TEXT)
     assert both.languages == ("en", "en")
 
 
 def test_the_stream_has_the_form_of_a_single_models_stream(both: PivotTranslator) -> None:
-    found = list(both.stream(transcript(), "en"))
-    one = list(both.first.stream(transcript(), "zh"))
-    ends = [delta for delta in found if delta.end_of_sentence]
-    for side in ("sentence", "source", "start_s", "end_s", "segment_id", "heard_s"):
-        assert [getattr(delta, side) for delta in ends] == [
-            getattr(delta, side) for delta in one if delta.end_of_sentence
-        ]
-    assert [delta.source for delta in ends] == SENTENCES
-    assert [delta.final for delta in found] == [False] * (len(found) - 1) + [True]
-    for index, end in enumerate(ends):
-        probabilities = [delta.log_probability for delta in found if delta.sentence == index]
-        assert len(probabilities) > 2  # a delta a token
-        assert end.sentence_confidence == Confidence.of(probabilities)
-    assert found[-1].segment_confidence == Confidence.of([delta.log_probability for delta in found])
+    for text in (TEXT, SENTENCES[0]):
+        for deltas, translation in (stream(both, text), stream(both.first, text, "zh")):
+            assert {(each.sentence, each.heard_s) for each in (*deltas, translation)} == {(3, 17.0)}
+            assert len({each.language for each in (*deltas, translation)}) == 1
+            assert len(deltas) > 2  # a delta a token
+            assert "".join(delta.text for delta in deltas) == translation.text
+            assert [delta.complete for delta in deltas] == [False] * (len(deltas) - 1) + [True]
+            assert [delta.committed for delta in deltas] == [0] * (len(deltas) - 1) + [len(translation.text)]
+            assert translation.confidence == Confidence.of([delta.log_probability for delta in deltas])
 
 
 def test_a_sentence_stays_one_if_the_first_model_writes_two(both: PivotTranslator) -> None:
     halves = [tokens(both.first, text) for text in SENTENCES[:2]]
     plant(both.first, "Hello.", [*(token for token in halves[0] if not token.last), *halves[1]])
-    found = list(both.stream(transcript("Hello."), "en"))
-    assert "".join(delta.text for delta in found) == " ".join(by_hand(both, text) for text in SENTENCES[:2])
-    assert [delta.end_of_sentence for delta in found] == [False] * (len(found) - 1) + [True]
-    assert {delta.sentence for delta in found} == {0}
-    assert {delta.source for delta in found} == {"Hello."}
+    deltas, translation = stream(both, "Hello.")
+    assert translation.text == " ".join(by_hand(both, text) for text in SENTENCES[:2])
+    assert [delta.complete for delta in deltas] == [False] * (len(deltas) - 1) + [True]
 
 
 def test_a_sentence_ends_even_if_the_first_model_writes_nothing(both: PivotTranslator) -> None:
     plant(both.first, "Hello.", [Token(both.first.generation.end_token, -0.5, last=True)])
-    (only,) = both.stream(transcript("Hello."), "en")
-    assert (only.text, only.final, only.end_of_sentence, only.log_probability) == ("", True, True, -0.5)
-    found = list(both.stream(transcript("Thank you. Hello."), "en"))
-    assert "".join(delta.text for delta in found) == by_hand(both, "Thank you.")
-    assert found[-1].final
+    (only,), translation = stream(both, "Hello.")
+    assert (only.text, only.complete, only.log_probability) == ("", True, -0.5)
+    assert (translation.text, translation.confidence) == ("", Confidence(-0.5, -0.5))
+    deltas, translation = stream(both, "Thank you. Hello.")
+    assert translation.text == by_hand(both, "Thank you.")
+    assert deltas[-1].complete
+
+
+def test_text_without_tokens_has_an_empty_translation(both: PivotTranslator) -> None:
+    assert stream(both, " ") == ([], Translation(3, "en", "", heard_s=17.0))
 
 
 def test_a_first_step_that_was_cut_off_marks_the_sentence(both: PivotTranslator) -> None:
     whole = tokens(both.first, SENTENCES[0])
-    assert not any(delta.truncated for delta in both.stream(transcript(SENTENCES[0]), "en"))
+    assert not stream(both, SENTENCES[0])[1].truncated
     plant(both.first, SENTENCES[0], [*whole[:-1], replace(whole[-1], truncated=True)])
-    found = list(both.stream(transcript(SENTENCES[0]), "en"))
-    assert [delta.truncated for delta in found] == [False] * (len(found) - 1) + [True]
+    assert stream(both, SENTENCES[0])[1].truncated
 
 
 def test_beams_apply_to_both_models(tmp_path: Path) -> None:
@@ -112,14 +118,14 @@ def test_beams_apply_to_both_models(tmp_path: Path) -> None:
     texts = ["Where can I buy a ticket for the train to the airport?", *SENTENCES]
     assert any(wide.translate(text) != narrow.translate(text) for text in texts)
     for text in texts:
-        narrowed = "".join(delta.text for delta in wide.stream(transcript(text), "en", beams=1))
-        assert narrowed == narrow.translate(text)
+        assert translated(wide.stream(sentence(text), "en", beams=1)) == narrow.translate(text)
 
 
 def test_a_sentence_that_comes_again_is_translated_once(both: PivotTranslator) -> None:
-    first = list(both.stream(transcript(), "en"))
-    assert list(both.stream(transcript(), "en")) == first
-    assert (both.first.cache.hits, both.second.cache.hits) == (3, 3)
+    first = stream(both, SENTENCES[0])
+    assert (both.first.cache.hits, both.second.cache.hits) == (0, 0)
+    assert stream(both, SENTENCES[0]) == first
+    assert (both.first.cache.hits, both.second.cache.hits) == (1, 1)
 
 
 @pytest.mark.parametrize("step", [0, 1])
@@ -132,14 +138,15 @@ def test_either_model_can_be_stopped(step: int, both: PivotTranslator) -> None:
             state.terminate()
 
     with pytest.raises(DecodingStoppedError):
-        list(both.stream(transcript(), "en", started))
+        list(both.stream(sentence(SENTENCES[0]), "en", started))
     assert len(begun) == step + 1
     assert both.translate(SENTENCES[1])
 
 
 def test_on_start_receives_the_states_of_both_models(both: PivotTranslator) -> None:
     begun: list[DecoderState] = []
-    list(both.stream(transcript(), "en", begun.append))
+    for text in SENTENCES:
+        list(both.stream(sentence(text), "en", begun.append))
     assert len(begun) == 2 * len(SENTENCES)
 
 
@@ -148,18 +155,17 @@ def test_cancelling_the_stage_stops_the_decode_in_flight(both: PivotTranslator) 
     encode = both.second.decoder.encode
     both.second.decoder.encode = lambda source, on_start=None: _noted(encode(source, on_start), begun)  # type: ignore[method-assign]
 
-    async def work() -> list[PipelineEvent]:
-        inbox: asyncio.Queue[Transcript | EndOfInput] = asyncio.Queue()
+    async def work() -> PipelineEvent:
+        inbox: asyncio.Queue[Text | EndOfInput] = asyncio.Queue()
         outbox: asyncio.Queue[PipelineEvent] = asyncio.Queue()
-        inbox.put_nowait(transcript())
-        task = asyncio.create_task(NmtStage(both, inbox, outbox, target="en").run())
-        found = [await outbox.get(), await outbox.get()]
+        inbox.put_nowait(sentence())
+        task = asyncio.create_task(NmtStage(both, inbox, outbox).run())
+        found = await outbox.get()
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
         return found
 
-    _, first = asyncio.run(work())
-    assert isinstance(first, Delta)
+    assert isinstance(asyncio.run(work()), Delta)
     assert begun[0].options.terminate
 
 

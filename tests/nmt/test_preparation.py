@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline import MarianModel, Transcript
-from pipeline.nmt.preparation import prepared
+from pipeline import MarianModel, load_config, load_translation_model
+from pipeline.events import SourceSentence, Translation
+from pipeline.nmt.preparation import capitalised, prepared
 from pipeline.nmt.tokenizer import MarianTokenizer
 from tests.conftest import ROOT, TINY, golden
 
@@ -85,19 +86,17 @@ def test_a_sentence_in_capitals_translates_like_the_normal_sentence(en_zh: Maria
     sources = [source for source in sources if len(source.split()) > 3][:25]
     same = 0
     for source in sources:
-        deltas = list(en_zh.stream(Transcript(0, 0.0, 2.0, source.upper(), "en")))
-        assert not any(delta.truncated for delta in deltas)
-        assert {delta.source for delta in deltas} == {source.upper()}, "what is shown is as it was heard"
-        same += "".join(delta.text for delta in deltas) == en_zh.translate(source)
+        *_, translation = en_zh.stream(SourceSentence(0, "en", source.upper()))
+        assert isinstance(translation, Translation)
+        assert not translation.truncated
+        same += translation.text == en_zh.translate(source)
     assert same >= 0.9 * len(sources)
 
 
-def test_traditional_chinese_translates_like_simplified_and_is_shown_unchanged(zh_en: MarianModel) -> None:
+def test_traditional_chinese_translates_like_simplified(zh_en: MarianModel) -> None:
     wanted = zh_en.translate("我想买两张票。")
-    deltas = list(zh_en.stream(Transcript(0, 0.0, 2.0, "我想買兩張票。", "zh")))
-    assert "".join(delta.text for delta in deltas) == wanted
+    assert zh_en.translate("我想買兩張票。") == wanted
     assert "ticket" in wanted
-    assert {delta.source for delta in deltas} == {"我想買兩張票。"}
 
 
 def test_a_model_for_traditional_chinese_receives_traditional_text(zh_en: MarianModel) -> None:
@@ -106,8 +105,8 @@ def test_a_model_for_traditional_chinese_receives_traditional_text(zh_en: Marian
         zh_en.tokenizer, zh_en.decoder, zh_en.generation, ("zh", "en"), zh_en.max_source_tokens, scripts=("Hant", None)
     )
     for chosen, read in ((zh_en, "我想买两张票。"), (model, text)):
-        (sentence,) = chosen.sentences(Transcript(0, 0.0, 2.0, text, "zh"), None)
-        assert list(sentence.ids) == zh_en.tokenizer.encode(read)
+        (source,) = chosen.sources(text, "zh", None)
+        assert list(source) == zh_en.tokenizer.encode(read)
 
 
 def test_full_width_text_gives_the_tokens_of_plain_text_with_any_normaliser(tmp_path: Path) -> None:
@@ -122,3 +121,26 @@ def test_full_width_text_gives_the_tokens_of_plain_text_with_any_normaliser(tmp_
             ("9：30", "9:30"),
         ):
             assert tokenizer.encode(prepared(wide, "en")) == tokenizer.encode(plain)
+
+
+@pytest.mark.parametrize(
+    ("text", "language", "expected"),
+    [
+        ("to hear this, press 4.", "en", "To hear this, press 4."),
+        (" when done", "en", " When done"),
+        ("istanbul güzel", "tr", "İstanbul güzel"),
+        ("iPhones are here.", "en", "iPhones are here."),
+        ("e-mail me", "en", "E-mail me"),
+        ("3 of them", "en", "3 of them"),
+        ("你好", "zh", "你好"),
+        ("To go", "en", "To go"),
+        ("", "en", ""),
+    ],
+)
+def test_a_sentence_begins_with_a_capital(text: str, language: str, expected: str) -> None:
+    assert capitalised(text, language) == expected
+
+
+def test_only_the_beginning_of_a_sentence_is_capitalised_for_the_model() -> None:
+    model = load_translation_model("en", "zh", load_config("demo").nmt)
+    assert model.translate("when done, press 1.") == model.translate("When done, press 1.")

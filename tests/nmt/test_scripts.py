@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from argparse import ArgumentParser
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,16 +12,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline import Delta, MarianModel, Transcript
+from pipeline import Delta, MarianModel
 from pipeline.apps.options import add_model_arguments, configured
 from pipeline.config import load_config, with_overrides
 from pipeline.errors import UsageError
+from pipeline.events import SourceSentence, Translation
 from pipeline.languages import language_tag
 from pipeline.languages.chinese import conversion
-from pipeline.nmt.model import joined
+from pipeline.nmt.model import translated
 from pipeline.nmt.pairs import route
 from pipeline.nmt.pivot import PivotTranslator
 from pipeline.nmt.scripts import choose_code, rewritten
+from pipeline.sentences.growing import GrowingText
 from tests.conftest import ROOT, TINY, make_model_dir
 from tests.languages.test_chinese import TEXTS
 
@@ -34,8 +37,8 @@ def demo() -> MarianModel:
     return MarianModel.load(DEMO)
 
 
-def stream(model: MarianModel | PivotTranslator, target: str) -> list[Delta]:
-    return list(model.stream(Transcript(0, 0.0, 9.0, TEXT, "en"), target))
+def stream(model: MarianModel | PivotTranslator, target: str) -> list[Delta | Translation]:
+    return list(model.stream(SourceSentence(0, "en", TEXT), target))
 
 
 @pytest.mark.parametrize(
@@ -92,24 +95,29 @@ def test_a_script_that_a_bilingual_model_does_not_write_is_refused(tmp_path: Pat
 @pytest.mark.parametrize("target", ["zh-TW", "zh_TW", "zh-Hant", "zh-HK"])
 def test_a_model_that_writes_simplified_gives_traditional(demo: MarianModel, target: str) -> None:
     plain, found = stream(demo, "zh"), stream(demo, target)
-    simplified, text = (joined(deltas) for deltas in (plain, found))
+    simplified, text = translated(plain), translated(found)
     tag = language_tag(target)
     assert text == conversion("Hant", tag.region)(simplified)
     assert text != simplified
-    # One delta per token with its own part of the text: only the characters differ.
-    assert [replace(delta, text="") for delta in found] == [replace(delta, text="") for delta in plain]
-    assert [len(delta.text) for delta in found] == [len(delta.text) for delta in plain]
+    # One delta per token with its own part of the text: only the characters and the language differ.
+    same = [replace(event, text="", language="") for event in found]
+    assert same == [replace(event, text="", language="") for event in plain]
+    assert [len(event.text) for event in found] == [len(event.text) for event in plain]
+    assert "".join(event.text for event in found if isinstance(event, Delta)) == text
+    assert {event.language for event in found} == {target}
     assert demo.translate(TEXT, target=target) == text
 
 
 def test_simplified_is_as_the_model_writes_it(demo: MarianModel) -> None:
-    assert stream(demo, "zh-CN") == stream(demo, "zh-Hans") == stream(demo, "zh")
+    plain = stream(demo, "zh")
+    for target in ("zh-CN", "zh-Hans"):
+        assert [replace(event, language="zh") for event in stream(demo, target)] == plain
 
 
 def test_the_second_of_two_models_decides_the_script(demo: MarianModel) -> None:
     both = PivotTranslator(MarianModel.load(ROOT / "models" / "demo" / "nmt-zh-en"), demo, "en")
-    transcript = Transcript(0, 0.0, 9.0, "我想买两张票。火车从哪里出发？", "zh")
-    plain, found = (joined(both.stream(transcript, target)) for target in ("zh", "zh-TW"))
+    sentence = SourceSentence(0, "zh", "我想买两张票。火车从哪里出发？")
+    plain, found = (translated(both.stream(sentence, target)) for target in ("zh", "zh-TW"))
     assert found == conversion("Hant")(plain) != plain
 
 
@@ -126,8 +134,21 @@ def test_a_models_own_traditional_is_left_alone(tmp_path: Path) -> None:
     assert model.conversion("zh-TW") is not None
 
 
-def delta(text: str, *, end: bool = False, withdrawn: int = 0) -> Delta:
-    return Delta(0, 0, 0.0, 1.0, text, -0.1, 5, "x", end_of_sentence=end, withdrawn=withdrawn)
+def delta(text: str, *, withdrawn: int = 0) -> Delta:
+    return Delta(0, "zh", text, withdrawn)
+
+
+def end(text: str) -> list[Delta | Translation]:
+    """The end of a translation whose text is ``text``."""
+    return [Delta(0, "zh", "", committed=len(text), complete=True), Translation(0, "zh", text)]
+
+
+def shown(events: list[Delta | Translation]) -> GrowingText:
+    text = GrowingText()
+    for event in events:
+        if isinstance(event, Delta):
+            text.apply(event)
+    return text
 
 
 @given(TEXTS, st.lists(st.integers(1, 4), min_size=1))
@@ -138,45 +159,45 @@ def test_deltas_joined_are_the_converted_whole(text: str, sizes: list[int]) -> N
         parts.append(text[at : at + size])
         at += size
     convert = conversion("Hant")
-    for _ in range(2):  # and again after a sentence
-        found = list(rewritten([*map(delta, parts), delta("", end=True)], convert))
-        assert "".join(one.text for one in found) == convert(text)
-        assert [len(one.text) for one in found] == [*map(len, parts), 0]
+    found = list(rewritten([*map(delta, parts), *end(text)], convert))
+    assert "".join(each.text for each in found[:-1]) == convert(text) == found[-1].text
+    assert [len(each.text) for each in found[:-1]] == [*map(len, parts), 0]
+    assert shown(found).committed == len(text)
 
 
 def test_deltas_come_before_the_sentence_ends() -> None:
     handed: list[str] = []
 
-    def source() -> list[Delta]:
-        return [delta(part) for part in ("今天", "出", "发", "，", "理")]
-
-    def watched():  # type: ignore[no-untyped-def]
-        for one in source():
-            handed.append(one.text)
-            yield one
+    def watched() -> Iterator[Delta | Translation]:
+        for part in ("今天", "出", "发", "，", "理"):
+            handed.append(part)
+            yield delta(part)
+        yield from end("今天出发，理")
 
     found = rewritten(watched(), conversion("Hant"))
     assert [next(found).text for _ in range(4)] == ["今天", "出", "發", "，"]
     assert handed == ["今天", "出", "发", "，"]
-    assert [one.text for one in found] == ["理"]
+    assert [one.text for one in found] == ["理", "", "今天出發，理"]
 
 
 @given(st.lists(st.tuples(TEXTS, st.integers(0, 5)), max_size=6))
 def test_withdrawals_refer_to_the_converted_text(changes: list[tuple[str, int]]) -> None:
-    raw, deltas = "", []
+    raw, deltas = GrowingText(), []
     for text, withdrawn in changes:
         deltas.append(delta(text, withdrawn=min(withdrawn, len(raw))))
-        raw = deltas[-1].applied_to(raw)
-    found = list(rewritten([*deltas, delta("", end=True)], conversion("Hant")))
-    assert len(found) == len(deltas) + 1
-    assert joined(found) == conversion("Hant")(raw)
+        raw.apply(deltas[-1])
+    found = list(rewritten([*deltas, *end(raw.text)], conversion("Hant")))
+    assert len(found) == len(deltas) + 2
+    assert shown(found).text == conversion("Hant")(raw.text) == found[-1].text
 
 
 def test_a_character_before_withdrawn_text_is_converted_again() -> None:
-    found = list(
-        rewritten([delta("发"), delta("现，"), delta("型。", withdrawn=2), delta("", end=True)], conversion("Hant"))
+    *found, translation = rewritten(
+        [delta("发"), delta("现，"), delta("型。", withdrawn=2), *end("发型。")], conversion("Hant")
     )
-    assert [(one.withdrawn, one.text) for one in found] == [(0, "發"), (0, "現，"), (3, "髮型。"), (0, "")]
+    changes = [(each.withdrawn, each.text) for each in found if isinstance(each, Delta)]
+    assert changes == [(0, "發"), (0, "現，"), (3, "髮型。"), (0, "")]
+    assert translation.text == "髮型。"
 
 
 @pytest.mark.parametrize(("asked", "kept"), [("zh_TW", "zh-TW"), ("zh-hant", "zh-Hant"), ("zh-HK", "zh-HK")])

@@ -1,4 +1,4 @@
-"""The NMT stage: takes transcripts from a queue and puts one delta per token on a queue."""
+"""The NMT stage: takes the text of sentences from a queue and puts one delta per token on a queue."""
 
 from __future__ import annotations
 
@@ -6,21 +6,26 @@ import asyncio
 import json
 import math
 import queue
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from pipeline import Delta, EndOfInput, MarianModel, NmtStage, PipelineEvent, Transcript
+from pipeline import Delta, EndOfInput, MarianModel, NmtStage, PipelineEvent
 from pipeline.errors import ModelError, UsageError
-from pipeline.events import Confidence
+from pipeline.events import Confidence, SourceSentence, Translation
 from pipeline.languages import TWO_LETTERS, spaced, two_letters
 from pipeline.nmt.cache import SentenceCache
 from pipeline.nmt.decoder import Decoder, DecoderState
+from pipeline.nmt.model import translated
 from pipeline.nmt.search import OnStart, Token
+from pipeline.nmt.stage import Text, TextTranslator
 from pipeline.run.overload import LoadControl, OverloadOptions
+from pipeline.sentences.growing import GrowingText
 from tests.conftest import HANG_S, ROOT, TINY, golden, make_model_dir
 
 
@@ -29,47 +34,60 @@ def model(tmp_path: Path) -> MarianModel:
     return MarianModel.load(make_model_dir(tmp_path / "model", "merged"))
 
 
-def transcript(text: str, number: int = 0, rejected: str | None = None) -> Transcript:
-    return Transcript(number, start_s=10.0, end_s=14.0, text=text, language="en", rejected=rejected)
+def sentence(text: str, number: int = 0) -> SourceSentence:
+    return SourceSentence(number, "en", text, start_s=10.0, end_s=14.0, heard_s=15.0 + number)
 
 
-def run(model: MarianModel, transcripts: list[Transcript]) -> list[PipelineEvent]:
+def run(model: TextTranslator, items: Sequence[Text], *, drafts: bool = False) -> list[PipelineEvent]:
     async def work() -> list[PipelineEvent]:
-        inbox: asyncio.Queue[Transcript | EndOfInput] = asyncio.Queue()
+        inbox: asyncio.Queue[Text | EndOfInput] = asyncio.Queue()
         outbox: asyncio.Queue[PipelineEvent] = asyncio.Queue()
-        for item in transcripts:
+        for item in items:
             inbox.put_nowait(item)
         inbox.put_nowait(EndOfInput(20.0))
-        await NmtStage(model, inbox, outbox).run()
+        await NmtStage(model, inbox, outbox, target="zh", drafts=lambda: drafts).run()
         return [outbox.get_nowait() for _ in range(outbox.qsize())]
 
     return asyncio.run(work())
 
 
+def deltas_of(events: Iterable[PipelineEvent]) -> list[Delta]:
+    return [event for event in events if isinstance(event, Delta)]
+
+
+def translations_of(events: Iterable[PipelineEvent]) -> list[Translation]:
+    return [event for event in events if isinstance(event, Translation)]
+
+
 def test_there_is_one_delta_per_token_and_joined_they_are_the_translation(model: MarianModel) -> None:
     row = golden("tiny-marian")[0]
-    first, *deltas, last = run(model, [transcript(row["source"])])
-    assert first == transcript(row["source"])
+    *deltas, translation, last = run(model, [sentence(row["source"], 3)])
     assert last == EndOfInput(20.0)
     assert all(isinstance(delta, Delta) for delta in deltas)
     assert [delta.token for delta in deltas] == row["target_ids"]
     assert "".join(delta.text for delta in deltas) == row["text"]
-    assert [delta.final for delta in deltas] == [False] * (len(deltas) - 1) + [True]
+    assert [delta.complete for delta in deltas] == [False] * (len(deltas) - 1) + [True]
+    assert [delta.committed for delta in deltas] == [0] * (len(deltas) - 1) + [len(row["text"])]
     assert all(delta.log_probability <= 0 for delta in deltas)
+    assert {(event.sentence, event.language, event.heard_s) for event in (*deltas, translation)} == {(3, "zh", 18.0)}
+    assert translation.text == row["text"]
 
 
-def test_a_segment_of_two_sentences_is_translated_sentence_by_sentence(model: MarianModel) -> None:
+def test_text_of_two_sentences_is_translated_in_parts_as_one_translation(model: MarianModel) -> None:
     rows = [row for row in golden("tiny-marian") if row["source"].endswith("?")][:2]
-    deltas = [e for e in run(model, [transcript(" ".join(row["source"] for row in rows))]) if isinstance(e, Delta)]
-    for index, row in enumerate(rows):
-        of_sentence = [delta for delta in deltas if delta.sentence == index]
-        assert "".join(delta.text for delta in of_sentence) == row["text"]
-        assert of_sentence[-1].end_of_sentence
-        assert {delta.source for delta in of_sentence} == {row["source"]}
-    assert deltas[0].start_s == 10.0
-    assert deltas[-1].end_s == pytest.approx(14.0)
-    assert deltas[0].end_s == deltas[-1].start_s
-    assert [delta.final for delta in deltas].count(True) == 1
+    events = run(model, [sentence(" ".join(row["source"] for row in rows))])
+    assert [delta.token for delta in deltas_of(events)] == rows[0]["target_ids"] + rows[1]["target_ids"]
+    assert [translation.text for translation in translations_of(events)] == ["".join(row["text"] for row in rows)]
+    assert [delta.complete for delta in deltas_of(events)].count(True) == 1
+
+
+def test_sentences_are_translated_in_order_and_each_is_marked_as_finished(model: MarianModel) -> None:
+    rows = golden("tiny-marian")[:3]
+    events = run(model, [sentence(row["source"], number) for number, row in enumerate(rows)])
+    assert [(each.sentence, each.text) for each in translations_of(events)] == [
+        (number, row["text"]) for number, row in enumerate(rows)
+    ]
+    assert [event.sentence for event in events[:-1]] == sorted(event.sentence for event in events[:-1])
 
 
 def test_the_target_is_by_default_the_language_that_the_models_files_name(tmp_path: Path) -> None:
@@ -78,16 +96,15 @@ def test_the_target_is_by_default_the_language_that_the_models_files_name(tmp_pa
     for language, between in (("zho", ""), ("eng", " ")):
         folder = make_model_dir(tmp_path / language, "merged", leave_out="tokenizer_config.json")
         (folder / "tokenizer_config.json").write_text(json.dumps(names | {"target_lang": language}))
-        events = run(MarianModel.load(folder), [transcript(f"{first['source']} {second['source']}")])
-        text = "".join(event.text for event in events if isinstance(event, Delta))
-        assert text == first["text"] + between + second["text"]
+        found = MarianModel.load(folder).stream(sentence(f"{first['source']} {second['source']}"))
+        assert translated(found) == first["text"] + between + second["text"]
 
 
 def test_a_bilingual_model_rejects_other_languages(model: MarianModel) -> None:
     with pytest.raises(UsageError, match="does not translate into 'de'; it translates only into 'zh'"):
         model.translate("Hello.", target="de")
     with pytest.raises(UsageError, match="does not translate into 'de'"):
-        next(model.stream(transcript("Hello."), "de"))
+        next(model.stream(sentence("Hello."), "de"))
     with pytest.raises(UsageError, match="does not translate from 'fr'; it translates only from 'en'"):
         model.translate("Hello.", source="fr")
     assert model.translate("Hello.", source="eng", target="zh-CN") == model.translate("Hello.")
@@ -101,51 +118,84 @@ def test_invalid_numbers_are_rejected(wrong: dict[str, Any], model: MarianModel)
     with pytest.raises(UsageError, match=rf"^{name} is {value}; expected at least [01]$"):
         MarianModel.load(TINY, **wrong)
     with pytest.raises(UsageError, match="beams is 0; expected at least 1"):
-        next(model.stream(transcript("Hello."), "zh", beams=0))
+        next(model.stream(sentence("Hello."), "zh", beams=0))
 
 
-def test_rejected_and_blank_transcripts_pass_untranslated(model: MarianModel) -> None:
-    items = [transcript("Thank you.", 0, rejected="silence"), transcript("  ", 1), transcript("Thank you.", 2)]
-    events = run(model, items)
-    assert {event.segment_id for event in events if isinstance(event, Delta)} == {2}
-    assert [event for event in events if isinstance(event, Transcript)] == items
+def test_blank_text_and_the_target_language_itself_have_no_tokens(model: MarianModel) -> None:
+    spoken = SourceSentence(1, "zh", "谢谢。")
+    events = run(model, [sentence("  ", 0), spoken, sentence("Thank you.", 2)])
+    assert events[0] == Translation(0, "zh", "", heard_s=15.0)
+    assert {event.sentence for event in events[1:-1]} == {2}
 
 
-def test_a_long_text_is_translated_whole(model: MarianModel) -> None:
-    sentence = "The train to London leaves at nine o'clock and "
-    deltas = [event for event in run(model, [transcript(sentence * 60)]) if isinstance(event, Delta)]
-    assert deltas[-1].sentence >= 2
-    assert " ".join({delta.sentence: delta.source for delta in deltas}.values()) == (sentence * 60).strip()
+def parts_of(model: MarianModel, text: str, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
+    """The parts in which ``model`` translates ``text``, and the translation of each by itself."""
+    encoded: dict[tuple[int, ...], str] = {}
+    encode = model.tokenizer.encode
+
+    def spied(part: str, code: str | None = None) -> list[int]:
+        ids = encode(part, code)
+        encoded[tuple(ids)] = part
+        return ids
+
+    with monkeypatch.context() as patch:
+        patch.setattr(model.tokenizer, "encode", spied)
+        sources = model.sources(text, "en", None)
+    assert all(len(source) <= model.max_source_tokens for source in sources)
+    found = []
+    for source in sources:
+        translation = GrowingText()
+        for piece in model.pieces([source], "zh", None, None):
+            translation.apply(piece)
+        found.append((encoded[source], translation.text))
+    return found
+
+
+def test_a_long_text_is_translated_whole(model: MarianModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = ("The train to London leaves at nine o'clock and " * 60).strip()
+    parts = parts_of(model, text, monkeypatch)
+    assert len(parts) > 2
+    assert " ".join(part for part, _ in parts) == text
+    (translation,) = translations_of(run(model, [sentence(text)]))
+    assert translation.text == "".join(alone for _, alone in parts)
 
 
 @pytest.mark.parametrize("text", ["\ud800", "\x00\x01", "😀😀😀", "。。。", "a", "x" * 5000, "ＡＢＣ １２３", "\u200b"])
 def test_decoding_of_unusual_text_terminates(model: MarianModel, text: str) -> None:
-    events = run(model, [transcript(text), transcript("Where is the bank?", 1)])
+    events = run(model, [sentence(text), sentence("Where is the bank?", 1)])
     assert isinstance(events[-1], EndOfInput)
-    assert any(isinstance(event, Delta) and event.segment_id == 1 and event.final for event in events)
+    assert [each.sentence for each in translations_of(events)] == [0, 1]
 
 
 @pytest.mark.parametrize(
-    ("text", "count"), [("\u200b", 0), ("\x07", 0), ("Thank you. \u200b", 1), ("\ufeffThank you.", 1)]
+    ("text", "read"),
+    [("\u200b", ""), ("\x07", ""), ("Thank you. \u200b", "Thank you."), ("\ufeffThank you.", "Thank you.")],
 )
-def test_invisible_text_is_not_translated(text: str, count: int, model: MarianModel) -> None:
-    deltas = [event for event in run(model, [transcript(text)]) if isinstance(event, Delta)]
-    assert len({delta.sentence for delta in deltas}) == sum(delta.final for delta in deltas) == count
+def test_invisible_text_is_not_translated(text: str, read: str, model: MarianModel) -> None:
+    events = run(model, [sentence(text)])
+    assert [delta.complete for delta in deltas_of(events)].count(True) == (1 if read else 0)
+    (translation,) = translations_of(events)
+    assert translation.text == (model.translate(read) if read else "")
+    assert (translation.confidence is None) == (not read)
 
 
 @pytest.mark.parametrize("text", ["x" * 100_000, "很" * 100_000, "on and on, " * 9_000, "one two " * 12_500])
-def test_a_hundred_thousand_characters_are_all_translated(text: str, tmp_path: Path) -> None:
+def test_a_hundred_thousand_characters_are_all_translated(
+    text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     model = MarianModel.load(make_model_dir(tmp_path / "model", "merged"), max_tokens=2)
-    sources = {d.sentence: d.source for d in run(model, [transcript(text)]) if isinstance(d, Delta)}
-    assert "".join("".join(sources.values()).split()) == "".join(text.split())
-    assert all(len(model.tokenizer.encode(source)) <= model.max_source_tokens for source in sources.values())
+    parts = parts_of(model, text, monkeypatch)
+    read = "".join("".join(part for part, _ in parts).split())
+    assert read.lower() == "".join(text.split())  # it begins with a capital
+    (translation,) = translations_of(run(model, [sentence(text)]))
+    assert translation.text == "".join(alone for _, alone in parts)
 
 
 def test_a_full_outbox_holds_the_translation_back(model: MarianModel) -> None:
     async def work() -> None:
-        inbox: asyncio.Queue[Transcript | EndOfInput] = asyncio.Queue()
+        inbox: asyncio.Queue[Text | EndOfInput] = asyncio.Queue()
         outbox: asyncio.Queue[PipelineEvent] = asyncio.Queue(1)
-        inbox.put_nowait(transcript(golden("tiny-marian")[0]["source"]))
+        inbox.put_nowait(sentence(golden("tiny-marian")[0]["source"]))
         inbox.put_nowait(EndOfInput())
         stage = NmtStage(model, inbox, outbox)
         task = asyncio.create_task(stage.run())
@@ -184,12 +234,11 @@ def test_cancelling_stops_and_leaves_the_model_usable(
     row = golden("tiny-marian")[0]
 
     async def work() -> None:
-        inbox: asyncio.Queue[Transcript | EndOfInput] = asyncio.Queue()
+        inbox: asyncio.Queue[Text | EndOfInput] = asyncio.Queue()
         outbox: asyncio.Queue[PipelineEvent] = asyncio.Queue()
-        inbox.put_nowait(transcript(row["source"]))
+        inbox.put_nowait(sentence(row["source"]))
         stage = NmtStage(model, inbox, outbox)
         task = asyncio.create_task(stage.run())
-        await outbox.get()
         await outbox.get()  # its first token
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
@@ -225,10 +274,13 @@ def test_the_model_says_which_languages_it_does(model: MarianModel) -> None:
         model.check_languages("fr", "zh")
 
 
-def test_a_sentence_that_reaches_the_limit_is_marked(tmp_path: Path) -> None:
-    model = MarianModel.load(make_model_dir(tmp_path / "model", "merged"), max_tokens=3)
-    deltas = [e for e in run(model, [transcript(golden("tiny-marian")[0]["source"])]) if isinstance(e, Delta)]
-    assert [delta.truncated for delta in deltas] == [False, False, True]
+def test_a_sentence_that_reaches_the_limit_is_marked(model: MarianModel) -> None:
+    text = golden("tiny-marian")[0]["source"]
+    assert [each.truncated for each in translations_of(run(model, [sentence(text)]))] == [False]
+    model.generation = replace(model.generation, max_tokens=3)
+    model.cache = SentenceCache(0)
+    for limited in (text, f"Thank you. {text}", f"{text} Thank you."):
+        assert [each.truncated for each in translations_of(run(model, [sentence(limited)]))] == [True]
 
 
 def test_a_vocabulary_of_another_model_is_refused(tmp_path: Path) -> None:
@@ -259,9 +311,8 @@ def test_generation_config_overrides_config(tmp_path: Path) -> None:
         (folder / "generation_config.json").write_text(content)
         generation = MarianModel.load(folder).generation
         assert (generation.forced_end_token, generation.end_token, generation.start_token) == (None, 0, 877)
-        source = transcript(row["source"])
-        found.append([d.token for d in MarianModel.load(folder).stream(source, "zh")])
-    assert found == [row["target_ids"][:3]] * 2
+        found.append(deltas_of(MarianModel.load(folder).stream(sentence(row["source"]), "zh")))
+    assert [[delta.token for delta in deltas] for deltas in found] == [row["target_ids"][:3]] * 2
     folder = make_model_dir(tmp_path / "none", "merged", leave_out="generation_config.json")
     assert MarianModel.load(folder).generation.forced_end_token == 0
 
@@ -290,7 +341,8 @@ def test_max_new_tokens_is_honoured_and_unsupported_settings_are_logged(
     settings = {"max_new_tokens": 3, "forced_eos_token_id": [0], "min_new_tokens": 0, "sequence_bias": [[[3], -20.0]]}
     (folder / "generation_config.json").write_text(json.dumps(settings))
     model, row = MarianModel.load(folder), golden("tiny-marian")[0]
-    assert [d.token for d in model.stream(transcript(row["source"]), "zh")] == [*row["target_ids"][:2], 0]
+    deltas = deltas_of(model.stream(sentence(row["source"]), "zh"))
+    assert [delta.token for delta in deltas] == [*row["target_ids"][:2], 0]
     assert "not supported and ignored: sequence_bias" in caplog.text
 
 
@@ -325,8 +377,8 @@ def test_in_a_spaced_language_no_space_comes_before_the_first_text(
     monkeypatch.setattr(model, "languages", (None, None))
     rows = [row for row in golden("tiny-marian") if row["source"].endswith("?")][:2]
     model.cache.put(tuple(rows[0]["source_ids"]), (Token(0, -0.1, last=True),))
-    deltas = model.stream(transcript(" ".join(row["source"] for row in rows)), "de")
-    assert "".join(delta.text for delta in deltas) == rows[1]["text"]
+    found = model.stream(sentence(" ".join(row["source"] for row in rows)), "de")
+    assert translated(found) == rows[1]["text"]
 
 
 def test_no_translation_is_longer_than_the_models_positions(tmp_path: Path) -> None:
@@ -344,8 +396,8 @@ def test_sentences_are_set_apart_as_the_language_does(
 ) -> None:
     monkeypatch.setattr(model, "languages", (None, None))
     rows = [row for row in golden("tiny-marian") if row["source"].endswith("?")][:2]
-    deltas = model.stream(transcript(" ".join(row["source"] for row in rows)), target)
-    assert "".join(delta.text for delta in deltas) == space.join(row["text"] for row in rows)
+    found = model.stream(sentence(" ".join(row["source"] for row in rows)), target)
+    assert translated(found) == space.join(row["text"] for row in rows)
 
 
 @pytest.mark.parametrize(
@@ -371,19 +423,13 @@ def test_damaged_settings_are_named(name: str, content: str, tmp_path: Path) -> 
         MarianModel.load(folder)
 
 
-def test_confidence_is_given_a_sentence_and_a_segment(model: MarianModel) -> None:
+def test_confidence_is_that_of_all_tokens_of_the_translation(model: MarianModel) -> None:
     rows = [row for row in golden("tiny-marian") if row["source"].endswith("?")][:2]
-    deltas = [e for e in run(model, [transcript(" ".join(row["source"] for row in rows))]) if isinstance(e, Delta)]
-    for index in (0, 1):
-        of_sentence = [delta.log_probability for delta in deltas if delta.sentence == index]
-        found = [d.sentence_confidence for d in deltas if d.sentence == index and d.sentence_confidence]
-        assert found == [Confidence(sum(of_sentence) / len(of_sentence), min(of_sentence))]
-        assert found[0].perplexity == pytest.approx(math.exp(-found[0].mean_log_probability))
-    everything = [delta.log_probability for delta in deltas]
-    (whole,) = [delta.segment_confidence for delta in deltas if delta.segment_confidence]
-    assert deltas[-1].segment_confidence is whole
-    assert whole.mean_log_probability == pytest.approx(sum(everything) / len(everything))
-    assert whole.minimum_log_probability == min(everything)
+    events = run(model, [sentence(" ".join(row["source"] for row in rows)), sentence(rows[0]["source"], 1)])
+    for translation in translations_of(events):
+        own = [delta.log_probability for delta in deltas_of(events) if delta.sentence == translation.sentence]
+        assert translation.confidence == Confidence(sum(own) / len(own), min(own))
+        assert translation.confidence.perplexity == pytest.approx(math.exp(-sum(own) / len(own)))
 
 
 def test_the_most_recently_used_sentences_are_kept() -> None:
@@ -397,8 +443,8 @@ def test_the_most_recently_used_sentences_are_kept() -> None:
 
 def test_a_repeated_sentence_is_translated_once(tmp_path: Path) -> None:
     model = MarianModel.load(make_model_dir(tmp_path / "model", "merged"), cached_sentences=2)
-    first = run(model, [transcript("Where is the bank?", 0)])
-    again = run(model, [transcript("Where is the bank?", 0)])
+    first = run(model, [sentence("Where is the bank?", 0)])
+    again = run(model, [sentence("Where is the bank?", 0)])
     assert again == first
     assert model.cache.hits == 1
     for text in ("Where is the hotel?", "Where is the park?", "Where is the museum?"):
@@ -413,10 +459,10 @@ def test_a_time_limit_ends_a_sentence_and_marks_it(tmp_path: Path) -> None:
     row = golden("tiny-marian")[0]
     limited = MarianModel.load(folder, time_limit_s=1e-9)
     for _ in range(2):  # truncated translations are not cached
-        deltas = [event for event in run(limited, [transcript(row["source"])]) if isinstance(event, Delta)]
-        assert [(d.token, d.truncated, d.end_of_sentence, d.final) for d in deltas] == [
-            (row["target_ids"][0], True, True, True)
-        ]
+        delta, translation, _ = run(limited, [sentence(row["source"])])
+        assert isinstance(delta, Delta)
+        assert isinstance(translation, Translation)
+        assert (delta.token, delta.complete, translation.truncated) == (row["target_ids"][0], True, True)
     assert len(limited.cache) == 0
     assert len(MarianModel.load(folder, time_limit_s=3600).translate(row["source"])) == len(row["text"])
 
@@ -424,24 +470,32 @@ def test_a_time_limit_ends_a_sentence_and_marks_it(tmp_path: Path) -> None:
 def test_a_slow_consumer_does_not_use_up_the_time_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     model = MarianModel.load(make_model_dir(tmp_path / "model", "merged"), time_limit_s=60)
     row = golden("tiny-marian")[0]
-    deltas = model.stream(transcript(row["source"]), "zh")
-    first = next(deltas)
+    events = model.stream(sentence(row["source"]), "zh")
+    next(events)
     hour_later = time.monotonic() + 3600
     monkeypatch.setattr("pipeline.nmt.model.time.monotonic", lambda: hour_later)
-    assert first.text + "".join(delta.text for delta in deltas) == row["text"]
+    assert translated(events) == row["text"]
 
 
 def test_a_cancel_before_the_first_run_stops_it(model: MarianModel, begun: queue.SimpleQueue[DecoderState]) -> None:
     """If the stage is cancelled before the worker creates the sentence's state, the state is terminated on creation."""
+    asked, cancelled = threading.Event(), threading.Event()
+
+    class Held:
+        def stream(self, *arguments: Any) -> Iterator[Delta | Translation]:
+            asked.set()
+            cancelled.wait()
+            return model.stream(*arguments)
 
     async def work() -> None:
-        inbox: asyncio.Queue[Transcript | EndOfInput] = asyncio.Queue()
+        inbox: asyncio.Queue[Text | EndOfInput] = asyncio.Queue()
         outbox: asyncio.Queue[PipelineEvent] = asyncio.Queue()
-        inbox.put_nowait(transcript(golden("tiny-marian")[0]["source"]))
-        task = asyncio.create_task(NmtStage(model, inbox, outbox).run())
-        await outbox.get()  # the transcript: its translation is asked for next
+        inbox.put_nowait(sentence(golden("tiny-marian")[0]["source"]))
+        task = asyncio.create_task(NmtStage(Held(), inbox, outbox).run())
+        await asyncio.to_thread(asked.wait)
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
+        cancelled.set()
         assert outbox.empty()
 
     asyncio.run(work())
@@ -449,29 +503,26 @@ def test_a_cancel_before_the_first_run_stops_it(model: MarianModel, begun: queue
     assert model.translate("Where is the bank?")
 
 
-def test_under_overload_the_beam_is_narrowed(model: MarianModel) -> None:
+def test_under_overload_the_beam_is_narrowed() -> None:
     load = LoadControl(OverloadOptions(beam_size=1))
     asked: list[int | None] = []
 
     class Spied:
         def stream(
-            self, transcript: Transcript, target: str, on_start: OnStart | None = None, beams: int | None = None
-        ) -> Iterator[Delta]:
+            self, text: SourceSentence, target: str | None, on_start: OnStart | None = None, beams: int | None = None
+        ) -> Iterator[Delta | Translation]:
             asked.append(beams)
-            return iter(())
+            yield Translation(text.sentence, "zh", "")
 
     async def work() -> None:
-        inbox: asyncio.Queue[Transcript | EndOfInput] = asyncio.Queue()
-        for item in (transcript("Where is the bank?", 0), transcript("Where is the park?", 1), EndOfInput()):
-            inbox.put_nowait(item)
-        outbox: asyncio.Queue[PipelineEvent] = asyncio.Queue(1)
+        inbox: asyncio.Queue[Text | EndOfInput] = asyncio.Queue()
+        outbox: asyncio.Queue[PipelineEvent] = asyncio.Queue()
         task = asyncio.create_task(NmtStage(Spied(), inbox, outbox, load=load).run())
+        inbox.put_nowait(sentence("Where is the bank?", 0))
         await outbox.get()
-        while not asked:
-            await asyncio.sleep(0)
         load.observe(1e9)
-        while not isinstance(await outbox.get(), EndOfInput):
-            pass
+        inbox.put_nowait(sentence("Where is the park?", 1))
+        inbox.put_nowait(EndOfInput())
         await task
 
     asyncio.run(work())
@@ -481,9 +532,7 @@ def test_under_overload_the_beam_is_narrowed(model: MarianModel) -> None:
 def test_a_model_code_as_target_joins_as_its_language(tmp_path: Path, model: MarianModel) -> None:
     model.tokenizer.target_codes = ["cmn_Hans"]
     model.tokenizer._vocabulary[">>cmn_Hans<<"] = 5
-    assert " " not in "".join(
-        d.text for d in model.stream(transcript("Where is the bank? Where is the park?"), "cmn_Hans")
-    )
+    assert " " not in translated(model.stream(sentence("Where is the bank? Where is the park?"), "cmn_Hans"))
 
 
 def test_a_model_translates_from_and_into_the_languages_that_it_names() -> None:

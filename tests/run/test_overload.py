@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -13,10 +13,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline import Delta, EndOfInput, LoadChanged, MarianModel, Models, PipelineConfig, PipelineEvent, Transcript
+from pipeline import EndOfInput, LoadChanged, MarianModel, Models, PipelineConfig, PipelineEvent, Transcript
+from pipeline.asr.context import Heard
 from pipeline.asr.packing import fits
 from pipeline.asr.stage import AsrStage
-from pipeline.events import SAMPLE_RATE, Samples, SpeechSegment
+from pipeline.events import SAMPLE_RATE, Delta, Samples, SourceSentence, SpeechSegment, Translation
 from pipeline.run.overload import LoadControl, Measures, OverloadOptions, measures, next_level
 from pipeline.run.stats import PipelineStats
 from pipeline.translator import SpeechTranslator
@@ -170,7 +171,7 @@ def test_a_live_segment_does_not_wait_to_be_joined(
 
 def test_fewer_beams_give_the_narrower_search_and_are_not_cached() -> None:
     wide, narrow = MarianModel.load(TINY, beams=4), MarianModel.load(TINY, beams=1)
-    said = Transcript(0, 0.0, 1.0, "Where is the bank near the old station?", "en")
+    said = SourceSentence(0, "en", "Where is the bank near the old station?")
     assert list(wide.stream(said, "zh", beams=1)) == list(narrow.stream(said, "zh"))
     assert len(wide.cache) == 0
     assert list(wide.stream(said, "zh", beams=9)) == list(wide.stream(said, "zh"))
@@ -189,6 +190,17 @@ class Held:
     def transcribe_packed(self, segments: Sequence[SpeechSegment], beam_size: int | None = None) -> list[Transcript]:
         self.go.wait()
         return self.recognizer.transcribe_packed(segments, beam_size)
+
+    def transcribe_after(
+        self, context: Sequence[Heard], segment: SpeechSegment, beam_size: int | None = None
+    ) -> Transcript:
+        self.go.wait()
+        return self.recognizer.transcribe_after(context, segment, beam_size)
+
+
+def letters(texts: Iterable[str]) -> str:
+    """The letters and digits of all texts. The marks at the ends of segments may change with the next words."""
+    return "".join(character for text in texts for character in text if character.isalnum())
 
 
 async def feed(translator: SpeechTranslator, samples: Samples) -> None:
@@ -232,8 +244,10 @@ def test_a_run_behind_a_live_source_reports_it_catches_up_and_loses_nothing(
     assert stats.shortened > 0
     assert stats.joined > 0
     assert stats.segments == len(transcripts)
-    finals = [event.segment_id for event in events if isinstance(event, Delta) and event.final]
-    assert finals == [transcript.segment_id for transcript in transcripts if transcript.rejected is None]
+    sentences = [event for event in events if isinstance(event, SourceSentence)]
+    assert [event.sentence for event in events if isinstance(event, Translation)] == [s.sentence for s in sentences]
+    heard = letters(transcript.text for transcript in transcripts if transcript.rejected is None)
+    assert letters(sentence.text for sentence in sentences) == heard != ""
 
 
 def lag_after(hours: float, options: OverloadOptions, call_s: float = 6.0, phrase_s: float = 4.0) -> float:
@@ -301,6 +315,48 @@ def test_lag_is_the_age_of_the_oldest_segment_that_is_not_translated() -> None:
     assert stats.lag_s == pytest.approx(1.0)
 
 
+def test_a_segment_counts_as_lag_until_all_languages_have_translated_it() -> None:
+    """The segments of a sentence in progress are finished with its drafts."""
+    stats = PipelineStats(languages={"zh", "de"})
+    now = 20.0
+    stats.clock = lambda: now
+    stats.received(20 * SAMPLE_RATE)
+    for number, heard_s in enumerate((4.0, 8.0, 12.0)):
+        stats.audio_samples = round(heard_s * SAMPLE_RATE)
+        stats.segment_closed(replace(segment(number, heard_s - 3, 2.5), heard_sample=stats.audio_samples))
+    stats.audio_samples = 20 * SAMPLE_RATE
+    lags = [stats.lag_s]
+    for event in (
+        SourceSentence(0, "en", "Yes.", heard_s=4.0),
+        Translation(0, "zh", "是。", heard_s=4.0),
+        Delta(0, "de", "J", heard_s=4.0),
+        Delta(0, "de", "a.", heard_s=4.0, complete=True),
+        Delta(1, "zh", "不", heard_s=8.0, complete=True),
+        Delta(1, "de", "Nein", heard_s=8.0, complete=True),
+    ):
+        stats.delivered(event)
+        lags.append(stats.lag_s)
+    assert lags == [16.0, 16.0, 16.0, 16.0, 12.0, 12.0, 8.0]
+    stats.translated("zh", 12.0)  # a draft that did not change
+    stats.language_lost("de", "broken")
+    stats.translated("zh", 12.0)
+    assert stats.lag_s == 0.0
+    assert stats.lost_languages == {"de": "broken"}
+
+
+def test_the_first_token_is_timed_for_each_segment() -> None:
+    now = 0.0
+    stats = PipelineStats(clock=lambda: now)
+    for number, heard_s in enumerate((4.0, 8.0)):
+        now = heard_s
+        stats.segment_closed(replace(segment(number, heard_s - 3, 2.5), heard_sample=round(heard_s * SAMPLE_RATE)))
+    for at_s, heard_s in ((9.0, 4.0), (9.5, 4.0), (10.0, 8.0), (11.0, 8.0)):
+        now = at_s
+        stats.token(heard_s)
+    assert list(stats.first_token_s) == [5.0, 2.0]
+    assert stats.tokens == 4
+
+
 @pytest.mark.parametrize("nothing", ["", " ", "\u200b"])
 def test_a_transcript_without_text_to_translate_does_not_count_as_lag(
     nothing: str, demo_config: PipelineConfig, demo_models: Models
@@ -309,7 +365,12 @@ def test_a_transcript_without_text_to_translate_does_not_count_as_lag(
         config = demo_models.recognizer.config
 
         def transcribe(self, segment: SpeechSegment, beam_size: int | None = None) -> Transcript:
-            return Transcript(segment.id, segment.start_s, segment.end_s, nothing, "en")
+            return Transcript(segment.id, segment.start_s, segment.end_s, nothing, "en", heard_s=segment.heard_s)
+
+        def transcribe_after(
+            self, context: Sequence[Heard], segment: SpeechSegment, beam_size: int | None = None
+        ) -> Transcript:
+            return self.transcribe(segment)
 
     async def work() -> None:
         models = Models(Silent(), demo_models.translations)  # type: ignore[arg-type]
@@ -318,7 +379,7 @@ def test_a_transcript_without_text_to_translate_does_not_count_as_lag(
             async for event in translator.events():
                 if isinstance(event, EndOfInput):  # EndOfInput itself clears all pending segments
                     assert translator.stats.segments > 0
-                    assert not translator.stats._pending_end_s
+                    assert not translator.stats._pending
             await feeding
 
     asyncio.run(work())
@@ -328,4 +389,4 @@ def test_without_a_reader_at_most_a_thousand_segments_are_remembered() -> None:
     stats = PipelineStats()
     for number in range(2_500):
         stats.segment_closed(segment(number, 0.0, 1.0))
-    assert len(stats._closed_at) == len(stats._pending_end_s) == 1_000
+    assert len(stats._pending) == 1_000

@@ -1,4 +1,4 @@
-"""Sentences that go on over pauses: when they end, and that nothing is lost or changed."""
+"""Sentences that go on over pauses: when they end, and that nothing is lost, doubled or taken back."""
 
 from __future__ import annotations
 
@@ -9,15 +9,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.events import Transcript, Word
-from pipeline.sentences.assembler import SentenceAssembler
+from pipeline.events import Pause, SourceDelta, SourceSentence, Transcript, Word
+from pipeline.sentences.assembler import SentenceAssembler, SourceEvent, final_marks
+from pipeline.sentences.growing import GrowingText, OpenTexts
 from pipeline.sentences.options import SentenceOptions
-from pipeline.sentences.splitting import split_sentences
 
 OPTIONS = SentenceOptions()
 
 
-def heard(number: int, text: str, start_s: float, end_s: float, language: str = "en", words: bool = True) -> Transcript:
+def heard(
+    number: int,
+    text: str,
+    start_s: float,
+    end_s: float,
+    language: str = "en",
+    words: bool = True,
+    previous_end: str | None = None,
+) -> Transcript:
     """A transcript whose words, if it has any, take the same time each."""
     parts = text.split(" ") if words and text else []
     each_s = (end_s - start_s) / max(1, len(parts))
@@ -25,23 +33,37 @@ def heard(number: int, text: str, start_s: float, end_s: float, language: str = 
         Word((" " if at else "") + part, start_s + at * each_s, start_s + (at + 1) * each_s)
         for at, part in enumerate(parts)
     )
-    return Transcript(number, start_s, end_s, text, language, speech_end_s=end_s, heard_s=end_s, words=timed)
+    return Transcript(
+        number,
+        start_s,
+        end_s,
+        text,
+        language,
+        previous_end=previous_end,
+        speech_end_s=end_s,
+        heard_s=end_s,
+        words=timed,
+    )
 
 
-def assembled(*transcripts: Transcript, options: SentenceOptions = OPTIONS) -> list[Transcript]:
+def events(*inputs: Transcript | Pause, options: SentenceOptions = OPTIONS) -> list[SourceEvent]:
     assembler = SentenceAssembler(options)
-    found: list[Transcript | None] = []
-    for transcript in transcripts:
-        found += [assembler.before(transcript), assembler.push(transcript)]
-    return [one for one in [*found, assembler.end()] if one is not None]
+    found: list[SourceEvent] = []
+    for item in inputs:
+        found += assembler.push(item) if isinstance(item, Transcript) else assembler.pause(item)
+    return found + assembler.end()
 
 
-def texts(*transcripts: Transcript, options: SentenceOptions = OPTIONS) -> list[str]:
-    return [one.text for one in assembled(*transcripts, options=options)]
+def sentences(*inputs: Transcript | Pause, options: SentenceOptions = OPTIONS) -> list[SourceSentence]:
+    return [event for event in events(*inputs, options=options) if isinstance(event, SourceSentence)]
+
+
+def texts(*inputs: Transcript | Pause, options: SentenceOptions = OPTIONS) -> list[str]:
+    return [one.text for one in sentences(*inputs, options=options)]
 
 
 def test_a_sentence_goes_on_over_pauses() -> None:
-    (whole,) = assembled(
+    (whole,) = sentences(
         heard(0, "And so my fellow Americans,", 0.0, 3.0),
         heard(1, "ask not", 3.1, 4.9),
         heard(2, "what your country can do for you,", 5.3, 7.7),
@@ -50,22 +72,25 @@ def test_a_sentence_goes_on_over_pauses() -> None:
     assert whole.text == (
         "And so my fellow Americans, ask not what your country can do for you, ask what you can do for your country."
     )
-    assert (whole.segment_id, whole.start_s, whole.end_s, whole.heard_s) == (3, 0.0, 11.0, 11.0)
-    assert whole.span(28, 35) == (3.1, 4.9)  # "ask not"
+    assert (whole.sentence, whole.start_s, whole.end_s, whole.heard_s) == (0, 0.0, 11.0, 11.0)
+    assert "".join(word.text for word in whole.words) == whole.text
+    assert [word.start_s for word in whole.words if word.text == " ask"] == [3.1, 8.1]
 
 
 def test_what_has_ended_does_not_wait_for_what_has_not() -> None:
-    first = heard(0, "Hello. My name is", 0.0, 4.0)
     assembler = SentenceAssembler(OPTIONS)
-    ended = assembler.push(first)
-    assert ended is not None
-    assert (ended.text, ended.start_s, ended.speech_end_s) == ("Hello. ", 0.0, 1.0)
-    second = heard(1, "Ann.", 5.0, 6.0)
-    assert assembler.before(second) is None
-    rest = assembler.push(second)
-    assert rest is not None
-    assert (rest.text, rest.start_s, rest.end_s) == ("My name is Ann.", 1.0, 6.0)
-    assert assembler.end() is None
+    change, ended, rest = assembler.push(heard(0, "Hello. My name is", 0.0, 4.0))
+    assert ended == SourceSentence(0, "en", "Hello.", 0.0, 1.0, 4.0, (Word("Hello.", 0.0, 1.0),), before_pause=False)
+    assert isinstance(change, SourceDelta)
+    assert isinstance(rest, SourceDelta)
+    assert (change.text, rest.sentence, rest.text, rest.committed) == ("Hello.", 1, "My name is", 10)
+    (more,) = assembler.push(heard(1, "Ann.", 5.0, 6.0))
+    assert isinstance(more, SourceDelta)
+    assert (more.sentence, more.text, more.withdrawn, more.committed) == (1, " Ann.", 0, 14)
+    *_, last = assembler.end()
+    assert isinstance(last, SourceSentence)
+    assert (last.text, last.start_s, last.end_s, last.before_pause) == ("My name is Ann.", 1.0, 6.0, True)
+    assert assembler.end() == []
 
 
 @pytest.mark.parametrize(
@@ -81,61 +106,179 @@ def test_what_ends_an_open_sentence(second: Transcript, expected: list[str]) -> 
     assert texts(heard(0, "My fellow Americans,", 0.0, 3.0), second) == expected
 
 
+@pytest.mark.parametrize(
+    ("text", "length_s", "ends"),
+    [
+        ("My fellow Americans", 1.5, False),
+        ("My fellow Americans", 2.0, True),
+        ("I am here.", 1.0, False),
+        ("I am here.", 1.8, True),
+        ("I saw Dr.", 1.5, False),
+        ("It costs 3.5", 1.5, False),
+    ],
+)
+def test_how_long_a_pause_ends_a_sentence(text: str, length_s: float, ends: bool) -> None:
+    assembler = SentenceAssembler(OPTIONS)
+    assembler.push(heard(0, text, 0.0, 3.0))
+    found = assembler.pause(Pause(3.0, length_s))
+    assert [event.text for event in found if isinstance(event, SourceSentence)] == ([text] if ends else [])
+    assert bool(assembler.end()) != ends
+
+
+def test_a_pause_before_the_open_sentence_ends_nothing() -> None:
+    assembler = SentenceAssembler(OPTIONS)
+    assembler.push(heard(0, "And then.", 2.0, 3.0))
+    assert assembler.pause(Pause(1.0, 5.0)) == []
+
+
+@pytest.mark.parametrize(
+    ("marks", "following", "expected"),
+    [
+        ("", "ask not.", ["And so my fellow Americans ask not."]),
+        (",", "ask not.", ["And so my fellow Americans, ask not."]),
+        (".", "Ask not.", ["And so my fellow Americans.", "Ask not."]),
+        ("?", "Ask not.", ["And so my fellow Americans?", "Ask not."]),
+        (None, "Ask not.", ["And so my fellow Americans.", "Ask not."]),
+        (None, "ask not.", ["And so my fellow Americans ask not."]),
+        (".", "ask not.", ["And so my fellow Americans ask not."]),
+    ],
+)
+def test_the_next_words_decide_on_the_full_stop_before_them(
+    marks: str | None, following: str, expected: list[str]
+) -> None:
+    first = heard(0, "And so my fellow Americans.", 0.0, 3.0)
+    second = heard(1, following, 3.5, 5.0, previous_end=marks)
+    assert texts(first, second) == expected
+
+
+def test_the_mark_at_the_end_of_a_segment_is_a_draft_and_the_words_are_committed() -> None:
+    (first,) = SentenceAssembler(OPTIONS).push(heard(0, "And so my fellow Americans.", 0.0, 3.0))
+    assert isinstance(first, SourceDelta)
+    assert first.text[: first.committed] == "And so my fellow Americans"
+
+
+def test_a_sentence_keeps_the_time_at_which_its_last_word_was_heard() -> None:
+    first, second = sentences(heard(0, "It is over.", 0.0, 2.0), heard(1, "Thank you. Bye.", 2.8, 4.0))[:2]
+    assert (first.heard_s, second.heard_s) == (2.0, 4.0)
+
+
 def test_a_sentence_does_not_go_on_for_ever() -> None:
     parts = [heard(n, f"and then {n}", 3.0 * n, 3.0 * n + 2.5) for n in range(20)]
-    found = assembled(*parts)
+    found = sentences(*parts)
     assert len(found) > 1
     assert all(one.end_s - one.start_s < OPTIONS.max_sentence_ms / 1000 + 3.0 for one in found)
+
+
+def test_a_sentence_that_is_too_long_is_cut_at_its_last_clause() -> None:
+    parts = [heard(n, f"and this is part {n}, which" if n % 2 else "goes on", 3.0 * n, 3.0 * n + 2.5) for n in range(9)]
+    first, second = sentences(*parts)[:2]
+    assert first.text.endswith("part 5,")
+    assert second.text.startswith("which goes on")
+    assert first.words[-1].text.strip() == "5,"
 
 
 @pytest.mark.parametrize(
     ("first", "second", "language", "expected"),
     [
         ("I saw Dr.", "Smith.", "en", ["I saw Dr. Smith."]),
+        ("It costs 3.5", "dollars.", "en", ["It costs 3.5 dollars."]),
         ("It is over.", "Thank you.", "en", ["It is over.", "Thank you."]),
         ("我们明天上午", "十点见面。", "zh", ["我们明天上午十点见面。"]),
         ("好。", "走吧。", "zh", ["好。", "走吧。"]),
-        ("Wait…", "I am coming.", "en", ["Wait…", "I am coming."]),
+        ("Wait!", "I am coming.", "en", ["Wait!", "I am coming."]),
+        ("Wait…", "I am coming.", "en", ["Wait… I am coming."]),
     ],
 )
 def test_final_marks(first: str, second: str, language: str, expected: list[str]) -> None:
     assert texts(heard(0, first, 0.0, 2.0, language), heard(1, second, 2.8, 4.0, language)) == expected
 
 
+@pytest.mark.parametrize(("text", "marks"), [("so.", "."), ("so, ", ","), ("so", ""), ("“so.”", ""), ("好。", "。")])
+def test_the_marks_at_the_end_of_a_text(text: str, marks: str) -> None:
+    assert final_marks(text) == marks
+
+
 def test_without_a_pause_that_joins_every_segment_stands_alone() -> None:
-    parts = [heard(0, "My fellow Americans,", 0.0, 3.0), heard(1, "ask not.", 3.0, 5.0)]
-    assert assembled(*parts, options=SentenceOptions(long_pause_ms=0)) == parts
+    parts = [heard(0, "My fellow Americans,", 0.0, 3.0), heard(1, "ask not. Ask", 3.0, 5.0)]
+    options = SentenceOptions(long_pause_ms=0)
+    assert texts(*parts, options=options) == ["My fellow Americans,", "ask not.", "Ask"]
+    assert SentenceAssembler(options).push(parts[0])[-1] == sentences(parts[0])[0]
 
 
-def test_words_that_are_not_known_share_the_time_of_their_segment() -> None:
-    (whole,) = assembled(heard(0, "My fellow Americans,", 0.0, 3.0, words=False), heard(1, "ask not.", 3.5, 5.0))
-    assert [word.text for word in whole.words] == ["My fellow Americans,", " ask", " not."]
-    assert whole.span(0, 20) == (0.0, 3.0)
+@pytest.mark.parametrize("gap_s", [0.1, 1.0])
+def test_only_a_gap_is_a_pause_after_a_sentence(gap_s: float) -> None:
+    first, _ = sentences(heard(0, "It is over.", 0.0, 2.0), heard(1, "Thank you.", 2.0 + gap_s, 4.0))
+    assert first.before_pause == (gap_s > 0.5)
+
+
+def test_times_are_shared_out_where_those_of_words_are_not_known() -> None:
+    (whole,) = sentences(heard(0, "My fellow Americans,", 0.0, 3.0, words=False), heard(1, "ask not.", 3.5, 5.0))
+    assert whole.words == ()
+    assert (whole.start_s, whole.end_s) == (0.0, 5.0)
+    assert whole.begin_at(0.5) == 2.5
+
+
+def test_a_share_of_the_text_begins_with_a_word() -> None:
+    (whole,) = sentences(heard(0, "abcd", 0.0, 1.0), heard(1, "efgh", 2.5, 3.5))
+    assert [whole.begin_at(share) for share in (0.0, 0.2, 0.3, 0.5, 0.7, 0.8, 1.0)] == [
+        0.0,
+        0.0,
+        2.5,
+        2.5,
+        2.5,
+        3.5,
+        3.5,
+    ]
 
 
 TEXTS = st.lists(
     st.sampled_from(["Hello.", "my", "name", "is", "Dr.", "Ann,", "3.5", "Why?", "“No.”", "yes", "M.", "…", "etc."]),
     max_size=6,
 ).map(" ".join)
+PARTS = st.tuples(
+    TEXTS,
+    st.floats(0.1, 4.0),
+    st.floats(0.0, 3.0),
+    st.booleans(),
+    st.booleans(),
+    st.sampled_from([None, None, "", ".", ",", "?!"]),
+)
 
 
-@given(st.lists(st.tuples(TEXTS, st.floats(0.1, 4.0), st.floats(0.0, 3.0), st.booleans(), st.booleans()), max_size=8))
-def test_nothing_is_lost_or_changed(parts: list[tuple[str, float, float, bool, bool]]) -> None:
-    transcripts, at = [], 0.0
-    for number, (text, length_s, pause_s, words, rejected) in enumerate(parts):
-        one = heard(number, text, at, at + length_s, words=words)
-        transcripts.append(replace(one, rejected="uncertain") if rejected else one)
-        at += length_s + pause_s
-    found = assembled(*transcripts)
-    said = "".join(one.text for one in transcripts if one.rejected is None)
-    assert "".join("".join(one.text for one in found).split()) == "".join(said.split())
-    for one in found:
-        assert "".join(word.text for word in one.words).strip() in (one.text.strip(), "")
+@given(st.lists(PARTS, max_size=8), st.booleans())
+def test_nothing_is_lost_or_taken_back(
+    parts: list[tuple[str, float, float, bool, bool, str | None]], pauses: bool
+) -> None:
+    inputs: list[Transcript | Pause] = []
+    at = 0.0
+    for number, (text, length_s, pause_s, words, rejected, marks) in enumerate(parts):
+        one = heard(number, text, at, at + length_s, words=words, previous_end=marks)
+        inputs.append(replace(one, rejected="uncertain") if rejected else one)
+        at += length_s
+        if pauses:
+            inputs += [Pause(at, limit_s) for limit_s in (1.8, 2.0) if limit_s <= pause_s]
+        at += pause_s
+    found = events(*inputs)
+    ended = [event for event in found if isinstance(event, SourceSentence)]
+    said = "".join(one.text for one in inputs if isinstance(one, Transcript) and one.rejected is None)
+    assert _letters("".join(one.text for one in ended)) == _letters(said)
+    open_texts = OpenTexts()
+    for event in found:
+        text = open_texts.push(event)  # raises an error if committed text is withdrawn
+        assert isinstance(text, GrowingText)
+        if isinstance(event, SourceSentence):
+            assert (text.text, text.draft) == (event.text, "")
+    assert [one.sentence for one in ended] == list(range(len(ended)))
+    for one in ended:
+        assert one.text == one.text.strip() != ""
+        assert "".join(word.text for word in one.words).strip() in (one.text, "")
         assert one.start_s <= one.end_s
         times = [time for word in one.words for time in (word.start_s, word.end_s)]
         assert times == sorted(times)
-    for before, after in pairwise(found):
-        assert before.segment_id <= after.segment_id
-        assert before.start_s <= after.start_s
-    ended = [sentence for one in found for sentence in split_sentences(one.text, "en")]
-    assert len(ended) <= len([s for one in transcripts if not one.rejected for s in split_sentences(one.text, "en")])
+    for before, after in pairwise(ended):
+        assert before.end_s <= after.start_s + 1e-9
+        assert before.heard_s <= after.heard_s
+
+
+def _letters(text: str) -> str:
+    return "".join(c for c in text if c.isalnum())

@@ -6,14 +6,18 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.events import Delta, EndOfInput, LoadChanged, Transcript
+from pipeline.events import EndOfInput, LoadChanged, PipelineEvent, Transcript
 from pipeline.sinks.blank import is_blank
 from pipeline.sinks.files import FORMATS, sink_makers
 from pipeline.subtitles.rules import SubtitleRules
+from tests.streams import spoken, translated
 
 REJECTED = Transcript(0, 0.0, 1.0, "What?", "en", rejected="uncertain")
-SAID = Transcript(1, 1.0, 2.0, "Yes.", "en")
-SHOWN = Delta(1, 0, 1.0, 2.0, "是。", -0.1, 5, "Yes.", end_of_sentence=True, final=True)
+SHOWN: list[PipelineEvent] = [
+    Transcript(1, 1.0, 2.0, "Yes.", "en"),
+    *spoken(0, "Yes.", 1.0, 2.0),
+    *translated(0, ["是。"]),
+]
 
 
 @pytest.mark.parametrize("rules", [SubtitleRules(), SubtitleRules(bilingual=True, source_position="top")], ids=str)
@@ -25,7 +29,7 @@ def test_an_output_is_blank_without_a_cue_and_not_blank_with_one(
     for events, blank in (
         ([EndOfInput(1.0)], True),
         ([REJECTED, LoadChanged(1, 6.0), EndOfInput(1.0)], True),
-        ([REJECTED, SAID, SHOWN, EndOfInput(2.0)], False),
+        ([REJECTED, *SHOWN, EndOfInput(2.0)], False),
     ):
         sink = sink_makers(rules)[kind](path)
         for event in events:
@@ -48,6 +52,9 @@ def test_an_output_is_blank_without_a_cue_and_not_blank_with_one(
         ("ass", b"[Script Info]\n" + b"; mine\n" * 2_000),
         ("jsonl", b'{"type": "transcript", "rejected": "uncertain"}\n{"mine": 1}\n'),
         ("jsonl", b'{"type": "cue", "index": 1}\n'),
+        ("jsonl", b'{"type": "events", "version": 2}\n{"type": "source_delta", "text": "Yes"}\n'),
+        ("jsonl", b'{"type": "source_sentence", "text": "Yes."}\n'),
+        ("jsonl", b'{"type": "translation", "text": "\xe6\x98\xaf"}\n'),
         ("jsonl", b'{"type": "transcript", "text": "\\"rejected\\": \\""}\n'),
     ],
 )

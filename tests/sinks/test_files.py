@@ -22,12 +22,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.errors import SinkError, UsageError
-from pipeline.events import Delta, EndOfInput, PipelineEvent, Transcript
+from pipeline.events import Confidence, EndOfInput, PipelineEvent, SourceSentence, Transcript, Translation, Word
 from pipeline.sinks.cue_file import timestamp
 from pipeline.sinks.files import FORMATS, open_sinks, sink_makers
+from pipeline.sinks.jsonl import JsonlSink, line, read_event
 from pipeline.sinks.sink import Sink, close_all, write_all
+from pipeline.sinks.srt import SrtSink
+from pipeline.sinks.txt import TextSink
 from pipeline.subtitles.cues import CueBuilder
 from pipeline.subtitles.rules import SubtitleRules
+from tests.streams import spoken, translated
 from tests.subtitles.strategies import RULES, TEXTS
 
 TEXTS_SAID = [
@@ -44,9 +48,7 @@ def events(texts: list[str] = TEXTS_SAID) -> list[PipelineEvent]:
     found: list[PipelineEvent] = []
     for i, text in enumerate(texts):
         start_s, end_s = 3600.0 + 5 * i, 3604.0 + 5 * i
-        found.append(Transcript(i, start_s, end_s, SOURCE, "en"))
-        found += [Delta(i, 0, start_s, end_s, c, -0.5, 7, SOURCE) for c in text]
-        found.append(Delta(i, 0, start_s, end_s, "", -0.1, 0, SOURCE, end_of_sentence=True, final=True))
+        found += [Transcript(i, start_s, end_s, SOURCE, "en"), *spoken(i, SOURCE, start_s, end_s), *translated(i, text)]
     return [*found, EndOfInput(3700.0)]
 
 
@@ -56,7 +58,9 @@ def flat(text: str) -> str:
 
 def opened(folder: Path, rules: SubtitleRules = DEFAULT, *, resume: bool = False) -> tuple[dict[str, Path], list[Sink]]:
     paths = {kind: folder / f"out.{kind}" for kind in FORMATS}
-    return paths, open_sinks(paths, None, sink_makers(rules, resume=resume))
+    return paths, open_sinks(
+        {(kind, ""): path for kind, path in paths.items()}, None, sink_makers(rules, resume=resume)
+    )
 
 
 def write(folder: Path, count: int | None = None, rules: SubtitleRules = DEFAULT) -> dict[str, Path]:
@@ -95,7 +99,7 @@ def cues_of(paths: dict[str, Path]) -> list[tuple[int, int, str]]:
     """The expected content, from the cues in the JSON lines."""
     records = [json.loads(line) for line in paths["jsonl"].read_text("utf-8").splitlines()]
     return [
-        (round(r["start_s"] * 1000), round(r["end_s"] * 1000), flat("".join(r["lines"] + r["source_lines"])))
+        (round(r["start_s"] * 1000), round(r["end_s"] * 1000), flat("".join(r["lines"] + r.get("source_lines", []))))
         for r in records
         if r["type"] == "cue"
     ]
@@ -136,11 +140,55 @@ def test_jsonl_has_every_event_and_every_cue(tmp_path: Path) -> None:
     paths = write(tmp_path)
     records = [json.loads(line) for line in paths["jsonl"].read_text("utf-8").splitlines()]
     assert records[-1]["type"] == "end"
-    assert len([record for record in records if record["type"] != "cue"]) == len(events())
-    for i, text in enumerate(TEXTS_SAID):
-        assert "".join(r["text"] for r in records if r["type"] == "delta" and r["segment_id"] == i) == text
-    ended = next(n for n, record in enumerate(records) if record.get("end_of_sentence"))
+    assert records[0] == {"type": "events", "version": 2}
+    assert len([record for record in records[1:] if record["type"] != "cue"]) == len(events())
+    read = [event for record in records if (event := read_event(record)) is not None]
+    assert read == events()[:-1]
+    ended = next(n for n, record in enumerate(records) if record["type"] == "translation")
     assert records[ended + 1]["type"] == "cue"
+
+
+def test_jsonl_leaves_out_the_words_that_sentences_repeat_and_values_that_say_nothing(tmp_path: Path) -> None:
+    words = (Word("Yes,", 1.0, 1.25), Word(" now.", 1.5, 2.0))
+    transcript = Transcript(0, 1.0, 2.0, "Yes, now.", "en", words=words)
+    said = SourceSentence(0, "en", "Yes, now.", 1.0, 2.0, 2.00005, words)
+    assert json.loads(line(transcript)) == {
+        "type": "transcript", "segment_id": 0, "start_s": 1.0, "end_s": 2.0, "text": "Yes, now.", "language": "en"
+    }  # fmt: skip
+    assert json.loads(line(said))["words"] == [
+        {"text": "Yes,", "start_s": 1.0, "end_s": 1.25},
+        {"text": " now.", "start_s": 1.5, "end_s": 2.0},
+    ]
+    assert json.loads(line(said))["heard_s"] == 2.0
+    for event in (transcript, said, Translation(0, "zh", "是。", Confidence(-0.25, -0.5))):
+        assert read_event(json.loads(line(event, exact=True))) == event
+
+
+def test_two_languages_have_files_of_their_own_and_share_the_jsonl(tmp_path: Path) -> None:
+    rules = SubtitleRules()
+    files = {
+        language: SrtSink(tmp_path / f"out.{language}.srt", rules, languages=[language]) for language in ("zh", "de")
+    }
+    text, both = TextSink(tmp_path / "out.txt", rules, languages=["de"]), tmp_path / "out.jsonl"
+    sinks: list[Sink] = [*files.values(), text, JsonlSink(both, rules, languages=["zh", "de"])]
+    for event in (
+        *spoken(0, SOURCE, 1.0, 3.0), *translated(0, "在哪里？"), *spoken(1, "There.", 4.0, 6.0),
+        *translated(0, ["Wo", " ist", " es?"], language="de"), *translated(1, ["Dort."], language="de"),
+        *translated(1, "那里。"), EndOfInput(7.0),
+    ):  # fmt: skip
+        write_all(sinks, event)
+    close_all(sinks)
+    found = {
+        language: [(cue.start.total_seconds(), cue.content) for cue in srt.parse((tmp_path / f"out.{language}.srt").read_text("utf-8"))]
+        for language in files
+    }  # fmt: skip
+    assert found == {"zh": [(1.0, "在哪里？"), (4.0, "那里。")], "de": [(1.0, "Wo ist es?"), (4.0, "Dort.")]}
+    assert (tmp_path / "out.txt").read_text("utf-8") == "Wo ist es?\nDort.\n"
+    records = [json.loads(line) for line in both.read_text("utf-8").splitlines()]
+    cues = [(record["language"], record["index"], record["lines"]) for record in records if record["type"] == "cue"]
+    assert cues == [
+        ("zh", 1, ["在哪里？"]), ("de", 1, ["Wo ist es?"]), ("de", 2, ["Dort."]), ("zh", 2, ["那里。"])
+    ]  # fmt: skip
 
 
 def test_both_languages_in_every_format(tmp_path: Path) -> None:
@@ -184,7 +232,8 @@ def test_positions_are_the_configured_ones(tmp_path: Path) -> None:
 
 def test_each_language_has_its_own_direction(tmp_path: Path) -> None:
     paths, sinks = opened(tmp_path, BILINGUAL)
-    write_all(sinks, Delta(0, 0, 1.0, 3.0, "أين؟ GPU.", -0.1, 0, SOURCE, end_of_sentence=True, final=True))
+    for event in (*spoken(0, SOURCE, 1.0, 3.0), *translated(0, ["أين؟ GPU."])):
+        write_all(sinks, event)
     close_all(sinks)
     arabic = "\u202bأين؟ GPU.\u202c"
     assert f"\n{arabic}\n{SOURCE}\n" in paths["srt"].read_text("utf-8")
@@ -211,7 +260,7 @@ def test_any_text_is_read_back_after_every_sentence(texts: list[str], rules: Sub
         paths, sinks = opened(Path(folder), rules)
         for event in events(texts):
             write_all(sinks, event)
-            if isinstance(event, Delta) and event.end_of_sentence:
+            if isinstance(event, Translation):
                 cues = cues_of(paths)
                 read = parsed(paths)
                 texts_written = [(a, b, unmarked(text)) for a, b, text in cues]
@@ -228,7 +277,8 @@ def test_any_text_is_read_back_after_every_sentence(texts: list[str], rules: Sub
 
 def test_a_sentence_that_waits_for_the_next_is_written_when_the_run_is_cut_short(tmp_path: Path) -> None:
     paths, sinks = opened(tmp_path)
-    write_all(sinks, Delta(0, 0, 1.0, 1.2, "好。", -0.1, 0, "Yes.", end_of_sentence=True))
+    for event in (*spoken(0, "Yes.", 1.0, 1.2, before_pause=False), *translated(0, "好。")):
+        write_all(sinks, event)
     assert cues_of(paths) == []
     for sink in sinks:
         sink.close()
@@ -273,7 +323,7 @@ def test_a_resumed_run_never_has_less_than_the_one_before_and_ends_the_same(tmp_
 
 
 def test_a_full_disk_keeps_what_was_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (sink,) = open_sinks({"srt": tmp_path / "out.srt"}, None, sink_makers(DEFAULT))
+    (sink,) = open_sinks({("srt", ""): tmp_path / "out.srt"}, None, sink_makers(DEFAULT))
     everything = events()
     half = len(everything) // 2
     real_write = os.write
@@ -304,19 +354,19 @@ def test_a_disk_that_is_full_from_the_start_leaves_no_empty_file(
     with monkeypatch.context() as patch:
         patch.setattr(os, "write", full_disk)
         with pytest.raises(SinkError, match="No space left"):
-            open_sinks({"vtt": tmp_path / "out.vtt"}, None, sink_makers(DEFAULT))
+            open_sinks({("vtt", ""): tmp_path / "out.vtt"}, None, sink_makers(DEFAULT))
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_file_that_cannot_be_created_is_named_in_the_error(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"cannot write .*nowhere/out\.srt \(No such file or directory\)"):
-        open_sinks({"srt": tmp_path / "nowhere" / "out.srt"}, None, sink_makers(DEFAULT))
+        open_sinks({("srt", ""): tmp_path / "nowhere" / "out.srt"}, None, sink_makers(DEFAULT))
 
 
 def test_a_link_to_itself_is_named_in_the_error(tmp_path: Path) -> None:
     (tmp_path / "out.srt").symlink_to("out.srt")
     with pytest.raises(UsageError, match=r"cannot write .*out\.srt \(Too many levels of symbolic links\)"):
-        open_sinks({"srt": tmp_path / "out.srt"}, tmp_path / "talk.wav", sink_makers(DEFAULT))
+        open_sinks({("srt", ""): tmp_path / "out.srt"}, tmp_path / "talk.wav", sink_makers(DEFAULT))
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no locks there that leave a file readable")
@@ -348,9 +398,9 @@ def test_a_new_file_is_valid_from_the_start(tmp_path: Path) -> None:
 def test_no_file_is_written_twice_and_never_the_recording(tmp_path: Path) -> None:
     (tmp_path / "talk.wav").write_bytes(b"sound")
     with pytest.raises(UsageError, match=r"talk\.wav is also the recording; choose another place for the srt file"):
-        open_sinks({"srt": tmp_path / "sub" / ".." / "talk.wav"}, tmp_path / "talk.wav", sink_makers(DEFAULT))
+        open_sinks({("srt", ""): tmp_path / "sub" / ".." / "talk.wav"}, tmp_path / "talk.wav", sink_makers(DEFAULT))
     with pytest.raises(UsageError, match="is also the file for srt; choose another place for the vtt file"):
-        open_sinks({"srt": tmp_path / "out", "vtt": tmp_path / "out"}, None, sink_makers(DEFAULT))
+        open_sinks({("srt", ""): tmp_path / "out", ("vtt", ""): tmp_path / "out"}, None, sink_makers(DEFAULT))
     assert (tmp_path / "talk.wav").read_bytes() == b"sound"
     assert not (tmp_path / "out").exists()
 
@@ -377,7 +427,7 @@ def test_kill_9_at_random_moments_leaves_whole_files(tmp_path: Path) -> None:
         process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         assert process.stdout is not None
         process.stdout.readline()
-        moment = moments.randrange(500_000)
+        moment = moments.randrange(250_000)
         while (folder / "out.jsonl").stat().st_size < moment:
             pass
         process.kill()
@@ -395,7 +445,8 @@ def test_a_sink_that_fails_when_it_closes_does_not_keep_others_from_their_last_c
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     paths, sinks = opened(tmp_path)
-    write_all(sinks, Delta(0, 0, 1.0, 1.2, "好。", -0.1, 0, "Yes.", end_of_sentence=True))
+    for event in (*spoken(0, "Yes.", 1.0, 1.2, before_pause=False), *translated(0, "好。")):
+        write_all(sinks, event)
     monkeypatch.setattr(sinks[-2]._file, "_descriptor", os.open(tmp_path / "out.srt", os.O_RDONLY))
     with pytest.raises(SinkError, match="cannot write"):
         close_all(sinks)
@@ -406,7 +457,8 @@ def test_a_sink_that_fails_when_it_closes_does_not_keep_others_from_their_last_c
 def test_no_jsonl_line_is_split_by_any_reader(tmp_path: Path) -> None:
     paths, sinks = opened(tmp_path)
     text = "a\x85b\u2028c\u2029d\ne"
-    write_all(sinks, Delta(0, 0, 1.0, 2.0, text, -0.1, 0, "Yes.", end_of_sentence=True, final=True))
-    delta, cue = (json.loads(line) for line in paths["jsonl"].read_text("utf-8").splitlines())
-    assert delta["text"] == text
+    for event in (*spoken(0, "Yes.", 1.0, 2.0), *translated(0, [text])):
+        write_all(sinks, event)
+    *_, delta, translation, cue = (json.loads(line) for line in paths["jsonl"].read_text("utf-8").splitlines())
+    assert delta["text"] == translation["text"] == text
     assert cue["lines"] == ["a b c d e"]

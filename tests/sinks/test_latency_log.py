@@ -53,8 +53,8 @@ def test_simulstreams_format_marks_spaces_like_sentencepiece(tmp_path: Path) -> 
 def test_simulstreams_format_withdraws_whole_tokens(tmp_path: Path) -> None:
     log = open_latency_log(tmp_path / "run.jsonl", "char")
     log.start("talk.wav", iter([1.0, 2.0]).__next__)
-    log.write(Delta(0, 0, 0.0, 0.5, "三十", -0.1, 5, "source", heard_s=0.5))
-    log.write(Delta(0, 0, 0.0, 0.5, "百", -0.1, 5, "source", heard_s=0.5, withdrawn=1))
+    log.write(Delta(0, "zh", "三十", heard_s=0.5))
+    log.write(Delta(0, "zh", "百", withdrawn=1, heard_s=0.5))
     log.close()
     last = lines(tmp_path / "run.jsonl")[-1]
     assert (last["deleted_tokens"], last["generated_tokens"]) == (["三十"], ["三", "百"])
@@ -87,7 +87,7 @@ def test_simulevals_format_counts_chinese_characters(tmp_path: Path) -> None:
 def test_a_stream_that_was_stopped_is_logged_as_far_as_it_came(tmp_path: Path) -> None:
     log = open_latency_log(tmp_path / "instances.log", "char")
     log.start("talk.wav", iter([3.0, 3.1]).__next__)
-    for event in events("char")[:3]:
+    for event in events("char")[:5]:
         log.write(event)
     log.close()
     (line,) = lines(tmp_path / "instances.log")
@@ -107,7 +107,7 @@ def test_a_run_that_produces_nothing_leaves_an_old_log_alone(name: str, unit: Un
 def test_audio_faster_than_real_time_is_reported(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     log = open_latency_log(tmp_path / "run.jsonl", "char")
     log.start("talk.wav", lambda: 1.0)
-    log.write(events("char")[1])
+    log.write(events("char")[3])
     with caplog.at_level(logging.WARNING):
         log.close()
     assert "faster than real time" in caplog.text

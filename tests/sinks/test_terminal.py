@@ -6,38 +6,55 @@ import errno
 import io
 import re
 import sys
+from collections.abc import Sequence
+from itertools import pairwise
 
 import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
 from pipeline.errors import SinkError
-from pipeline.events import Delta, EndOfInput, PipelineEvent, Transcript
+from pipeline.events import (
+    Delta,
+    EndOfInput,
+    PipelineEvent,
+    SourceDelta,
+    SourceSentence,
+    Transcript,
+    Translation,
+    TranslationLost,
+)
 from pipeline.sinks.sink import FanOut
-from pipeline.sinks.terminal import TerminalClosedError, TerminalSink, drawn, plain
+from pipeline.sinks.terminal import Passage, TerminalClosedError, TerminalSink, drawn, plain
+from tests.streams import spoken, translated
 
+GOOD_MORNING = spoken(0, "Good morning.", 0.5, 3.4)
+WITHHELD = Transcript(1, 4.0, 5.0, "", "en", rejected="silence")
+THANK_YOU = spoken(1, "Thank you.", 63.0, 65.0)
 EVENTS: list[PipelineEvent] = [
     Transcript(0, 0.5, 3.4, "Good morning.", "en"),
-    Delta(0, 0, 0.5, 3.4, "早上", -0.1, 5, "Good morning."),
-    Delta(0, 0, 0.5, 3.4, "好。", -0.1, 6, "Good morning."),
-    Delta(0, 0, 0.5, 3.4, "", -0.1, 0, "Good morning.", end_of_sentence=True, final=True),
-    Transcript(1, 4.0, 5.0, "", "en", rejected="silence"),
+    *GOOD_MORNING,
+    *translated(0, ["早上", "好。", ""]),
+    WITHHELD,
     Transcript(2, 63.0, 65.0, "Thank you.", "en"),
-    Delta(2, 0, 63.0, 65.0, "谢谢。", -0.1, 0, "Thank you.", end_of_sentence=True, final=True),
+    *THANK_YOU,
+    *translated(1, ["谢谢。"]),
     EndOfInput(66.0),
 ]
 
 
-def shown(terminal: bool) -> list[str]:
-    """The output after each event."""
+def steps(events: Sequence[PipelineEvent], terminal: bool, languages: Sequence[str] = ()) -> list[str]:
+    """What each event adds to the output, without colours and cursor movements; last, what closing adds."""
     file = io.StringIO()
-    sink = TerminalSink(Console(file=file, force_terminal=terminal, width=60, highlight=False, legacy_windows=False))
-    found = []
-    for event in EVENTS:
+    console = Console(file=file, force_terminal=terminal, width=60, highlight=False, legacy_windows=False)
+    sink = TerminalSink(console, languages)
+    lengths = [0]
+    for event in events:
         sink.write(event)
-        found.append(file.getvalue())
+        lengths.append(len(file.getvalue()))
     sink.close()
-    return [*found, file.getvalue()]
+    lengths.append(len(file.getvalue()))
+    return [visible(file.getvalue()[before:after]) for before, after in pairwise(lengths)]
 
 
 def visible(text: str) -> str:
@@ -45,17 +62,18 @@ def visible(text: str) -> str:
 
 
 def test_the_translation_grows_token_by_token() -> None:
-    steps = [visible(text) for text in shown(terminal=True)]
-    assert "Good morning." in steps[0]
-    assert "早上" not in steps[0]
-    assert "早上 ▌" in steps[1]
-    assert "早上好。 ▌" in steps[2]
+    heard, source, ended, first, second, *_, finished = steps(EVENTS[:7], terminal=True)[:7]
+    assert heard == ""
+    assert "Good morning." in source
+    assert "早上" not in source + ended
+    assert "早上 ▌" in first
+    assert "早上好。 ▌" in second
     # The finished line is printed once more without a cursor, and nothing is drawn over it.
-    assert steps[3].rstrip().endswith("早上好。")
+    assert finished.rstrip().endswith("早上好。")
 
 
 def test_a_pipe_gets_whole_lines() -> None:
-    assert shown(terminal=False)[-1].splitlines() == [
+    assert "".join(steps(EVENTS, terminal=False)).splitlines() == [
         "00:00.5–00:03.4  Good morning.",
         " " * 17 + "早上好。",
         "00:04.0–00:05.0  …",
@@ -65,32 +83,136 @@ def test_a_pipe_gets_whole_lines() -> None:
     ]
 
 
+def test_the_source_of_the_next_sentence_is_shown_while_the_one_before_is_translated() -> None:
+    first, end = translated(0, ["早上好。"])
+    events = [*GOOD_MORNING, *THANK_YOU, first, *translated(1, ["谢谢。"])[:1], end]
+    shown = steps(events, terminal=True)
+    assert re.search(r"Good morning\.\s+▌\s+01:03.0–01:05.0  Thank you\.\s+▌", shown[3])
+    assert re.search(r"Good morning\.\s+早上好。 ▌\s+01:03.0–01:05.0  Thank you\.\s+▌", shown[4])
+    assert re.search(r"早上好。 ▌\s+01:03.0–01:05.0  Thank you\.\s+谢谢。 ▌", shown[5])
+    # The first one is printed without a cursor, and the second goes on below it.
+    assert re.search(r"Good morning\.\s+早上好。\s+01:03.0–01:05.0  Thank you\.\s+谢谢。 ▌\s*$", shown[6])
+
+
+def test_a_draft_is_replaced_in_source_and_translation() -> None:
+    events: list[PipelineEvent] = [
+        SourceDelta(0, "en", "I see.", 0, 5, 0.5, 1.0),
+        Delta(0, "zh", "我明白。"),
+        SourceDelta(0, "en", " the sea.", 1, 14, 0.5, 2.0),
+        Delta(0, "zh", "看见大海。", withdrawn=3, committed=6, complete=True),
+        SourceSentence(0, "en", "I see the sea.", 0.5, 2.0),
+        Translation(0, "zh", "我看见大海。"),
+    ]
+    shown = steps(events, terminal=True)
+    assert "I see." in shown[0]
+    assert "我明白。 ▌" in shown[1]
+    assert "00:00.5–00:02.0  I see the sea." in shown[2]
+    assert "我看见大海。 ▌" in shown[3]
+    assert "".join(steps(events, terminal=False)) == f"00:00.5–00:02.0  I see the sea.\n{' ' * 17}我看见大海。\n"
+
+
+def test_each_language_has_a_line_and_a_sentence_waits_for_all() -> None:
+    events = [
+        *GOOD_MORNING,
+        *translated(0, ["早上好。"]),
+        *THANK_YOU,
+        *translated(1, ["谢谢。"]),
+        *translated(0, ["Guten Morgen."], language="de"),
+        *translated(1, ["Danke."], language="de"),
+    ]
+    shown = steps(events, terminal=False, languages=["zh", "de"])
+    assert shown[:9] == [""] * 9
+    assert shown[9].splitlines() == [
+        "00:00.5–00:03.4  Good morning.",
+        " " * 17 + "zh: 早上好。",
+        " " * 17 + "de: Guten Morgen.",
+    ]
+    assert shown[11].splitlines() == ["01:03.0–01:05.0  Thank you.", " " * 17 + "zh: 谢谢。", " " * 17 + "de: Danke."]
+    drawing = steps(events, terminal=True, languages=["zh", "de"])[8]
+    assert re.search(r"zh\s+早上好。 ▌\s+de\s+Guten Morgen. ▌\s+01:03.0–01:05.0  Thank you.\s+谢谢。 ▌", drawing)
+
+
+def test_a_lost_language_is_not_waited_for() -> None:
+    events = [*GOOD_MORNING, *translated(0, ["早上好。"]), TranslationLost("de", "broken"), *THANK_YOU]
+    shown = steps([*events, *translated(1, ["谢谢。"])], terminal=False, languages=["zh", "de"])
+    assert shown[:4] == [""] * 4
+    assert shown[4].splitlines() == ["00:00.5–00:03.4  Good morning.", " " * 17 + "早上好。"]
+    assert "谢谢。" in shown[8]
+
+
+@pytest.mark.parametrize("languages", [["zh"], ["zh", "de"]])
+def test_a_sentence_in_a_language_that_is_translated_into_does_not_hurry_the_one_before(languages: list[str]) -> None:
+    """It needs no translation into that language, but comes after a sentence that does."""
+    chinese = spoken(1, "谢谢。", 4.0, 5.0, language="zh")
+    german = translated(0, ["Guten Morgen."], language="de"), translated(1, ["Danke."], language="de")
+    events = [*GOOD_MORNING, *chinese, *translated(0, ["早上好。"])]
+    if "de" in languages:
+        events += [*german[0], *german[1]]
+    shown = steps(events, terminal=False, languages=languages)
+    assert shown[:5] == [""] * 5
+    assert "".join(shown).splitlines() == [
+        "00:00.5–00:03.4  Good morning.",
+        *(
+            [" " * 17 + "早上好。"]
+            if languages == ["zh"]
+            else [f"{' ' * 17}zh: 早上好。", f"{' ' * 17}de: Guten Morgen."]
+        ),
+        "00:04.0–00:05.0  谢谢。",
+        *([" " * 17 + "Danke."] if "de" in languages else []),
+    ]
+
+
+def test_a_sentence_that_lost_its_end_does_not_hold_back_the_later_ones() -> None:
+    """As behind a ``QueuedSink`` for the latest text."""
+    shown = steps([GOOD_MORNING[0], *THANK_YOU, *translated(1, ["谢谢。"])], terminal=False)
+    assert shown[4].splitlines() == [
+        "00:00.5–00:03.4  Good morning.",
+        "01:03.0–01:05.0  Thank you.",
+        " " * 17 + "谢谢。",
+    ]
+
+
+def test_a_withheld_stretch_is_shown_in_its_place() -> None:
+    later = Transcript(2, 66.0, 67.0, "Hm.", "en", rejected="uncertain")
+    events = [WITHHELD, *GOOD_MORNING, WITHHELD, *THANK_YOU, later, *translated(0, ["早上好。"]), EndOfInput(70.0)]
+    shown = steps(events, terminal=False)
+    withheld = ["00:04.0–00:05.0  …", " " * 17 + "(not translated: silence)"]
+    assert shown[0].splitlines() == withheld
+    assert shown[1:8] == [""] * 7
+    assert shown[8].splitlines() == ["00:00.5–00:03.4  Good morning.", " " * 17 + "早上好。", *withheld]
+    assert shown[9].splitlines() == [
+        "01:03.0–01:05.0  Thank you.",
+        "01:06.0–01:07.0  Hm.",
+        " " * 17 + "(not translated: uncertain)",
+    ]
+
+
 @pytest.mark.parametrize("growing", [False, True])
 def test_a_long_line_without_spaces_is_wrapped_and_not_cut(growing: bool) -> None:
     chinese = "我妹妹明天早上将在会议室里向大家介绍我们公司今年秋天要推出的全部新产品和新的价格方案，请大家准时参加。"
     console = Console(file=io.StringIO(), force_terminal=True, width=50)
-    console.print(drawn(Transcript(0, 0.0, 5.0, chinese[::-1], "zh"), chinese, growing))
+    console.print(drawn(Passage(0.0, 5.0, chinese[::-1], (("zh", chinese),)), growing))
     lines = visible(console.file.getvalue()).splitlines()  # type: ignore[attr-defined]
     assert "".join(line[17:].strip() for line in lines).removesuffix("▌").strip() == chinese[::-1] + chinese
     assert all(cell_len(line) <= 50 for line in lines)
 
 
 def test_the_translation_stands_under_its_source_after_an_hour_and_a_half_too() -> None:
-    source, translation = plain(Transcript(0, 7225.2, 7227.4, "What time?", "en"), "几点？").splitlines()
+    source, translation = plain(Passage(7225.2, 7227.4, "What time?", (("zh", "几点？"),))).splitlines()
     assert translation.index("几") == source.index("W")
 
 
 def test_times_are_rounded_before_they_are_split_into_minutes() -> None:
-    assert plain(Transcript(0, 59.97, 119.94, "One.", "en"), "一。").startswith("01:00.0–01:59.9  One.")
+    assert plain(Passage(59.97, 119.94, "One.", (("zh", "一。"),))).startswith("01:00.0–01:59.9  One.")
 
 
 def test_arabic_is_enclosed_in_direction_marks_without_affecting_other_text() -> None:
     console = Console(file=io.StringIO(), force_terminal=True, width=60)
-    console.print(drawn(Transcript(0, 0.0, 5.0, "\u202eHi\x1b[31m.\ud800", "en"), "GPU سريع جدا.", growing=False))
+    console.print(drawn(Passage(0.0, 5.0, "\u202eHi\x1b[31m.\ud800", (("ar", "GPU سريع جدا."),)), growing=False))
     source, translation = visible(console.file.getvalue()).splitlines()  # type: ignore[attr-defined]
     assert source.strip() == "00:00.0–00:05.0  Hi[31m."
     assert translation.strip() == "\u200fGPU سريع جدا.\u200f"
-    assert plain(Transcript(0, 0.0, 5.0, "Hi.", "en"), "سريع\u202e").splitlines()[1].strip() == "سريع"
+    assert plain(Passage(0.0, 5.0, "Hi.", (("ar", "سريع\u202e"),))).splitlines()[1].strip() == "سريع"
 
 
 class Broken(io.StringIO):

@@ -1,34 +1,51 @@
-"""Cues from deltas: their times."""
+"""Cues from sentences and their translations: their texts and times."""
 
 from __future__ import annotations
 
-from itertools import pairwise
-from typing import Any
+import re
+from dataclasses import replace
+from itertools import chain, count, pairwise
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.events import Delta, EndOfInput, PipelineEvent, Transcript
+from pipeline.events import Delta, EndOfInput, Pause, PipelineEvent, SourceSentence, Transcript, Translation, Word
+from pipeline.sentences.assembler import SentenceAssembler
 from pipeline.subtitles.cues import Cue, CueBuilder
 from pipeline.subtitles.rules import SubtitleRules
 from pipeline.subtitles.text import normalized, reading_ms
+from tests.streams import Stream, spoken, streams, translated
 from tests.subtitles.strategies import RULES, TEXTS
 
 DEFAULT = SubtitleRules()
 
 
-def delta(text: str, start_s: float = 1.0, end_s: float = 2.0, **fields: Any) -> Delta:
-    return Delta(0, 0, start_s, end_s, text, -0.1, 5, fields.pop("source", "source"), **fields)
+Events = list[PipelineEvent]
+_numbers = count()  # sentences are in order, across tests too
 
 
-def sentence(text: str, start_s: float, end_s: float, final: bool = True, source: str = "source") -> Delta:
-    return delta(text, start_s, end_s, end_of_sentence=True, final=final, source=source)
+def sentence(
+    text: str,
+    start_s: float,
+    end_s: float,
+    *,
+    source: str = "source",
+    before_pause: bool = True,
+    words: tuple[Word, ...] = (),
+) -> Events:
+    """A sentence and its translation, a delta for each character."""
+    number = next(_numbers)
+    said = spoken(number, source, start_s, end_s, words=words, before_pause=before_pause)
+    return [*said, *translated(number, text)]
 
 
-def built(events: list[PipelineEvent], rules: SubtitleRules = DEFAULT) -> list[Cue]:
-    builder = CueBuilder(rules)
-    return [cue for event in [*events, EndOfInput()] for cue in builder.push(event)]
+def pushed(builder: CueBuilder, events: Events) -> list[Cue]:
+    return [cue for event in events for cue in builder.push(event)]
+
+
+def built(sentences: list[Events], rules: SubtitleRules = DEFAULT) -> list[Cue]:
+    return pushed(CueBuilder(rules), [*chain(*sentences), EndOfInput()])
 
 
 def times(cues: list[Cue]) -> list[tuple[float, float]]:
@@ -36,23 +53,21 @@ def times(cues: list[Cue]) -> list[tuple[float, float]]:
 
 
 @st.composite
-def runs(draw: st.DrawFn) -> list[PipelineEvent]:
-    """Sentences as they come from segments: in order, some overlapping a little, some without text, of any length."""
-    events: list[PipelineEvent] = []
+def runs(draw: st.DrawFn) -> list[Events]:
+    """Sentences in order, some overlapping a little, some without text, of any length, and with pauses or without."""
+    sentences: list[Events] = []
     at = 0.0
     for _ in range(draw(st.integers(1, 8))):
         start = max(0.0, at + draw(st.floats(-0.5, 3)))
         at = start + draw(st.one_of(st.floats(1, 2), st.floats(0, 12)))  # including fast speech
         text, source = draw(TEXTS), draw(TEXTS)
-        cut = draw(st.integers(0, len(text)))
-        events.append(delta(text[:cut], start, at, source=source))
-        events.append(sentence(text[cut:], start, at, draw(st.booleans()), source))
-    return events
+        sentences.append(sentence(text, start, at, source=source, before_pause=draw(st.booleans())))
+    return sentences
 
 
 @given(runs(), RULES)
-def test_durations_and_gaps_are_kept_and_cues_never_go_back(events: list[PipelineEvent], rules: SubtitleRules) -> None:
-    cues = built(events, rules)
+def test_durations_and_gaps_are_kept_and_cues_never_go_back(said: list[Events], rules: SubtitleRules) -> None:
+    cues = built(said, rules)
     assert [cue.index for cue in cues] == list(range(1, len(cues) + 1))
     for cue in cues:
         duration_ms = round(1000 * (cue.end_s - cue.start_s))
@@ -75,23 +90,22 @@ def test_the_screen_is_not_empty_while_a_sentence_is_spoken(text: str, spoken_s:
 
 
 @given(runs(), RULES)
-def test_no_text_is_lost(events: list[PipelineEvent], rules: SubtitleRules) -> None:
-    said = "".join(event.text for event in events if isinstance(event, Delta))
-    shown = "".join(line for cue in built(events, rules) for line in cue.lines if not cue.continued)
-    assert "".join(shown.split()) == "".join(normalized(said).split())
+def test_no_text_is_lost(said: list[Events], rules: SubtitleRules) -> None:
+    text = "".join(event.text for event in chain(*said) if isinstance(event, Translation))
+    shown = "".join(line for cue in built(said, rules) for line in cue.lines if not cue.continued)
+    assert "".join(shown.split()) == "".join(normalized(text).split())
 
 
 @given(runs(), RULES)
-def test_a_cue_stands_long_enough_to_be_read_unless_a_limit_ends_it(
-    events: list[PipelineEvent], rules: SubtitleRules
-) -> None:
+def test_a_cue_stands_long_enough_to_be_read_unless_a_limit_ends_it(said: list[Events], rules: SubtitleRules) -> None:
     builder = CueBuilder(rules)
-    for first, last in zip(events[::2], events[1::2], strict=True):  # of a sentence
-        assert isinstance(first, Delta)
-        assert isinstance(last, Delta)
-        cues = [*builder.push(first), *builder.push(last)]
-        cues += builder.flush() if last.final else []
-        if last.final and normalized(first.text + last.text).strip():
+    for events in said:
+        _, source, *_, last = events
+        assert isinstance(source, SourceSentence)
+        assert isinstance(last, Translation)
+        cues = pushed(builder, events)
+        cues += builder.flush() if source.before_pause else []
+        if source.before_pause and normalized(last.text).strip():
             cue = cues[-1]  # of this sentence, and perhaps of a short one before it
             if cue.continued:
                 continue
@@ -100,30 +114,44 @@ def test_a_cue_stands_long_enough_to_be_read_unless_a_limit_ends_it(
                 assert (
                     duration_ms in (rules.max_duration_ms, rules.min_duration_ms)
                     # Lingering starts when the speech has ended.
-                    or 1000 * cue.end_s >= 1000 * last.end_s + rules.linger_ms - 1
+                    or 1000 * cue.end_s >= 1000 * source.end_s + rules.linger_ms - 1
                 )
 
 
-@given(runs(), RULES, st.integers(0, 16))
-def test_a_cue_does_not_depend_on_later_events(events: list[PipelineEvent], rules: SubtitleRules, count: int) -> None:
-    builder = CueBuilder(rules)
-    early = [cue for event in events[:count] for cue in builder.push(event)]
-    assert built(events, rules)[: len(early)] == early
+@given(runs(), RULES, st.integers(0, 60))
+def test_a_cue_does_not_depend_on_later_events(said: list[Events], rules: SubtitleRules, known: int) -> None:
+    early = pushed(CueBuilder(rules), list(chain(*said))[:known])
+    assert built(said, rules)[: len(early)] == early
 
 
-def test_a_sentence_is_a_cue_when_it_ends() -> None:
+def test_a_sentence_is_a_cue_when_its_translation_is_finished() -> None:
     builder = CueBuilder(DEFAULT)
-    assert builder.push(Transcript(0, 1.0, 2.0, "source", "en")) == []
-    assert builder.push(delta("你")) == []
-    assert builder.push(delta("好")) == []
-    assert builder.push(delta("。", end_of_sentence=True, final=True)) == [Cue(1, 1.0, 2.0, ("你好。",))]
+    *before, finished = sentence("你好。", 1.0, 2.0)
+    assert pushed(builder, [Transcript(0, 1.0, 2.0, "source", "en"), *before]) == []
+    assert builder.push(finished) == [Cue(1, 1.0, 2.0, ("你好。",))]
 
 
 def test_withdrawn_text_is_not_in_the_cue() -> None:
-    (cue,) = built([delta("早上"), delta("好"), delta("晚上好", withdrawn=3), delta("", end_of_sentence=True)])
+    changes = [Delta(0, "zh", "早上"), Delta(0, "zh", "好"), Delta(0, "zh", "晚上好", withdrawn=3, committed=3)]
+    (cue,) = built([spoken(0, "Good evening.", 1.0, 2.0), [*changes, Translation(0, "zh", "晚上好")]])
     assert cue.lines == ("晚上好",)
-    (cue,) = built([delta("早上好"), delta("安", withdrawn=1), delta("", end_of_sentence=True)])
-    assert cue.lines == ("早上安",)
+
+
+@given(streams(TEXTS), RULES)
+def test_drafts_and_other_languages_do_not_change_the_cues(stream: Stream, rules: SubtitleRules) -> None:
+    """The same cues as from the committed texts of one language."""
+    alone = [
+        event
+        for event in stream.events
+        if isinstance(event, SourceSentence | Translation) and event.language in ("en", "zh")
+    ]
+    once = CueBuilder(rules, "zh")
+    expected = pushed(once, [*alone, EndOfInput()])
+    found = pushed(CueBuilder(rules, "zh"), stream.events)
+    # Seams between tokens differ, and with them the lines.
+    shown, wanted = ("".join("".join(line for cue in cues for line in cue.lines).split()) for cues in (found, expected))
+    assert shown == wanted
+    assert {cue.language for cue in found} <= {"zh"}
 
 
 def test_a_sentence_without_text_is_no_cue() -> None:
@@ -141,25 +169,26 @@ def test_the_next_cue_waits_for_one_that_lingers_and_pauses_catch_up() -> None:
     assert times(cues) == [(1.0, 3.0), (3.083, 4.0), (6.0, 7.0)]
 
 
-def test_a_short_answer_shares_a_cue_with_what_follows_in_its_segment() -> None:
-    cues = built([sentence("好。", 1.0, 1.4, final=False), sentence("我们走吧。", 1.4, 3.0)])
+def test_a_short_answer_shares_a_cue_with_what_follows_without_a_pause() -> None:
+    cues = built([sentence("好。", 1.0, 1.4, before_pause=False), sentence("我们走吧。", 1.4, 3.0)])
     assert [(cue.lines, cue.start_s, cue.end_s) for cue in cues] == [(("好。我们走吧。",), 1.0, 3.0)]
-    cues = built([sentence("Yes.", 1.0, 1.4, final=False), sentence("Let us go.", 1.4, 3.0)])
+    cues = built([sentence("Yes.", 1.0, 1.4, before_pause=False), sentence("Let us go.", 1.4, 3.0)])
     assert cues[0].lines == ("Yes. Let us go.",)
 
 
-def test_a_short_answer_alone_in_its_segment_is_shown_at_once_for_the_least_time() -> None:
+def test_a_short_answer_before_a_pause_is_shown_at_once_for_the_least_time() -> None:
     builder = CueBuilder(DEFAULT)
-    assert builder.push(sentence("好。", 1.0, 1.2)) == [Cue(1, 1.0, 1.833, ("好。",))]
+    assert pushed(builder, sentence("好。", 1.0, 1.2)) == [Cue(1, 1.0, 1.833, ("好。",))]
 
 
-def test_a_short_answer_does_not_wait_for_another_segment() -> None:
+def test_a_short_answer_does_not_share_a_cue_over_a_long_pause() -> None:
     builder = CueBuilder(DEFAULT)
-    assert builder.push(sentence("Yes.", 10.0, 10.4, final=False)) == []
-    (shown,) = builder.push(sentence("", 10.4, 10.9))  # the segment's last sentence has no text
-    assert shown.start_s == 10.0
-    (later,) = builder.push(sentence("No, never.", 15.0, 16.5))
-    assert later.start_s == 15.0
+    assert pushed(builder, sentence("Yes.", 10.0, 10.4, before_pause=False)) == []
+    shown, later = pushed(builder, sentence("No, never.", 12.4, 13.9))
+    assert (shown.lines, shown.start_s, shown.end_s) == (("Yes.",), 10.0, 10.833)
+    assert (later.lines, later.start_s) == (("No, never.",), 12.4)
+    both = built([sentence("Yes.", 10.0, 10.4, before_pause=False), sentence("No, never.", 12.3, 13.9)])
+    assert [cue.lines for cue in both] == [("Yes. No, never.",)]
 
 
 def test_short_utterances_spoken_steadily_do_not_fall_behind_without_end() -> None:
@@ -172,7 +201,7 @@ def test_short_utterances_spoken_steadily_do_not_fall_behind_without_end() -> No
 
 
 def test_a_short_answer_before_a_long_sentence_is_a_cue_of_its_own() -> None:
-    cues = built([sentence("好。", 1.0, 1.4, final=False), sentence("字" * 40, 1.4, 8.0)])
+    cues = built([sentence("好。", 1.0, 1.4, before_pause=False), sentence("字" * 40, 1.4, 8.0)])
     assert cues[0].lines == ("好。",)
     assert len(cues) == 3
 
@@ -215,7 +244,7 @@ def test_a_translation_with_no_place_to_break_still_shows_the_whole_source() -> 
 def test_bilingual_cues_show_a_source_without_translation() -> None:
     said = [
         sentence("", 0.0, 2.0, source="Hm, hm, hm."),
-        sentence("", 3.0, 3.2, source="Ah.", final=False),
+        sentence("", 3.0, 3.2, source="Ah.", before_pause=False),
         sentence("好的。", 3.2, 6.0, source="All right."),
     ]
     cues = built(said, SubtitleRules(bilingual=True))
@@ -225,3 +254,68 @@ def test_bilingual_cues_show_a_source_without_translation() -> None:
     ]
     assert times(cues) == [(0.0, 2.0), (3.0, 6.0)]
     assert [cue.lines for cue in built(said)] == [("好的。",)]
+
+
+def in_words(text: str, start_s: float, end_s: float) -> tuple[Word, ...]:
+    """The words of ``text``, all equally long."""
+    pieces = re.findall(r"\S+\s*", text)
+    each_s = (end_s - start_s) / len(pieces)
+    return tuple(Word(piece, start_s + each_s * at, start_s + each_s * (at + 1)) for at, piece in enumerate(pieces))
+
+
+def test_the_cues_of_a_sentence_with_a_pause_follow_its_words() -> None:
+    words = (
+        *in_words("In the morning ", 10.0, 11.5),
+        *in_words("we leave at eight and arrive before dark.", 13.4, 17.4),
+    )
+    source = "".join(word.text for word in words)
+    text = "我们今天早上八点从家里出发，晚上七点以前会到达罗马火车站。"
+    rules = SubtitleRules(max_lines=1)
+    first, second = built([sentence(text, 10.0, 17.4, source=source, words=words)], rules)
+    assert (first.lines, second.lines) == (("我们今天早上八点从家里出发，",), ("晚上七点以前会到达罗马火车站。",))
+    # 14 of 29 characters are in the first cue; as much of the source has been said in "eight".
+    assert (first.start_s, second.start_s, second.end_s) == (10.0, words[6].start_s, 17.4)
+    # Without word times the text is divided evenly: during the pause.
+    _, evenly = built([sentence(text, 10.0, 17.4, source=source)], rules)
+    assert evenly.start_s == pytest.approx(10 + 7.4 * 14 / 29, abs=0.001)
+
+
+@st.composite
+def talks(draw: st.DrawFn) -> tuple[Events, list[tuple[float, float]]]:
+    """Sentences as the assembler makes them of segments with word times and of pauses, with translations of any length;
+    and the pauses of 2 s or more."""
+    assembler, events = SentenceAssembler(), Events()
+    pauses: list[tuple[float, float]] = []
+    at_s = 1.0
+    for number in range(draw(st.integers(1, 6))):
+        start_s, words = at_s, []
+        for text in draw(st.lists(st.sampled_from([" so", " leave", " it,", " there.", " 3.5", " Dr."]), min_size=1)):
+            words.append(Word(text, at_s, at_s + draw(st.sampled_from([0.125, 0.5]))))
+            at_s = words[-1].end_s
+        text = "".join(word.text for word in words).strip()
+        heard = Transcript(number, start_s - 0.25, at_s + 0.25, text, "en", speech_end_s=at_s, words=tuple(words))
+        pause_s = draw(st.sampled_from([0.5, 1.0, 1.75, 2.0, 6.0]))
+        events += assembler.push(heard)
+        for limit_s in (1.5, 2.0):
+            events += assembler.pause(Pause(at_s, limit_s)) if limit_s <= pause_s else []
+        if pause_s >= 2:
+            pauses.append((at_s, at_s + pause_s))
+        at_s += pause_s
+    events += assembler.end()
+    texts = st.integers(0, 40).map("字".__mul__)
+    with_translations = [
+        each
+        for event in events
+        for each in (event, *(translated(event.sentence, draw(texts)) if isinstance(event, SourceSentence) else ()))
+    ]
+    return with_translations, pauses
+
+
+@given(talks(), RULES, st.integers(0, 2_000))
+def test_no_cue_spans_a_long_pause(
+    talk: tuple[Events, list[tuple[float, float]]], rules: SubtitleRules, linger_ms: int
+) -> None:
+    events, pauses = talk
+    cues = built([events], replace(rules, linger_ms=linger_ms))
+    for begin_s, end_s in pauses:
+        assert not [cue for cue in cues if cue.start_s < begin_s and cue.end_s > end_s + 0.001]

@@ -13,11 +13,12 @@ from fontTools.ttLib import TTFont
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.events import Delta, EndOfInput
+from pipeline.events import EndOfInput
 from pipeline.sinks.ass import AssSink
 from pipeline.sinks.srt import SrtSink
 from pipeline.subtitles.fit import font_size
 from pipeline.subtitles.rules import SubtitleRules
+from tests.streams import spoken, translated
 from tests.subtitles import libass
 from tests.subtitles.strategies import TEXTS
 
@@ -79,7 +80,8 @@ def outside(texts: list[str], rules: SubtitleRules) -> list[str]:
         path = Path(folder) / "out.ass"
         sink = AssSink(path, rules)
         for n, text in enumerate(texts):
-            sink.write(Delta(n, 0, 10.0 * n, 10.0 * n + 9, text, -0.1, 0, "W" * 150, end_of_sentence=True, final=True))
+            for event in (*spoken(n, "W" * 150, 10.0 * n, 10.0 * n + 9), *translated(n, [text])):
+                sink.write(event)
         sink.write(EndOfInput(10.0 * len(texts)))
         sink.close()
         script = pysubs2.load(str(path), encoding="utf-8")
@@ -127,7 +129,8 @@ def test_a_full_stop_is_at_the_left_end_of_a_line_from_right_to_left(
     def ink(said: str) -> list[bool]:
         path = tmp_path / f"out.{'ass' if sink is AssSink else 'srt'}"
         opened = sink(path, SubtitleRules())
-        opened.write(Delta(0, 0, 0.0, 3.0, said, -0.1, 0, "", end_of_sentence=True, final=True))
+        for event in (*spoken(0, "Shalom.", 0.0, 3.0), *translated(0, [said])):
+            opened.write(event)
         opened.close()
         picture = libass.frames(path, 1)[0] > 100
         path.unlink()

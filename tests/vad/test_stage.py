@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pytest
 
-from pipeline.events import EndOfInput, Samples, SpeechSegment
+from pipeline.events import EndOfInput, Pause, Samples, SpeechSegment
 from pipeline.run.overload import LoadControl, OverloadOptions
 from pipeline.run.stats import PipelineStats
 from pipeline.vad.detector import SpeechDetector
@@ -20,20 +22,24 @@ from pipeline.vad.webrtc import WebRtcVad
 from tests.conftest import PHRASES, read_wav, spoken_texts
 
 
-def cut(samples: Samples, chunk: int) -> list[SpeechSegment]:
-    async def run() -> list[SpeechSegment]:
+def stage_output(samples: Samples, chunk: int, pauses_ms: Sequence[int] = ()) -> list[SpeechSegment | Pause]:
+    async def run() -> list[SpeechSegment | Pause]:
         inbox: asyncio.Queue[Samples | EndOfInput] = asyncio.Queue()
-        outbox: asyncio.Queue[SpeechSegment | EndOfInput] = asyncio.Queue()
+        outbox: asyncio.Queue[SpeechSegment | Pause | EndOfInput] = asyncio.Queue()
         for start in range(0, len(samples), chunk):
             inbox.put_nowait(samples[start : start + chunk])
         inbox.put_nowait(EndOfInput())
-        await VadStage(VadConfig(), inbox, outbox).run()
-        items = [outbox.get_nowait() for _ in range(outbox.qsize())]
-        assert isinstance(items[-1], EndOfInput)
-        assert items[-1].duration_s == pytest.approx(len(samples) / 16_000)
-        return [item for item in items if isinstance(item, SpeechSegment)]
+        await VadStage(VadConfig(), inbox, outbox, pauses_ms=pauses_ms).run()
+        *items, end = [outbox.get_nowait() for _ in range(outbox.qsize())]
+        assert isinstance(end, EndOfInput)
+        assert end.duration_s == pytest.approx(len(samples) / 16_000)
+        return [item for item in items if not isinstance(item, EndOfInput)]
 
     return asyncio.run(run())
+
+
+def cut(samples: Samples, chunk: int) -> list[SpeechSegment]:
+    return [item for item in stage_output(samples, chunk) if isinstance(item, SpeechSegment)]
 
 
 def test_each_spoken_sentence_is_one_segment() -> None:
@@ -68,6 +74,50 @@ def test_a_segment_has_the_amount_of_audio_received_when_it_was_cut() -> None:
             assert segment.heard_sample == 320 * number
             found += 1
     assert found == 2
+
+
+def with_pauses(*pauses_s: float) -> Samples:
+    """Phrases with these times of silence after each, besides the silence at their own ends."""
+    phrases = cut(read_wav(PHRASES), 1600)
+    parts = [
+        (phrase.samples, np.zeros(round(16_000 * s), np.int16)) for phrase, s in zip(phrases, pauses_s, strict=False)
+    ]
+    return np.concatenate([np.zeros(16_000, np.int16), *(part for both in parts for part in both)])
+
+
+def test_a_pause_is_reported_each_time_that_it_reaches_a_length() -> None:
+    items = stage_output(with_pauses(2.5, 1.2, 2.5), 1600, (2_000, 0, 1_000))
+    assert [type(item) for item in items] == [
+        SpeechSegment,
+        Pause,
+        Pause,
+        SpeechSegment,
+        Pause,
+        SpeechSegment,
+        Pause,
+        Pause,
+    ]
+    assert [item.length_s for item in items if isinstance(item, Pause)] == [1.0, 2.0, 1.0, 1.0, 2.0]
+    for segment, following in pairwise(items):
+        if isinstance(segment, SpeechSegment) and isinstance(following, Pause):
+            assert following.start_s == segment.speech_end_s
+
+
+def test_a_pause_is_reported_when_the_audio_completes_it_and_not_before() -> None:
+    samples = with_pauses(3.0)
+    segment, pause = stage_output(samples, 160, (1_500,))
+    assert isinstance(segment, SpeechSegment)
+    assert isinstance(pause, Pause)
+    end = round(16_000 * (segment.speech_end_s + 1.5))
+    assert stage_output(samples[:end], 160, (1_500,))[1:] == [pause]
+    assert len(stage_output(samples[: end - 160], 160, (1_500,))) == 1
+
+
+def test_no_pause_comes_before_speech_or_during_it() -> None:
+    assert stage_output(np.zeros(16_000 * 4, np.int16), 1600, (1_000,)) == []
+    first, second = stage_output(with_pauses(0.6, 0.6), 1600, (1_500,))
+    assert isinstance(first, SpeechSegment)
+    assert isinstance(second, SpeechSegment)
 
 
 def test_both_detectors_run_on_the_stages_own_thread(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -125,9 +175,9 @@ def test_only_segments_cut_sooner_than_configured_count_as_shortened(allowed_ms:
     load, stats = LoadControl(OverloadOptions(max_segment_ms=2_000)), PipelineStats()
     load.observe(6.0)
 
-    async def run() -> list[SpeechSegment | EndOfInput]:
+    async def run() -> list[SpeechSegment | Pause | EndOfInput]:
         inbox: asyncio.Queue[Samples | EndOfInput] = asyncio.Queue()
-        outbox: asyncio.Queue[SpeechSegment | EndOfInput] = asyncio.Queue()
+        outbox: asyncio.Queue[SpeechSegment | Pause | EndOfInput] = asyncio.Queue()
         for item in (read_wav(PHRASES), EndOfInput()):
             inbox.put_nowait(item)
         await VadStage(VadConfig(max_segment_ms=allowed_ms), inbox, outbox, stats, load).run()

@@ -1,0 +1,67 @@
+"""The files of a speech model, where they are found, and what is known of the model."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from pathlib import Path
+
+# Whisper size → hub id. faster-whisper's own download by size shows no progress and keeps broken files.
+from faster_whisper.utils import _MODELS as _SIZES
+
+from pipeline.asr.guards import SHORT_TOKENS
+from pipeline.asr.options import AsrConfig
+from pipeline.errors import UsageError
+from pipeline.store import FileSet, resolve_model
+from pipeline.store.known import KnownModel, Thresholds
+
+RECOGNIZER_FILES = FileSet(
+    ("config.json", "model.bin", "tokenizer.json", "vocabulary.*"),
+    # Unused here, but needed by other programs that share the cache.
+    optional=("preprocessor_config.json",),
+)
+
+
+def thresholds(config: AsrConfig, known: KnownModel | None) -> Thresholds:
+    """The rejection thresholds of a model: configured values, else the model's known ones.
+
+    A configured threshold also replaces the related one: the log-probability of a short text becomes three times the
+    configured one per token, and the doubtful no-speech probability is at least the configured one.
+    """
+    found = known.thresholds if known is not None else Thresholds()
+    if (no_speech := config.no_speech_threshold) is not None:
+        doubtful = max(found.doubtful_no_speech, no_speech)
+        found = dataclasses.replace(found, no_speech=no_speech, doubtful_no_speech=doubtful)
+    if (least := config.log_probability_threshold) is not None:
+        found = dataclasses.replace(found, log_probability=least, text_log_probability=SHORT_TOKENS * least)
+    if (ratio := config.compression_ratio_threshold) is not None:
+        found = dataclasses.replace(found, compression_ratio=ratio)
+    return found
+
+
+def check_window(config: AsrConfig, known: KnownModel | None) -> None:
+    """Refuse an encoder window that is too short for the model.
+
+    Raises:
+        UsageError: ``window_s`` is below the model's known minimum.
+    """
+    shortest_s = known.shortest_window_s if known is not None else KnownModel.shortest_window_s
+    if config.window_s < shortest_s:
+        raise UsageError(
+            f"asr.window_s is {config.window_s:g}; {config.model} needs at least {shortest_s:g} s: with less, "
+            "transcripts loop"
+        )
+
+
+def find_recognizer(config: AsrConfig) -> Path:
+    """The directory of the configured Whisper model; fetched if necessary.
+
+    Raises:
+        ModelError, DownloadError: see ``resolve_model``.
+    """
+    return resolve_model(recognizer_name(config), config.revision, RECOGNIZER_FILES)
+
+
+def recognizer_name(config: AsrConfig) -> str:
+    """The directory or hub id of the configured model; a Whisper size is mapped to its hub id."""
+    return config.model if os.path.isdir(config.model) else _SIZES.get(config.model, config.model)

@@ -1,0 +1,196 @@
+"""Translation into one or several languages at once: one NMT stage each, and one stream of events."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Mapping
+
+from pipeline.errors import one_line
+from pipeline.events import (
+    Delta,
+    EndOfInput,
+    PipelineEvent,
+    SourceDelta,
+    SourceSentence,
+    Transcript,
+    Translation,
+    TranslationLost,
+)
+from pipeline.nmt.stage import NmtStage, Text, TextTranslator
+from pipeline.run.overload import LoadControl
+from pipeline.run.stats import PipelineStats
+from pipeline.run.worker import Worker
+
+
+class TranslationStage:
+    """Passes on what the sentence stage puts out, and adds the translations into every language.
+
+    A live source (``live``): recognised text is passed on at once, and each language is translated on its own, so that a
+    slow one does not hold back the others. If there are several, one that is ``capacity`` texts behind is given up.
+    Other sources: the translations of a sentence follow it before the next event, in the order of ``models``, so that two
+    runs put out the same events in the same order.
+
+    A language whose translation fails is reported by a ``TranslationLost``, and the others go on. The failure of the last
+    one ends the run.
+    """
+
+    name = "NMT"
+
+    def __init__(
+        self,
+        models: Mapping[str, TextTranslator],
+        inbox: asyncio.Queue[Transcript | Text | EndOfInput],
+        outbox: asyncio.Queue[PipelineEvent],
+        *,
+        live: Callable[[], bool] = lambda: False,
+        capacity: int = 1_000,
+        stats: PipelineStats | None = None,
+        load: LoadControl | None = None,
+    ) -> None:
+        """``models``: a translator by target language, at least one."""
+        self.inbox, self.outbox = inbox, outbox
+        self.stats = stats or PipelineStats()
+        self._live = live
+        self._languages = [
+            _Language(target, model, outbox, capacity, live, self.stats, load) for target, model in models.items()
+        ]
+        self.stats.languages = set(models)
+
+    async def run(self) -> None:
+        """Run until the end of input has been passed on.
+
+        Raises:
+            Exception: the failure of the last language.
+        """
+        self._failure = asyncio.get_running_loop().create_future()
+        work = asyncio.create_task(self._work())
+        languages = list(self._languages)
+        try:
+            await asyncio.wait({work, self._failure}, return_when=asyncio.FIRST_COMPLETED)
+            if self._failure.done():
+                self._failure.result()
+            await work
+        finally:
+            tasks = [work, *(language.task for language in languages if language.task is not None)]
+            for task in tasks:
+                task.cancel()
+            self._failure.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            for language in languages:
+                language.worker.close()
+
+    async def _work(self) -> None:
+        while not isinstance(item := await self.inbox.get(), EndOfInput):
+            await self.outbox.put(item)
+            if isinstance(item, SourceDelta | SourceSentence) and self._live():
+                await self._hand_over(item)
+            elif isinstance(item, SourceSentence):
+                await self._translate(item)
+        running = [language for language in self._languages if language.task is not None]
+        for language in running:
+            await language.inbox.put(item)
+        await asyncio.gather(*(language.task for language in running if language.task is not None))
+        await self.outbox.put(item)
+
+    async def _hand_over(self, text: Text) -> None:
+        """Give a text to every language, whose own tasks translate it."""
+        for language in list(self._languages):
+            if language not in self._languages:  # it failed while another one was given up
+                continue
+            if language.task is None:
+                language.task = asyncio.create_task(self._supervise(language))
+            if language.inbox.full() and len(self._languages) > 1:
+                language.task.cancel()
+                advice = "choose a smaller model or a lower nmt.beam_size for it"
+                await self._lose(language, RuntimeError(f"{language.inbox.qsize()} texts wait for it; {advice}"))
+            else:
+                await language.inbox.put(text)
+
+    async def _translate(self, sentence: SourceSentence) -> None:
+        """Translate a sentence into every language at once, and put out one language after the other."""
+        running = [
+            (language, asyncio.create_task(language.stage.translate(sentence, language.worker)))
+            for language in self._languages
+        ]
+        try:
+            for language, task in running:
+                await language.outbox.release()
+                try:
+                    await task
+                except Exception as error:
+                    await self._lose(language, error)
+                language.outbox.hold()
+        finally:
+            for _, task in running:
+                task.cancel()
+            await asyncio.gather(*(task for _, task in running), return_exceptions=True)
+
+    async def _supervise(self, language: _Language) -> None:
+        await language.outbox.release()
+        try:
+            try:
+                await language.stage.run()
+            except Exception as error:
+                await self._lose(language, error)
+        except Exception as error:
+            if not self._failure.done():
+                self._failure.set_exception(error)
+
+    async def _lose(self, language: _Language, error: Exception) -> None:
+        """Go on without a language.
+
+        Raises:
+            Exception: it was the last one.
+        """
+        self._languages.remove(language)
+        if not self._languages:
+            raise error
+        self.stats.language_lost(language.target, one_line(error))
+        await self.outbox.put(TranslationLost(language.target, one_line(error)))
+
+
+class _Language:
+    """The stage of one language, its thread and its queues."""
+
+    def __init__(
+        self,
+        target: str,
+        model: TextTranslator,
+        outbox: asyncio.Queue[PipelineEvent],
+        capacity: int,
+        drafts: Callable[[], bool],
+        stats: PipelineStats,
+        load: LoadControl | None,
+    ) -> None:
+        self.target = target
+        self.inbox: asyncio.Queue[Text | EndOfInput] = asyncio.Queue(capacity)
+        self.outbox = _Gate(outbox)
+        self.stage = NmtStage(model, self.inbox, self.outbox, target=target, drafts=drafts, stats=stats, load=load)
+        self.worker = Worker(TranslationStage.name)  # failures name the stage
+        self.task: asyncio.Task[None] | None = None
+
+
+class _Gate:
+    """The way to the common queue. While it is held, events wait; the end of input never passes."""
+
+    def __init__(self, queue: asyncio.Queue[PipelineEvent]) -> None:
+        self._queue = queue
+        self._waiting: deque[Delta | Translation] = deque()
+        self._open = False
+
+    async def put(self, event: Delta | Translation | EndOfInput) -> None:
+        if isinstance(event, EndOfInput):
+            return
+        if self._open:
+            await self._queue.put(event)
+        else:
+            self._waiting.append(event)
+
+    def hold(self) -> None:
+        self._open = False
+
+    async def release(self) -> None:
+        while self._waiting:
+            await self._queue.put(self._waiting.popleft())
+        self._open = True

@@ -1,0 +1,44 @@
+"""The sentence stage: takes transcripts and pauses, puts out the transcripts and the text of sentences."""
+
+from __future__ import annotations
+
+import asyncio
+from functools import partial
+
+from pipeline.events import EndOfInput, Pause, SourceDelta, SourceSentence, Transcript
+from pipeline.run.worker import Worker
+from pipeline.sentences.assembler import SentenceAssembler, SourceEvent
+from pipeline.sentences.options import SentenceOptions
+
+
+class SentenceStage:
+    """Puts each transcript on ``outbox``, then the changes of sentences that it causes; see ``SentenceAssembler``."""
+
+    name = "sentences"
+
+    def __init__(
+        self,
+        inbox: asyncio.Queue[Transcript | Pause | EndOfInput],
+        outbox: asyncio.Queue[Transcript | SourceDelta | SourceSentence | EndOfInput],
+        options: SentenceOptions | None = None,
+    ) -> None:
+        self.inbox, self.outbox = inbox, outbox
+        self._assembler = SentenceAssembler(options)
+
+    async def run(self) -> None:
+        """Run until the end of input has been passed on."""
+        worker = Worker(self.name)  # splitting a long text takes milliseconds
+        try:
+            while not isinstance(item := await self.inbox.get(), EndOfInput):
+                if isinstance(item, Transcript):
+                    await self.outbox.put(item)
+                for event in await worker.run(partial(self._take, item)):
+                    await self.outbox.put(event)
+            for event in self._assembler.end():
+                await self.outbox.put(event)
+            await self.outbox.put(item)
+        finally:
+            worker.close()
+
+    def _take(self, item: Transcript | Pause) -> list[SourceEvent]:
+        return self._assembler.push(item) if isinstance(item, Transcript) else self._assembler.pause(item)

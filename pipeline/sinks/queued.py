@@ -1,0 +1,168 @@
+"""A sink with a queue and a thread of its own, and a policy for what happens when it falls behind."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable
+from enum import Enum
+
+from pipeline.errors import SinkError, described
+from pipeline.events import (
+    Delta,
+    EndOfInput,
+    PipelineEvent,
+    SourceDelta,
+    SourceSentence,
+    Translation,
+    TranslationLost,
+)
+from pipeline.sentences.growing import merged
+from pipeline.sinks.sink import SINK_FAILURES
+
+_CAPACITY = 1_000
+
+
+class Delivery(Enum):
+    """What happens to events when a sink is slower than they come."""
+
+    LOSSLESS = "lossless"
+    """Nothing is left out. When the queue is full, the writer waits, and with it the stages. For files and pipes."""
+    LATEST = "latest"
+    """The writer never waits. Waiting changes of one text become one change, so that the sink skips states and no text;
+    when the queue is full, the oldest sentence is dropped and counted. For displays."""
+
+
+class QueuedSink:
+    """Delivers events to a sink on a thread of its own."""
+
+    def __init__(self, deliver: Callable[[PipelineEvent], None], delivery: Delivery, capacity: int = _CAPACITY) -> None:
+        """``deliver`` is the sink's ``write``; it may take any time and is called on one thread only.
+
+        ``capacity``: events that may wait.
+        """
+        self.dropped = 0
+        """Sentences of which something was not delivered, because too much was waiting."""
+        self._newest_dropped: deque[int] = deque(maxlen=_CAPACITY)  # the rest of these sentences is dropped too
+        self._deliver, self._delivery, self._capacity = deliver, delivery, capacity
+        self._waiting: deque[PipelineEvent] = deque()
+        self._task: Callable[[], None] | None = None
+        self._failure: SinkError | BrokenPipeError | None = None
+        self._busy = self._closing = False
+        self._changed = threading.Condition()
+        self._thread = threading.Thread(target=self._work, name="sink", daemon=True)
+        self._thread.start()
+
+    def write(self, event: PipelineEvent) -> None:
+        """Hand over an event. Waits while the queue of a lossless sink is full.
+
+        Raises:
+            SINK_FAILURES: the sink failed at an earlier event.
+        """
+        with self._changed:
+            if self._delivery is Delivery.LOSSLESS:
+                self._changed.wait_for(
+                    lambda: len(self._waiting) < self._capacity or self._failure is not None or self._closing
+                )
+            if self._failure is not None:
+                raise self._failure
+            if self._delivery is Delivery.LATEST:
+                if _sentence(event) in self._newest_dropped:
+                    return
+                if self._waiting:
+                    event = _taken_together(self._waiting, event)
+            self._waiting.append(event)
+            if len(self._waiting) > self._capacity and self._delivery is Delivery.LATEST:
+                self._drop_oldest()
+            self._changed.notify_all()
+
+    def call(self, task: Callable[[], None]) -> None:
+        """Run ``task`` on the sink's thread after the waiting events. A task that still waits is replaced."""
+        with self._changed:
+            self._task = task
+            self._changed.notify_all()
+
+    def drain(self, timeout_s: float | None = None) -> None:
+        """Wait until every event has been delivered, at most ``timeout_s``.
+
+        Raises:
+            SINK_FAILURES: the sink failed.
+        """
+        with self._changed:
+            self._changed.wait_for(lambda: self._failure is not None or not (self._waiting or self._busy), timeout_s)
+            if self._failure is not None:
+                raise self._failure
+
+    def close(self, timeout_s: float | None = None) -> None:
+        """Deliver what is waiting, then end the thread; wait for it at most ``timeout_s``. Idempotent.
+
+        The sink itself is not closed.
+        """
+        with self._changed:
+            self._closing = True
+            self._changed.notify_all()
+        self._thread.join(timeout_s)
+
+    def _drop_oldest(self) -> None:
+        """Drop all that waits of the oldest sentence, or the oldest event if it belongs to none.
+
+        The end and the loss of a language are never dropped: without them a display would wait for more text.
+        """
+        droppable = (event for event in self._waiting if not isinstance(event, EndOfInput | TranslationLost))
+        if (oldest := next(droppable, None)) is None:
+            return
+        if (number := _sentence(oldest)) < 0:
+            self._waiting.remove(oldest)
+            return
+        self.dropped += 1
+        self._newest_dropped.append(number)
+        self._waiting = deque(event for event in self._waiting if _sentence(event) != number)
+
+    def _work(self) -> None:
+        while (action := self._next()) is not None:
+            failure: SinkError | BrokenPipeError | None = None
+            try:
+                action()
+            except SINK_FAILURES as error:
+                failure = error
+            except BaseException as error:
+                failure = SinkError(f"the sink failed: {described(error)}")
+                failure.__cause__ = error
+            with self._changed:
+                self._busy = False
+                if failure is not None:
+                    self._failure = failure
+                    self._waiting.clear()
+                self._changed.notify_all()
+            if failure is not None:
+                return
+
+    def _next(self) -> Callable[[], None] | None:
+        """Wait for an event or a task; None when the sink was closed and nothing is waiting."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._waiting or self._task is not None or self._closing)
+            if self._waiting:
+                event = self._waiting.popleft()
+                self._busy = True
+                self._changed.notify_all()
+                return lambda: self._deliver(event)
+            task, self._task = self._task, None
+            self._busy = task is not None
+            return task
+
+
+def _sentence(event: PipelineEvent) -> int:
+    """The sentence that an event belongs to, or -1."""
+    return event.sentence if isinstance(event, SourceDelta | SourceSentence | Delta | Translation) else -1
+
+
+def _taken_together(waiting: deque[PipelineEvent], event: PipelineEvent) -> PipelineEvent:
+    """``event``, merged with the last waiting one, which is removed, if both change the same text."""
+    last = waiting[-1]
+    if not (isinstance(last, SourceDelta | Delta) and isinstance(event, SourceDelta | Delta)):
+        return event
+    both = merged(last, event)
+    if both is None:
+        return event
+    waiting.pop()
+    return both

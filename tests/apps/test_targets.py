@@ -1,0 +1,164 @@
+"""One recording into two languages at once: files, names, failures of one language, and runs that go on."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from pipeline import Delta, Models, SpeechTranslator, Translation, TranslationLost, load_config, load_models
+from pipeline.apps import translate
+from pipeline.apps.journal import SUFFIX
+from pipeline.audio.recording import Recording
+from pipeline.config import PipelineConfig
+from pipeline.events import SourceSentence
+from pipeline.resources import CONFIGS
+from tests.conftest import EXAMPLES, ROOT, make_model_dir
+
+MEETING = EXAMPLES / "meeting.wav"
+
+
+def config_file(folder: Path, targets: list[str], source: str = "en") -> Path:
+    """The demo's configuration for ``targets``: the demo translator for zh, random weights that "translate" into de."""
+    tiny = make_model_dir(folder / "tiny", "merged", leave_out="tokenizer_config.json")
+    names = json.loads((ROOT / "tests/fixtures/tiny-marian/tokenizer_config.json").read_text())
+    (tiny / "tokenizer_config.json").write_text(json.dumps(names | {"target_lang": "de"}))
+    models = {
+        "zh": CONFIGS.parent / "models/demo/nmt-en-zh",
+        "de": tiny,
+        "en": CONFIGS.parent / "models/demo/nmt-zh-en",
+    }
+    path = folder / "config.toml"
+    sections = "".join(f'[nmt.{target}]\nmodel = "{models[target]}"\n' for target in targets)
+    path.write_text(
+        f'[languages]\nsource = "{source}"\ntarget = {json.dumps(targets)}\n[asr]\nmodel = "base"\nthreads = 1\n{sections}',
+        "utf-8",
+    )
+    return path
+
+
+def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "pipeline.translate", *map(str, arguments)], cwd=ROOT, capture_output=True, text=True
+    )
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    """What an uninterrupted run into two languages writes: file name → content."""
+    folder = tmp_path_factory.mktemp("whole")
+    options = ("--config", config_file(folder, ["zh", "de"]), "--format", "srt,txt,jsonl")
+    found = run(MEETING, "--output-dir", folder / "out", *options)
+    assert found.returncode == 0, found.stdout + found.stderr
+    return {path.name: path.read_bytes() for path in (folder / "out").iterdir()}
+
+
+def test_each_language_has_the_files_of_a_run_of_its_own(whole: dict[str, bytes], tmp_path: Path) -> None:
+    assert sorted(whole) == [
+        "meeting.de.srt", "meeting.de.txt", "meeting.jsonl", "meeting.zh.srt", "meeting.zh.txt",
+    ]  # fmt: skip
+    for target in ("zh", "de"):
+        (tmp_path / target).mkdir()
+        config = config_file(tmp_path / target, [target])
+        found = run(MEETING, "--output-dir", tmp_path / target / "out", "--config", config, "--format", "srt,txt")
+        assert found.returncode == 0, found.stdout + found.stderr
+        for kind in ("srt", "txt"):
+            alone = (tmp_path / target / "out" / f"meeting.{kind}").read_bytes()
+            assert alone == whole[f"meeting.{target}.{kind}"] != b""
+
+
+def test_jsonl_has_all_languages_and_the_recording_once(whole: dict[str, bytes]) -> None:
+    records = [json.loads(line) for line in whole["meeting.jsonl"].splitlines()]
+    spoken = [record["sentence"] for record in records if record["type"] == "source_sentence"]
+    assert spoken == list(range(5))
+    for target in ("zh", "de"):
+        finished = [r for r in records if r["type"] == "translation" and r["language"] == target]
+        assert [record.get("sentence", 0) for record in finished] == spoken
+        assert "\n".join(record["text"] for record in finished) + "\n" == whole[f"meeting.{target}.txt"].decode()
+        cues = [r for r in records if r["type"] == "cue" and r["language"] == target]
+        assert len(cues) == whole[f"meeting.{target}.srt"].decode().count("-->") > 0
+
+
+class FailingError(Exception):
+    """Simulates a fault in a model."""
+
+
+class Failing:
+    """A translator that fails at its second sentence."""
+
+    def stream(self, sentence: SourceSentence, *rest: object) -> Iterator[Delta | Translation]:
+        if sentence.sentence > 0:
+            raise FailingError("out of order")
+        yield Delta(sentence.sentence, "de", "Ja.", committed=3, complete=True)
+        yield Translation(sentence.sentence, "de", "Ja.")
+
+
+def test_a_language_that_fails_does_not_end_the_others(
+    whole: dict[str, bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = config_file(tmp_path, ["zh", "de"])
+    models = load_models(load_config(config))
+    broken = Models(models.recognizer, {**models.translations, "de": Failing()})
+
+    def command() -> tuple[int, str]:
+        status = translate.run(
+            [str(MEETING), "--output-dir", str(tmp_path / "out"), "--config", str(config), "--format", "srt,txt"]
+        )
+        printed = capsys.readouterr()
+        return status, printed.out + printed.err
+
+    async def load(config: PipelineConfig) -> Models:
+        return broken
+
+    monkeypatch.setattr(translate, "_load", load)
+    status, printed = command()
+    assert status == 1
+    assert "into de: out of order" in printed
+    for kind in ("srt", "txt"):
+        assert (tmp_path / "out" / f"meeting.zh.{kind}").read_bytes() == whole[f"meeting.zh.{kind}"]
+    assert (tmp_path / "out" / "meeting.de.txt").read_text("utf-8") == "Ja.\n"
+    assert (tmp_path / "out" / f"meeting{SUFFIX}").is_file()
+
+    broken = models  # the same command finishes the language
+    status, printed = command()
+    assert status == 0, printed
+    assert not (tmp_path / "out" / f"meeting{SUFFIX}").exists()
+    for kind in ("srt", "txt"):
+        assert (tmp_path / "out" / f"meeting.zh.{kind}").read_bytes() == whole[f"meeting.zh.{kind}"]
+
+
+def test_a_killed_run_into_two_languages_goes_on(whole: dict[str, bytes], tmp_path: Path) -> None:
+    options = ["--output-dir", str(tmp_path / "out"), "--format", "srt,txt,jsonl"]
+    options += ["--config", str(config_file(tmp_path, ["zh", "de"]))]
+    running = subprocess.Popen([sys.executable, "-m", "pipeline.translate", str(MEETING), *options], cwd=ROOT)
+    journal = tmp_path / "out" / f"meeting{SUFFIX}"
+    while running.poll() is None and not (journal.exists() and b'"translation"' in journal.read_bytes()):
+        pass
+    running.send_signal(signal.SIGKILL)
+    running.wait()
+    found = run(MEETING, *options)
+    assert found.returncode == 0, found.stdout + found.stderr
+    assert {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()} == whole
+
+
+def test_the_end_of_a_language_is_an_event_of_a_live_run_too(tmp_path: Path) -> None:
+    config = load_config(config_file(tmp_path, ["zh", "de"]))
+    models = load_models(config)
+    models = Models(models.recognizer, {**models.translations, "de": Failing()})
+
+    async def events() -> list[object]:
+        async with SpeechTranslator(config, models, live=True) as translator:
+            return [event async for event in translator.run(Recording(MEETING))]
+
+    found = asyncio.run(events())
+    (lost,) = [event for event in found if isinstance(event, TranslationLost)]
+    assert (lost.language, lost.reason) == ("de", "out of order")
+    finished = [event for event in found if isinstance(event, Translation)]
+    assert [event.sentence for event in finished if event.language == "zh"] == list(range(5))
+    assert [event.sentence for event in finished if event.language == "de"] == [0]

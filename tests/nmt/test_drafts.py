@@ -1,0 +1,244 @@
+"""Translations of sentences in progress: later translations replace them, and as little as possible is withdrawn."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from pipeline import Delta, EndOfInput, MarianModel, NmtStage, PipelineEvent
+from pipeline.events import SAMPLE_RATE, SourceDelta, SourceSentence, SpeechSegment, Translation
+from pipeline.nmt.stage import Text, updates
+from pipeline.run.stats import PipelineStats
+from pipeline.sentences.growing import GrowingText, common_length
+from tests.conftest import make_model_dir
+
+BEGINNING, WHOLE = "Where is the bank", "Where is the bank? Thank you."
+
+# Few different characters, so that texts often begin alike.
+WORDS = st.text("ab ", max_size=4)
+# The tokens of a translation: characters withdrawn (as many as there are, at most) and text appended.
+TOKENS = st.lists(st.tuples(st.integers(0, 3) | st.just(0), WORDS), max_size=8)
+
+
+def translation(tokens: Iterable[tuple[int, str]]) -> list[Delta | Translation]:
+    """The events of a translation that consists of these tokens and an end token."""
+    text, found = "", []
+    for index, (withdrawn, appended) in enumerate(tokens, 1):
+        withdrawn = min(withdrawn, len(text))
+        text = text[: len(text) - withdrawn] + appended
+        found.append(Delta(0, "zh", appended, withdrawn, token=index, log_probability=-index))
+    end = Delta(0, "zh", "", committed=len(text), token=0, log_probability=-0.5, complete=True)
+    return [*found, end, Translation(0, "zh", text)]
+
+
+def draft(text: str) -> GrowingText:
+    shown = GrowingText()
+    shown.apply(Delta(0, "zh", text))
+    return shown
+
+
+@given(st.text("ab ", max_size=12), TOKENS, st.booleans())
+@example("abc", [(0, "abc")], False)
+@example("abc", [(0, "abc")], True)
+@example("abc", [(0, "ab"), (0, "cd")], False)
+@example("abc", [(0, "a")], True)
+def test_the_changes_turn_any_draft_into_the_new_text(old: str, tokens: list[tuple[int, str]], final: bool) -> None:
+    *_, whole = events = translation(tokens)
+    assert isinstance(whole, Translation)
+    new = whole.text
+    shown = draft(old)
+    found = list(updates(old, iter(events), final=final))
+    changes = [event for event in found if isinstance(event, Delta)]
+    for change in changes:
+        before = shown.text
+        shown.apply(change)
+        if old:
+            assert len(shown) >= min(len(old), len(new)), "the text shrank in between"
+            assert change.complete or shown.text != before, "a change without effect"
+    assert shown.text == new
+    assert shown.committed == (len(new) if final else 0)
+    assert [event for event in found if isinstance(event, Translation)] == ([whole] if final else [])
+    if final or old != new:  # the reader is told once that everything is translated
+        assert [change.complete for change in changes] == [False] * (len(changes) - 1) + [True]
+
+
+@given(st.text("ab ", min_size=1, max_size=12), st.text("ab ", max_size=12), st.booleans())
+def test_only_what_differs_is_withdrawn(old: str, new: str, final: bool) -> None:
+    found = updates(old, iter(translation((0, character) for character in new)), final=final)
+    withdrawn = sum(event.withdrawn for event in found if isinstance(event, Delta))
+    assert withdrawn == len(old) - common_length(old, new)
+
+
+@given(st.text("ab ", min_size=1, max_size=12), TOKENS.filter(bool))
+def test_a_change_by_several_tokens_has_the_sum_of_their_log_probabilities(
+    old: str, tokens: list[tuple[int, str]]
+) -> None:
+    events = translation(tokens)
+    found = [event for event in updates(old, iter(events), final=True) if isinstance(event, Delta)]
+    made = [event for event in events if isinstance(event, Delta)]
+    assert sum(event.log_probability for event in found) == sum(event.log_probability for event in made)
+    for event in found:
+        if event.token is not None:
+            assert [event.log_probability] == [each.log_probability for each in made if each.token == event.token]
+
+
+@given(TOKENS)
+def test_without_a_draft_before_it_the_translation_is_passed_on(tokens: list[tuple[int, str]]) -> None:
+    events = translation(tokens)
+    assert list(updates("", iter(events), final=True)) == events
+
+
+class WatchedQueue(asyncio.Queue[Text | EndOfInput]):
+    """A queue that knows when its reader waits for the next item."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.idle = asyncio.Event()
+
+    async def get(self) -> Text | EndOfInput:
+        if self.empty():
+            self.idle.set()
+        return await super().get()
+
+
+def converse(
+    model: MarianModel, items: Sequence[Text], stats: PipelineStats | None = None
+) -> list[list[PipelineEvent]]:
+    """What the stage puts out for each item, each given once the one before has been dealt with."""
+
+    async def work() -> list[list[PipelineEvent]]:
+        inbox = WatchedQueue()
+        outbox: asyncio.Queue[PipelineEvent] = asyncio.Queue()
+        stage = asyncio.create_task(NmtStage(model, inbox, outbox, target="zh", drafts=lambda: True, stats=stats).run())
+        found = []
+        for item in items:
+            inbox.put_nowait(item)
+            inbox.idle.clear()
+            await inbox.idle.wait()
+            found.append([outbox.get_nowait() for _ in range(outbox.qsize())])
+        inbox.put_nowait(EndOfInput())
+        await stage
+        return found
+
+    return asyncio.run(work())
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> MarianModel:
+    return MarianModel.load(make_model_dir(tmp_path / "model", "merged"))
+
+
+def test_a_draft_is_shown_and_the_final_translation_replaces_and_commits_it(model: MarianModel) -> None:
+    drafted, finished = converse(
+        model,
+        [
+            SourceDelta(0, "en", BEGINNING, committed=len(BEGINNING), heard_s=5.0),
+            SourceSentence(0, "en", WHOLE, heard_s=8.0),
+        ],
+    )
+    shown = GrowingText()
+    for event in drafted:
+        assert isinstance(event, Delta)
+        shown.apply(event)
+    assert shown.text == model.translate(BEGINNING)
+    assert (shown.committed, {event.heard_s for event in drafted}) == (0, {5.0})
+    *changes, end = finished
+    for event in changes:
+        assert isinstance(event, Delta)
+        shown.apply(event)
+    assert shown.text == model.translate(WHOLE) != model.translate(BEGINNING)
+    assert shown.committed == len(shown.text)
+    assert isinstance(end, Translation)
+    assert (end.text, end.heard_s) == (shown.text, 8.0)
+    kept = common_length(model.translate(BEGINNING), model.translate(WHOLE))
+    assert sum(event.withdrawn for event in changes) == len(model.translate(BEGINNING)) - kept
+
+
+def test_a_final_translation_that_equals_the_draft_only_commits_it(model: MarianModel) -> None:
+    _, finished = converse(model, [SourceDelta(0, "en", BEGINNING), SourceSentence(0, "en", BEGINNING)])
+    commit, end = finished
+    assert isinstance(commit, Delta)
+    assert (commit.text, commit.withdrawn, commit.complete) == ("", 0, True)
+    assert commit.committed == len(model.translate(BEGINNING)) > 0
+    assert isinstance(end, Translation)
+    assert end.text == model.translate(BEGINNING)
+
+
+def test_the_next_sentence_begins_with_an_empty_translation(model: MarianModel) -> None:
+    *_, drafted, finished = converse(
+        model,
+        [
+            SourceDelta(0, "en", BEGINNING),
+            SourceSentence(0, "en", BEGINNING),
+            SourceDelta(1, "en", BEGINNING),
+            SourceSentence(1, "en", BEGINNING),
+        ],
+    )
+    assert not any(event.withdrawn for event in drafted if isinstance(event, Delta))
+    assert "".join(event.text for event in drafted if isinstance(event, Delta)) == model.translate(BEGINNING)
+    assert {event.sentence for event in (*drafted, *finished) if isinstance(event, Delta | Translation)} == {1}
+
+
+def test_a_draft_that_does_not_change_counts_as_translated(model: MarianModel) -> None:
+    time_s = 0.0
+    stats = PipelineStats(clock=lambda: time_s, languages={"zh"})
+    stats.received(16 * SAMPLE_RATE)
+    stats.segment_closed(SpeechSegment(0, 0, np.zeros(16 * SAMPLE_RATE, np.int16)))
+    stats.audio_samples = 16 * SAMPLE_RATE
+    time_s = 1.0
+    assert stats.lag_s == 16.0
+    first = SourceDelta(0, "en", BEGINNING, heard_s=8.0)
+    drafted, unchanged = converse(model, [first, SourceDelta(0, "en", "", committed=5, heard_s=16.0)], stats)
+    assert drafted
+    assert unchanged == []
+    assert stats.lag_s == 0.0
+
+
+def test_of_waiting_changes_only_the_newest_text_is_translated(model: MarianModel) -> None:
+    async def work() -> list[PipelineEvent]:
+        inbox: asyncio.Queue[Text | EndOfInput] = asyncio.Queue()
+        outbox: asyncio.Queue[PipelineEvent] = asyncio.Queue()
+        for item in (
+            SourceDelta(0, "en", "Where is", heard_s=1.0),
+            SourceDelta(0, "en", " the bank.", heard_s=2.0),
+            SourceSentence(0, "en", "Where is the bank?", heard_s=3.0),
+            SourceDelta(1, "en", "Where is", heard_s=4.0),
+            SourceDelta(1, "en", " the bank", heard_s=5.0),
+        ):
+            inbox.put_nowait(item)
+        stage = asyncio.create_task(NmtStage(model, inbox, outbox, target="zh", drafts=lambda: True).run())
+        found = [await outbox.get()]
+        while not (isinstance(found[-1], Delta) and found[-1].sentence == 1 and found[-1].complete):
+            found.append(await outbox.get())
+        stage.cancel()
+        await asyncio.gather(stage, return_exceptions=True)
+        return found
+
+    found = asyncio.run(work())
+    assert {event.heard_s for event in found if isinstance(event, Delta)} == {3.0, 5.0}
+    ends = [event for event in found if isinstance(event, Translation)]
+    assert [(event.sentence, event.text) for event in ends] == [(0, model.translate("Where is the bank?"))]
+
+
+def test_what_is_spoken_in_the_target_language_has_no_draft(model: MarianModel) -> None:
+    spoken = [SourceDelta(0, "zh", "谢谢"), SourceSentence(0, "zh", "谢谢。")]
+    assert converse(model, spoken) == [[], []]
+
+
+def test_without_drafts_only_finished_sentences_are_translated(model: MarianModel) -> None:
+    async def work() -> list[PipelineEvent]:
+        inbox, outbox = WatchedQueue(), asyncio.Queue[PipelineEvent]()
+        stage = asyncio.create_task(NmtStage(model, inbox, outbox, target="zh").run())
+        inbox.put_nowait(SourceDelta(0, "en", BEGINNING))
+        await inbox.idle.wait()
+        inbox.put_nowait(EndOfInput())
+        await stage
+        return [outbox.get_nowait() for _ in range(outbox.qsize())]
+
+    assert asyncio.run(work()) == [EndOfInput()]

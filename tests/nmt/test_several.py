@@ -1,0 +1,335 @@
+"""Translation into several languages at once: the order of events, and languages that fail or are slow."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import pytest
+
+from pipeline import Delta, EndOfInput, MarianModel, PipelineEvent, Transcript
+from pipeline.events import SourceDelta, SourceSentence, Translation, TranslationLost
+from pipeline.nmt.several import TranslationStage
+from pipeline.nmt.stage import TextTranslator
+from pipeline.run.stats import PipelineStats
+from pipeline.sentences.growing import OpenTexts
+from tests.conftest import HANG_S, golden, make_model_dir
+
+SENTENCES = [row["source"] for row in golden("tiny-marian")[:4]]
+Input = Transcript | SourceDelta | SourceSentence
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, MarianModel]:
+    """The tiny model as two, which translate into "zh" and "de"; the second writes shorter sentences."""
+    folder = make_model_dir(tmp_path_factory.mktemp("several") / "model", "merged")
+    made = {"zh": MarianModel.load(folder), "de": MarianModel.load(folder, max_tokens=5, cached_sentences=0)}
+    for model in made.values():
+        model.languages = (None, None)
+    return made
+
+
+def spoken(texts: Iterable[str] = SENTENCES) -> list[Input]:
+    """What the sentence stage puts out for sentences that are each recognised in two steps."""
+    found: list[Input] = []
+    for number, text in enumerate(texts):
+        half, heard_s = len(text) // 2, 3.0 * number
+        found += [
+            Transcript(number, heard_s, heard_s + 3, text, "en"),
+            SourceDelta(number, "en", text[:half], committed=half, heard_s=heard_s + 1),
+            SourceDelta(number, "en", text[half:], committed=len(text), heard_s=heard_s + 2),
+            SourceSentence(number, "en", text, heard_s, heard_s + 3, heard_s + 3),
+        ]
+    return found
+
+
+class Run:
+    """A ``TranslationStage`` that is fed by the test."""
+
+    def __init__(
+        self, models: Mapping[str, TextTranslator], *, live: bool, capacity: int = 1_000, unread: int = 0
+    ) -> None:
+        """``unread``: the number of events that wait for the reader at most."""
+        self.inbox: asyncio.Queue[Input | EndOfInput] = asyncio.Queue()
+        self.outbox: asyncio.Queue[PipelineEvent] = asyncio.Queue(unread)
+        self.stats = PipelineStats()
+        self.events: list[PipelineEvent] = []
+        stage = TranslationStage(
+            models, self.inbox, self.outbox, live=lambda: live, capacity=capacity, stats=self.stats
+        )
+        self.task = asyncio.create_task(stage.run())
+
+    def feed(self, *items: Input | EndOfInput) -> None:
+        for item in items:
+            self.inbox.put_nowait(item)
+
+    async def until(self, last: PipelineEvent) -> None:
+        """Take events until ``last``. Fails if the stage ends before."""
+        while not self.events or self.events[-1] != last:
+            following = asyncio.create_task(self.outbox.get())
+            await asyncio.wait({following, self.task}, return_when=asyncio.FIRST_COMPLETED)
+            if not following.done() and self.outbox.empty():
+                following.cancel()
+                await self.task
+                pytest.fail(f"the stage ended without {last}")
+            self.events.append(await following)
+
+    async def finished(self) -> list[PipelineEvent]:
+        """Give the end of input and return all events."""
+        self.feed(EndOfInput(20.0))
+        await self.until(EndOfInput(20.0))
+        await self.task
+        assert self.outbox.empty()
+        return self.events
+
+
+def run(models: Mapping[str, TextTranslator], items: list[Input], *, live: bool) -> list[PipelineEvent]:
+    async def work() -> list[PipelineEvent]:
+        running = Run(models, live=live)
+        running.feed(*items)
+        return await running.finished()
+
+    return asyncio.run(work())
+
+
+def of_language(events: Iterable[PipelineEvent], language: str) -> list[Delta | Translation]:
+    return [event for event in events if isinstance(event, Delta | Translation) and event.language == language]
+
+
+def finals(events: Iterable[PipelineEvent], language: str) -> list[str]:
+    return [event.text for event in of_language(events, language) if isinstance(event, Translation)]
+
+
+def translator(model: MarianModel, target: str) -> list[str]:
+    return [model.translate(text, target=target) for text in SENTENCES]
+
+
+class Failing:
+    """A translator that fails at the sentence ``number``."""
+
+    def __init__(self, model: MarianModel, number: int, error: Exception) -> None:
+        self._model, self._number, self._error = model, number, error
+
+    def stream(self, sentence: SourceSentence, *more: Any) -> Iterator[Delta | Translation]:
+        for event in self._model.stream(sentence, *more):
+            yield event
+            if sentence.sentence == self._number:
+                raise self._error
+
+
+class Refusing:
+    """A translator that fails at once."""
+
+    def stream(self, *_: Any) -> Iterator[Delta | Translation]:
+        raise ValueError("out of memory")
+
+
+class Blocked:
+    """A translator that waits for ``go`` before each translation; a model that is slow, as far as the stage can tell."""
+
+    def __init__(self, model: TextTranslator) -> None:
+        self._model = model
+        self.waiting, self.go = threading.Event(), threading.Event()
+
+    def stream(self, sentence: SourceSentence, *more: Any) -> Iterator[Delta | Translation]:
+        self.waiting.set()
+        assert self.go.wait(HANG_S)
+        yield from self._model.stream(sentence, *more)
+
+
+@pytest.fixture
+def blocked(models: dict[str, MarianModel]) -> Iterator[Blocked]:
+    slow = Blocked(models["de"])
+    yield slow
+    slow.go.set()
+
+
+@pytest.fixture
+def ended_threads(blocked: Blocked) -> Iterator[None]:
+    """Every thread of a stage that a test starts ends with it, once its translator no longer waits."""
+    before = set(threading.enumerate())
+    yield
+    blocked.go.set()
+    for thread in set(threading.enumerate()) - before:
+        if thread.name.startswith("NMT"):
+            thread.join(60)
+            assert not thread.is_alive(), f"{thread.name} outlives its stage"
+
+
+def test_recordings_have_the_translations_of_a_sentence_after_it_in_the_order_of_the_languages(
+    models: dict[str, MarianModel],
+) -> None:
+    for order in (["zh", "de"], ["de", "zh"]):
+        events = run({language: models[language] for language in order}, spoken(), live=False)
+        expected: list[tuple[str, int]] = []
+        for number in range(len(SENTENCES)):
+            expected += [("en", number), *((language, number) for language in order)]
+        found = [(e.language, e.sentence) for e in events if isinstance(e, SourceSentence | Translation)]
+        assert found == expected
+        steps = [(e.language, e.sentence) for e in events if isinstance(e, SourceDelta | Delta)]
+        assert list(dict.fromkeys(steps)) == expected  # no changes of two texts mixed
+        assert [key for at, key in enumerate(steps) if at == 0 or steps[at - 1] != key] == expected
+
+
+@pytest.mark.parametrize("live", [False, True])
+def test_each_language_has_the_events_of_a_run_into_it_alone(models: dict[str, MarianModel], live: bool) -> None:
+    both = run(models, spoken(), live=live)
+    assert [e for e in both if not isinstance(e, Delta | Translation)] == [*spoken(), EndOfInput(20.0)]
+    for language, model in models.items():
+        assert finals(both, language) == translator(model, language)
+    assert finals(both, "zh") != finals(both, "de")
+    if not live:  # which drafts are made depends on how fast the texts come
+        for language, model in models.items():
+            alone = run({language: model}, spoken(), live=False)
+            assert of_language(both, language) == of_language(alone, language)
+
+
+def test_two_runs_over_a_recording_have_the_same_events(models: dict[str, MarianModel]) -> None:
+    assert run(models, spoken(), live=False) == run(models, spoken(), live=False)
+
+
+def test_live_changes_of_every_language_add_up_to_its_translations(models: dict[str, MarianModel]) -> None:
+    texts = OpenTexts()
+    finished = 0
+    for event in run(models, spoken(), live=True):
+        text = texts.push(event)
+        if isinstance(event, Translation):
+            assert text is not None
+            assert (text.text, text.committed) == (event.text, len(event.text))
+            finished += 1
+    assert finished == 2 * len(SENTENCES)
+
+
+def test_live_text_is_passed_on_while_a_language_is_busy(models: dict[str, MarianModel], blocked: Blocked) -> None:
+    async def work() -> None:
+        running = Run({"zh": models["zh"], "de": blocked}, live=True)
+        running.feed(*spoken())
+        while finals(running.events, "zh") != translator(models["zh"], "zh"):
+            running.events.append(await running.outbox.get())
+        assert blocked.waiting.is_set()
+        assert of_language(running.events, "de") == []
+        assert [e for e in running.events if not isinstance(e, Delta | Translation)] == spoken()
+        blocked.go.set()
+        assert finals(await running.finished(), "de") == translator(models["de"], "de")
+
+    asyncio.run(work())
+
+
+@pytest.mark.parametrize("live", [False, True])
+def test_a_language_that_fails_is_reported_and_the_others_finish(models: dict[str, MarianModel], live: bool) -> None:
+    async def work() -> None:
+        failing = Failing(models["de"], 1, ValueError("out of\n memory"))
+        running = Run({"de": failing, "zh": models["zh"]}, live=live)
+        running.feed(*spoken())
+        events = await running.finished()
+        lost = TranslationLost("de", "out of memory")
+        assert [event for event in events if isinstance(event, TranslationLost)] == [lost]
+        assert finals(events, "zh") == translator(models["zh"], "zh")
+        assert finals(events, "de") == translator(models["de"], "de")[:1]
+        assert of_language(events[events.index(lost) :], "de") == []
+        assert (running.stats.languages, running.stats.lost_languages) == ({"zh"}, {"de": "out of memory"})
+
+    asyncio.run(work())
+
+
+@pytest.mark.parametrize("live", [False, True])
+@pytest.mark.usefixtures("ended_threads")
+def test_the_failure_of_the_last_language_ends_the_run(models: dict[str, MarianModel], live: bool) -> None:
+    async def work() -> None:
+        first, second = ValueError("the first"), KeyError("the second")
+        running = Run({"zh": Failing(models["zh"], 0, first), "de": Failing(models["de"], 2, second)}, live=live)
+        running.feed(*spoken())
+        with pytest.raises(KeyError, match="the second"):
+            await running.task
+        events = [running.outbox.get_nowait() for _ in range(running.outbox.qsize())]
+        assert [event for event in events if isinstance(event, TranslationLost)] == [TranslationLost("zh", "the first")]
+        assert EndOfInput(20.0) not in events
+
+    asyncio.run(work())
+
+
+@pytest.mark.parametrize("live", [False, True])
+def test_the_failure_of_the_only_language_ends_the_run(models: dict[str, MarianModel], live: bool) -> None:
+    with pytest.raises(ValueError, match="out of memory"):
+        run({"de": Failing(models["de"], 0, ValueError("out of memory"))}, spoken(), live=live)
+
+
+@pytest.mark.usefixtures("ended_threads")
+def test_a_language_too_far_behind_is_given_up(models: dict[str, MarianModel], blocked: Blocked) -> None:
+    async def work() -> None:
+        running = Run({"zh": models["zh"], "de": blocked}, live=True, capacity=4)
+        for number in range(6):  # texts come as fast as the other language translates them
+            heard = SourceSentence(number, "en", SENTENCES[number % len(SENTENCES)], heard_s=float(number))
+            running.feed(heard)
+            while len(finals(running.events, "zh")) <= number:
+                running.events.append(await running.outbox.get())
+            if number == 0:
+                await asyncio.to_thread(blocked.waiting.wait)
+        (lost,) = [event for event in running.events if isinstance(event, TranslationLost)]
+        assert lost.language == "de"
+        assert lost.reason.startswith("4 texts wait for it; choose a smaller model")
+        blocked.go.set()
+        events = await running.finished()
+        assert of_language(events, "de") == []
+        assert len(finals(events, "zh")) == 6
+
+    asyncio.run(work())
+
+
+def test_a_language_that_fails_while_another_is_given_up_does_not_stop_the_others(
+    models: dict[str, MarianModel], blocked: Blocked
+) -> None:
+    failing = Blocked(Refusing())
+
+    async def work() -> None:
+        running = Run({"a": blocked, "b": failing, "zh": models["zh"]}, live=True, capacity=1, unread=1)
+        for number, text in enumerate(SENTENCES[:2]):  # the second one waits for "a" and "b"
+            running.feed(SourceSentence(number, "en", text))
+            while len(finals(running.events, "zh")) <= number:
+                running.events.append(await running.outbox.get())
+            await asyncio.to_thread(blocked.waiting.wait)
+            await asyncio.to_thread(failing.waiting.wait)
+        running.feed(SourceSentence(2, "en", SENTENCES[2]))
+        while "a" not in running.stats.lost_languages:  # its notice waits for the reader
+            await asyncio.sleep(0)
+        failing.go.set()
+        while "b" not in running.stats.lost_languages:
+            await asyncio.sleep(0)
+        assert finals(await running.finished(), "zh") == translator(models["zh"], "zh")[:3]
+
+    asyncio.run(work())
+
+
+def test_the_only_language_is_not_given_up_but_waited_for(models: dict[str, MarianModel], blocked: Blocked) -> None:
+    async def work() -> None:
+        running = Run({"de": blocked}, live=True, capacity=1)
+        running.feed(*spoken())
+        await asyncio.to_thread(blocked.waiting.wait)
+        blocked.go.set()
+        events = await running.finished()
+        assert finals(events, "de") == translator(models["de"], "de")
+        assert not any(isinstance(event, TranslationLost) for event in events)
+
+    asyncio.run(work())
+
+
+@pytest.mark.parametrize("live", [False, True])
+@pytest.mark.usefixtures("ended_threads")
+def test_a_cancelled_run_ends_at_once_and_leaves_nothing_behind(
+    models: dict[str, MarianModel], blocked: Blocked, live: bool
+) -> None:
+    async def work() -> None:
+        running = Run({"de": blocked, "zh": models["zh"]}, live=live)
+        running.feed(*spoken())
+        await asyncio.to_thread(blocked.waiting.wait)
+        running.task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running.task
+        assert not blocked.go.is_set()  # it did not wait for the translator
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+
+    asyncio.run(work())
+    blocked.go.set()
+    assert models["de"].translate(SENTENCES[0])

@@ -1,0 +1,292 @@
+"""Queued sinks: a lossless one holds its writer back, one of the latest text drops whole sentences; failures are reported."""
+
+from __future__ import annotations
+
+import io
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Console
+
+from pipeline.errors import SinkError
+from pipeline.events import Delta, EndOfInput, PipelineEvent, Transcript, TranslationLost
+from pipeline.sentences.growing import OpenTexts
+from pipeline.sinks.queued import Delivery, QueuedSink
+from pipeline.sinks.terminal import TerminalSink
+from tests.conftest import HANG_S, Panic
+from tests.streams import Stream, spoken, streams, translated
+
+
+class Slow:
+    """A sink that delivers as many events as it is allowed to."""
+
+    def __init__(self, write: Callable[[PipelineEvent], None] = lambda event: None) -> None:
+        self.events: list[PipelineEvent] = []
+        self.called = threading.Event()
+        self._write, self._allowed = write, threading.Semaphore(0)
+
+    def write(self, event: PipelineEvent) -> None:
+        self.called.set()
+        assert self._allowed.acquire(timeout=HANG_S)
+        self.events.append(event)
+        self._write(event)
+
+    def allow(self, count: int = 1_000) -> None:
+        for _ in range(count):
+            self._allowed.release()
+
+
+Opened = Callable[..., tuple[Slow, QueuedSink]]
+
+
+@pytest.fixture
+def opened() -> Iterator[Opened]:
+    """Makes queued sinks that are busy with their first event, the end of the input."""
+    made: list[tuple[Slow, QueuedSink]] = []
+
+    def make(
+        delivery: Delivery, capacity: int = 100, write: Callable[[PipelineEvent], None] = lambda event: None
+    ) -> tuple[Slow, QueuedSink]:
+        slow = Slow(write)
+        sink = QueuedSink(slow.write, delivery, capacity)
+        made.append((slow, sink))
+        sink.write(EndOfInput())
+        assert slow.called.wait(HANG_S)
+        return slow, sink
+
+    yield make
+    for slow, sink in made:
+        slow.allow()
+        sink.close()
+
+
+def delta(text: str, withdrawn: int = 0, committed: int = 0, sentence: int = 0, language: str = "zh") -> Delta:
+    return Delta(sentence, language, text, withdrawn, committed, token=5, log_probability=-0.5)
+
+
+def test_the_latest_text_is_delivered_in_one_change_and_writing_does_not_wait(opened: Opened) -> None:
+    slow, sink = opened(Delivery.LATEST)
+    source = spoken(0, "Good morning.")
+    end = translated(0, "你早上")[-1]
+    for event in (*source, delta("你"), delta("好"), delta("早上", withdrawn=1), delta("", committed=3), end):
+        sink.write(event)
+    assert slow.events == []
+    slow.allow()
+    sink.drain()
+    assert slow.events[1:] == [*source, Delta(0, "zh", "你早上", committed=3, log_probability=-2.0), end]
+
+
+def test_texts_of_different_sentences_and_languages_are_not_merged(opened: Opened) -> None:
+    slow, sink = opened(Delivery.LATEST)
+    events = [delta("一"), delta("Eins", language="de"), delta("二", sentence=1), *spoken(2, "Three.")]
+    for event in events:
+        sink.write(event)
+    slow.allow()
+    sink.drain()
+    assert slow.events[1:] == events
+
+
+def test_a_full_lossless_queue_holds_the_writer_back_and_loses_nothing(opened: Opened) -> None:
+    slow, sink = opened(Delivery.LOSSLESS, capacity=3)
+    events = [*spoken(0, "Good morning."), *translated(0, "早上好。"), EndOfInput(2.0)]
+    written: list[PipelineEvent] = []
+
+    def write() -> None:
+        for event in events:
+            sink.write(event)
+            written.append(event)
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    while writer.is_alive() and not sink._changed._waiters:  # type: ignore[attr-defined]  # of its condition
+        time.sleep(0)
+    assert written == events[:3], "one is with the sink, three wait, and the writer waits to hand over the next one"
+    slow.allow()
+    writer.join(HANG_S)
+    sink.drain()
+    assert slow.events[1:] == written == events
+    assert sink.dropped == 0
+
+
+def test_the_latest_text_replaces_whole_sentences_which_are_counted(opened: Opened) -> None:
+    slow, sink = opened(Delivery.LATEST, capacity=8)
+    events = [[*spoken(number, f"{number}."), *translated(number, f"第{number}。")] for number in range(5)]
+    for event in (event for sentence in events for event in sentence):
+        sink.write(event)
+    assert sink.dropped == 3
+    slow.allow()
+    sink.drain()
+    assert texts(slow.events[1:]) == {(3, "en"): "3.", (3, "zh"): "第3。", (4, "en"): "4.", (4, "zh"): "第4。"}
+
+
+def test_a_sentence_of_which_a_part_was_delivered_is_dropped_to_its_end(opened: Opened) -> None:
+    slow, sink = opened(Delivery.LATEST, capacity=3)
+    source, last = spoken(0, "One."), translated(0, ["一。"])
+    sink.write(source[0])
+    slow.allow(2)
+    sink.drain()
+    sink.write(source[1])
+    for event in (*spoken(1, "Two."), *spoken(2, "Three."), *last):
+        sink.write(event)
+    assert sink.dropped == 2
+    slow.allow()
+    sink.drain()
+    assert slow.events[1:] == [source[0], *spoken(2, "Three.")]
+
+
+def test_a_slow_language_does_not_cost_the_sentences_before_those_that_are_dropped(opened: Opened) -> None:
+    """The German translation of the first sentence comes after the source of the third."""
+    slow, sink = opened(Delivery.LATEST, capacity=4)
+    for event in [*spoken(0, "One."), *translated(0, ["一。"])]:
+        sink.write(event)
+    slow.allow(5)
+    sink.drain()
+    german = translated(0, ["Eins."], language="de")
+    for event in [*spoken(1, "Two."), *spoken(2, "Three."), *german]:
+        sink.write(event)
+    assert sink.dropped == 1
+    slow.allow()
+    sink.drain()
+    assert slow.events[5:] == [*spoken(2, "Three."), *german]
+
+
+def test_neither_the_loss_of_a_language_nor_the_end_is_dropped(opened: Opened) -> None:
+    """A terminal that missed the loss would wait for that language with every sentence."""
+    slow, sink = opened(Delivery.LATEST, capacity=3)
+    lost = TranslationLost("de", "broken")
+    rejected = [Transcript(number, 0.0, 1.0, "", "en", rejected="silence") for number in range(4)]
+    for event in (rejected[0], lost, *spoken(0, "One."), *rejected[1:], EndOfInput(9.0)):
+        sink.write(event)
+    slow.allow()
+    sink.drain()
+    assert slow.events[1:] == [lost, rejected[3], EndOfInput(9.0)]
+    assert sink.dropped == 1
+
+
+def test_a_terminal_shows_the_sentences_after_those_that_were_dropped(opened: Opened) -> None:
+    file = io.StringIO()
+    terminal = TerminalSink(Console(file=file, width=60), ["zh"])
+    slow, sink = opened(Delivery.LATEST, 8, terminal.write)
+    first = spoken(0, "Zero.")
+    sink.write(first[0])
+    slow.allow(2)  # the terminal begins to show the first sentence, then stops
+    sink.drain()
+    for number in range(5):
+        for event in [*spoken(number, f"Number {number}."), *translated(number, f"第{number}。")][number == 0 :]:
+            sink.write(event)
+    slow.allow()
+    sink.drain()
+    shown = file.getvalue()
+    assert sink.dropped == 3
+    # Without the end of the input: the sentence that lacks its translation does not hold back the later ones.
+    for number in (3, 4):
+        assert f"Number {number}.\n{' ' * 17}第{number}。\n" in shown
+    assert [number for number in range(5) if f"Number {number}." in shown] == [3, 4]
+    assert "Zero." in shown
+
+
+def texts(events: Sequence[PipelineEvent]) -> dict[tuple[int, str], str]:
+    """The texts that the changes among ``events`` add up to: (sentence, language) → text."""
+    texts, found = OpenTexts(), dict[tuple[int, str], str]()
+    for event in events:
+        text = texts.push(event)
+        if text is not None:
+            found[event.sentence, event.language] = text.text  # type: ignore[union-attr]
+    return found
+
+
+@given(streams(st.text(max_size=12)), st.lists(st.integers(0, 3), min_size=1, max_size=20))
+def test_any_changes_delivered_late_give_the_same_texts(stream: Stream, allowances: list[int]) -> None:
+    """After each event as many are delivered as the next allowance says, so that any of those that wait are merged."""
+    slow = Slow()
+    sink = QueuedSink(slow.write, Delivery.LATEST)
+    for at, event in enumerate(stream.events):
+        sink.write(event)
+        slow.allow(allowances[at % len(allowances)])
+    slow.allow(len(stream.events))
+    sink.close()
+    expected = {(number, "en"): text for number, text in stream.sources.items()} | stream.translations
+    assert texts(stream.events) == expected
+    assert texts(slow.events) == expected
+    ends = [[event for event in events if not hasattr(event, "withdrawn")] for events in (stream.events, slow.events)]
+    assert ends[0] == ends[1], "only changes are merged"
+
+
+@pytest.mark.parametrize("delivery", Delivery)
+@pytest.mark.parametrize(
+    "error", [SinkError("gone"), BrokenPipeError(), Panic("odd")], ids=lambda error: type(error).__name__
+)
+def test_a_failure_reaches_the_writer_and_nothing_waits_for_the_sink(error: BaseException, delivery: Delivery) -> None:
+    def fail(event: PipelineEvent) -> None:
+        raise error
+
+    sink = QueuedSink(fail, delivery, capacity=1)
+    sink.write(EndOfInput())
+    with pytest.raises((SinkError, BrokenPipeError)):
+        sink.drain()
+    with pytest.raises((SinkError, BrokenPipeError)):
+        sink.write(EndOfInput())
+    sink.close()
+
+
+def test_a_writer_that_waits_gets_the_failure(opened: Opened) -> None:
+    def fail(event: PipelineEvent) -> None:
+        raise SinkError("gone")
+
+    slow, sink = opened(Delivery.LOSSLESS, 1, fail)
+    sink.write(EndOfInput())
+    failures: list[BaseException] = []
+
+    def write() -> None:
+        try:
+            sink.write(EndOfInput())
+        except SinkError as error:
+            failures.append(error)
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    slow.allow(1)
+    writer.join(HANG_S)
+    assert [str(error) for error in failures] == ["gone"]
+
+
+def test_the_newest_task_runs_after_the_events(opened: Opened) -> None:
+    slow, sink = opened(Delivery.LATEST)
+    ran: list[str] = []
+    sink.call(lambda: ran.append("old"))
+    sink.call(lambda: ran.append(f"new, after {len(slow.events)}"))
+    slow.allow()
+    sink.close()
+    assert ran == ["new, after 1"]
+
+
+@pytest.mark.parametrize("delivery", Delivery)
+def test_closing_delivers_what_waits(opened: Opened, delivery: Delivery) -> None:
+    slow, sink = opened(delivery)
+    events = [*spoken(0, "One."), *translated(0, ["一。"])]
+    for event in events:
+        sink.write(event)
+    slow.allow()
+    sink.close()
+    assert slow.events[1:] == events
+
+
+@pytest.mark.parametrize("delivery", Delivery)
+def test_closing_does_not_wait_for_a_stuck_sink(opened: Opened, delivery: Delivery) -> None:
+    slow, sink = opened(delivery, capacity=1)
+    sink.write(EndOfInput())
+    closed = threading.Event()
+
+    def close() -> None:
+        sink.close(timeout_s=0.01)
+        closed.set()
+
+    closing = threading.Thread(target=close, daemon=True)
+    closing.start()
+    assert closed.wait(HANG_S)
+    assert slow.events == []
+    sink.write(EndOfInput())  # does not wait for room either

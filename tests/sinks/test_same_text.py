@@ -1,0 +1,170 @@
+"""Every consumer of a stream ends up with the same texts, in whatever changes they come and however these interleave."""
+
+from __future__ import annotations
+
+import html
+import io
+import json
+import tempfile
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import numpy as np
+import pysubs2
+import srt
+import webvtt
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rich.console import Console
+
+from pipeline.bench.stopwatch import Stopwatch
+from pipeline.events import SAMPLE_RATE, Delta, PipelineEvent, SourceDelta, SourceSentence, SpeechSegment, Translation
+from pipeline.latency.emissions import unit_of, units
+from pipeline.sentences.growing import OpenTexts
+from pipeline.sinks.ass import AssSink
+from pipeline.sinks.cue_file import CueSink
+from pipeline.sinks.jsonl import JsonlSink, read_event
+from pipeline.sinks.latency_log import open_latency_log
+from pipeline.sinks.sink import Sink
+from pipeline.sinks.srt import SrtSink
+from pipeline.sinks.terminal import TerminalSink
+from pipeline.sinks.txt import TextSink
+from pipeline.sinks.vtt import VttSink
+from pipeline.subtitles.rules import SubtitleRules
+from pipeline.subtitles.text import normalized
+from tests.sinks.test_files import flat, unmarked
+from tests.streams import Stream, streams
+from tests.subtitles.strategies import CHINESE, ENGLISH, RIGHT_TO_LEFT
+
+LANGUAGES = ("zh", "de")
+RULES = SubtitleRules()
+
+Texts = dict[tuple[int, str], str]
+"""(sentence, language) → text; the source is in English."""
+
+
+def written(sink: Sink, events: Iterable[PipelineEvent]) -> None:
+    for event in events:
+        sink.write(event)
+    sink.close()
+
+
+def added_up(events: Iterable[PipelineEvent]) -> Texts:
+    """What the changes of each text add up to, which its end must confirm."""
+    texts, found = OpenTexts(), Texts()
+    for event in events:
+        if isinstance(event, SourceDelta | Delta | SourceSentence | Translation):
+            text = texts.push(event)
+            assert text is not None
+            found[event.sentence, event.language] = text.text
+            assert isinstance(event, SourceDelta | Delta) or event.text == text.text == text.committed_text
+    return found
+
+
+def in_jsonl(path: Path, events: Sequence[PipelineEvent]) -> tuple[Texts, dict[str, str]]:
+    """The texts of the events read back, and those of the cues of each language."""
+    written(JsonlSink(path, RULES, languages=LANGUAGES), events)
+    records = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+    cues = {
+        language: "".join("".join(r["lines"]) for r in records if r["type"] == "cue" and r["language"] == language)
+        for language in LANGUAGES
+    }
+    return added_up(event for record in records if (event := read_event(record)) is not None), cues
+
+
+def in_files(folder: Path, events: Sequence[PipelineEvent], language: str) -> dict[str, str]:
+    """The translation as other programs read it from each subtitle file."""
+    kinds: dict[str, type[CueSink | TextSink]] = {"srt": SrtSink, "vtt": VttSink, "ass": AssSink, "txt": TextSink}
+    paths = {kind: folder / f"out.{language}.{kind}" for kind in kinds}
+    for kind, sink in kinds.items():
+        written(sink(paths[kind], RULES, languages=[language]), events)
+    return {
+        "srt": "".join(cue.content for cue in srt.parse(paths["srt"].read_text("utf-8"))),
+        "vtt": html.unescape("".join(cue.raw_text for cue in webvtt.read(str(paths["vtt"])).captions)),
+        "ass": "".join(line.plaintext for line in pysubs2.load(str(paths["ass"]), encoding="utf-8", format_="ass")),
+        "txt": paths["txt"].read_text("utf-8"),
+    }
+
+
+def in_terminal(events: Sequence[PipelineEvent]) -> Texts:
+    """The texts as printed into a pipe."""
+    file = io.StringIO()
+    written(TerminalSink(Console(file=file), LANGUAGES), events)
+    found, number = Texts(), -1
+    for line in file.getvalue().splitlines():
+        head, text = line[:17], line[17:]
+        if head.strip():
+            number += 1
+            found[number, "en"] = text
+        else:
+            language, _, text = text.partition(": ")
+            found[number, language] = text
+    return found
+
+
+def in_simulstreams_log(path: Path, events: Sequence[PipelineEvent], language: str) -> str:
+    """Read as simulstream does: what is deleted must be the newest tokens."""
+    log = open_latency_log(path, unit_of(language), language)
+    log.start("talk.wav", lambda: 1000.0)
+    written(log, events)
+    tokens: list[str] = []
+    for line in map(json.loads, path.read_text("utf-8").splitlines()[1:]):
+        deleted = len(line["deleted_tokens"])
+        assert line["deleted_tokens"] == tokens[len(tokens) - deleted :]
+        tokens[len(tokens) - deleted :] = line["generated_tokens"]
+    return "".join(tokens).replace("▁", " ")
+
+
+def in_simulevals_log(path: Path, events: Sequence[PipelineEvent], language: str) -> str:
+    log = open_latency_log(path, unit_of(language), language)
+    log.start("talk.wav", lambda: 1000.0)
+    written(log, events)
+    prediction = json.loads(path.read_text("utf-8"))["prediction"]
+    assert isinstance(prediction, str)
+    return prediction
+
+
+def in_stopwatch(events: Sequence[PipelineEvent]) -> Texts:
+    """The texts of a bench run. Each change of the source was heard in a segment of its own."""
+    stopwatch, segments, found = Stopwatch(), dict[int, int](), Texts()
+    for event in events:
+        if isinstance(event, SourceDelta):
+            heard = round(event.heard_s * SAMPLE_RATE)
+            segment = SpeechSegment(len(stopwatch.by_id), 0, np.zeros(0, np.int16), heard_sample=heard)
+            segments[event.sentence] = segment.id
+            stopwatch.segment_closed(segment)
+        stopwatch.got(event)
+    for sentence in stopwatch.spoken:
+        found[sentence.sentence, "en"] = sentence.text
+    return found | {(number, "zh"): stopwatch.by_id[segment].target for number, segment in segments.items()}
+
+
+def plain(text: str) -> str:
+    """``text`` without blanks, line ends and direction marks."""
+    return unmarked(flat(text))
+
+
+@settings(max_examples=40)
+@given(streams(st.one_of(ENGLISH, CHINESE, RIGHT_TO_LEFT), LANGUAGES))
+def test_every_consumer_ends_up_with_the_same_texts(stream: Stream) -> None:
+    expected = {(number, "en"): text for number, text in stream.sources.items()} | stream.translations
+    joined = {
+        language: "".join(expected[number, language] for number in sorted(stream.sources)) for language in LANGUAGES
+    }
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        texts, cues = in_jsonl(folder / "out.jsonl", stream.events)
+        assert added_up(stream.events) == texts == expected
+        terminal = in_terminal(stream.events)
+        assert {key: plain(text) for key, text in terminal.items()} == {key: plain(expected[key]) for key in expected}
+        for language, text in joined.items():
+            shown = plain(normalized(text))
+            assert plain(cues[language]) == shown
+            for kind, found in in_files(folder, stream.events, language).items():
+                assert plain(found) == shown, kind
+            unit = unit_of(language)
+            said = units(" ".join(expected[number, language] for number in sorted(stream.sources)), unit)
+            assert units(in_simulstreams_log(folder / f"{language}.jsonl", stream.events, language), unit) == said
+            assert units(in_simulevals_log(folder / f"{language}.log", stream.events, language), unit) == said
+    one = [event for event in stream.events if not isinstance(event, Delta | Translation) or event.language == "zh"]
+    assert in_stopwatch(one) == {key: text for key, text in expected.items() if key[1] != "de"}
