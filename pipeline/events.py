@@ -118,6 +118,13 @@ class Confidence:
         return cls(sum(log_probabilities) / len(log_probabilities), min(log_probabilities))
 
 
+@dataclass(frozen=True, eq=False)
+class SegmentSoFar:
+    """The segment in progress, as it will be if nothing more is said: a chance to recognise it early."""
+
+    segment: SpeechSegment
+
+
 @dataclass(frozen=True)
 class Pause:
     """Nothing has been said since the last segment ended."""

@@ -59,7 +59,7 @@ class StageSpec:
 def standard_stages() -> list[StageSpec]:
     """The stages and what each puts out for audio [n] int16.
 
-    VAD: ``SpeechSegment`` and ``Pause``. ASR: ``Transcript`` and ``Pause``. sentences: ``Transcript``, ``SourceDelta`` and
+    VAD: ``SpeechSegment``, ``SegmentSoFar`` and ``Pause``. ASR: ``Transcript`` and ``Pause``. sentences: ``Transcript``, ``SourceDelta`` and
     ``SourceSentence``. NMT: the same, and ``Delta`` and ``Translation`` for each target language.
     """
     return [
@@ -147,7 +147,11 @@ def chained(stages: Sequence[StageSpec], inbox: Queue, outbox: Queue, context: S
 def _vad(inbox: Queue, outbox: Queue, context: StageContext) -> Stage:
     sentences = context.config.sentences
     pauses_ms = (sentences.pause_ms, sentences.long_pause_ms)
-    return VadStage(context.config.vad, inbox, outbox, context.stats, context.load, pauses_ms)
+
+    def early() -> bool:  # not while behind: an early result is of no use if the segment goes on
+        return context.live() and context.load.level == 0
+
+    return VadStage(context.config.vad, inbox, outbox, context.stats, context.load, pauses_ms, early)
 
 
 def _asr(inbox: Queue, outbox: Queue, context: StageContext) -> Stage:

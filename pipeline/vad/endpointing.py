@@ -31,6 +31,9 @@ class EndpointingOptions:
     trigger_ms: int = within(100, 20, 1_000)
     # Silence after the last speech frame that closes a segment.
     hangover_ms: int = within(500, 20, 10_000)
+    # Silence after which a live segment is recognised already, so that its text is ready sooner; 0: after the hangover only.
+    # If the segment goes on after all, it is recognised again.
+    early_ms: int = within(200, 0, 10_000)
     # A segment with less speech than this is dropped as noise. "Yes." has about 250 ms.
     min_speech_ms: int = within(140, 0, 5_000)
     # Maximum segment length; Whisper's window is 30 s.
@@ -79,6 +82,17 @@ class Endpointer:
     def in_speech(self) -> bool:
         """Whether a segment is open."""
         return self._in_speech
+
+    @property
+    def silent_ms(self) -> int:
+        """Silence at the end of the open segment."""
+        return self._silent_frames * self.options.frame_ms if self._in_speech else 0
+
+    def so_far(self) -> SpeechSegment | None:
+        """The open segment as it would be if it were closed now; None if it would be dropped."""
+        if not self._in_speech or self._lacks_speech(self._open):
+            return None
+        return self._segment(self._open[: self._end_of(self._open)], forced=False)
 
     def limit(self, max_segment_ms: int | None) -> None:
         """Set a maximum length below the configured one; None restores the configured length."""
@@ -130,16 +144,24 @@ class Endpointer:
 
     def _close(self) -> list[SpeechSegment]:
         frames, self._open = self._open, []
-        needed = 1 if self._after_cut else self._min_speech
+        dropped = self._lacks_speech(frames)
         self._in_speech = self._after_cut = False
-        if sum(frame.speech for frame in frames) < needed:
+        if dropped:
             # Noise. No segment contains these frames, so they may become the pre-roll of the next one.
             self._recent.extend(frames)
             return []
-        end = _speech_end(frames)
-        end += self._audible_reach(frames[end : end + self._faint]) + self._post_roll
+        end = self._end_of(frames)
         self._recent.extend(frames[end:])
-        return [self._segment(frames[:end], forced=False)]
+        return [self._close_segment(frames[:end], forced=False)]
+
+    def _lacks_speech(self, frames: Sequence[_Frame]) -> bool:
+        """Whether the frames of a segment have too little speech to be one."""
+        return sum(frame.speech for frame in frames) < (1 if self._after_cut else self._min_speech)
+
+    def _end_of(self, frames: list[_Frame]) -> int:
+        """Number of frames of a segment: up to its last speech, and the faint sound and post-roll after it."""
+        end = _speech_end(frames)
+        return end + self._audible_reach(frames[end : end + self._faint]) + self._post_roll
 
     def _audible_reach(self, frames: Iterable[_Frame]) -> int:
         """Count frames, going away from speech, up to the last audible one before a gap above ``_CLOSURE_MS``."""
@@ -159,15 +181,20 @@ class Endpointer:
         first = max(first, next((i for i, frame in enumerate(self._open) if frame.speech), 0))
         energies = [_energy(frame.samples) for frame in self._open[first:]]
         at = first + int(np.argmin(energies)) + 1 if energies else len(self._open)
-        segment = self._segment(self._open[:at], forced=True)
+        segment = self._close_segment(self._open[:at], forced=True)
         self._open_start += len(segment.samples)
         self._open = self._open[at:]
         self._after_cut = True
         return segment
 
+    def _close_segment(self, frames: list[_Frame], forced: bool) -> SpeechSegment:
+        segment = self._segment(frames, forced)
+        self._next_id += 1
+        return segment
+
     def _segment(self, frames: list[_Frame], forced: bool) -> SpeechSegment:
         samples = np.concatenate([frame.samples for frame in frames])
-        segment = SpeechSegment(
+        return SpeechSegment(
             self._next_id,
             self._open_start,
             samples,
@@ -175,8 +202,6 @@ class Endpointer:
             speech_end_sample=self._open_start + sum(len(frame.samples) for frame in frames[: _speech_end(frames)]),
             heard_sample=self._received,
         )
-        self._next_id += 1
-        return segment
 
 
 def _speech_end(frames: Sequence[_Frame]) -> int:

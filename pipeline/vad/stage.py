@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property, partial
 
-from pipeline.events import SAMPLE_RATE, EndOfInput, Pause, Samples, SpeechSegment, mono_int16
+from pipeline.events import SAMPLE_RATE, EndOfInput, Pause, Samples, SegmentSoFar, SpeechSegment, mono_int16
 from pipeline.run.overload import LoadControl
 from pipeline.run.stats import PipelineStats
 from pipeline.run.worker import Worker
@@ -19,7 +19,8 @@ from pipeline.vad.options import VadConfig
 
 class VadStage:
     """Takes audio chunks of any size from ``inbox`` and puts segments on ``outbox``, and a ``Pause`` after a segment that no
-    speech has followed for each of the times ``pauses_ms``.
+    speech has followed for each of the times ``pauses_ms``. While ``early()``, also a ``SegmentSoFar`` after ``early_ms`` of
+    silence, if nothing else waits on ``outbox``.
 
     The detectors run on the stage's own thread, one chunk at a time and in order.
     """
@@ -30,16 +31,18 @@ class VadStage:
         self,
         config: VadConfig,
         inbox: asyncio.Queue[Samples | EndOfInput],
-        outbox: asyncio.Queue[SpeechSegment | Pause | EndOfInput],
+        outbox: asyncio.Queue[SpeechSegment | SegmentSoFar | Pause | EndOfInput],
         stats: PipelineStats | None = None,
         load: LoadControl | None = None,
         pauses_ms: Sequence[int] = (),
+        early: Callable[[], bool] = lambda: False,
     ) -> None:
         self.inbox, self.outbox = inbox, outbox
         self.stats = stats or PipelineStats()
         self._config, self._load = config, load
         self._endpointer = Endpointer(config)
         self._pauses_s = sorted(each / 1000 for each in pauses_ms if each)
+        self._early, self._announced = early, False  # whether the current silence has been announced
         self._speech_end_s: float | None = None
         self._due_s: list[float] = []  # the pauses after the last segment that have not been reached
 
@@ -62,6 +65,8 @@ class VadStage:
                 self.stats.audio_samples += len(samples)
                 for segment in await worker.run(partial(self._push, samples)):
                     await self._deliver(segment)
+                if (so_far := self._segment_so_far()) is not None:
+                    await self.outbox.put(so_far)
                 for pause in self._pauses():
                     await self.outbox.put(pause)
             for segment in await worker.run(self._flush):
@@ -85,6 +90,16 @@ class VadStage:
             self.stats.shortened += 1
         self._speech_end_s, self._due_s = segment.speech_end_s, list(self._pauses_s)
         await self.outbox.put(segment)
+
+    def _segment_so_far(self) -> SegmentSoFar | None:
+        silent_ms = self._endpointer.silent_ms
+        if silent_ms < max(self._config.early_ms, 1):
+            self._announced = False
+        elif self._config.early_ms and not self._announced and self._early() and self.outbox.empty():
+            self._announced = True
+            if (segment := self._endpointer.so_far()) is not None:
+                return SegmentSoFar(segment)
+        return None
 
     def _pauses(self) -> Iterator[Pause]:
         """The pauses that the audio received so far completes."""

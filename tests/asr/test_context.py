@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 
 import numpy as np
 import pytest
@@ -10,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline import Models
-from pipeline.asr.context import Context, Heard, first_new_word
+from pipeline.asr.context import Context, Heard, continued, first_new_word
 from pipeline.asr.whisper import WhisperRecognizer
+from pipeline.asr.words import TimedWord
 from pipeline.bench.errors import edits, units
 from pipeline.events import SAMPLE_RATE, SpeechSegment, Transcript, Word
 from tests.conftest import EXAMPLES, PHRASES, read_wav, spoken_texts
@@ -214,3 +216,24 @@ def test_silence_after_speech_has_no_text(recognizer: WhisperRecognizer) -> None
     silence = SpeechSegment(1, first.start_sample + len(first.samples) + 8_000, np.zeros(2 * SAMPLE_RATE, np.int16))
     found = recognizer.transcribe_after([Heard(first, recognizer.transcribe(first).text)], silence)
     assert found.rejected is not None
+
+
+@pytest.mark.parametrize(
+    ("before", "probability", "text", "language", "marks", "shown"),
+    [
+        (" hold.", 0.9, "And your call", "en", ".", "And your call"),
+        (" hold.", 0.5, "And your call", "en", ",", "and your call"),
+        (" hold?", 0.5, "And your call", "en", "?", "And your call"),
+        (" hold,", 0.5, "and your call", "en", ",", "and your call"),
+        (" hold", 0.5, "and your call", "en", "", "and your call"),
+        (" warten.", 0.5, "Anrufe kommen", "de", ",", "Anrufe kommen"),
+        ("等。", 0.5, "然后", "zh", "，", "然后"),
+    ],
+)
+def test_an_unsure_full_stop_becomes_a_comma(
+    before: str, probability: float, text: str, language: str, marks: str, shown: str
+) -> None:
+    word = TimedWord(before, 0.0, 1.0, (math.log(0.99), math.log(probability)))
+    found = continued(Transcript(1, 1.0, 2.0, text, language, words=(Word(f" {text}", 1.0, 2.0),)), word)
+    assert (found.previous_end, found.text) == (marks, shown)
+    assert found.words[0].text.strip() == shown

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from pipeline import Models
 from pipeline.asr.context import Context, Heard
 from pipeline.asr.options import AsrConfig
 from pipeline.asr.stage import AsrStage, Recognizer
-from pipeline.events import EndOfInput, Pause, SpeechSegment, Transcript
+from pipeline.events import EndOfInput, Pause, SegmentSoFar, SpeechSegment, Transcript
 from pipeline.run.overload import LoadControl, OverloadOptions
 from tests.conftest import PHRASES, read_wav
 from tests.vad.test_stage import cut
@@ -57,10 +58,10 @@ def segments() -> list[SpeechSegment]:
 
 
 def run(
-    recognizer: Recognizer, items: Sequence[SpeechSegment | Pause], **options: Any
+    recognizer: Recognizer, items: Sequence[SpeechSegment | SegmentSoFar | Pause], **options: Any
 ) -> list[Transcript | Pause | EndOfInput]:
     async def work() -> list[Transcript | Pause | EndOfInput]:
-        inbox: asyncio.Queue[SpeechSegment | Pause | EndOfInput] = asyncio.Queue()
+        inbox: asyncio.Queue[SpeechSegment | SegmentSoFar | Pause | EndOfInput] = asyncio.Queue()
         outbox: asyncio.Queue[Transcript | Pause | EndOfInput] = asyncio.Queue()
         for item in (*items, EndOfInput(20.0)):
             inbox.put_nowait(item)
@@ -121,7 +122,7 @@ def test_a_pause_after_waiting_segments_is_passed_on(recognizer: Watched, segmen
         load.observe(1e9)
 
     async def work() -> list[object]:
-        inbox: asyncio.Queue[SpeechSegment | Pause | EndOfInput] = asyncio.Queue()
+        inbox: asyncio.Queue[SpeechSegment | SegmentSoFar | Pause | EndOfInput] = asyncio.Queue()
         outbox: asyncio.Queue[Transcript | Pause | EndOfInput] = asyncio.Queue()
         for item in (*segments[:2], PAUSE, LONGER):
             inbox.put_nowait(item)
@@ -133,3 +134,31 @@ def test_a_pause_after_waiting_segments_is_passed_on(recognizer: Watched, segmen
 
     assert asyncio.run(work()) == [0, 1, LONGER, EndOfInput(20.0)]
     assert recognizer.calls == [([], [0, 1])]
+
+
+def test_a_segment_that_ends_as_announced_is_recognised_once(
+    recognizer: Watched, segments: list[SpeechSegment]
+) -> None:
+    first, second = segments[:2]
+    early = replace(first, heard_sample=first.heard_sample - 4_000 if first.heard_sample else None)
+    found = run(recognizer, [SegmentSoFar(early), first, second])
+    assert recognizer.calls == [([], [0]), ([], [1])]
+    assert found == run(recognizer, [first, second])
+    assert isinstance(found[0], Transcript)
+    assert found[0].heard_s == first.heard_s
+
+
+def test_a_segment_that_goes_on_is_recognised_again(recognizer: Watched, segments: list[SpeechSegment]) -> None:
+    first, second = segments[:2]
+    early = replace(first, samples=first.samples[:-1_600])
+    found = run(recognizer, [SegmentSoFar(early), first, SegmentSoFar(early), second])
+    assert recognizer.calls == [([], [0]), ([], [0]), ([], [0]), ([], [1])]
+    assert found == run(recognizer, [first, second])
+
+
+def test_segments_that_are_joined_do_not_wait_for_announcements(
+    recognizer: Watched, segments: list[SpeechSegment]
+) -> None:
+    items = [segments[0], SegmentSoFar(segments[1]), segments[1], segments[2]]
+    run(recognizer, items, join_ms=lambda: 28_000)
+    assert recognizer.calls == [([], [0, 1, 2])]

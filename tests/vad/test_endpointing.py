@@ -188,3 +188,42 @@ def test_a_day_of_silence_holds_no_more_than_a_minute() -> None:
     assert not any(endpointer.push(frame(i), False) for i in range(20_000))
     assert len(endpointer._recent) == 35
     assert endpointer.flush() == []
+
+
+def test_a_segment_so_far_is_the_segment_if_nothing_more_is_said() -> None:
+    decisions = [False] * 50 + [True] * 50 + [False] * 30
+    endpointer = Endpointer(EndpointingOptions())
+    early: SpeechSegment | None = None
+    closed: list[SpeechSegment] = []
+    for i, speech in enumerate(decisions):
+        closed += endpointer.push(frame(i), speech)
+        if endpointer.silent_ms == 200:
+            early = endpointer.so_far()
+    (segment,) = closed
+    assert early is not None
+    assert (early.id, early.start_sample, early.speech_end_s) == (0, segment.start_sample, segment.speech_end_s)
+    assert np.array_equal(early.samples, segment.samples)
+    assert early.heard_s == 2.2
+    assert (endpointer.silent_ms, endpointer.so_far()) == (0, None)  # no segment is open
+
+
+def test_noise_is_no_segment_so_far() -> None:
+    endpointer = Endpointer(EndpointingOptions())
+    for i, speech in enumerate([False] * 50 + [True] * 5 + [False] * 10):
+        assert endpointer.push(frame(i), speech) == []
+    assert endpointer.silent_ms == 200
+    assert endpointer.so_far() is None
+
+
+@given(st.lists(st.booleans(), max_size=200))
+def test_looking_at_a_segment_so_far_changes_nothing(decisions: list[bool]) -> None:
+    endpointer = Endpointer(EndpointingOptions())
+    found: list[SpeechSegment] = []
+    for i, speech in enumerate(decisions):
+        found += endpointer.push(frame(i), speech)
+        endpointer.so_far()
+    found += endpointer.flush()
+    expected = run(decisions)
+    assert [(s.id, s.start_sample, len(s.samples)) for s in found] == [
+        (s.id, s.start_sample, len(s.samples)) for s in expected
+    ]

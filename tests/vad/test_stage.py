@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pipeline.events import EndOfInput, Pause, Samples, SpeechSegment
+from pipeline.events import EndOfInput, Pause, Samples, SegmentSoFar, SpeechSegment
 from pipeline.run.overload import LoadControl, OverloadOptions
 from pipeline.run.stats import PipelineStats
 from pipeline.vad.detector import SpeechDetector
@@ -186,3 +186,35 @@ def test_only_segments_cut_sooner_than_configured_count_as_shortened(allowed_ms:
     forced = sum(isinstance(item, SpeechSegment) and item.forced_cut for item in asyncio.run(run()))
     assert forced
     assert stats.shortened == (forced if sooner else 0)
+
+
+@pytest.mark.parametrize("early", [True, False])
+def test_a_segment_is_announced_before_it_ends_if_asked_for(early: bool) -> None:
+    async def run() -> list[SpeechSegment | SegmentSoFar | Pause | EndOfInput]:
+        inbox: asyncio.Queue[Samples | EndOfInput] = asyncio.Queue()
+        outbox: asyncio.Queue[SpeechSegment | SegmentSoFar | Pause | EndOfInput] = asyncio.Queue()
+        stage = asyncio.create_task(VadStage(VadConfig(), inbox, outbox, early=lambda: early).run())
+        samples, found = read_wav(PHRASES), []
+        for start in range(0, len(samples), 1600):
+            inbox.put_nowait(samples[start : start + 1600])
+        inbox.put_nowait(EndOfInput())
+        while not found or not isinstance(found[-1], EndOfInput):
+            found.append(await outbox.get())
+        await stage
+        return found
+
+    found = asyncio.run(run())
+    announced = {item.segment.id: item.segment for item in found if isinstance(item, SegmentSoFar)}
+    closed = [item for item in found if isinstance(item, SpeechSegment)]
+    assert len(closed) > 2
+    if not early:
+        assert announced == {}
+        return
+    same = [
+        segment.id
+        for segment in closed
+        if segment.id in announced and np.array_equal(announced[segment.id].samples, segment.samples)
+    ]
+    assert len(same) > len(closed) / 2
+    order = [(item.segment.id, 0) if isinstance(item, SegmentSoFar) else (item.id, 1) for item in found[:-1]]  # type: ignore[union-attr]
+    assert order == sorted(order)
