@@ -189,6 +189,8 @@ def _with_end(open_text: _Text, marks: str | None) -> _Text:
     old = final_marks(open_text.text)
     if marks is None or marks == old or not open_text.text.endswith(old):
         return open_text
+    if not set(marks) <= set(MARKS + _CLAUSE_MARKS) or open_text.text.endswith(tuple(CLOSERS)):
+        return open_text  # closing quotation marks may belong to either text
     text = open_text.text.removesuffix(old) + marks
     last = open_text.words[-1]
     if not text.strip() or not last.text.rstrip().endswith(old):

@@ -151,6 +151,12 @@ def test_the_next_words_decide_on_the_full_stop_before_them(
     assert texts(first, second) == expected
 
 
+@pytest.mark.parametrize(("text", "marks"), [("“No.”", "."), ("“No.”", ".”"), ("“No”", ","), ("No.", ".”")])
+def test_marks_with_quotation_marks_are_left_as_they_are(text: str, marks: str) -> None:
+    found = texts(heard(0, text, 0.0, 2.0), heard(1, "Yes.", 2.5, 3.0, previous_end=marks))
+    assert " ".join(found) == f"{text} Yes."
+
+
 def test_the_mark_at_the_end_of_a_segment_is_a_draft_and_the_words_are_committed() -> None:
     (first,) = SentenceAssembler(OPTIONS).push(heard(0, "And so my fellow Americans.", 0.0, 3.0))
     assert isinstance(first, SourceDelta)
