@@ -10,16 +10,19 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from pipeline import Delta, Models, SpeechTranslator, Translation, TranslationLost, load_config, load_models
 from pipeline.apps import translate
 from pipeline.apps.journal import SUFFIX
 from pipeline.audio.recording import Recording
+from pipeline.bench.errors import edits, units
 from pipeline.config import PipelineConfig
-from pipeline.events import SourceSentence
+from pipeline.events import SAMPLE_RATE, SourceSentence
 from pipeline.resources import CONFIGS
-from tests.conftest import EXAMPLES, ROOT, make_model_dir
+from tests.conftest import CHINESE, EXAMPLES, ROOT, make_model_dir, read_wav, spoken_texts
+from tests.vad.test_stage import cut
 
 MEETING = EXAMPLES / "meeting.wav"
 
@@ -133,6 +136,7 @@ def test_a_language_that_fails_does_not_end_the_others(
         assert (tmp_path / "out" / f"meeting.zh.{kind}").read_bytes() == whole[f"meeting.zh.{kind}"]
 
 
+@pytest.mark.slow
 def test_a_killed_run_into_two_languages_goes_on(whole: dict[str, bytes], tmp_path: Path) -> None:
     options = ["--output-dir", str(tmp_path / "out"), "--format", "srt,txt,jsonl"]
     options += ["--config", str(config_file(tmp_path, ["zh", "de"]))]
@@ -162,3 +166,33 @@ def test_the_end_of_a_language_is_an_event_of_a_live_run_too(tmp_path: Path) -> 
     finished = [event for event in found if isinstance(event, Translation)]
     assert [event.sentence for event in finished if event.language == "zh"] == list(range(5))
     assert [event.sentence for event in finished if event.language == "de"] == [0]
+
+
+def test_a_conversation_in_two_languages_is_translated_both_ways(tmp_path: Path) -> None:
+    english, chinese = read_wav(MEETING), read_wav(CHINESE)
+    english_turns, chinese_turns = cut(english, 1600), cut(chinese, 1600)
+    pause = np.zeros(SAMPLE_RATE // 2, np.int16)
+    turns = [
+        samples
+        for pair in zip(english_turns[:2], chinese_turns[:2], strict=True)
+        for segment in pair
+        for samples in (segment.samples, pause)
+    ]
+    config = load_config(config_file(tmp_path, ["zh", "en"], source="auto"))
+
+    async def events() -> list[object]:
+        async with SpeechTranslator(config, live=True) as translator:
+            for samples in turns:
+                await translator.feed(samples)
+            await translator.end()
+            return [event async for event in translator.events()]
+
+    found = asyncio.run(events())
+    spoken = [event for event in found if isinstance(event, SourceSentence)]
+    assert [sentence.language for sentence in spoken] == ["en", "zh", "en", "zh"]
+    texts = spoken_texts()
+    for heard, said in zip(spoken[1::2], texts["chinese"], strict=False):
+        assert edits(units(said, "zh"), units(heard.text, "zh")) <= len(said) / 4
+    translations = {event.sentence: event for event in found if isinstance(event, Translation)}
+    assert [translations[sentence.sentence].language for sentence in spoken] == ["zh", "en", "zh", "en"]
+    assert all(event.text.isascii() == (event.language == "en") for event in translations.values())

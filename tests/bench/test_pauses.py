@@ -159,6 +159,7 @@ def test_the_table_has_the_mean_loss_of_each_way_and_the_ratio_of_the_losses(dem
     assert table[4] == "live: loss with the assembler on / off: 0.50"
 
 
+@pytest.mark.slow
 def test_the_command_compares_the_sentences_of_a_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "novel.wav").write_bytes((EXAMPLES / "novel.wav").read_bytes())
     out = tmp_path / "out.jsonl"
