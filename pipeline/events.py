@@ -97,6 +97,11 @@ class Transcript:
     words: tuple[Word, ...] = ()
     """All words; their texts, joined, are ``text``. Empty if word times are unknown."""
 
+    @property
+    def is_noise(self) -> bool:
+        """Whether it was rejected because nothing was said."""
+        return self.rejected in ("silence", "empty")
+
 
 @dataclass(frozen=True)
 class Confidence:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -119,10 +120,13 @@ class FunctionStage:
     def _call(self, event: object) -> list[object]:
         found = self._function(event)
         results = found if isinstance(found, list) else [found]
-        if any(result is None for result in results):
-            raise TypeError(
-                f"the stage {self.name!r} returned nothing for a {type(event).__name__}; return the event, or [] to drop it"
-            )
+        for result in results:
+            if not dataclasses.is_dataclass(result):
+                found_type = "nothing" if result is None else f"a {type(result).__name__}"
+                raise TypeError(
+                    f"the stage {self.name!r} returned {found_type} for a {type(event).__name__}; return the event, "
+                    "or [] to drop it"
+                )
         return results
 
 
@@ -148,7 +152,7 @@ def _vad(inbox: Queue, outbox: Queue, context: StageContext) -> Stage:
     sentences = context.config.sentences
     pauses_ms = (sentences.pause_ms, sentences.long_pause_ms)
 
-    def early() -> bool:  # not while behind: an early result is of no use if the segment goes on
+    def early() -> bool:  # not while behind: it is wasted work if the segment goes on
         return context.live() and context.load.level == 0
 
     return VadStage(context.config.vad, inbox, outbox, context.stats, context.load, pauses_ms, early)

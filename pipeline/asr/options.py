@@ -25,7 +25,7 @@ class AsrConfig:
     join_ms: int | None = within(None, 0, 29_000)
     # Where segments are not joined: milliseconds of the speech before a segment that is recognised again together with it,
     # so that the rest of a sentence is heard in its context; 0 recognises each segment alone. Not while behind.
-    context_ms: int = within(8_000, 0, 20_000)
+    context_ms: int = within(8_000, 0, 13_000)
     # Script of Chinese transcripts, because Whisper mixes both: "simplified", "traditional" or "as-heard". None:
     # simplified for Mandarin (zh), as heard otherwise. It applies to the displayed text; the Mandarin translator always
     # gets simplified text, unless its files say that it was trained on traditional text.

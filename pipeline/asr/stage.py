@@ -77,7 +77,8 @@ class AsrStage:
         try:
             while not isinstance(work := await self._take(), EndOfInput):
                 if isinstance(work, SegmentSoFar):
-                    await worker.run(partial(self._prepare, work.segment))
+                    if self.inbox.empty():  # otherwise the segment, or more of it, is there already
+                        await worker.run(partial(self._prepare, work.segment))
                     continue
                 if isinstance(work, Pause):
                     await self.outbox.put(work)

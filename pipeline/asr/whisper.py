@@ -194,7 +194,8 @@ class WhisperRecognizer:
         begin_s = packed.offsets[-1] / SAMPLE_RATE
         new = None
         if plausible(words, result.hypothesis.text.strip(), 0.0, len(packed.samples) / SAMPLE_RATE):
-            new = first_new_word(" ".join(each.text for each in context), words, begin_s)
+            shown = in_script("", words, self._convert[language])[1]  # as the known text
+            new = first_new_word(" ".join(each.text for each in context), shown, begin_s)
         if new is None:
             return self._alone(segment, language, beam_size)
         shift_s = segment.start_s - begin_s
@@ -321,11 +322,11 @@ class WhisperRecognizer:
             transcript = self._own(segment, result, own)
             if transcript is not None and before is not None:
                 transcript = continued(transcript, before)
-            before = own[-1] if own else None
             if transcript is None:  # alone it may be recognised better, or be certain silence
                 transcript = self._alone(segment, result.encoded.language, beam_size)
                 if not own and transcript.rejected is None:
                     return None
+            before = own[-1] if own and transcript.rejected is None else None
             found.append(transcript)
         return found
 

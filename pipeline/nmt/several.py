@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable, Mapping
+from functools import cached_property
 
 from pipeline.errors import one_line
 from pipeline.events import (
@@ -78,18 +79,20 @@ class TranslationStage:
             self._failure.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
             for language in languages:
-                language.worker.close()
+                if "worker" in vars(language):
+                    language.worker.close()
 
     async def _work(self) -> None:
         while not isinstance(item := await self.inbox.get(), EndOfInput):
             await self.outbox.put(item)
+            self.stats.sentences += isinstance(item, SourceSentence)
             if isinstance(item, SourceDelta | SourceSentence) and self._live():
                 await self._hand_over(item)
             elif isinstance(item, SourceSentence):
                 await self._translate(item)
         running = [language for language in self._languages if language.task is not None]
         for language in running:
-            await language.inbox.put(item)
+            await language.put(item)
         await asyncio.gather(*(language.task for language in running if language.task is not None))
         await self.outbox.put(item)
 
@@ -100,12 +103,12 @@ class TranslationStage:
                 continue
             if language.task is None:
                 language.task = asyncio.create_task(self._supervise(language))
-            if language.inbox.full() and len(self._languages) > 1:
+            if language.inbox.full() and not language.outbox.blocked and len(self._languages) > 1:
                 language.task.cancel()
                 advice = "choose a smaller model or a lower nmt.beam_size for it"
                 await self._lose(language, RuntimeError(f"{language.inbox.qsize()} texts wait for it; {advice}"))
-            else:
-                await language.inbox.put(text)
+            else:  # waits for the reader, or for the last language
+                await language.put(text)
 
     async def _translate(self, sentence: SourceSentence) -> None:
         """Translate a sentence into every language at once, and put out one language after the other."""
@@ -167,8 +170,24 @@ class _Language:
         self.inbox: asyncio.Queue[Text | EndOfInput] = asyncio.Queue(capacity)
         self.outbox = _Gate(outbox)
         self.stage = NmtStage(model, self.inbox, self.outbox, target=target, drafts=drafts, stats=stats, load=load)
-        self.worker = Worker(TranslationStage.name)  # failures name the stage
         self.task: asyncio.Task[None] | None = None
+
+    @cached_property
+    def worker(self) -> Worker:
+        """Of a source that is not live; ``stage.run`` has its own."""
+        return Worker(TranslationStage.name)  # failures name the stage
+
+    async def put(self, text: Text | EndOfInput) -> None:
+        """Put a text on ``inbox``, unless the language has failed: then nobody takes it."""
+        if not self.inbox.full():
+            self.inbox.put_nowait(text)
+            return
+        assert self.task is not None
+        putting = asyncio.ensure_future(self.inbox.put(text))
+        try:
+            await asyncio.wait({putting, self.task}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            putting.cancel()
 
 
 class _Gate:
@@ -178,12 +197,18 @@ class _Gate:
         self._queue = queue
         self._waiting: deque[Delta | Translation] = deque()
         self._open = False
+        self.blocked = False
+        """Whether the language waits for the reader."""
 
     async def put(self, event: Delta | Translation | EndOfInput) -> None:
         if isinstance(event, EndOfInput):
             return
         if self._open:
-            await self._queue.put(event)
+            self.blocked = True
+            try:
+                await self._queue.put(event)
+            finally:
+                self.blocked = False
         else:
             self._waiting.append(event)
 

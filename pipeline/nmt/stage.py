@@ -72,9 +72,11 @@ class NmtStage:
         Raises:
             TextChangeError: a ``SourceDelta`` withdraws committed text.
         """
-        worker = Worker(self.name)
+        worker, number = Worker(self.name), -1
         try:
             while not isinstance(item := await self.inbox.get(), EndOfInput):
+                if item.sentence != number:  # the sentence before may have been dropped by a stage of the app's
+                    number, self._source, self._shown = item.sentence, GrowingText(), GrowingText()
                 if isinstance(item, SourceDelta):
                     self._source.apply(item)
                     if self._drafts() and self.inbox.empty():
@@ -84,7 +86,6 @@ class NmtStage:
                         await self.translate(draft, worker, final=False)
                 else:
                     await self.translate(item, worker)
-                    self._source = GrowingText()
             await self.outbox.put(item)
         finally:
             worker.close()
@@ -122,7 +123,6 @@ class NmtStage:
                     self.stats.token(event.heard_s)
                     completed |= event.complete
                 else:
-                    self.stats.sentences += 1
                     completed = True
                 await self.outbox.put(event)
             if not completed:  # a draft that did not change: no event tells the reader

@@ -156,8 +156,12 @@ class PipelineStats:
     def translated(self, language: str, heard_s: float) -> None:
         """Everything heard until ``heard_s`` is translated into ``language``, and the reader has it."""
         self._translated_s[language] = max(heard_s, self._translated_s.get(language, 0.0))
+        self._settle()
+
+    def _settle(self) -> None:
+        """Forget the segments that are translated into every language."""
         languages = self.languages or set(self._translated_s)
-        done_s = min(self._translated_s.get(each, -1.0) for each in languages)
+        done_s = min((self._translated_s.get(each, -1.0) for each in languages), default=-1.0)
         for segment_id in [i for i, segment in self._pending.items() if segment.heard_s <= done_s]:
             del self._pending[segment_id]
 
@@ -165,6 +169,7 @@ class PipelineStats:
         """The translation into a language has failed; the others go on."""
         self.languages.discard(language)
         self.lost_languages[language] = reason
+        self._settle()
 
     def delivered(self, event: PipelineEvent) -> None:
         """The reader has taken ``event``: segments that it completes no longer count towards the lag."""

@@ -13,22 +13,18 @@ from dataclasses import dataclass, replace
 
 from pipeline.events import Pause, SourceDelta, SourceSentence, Transcript, Word
 from pipeline.languages import sets_sentences_apart
-from pipeline.sentences.boundaries import CLOSERS, MARKS, ends_open
-from pipeline.sentences.growing import GrowingText, edit
+from pipeline.languages.marks import CLAUSE_MARKS, CLOSERS, MARKS, final_marks
+from pipeline.sentences.boundaries import CONTEXT, ends_open, is_end, word_lists
+from pipeline.sentences.growing import GrowingText, common_length, edit
 from pipeline.sentences.options import SentenceOptions
 from pipeline.sentences.splitting import last_clause, split_sentences
 
 SourceEvent = SourceDelta | SourceSentence
 
-_CLAUSE_MARKS = ",;:，；：、،؛"
-# The marks at the end of a text that later words may change.
-_END = re.compile(rf"[\s{re.escape(MARKS + _CLAUSE_MARKS)}]*$")
-_SOFT_TAIL = re.compile(rf"[\s{re.escape(MARKS + _CLAUSE_MARKS + CLOSERS)}]*$")
+_SOFT_TAIL = re.compile(rf"[\s{re.escape(MARKS + CLAUSE_MARKS + CLOSERS)}]*$")
 # A gap between two words that counts as a pause after a sentence. Segments are at least the endpointer's hangover (0.5 s)
 # apart, less the audio kept around them.
 _PAUSE_S = 0.3
-# Reasons to reject a transcript that mean that nothing was said: a noise does not end a sentence.
-_NOT_SPEECH = ("silence", "empty")
 # From this share of the maximum length on, an unfinished sentence is cut at a clause mark in its newest text.
 _LONG_SHARE = 0.75
 
@@ -88,30 +84,38 @@ class SentenceAssembler:
     def push(self, transcript: Transcript) -> list[SourceEvent]:
         """Add the transcript of the next segment."""
         events: list[SourceEvent] = []
-        if transcript.rejected in _NOT_SPEECH or (transcript.rejected is None and not transcript.text.strip()):
-            return events
+        if transcript.is_noise or (transcript.rejected is None and not transcript.text.strip()):
+            return events  # a noise does not end a sentence
         if self._open is not None and not self._continues(self._open, transcript):
             events += self._close(self._open, before_pause=True)
         if transcript.rejected is not None:
             return events
         whole = _Text.of(transcript)
         if self._open is not None:
-            marks = transcript.previous_end
-            if whole.text[:1].islower() and (marks or final_marks(self._open.text)) == ".":
-                marks = ""  # recognisers write a small letter only where a sentence goes on
-            whole = _joined(_with_end(self._open, marks), whole)
+            whole = _joined(self._open, _with_end(self._open, self._marks_before(whole, transcript)), whole)
         events += self._take(whole)
-        if self._open is not None and not self._options.long_pause_ms:
+        if self._open is not None and not self._ending_pause_ms(self._open):
             events += self._close(self._open, before_pause=True)
         return events
+
+    def _marks_before(self, following: _Text, transcript: Transcript) -> str | None:
+        """The marks at the end of the open text, now that the next words are known; None to keep its own."""
+        assert self._open is not None
+        before = self._open.text[-CONTEXT:] + " "
+        known = final_marks(self._open.text)
+        if known == "." and is_end(before, following.text, word_lists(following.language)) is False:
+            return None  # the full stop of an abbreviation
+        marks = transcript.previous_end
+        if following.text[:1].islower() and (marks or known) == ".":
+            return ""  # recognisers write a small letter only where a sentence goes on
+        return marks
 
     def pause(self, pause: Pause) -> list[SourceEvent]:
         """Nothing has been said for a while."""
         if self._open is None or pause.start_s < self._open.end_s - 1e-6:
             return []
         length_ms = 1000 * pause.length_s
-        unfinished = ends_open(self._open.text, self._open.language)
-        if length_ms < (self._options.long_pause_ms if unfinished else self._options.pause_ms):
+        if length_ms < self._ending_pause_ms(self._open):
             return []
         return self._close(self._open, before_pause=True)
 
@@ -149,9 +153,14 @@ class SentenceAssembler:
         return (
             after.rejected is None
             and after.language == before.language
-            and 1000 * (after.start_s - before.end_s) < self._options.long_pause_ms
+            and 1000 * (after.start_s - before.end_s) < self._ending_pause_ms(before)
             and 1000 * (before.end_s - before.start_s) < self._options.max_sentence_ms
         )
+
+    def _ending_pause_ms(self, text: _Text) -> int:
+        """The pause that ends the sentence."""
+        longest = self._options.long_pause_ms
+        return longest if ends_open(text.text, text.language) else min(longest, self._options.pause_ms)
 
     def _changed(self, now: _Text, committed: int) -> list[SourceEvent]:
         withdrawn, text = edit(self._shown.text, now.text)
@@ -179,19 +188,14 @@ def _settled_length(text: str) -> int:
     return _SOFT_TAIL.search(text).start()  # type: ignore[union-attr]  # matches every text
 
 
-def final_marks(text: str) -> str:
-    """The marks at the end of a text, without blanks."""
-    return "".join(_END.search(text).group().split())  # type: ignore[union-attr]  # matches every text
-
-
 def _with_end(open_text: _Text, marks: str | None) -> _Text:
     """The text with ``marks`` at its end, as they were heard together with the next words."""
     old = final_marks(open_text.text)
     if marks is None or marks == old or not open_text.text.endswith(old):
         return open_text
-    if not set(marks) <= set(MARKS + _CLAUSE_MARKS) or open_text.text.endswith(tuple(CLOSERS)):
+    if not set(marks) <= set(MARKS + CLAUSE_MARKS) or open_text.text.endswith(tuple(CLOSERS)):
         return open_text  # closing quotation marks may belong to either text
-    text = open_text.text.removesuffix(old) + marks
+    text = (open_text.text.removesuffix(old) + marks).rstrip()  # French puts a blank before "?"
     last = open_text.words[-1]
     if not text.strip() or not last.text.rstrip().endswith(old):
         return open_text
@@ -199,7 +203,8 @@ def _with_end(open_text: _Text, marks: str | None) -> _Text:
     return replace(open_text, text=text, words=words)
 
 
-def _joined(first: _Text, second: _Text) -> _Text:
+def _joined(heard: _Text, first: _Text, second: _Text) -> _Text:
+    """``first`` and ``second`` as one text. ``heard`` is ``first`` before ``second`` corrected its marks."""
     space = " " if sets_sentences_apart(second.language) else ""
     *before, last = first.words
     following, *after = second.words
@@ -212,9 +217,9 @@ def _joined(first: _Text, second: _Text) -> _Text:
     return replace(
         second,
         text=first.text + space + second.text,
-        words=words,
+        words=tuple(word for word in words if word.text),
         start_s=first.start_s,
-        earlier=len(first.text),
+        earlier=common_length(heard.text, first.text),
         earlier_s=first.heard_s,
         timed=first.timed and second.timed,
     )

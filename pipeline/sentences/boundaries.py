@@ -12,12 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pipeline.languages import two_letters
+from pipeline.languages.marks import CLOSERS, MARKS
 from pipeline.sentences.attribution import is_attribution
 
 CONTEXT = 160
 """Characters on either side of a position given to the rules: more than any rule needs. Keeps splitting time linear."""
-MARKS = ".!?…。！？．؟۔।"
-CLOSERS = "\"'”’»›」』】》〉)]}）］"
 
 _TABLE = Path(__file__).with_name("boundaries.tsv")
 _ALL = "*"

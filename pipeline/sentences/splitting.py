@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterator
 
 from sentencex import segment
 
-from pipeline.sentences.boundaries import CLOSERS, CONTEXT, MARKS, is_end, is_inside_quotation, word_lists
+from pipeline.languages.marks import CLOSERS, MARKS
+from pipeline.sentences.boundaries import CONTEXT, is_end, is_inside_quotation, word_lists
 
 # Where a sentence that is too long may be cut, best first: after clause marks (not inside 12,500 or 10:30), at spaces.
 _CLAUSE = re.compile(r"(?<=[,;:—])(?=\s)|(?<=[，；：、])")

@@ -223,6 +223,8 @@ def test_silence_after_speech_has_no_text(recognizer: WhisperRecognizer) -> None
     [
         (" hold.", 0.9, "And your call", "en", ".", "And your call"),
         (" hold.", 0.5, "And your call", "en", ",", "and your call"),
+        (" so.", 0.5, "I think so", "en", ",", "I think so"),
+        (" so.", 0.5, "NATO agreed", "en", ",", "NATO agreed"),
         (" hold?", 0.5, "And your call", "en", "?", "And your call"),
         (" hold,", 0.5, "and your call", "en", ",", "and your call"),
         (" hold", 0.5, "and your call", "en", "", "and your call"),

@@ -152,7 +152,7 @@ def test_a_segment_that_goes_on_is_recognised_again(recognizer: Watched, segment
     first, second = segments[:2]
     early = replace(first, samples=first.samples[:-1_600])
     found = run(recognizer, [SegmentSoFar(early), first, SegmentSoFar(early), second])
-    assert recognizer.calls == [([], [0]), ([], [0]), ([], [0]), ([], [1])]
+    assert recognizer.calls == [([], [0]), ([], [1])]  # the segment itself was there already
     assert found == run(recognizer, [first, second])
 
 

@@ -100,6 +100,7 @@ def test_what_has_ended_does_not_wait_for_what_has_not() -> None:
         (heard(1, "frag nicht.", 3.5, 5.0, "de"), ["My fellow Americans,", "frag nicht."]),
         (replace(heard(1, "hm", 3.5, 5.0), rejected="uncertain"), ["My fellow Americans,"]),
         (heard(1, "ask not.", 3.5, 5.0), ["My fellow Americans, ask not."]),
+        (replace(heard(1, "hm", 3.5, 5.0), rejected="silence"), ["My fellow Americans,"]),
     ],
 )
 def test_what_ends_an_open_sentence(second: Transcript, expected: list[str]) -> None:
@@ -155,6 +156,42 @@ def test_the_next_words_decide_on_the_full_stop_before_them(
 def test_marks_with_quotation_marks_are_left_as_they_are(text: str, marks: str) -> None:
     found = texts(heard(0, text, 0.0, 2.0), heard(1, "Yes.", 2.5, 3.0, previous_end=marks))
     assert " ".join(found) == f"{text} Yes."
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "marks", "expected"),
+    [
+        ("It grew by 50%", "in one year.", "", "It grew by 50% in one year."),
+        ("It is written in C++", "and fast.", "", "It is written in C++ and fast."),
+        ("We met at 5 p.m.", "in the evening.", ".", "We met at 5 p.m. in the evening."),
+        ("C'est vrai ?", "que tu viens.", "", "C'est vrai que tu viens."),
+        ("You are here", "now.", ",", "You are here, now."),
+    ],
+)
+def test_only_marks_change_at_a_pause(first: str, second: str, marks: str, expected: str) -> None:
+    (whole,) = sentences(heard(0, first, 0.0, 2.0), heard(1, second, 2.5, 3.0, previous_end=marks))
+    assert whole.text == expected
+    assert "".join(word.text for word in whole.words).strip() == expected
+
+
+def test_a_corrected_mark_was_heard_with_the_next_words() -> None:
+    first, _ = sentences(heard(0, "You are here.", 0.0, 3.0), heard(1, "Why not?", 3.5, 5.0, previous_end="?"))
+    assert (first.text, first.heard_s) == ("You are here?", 5.0)
+
+
+def test_a_noise_does_not_end_a_sentence() -> None:
+    noise = replace(heard(1, "", 2.5, 2.8), rejected="silence")
+    assert texts(heard(0, "My fellow", 0.0, 2.0), noise, heard(2, "Americans.", 3.0, 4.0)) == ["My fellow Americans."]
+
+
+@pytest.mark.parametrize(
+    ("pause_ms", "expected"), [(600, ["Let us go.", "and he left."]), (1_800, ["Let us go and he left."])]
+)
+def test_a_pause_between_transcripts_ends_a_sentence_as_one_that_is_announced(
+    pause_ms: int, expected: list[str]
+) -> None:
+    parts = [heard(0, "Let us go.", 0.0, 2.0), heard(1, "and he left.", 3.0, 4.0)]
+    assert texts(*parts, options=SentenceOptions(pause_ms=pause_ms)) == expected
 
 
 def test_the_mark_at_the_end_of_a_segment_is_a_draft_and_the_words_are_committed() -> None:
