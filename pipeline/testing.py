@@ -66,7 +66,8 @@ class Harness:
         self.translator = SpeechTranslator(self.config, models or demo_models(), live=live)
         self.events: list[PipelineEvent] = []
         """All events so far, in order."""
-        self._builder = CueBuilder(self.config.subtitles)
+        targets = self.config.languages.targets
+        self._builders = [CueBuilder(self.config.subtitles, target) for target in targets]
         self._cues: list[Cue] = []
         self._translations: list[Translation] = []
         self._cues_taken = self._translations_taken = self._events_seen = 0
@@ -147,7 +148,7 @@ class Harness:
         try:
             async for event in self.translator.events():
                 self.events.append(event)
-                self._cues += self._builder.push(event)
+                self._cues += [cue for builder in self._builders for cue in builder.push(event)]
                 if isinstance(event, Translation):
                     self._translations.append(event)
                 async with self._changed:

@@ -144,7 +144,20 @@ def named_outputs(given: Mapping[str, Path], targets: Sequence[str]) -> dict[Out
 
 
 def _with_tag(path: Path, tag: str) -> Path:
-    return path.with_name(f"{path.stem}.{tag}{path.suffix}") if tag else path
+    """The path with a language before its suffix.
+
+    Raises:
+        UsageError: it is a folder or a device, which has no such name.
+    """
+    if not tag:
+        return path
+    if path.name in ("", "..") or (os.path.exists(path) and not os.path.isfile(path)):
+        kind = "a folder" if os.path.isdir(path) else "a pipe or a device"
+        raise UsageError(
+            f"{path} is {kind}; several target languages need a file each, whose name gets the language: name a file, or "
+            "choose one target"
+        )
+    return path.with_name(f"{path.stem}.{tag}{path.suffix}")
 
 
 def _fits(name: str, longest: int) -> bool:

@@ -53,11 +53,17 @@ class Job:
         return self.names is not None and any(map(self.names.is_shorter, self.outputs))
 
     def missing(self) -> dict[Output, Path]:
-        """Outputs that do not exist, or have no cue from an earlier run."""
+        """Outputs that do not exist, or have no cue from an earlier run.
+
+        A file without a cue counts if another language has one in this format: that language was not translated into.
+        """
+        there = {output for output, path in self.outputs.items() if os.path.isfile(path)}
+        shown = {output for output in there if not is_blank(self.outputs[output], kind=output[0])}
+        kinds = {kind for kind, _ in shown}
         return {
             output: path
             for output, path in self.outputs.items()
-            if not os.path.isfile(path) or is_blank(path, kind=output[0])
+            if output not in there or (output not in shown and output[0] not in kinds)
         }
 
 
@@ -170,6 +176,11 @@ def begin(
     """
     begun = None if overwrite else journal.read_header(job.journal)
     missing = job.missing()
+    if not overwrite and (other := _other_journal(job, config)) is not None:
+        raise UsageError(
+            f"{other} was begun for the same files with other languages; finish it with the options it was begun with, or "
+            "start again with --overwrite"
+        )
     if not overwrite and begun is None and not missing:
         return Begin.SKIP, {}
     folder = job.journal.parent
@@ -192,6 +203,24 @@ def begin(
             f"{job.journal} was begun {problem}; finish it with the same version and options, or start again with --overwrite"
         )
     return Begin.RESUME, outputs
+
+
+def _other_journal(job: Job, config: PipelineConfig) -> Path | None:
+    """The journal of another run that began some of the job's files, if there is one.
+
+    A run into several languages and one into a single language, with that language in its file names, have journals of
+    different names.
+    """
+    names, targets = job.names, config.languages.targets
+    if names is None or (len(targets) == 1 and not names.base.language):
+        return None
+    tags = [""] if len(targets) == 1 else list(names.tags.values())
+    for path in (replace(names.base, language=tag).path(journal.SUFFIX) for tag in tags):
+        if os.path.isfile(path) and journal.is_of(path, job.recording):
+            found = (journal.read_header(path) or {}).get("languages.targets", ())
+            if len(found) != len(targets) and set(found) & set(targets):
+                return path
+    return None
 
 
 def labels_of(job: Job, outputs: Iterable[Output]) -> list[str]:

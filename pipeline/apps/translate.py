@@ -180,7 +180,9 @@ async def translate_all(
                 begun_with = header(result.job.recording, config, labels_of(result.job, outputs), audio_track)
                 await _translate_one(result, source, config, models, begun_with, partial(progress.update, task))
                 result.outcome = "finished" if result.how is Begin.RESUME else "done"
-                result.without_cue = any(is_blank(path, kind) for (kind, _), path in outputs.items())
+                blank = {output for output, path in outputs.items() if is_blank(path, output[0])}
+                shown = {kind for kind, target in outputs if (kind, target) not in blank}
+                result.without_cue = any(kind not in shown for kind, _ in outputs)
                 said = f"{name}: {progress.tasks[0].fields['done']}"
                 progress.console.print(said, markup=False, highlight=False, soft_wrap=True)
             except PipelineError as error:

@@ -235,6 +235,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     config = configured(options)
+    only_target(config)
     if not 0 < options.hours <= 1000:
         raise UsageError(f"--hours is {options.hours:g}; give a number above 0, up to 1000")
     if options.seed < 0:

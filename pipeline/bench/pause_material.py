@@ -122,7 +122,7 @@ def with_pause(samples: Samples, gap: Gap, pause_s: float) -> Samples:
 
 
 def shifted(samples: Samples, shift_s: float) -> Samples:
-    """Put such noise before a recording."""
+    """Put noise with the level of the quietest parts of a recording before it."""
     return np.concatenate([_noise(samples, 0, _FRAME, shift_s), samples])
 
 

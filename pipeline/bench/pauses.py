@@ -128,6 +128,9 @@ def run(options: argparse.Namespace) -> int:
     from pipeline.loading import load_models
 
     config = configured(options)
+    only_target(config)
+    if options.json and not options.json.parent.is_dir():
+        raise UsageError(f"the folder {options.json.parent} of --json does not exist; create it, or choose another")
     paths = recordings_in(options.folders)
     models = load_models(config)
     pairs = list(spoken_pairs(paths, models, config, options.count))

@@ -157,12 +157,17 @@ def _sentence(event: PipelineEvent) -> int:
 
 
 def _taken_together(waiting: deque[PipelineEvent], event: PipelineEvent) -> PipelineEvent:
-    """``event``, merged with the last waiting one, which is removed, if both change the same text."""
-    last = waiting[-1]
-    if not (isinstance(last, SourceDelta | Delta) and isinstance(event, SourceDelta | Delta)):
+    """``event``, merged with the last waiting change of the same text, which is removed.
+
+    Changes of other texts, such as those in another language, may wait between the two.
+    """
+    if not isinstance(event, SourceDelta | Delta):
         return event
-    both = merged(last, event)
-    if both is None:
-        return event
-    waiting.pop()
-    return both
+    for at in range(len(waiting) - 1, -1, -1):
+        last = waiting[at]
+        if not isinstance(last, SourceDelta | Delta):
+            break
+        if (both := merged(last, event)) is not None:
+            del waiting[at]
+            return both
+    return event

@@ -137,6 +137,7 @@ class TerminalSink:
     def close(self) -> None:
         with suppress(OSError, SystemExit):  # closed, or its reader is gone: already reported
             self._finish(everything=True)
+        with suppress(OSError, SystemExit):  # restores standard error even if nothing more can be drawn
             if self._live and self._drawing:
                 self._live.stop()
 

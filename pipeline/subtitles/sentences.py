@@ -6,7 +6,7 @@ from collections import deque
 from dataclasses import dataclass
 from itertools import accumulate
 
-from pipeline.events import Delta, PipelineEvent, SourceDelta, SourceSentence, Translation
+from pipeline.events import Delta, PipelineEvent, SourceSentence, Translation
 from pipeline.sentences.growing import OpenTexts
 from pipeline.subtitles.text import is_cjk, normalized
 
@@ -67,7 +67,7 @@ class SentenceBuilder:
         """Take one event; return the sentence it completes, if any."""
         if isinstance(event, SourceSentence):
             self._sources.append(event)
-        if isinstance(event, SourceDelta) or not isinstance(event, Delta | Translation):
+        if not isinstance(event, Delta | Translation):
             return None
         if self._language not in (None, event.language):
             return None

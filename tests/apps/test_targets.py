@@ -15,10 +15,12 @@ import pytest
 
 from pipeline import Delta, Models, SpeechTranslator, Translation, TranslationLost, load_config, load_models
 from pipeline.apps import translate
-from pipeline.apps.journal import SUFFIX
+from pipeline.apps.journal import SUFFIX, header
+from pipeline.apps.recordings import Begin, begin, plan
 from pipeline.audio.recording import Recording
 from pipeline.bench.errors import edits, units
 from pipeline.config import PipelineConfig
+from pipeline.errors import UsageError
 from pipeline.events import SAMPLE_RATE, SourceSentence
 from pipeline.resources import CONFIGS
 from tests.conftest import CHINESE, EXAMPLES, ROOT, make_model_dir, read_wav, spoken_texts
@@ -196,3 +198,30 @@ def test_a_conversation_in_two_languages_is_translated_both_ways(tmp_path: Path)
     translations = {event.sentence: event for event in found if isinstance(event, Translation)}
     assert [translations[sentence.sentence].language for sentence in spoken] == ["zh", "en", "zh", "en"]
     assert all(event.text.isascii() == (event.language == "en") for event in translations.values())
+
+
+def test_a_run_that_began_the_same_files_is_not_taken_for_finished(tmp_path: Path) -> None:
+    recording = tmp_path / "meeting.wav"
+    recording.write_bytes(MEETING.read_bytes())
+    several, one = load_config(config_file(tmp_path, ["zh", "de"])), load_config(config_file(tmp_path, ["zh"]))
+    (both,) = plan([recording], ["srt"], None, {"zh": "zh", "de": "de"})
+    (single,) = plan([recording], ["srt"], None, {"zh": "zh"})
+    (plain,) = plan([recording], ["srt"], None, {"zh": ""})
+    for begun, config, other, other_config in ((both, several, single, one), (single, one, both, several)):
+        first = json.dumps(header(recording, config, ["srt"])) + "\n"
+        begun.journal.write_text(first, "utf-8")
+        begun.outputs["srt", "zh"].write_text("1\n00:00:01,000 --> 00:00:02,000\nA\n\n", "utf-8")
+        with pytest.raises(UsageError, match=r"was begun for the same files with other languages; finish it"):
+            begin(other, other_config, overwrite=False)
+        assert begin(other, other_config, overwrite=True)[0] is Begin.NEW
+        assert begin(plain, one, overwrite=False)[0] is Begin.NEW  # other files
+        begun.journal.unlink()
+
+
+def test_a_language_that_nobody_translates_into_has_an_empty_file_which_is_finished(tmp_path: Path) -> None:
+    (job,) = plan([MEETING], ["srt"], tmp_path, {"zh": "zh", "en": "en"})
+    job.outputs["srt", "zh"].write_text("1\n00:00:01,000 --> 00:00:02,000\nA\n\n", "utf-8")
+    job.outputs["srt", "en"].write_text("", "utf-8")
+    assert job.missing() == {}
+    job.outputs["srt", "zh"].write_text("", "utf-8")
+    assert len(job.missing()) == 2

@@ -290,3 +290,18 @@ def test_closing_does_not_wait_for_a_stuck_sink(opened: Opened, delivery: Delive
     assert closed.wait(HANG_S)
     assert slow.events == []
     sink.write(EndOfInput())  # does not wait for room either
+
+
+def test_changes_of_two_languages_are_merged_each_with_its_own(opened: Opened) -> None:
+    """The two languages take turns, so the last waiting change is always one of the other language."""
+    slow, sink = opened(Delivery.LATEST)
+    for number in range(50):
+        for language in ("zh", "de"):
+            sink.write(delta(str(number % 10), language=language))
+    slow.allow()
+    sink.drain()
+    _, *changes = slow.events
+    assert sorted((event.language, event.text) for event in changes if isinstance(event, Delta)) == [
+        ("de", "0123456789" * 5),
+        ("zh", "0123456789" * 5),
+    ]
