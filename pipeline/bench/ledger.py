@@ -84,14 +84,14 @@ class Ledger(PipelineStats):
             if event.rejected:
                 self.hours[self._open.pop(event.segment_id)[0]].rejected += 1
             else:
-                letters = _letters(event.text)
-                self._letters += letters
-                self._heard += len(letters)
+                heard = letters(event.text)
+                self._letters += heard
+                self._heard += len(heard)
                 self._segments.append((event.segment_id, self._heard))
         elif isinstance(event, SourceSentence):
-            letters = _letters(event.text)
-            self.disorder += not self._letters.startswith(letters)
-            self._letters = self._letters[len(letters) :]
+            said = letters(event.text)
+            self.disorder += not self._letters.startswith(said)
+            self._letters = self._letters[len(said) :]
             self._sentences.append((event.sentence, self._heard - len(self._letters)))
         elif isinstance(event, Translation):
             if not self._sentences or self._sentences[0][0] != event.sentence:
@@ -110,8 +110,9 @@ class Ledger(PipelineStats):
         return self.segments - self.rejected - self.finished
 
 
-def _letters(text: str) -> str:
-    return "".join(c for c in text if c.isalnum())
+def letters(text: str) -> str:
+    """The letters and digits of a text, case-folded."""
+    return "".join(c for c in text.casefold() if c.isalnum())
 
 
 def memory_slope(samples: Sequence[Sample]) -> tuple[float, float]:
