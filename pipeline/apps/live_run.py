@@ -13,6 +13,7 @@ from pipeline.apps.controls import NoticeSink, controls, status_line, tell
 from pipeline.audio.microphone import Microphone
 from pipeline.audio.source import AudioSource
 from pipeline.config import PipelineConfig
+from pipeline.errors import PipelineError
 from pipeline.events import EndOfInput, PipelineEvent, Translation
 from pipeline.loading import Models
 from pipeline.run.stats import PipelineStats
@@ -61,8 +62,8 @@ class LiveRun:
         # Files and pipes hold back the stages instead of losing text. A terminal may be stopped (Ctrl-S) or slow.
         self._files = [QueuedSink(sink.write, Delivery.LOSSLESS) for sink in sinks if sink is not terminal]
         self._shown = FanOut([*([terminal] if terminal is not None else []), NoticeSink()])
-        delivery = Delivery.LATEST if terminal is None or terminal.is_terminal else Delivery.LOSSLESS
-        self._display = QueuedSink(self._show, delivery)
+        self._delivery = Delivery.LATEST if terminal is None or terminal.is_terminal else Delivery.LOSSLESS
+        self._display = QueuedSink(self._show, self._delivery)
         self._queued = [*self._files, self._display]
         self._outputs = FanOut(self._queued)
         self._interrupts = 0
@@ -120,7 +121,7 @@ class LiveRun:
                 if self._outputs.has(sink):
                     with suppress(TerminalClosedError):
                         await writer.run(sink.drain)
-        except SINK_FAILURES:
+        except (PipelineError, BrokenPipeError):
             for event in self._translator.take_ready():
                 with suppress(*SINK_FAILURES):  # report only the first failure
                     await writer.run(partial(self._outputs.write, event))
@@ -154,7 +155,8 @@ class LiveRun:
         self._end(at_once=self._interrupts > 1)
 
     def _hung_up(self) -> None:
-        self._outputs.drop(self._display)  # files and pipes still work
+        if self._delivery is Delivery.LATEST:  # files and pipes still work
+            self._outputs.drop(self._display)
         self._end(at_once=False)
 
     def _end(self, at_once: bool) -> None:
