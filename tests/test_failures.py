@@ -547,6 +547,7 @@ def test_two_interrupts_end_a_run_with_a_hanging_sink(
         with pytest.raises(asyncio.CancelledError):
             await running
         assert not sink.go.is_set()
+        assert live.is_writing(sink)
 
     try:
         asyncio.run(work())
@@ -606,9 +607,9 @@ def test_a_translation_is_in_the_files_before_it_is_shown(
     terminal = TerminalSink(Console(file=printed, width=200))
     waiting, drain = threading.Semaphore(0), QueuedSink.drain
 
-    def counted(sink: QueuedSink, timeout_s: float | None = None) -> None:
+    def counted(sink: QueuedSink, timeout_s: float | None = None) -> bool:
         waiting.release()
-        drain(sink, timeout_s)
+        return drain(sink, timeout_s)
 
     class File:
         early: ClassVar[list[bool]] = []
@@ -620,12 +621,39 @@ def test_a_translation_is_in_the_files_before_it_is_shown(
 
         def close(self) -> None: ...
 
+    monkeypatch.setattr(live_run, "_FILE_WAIT_S", HANG_S)
     monkeypatch.setattr(QueuedSink, "drain", counted)
     models = Models(Said(said), demo_models.translations)  # type: ignore[arg-type]
     asyncio.run(LiveRun(Chunks(), demo_config, [File(), terminal], models=models, terminal=terminal).run())
     assert len(File.early) >= 2
     assert not any(File.early)
     assert printed.getvalue()
+
+
+def test_a_stage_that_fails_leaves_the_files_what_was_ready_before(
+    demo_config: PipelineConfig,
+    demo_models: Models,
+    clean: list[PipelineEvent],
+    said: list[Transcript],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The translation fails at its second sentence. The file takes nothing until the run waits for it without a limit."""
+    file, drain = Hanging(), QueuedSink.drain
+    translated = [event for event in clean if isinstance(event, Delta | Translation)]
+    first = translated[: 1 + next(at for at, event in enumerate(translated) if isinstance(event, Translation))]
+
+    def released(sink: QueuedSink, timeout_s: float | None = None) -> bool:
+        if timeout_s is None:
+            file.go.set()
+        return drain(sink, timeout_s)
+
+    monkeypatch.setattr(QueuedSink, "drain", released)
+    models = Models(Said(said), {"zh": Failing(demo_models, len(first))})  # type: ignore[arg-type]
+    try:
+        assert isinstance(into(demo_config, models, [file]), StageError)
+    finally:
+        file.go.set()
+    assert [event for event in file.events if isinstance(event, Delta | Translation)] == first
 
 
 def test_when_a_sink_fails_the_others_get_everything_translated_before(

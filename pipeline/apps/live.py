@@ -128,21 +128,24 @@ def run(argv: list[str]) -> int:
     files = open_sinks(outputs, recording, makers, targets)
     sinks: list[Sink] = [*files, *([terminal] if terminal is not None else [])]
     paced = recording is not None and not options.fast
+    live: LiveRun | None = None
     try:
         live = LiveRun(
             source, config, sinks, paced=paced, live=not options.fast, microphone=microphone, terminal=terminal
         )
+        stats = live.stats
         for sink in sinks:
             if isinstance(sink, LatencyLog):
-                sink.start(str(recording) if recording is not None else "live", lambda: live.stats.stream_s)
+                sink.start(str(recording) if recording is not None else "live", lambda: stats.stream_s)
         asyncio.run(live.run())
     except asyncio.CancelledError:
         raise KeyboardInterrupt from None
     finally:
-        close_all(sinks)
-    ready_s = live.stats.started - STARTED
-    tell(f"{live.stats.summary()}\nready {ready_s:.2f} s after the start, imports and models loaded")
-    return 1 if live.stats.lost_languages else 0
+        # A file that a cancelled run is still writing may never take more; the process ends without it.
+        close_all([sink for sink in sinks if live is None or not live.is_writing(sink)])
+    ready_s = stats.started - STARTED
+    tell(f"{stats.summary()}\nready {ready_s:.2f} s after the start, imports and models loaded")
+    return 1 if stats.lost_languages else 0
 
 
 def _latency_log(path: Path, languages: Sequence[str] = ()) -> Sink:

@@ -25,6 +25,9 @@ from pipeline.translator import SpeechTranslator
 
 # Time to finish writing when the run is cancelled.
 _CLOSE_S = 0.5
+# How long a finished translation may wait to be in the files before it is shown. A disk takes milliseconds, and a reader
+# of a pipe that takes longer than this must not keep the display from following the speaker.
+_FILE_WAIT_S = 0.5
 # Redraw interval of the terminal's status line.
 _STATUS_S = 0.25
 
@@ -60,11 +63,11 @@ class LiveRun:
         self._source, self._paced, self._microphone, self._terminal = source, paced, microphone, terminal
         self._translator = SpeechTranslator(config, models, live=live or paced or microphone is not None)
         # Files and pipes hold back the stages instead of losing text. A terminal may be stopped (Ctrl-S) or slow.
-        self._files = [QueuedSink(sink.write, Delivery.LOSSLESS) for sink in sinks if sink is not terminal]
+        self._files = {sink: QueuedSink(sink.write, Delivery.LOSSLESS) for sink in sinks if sink is not terminal}
         self._shown = FanOut([*([terminal] if terminal is not None else []), NoticeSink()])
         self._delivery = Delivery.LATEST if terminal is None or terminal.is_terminal else Delivery.LOSSLESS
         self._display = QueuedSink(self._show, self._delivery)
-        self._queued = [*self._files, self._display]
+        self._queued = [*self._files.values(), self._display]
         self._outputs = FanOut(self._queued)
         self._interrupts = 0
         self._began = False  # once True, everything heard is delivered, however the run ends
@@ -73,6 +76,10 @@ class LiveRun:
     @property
     def stats(self) -> PipelineStats:
         return self._translator.stats
+
+    def is_writing(self, file: Sink) -> bool:
+        """Whether a file is still being written after ``run``, because it was cancelled while the file was stalled."""
+        return file in self._files and self._files[file].is_busy
 
     async def run(self) -> None:
         """Run to the end.
@@ -133,11 +140,14 @@ class LiveRun:
             status.cancel()
 
     def _show(self, event: PipelineEvent) -> None:
-        """Show an event. A finished translation is in the files first: a killed run loses nothing that was shown."""
+        """Show an event. A finished translation is in the files first: a killed run loses nothing that was shown.
+
+        A file that is stalled is not waited for: a pipe that nobody reads, for example.
+        """
         if isinstance(event, Translation):
-            for file in self._files:
+            for file in self._files.values():
                 with suppress(*SINK_FAILURES):  # ``_deliver`` reports them
-                    file.drain()
+                    file.drain(_FILE_WAIT_S)
         self._shown.write(event)
 
     async def _show_status(self) -> None:

@@ -22,6 +22,8 @@ from pipeline.sinks.sink import SINK_FAILURES
 
 _CAPACITY = 1_000
 
+_Numbered = tuple[int, PipelineEvent]
+
 
 class Delivery(Enum):
     """What happens to events when a sink is slower than they come."""
@@ -45,7 +47,15 @@ class QueuedSink:
         """Sentences of which something was not delivered, because too much was waiting."""
         self._newest_dropped: deque[int] = deque(maxlen=_CAPACITY)  # the rest of these sentences is dropped too
         self._deliver, self._delivery, self._capacity = deliver, delivery, capacity
-        self._waiting: deque[PipelineEvent] = deque()
+        self._waiting: deque[_Numbered] = deque()  # in ascending order of their numbers
+        self._written = 0
+        """Number of the newest event handed over; events count from 1."""
+        self._delivering = 0
+        """Number of the newest event whose delivery has begun."""
+        self._delivered = 0
+        """Number of the newest event delivered."""
+        self._stalled_at: int | None = None
+        """``_delivered`` when ``drain`` last waited in vain."""
         self._task: Callable[[], None] | None = None
         self._failure: SinkError | BrokenPipeError | None = None
         self._busy = self._closing = False
@@ -69,9 +79,9 @@ class QueuedSink:
             if self._delivery is Delivery.LATEST:
                 if _sentence(event) in self._newest_dropped:
                     return
-                if self._waiting:
-                    event = _taken_together(self._waiting, event)
-            self._waiting.append(event)
+                event = _taken_together(self._waiting, event)
+            self._written += 1
+            self._waiting.append((self._written, event))
             if len(self._waiting) > self._capacity and self._delivery is Delivery.LATEST:
                 self._drop_oldest()
             self._changed.notify_all()
@@ -82,16 +92,27 @@ class QueuedSink:
             self._task = task
             self._changed.notify_all()
 
-    def drain(self, timeout_s: float | None = None) -> None:
-        """Wait until every event has been delivered, at most ``timeout_s``.
+    def drain(self, timeout_s: float | None = None) -> bool:
+        """Wait until the events handed over so far have been delivered; False if that took longer than ``timeout_s``.
+
+        Events handed over meanwhile are not waited for; a waiting change that is merged with one counts as that one. A
+        sink that lets ``timeout_s`` pass is stalled: until it delivers something, later calls with a limit do not wait.
 
         Raises:
             SINK_FAILURES: the sink failed.
         """
         with self._changed:
-            self._changed.wait_for(lambda: self._failure is not None or not (self._waiting or self._busy), timeout_s)
+            newest = self._written
+            stalled = timeout_s is not None and self._stalled_at == self._delivered
+            drained = self._changed.wait_for(
+                lambda: self._failure is not None or self._delivered >= newest or not (self._waiting or self._busy),
+                0 if stalled else timeout_s,
+            )
             if self._failure is not None:
                 raise self._failure
+            if not drained:
+                self._stalled_at = self._delivered
+            return drained
 
     def close(self, timeout_s: float | None = None) -> None:
         """Deliver what is waiting, then end the thread; wait for it at most ``timeout_s``. Idempotent.
@@ -103,20 +124,26 @@ class QueuedSink:
             self._changed.notify_all()
         self._thread.join(timeout_s)
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether an event is being delivered or waits."""
+        with self._changed:
+            return self._busy or bool(self._waiting)
+
     def _drop_oldest(self) -> None:
         """Drop all that waits of the oldest sentence, or the oldest event if it belongs to none.
 
         The end and the loss of a language are never dropped: without them a display would wait for more text.
         """
-        droppable = (event for event in self._waiting if not isinstance(event, EndOfInput | TranslationLost))
+        droppable = (each for each in self._waiting if not isinstance(each[1], EndOfInput | TranslationLost))
         if (oldest := next(droppable, None)) is None:
             return
-        if (number := _sentence(oldest)) < 0:
+        if (sentence := _sentence(oldest[1])) < 0:
             self._waiting.remove(oldest)
             return
         self.dropped += 1
-        self._newest_dropped.append(number)
-        self._waiting = deque(event for event in self._waiting if _sentence(event) != number)
+        self._newest_dropped.append(sentence)
+        self._waiting = deque(each for each in self._waiting if _sentence(each[1]) != sentence)
 
     def _work(self) -> None:
         while (action := self._next()) is not None:
@@ -129,7 +156,7 @@ class QueuedSink:
                 failure = SinkError(f"the sink failed: {described(error)}")
                 failure.__cause__ = error
             with self._changed:
-                self._busy = False
+                self._busy, self._delivered = False, self._delivering
                 if failure is not None:
                     self._failure = failure
                     self._waiting.clear()
@@ -142,7 +169,7 @@ class QueuedSink:
         with self._changed:
             self._changed.wait_for(lambda: self._waiting or self._task is not None or self._closing)
             if self._waiting:
-                event = self._waiting.popleft()
+                self._delivering, event = self._waiting.popleft()
                 self._busy = True
                 self._changed.notify_all()
                 return lambda: self._deliver(event)
@@ -156,7 +183,7 @@ def _sentence(event: PipelineEvent) -> int:
     return event.sentence if isinstance(event, SourceDelta | SourceSentence | Delta | Translation) else -1
 
 
-def _taken_together(waiting: deque[PipelineEvent], event: PipelineEvent) -> PipelineEvent:
+def _taken_together(waiting: deque[_Numbered], event: PipelineEvent) -> PipelineEvent:
     """``event``, merged with the last waiting change of the same text, which is removed.
 
     Changes of other texts, such as those in another language, may wait between the two.
@@ -164,7 +191,7 @@ def _taken_together(waiting: deque[PipelineEvent], event: PipelineEvent) -> Pipe
     if not isinstance(event, SourceDelta | Delta):
         return event
     for at in range(len(waiting) - 1, -1, -1):
-        last = waiting[at]
+        _, last = waiting[at]
         if not isinstance(last, SourceDelta | Delta):
             break
         if (both := merged(last, event)) is not None:

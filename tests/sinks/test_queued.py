@@ -40,6 +40,30 @@ class Slow:
             self._allowed.release()
 
 
+class Call(threading.Thread):
+    """A call on a thread of its own, and its result."""
+
+    def __init__(self, function: Callable[[], object]) -> None:
+        super().__init__(daemon=True)
+        self._function = function
+        self._result: object = None
+        self.start()
+
+    def run(self) -> None:
+        self._result = self._function()
+
+    def waits_for(self, sink: QueuedSink) -> bool:
+        """Whether the call waits for ``sink``, which is busy; False once the call has returned."""
+        while self.is_alive() and not sink._changed._waiters:  # type: ignore[attr-defined]  # of its condition
+            time.sleep(0)
+        return self.is_alive()
+
+    def result(self) -> object:
+        self.join(HANG_S)
+        assert not self.is_alive(), "the call does not return"
+        return self._result
+
+
 Opened = Callable[..., tuple[Slow, QueuedSink]]
 
 
@@ -100,16 +124,57 @@ def test_a_full_lossless_queue_holds_the_writer_back_and_loses_nothing(opened: O
             sink.write(event)
             written.append(event)
 
-    writer = threading.Thread(target=write)
-    writer.start()
-    while writer.is_alive() and not sink._changed._waiters:  # type: ignore[attr-defined]  # of its condition
-        time.sleep(0)
+    writer = Call(write)
+    assert writer.waits_for(sink)
     assert written == events[:3], "one is with the sink, three wait, and the writer waits to hand over the next one"
     slow.allow()
-    writer.join(HANG_S)
+    writer.result()
     sink.drain()
     assert slow.events[1:] == written == events
     assert sink.dropped == 0
+
+
+def test_draining_waits_only_for_what_was_handed_over_before(opened: Opened) -> None:
+    slow, sink = opened(Delivery.LOSSLESS)
+    before, later = spoken(0, "Good morning.")
+    sink.write(before)
+    draining = Call(sink.drain)
+    assert draining.waits_for(sink)
+    sink.write(later)
+    slow.allow(2)
+    assert draining.result() is True
+    assert slow.events == [EndOfInput(), before]
+
+
+def test_a_stalled_sink_is_waited_for_once_until_it_delivers_again(opened: Opened) -> None:
+    slow, sink = opened(Delivery.LOSSLESS)
+    first, second = spoken(0, "Good morning.")
+    sink.write(first)
+    assert not sink.drain(timeout_s=0.01)
+    assert Call(lambda: sink.drain(threading.TIMEOUT_MAX)).result() is False
+    unlimited = Call(sink.drain)
+    assert unlimited.waits_for(sink)
+    slow.allow(2)
+    assert unlimited.result() is True
+    sink.write(second)
+    limited = Call(lambda: sink.drain(threading.TIMEOUT_MAX))
+    assert limited.waits_for(sink)
+    slow.allow(1)
+    assert limited.result() is True
+    assert slow.events == [EndOfInput(), first, second]
+
+
+def test_draining_does_not_wait_for_what_is_dropped(opened: Opened) -> None:
+    slow, sink = opened(Delivery.LATEST, capacity=2)
+    source, *more = spoken(0, "One."), *translated(0, ["一。"])
+    for event in (*source, *more):  # all of one sentence, so that the newest event is dropped as well
+        sink.write(event)
+    assert sink.dropped == 1
+    draining = Call(sink.drain)
+    assert draining.waits_for(sink)
+    slow.allow()
+    assert draining.result() is True
+    assert slow.events == [EndOfInput()]
 
 
 def test_the_latest_text_replaces_whole_sentences_which_are_counted(opened: Opened) -> None:
@@ -239,19 +304,16 @@ def test_a_writer_that_waits_gets_the_failure(opened: Opened) -> None:
 
     slow, sink = opened(Delivery.LOSSLESS, 1, fail)
     sink.write(EndOfInput())
-    failures: list[BaseException] = []
 
-    def write() -> None:
-        try:
+    def write() -> str:
+        with pytest.raises(SinkError) as failure:
             sink.write(EndOfInput())
-        except SinkError as error:
-            failures.append(error)
+        return str(failure.value)
 
-    writer = threading.Thread(target=write)
-    writer.start()
+    writer = Call(write)
+    assert writer.waits_for(sink)
     slow.allow(1)
-    writer.join(HANG_S)
-    assert [str(error) for error in failures] == ["gone"]
+    assert writer.result() == "gone"
 
 
 def test_the_newest_task_runs_after_the_events(opened: Opened) -> None:
@@ -279,15 +341,7 @@ def test_closing_delivers_what_waits(opened: Opened, delivery: Delivery) -> None
 def test_closing_does_not_wait_for_a_stuck_sink(opened: Opened, delivery: Delivery) -> None:
     slow, sink = opened(delivery, capacity=1)
     sink.write(EndOfInput())
-    closed = threading.Event()
-
-    def close() -> None:
-        sink.close(timeout_s=0.01)
-        closed.set()
-
-    closing = threading.Thread(target=close, daemon=True)
-    closing.start()
-    assert closed.wait(HANG_S)
+    Call(lambda: sink.close(timeout_s=0.01)).result()
     assert slow.events == []
     sink.write(EndOfInput())  # does not wait for room either
 
