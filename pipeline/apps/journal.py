@@ -43,6 +43,8 @@ _TRANSCRIPT = b'{"type": "transcript"'  # prefix of a transcript's line
 _DIGEST_BYTES = 1 << 20
 # Keys that change the speed of a run, not its result.
 _SPEED_KEYS = {"threads", "cached_sentences"}
+# Keys of a header that have another name in a configuration file.
+_KEY_NAMES = {"languages.targets": "languages.target"}
 
 
 def header(recording: Path, config: PipelineConfig, kinds: list[str], audio_track: int | None = None) -> dict[str, Any]:
@@ -124,7 +126,7 @@ def difference(found: dict[str, Any], wanted: dict[str, Any]) -> str | None:
             if key == "audio_track":
                 found_track = found.get(key)
                 return f"with {'--audio-track ' + str(found_track) if found_track else 'no --audio-track'}"
-            return f"with {key} = {found.get(key)!r}, which is now {value!r}"
+            return f"with {_KEY_NAMES.get(key, key)} = {found.get(key)!r}, which is now {value!r}"
     return None
 
 

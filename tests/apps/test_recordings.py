@@ -86,5 +86,5 @@ def test_a_run_with_other_targets_or_options_of_one_is_not_resumed(tmp_path: Pat
     faster = dataclasses.replace(config.nmt, threads=2)  # changes the speed, not the text
     assert begin(job, config.with_nmt("de", faster), overwrite=False)[0] is Begin.RESUME
     one = load_config("demo")
-    with pytest.raises(UsageError, match=r"begun with languages\.targets = \['zh', 'de'\], which is now \['zh'\]"):
+    with pytest.raises(UsageError, match=r"begun with languages\.target = \['zh', 'de'\], which is now \['zh'\]"):
         begin(planned(tmp_path, "srt", ("zh",)), one, overwrite=False)
