@@ -117,6 +117,11 @@ def run(argv: list[str]) -> int:
         raise UsageError(
             "--fast does not run in real time, so there is no latency to measure; give --latency-log without it"
         )
+    if options.latency_log == STANDARD_OUTPUT:
+        raise UsageError(
+            "--latency-log does not write to standard output; name a file, ….jsonl for simulstream's format or instances.log "
+            "for SimulEval's"
+        )
     targets = config.languages.targets
     makers: dict[str, MakeSink] = sink_makers(config.subtitles) | {"latency-log": _latency_log}
     given = {kind: path for kind in makers if (path := getattr(options, kind.replace("-", "_"), None)) is not None}

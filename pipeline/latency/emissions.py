@@ -46,9 +46,8 @@ class Times:
 class TextSoFar:
     """The translation of a stream into one language as timed pieces. In a spaced language a space separates sentences."""
 
-    def __init__(self, unit: Unit, language: str | None = None) -> None:
-        """``language``: None takes every translation, for a stream into one language."""
-        self.unit, self._language = unit, language
+    def __init__(self, unit: Unit) -> None:
+        self.unit = unit
         self.withdrawn_units = 0
         self._sentences: dict[int, GrowingText] = {}
         self._begun = False
@@ -56,8 +55,6 @@ class TextSoFar:
 
     def push(self, delta: Delta, elapsed_s: float) -> Applied:
         """Apply the next delta, received ``elapsed_s`` after the start of the stream."""
-        if self._language not in (None, delta.language):
-            return Applied()
         text = self._sentences.setdefault(delta.sentence, GrowingText())
         begins = self._begun and delta.sentence != self._first and len(text) == delta.withdrawn
         if delta.text and not self._begun:

@@ -47,7 +47,7 @@ class LatencyLog(ABC):
         """Begin the stream ``name``, whose reference translation is ``reference``."""
         self._streams += 1
         self._name, self._clock, self._reference = name, clock, reference
-        self._text = TextSoFar(self._unit, self._language)
+        self._text = TextSoFar(self._unit)
 
     def write(self, event: PipelineEvent) -> None:
         if isinstance(event, Delta | Translation) and self._language not in (None, event.language):

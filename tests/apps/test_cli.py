@@ -316,6 +316,14 @@ WRONG = [
         "is also the file for jsonl",
     ),
     (2, ["live", TRAVEL, "--config", "demo", "--fast", "--latency-log", "a.log"], "--fast does not run in real time"),
+    *(
+        (
+            2,
+            ["live", TRAVEL, "--config", "demo", "--target", targets, "--latency-log", "-"],
+            "--latency-log does not write to standard output; name a file",
+        )
+        for targets in ("zh", "zh-CN,zh-TW")
+    ),
     (2, ["nmt", "--model", str(TINY), "--beams", "0"], "'0' is no whole number from 1 to 100"),
     (2, ["live", TRAVEL, "--config", "demo", "--fats"], "unrecognized arguments: --fats"),
     (

@@ -9,8 +9,8 @@ from pipeline.latency.emissions import Emission, TextSoFar, Times, unit_of, unit
 from pipeline.sentences.growing import Piece, TextChangeError
 
 
-def delta(text: str, heard_s: float = 1.0, sentence: int = 0, withdrawn: int = 0, language: str = "zh") -> Delta:
-    return Delta(sentence, language, text, withdrawn, token=5, log_probability=-0.1, heard_s=heard_s)
+def delta(text: str, heard_s: float = 1.0, sentence: int = 0, withdrawn: int = 0) -> Delta:
+    return Delta(sentence, "zh", text, withdrawn, token=5, log_probability=-0.1, heard_s=heard_s)
 
 
 def test_chinese_is_counted_in_characters_and_english_in_words() -> None:
@@ -79,13 +79,6 @@ def test_a_sentence_that_begins_anew_is_still_set_apart() -> None:
     assert [emission.text for emission in text.emissions()] == ["Yes.", "Now"]
     assert text.withdrawn_units == 1
     assert [piece.mark.gap for piece in text.push(delta("w.", sentence=1, withdrawn=1), 4).appended] == [" ", ""]
-
-
-def test_only_one_language_of_several_counts() -> None:
-    text = TextSoFar("word", "de")
-    text.push(delta("早上好。"), 1)
-    text.push(delta("Guten Morgen.", language="de"), 2)
-    assert [emission.text for emission in text.emissions()] == ["Guten", "Morgen."]
 
 
 def test_text_that_does_not_exist_cannot_be_withdrawn() -> None:

@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 
 from pipeline.errors import UsageError
-from pipeline.events import Delta
+from pipeline.events import Delta, EndOfInput
 from pipeline.latency.emissions import Unit
 from pipeline.sinks.latency_log import open_latency_log
 from tests.latency.streams import DURATION_S, REFERENCES, events, written
+from tests.streams import translated
 
 
 def lines(path: Path) -> list[dict[str, Any]]:
@@ -58,6 +59,23 @@ def test_simulstreams_format_withdraws_whole_tokens(tmp_path: Path) -> None:
     log.close()
     last = lines(tmp_path / "run.jsonl")[-1]
     assert (last["deleted_tokens"], last["generated_tokens"]) == (["三十"], ["三", "百"])
+
+
+@pytest.mark.parametrize("name", ["run.jsonl", "instances.log"])
+def test_only_one_language_of_several_is_logged(name: str, tmp_path: Path) -> None:
+    log = open_latency_log(tmp_path / name, "word", "de")
+    log.start("talk.wav", iter([3.0, 4.0]).__next__)
+    log.write(Delta(0, "de", "Guten", heard_s=2.0))
+    for event in translated(0, ["早上好。"], language="zh", heard_s=2.0):
+        log.write(event)
+    log.write(Delta(0, "de", " Morgen.", heard_s=2.0))
+    log.write(EndOfInput(2.0))
+    log.close()
+    if name == "instances.log":
+        (line,) = lines(tmp_path / name)
+        assert (line["prediction"], line["elapsed"]) == ("Guten Morgen.", [3000, 4000])
+    else:
+        assert [line["generated_tokens"] for line in lines(tmp_path / name)[1:]] == [["Guten"], ["▁Morgen."], []]
 
 
 def test_simulevals_format_has_one_line_per_recording(tmp_path: Path) -> None:
