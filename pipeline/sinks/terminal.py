@@ -43,7 +43,7 @@ class Passage:
     end_s: float
     source: str
     translations: tuple[tuple[str, str], ...] = ()
-    """(language, text); the language is shown only if there are several."""
+    """(language, text) in the order shown; the language is shown only if there are several."""
     rejected: str | None = None
 
 
@@ -57,22 +57,27 @@ class _Open:
         self.translations: dict[str, GrowingText] = {}
         self.finished: set[str] = set()
 
-    def passage(self) -> Passage:
+    def passage(self, languages: Sequence[str]) -> Passage:
+        """The sentence with its translations into ``languages``; the text of one that has not begun is empty."""
         if (heard := self.rejected) is not None:
             return Passage(heard.start_s, heard.end_s, heard.text, rejected=heard.rejected)
-        texts = tuple((language, text.text) for language, text in self.translations.items())
-        return Passage(self.start_s, self.end_s, self.source.text, texts)
+        texts = ((language, self.translations.get(language, GrowingText()).text) for language in languages)
+        return Passage(self.start_s, self.end_s, self.source.text, tuple(texts))
 
 
 class TerminalSink:
     """Redraws the sentences in progress in place on a terminal; prints whole sentences elsewhere."""
 
     def __init__(self, console: Console, languages: Sequence[str] = ()) -> None:
-        """``languages``: those translated into; by default, a sentence is complete with its first translation."""
+        """``languages``: those translated into, in the order shown.
+
+        By default, a sentence is complete with its first translation.
+        """
         self._console = console
         # Check now: a closed terminal no longer says it is one. FORCE_COLOR does not make a file a terminal.
         self.is_terminal = console.file.isatty()
-        self._languages = list(languages)
+        self._order = tuple(languages)
+        self._languages = list(languages)  # without those that were lost
         self._open: dict[int, _Open] = {}  # in order; withheld stretches have negative keys
         self._withheld = 0
         self._live: Live | None = None
@@ -152,15 +157,27 @@ class TerminalSink:
 
     def _draw(self) -> None:
         if self._live:
-            growing = [drawn(each.passage(), growing=each.rejected is None) for each in self._open.values()]
+            growing = [
+                drawn(self._passage(each, growing=True), growing=each.rejected is None) for each in self._open.values()
+            ]
             status = [Text(self._status, style="dim", no_wrap=True, overflow="ellipsis")] if self._status else []
             self._live.update(Group(*growing, *status), refresh=True)
+
+    def _passage(self, each: _Open, *, growing: bool) -> Passage:
+        """A sentence with its translations in the configured order; a growing one has a line for each from the start."""
+        known = {*each.translations, *(self._expected(each) if growing else ())}
+        others = [language for language in each.translations if language not in self._order]
+        return each.passage([*(language for language in self._order if language in known), *others])
+
+    def _expected(self, each: _Open) -> list[str]:
+        """The languages into which a sentence is translated."""
+        return [language for language in self._languages if not same_language(language, each.language)]
 
     def _finish(self, *, everything: bool = False) -> None:
         """Print the sentences that are complete, in order, permanently and continue below them."""
         numbers = list(self._open)[: None if everything else self._complete()]
         for number in numbers:
-            passage = self._open.pop(number).passage()
+            passage = self._passage(self._open.pop(number), growing=False)
             self._draw()
             if self._console.is_terminal:
                 self._console.print(drawn(passage, growing=False))
@@ -177,8 +194,7 @@ class TerminalSink:
         for at, each in reversed(list(enumerate(self._open.values(), 1))):
             closed |= each.closed
             finished |= each.finished
-            expected = {language for language in self._languages if not same_language(language, each.language)}
-            complete = closed and finished >= expected and bool(finished or self._languages)
+            complete = closed and finished.issuperset(self._expected(each)) and bool(finished or self._languages)
             if each.rejected is None and not complete:
                 count = 0
             elif count == 0:

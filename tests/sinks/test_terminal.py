@@ -129,7 +129,28 @@ def test_each_language_has_a_line_and_a_sentence_waits_for_all() -> None:
     ]
     assert shown[11].splitlines() == ["01:03.0–01:05.0  Thank you.", " " * 17 + "zh: 谢谢。", " " * 17 + "de: Danke."]
     drawing = steps(events, terminal=True, languages=["zh", "de"])[8]
-    assert re.search(r"zh\s+早上好。 ▌\s+de\s+Guten Morgen. ▌\s+01:03.0–01:05.0  Thank you.\s+谢谢。 ▌", drawing)
+    assert re.search(
+        r"zh\s+早上好。 ▌\s+de\s+Guten Morgen. ▌\s+01:03.0–01:05.0  Thank you.\s+zh\s+谢谢。 ▌\s+de\s+▌", drawing
+    )
+
+
+def test_languages_are_in_the_configured_order_whichever_comes_first() -> None:
+    german, chinese = translated(0, ["Guten Morgen."], language="de"), translated(0, ["早上好。"])
+    events = [*GOOD_MORNING, *german, *chinese]
+    assert "".join(steps(events, terminal=False, languages=["zh", "de"])).splitlines() == [
+        "00:00.5–00:03.4  Good morning.",
+        " " * 17 + "zh: 早上好。",
+        " " * 17 + "de: Guten Morgen.",
+    ]
+    source, _, first, _, second, *_ = steps(events, terminal=True, languages=["zh", "de"])
+    assert re.search(r"Good morning\.\s+zh\s+▌\s+de\s+▌", source)
+    assert re.search(r"zh\s+▌\s+de\s+Guten Morgen\. ▌", first)
+    assert re.search(r"zh\s+早上好。 ▌\s+de\s+Guten Morgen\. ▌", second)
+
+
+def test_a_sentence_spoken_in_one_of_the_languages_has_no_line_for_it() -> None:
+    source, *_ = steps(spoken(0, "谢谢。", language="zh"), terminal=True, languages=["zh", "de"])
+    assert re.fullmatch(r"\s*00:00\.0–00:01\.0  谢谢。\s+▌\s*", source)
 
 
 def test_a_lost_language_is_not_waited_for() -> None:
