@@ -214,7 +214,11 @@ class Delta:
     token: int | None = None
     """The token's id in the model's vocabulary; None if the change stands for several tokens."""
     log_probability: float = 0.0
-    """Natural-log probability of the token, or the sum of several."""
+    """Natural-log probability of the token, or the sum of several.
+
+    The deltas of one translation of the sentence, up to the ``complete`` one, add up to all its tokens: also to those
+    whose text an earlier draft had already, and to those that a second search replaced.
+    """
     heard_s: float = 0.0
     """Audio received when the source text was cut; no later sound affects this text. Latency measures call it the delay.
     It does not depend on the speed of the machine."""

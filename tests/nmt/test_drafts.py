@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import functools
+import operator
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -27,13 +29,16 @@ TOKENS = st.lists(st.tuples(st.integers(0, 3) | st.just(0), WORDS), max_size=8)
 
 
 def translation(tokens: Iterable[tuple[int, str]]) -> list[Delta | Translation]:
-    """The events of a translation that consists of these tokens and an end token."""
+    """The events of a translation that consists of these tokens and an end token.
+
+    Their log-probabilities are powers of two, so that a sum says which tokens it counts.
+    """
     text, found = "", []
     for index, (withdrawn, appended) in enumerate(tokens, 1):
         withdrawn = min(withdrawn, len(text))
         text = text[: len(text) - withdrawn] + appended
-        found.append(Delta(0, "zh", appended, withdrawn, token=index, log_probability=-index))
-    end = Delta(0, "zh", "", committed=len(text), token=0, log_probability=-0.5, complete=True)
+        found.append(Delta(0, "zh", appended, withdrawn, token=index, log_probability=-(2.0**index)))
+    end = Delta(0, "zh", "", committed=len(text), token=0, log_probability=-1.0, complete=True)
     return [*found, end, Translation(0, "zh", text)]
 
 
@@ -76,16 +81,15 @@ def test_only_what_differs_is_withdrawn(old: str, new: str, final: bool) -> None
 
 
 @given(st.text("ab ", min_size=1, max_size=12), TOKENS.filter(bool))
-def test_a_change_by_several_tokens_has_the_sum_of_their_log_probabilities(
-    old: str, tokens: list[tuple[int, str]]
-) -> None:
+def test_the_log_probability_of_each_token_is_in_one_change(old: str, tokens: list[tuple[int, str]]) -> None:
     events = translation(tokens)
     found = [event for event in updates(old, iter(events), final=True) if isinstance(event, Delta)]
-    made = [event for event in events if isinstance(event, Delta)]
-    assert sum(event.log_probability for event in found) == sum(event.log_probability for event in made)
+    counted = [int(-event.log_probability) for event in found]
+    everything = 2 ** (len(tokens) + 1) - 1
+    assert sum(counted) == functools.reduce(operator.or_, counted) == everything
     for event in found:
         if event.token is not None:
-            assert [event.log_probability] == [each.log_probability for each in made if each.token == event.token]
+            assert event.log_probability == -(2.0**event.token)
 
 
 @given(TOKENS)
@@ -158,6 +162,22 @@ def test_a_draft_is_shown_and_the_final_translation_replaces_and_commits_it(mode
     assert (end.text, end.heard_s) == (shown.text, 8.0)
     kept = common_length(model.translate(BEGINNING), model.translate(WHOLE))
     assert sum(event.withdrawn for event in changes) == len(model.translate(BEGINNING)) - kept
+
+
+@pytest.mark.parametrize("draft", ["", BEGINNING, WHOLE, "Thank you. Thank you. Thank you."])
+def test_the_log_probabilities_of_the_final_translation_add_up_to_those_of_its_tokens(
+    draft: str, model: MarianModel
+) -> None:
+    """Those of the draft are not counted; those of the text that both have in common are."""
+    final = SourceSentence(0, "en", WHOLE)
+    *_, finished = converse(model, [*([SourceDelta(0, "en", draft)] if draft else []), final])
+    *changes, end = finished
+    assert isinstance(end, Translation)
+    assert end.confidence is not None
+    count = sum(isinstance(event, Delta) for event in model.stream(final, "zh"))  # one for each token
+    assert not end.searched_again
+    found = sum(event.log_probability for event in changes if isinstance(event, Delta))
+    assert found == pytest.approx(count * end.confidence.mean_log_probability)
 
 
 def test_a_final_translation_that_equals_the_draft_only_commits_it(model: MarianModel) -> None:
