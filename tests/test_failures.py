@@ -642,7 +642,10 @@ def test_a_stage_that_fails_leaves_the_files_what_was_ready_before(
     translated = [event for event in clean if isinstance(event, Delta | Translation)]
     first = translated[: 1 + next(at for at, event in enumerate(translated) if isinstance(event, Translation))]
 
+    limits: list[float | None] = []
+
     def released(sink: QueuedSink, timeout_s: float | None = None) -> bool:
+        limits.append(timeout_s)
         if timeout_s is None:
             file.go.set()
         return drain(sink, timeout_s)
@@ -654,6 +657,7 @@ def test_a_stage_that_fails_leaves_the_files_what_was_ready_before(
     finally:
         file.go.set()
     assert [event for event in file.events if isinstance(event, Delta | Translation)] == first
+    assert limits == [None, None], "without a display, only the end waits for the file and for the notices"
 
 
 def test_when_a_sink_fails_the_others_get_everything_translated_before(

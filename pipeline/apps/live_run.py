@@ -104,8 +104,9 @@ class LiveRun:
                 writer.join(_CLOSE_S)  # finish writing before the sinks are closed
                 for sink in self._queued:
                     sink.close(_CLOSE_S)
-                if self._display.dropped:
-                    tell(f"{self._display.dropped} sentences were not shown: the terminal was stopped or too slow")
+                if (count := self._display.dropped) and self._terminal is not None:
+                    sentences = "1 sentence was" if count == 1 else f"{count} sentences were"
+                    tell(f"{sentences} not shown: the terminal was stopped or too slow")
 
     async def _begin(self, writer: Worker) -> None:
         await writer.run(settle)
@@ -144,7 +145,7 @@ class LiveRun:
 
         A file that is stalled is not waited for: a pipe that nobody reads, for example.
         """
-        if isinstance(event, Translation):
+        if isinstance(event, Translation) and self._terminal is not None:
             for file in self._files.values():
                 with suppress(*SINK_FAILURES):  # ``_deliver`` reports them
                     file.drain(_FILE_WAIT_S)

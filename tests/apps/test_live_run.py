@@ -12,6 +12,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,7 @@ from pipeline.apps.live_run import LiveRun
 from pipeline.audio.recording import Recording
 from pipeline.run.stats import PipelineStats
 from pipeline.sinks.jsonl import JsonlSink
+from pipeline.sinks.queued import QueuedSink
 from pipeline.sinks.sink import Sink
 from pipeline.sinks.srt import SrtSink
 from pipeline.sinks.terminal import TerminalSink
@@ -95,6 +97,39 @@ def test_a_pipe_that_nobody_reads_holds_back_no_display_and_gets_everything_in_t
 
     asyncio.run(work())
     assert len(shown.getvalue().splitlines()) >= 2
+
+
+def test_sentences_that_a_stopped_terminal_has_not_shown_are_counted(
+    phrase: Path,
+    demo_config: PipelineConfig,
+    demo_models: Models,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The terminal goes on when the file has everything."""
+    stopped, go = threading.Event(), threading.Event()
+
+    class Stopped(TerminalSink):
+        def write(self, event: PipelineEvent) -> None:
+            stopped.set()
+            go.wait()
+            super().write(event)
+
+    class File:
+        def write(self, event: PipelineEvent) -> None:
+            if isinstance(event, EndOfInput):
+                go.set()
+            else:
+                assert stopped.wait(HANG_S)
+
+        def close(self) -> None: ...
+
+    terminal = Stopped(Console(file=io.StringIO()), ["zh"])
+    terminal.is_terminal = True
+    monkeypatch.setattr(live_run, "QueuedSink", partial(QueuedSink, capacity=2))
+    sinks = [File(), terminal]
+    asyncio.run(LiveRun(Recording(phrase), demo_config, sinks, models=demo_models, terminal=terminal).run())
+    assert "1 sentence was not shown: the terminal was stopped or too slow" in capsys.readouterr().err
 
 
 def test_two_interrupts_end_a_run_whose_pipe_nobody_reads(full_pipe: FullPipe, phrase: Path) -> None:
