@@ -7,6 +7,7 @@ import asyncio
 import signal
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from rich.console import Console
@@ -61,7 +62,10 @@ def arguments() -> Parser:
         "--latency-log",
         type=some_path,
         metavar="FILE",
-        help="also log the time of every delta: .jsonl for simulstream, .log for SimulEval",
+        help="also log when text was displayed: .jsonl for simulstream, .log for SimulEval",
+    )
+    parser.add_argument(
+        "--committed-log", type=some_path, metavar="FILE", help="the same for committed text: when it became final"
     )
     add_bilingual_argument(parser)
     return parser
@@ -113,17 +117,21 @@ def run(argv: list[str]) -> int:
     config = configured(options)
     source = open_source(options, config)
     microphone = source if isinstance(source, Microphone) else None
-    if options.latency_log and options.fast:
-        raise UsageError(
-            "--fast does not run in real time, so there is no latency to measure; give --latency-log without it"
-        )
-    if options.latency_log == STANDARD_OUTPUT:
-        raise UsageError(
-            "--latency-log does not write to standard output; name a file, ….jsonl for simulstream's format or instances.log "
-            "for SimulEval's"
-        )
+    for name in ("latency-log", "committed-log"):
+        if options.fast and getattr(options, name.replace("-", "_")):
+            raise UsageError(
+                f"--fast does not run in real time, so there is no latency to measure; give --{name} without it"
+            )
+        if getattr(options, name.replace("-", "_")) == STANDARD_OUTPUT:
+            raise UsageError(
+                f"--{name} does not write to standard output; name a file, ….jsonl for simulstream's format or instances.log "
+                "for SimulEval's"
+            )
     targets = config.languages.targets
-    makers: dict[str, MakeSink] = sink_makers(config.subtitles) | {"latency-log": _latency_log}
+    makers: dict[str, MakeSink] = sink_makers(config.subtitles) | {
+        "latency-log": partial(_latency_log, committed=False),
+        "committed-log": partial(_latency_log, committed=True),
+    }
     given = {kind: path for kind in makers if (path := getattr(options, kind.replace("-", "_"), None)) is not None}
     outputs = named_outputs(given, targets)
     recording = source.path if isinstance(source, Recording) else None
@@ -153,6 +161,6 @@ def run(argv: list[str]) -> int:
     return 1 if stats.lost_languages else 0
 
 
-def _latency_log(path: Path, languages: Sequence[str] = ()) -> Sink:
+def _latency_log(path: Path, languages: Sequence[str] = (), *, committed: bool) -> Sink:
     (language,) = languages
-    return open_latency_log(path, unit_of(language), language)
+    return open_latency_log(path, unit_of(language), language, committed=committed)

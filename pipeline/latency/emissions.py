@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, replace
+from typing import Any, Literal, TypeVar
 
-from pipeline.events import Delta
+from pipeline.events import Delta, SourceDelta
 from pipeline.languages import spaced
 from pipeline.sentences.growing import Applied, GrowingText
 
 Unit = Literal["word", "char"]
 """The unit of latency."""
+
+_Change = TypeVar("_Change", SourceDelta, Delta)
 
 
 def unit_of(language: str) -> Unit:
@@ -43,8 +45,33 @@ class Times:
     gap: str = ""
 
 
+class CommittedOnly:
+    """Reduces the changes of a stream, source or one translation, to committed text: nothing is ever withdrawn.
+
+    Text has the times of the change that committed it, which may be later than those of the change that appended it.
+    """
+
+    def __init__(self) -> None:
+        self._sentences: dict[int, GrowingText] = {}
+
+    def push(self, change: _Change) -> _Change:
+        """The same change with only the text that it commits, which may be empty."""
+        text = self._sentences.setdefault(change.sentence, GrowingText())
+        before = text.committed
+        text.apply(change)
+        no_token: dict[str, Any] = {"token": None} if isinstance(change, Delta) else {}
+        return replace(change, text=text.text[before : text.committed], withdrawn=0, **no_token)
+
+    def forget(self, sentence: int) -> None:
+        """Drop a finished sentence."""
+        self._sentences.pop(sentence, None)
+
+
 class TextSoFar:
-    """The translation of a stream into one language as timed pieces. In a spaced language a space separates sentences."""
+    """A text of a stream as timed pieces: the source, or the translation into one language.
+
+    In a spaced language a space separates sentences.
+    """
 
     def __init__(self, unit: Unit) -> None:
         self.unit = unit
@@ -53,8 +80,8 @@ class TextSoFar:
         self._begun = False
         self._first = -1  # the first sentence with text
 
-    def push(self, delta: Delta, elapsed_s: float) -> Applied:
-        """Apply the next delta, received ``elapsed_s`` after the start of the stream."""
+    def push(self, delta: SourceDelta | Delta, elapsed_s: float) -> Applied:
+        """Apply the next change, received ``elapsed_s`` after the start of the stream."""
         text = self._sentences.setdefault(delta.sentence, GrowingText())
         begins = self._begun and delta.sentence != self._first and len(text) == delta.withdrawn
         if delta.text and not self._begun:

@@ -1,5 +1,8 @@
 """Latency logs: sinks whose files other latency scorers read.
 
+A log has either the displayed text, drafts included, or only the committed text. Displayed text is timed by its last
+display: text that was withdrawn and shown again counts from then, as simulstream counts it.
+
 ``.jsonl`` is simulstream's format, one line per delta as it comes; OmniSTEval reads it too. Tokens are logged as
 appended, with "▁" for a space, so simulstream's readers need ``detokenizer_type: simuleval`` and ``latency_unit: spm``.
 ``.log`` is SimulEval's ``instances.log``, one line per recording, written at its end.
@@ -17,7 +20,7 @@ from typing import Any
 
 from pipeline.errors import UsageError
 from pipeline.events import Delta, EndOfInput, PipelineEvent, Translation
-from pipeline.latency.emissions import TextSoFar, Unit
+from pipeline.latency.emissions import CommittedOnly, TextSoFar, Unit
 from pipeline.sentences.growing import Applied, Piece
 from pipeline.sinks.sink import BlockFile
 
@@ -32,14 +35,19 @@ _EARLY_S = 0.2
 class LatencyLog(ABC):
     """A sink that logs when each piece of text came. ``start`` names the stream of the following events."""
 
-    def __init__(self, path: Path, unit: Unit, language: str | None = None) -> None:
-        """Open the file. ``language``: whose translations are logged; None: the only one of the stream.
+    def __init__(self, path: Path, unit: Unit, language: str | None = None, *, committed: bool = False) -> None:
+        """Open the file.
+
+        Args:
+            language: whose translations are logged; None: the only one of the stream.
+            committed: log only committed text, with the time at which it was committed.
 
         Raises:
             UsageError: the file cannot be opened.
         """
         self._file = BlockFile(path)
         self._unit, self._language = unit, language
+        self._only_committed = committed
         self._streams = -1
         self._early = False
 
@@ -48,6 +56,7 @@ class LatencyLog(ABC):
         self._streams += 1
         self._name, self._clock, self._reference = name, clock, reference
         self._text = TextSoFar(self._unit)
+        self._committed = CommittedOnly() if self._only_committed else None
 
     def write(self, event: PipelineEvent) -> None:
         if isinstance(event, Delta | Translation) and self._language not in (None, event.language):
@@ -55,8 +64,11 @@ class LatencyLog(ABC):
         if isinstance(event, Delta):
             elapsed_s = self._clock()
             self._early |= elapsed_s < event.heard_s - _EARLY_S
-            self._received(event, self._text.push(event, elapsed_s), elapsed_s)
+            delta = self._committed.push(event) if self._committed else event
+            self._received(delta, self._text.push(delta, elapsed_s), elapsed_s)
         elif isinstance(event, Translation):
+            if self._committed:
+                self._committed.forget(event.sentence)
             self._finished(event)
         elif isinstance(event, EndOfInput):
             self._ended(event.duration_s)
@@ -172,8 +184,8 @@ class SimulEvalLog(LatencyLog):
 _FORMATS: dict[str, type[LatencyLog]] = {".jsonl": SimulstreamLog, ".log": SimulEvalLog}
 
 
-def open_latency_log(path: Path, unit: Unit, language: str | None = None) -> LatencyLog:
-    """Open a latency log in the format given by the file's suffix.
+def open_latency_log(path: Path, unit: Unit, language: str | None = None, *, committed: bool = False) -> LatencyLog:
+    """Open a latency log in the format given by the file's suffix; see ``LatencyLog``.
 
     Raises:
         UsageError: the suffix is unknown, or the file cannot be written.
@@ -183,4 +195,4 @@ def open_latency_log(path: Path, unit: Unit, language: str | None = None) -> Lat
             f"{path} has no known latency log format; name it ….jsonl for simulstream's format, or instances.log for "
             "SimulEval's"
         )
-    return _FORMATS[path.suffix](path, unit, language)
+    return _FORMATS[path.suffix](path, unit, language, committed=committed)

@@ -324,6 +324,7 @@ WRONG = [
         )
         for targets in ("zh", "zh-CN,zh-TW")
     ),
+    (2, ["live", TRAVEL, "--config", "demo", "--fast", "--committed-log", "a.log"], "give --committed-log without it"),
     (2, ["nmt", "--model", str(TINY), "--beams", "0"], "'0' is no whole number from 1 to 100"),
     (2, ["live", TRAVEL, "--config", "demo", "--fats"], "unrecognized arguments: --fats"),
     (

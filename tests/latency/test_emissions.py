@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.events import Delta
-from pipeline.latency.emissions import Emission, TextSoFar, Times, unit_of, units
+from pipeline.events import Delta, SourceDelta
+from pipeline.latency.emissions import CommittedOnly, Emission, TextSoFar, Times, unit_of, units
 from pipeline.sentences.growing import Piece, TextChangeError
 
 
@@ -94,3 +94,35 @@ def test_a_stream_that_only_appends_withdraws_nothing() -> None:
     change = text.push(delta(""), 2)
     assert (change.withdrawn, change.withdrawn_text, [piece.text for piece in change.appended]) == ((), "", [""])
     assert text.withdrawn_units == 0
+
+
+def test_committed_text_has_the_time_at_which_it_was_committed() -> None:
+    changes = [
+        SourceDelta(0, "en", "the quick", 0, 0, heard_s=1.0),
+        SourceDelta(0, "en", " fox", 0, 3, heard_s=2.0),
+        SourceDelta(0, "en", "brown fox", 9, 13, heard_s=3.0),  # "quick fox" is withdrawn
+    ]
+    only, displayed, committed = CommittedOnly(), TextSoFar("word"), TextSoFar("word")
+    for received_s, change in enumerate(changes, 1):
+        displayed.push(change, received_s + 0.5)
+        committed.push(only.push(change), received_s + 0.5)
+    assert displayed.withdrawn_units == 2
+    assert committed.withdrawn_units == 0
+    assert displayed.emissions() == [
+        Emission("the", 1000, 1500),
+        Emission("brown", 3000, 3500),
+        Emission("fox", 3000, 3500),
+    ]
+    assert committed.emissions() == [
+        Emission("the", 2000, 2500),
+        Emission("brown", 3000, 3500),
+        Emission("fox", 3000, 3500),
+    ]
+
+
+def test_a_token_that_is_committed_later_is_a_part_of_a_longer_change() -> None:
+    only = CommittedOnly()
+    assert only.push(delta("早")) == Delta(0, "zh", "", log_probability=-0.1, heard_s=1.0)
+    assert only.push(Delta(0, "zh", "上", 0, 2, token=5)) == Delta(0, "zh", "早上", 0, 2)
+    only.forget(0)
+    assert only.push(Delta(0, "zh", "晚", 0, 1)).text == "晚"

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.events import Delta
-from pipeline.latency.emissions import Emission, TextSoFar, Unit, units
+from pipeline.latency.emissions import CommittedOnly, Emission, TextSoFar, Unit, units
 from pipeline.latency.metrics import average_lagging, length_adaptive_average_lagging
 from pipeline.sinks.latency_log import open_latency_log
 from tests.latency.streams import DURATION_S, REFERENCES, events, received_s, written
@@ -127,23 +127,54 @@ def test_simulstream_reads_every_unit(unit: Unit, tmp_path: Path) -> None:
     assert NormalizedErasure().compute(reader) == 0
 
 
+def logged(folder: Path, stream: Stream, unit: Unit, suffix: str, *, committed: bool) -> tuple[Path, TextSoFar]:
+    """The log of a stream, an event a second, and the text that it should have."""
+    path, text, only = folder / f"run{suffix}", TextSoFar(unit), CommittedOnly()
+    clock = iter(range(1000, 9999))
+    log = open_latency_log(path, unit, committed=committed)
+    log.start("talk.wav", lambda: float(next(clock)))
+    deltas = 0
+    for event in stream.events:
+        log.write(event)
+        if isinstance(event, Delta):
+            text.push(only.push(event) if committed else event, 1000.0 + deltas)
+            deltas += 1
+    log.close()
+    return path, text
+
+
 @needs_simulstream
+@pytest.mark.parametrize("committed", [False, True], ids=["displayed", "committed"])
 @pytest.mark.parametrize("unit", UNITS)
 @settings(max_examples=40)
 @given(stream=streams(st.one_of(CHINESE, ENGLISH), languages=["zh"]))
-def test_simulstream_reads_drafts_that_are_withdrawn(unit: Unit, stream: Stream) -> None:
+def test_simulstream_reads_drafts_as_displayed_and_as_committed(unit: Unit, committed: bool, stream: Stream) -> None:
     from simulstream.metrics.readers import LogReader
+    from simulstream.metrics.stats import NormalizedErasure
 
-    text = TextSoFar(unit)
     with tempfile.TemporaryDirectory() as folder:
-        log = open_latency_log(Path(folder) / "run.jsonl", unit)
-        log.start("talk.wav", lambda: 1000.0)
-        for event in stream.events:
-            log.write(event)
-            if isinstance(event, Delta):
-                text.push(event, 1000.0)
-        log.close()
+        path, text = logged(Path(folder), stream, unit, ".jsonl", committed=committed)
         config: Any = SimpleNamespace(detokenizer_type="simuleval", latency_unit="spm")
-        reader = LogReader(config, str(Path(folder) / "run.jsonl"), latency_unit=unit)
+        reader = LogReader(config, str(path), latency_unit=unit)
         (output,) = reader.final_outputs_and_latencies().values()
+        erasure = NormalizedErasure().compute(reader)
     assert units(output.final_text, unit) == [emission.text for emission in text.emissions()]
+    if committed:
+        assert erasure == 0
+
+
+@needs_omnisteval
+@pytest.mark.parametrize("committed", [False, True], ids=["displayed", "committed"])
+@pytest.mark.parametrize("unit", UNITS)
+@settings(max_examples=40)
+@given(stream=streams(st.one_of(CHINESE, ENGLISH), languages=["zh"]))
+def test_omnisteval_reads_drafts_as_displayed_and_as_committed(unit: Unit, committed: bool, stream: Stream) -> None:
+    from omnisteval.data import Word, load_hypothesis_jsonl
+
+    with tempfile.TemporaryDirectory() as folder:
+        path, text = logged(Path(folder), stream, unit, ".log", committed=committed)
+        (words,) = load_hypothesis_jsonl(str(path), unit == "char", ["talk"], fix_emission_ca_flag=False)
+    assert all(isinstance(word, Word) for word in words)
+    assert [(word.text, word.emission_cu, word.emission_ca) for word in words] == [
+        (emission.text, emission.delay_ms, emission.elapsed_ms) for emission in text.emissions()
+    ]

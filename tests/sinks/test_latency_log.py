@@ -78,6 +78,41 @@ def test_only_one_language_of_several_is_logged(name: str, tmp_path: Path) -> No
         assert [line["generated_tokens"] for line in lines(tmp_path / name)[1:]] == [["Guten"], ["▁Morgen."], []]
 
 
+DRAFTS = [
+    Delta(0, "zh", "三十", heard_s=1.0),
+    Delta(0, "zh", "百人", withdrawn=1, committed=1, heard_s=2.0),
+    Delta(0, "zh", "。", committed=4, heard_s=3.0, complete=True),
+]
+
+
+def test_a_log_has_the_text_as_displayed_or_as_committed(tmp_path: Path) -> None:
+    found = {}
+    for name, committed in (("displayed", False), ("committed", True)):
+        for suffix in (".jsonl", ".log"):
+            log = open_latency_log(tmp_path / (name + suffix), "char", committed=committed)
+            log.start("talk.wav", iter([1.5, 2.5, 3.5]).__next__)
+            for event in [*DRAFTS, *translated(0, ["三百人。"])[1:], EndOfInput(4.0)]:
+                log.write(event)
+            log.close()
+            found[name + suffix] = lines(tmp_path / (name + suffix))
+    streams = {
+        name: [(line["total_audio_processed"], line["generated_tokens"], line["deleted_tokens"]) for line in lines[1:]]
+        for name, lines in found.items()
+        if name.endswith(".jsonl")
+    }
+    assert streams["displayed.jsonl"] == [
+        (1.0, ["三十"], []),
+        (2.0, ["三", "百人"], ["三十"]),
+        (3.0, ["。"], []),
+        (4.0, [], []),
+    ]
+    assert streams["committed.jsonl"] == [(2.0, ["三"], []), (3.0, ["百人。"], []), (4.0, [], [])]
+    assert {name: lines[0]["elapsed"] for name, lines in found.items() if name.endswith(".log")} == {
+        "displayed.log": [1500, 2500, 2500, 3500],
+        "committed.log": [2500, 3500, 3500, 3500],
+    }
+
+
 def test_simulevals_format_has_one_line_per_recording(tmp_path: Path) -> None:
     written(tmp_path / "instances.log", "word", streams=2)
     first, second = lines(tmp_path / "instances.log")

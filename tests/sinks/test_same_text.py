@@ -102,9 +102,9 @@ def in_terminal(events: Sequence[PipelineEvent]) -> Texts:
     return found
 
 
-def in_simulstreams_log(path: Path, events: Sequence[PipelineEvent], language: str) -> str:
+def in_simulstreams_log(path: Path, events: Sequence[PipelineEvent], language: str, *, committed: bool) -> str:
     """Read as simulstream does: what is deleted must be the newest tokens."""
-    log = open_latency_log(path, unit_of(language), language)
+    log = open_latency_log(path, unit_of(language), language, committed=committed)
     log.start("talk.wav", lambda: 1000.0)
     written(log, events)
     tokens: list[str] = []
@@ -115,8 +115,8 @@ def in_simulstreams_log(path: Path, events: Sequence[PipelineEvent], language: s
     return "".join(tokens).replace("▁", " ")
 
 
-def in_simulevals_log(path: Path, events: Sequence[PipelineEvent], language: str) -> str:
-    log = open_latency_log(path, unit_of(language), language)
+def in_simulevals_log(path: Path, events: Sequence[PipelineEvent], language: str, *, committed: bool) -> str:
+    log = open_latency_log(path, unit_of(language), language, committed=committed)
     log.start("talk.wav", lambda: 1000.0)
     written(log, events)
     prediction = json.loads(path.read_text("utf-8"))["prediction"]
@@ -164,7 +164,9 @@ def test_every_consumer_ends_up_with_the_same_texts(stream: Stream) -> None:
                 assert plain(found) == shown, kind
             unit = unit_of(language)
             said = units(" ".join(expected[number, language] for number in sorted(stream.sources)), unit)
-            assert units(in_simulstreams_log(folder / f"{language}.jsonl", stream.events, language), unit) == said
-            assert units(in_simulevals_log(folder / f"{language}.log", stream.events, language), unit) == said
+            for committed in (False, True):
+                log, line = (folder / f"{language}-{committed}{suffix}" for suffix in (".jsonl", ".log"))
+                assert units(in_simulstreams_log(log, stream.events, language, committed=committed), unit) == said
+                assert units(in_simulevals_log(line, stream.events, language, committed=committed), unit) == said
     one = [event for event in stream.events if not isinstance(event, Delta | Translation) or event.language == "zh"]
     assert in_stopwatch(one) == {key: text for key, text in expected.items() if key[1] != "de"}
