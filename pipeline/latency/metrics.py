@@ -10,6 +10,7 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from pipeline.latency.alignment import resegment
 from pipeline.latency.emissions import Emission
 
 
@@ -106,35 +107,3 @@ def mean_scores(sentences: Sequence[tuple[Reference, Sequence[Emission]]]) -> Sc
         return None
     al, laal, aware_al, aware_laal = (statistics.fmean(column) for column in zip(*rows, strict=True))
     return Scores(al, laal, aware_al, aware_laal, sentences=len(rows), empty=len(sentences) - len(rows))
-
-
-def resegment(references: Sequence[Sequence[str]], hypothesis: Sequence[str]) -> list[int]:
-    """Split ``hypothesis`` to match ``references`` best; returns the end index of each part.
-
-    The split has the minimum edit distance to the concatenated references (Matusov et al. 2005,
-    https://aclanthology.org/2005.iwslt-1.19). Time and memory are proportional to the product of both lengths.
-    """
-    reference = [unit for sentence in references for unit in sentence]
-    row = list(range(len(hypothesis) + 1))
-    # Best operation per cell: 0 pairs two units, 1 skips a reference unit, 2 skips a hypothesis unit.
-    ways = [bytearray([2]) * (len(hypothesis) + 1)]
-    for i, wanted in enumerate(reference, 1):
-        above, row = row, [i]
-        way = bytearray([1]) * (len(hypothesis) + 1)
-        for j, found in enumerate(hypothesis, 1):
-            costs = above[j - 1] + (wanted != found), above[j] + 1, row[j - 1] + 1
-            best = min(costs)
-            row.append(best)
-            way[j] = costs.index(best)
-        ways.append(way)
-    # Trace back; a part ends where the last reference unit of its sentence is consumed.
-    ends: list[int] = []
-    i, j = len(reference), len(hypothesis)
-    for sentence in reversed(references):
-        ends.append(j)
-        first = i - len(sentence)
-        while i > first:
-            operation = ways[i][j]
-            i -= operation != 2
-            j -= operation != 1
-    return ends[::-1]

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from itertools import chain
-
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from pipeline.bench.errors import edits
 from pipeline.latency.emissions import Emission
 from pipeline.latency.metrics import (
     Reference,
     average_lagging,
     length_adaptive_average_lagging,
     normalized_erasure,
-    resegment,
     stream_scores,
 )
 
@@ -61,26 +55,6 @@ def test_erasure_is_what_was_withdrawn_for_each_unit_kept() -> None:
     assert normalized_erasure(3, 12) == 0.25
     assert normalized_erasure(0, 12) == 0
     assert normalized_erasure(0, 0) == 0
-
-
-def test_a_stream_is_cut_where_its_sentences_end() -> None:
-    assert resegment([["a", "b"], ["c", "d", "e"]], ["a", "b", "c", "d", "e"]) == [2, 5]
-    assert resegment([["a", "b"], ["c", "d", "e"]], ["a", "x", "c", "e"]) == [2, 4]
-    assert resegment([["a", "b"], ["c", "d"], ["e"]], ["a", "b", "e"]) == [2, 2, 3]
-    assert resegment([["a"], ["b"]], ["y", "a", "b", "z"]) == [2, 4]
-    assert resegment([["a"], ["b"]], []) == [0, 0]
-
-
-sentences = st.lists(st.text("ab", max_size=4).map(list), min_size=1, max_size=4)
-
-
-@given(sentences, st.text("ab", max_size=8).map(list))
-def test_no_cut_costs_more_edits_than_the_whole(references: list[list[str]], hypothesis: list[str]) -> None:
-    cuts = resegment(references, hypothesis)
-    assert cuts == sorted(cuts)
-    assert cuts[-1] == len(hypothesis)
-    parts = [hypothesis[begin:end] for begin, end in zip([0, *cuts], cuts, strict=False)]
-    assert sum(map(edits, references, parts)) == edits([*chain(*references)], hypothesis)
 
 
 def test_a_streams_scores_are_means_over_its_sentences() -> None:
