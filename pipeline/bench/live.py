@@ -1,172 +1,238 @@
-"""Play recordings in real time and report the latency of endpoint, recognition, first token and last token.
+"""Play recordings in real time and report when each word was shown and committed, what changed, latency and load.
 
-Times are taken where an embedding program would receive the events.
+Times are taken where an embedding program would receive the events. docs/measuring.md defines the figures.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
-import dataclasses
-import json
-import statistics
 import sys
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from pipeline.apps.options import add_model_arguments, configured
-from pipeline.audio.recording import Recording
+from pipeline.audio.recording import Recording, read_audio
+from pipeline.bench.measures import measured
+from pipeline.bench.offline import offline_sentences
 from pipeline.bench.play import PlayedRun, load_for_long_run, play
-from pipeline.bench.probe import LATE_MS, LoopTimes
+from pipeline.bench.policies import POLICIES, Policy, some_policies
 from pipeline.bench.reference import read_reference
+from pipeline.bench.report import Result, as_json, as_text, picture_of, text_picture_of
 from pipeline.bench.target import only_target
-from pipeline.bench.timeline import timeline
 from pipeline.config import PipelineConfig
 from pipeline.errors import UsageError
+from pipeline.events import SourceSentence
 from pipeline.latency.emissions import unit_of
 from pipeline.latency.metrics import Reference
 from pipeline.names import escaped
+from pipeline.resources import DEMO_SPEECH
+from pipeline.run.worker import Worker
 from pipeline.sinks.latency_log import LatencyLog, open_latency_log
 from pipeline.sinks.sink import BlockFile
 
+if TYPE_CHECKING:
+    from pipeline.loading import Models
+
+# Read by a person, unlike the others (examples/audio/README.md). An installed package has only DEMO_SPEECH.
+_HUMAN_SPEECH = DEMO_SPEECH.with_name("novel.wav")
+_LOGS = ("latency-log", "committed-log")
+_PICTURES = ("plot", "timeline")
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("audio", nargs="+", type=Path, metavar="FILE", help="recordings, played one after the other")
+    parser.add_argument(
+        "audio", nargs="*", type=Path, metavar="FILE",
+        help="recordings, played one after the other (default: read speech that comes with the examples); what is said in "
+        "talk.wav is compared with talk.txt if there is one",
+    )  # fmt: skip
     add_model_arguments(parser)
+    parser.add_argument(
+        "--compare", type=some_policies, metavar="POLICY,…",
+        help="play each recording with several policies, or all: "
+        + "; ".join(f"{policy.name} ({policy.help})" for policy in POLICIES.values()),
+    )  # fmt: skip
     parser.add_argument(
         "--reference", action="append", type=Path, default=[], metavar="FILE",
         help="reference translation, once for each recording: .srt or .vtt with times, or .txt for the whole recording",
     )  # fmt: skip
     parser.add_argument(
         "--latency-log", type=Path, metavar="FILE",
-        help="also log the time of each delta: .jsonl for simulstream, .log for SimulEval",
+        help="also log when translated text was displayed: .jsonl for simulstream, .log for SimulEval",
     )  # fmt: skip
-    parser.add_argument("--plot", type=Path, metavar="FILE", help="draw the timeline of a single recording, as SVG")
+    parser.add_argument(
+        "--committed-log", type=Path, metavar="FILE", help="the same for committed text: when it became final"
+    )
+    parser.add_argument(
+        "--plot", type=Path, metavar="FILE", help="draw the words said, shown and committed over time, as SVG"
+    )
+    parser.add_argument("--timeline", type=Path, metavar="FILE", help="draw what each stage did when, as SVG")
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
+
+
+@dataclass
+class _Session:
+    """What was played, and what is needed to measure it."""
+
+    config: PipelineConfig
+    played: list[tuple[Policy, Path, PlayedRun]] = field(default_factory=list)
+    references: dict[Path, list[Reference]] = field(default_factory=dict)
+    transcripts: dict[Path, str] = field(default_factory=dict)
+    offline: dict[Path, list[SourceSentence]] = field(default_factory=dict)
+
+    def results(self) -> list[Result]:
+        languages = self.config.languages.source, only_target(self.config)
+        return [
+            Result(
+                policy.name,
+                run,
+                measured(
+                    run.received, languages, run.duration_s,
+                    offline=self.offline.get(path), references=self.references.get(path, ()),
+                    transcript=self.transcripts.get(path),
+                ),
+                has_reference=path in self.references,
+            )
+            for policy, path, run in self.played
+        ]  # fmt: skip
 
 
 def run(options: argparse.Namespace) -> int:
     config = configured(options)
     unit = unit_of(only_target(config))
-    if options.reference and len(options.reference) != len(options.audio):
-        raise UsageError(
-            f"{len(options.reference)} references for {len(options.audio)} recordings; give --reference once for each"
-        )
-    if options.plot and len(options.audio) > 1:
-        raise UsageError(f"--plot draws one run, but {len(options.audio)} recordings were given; give one")
-    if options.plot and options.plot.suffix.lower() != ".svg":
-        raise UsageError(f"--plot {options.plot}: its name must end with .svg")
-    inputs = {path.resolve() for path in (*options.audio, *options.reference)}
-    for kind, path in (("plot", options.plot), ("latency-log", options.latency_log)):
-        if path and path.resolve() in inputs:
-            raise UsageError(f"{path} is also a recording or a reference; give --{kind} another file")
-    for path in options.audio:
+    paths = options.audio or [_HUMAN_SPEECH if _HUMAN_SPEECH.is_file() else DEMO_SPEECH]
+    _check(options, paths)
+    for path in paths:
         Recording(path).close()
-    references = [read_reference(path, unit) for path in options.reference] or [[] for _ in options.audio]
-    runs: list[PlayedRun] = []
+    session = _Session(config, transcripts=_transcripts(paths, options.reference))
+    if options.reference:
+        session.references = {
+            path: read_reference(reference, unit) for path, reference in zip(paths, options.reference, strict=True)
+        }
+    compared = options.compare is not None
     with ExitStack() as stack:
-        log = open_latency_log(options.latency_log, unit) if options.latency_log else None
-        if log:
-            stack.callback(log.close)
-        plot = BlockFile(options.plot) if options.plot else None
-        if plot:
-            stack.callback(plot.close)
+        logs: list[LatencyLog] = []
+        for name in _LOGS:
+            if (path := getattr(options, name.replace("-", "_"))) is not None:
+                logs.append(open_latency_log(path, unit, committed=name == "committed-log"))
+                stack.callback(logs[-1].close)
+        pictures = {name: BlockFile(path) for name in _PICTURES if (path := getattr(options, name)) is not None}
+        for picture in pictures.values():
+            stack.callback(picture.close)
         try:
-            asyncio.run(_play_all(options.audio, references, config, log, runs))
+            asyncio.run(_play_all(paths, options.compare or [POLICIES["none"]], session, logs))
         finally:  # show what was measured before a failure or an interrupt
-            if runs:
-                print(_json(runs) if options.json else _text(runs))
-        if plot:
-            plot.append(_timeline_of(runs[0]))
+            results = session.results()
+            if results:
+                print(as_json(results) if options.json else as_text(results, compared=compared))
+        if "plot" in pictures:
+            pictures["plot"].append(text_picture_of(results, compared=compared))
+        if "timeline" in pictures:
+            pictures["timeline"].append(picture_of(results[0]))
     return 0
 
 
+def _check(options: argparse.Namespace, paths: Sequence[Path]) -> None:
+    """Check the options against each other.
+
+    Raises:
+        UsageError: they contradict each other, or an output is also an input.
+    """
+    if options.reference and len(options.reference) != len(paths):
+        raise UsageError(
+            f"{len(options.reference)} references for {len(paths)} recordings; give --reference once for each"
+        )
+    inputs = {path.resolve() for path in (*paths, *options.reference)}
+    for name, path in _outputs(options):
+        if name in _PICTURES and len(paths) > 1:
+            raise UsageError(f"--{name} draws one run, but {len(paths)} recordings were given; give one")
+        if name in _PICTURES and path.suffix.lower() != ".svg":
+            raise UsageError(f"--{name} {path}: its name must end with .svg")
+        if options.compare is not None and name != "plot":
+            raise UsageError(f"--{name} is of one run; leave it out, or leave --compare out")
+        if path.resolve() in inputs:
+            raise UsageError(f"{path} is also a recording or a reference; give --{name} another file")
+    given = [path.resolve() for _, path in _outputs(options)]
+    if len(set(given)) < len(given):
+        raise UsageError("two outputs have the same file; give each a file of its own")
+
+
+def _outputs(options: argparse.Namespace) -> Iterator[tuple[str, Path]]:
+    """The output files given: option → path."""
+    for name in (*_PICTURES, *_LOGS):
+        if (path := getattr(options, name.replace("-", "_"))) is not None:
+            yield name, path
+
+
+def _transcripts(paths: Sequence[Path], references: Sequence[Path]) -> dict[Path, str]:
+    """What is said in each recording that has a text file beside it; a file given as a translation is none.
+
+    Raises:
+        UsageError: a file cannot be read.
+    """
+    translations = {path.resolve() for path in references}
+    found: dict[Path, str] = {}
+    for path in paths:
+        beside = path.with_suffix(".txt")
+        if beside.is_file() and beside.resolve() not in translations:
+            try:
+                found[path] = beside.read_text("utf-8-sig")
+            except (OSError, UnicodeDecodeError) as error:
+                reason = getattr(error, "strerror", None) or error
+                raise UsageError(
+                    f"cannot read {beside}, the text of {path.name} ({reason}); give a file in UTF-8, or rename it"
+                ) from error
+    return found
+
+
 async def _play_all(
-    paths: list[Path],
-    references: list[list[Reference]],
-    config: PipelineConfig,
-    log: LatencyLog | None,
-    runs: list[PlayedRun],
+    paths: Sequence[Path], policies: Sequence[Policy], session: _Session, logs: Sequence[LatencyLog]
 ) -> None:
-    """Play the recordings one after the other; append each result to ``runs`` when it is complete."""
-    models = await load_for_long_run(config)
-    for path, reference in zip(paths, references, strict=True):
-        print(f"playing {escaped(str(path))} …", file=sys.stderr)
-        runs.append(await play(path, config, models, reference, log))
+    """Play the recordings one after the other, each with all policies; then recognise each as a whole.
+
+    The results are added to ``session`` as they come. Recognising as a whole comes last: it takes memory.
+    """
+    loader = _Loader()
+    for path in paths:
+        # The translation that the logs name, in one line.
+        units = [unit for reference in session.references.get(path, ()) for unit in reference.units]
+        translation = (" " if unit_of(only_target(session.config)) == "word" else "").join(units)
+        for policy in policies:
+            config = policy.applied(session.config)
+            models = await loader.load(config)
+            name = f" with {policy.name}" if len(policies) > 1 else ""
+            print(f"playing {escaped(str(path))}{name} …", file=sys.stderr)
+            session.played.append((policy, path, await play(path, config, models, logs, translation)))
+    models = await loader.load(session.config)
+    worker = Worker("offline recognition")
+    try:
+        for path in dict.fromkeys(paths):
+            print(f"recognising {escaped(str(path))} as a whole …", file=sys.stderr)
+            samples = await worker.run(partial(read_audio, path))
+            session.offline[path] = await worker.run(partial(offline_sentences, samples, models, session.config))
+    finally:
+        worker.close()
 
 
-def _timeline_of(run: PlayedRun) -> str:
-    end_s = max([run.duration_s, *run.shown_s])
-    return timeline(Path(run.recording).name, run.segments, run.spans, run.shown_s, end_s)
+class _Loader:
+    """Loads models, and keeps them while the configurations ask for the same ones."""
+
+    def __init__(self) -> None:
+        self._config: PipelineConfig | None = None
+        self._models: Models | None = None
+
+    async def load(self, config: PipelineConfig) -> Models:
+        if self._models is None or self._config is None or _of_models(self._config) != _of_models(config):
+            self._models = None  # free its memory first
+            self._config, self._models = config, await load_for_long_run(config)
+        return self._models
 
 
-def _json(runs: list[PlayedRun]) -> str:
-    return json.dumps([_record(run) for run in runs], ensure_ascii=False, indent=1)
-
-
-def _record(run: PlayedRun) -> dict[str, Any]:
-    record = dataclasses.asdict(run) | {"real_time_factor": run.real_time_factor}
-    # The voice activity detection works ten times a second; its sum says enough.
-    record["spans"] = {stage: spans for stage, spans in run.spans.items() if stage != "vad"}
-    return record
-
-
-def _text(runs: list[PlayedRun]) -> str:
-    return "\n\n".join("\n".join([*_segments(run), *_totals(run)]) for run in runs)
-
-
-def _segments(run: PlayedRun) -> list[str]:
-    """Format one line per segment; all delays count from the end of its speech."""
-    lines = [
-        f"{run.recording}: {run.duration_s:.1f} s; seconds after the end of speech",
-        f"{'segment':>7}  {'speech':>13}  {'endpoint':>8}  {'ASR took':>8}  {'first token':>11}  {'last token':>10}",
-    ]
-    for one in run.segments:
-        asr = f"{one.asr.end_s - one.asr.begin_s:8.2f}" if one.asr else f"{'–':>8}"
-        shown = (
-            f"{one.first_token_s - one.speech_end_s:11.2f}  {one.last_token_s - one.speech_end_s:10.2f}"
-            if one.first_token_s is not None and one.last_token_s is not None
-            else f"{one.rejected or 'no text':>23}"
-        )
-        lines.append(
-            f"{one.id:7}  {one.start_s:6.2f}–{one.speech_end_s:6.2f}  {one.endpoint_s:8.2f}  {asr}  {shown}  {one.target}"
-        )
-    return lines
-
-
-def _totals(run: PlayedRun) -> list[str]:
-    def median(values: list[float]) -> str:
-        return f"{statistics.median(values):.2f} s (longest {max(values):.2f})" if values else "none"
-
-    shown = [one for one in run.segments if one.first_token_s is not None]
-    first = [one.first_token_s - one.speech_end_s for one in shown if one.first_token_s is not None]
-    after = [one.first_token_s - one.closed_s for one in shown if one.first_token_s is not None]
-    work = ", ".join(f"{stage} {spent / run.duration_s:.3f}" for stage, spent in run.busy_s.items())
-    lines = [
-        f"median endpoint {median([one.endpoint_s for one in run.segments])}; first token {median(first)}, "
-        f"which is {median(after)} after the endpoint",
-    ]
-    if run.scores:
-        source = "of the reference" if run.has_reference else "of the run itself"
-        s = run.scores
-        lines.append(
-            f"AL {s.al_ms / 1000:.2f} s, LAAL {s.laal_ms / 1000:.2f} s; with the clock AL {s.computation_aware_al_ms / 1000:.2f} s, "
-            f"LAAL {s.computation_aware_laal_ms / 1000:.2f} s; in {run.unit}s, over {s.sentences} sentences {source}"
-            + (f"; {s.empty} more without text" if s.empty else "")
-        )
-    return [
-        *lines,
-        f"normalised erasure {run.normalized_erasure:.2f}; longest lag {run.longest_lag_s:.2f} s",
-        f"real-time factor {run.real_time_factor:.3f} ({work})",
-        f"memory {run.memory_mb:.0f} MB, {run.memory_growth_mb:+.0f} MB in this run, peak {run.memory_peak_mb:.0f} MB",
-        f"event loop: at most {run.loop.longest_work_ms:.1f} ms of CPU at a stretch; {_lateness(run.loop)}",
-        f"idle process for comparison: {_lateness(run.idle_loop)}",
-    ]
-
-
-def _lateness(loop: LoopTimes) -> str:
-    return (
-        f"late by {loop.longest_ms:.1f} ms at most, 99 % within {loop.p99_ms:.1f} ms, "
-        f"{loop.late} of {loop.asked} times more than {LATE_MS} ms"
-    )
+def _of_models(config: PipelineConfig) -> PipelineConfig:
+    """The configuration with the options on which the models do not depend at their defaults."""
+    asr = replace(config.asr, context_ms=0, join_ms=None)
+    return PipelineConfig(config.languages, config.vad, asr, nmt=config.nmt, nmt_overrides=config.nmt_overrides)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import time
+from collections.abc import Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,12 +14,10 @@ from typing import TYPE_CHECKING
 from pipeline.apps.cli import settle
 from pipeline.audio.recording import Recording
 from pipeline.bench.probe import IdleProbe, LoopProbe, LoopTimes, peak_mb, resident_mb
+from pipeline.bench.shown import Received
 from pipeline.bench.stopwatch import SegmentTimes, Span, Stopwatch
-from pipeline.bench.target import only_target
 from pipeline.config import PipelineConfig
 from pipeline.events import Delta
-from pipeline.latency.emissions import TextSoFar, Unit, unit_of
-from pipeline.latency.metrics import Reference, Scores, mean_scores, normalized_erasure, stream_scores
 from pipeline.run.worker import Worker
 from pipeline.sinks.latency_log import LatencyLog
 
@@ -30,15 +31,16 @@ class PlayedRun:
 
     recording: str
     duration_s: float
-    unit: Unit
     segments: list[SegmentTimes]
-    scores: Scores | None
-    has_reference: bool
-    """False: the run's own sentences are scored, with their text as the reference."""
-    normalized_erasure: float
     busy_s: dict[str, float]
     """Stage → seconds of work."""
+    cpu_share: float
+    """CPU time of this process during the run, of all cores that it may use, 0 to 1."""
     longest_lag_s: float
+    backlog_s: float
+    """The lag when the last audio came; see ``PipelineStats.lag_s``."""
+    drained_s: float
+    """From the end of the audio until everything was translated and received."""
     loop: LoopTimes
     idle_loop: LoopTimes
     """Lateness in an idle process at the same time: the baseline of this machine."""
@@ -46,8 +48,13 @@ class PlayedRun:
     memory_growth_mb: float
     memory_peak_mb: float
     spans: dict[str, list[Span]] = field(repr=False)
-    shown_s: list[float] = field(repr=False)
-    """Times at which text arrived."""
+    received: list[Received] = field(repr=False)
+    """All events."""
+
+    @property
+    def shown_s(self) -> list[float]:
+        """Times at which translated text arrived."""
+        return [one.elapsed_s for one in self.received if isinstance(one.event, Delta) and one.event.text]
 
     @property
     def real_time_factor(self) -> float:
@@ -69,24 +76,22 @@ async def load_for_long_run(config: PipelineConfig) -> Models:
 
 
 async def play(
-    path: Path, config: PipelineConfig, models: Models, references: list[Reference], log: LatencyLog | None = None
+    path: Path, config: PipelineConfig, models: Models, logs: Sequence[LatencyLog] = (), reference: str = ""
 ) -> PlayedRun:
-    """Play one recording; ``references`` may be empty.
+    """Play one recording. ``reference`` is the translation that the logs name.
 
     Raises:
-        StageError, AudioError, SinkError: a stage, the recording or the log failed.
+        StageError, AudioError, SinkError: a stage, the recording or a log failed.
     """
     from pipeline.translator import SpeechTranslator
 
     source, translator = Recording(path), SpeechTranslator(config, models)
     translator.stats = stopwatch = Stopwatch()
-    unit = unit_of(only_target(config))
-    text, sentence_texts = TextSoFar(unit), dict[int, TextSoFar]()
-    if log:
-        reference = (" " if unit == "word" else "").join(word for reference in references for word in reference.units)
+    for log in logs:
         log.start(str(path), lambda: stopwatch.stream_s, reference)
     writer = Worker("latency log")
-    before_mb = resident_mb()
+    received: list[Received] = []
+    before_mb, began_s, cpu_began_s = resident_mb(), time.perf_counter(), time.process_time()
     try:
         async with (
             translator,
@@ -96,49 +101,32 @@ async def play(
         ):
             async for event in events:
                 stopwatch.got(event)
-                if isinstance(event, Delta):
-                    elapsed_s = stopwatch.stream_s
-                    text.push(event, elapsed_s)
-                    sentence_texts.setdefault(event.sentence, TextSoFar(unit)).push(event, elapsed_s)
-                if log:
+                received.append(Received(event, stopwatch.stream_s))
+                for log in logs:
                     await writer.run(partial(log.write, event))
+            cpu_s, wall_s = time.process_time() - cpu_began_s, time.perf_counter() - began_s
     finally:
         writer.close()
         writer.join(1.0)
-    emissions = text.emissions()
     return PlayedRun(
         recording=str(path),
         duration_s=stopwatch.audio_s,
-        unit=unit,
         segments=list(stopwatch.by_id.values()),
-        scores=_scores(text, sentence_texts, stopwatch, references),
-        has_reference=bool(references),
-        normalized_erasure=normalized_erasure(text.withdrawn_units, len(emissions)),
         busy_s=stopwatch.busy_s,
+        cpu_share=cpu_s / wall_s / cores(),
         longest_lag_s=stopwatch.longest_lag_s,
+        backlog_s=stopwatch.backlog_at_end_s,
+        drained_s=received[-1].elapsed_s - stopwatch.audio_s,
         loop=probe.times,
         idle_loop=idle.times,
         memory_mb=resident_mb(),
         memory_growth_mb=resident_mb() - before_mb,
         memory_peak_mb=peak_mb(),
         spans=stopwatch.spans,
-        shown_s=stopwatch.shown_s,
+        received=received,
     )
 
 
-def _scores(
-    text: TextSoFar, sentence_texts: dict[int, TextSoFar], stopwatch: Stopwatch, references: list[Reference]
-) -> Scores | None:
-    """Score against the references; without any, score each sentence with its own text as the reference."""
-    if references:
-        # A reference without times covers the whole recording.
-        whole_ms = stopwatch.audio_s * 1000
-        return stream_scores(
-            text.emissions(), [replace(one, duration_ms=min(one.duration_ms, whole_ms)) for one in references]
-        )
-    own = []
-    for sentence in stopwatch.spoken:
-        emissions = sentence_texts[sentence.sentence].emissions() if sentence.sentence in sentence_texts else []
-        length_ms = (sentence.end_s - sentence.start_s) * 1000
-        own.append((Reference(tuple(one.text for one in emissions), sentence.start_s * 1000, length_ms), emissions))
-    return mean_scores(own)
+def cores() -> int:
+    """The number of processor cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -52,8 +52,8 @@ class Stopwatch(PipelineStats):
     spans: dict[str, list[Span]] = field(default_factory=dict)
     by_id: dict[int, SegmentTimes] = field(default_factory=dict)
     spoken: list[SourceSentence] = field(default_factory=list)
-    shown_s: list[float] = field(default_factory=list)
-    """Times at which text arrived."""
+    backlog_at_end_s: float = 0.0
+    """``lag_s`` when the newest audio came."""
     _heard: dict[float, int] = field(default_factory=dict)
     """Audio heard when a segment was cut → the segment."""
     _texts: OpenTexts = field(default_factory=OpenTexts)
@@ -66,6 +66,10 @@ class Stopwatch(PipelineStats):
                 yield
         finally:
             self.spans.setdefault(stage, []).append(Span(began_s, self.stream_s))
+
+    def received(self, samples: int) -> None:
+        super().received(samples)
+        self.backlog_at_end_s = self.lag_s
 
     def segment_closed(self, segment: SpeechSegment) -> None:
         super().segment_closed(segment)
@@ -86,8 +90,6 @@ class Stopwatch(PipelineStats):
             self.spoken.append(event)
         elif isinstance(event, Delta):
             text = self._texts.push(event)
-            if event.text:
-                self.shown_s.append(now_s)
             if text is not None and event.heard_s in self._heard:
                 times = self.by_id[self._heard[event.heard_s]]
                 times.target = text.text

@@ -12,7 +12,7 @@ from pipeline.sentences.growing import Applied, GrowingText
 Unit = Literal["word", "char"]
 """The unit of latency."""
 
-_Change = TypeVar("_Change", SourceDelta, Delta)
+_Change = TypeVar("_Change", bound=SourceDelta | Delta)
 
 
 def unit_of(language: str) -> Unit:

@@ -6,19 +6,20 @@ import gc
 import json
 import wave
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 
 from pipeline.bench.__main__ import arguments, run
-from pipeline.bench.play import _scores
+from pipeline.bench.measures import measured
+from pipeline.bench.shown import Received
 from pipeline.bench.stopwatch import SegmentTimes, Span, Stopwatch
 from pipeline.bench.timeline import timeline
 from pipeline.errors import AudioError, ModelError, UsageError
-from pipeline.events import SAMPLE_RATE, Delta, SourceSentence, SpeechSegment
-from pipeline.latency.emissions import TextSoFar
-from tests.conftest import EXAMPLES, PHRASE_SECONDS
+from pipeline.events import SAMPLE_RATE, Delta, Samples, SourceSentence, SpeechSegment
+from tests.conftest import EXAMPLES, PHRASE_SECONDS, read_wav, spoken_texts
 from tests.streams import spoken
 
 TRAVEL = str(EXAMPLES / "travel.wav")
@@ -28,46 +29,107 @@ SRT = "1\n00:00:00,500 --> 00:00:04,000\n东京来的飞机晚上七点到达。
 
 
 def test_a_recording_is_measured_in_real_time(phrase: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    recording = tmp_path / "talk.wav"
+    recording.write_bytes(phrase.read_bytes())
+    recording.with_suffix(".txt").write_text(" ".join(spoken_texts()["phrases"][:2]), "utf-8")
     (tmp_path / "reference.srt").write_text(SRT, "utf-8")
-    files = [tmp_path / name for name in ("reference.srt", "instances.log", "run.svg")]
-    options = [
-        x for pair in zip(("--reference", "--latency-log", "--plot"), map(str, files), strict=True) for x in pair
-    ]
+    files = [tmp_path / name for name in ("reference.srt", "instances.log", "final.log", "run.svg", "stages.svg")]
+    names = ("--reference", "--latency-log", "--committed-log", "--plot", "--timeline")
+    options = [x for pair in zip(names, map(str, files), strict=True) for x in pair]
     gc.unfreeze()
-    assert run(["live", str(phrase), "--config", "demo", "--json", *options]) == 0
+    assert run(["live", str(recording), "--config", "demo", "--json", *options]) == 0
     # The models must be frozen: a garbage collection over them would block the loop for too long.
     assert gc.get_freeze_count() > 10_000
     gc.unfreeze()
     (measured,) = json.loads(capsys.readouterr().out)
     assert measured["duration_s"] == PHRASE_SECONDS
-    assert measured["unit"] == "char"
+    assert measured["policy"] == "none"
     first = measured["segments"][0]
     assert first["target"] == first["target"].strip() != ""
     # The order of the stages, which holds at any speed of the machine.
     asr_begin_s, asr_end_s = first["asr"]
     assert 0 <= first["start_s"] < first["speech_end_s"] < first["closed_s"] <= asr_begin_s < asr_end_s
     assert asr_end_s < first["first_token_s"] <= first["last_token_s"]
-    scores = measured["scores"]
     assert measured["has_reference"]
-    assert scores["computation_aware_laal_ms"] > scores["laal_ms"] > 0
-    assert 0 <= measured["normalized_erasure"] < 1  # of drafts
+    assert measured["source"]["unit"] == "word"
+    assert measured["target"]["unit"] == "char"
+    for text in (measured["source"], measured["target"]):
+        check_figures(text)
+    for against in ("against_offline", "against_text"):
+        assert measured[against]["units"] > 5
+        assert 0 <= measured[against]["rate"] < 0.5
     assert measured["real_time_factor"] == pytest.approx(sum(measured["busy_s"].values()) / PHRASE_SECONDS)
     assert measured["real_time_factor"] > 0
+    assert 0 < measured["cpu_share"] < 1.05
+    assert measured["backlog_s"] >= 0
+    assert measured["drained_s"] > 0
     assert measured["loop"]["asked"] > 100
     assert measured["idle_loop"]["asked"] > 100
     assert measured["memory_peak_mb"] >= measured["memory_mb"] > 0
-    (logged,) = [json.loads(line) for line in files[1].read_text("utf-8").splitlines()]
-    assert logged["prediction"] == "".join(segment["target"] for segment in measured["segments"])
-    assert logged["reference"] == "东京来的飞机晚上七点到达。哪"
-    title = ElementTree.parse(files[2]).getroot().find("{*}text")
+    (logged,), (final,) = ([json.loads(line) for line in file.read_text("utf-8").splitlines()] for file in files[1:3])
+    assert logged["prediction"] == final["prediction"] == "".join(one["target"] for one in measured["segments"])
+    assert logged["reference"] == final["reference"] == "东京来的飞机晚上七点到达。哪"
+    assert all(early <= late for early, late in zip(logged["elapsed"], final["elapsed"], strict=True))
+    assert title_of(files[3]) == title_of(files[4]) == recording.name
+
+
+def check_figures(text: dict[str, Any]) -> None:
+    """What holds at any speed of the machine."""
+    assert text["units"] > 0
+    first, committed = text["first_shown"], text["committed"]
+    assert first["count"] == committed["count"] > 0
+    for figure in ("mean_s", "p50_s", "p90_s"):
+        assert committed[figure] >= first[figure]
+    assert committed["mean_s"] > 0
+    assert 0 <= text["erasure"] < 1
+    assert 0 <= text["changed"] < 1
+    for lagging in (text["displayed_lagging"], text["committed_lagging"]):
+        assert lagging["computation_aware_laal_ms"] > lagging["laal_ms"] > 0
+    assert (
+        text["committed_lagging"]["computation_aware_laal_ms"] >= text["displayed_lagging"]["computation_aware_laal_ms"]
+    )
+
+
+def title_of(picture: Path) -> str | None:
+    title = ElementTree.parse(picture).getroot().find("{*}text")
     assert title is not None
-    assert title.text == phrase.name
+    return title.text
 
 
-def write_silence(path: Path, samples: int) -> None:
+def test_policies_are_compared_on_the_same_recording(
+    phrase: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    recording, plot = tmp_path / "talk.wav", tmp_path / "plot.svg"
+    write_samples(recording, read_wav(phrase)[: 5 * SAMPLE_RATE // 2])
+    assert run(["live", str(recording), "--config", "demo", "--compare", "none,segments", "--plot", str(plot)]) == 0
+    printed = capsys.readouterr().out
+    assert printed.startswith(f"{recording}: 2.5 s\n")
+    rows = [line.split()[:2] for line in printed.splitlines()]
+    assert [row for row in rows if row[1:] in (["source"], ["translation"])] == 2 * [
+        ["none", "source"], ["none", "translation"], ["segments", "source"], ["segments", "translation"],
+    ]  # fmt: skip
+    texts = [element.text or "" for element in ElementTree.parse(plot).getroot().iter() if element.tag.endswith("text")]
+    assert [text for text in texts if ": " in text] == [
+        "none, source: words", "none, translation: characters", "segments, source: words", "segments, translation: characters",
+    ]  # fmt: skip
+
+
+def test_without_a_recording_read_speech_is_played(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr("pipeline.loading.load_models")
+    played: list[Path] = []
+    monkeypatch.setattr("pipeline.bench.live._play_all", lambda paths, *_: nothing(played.extend(paths)))
+    assert run(["live", "--config", "demo"]) == 0
+    assert played == [EXAMPLES / "novel.wav"]
+
+
+async def nothing(_: None) -> None:
+    pass
+
+
+def write_samples(path: Path, samples: Samples) -> None:
     with wave.open(str(path), "wb") as file:
-        file.setparams((1, 2, 16_000, 0, "NONE", ""))
-        file.writeframes(bytes(2 * samples))
+        file.setparams((1, 2, SAMPLE_RATE, 0, "NONE", ""))
+        file.writeframes(samples.tobytes())
 
 
 def heard_segment(number: int) -> SpeechSegment:
@@ -78,13 +140,9 @@ def heard_segment(number: int) -> SpeechSegment:
 
 
 def test_sentences_without_text_are_counted_as_empty() -> None:
-    stopwatch, text = Stopwatch(), TextSoFar("char")
-    for number in range(2):
-        stopwatch.segment_closed(heard_segment(number))
-        for event in spoken(number, "Yes.", 3.0 * number, 3.0 * number + 2):
-            stopwatch.got(event)
-    text.push(Delta(0, "zh", "是。", committed=2, heard_s=2.5, complete=True), 6.0)
-    scores = _scores(text, {0: text}, stopwatch, [])
+    events = [event for number in range(2) for event in spoken(number, "Yes.", 3.0 * number, 3.0 * number + 2)]
+    events.append(Delta(0, "zh", "是。", committed=2, heard_s=2.5, complete=True))
+    scores = measured([Received(event, 6.0) for event in events], ("en", "zh"), 8.0).target.displayed_lagging
     assert scores is not None
     assert (scores.sentences, scores.empty) == (1, 1)
     assert (scores.laal_ms, scores.computation_aware_laal_ms) == (2_500, 6_000)
@@ -144,6 +202,11 @@ WRONG = [
     (["live", TRAVEL, TRAVEL, "--reference", "a.srt"], "1 references for 2 recordings"),
     (["live", TRAVEL, TRAVEL, "--plot", "a.svg"], "--plot draws one run"),
     (["live", TRAVEL, "--plot", "a.png"], "--plot a.png: its name must end with .svg"),
+    (["live", TRAVEL, "--timeline", "a.png"], "--timeline a.png: its name must end with .svg"),
+    (["live", TRAVEL, "--timeline", "a.svg", "--plot", "a.svg"], "two outputs have the same file"),
+    (["live", TRAVEL, "--compare", "all", "--timeline", "a.svg"], "--timeline is of one run"),
+    (["live", TRAVEL, "--compare", "all", "--committed-log", "a.log"], "--committed-log is of one run"),
+    (["live", "talk.wav"], "cannot read talk.txt, the text of talk.wav"),
     (["live", TRAVEL, "nowhere.wav"], "no such file: nowhere.wav"),
     (["live", TRAVEL, "--plot", "nowhere/a.svg"], "cannot write nowhere/a.svg"),
     (["live", TRAVEL, "--latency-log", "a.txt"], "no known latency log format"),
@@ -156,9 +219,11 @@ def test_a_mistake_is_reported_before_a_model_is_loaded(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.delattr("pipeline.loading.load_models")
+    Path("talk.wav").symlink_to(TRAVEL)
+    Path("talk.txt").write_bytes(b"\xff")
     with pytest.raises(UsageError, match=message):
         run([*options, "--config", "demo"])
-    assert list(tmp_path.iterdir()) == []
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["talk.txt", "talk.wav"]
 
 
 @pytest.mark.parametrize(
@@ -166,6 +231,7 @@ def test_a_mistake_is_reported_before_a_model_is_loaded(
     [
         ("a.svg", ["a.svg", "--plot", "a.svg"]),
         ("a.log", ["a.log", "--latency-log", "a.log"]),
+        ("a.log", ["a.log", "--committed-log", "a.log"]),
         ("a.srt", [TRAVEL, "--reference", "a.srt", "--plot", "link.svg"]),
     ],
 )
@@ -195,7 +261,7 @@ def test_results_before_a_failure_are_printed(
 ) -> None:
     files = [tmp_path / name for name in ("quiet.wav", "empty.wav")]
     for path, samples in zip(files, (8_000, 0), strict=True):
-        write_silence(path, samples)
+        write_samples(path, np.zeros(samples, np.int16))
     with pytest.raises(AudioError, match="empty.wav holds no audio"):
         run(["live", *map(str, files), "--config", "demo", *options])
     printed = capsys.readouterr().out

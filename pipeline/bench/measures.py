@@ -1,0 +1,290 @@
+"""The figures of a live run, from its events with the times at which they were received. Pure.
+
+docs/measuring.md defines each figure.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from pipeline.bench.errors import units
+from pipeline.bench.offline import SpokenUnit, spoken_units
+from pipeline.bench.shown import Change, Received, ShownUnit, shown_units, source_changes, target_changes, versions
+from pipeline.events import SourceSentence
+from pipeline.latency import emissions
+from pipeline.latency.alignment import aligned
+from pipeline.latency.emissions import CommittedOnly, Emission, TextSoFar, Unit, unit_of
+from pipeline.latency.metrics import Reference, Scores, mean_scores, normalized_erasure, stream_scores
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Seconds. Percentiles are interpolated linearly."""
+
+    count: int
+    mean_s: float
+    p50_s: float
+    p90_s: float
+
+    @classmethod
+    def of(cls, values_s: Sequence[float]) -> Spread | None:
+        """None without values."""
+        if not values_s:
+            return None
+        p50_s, p90_s = (float(value) for value in np.percentile(values_s, [50, 90]))
+        return cls(len(values_s), statistics.fmean(values_s), p50_s, p90_s)
+
+
+@dataclass(frozen=True)
+class TextMeasures:
+    """The figures of one text: the recognised one, or a translation."""
+
+    unit: Unit
+    units: int
+    """Units of the final text, split at spaces; punctuation belongs to its word."""
+    first_shown: Spread | None
+    """From the end of each word until it was first shown; None if word times are unknown."""
+    committed: Spread | None
+    """From the end of each word until it was committed."""
+    erasure: float
+    """Units withdrawn per unit of the final text."""
+    changed: float
+    """Share of the final words that had another word in their place before. Case and punctuation do not count."""
+    displayed_lagging: Scores | None
+    """Of the text as displayed: a unit counts from its last display."""
+    committed_lagging: Scores | None
+    """Of the committed text."""
+
+
+@dataclass(frozen=True)
+class WordErrors:
+    """Differences of the final source text from a reference, in words (or characters) without case and punctuation."""
+
+    units: int
+    """Of the reference."""
+    substituted: int
+    missing: int
+    extra: int
+
+    @property
+    def rate(self) -> float:
+        """Word error rate, or character error rate."""
+        return (self.substituted + self.missing + self.extra) / max(1, self.units)
+
+
+@dataclass(frozen=True)
+class Curves:
+    """For a plot: when each word of a text had been said, was first shown, and was committed; each sorted, in seconds."""
+
+    unit: Unit
+    spoken_s: tuple[float, ...]
+    first_shown_s: tuple[float, ...]
+    committed_s: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class LiveMeasures:
+    """The figures of a live run."""
+
+    source: TextMeasures
+    target: TextMeasures
+    target_after_source: Spread | None
+    """For each sentence, from its first recognised text to the first text of its translation."""
+    against_offline: WordErrors | None
+    """The recognised text against that of the whole recording recognised at once; None if that is unknown."""
+    against_text: WordErrors | None
+    """The recognised text against a given one; None without one."""
+    source_curves: Curves
+    target_curves: Curves
+
+
+def measured(
+    received: Sequence[Received],
+    languages: tuple[str, str],
+    duration_s: float,
+    *,
+    offline: Sequence[SourceSentence] | None = None,
+    references: Sequence[Reference] = (),
+    transcript: str | None = None,
+) -> LiveMeasures:
+    """Measure a run.
+
+    Args:
+        languages: spoken and translated into.
+        offline: the sentences of the whole recording recognised at once, with word times; None: unknown.
+        references: translations to score against; without any, each sentence is scored against its own translation.
+        transcript: what is said.
+    """
+    spoken_language, language = languages
+    source, target = source_changes(received), target_changes(received, language)
+    own = [one.event for one in received if isinstance(one.event, SourceSentence)]
+    source_units, target_units = shown_units(source, spoken_language), shown_units(target, language)
+    spoken = None if offline is None else spoken_units(offline)
+    ends_s = ends_of(source_units, spoken or [])
+    target_ends_s = diagonal_ends(target_units, _ends_by_sentence(source_units, ends_s))
+    texts = [unit.text for unit in source_units]
+    wanted = None if transcript is None else units(transcript, spoken_language)
+    source_references = [] if offline is None else _references(offline, unit_of(spoken_language))
+    # A reference without times covers the whole recording.
+    timed = [replace(one, duration_ms=min(one.duration_ms, duration_s * 1000)) for one in references]
+    return LiveMeasures(
+        _text_measures(source, source_units, ends_s, unit_of(spoken_language), source_references, own),
+        _text_measures(target, target_units, target_ends_s, unit_of(language), timed, own),
+        Spread.of(_first_text_delays(source, target)),
+        None if spoken is None else word_errors([unit.text for unit in spoken], texts),
+        None if wanted is None else word_errors(wanted, texts),
+        _curves(source_units, unit_of(spoken_language), [unit.end_s for unit in spoken or []]),
+        _curves(target_units, unit_of(language), [end_s for end_s in target_ends_s if end_s is not None]),
+    )
+
+
+def _text_measures(
+    changes: Sequence[Change],
+    shown: Sequence[ShownUnit],
+    ends_s: Sequence[float | None],
+    unit: Unit,
+    references: Sequence[Reference],
+    sentences: Sequence[SourceSentence],
+) -> TextMeasures:
+    displayed, withdrawn = _emitted(changes, unit)
+    only = CommittedOnly()
+    committed, _ = _emitted([Change(only.push(one.delta), one.elapsed_s) for one in changes], unit)
+    final = sum(map(len, displayed.values()))
+    timed = [(one, end_s) for one, end_s in zip(shown, ends_s, strict=True) if end_s is not None]
+    return TextMeasures(
+        unit,
+        final,
+        Spread.of([one.shown_s - end_s for one, end_s in timed]),
+        Spread.of([one.committed_s - end_s for one, end_s in timed if one.committed_s is not None]),
+        normalized_erasure(withdrawn, final),
+        sum(one.changed for one in shown) / max(1, len(shown)),
+        lagging(displayed, unit, references, sentences),
+        lagging(committed, unit, references, sentences),
+    )
+
+
+def _emitted(changes: Iterable[Change], unit: Unit) -> tuple[dict[int, list[Emission]], int]:
+    """The emissions of each sentence, and the number of units withdrawn."""
+    texts: dict[int, TextSoFar] = {}
+    for change in changes:
+        texts.setdefault(change.delta.sentence, TextSoFar(unit)).push(change.delta, change.elapsed_s)
+    by_sentence = {number: text.emissions() for number, text in sorted(texts.items())}
+    return by_sentence, sum(text.withdrawn_units for text in texts.values())
+
+
+def lagging(
+    emitted: Mapping[int, Sequence[Emission]],
+    unit: Unit,
+    references: Sequence[Reference],
+    sentences: Sequence[SourceSentence],
+) -> Scores | None:
+    """AL and LAAL over the sentences of ``references``, to which the text is resegmented: StreamLAAL.
+
+    Without references, over the run's own sentences, each with its own text as the reference.
+    """
+    if references:
+        return stream_scores([one for of_sentence in emitted.values() for one in of_sentence], references)
+    own = []
+    for sentence in sentences:
+        text = emitted.get(sentence.sentence, [])
+        reference = Reference(
+            tuple(one.text for one in text), sentence.start_s * 1000, (sentence.end_s - sentence.start_s) * 1000
+        )
+        own.append((reference, text))
+    return mean_scores(own)
+
+
+def _references(sentences: Sequence[SourceSentence], unit: Unit) -> list[Reference]:
+    return [
+        Reference(tuple(words), sentence.start_s * 1000, (sentence.end_s - sentence.start_s) * 1000)
+        for sentence in sentences
+        if (words := emissions.units(sentence.text, unit)) and sentence.end_s > sentence.start_s
+    ]
+
+
+def ends_of(shown: Sequence[ShownUnit], spoken: Sequence[SpokenUnit]) -> list[float | None]:
+    """For each unit shown, the end of the equal unit that was spoken; None if the alignment pairs it with no equal one."""
+    found: list[float | None] = [None] * len(shown)
+    for i, j in aligned([unit.text for unit in spoken], [unit.text for unit in shown]):
+        if i is not None and j is not None and spoken[i].text == shown[j].text:
+            found[j] = spoken[i].end_s
+    return found
+
+
+def _ends_by_sentence(shown: Sequence[ShownUnit], ends_s: Sequence[float | None]) -> dict[int, list[float]]:
+    """For each sentence, the end of each of its units.
+
+    A unit without one takes that of the unit before it, or else of the next. Sentences without any are left out.
+    """
+    found: dict[int, list[float | None]] = {}
+    for unit, end_s in zip(shown, ends_s, strict=True):
+        found.setdefault(unit.sentence, []).append(end_s)
+    filled: dict[int, list[float]] = {}
+    for number, of_sentence in found.items():
+        last = next((end_s for end_s in of_sentence if end_s is not None), None)
+        if last is not None:
+            filled[number] = [last := last if end_s is None else end_s for end_s in of_sentence]
+    return filled
+
+
+def diagonal_ends(shown: Sequence[ShownUnit], ends_s: Mapping[int, Sequence[float]]) -> list[float | None]:
+    """For each unit of a translation, the end of the source unit at the same share of its sentence.
+
+    Unit i of n (from 1) needs the first ⌈i·m/n⌉ of m source units: the ideal policy of average lagging (Ma et al. 2019,
+    https://arxiv.org/abs/1810.08398), with the real times of the words instead of an even pace. None if they are unknown.
+
+    Args:
+        ends_s: sentence → the ends of its source units.
+    """
+    lengths: dict[int, int] = {}
+    for unit in shown:
+        lengths[unit.sentence] = lengths.get(unit.sentence, 0) + 1
+    at: dict[int, int] = {}
+    found: list[float | None] = []
+    for unit in shown:
+        i = at[unit.sentence] = at.get(unit.sentence, 0) + 1
+        of_source = ends_s.get(unit.sentence)
+        needed = math.ceil(i * len(of_source) / lengths[unit.sentence]) if of_source else 0
+        found.append(of_source[needed - 1] if of_source else None)
+    return found
+
+
+def word_errors(reference: Sequence[str], found: Sequence[str]) -> WordErrors:
+    """Count the differences in the best alignment."""
+    pairs = aligned(reference, found)
+    return WordErrors(
+        len(reference),
+        substituted=sum(i is not None and j is not None and reference[i] != found[j] for i, j in pairs),
+        missing=sum(j is None for _, j in pairs),
+        extra=sum(i is None for i, _ in pairs),
+    )
+
+
+def _first_text_delays(source: Iterable[Change], target: Iterable[Change]) -> list[float]:
+    """For each sentence that has both texts, the seconds from the first source text to the first target text."""
+    began_s, followed_s = _first_texts(source), _first_texts(target)
+    return [followed_s[number] - began_s[number] for number in began_s if number in followed_s]
+
+
+def _first_texts(changes: Iterable[Change]) -> dict[int, float]:
+    """Sentence → when its first text was shown."""
+    found: dict[int, float] = {}
+    for number, of_sentence in versions(changes).items():
+        shown_s = next((version.elapsed_s for version in of_sentence if version.text.strip()), None)
+        if shown_s is not None:
+            found[number] = shown_s
+    return found
+
+
+def _curves(shown: Sequence[ShownUnit], unit: Unit, spoken_s: Iterable[float]) -> Curves:
+    return Curves(
+        unit,
+        tuple(sorted(spoken_s)),
+        tuple(sorted(one.shown_s for one in shown)),
+        tuple(sorted(one.committed_s for one in shown if one.committed_s is not None)),
+    )

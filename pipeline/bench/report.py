@@ -1,0 +1,197 @@
+"""Format the results of played recordings: as tables, as JSON, and as pictures."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pipeline.bench.measures import LiveMeasures, Spread, TextMeasures, WordErrors
+from pipeline.bench.play import PlayedRun
+from pipeline.bench.probe import LATE_MS, LoopTimes
+from pipeline.bench.textplot import Panel, text_plot
+from pipeline.bench.timeline import timeline
+
+
+@dataclass(frozen=True)
+class Result:
+    """A recording played with one policy, and its figures."""
+
+    policy: str
+    run: PlayedRun
+    measures: LiveMeasures
+    has_reference: bool
+    """False: the translation is scored against itself, sentence by sentence."""
+
+
+def as_json(results: Sequence[Result]) -> str:
+    return json.dumps([_record(result) for result in results], ensure_ascii=False, indent=1)
+
+
+def _record(result: Result) -> dict[str, Any]:
+    run, measures = result.run, dataclasses.asdict(result.measures)
+    fields = {name: getattr(run, name) for name in (field.name for field in dataclasses.fields(run))}
+    del fields["received"]
+    # The voice activity detection works ten times a second; its sum says enough.
+    fields["spans"] = {stage: spans for stage, spans in run.spans.items() if stage != "vad"}
+    fields |= {"segments": [dataclasses.asdict(one) for one in run.segments], "shown_s": run.shown_s}
+    fields |= {"loop": dataclasses.asdict(run.loop), "idle_loop": dataclasses.asdict(run.idle_loop)}
+    for name in ("against_offline", "against_text"):
+        errors: WordErrors | None = getattr(result.measures, name)
+        if errors is not None:
+            measures[name]["rate"] = errors.rate
+    return {
+        "policy": result.policy,
+        "has_reference": result.has_reference,
+        **fields,
+        "real_time_factor": run.real_time_factor,
+        **measures,
+    }
+
+
+def as_text(results: Sequence[Result], *, compared: bool) -> str:
+    """Format the results; ``compared``: only the tables, with the policies of each recording side by side."""
+    if not compared:
+        return "\n\n".join("\n".join([*_segments(one.run), *_totals(one.run), *tables([one])]) for one in results)
+    by_recording: dict[str, list[Result]] = {}
+    for result in results:
+        by_recording.setdefault(result.run.recording, []).append(result)
+    return "\n\n".join(
+        "\n".join([f"{name}: {some[0].run.duration_s:.1f} s", *tables(some)]) for name, some in by_recording.items()
+    )
+
+
+def picture_of(result: Result) -> str:
+    """The timeline of the stages, as SVG."""
+    run = result.run
+    end_s = max([run.duration_s, *run.shown_s])
+    return timeline(Path(run.recording).name, run.segments, run.spans, run.shown_s, end_s)
+
+
+def text_picture_of(results: Sequence[Result], *, compared: bool) -> str:
+    """The texts over time, as SVG: two panels for each result, which are of one recording."""
+    panels = []
+    for result in results:
+        before = f"{result.policy}, " if compared else ""
+        panels.append(Panel(f"{before}source", result.measures.source_curves))
+        panels.append(Panel(f"{before}translation", result.measures.target_curves))
+    end_s = max(result.run.duration_s + max(0.0, result.run.drained_s) for result in results)
+    return text_plot(Path(results[0].run.recording).name, panels, end_s)
+
+
+def tables(results: Sequence[Result]) -> list[str]:
+    """Format the figures of runs of one recording, a line for each run and text."""
+    several = len(results) > 1
+    width = max(len("the run"), *(len(result.policy) for result in results)) + 2
+    name_width = 13 + width * several
+    rows = [
+        (f"{result.policy:{width}}" * several + f"{name:13}", text)
+        for result in results
+        for name, text in (("source", result.measures.source), ("translation", result.measures.target))
+    ]
+    lines = [
+        "",
+        f"{'':{name_width}} {'units':>6}   {'first shown after, s':^20}   {'committed after, s':^20}  erasure  changed",
+        f"{'':{name_width}} {'':6}   {'mean':>6} {'p50':>6} {'p90':>6}   {'mean':>6} {'p50':>6} {'p90':>6}",
+    ]
+    for name, text in rows:
+        lines.append(
+            f"{name} {text.units:6}   {_spread(text.first_shown)}   {_spread(text.committed)}  {text.erasure:7.2f}  "
+            f"{text.changed:7.1%}"
+        )
+    lines += [
+        "",
+        f"{'':{name_width}}   {'lagging as displayed, s':^27}   {'lagging as committed, s':^27}",
+        f"{'':{name_width}}   {'AL':>6} {'LAAL':>6} {'AL+':>6} {'LAAL+':>6}   {'AL':>6} {'LAAL':>6} {'AL+':>6} {'LAAL+':>6}",
+    ]
+    lines += [f"{name}   {_lagging(text)}" for name, text in rows]
+    lines += [
+        "",
+        f"{'the run':{width}} {'translation':>11}  {'wrong':>6} {'missing':>7} {'extra':>5}  {'of text':>7}  {'CPU':>5}  "
+        f"{'MB':>5}  {'backlog':>7}  {'drained':>7}",
+    ]
+    lines += [_run_line(result, width) for result in results]
+    return [*lines, *_LEGEND]
+
+
+_LEGEND = (
+    "after: the end of the word; +: by the clock; translation: first text after the first source text of a sentence, mean, s;",
+    "wrong: word error rate of the source against the recording recognised at once; of text: against NAME.txt; CPU: of all",
+    "cores; backlog: lag when the audio ended, s; drained: from then until all was translated, s",
+)
+
+
+def _spread(spread: Spread | None) -> str:
+    if spread is None:
+        return f"{'–':>6} {'–':>6} {'–':>6}"
+    return f"{spread.mean_s:6.2f} {spread.p50_s:6.2f} {spread.p90_s:6.2f}"
+
+
+def _lagging(text: TextMeasures) -> str:
+    parts = []
+    for scores in (text.displayed_lagging, text.committed_lagging):
+        if scores is None:
+            parts.append(" ".join([f"{'–':>6}"] * 4))
+            continue
+        values = (scores.al_ms, scores.laal_ms, scores.computation_aware_al_ms, scores.computation_aware_laal_ms)
+        parts.append(" ".join(f"{value / 1000:6.2f}" for value in values))
+    return "   ".join(parts)
+
+
+def _run_line(result: Result, width: int) -> str:
+    run, measures = result.run, result.measures
+    after = measures.target_after_source
+    offline, text = measures.against_offline, measures.against_text
+    errors = f"{offline.rate:6.1%} {offline.missing:7} {offline.extra:5}" if offline else f"{'–':>6} {'–':>7} {'–':>5}"
+    return (
+        f"{result.policy:{width}} {f'{after.mean_s:.2f}' if after else '–':>11}  {errors}  {f'{text.rate:.1%}' if text else '–':>7}  "
+        f"{run.cpu_share:5.0%}  {run.memory_mb:5.0f}  {run.backlog_s:7.2f}  {run.drained_s:7.2f}"
+    )
+
+
+def _segments(run: PlayedRun) -> list[str]:
+    """Format one line per segment; all delays count from the end of its speech."""
+    lines = [
+        f"{run.recording}: {run.duration_s:.1f} s; seconds after the end of speech",
+        f"{'segment':>7}  {'speech':>13}  {'endpoint':>8}  {'ASR took':>8}  {'first token':>11}  {'last token':>10}",
+    ]
+    for one in run.segments:
+        asr = f"{one.asr.end_s - one.asr.begin_s:8.2f}" if one.asr else f"{'–':>8}"
+        shown = (
+            f"{one.first_token_s - one.speech_end_s:11.2f}  {one.last_token_s - one.speech_end_s:10.2f}"
+            if one.first_token_s is not None and one.last_token_s is not None
+            else f"{one.rejected or 'no text':>23}"
+        )
+        lines.append(
+            f"{one.id:7}  {one.start_s:6.2f}–{one.speech_end_s:6.2f}  {one.endpoint_s:8.2f}  {asr}  {shown}  {one.target}"
+        )
+    return lines
+
+
+def _totals(run: PlayedRun) -> list[str]:
+    def median(values: list[float]) -> str:
+        return f"{statistics.median(values):.2f} s (longest {max(values):.2f})" if values else "none"
+
+    shown = [one for one in run.segments if one.first_token_s is not None]
+    first = [one.first_token_s - one.speech_end_s for one in shown if one.first_token_s is not None]
+    after = [one.first_token_s - one.closed_s for one in shown if one.first_token_s is not None]
+    work = ", ".join(f"{stage} {spent / run.duration_s:.3f}" for stage, spent in run.busy_s.items())
+    return [
+        f"median endpoint {median([one.endpoint_s for one in run.segments])}; first token {median(first)}, "
+        f"which is {median(after)} after the endpoint",
+        f"longest lag {run.longest_lag_s:.2f} s; real-time factor {run.real_time_factor:.3f} ({work})",
+        f"memory {run.memory_mb:.0f} MB, {run.memory_growth_mb:+.0f} MB in this run, peak {run.memory_peak_mb:.0f} MB",
+        f"event loop: at most {run.loop.longest_work_ms:.1f} ms of CPU at a stretch; {_lateness(run.loop)}",
+        f"idle process for comparison: {_lateness(run.idle_loop)}",
+    ]
+
+
+def _lateness(loop: LoopTimes) -> str:
+    return (
+        f"late by {loop.longest_ms:.1f} ms at most, 99 % within {loop.p99_ms:.1f} ms, "
+        f"{loop.late} of {loop.asked} times more than {LATE_MS} ms"
+    )
