@@ -171,6 +171,17 @@ def test_a_segment_has_the_text_that_was_known_at_its_end() -> None:
     assert [sentence.text for sentence in stopwatch.spoken] == ["We go to Beijing."]
 
 
+def test_the_backlog_at_the_end_is_the_lag_when_the_last_audio_came() -> None:
+    now_s = 0.5
+    stopwatch = Stopwatch(clock=lambda: now_s)
+    stopwatch.received(SAMPLE_RATE // 2)
+    now_s = 4.0
+    stopwatch.audio_samples = SAMPLE_RATE  # the voice activity detection has seen one second of four
+    stopwatch.received(7 * SAMPLE_RATE // 2)
+    now_s = 9.0
+    assert stopwatch.backlog_at_end_s == 3.0
+
+
 def test_text_heard_between_segments_does_not_confuse_the_stopwatch() -> None:
     """A stage of an app may set another time; the text goes on from there."""
     stopwatch = Stopwatch()

@@ -15,6 +15,7 @@ from tests.conftest import HANG_S, PHRASE_SECONDS
 
 def test_a_live_run_logs_when_what_it_shows_came(phrase: Path, tmp_path: Path) -> None:
     outputs = ["--latency-log", tmp_path / "instances.log", "--jsonl", tmp_path / "out.jsonl"]
+    outputs += ["--committed-log", tmp_path / "final.log"]
     done = subprocess.run(
         [sys.executable, "-m", "pipeline.live", phrase, "--config", "demo", *outputs],
         capture_output=True, timeout=HANG_S, check=False,
@@ -22,7 +23,7 @@ def test_a_live_run_logs_when_what_it_shows_came(phrase: Path, tmp_path: Path) -
     assert done.returncode == 0, done.stderr.decode()
     # There would be a warning if the clock ran ahead of the audio, or stood still.
     assert "faster than real time" not in done.stderr.decode()
-    (line,) = [json.loads(line) for line in (tmp_path / "instances.log").read_text("utf-8").splitlines()]
+    line, final = (json.loads((tmp_path / name).read_text("utf-8")) for name in ("instances.log", "final.log"))
     text = TextSoFar("char")
     for record in map(json.loads, (tmp_path / "out.jsonl").read_text("utf-8").splitlines()):
         if isinstance(event := read_event(record), Delta):
@@ -30,6 +31,8 @@ def test_a_live_run_logs_when_what_it_shows_came(phrase: Path, tmp_path: Path) -
     assert line["prediction"] == "".join(emission.text for emission in text.emissions()) != ""
     assert line["delays"] == [round(emission.delay_ms, 1) for emission in text.emissions()]
     assert line["elapsed"] == sorted(line["elapsed"])
+    assert final["prediction"] == line["prediction"]
+    assert all(late >= early for late, early in zip(final["elapsed"], line["elapsed"], strict=True))
     assert all(elapsed >= delay for elapsed, delay in zip(line["elapsed"], line["delays"], strict=True))
     assert line["source"] == [str(phrase)]
     assert line["source_length"] == PHRASE_SECONDS * 1000

@@ -164,17 +164,26 @@ def test_simulstream_reads_drafts_as_displayed_and_as_committed(unit: Unit, comm
 
 
 @needs_omnisteval
+@needs_simulstream
 @pytest.mark.parametrize("committed", [False, True], ids=["displayed", "committed"])
 @pytest.mark.parametrize("unit", UNITS)
 @settings(max_examples=40)
 @given(stream=streams(st.one_of(CHINESE, ENGLISH), languages=["zh"]))
-def test_omnisteval_reads_drafts_as_displayed_and_as_committed(unit: Unit, committed: bool, stream: Stream) -> None:
-    from omnisteval.data import Word, load_hypothesis_jsonl
+def test_omnisteval_reads_both_formats_as_displayed_and_as_committed(
+    unit: Unit, committed: bool, stream: Stream
+) -> None:
+    from omnisteval.data import Word, load_hypothesis_jsonl, load_hypothesis_simulstream
 
     with tempfile.TemporaryDirectory() as folder:
         path, text = logged(Path(folder), stream, unit, ".log", committed=committed)
         (words,) = load_hypothesis_jsonl(str(path), unit == "char", ["talk"], fix_emission_ca_flag=False)
+        path, _ = logged(Path(folder), stream, unit, ".jsonl", committed=committed)
+        config = Path(folder) / "eval.yaml"
+        config.write_text("detokenizer_type: simuleval\nlatency_unit: spm\n", "utf-8")
+        (streamed,) = load_hypothesis_simulstream(str(path), str(config), unit == "char", ["talk"])
     assert all(isinstance(word, Word) for word in words)
     assert [(word.text, word.emission_cu, word.emission_ca) for word in words] == [
         (emission.text, emission.delay_ms, emission.elapsed_ms) for emission in text.emissions()
     ]
+    # Spaces between words are characters there.
+    assert [word.text for word in streamed if word.text.strip()] == [emission.text for emission in text.emissions()]
