@@ -16,55 +16,13 @@ from pipeline.asr.options import AsrConfig
 from pipeline.bounds import allowed_choices, allowed_range, within
 from pipeline.errors import ConfigError, UsageError
 from pipeline.languages import language_tag, normalized_code
+from pipeline.languages.options import LanguageConfig, as_codes
 from pipeline.nmt.options import NmtConfig
 from pipeline.resources import CONFIGS, named_configs
 from pipeline.run.overload import OverloadOptions
 from pipeline.sentences.options import SentenceOptions
 from pipeline.subtitles.rules import SubtitleRules, conflicts
 from pipeline.vad.options import VadConfig
-
-AUTO_SOURCE = "auto"
-"""Source language that means: one of the two targets, recognised from the speech."""
-
-
-@dataclass(frozen=True)
-class LanguageConfig:
-    """The languages of a run.
-
-    Raises:
-        UsageError: no target, a target twice or equal to the source, or "auto" without two different languages.
-    """
-
-    # The language spoken. "auto" recognises which of two targets is spoken, and the translation is into the other one.
-    source: str = "en"
-    # The key "target" of a configuration file: a code, or a list of codes. A script or region selects how the
-    # translation is written: zh-TW, zh-HK and zh-Hant are traditional Chinese, zh-CN and zh-Hans simplified; sr-Latn is
-    # for a model that writes Serbian in both scripts. Without one, Chinese stays as the model writes it.
-    targets: tuple[str, ...] = ("zh",)
-
-    def __post_init__(self) -> None:
-        for conflict in _language_conflicts(self.source, self.targets):
-            raise UsageError(conflict)
-
-    @property
-    def spoken(self) -> tuple[str, ...]:
-        """The languages that may be spoken: the source, or the two targets if it is "auto"."""
-        return self.targets if self.source == AUTO_SOURCE else (self.source,)
-
-    @property
-    def only_spoken(self) -> str | None:
-        """The language spoken; None if it may be one of two."""
-        return self.source if self.source != AUTO_SOURCE else None
-
-    def source_of(self, target: str) -> str:
-        """The language from which ``target`` is translated."""
-        if self.source != AUTO_SOURCE:
-            return self.source
-        return next(language for language in self.targets if language != target)
-
-    def pair(self, target: str) -> tuple[str, str]:
-        """(source, target) of the translation into ``target``."""
-        return self.source_of(target), target
 
 
 @dataclass(frozen=True)
@@ -232,26 +190,6 @@ def _languages(values: dict[str, Any], path: Path) -> LanguageConfig:
         raise ConfigError(f"{path}: [languages] {error}") from None
 
 
-def _language_conflicts(source: str, targets: tuple[str, ...]) -> Iterator[str]:
-    """What is wrong with the languages: one sentence each."""
-    if not targets:
-        yield "no target language is given; name at least one"
-    for number, target in enumerate(targets):
-        for earlier in targets[:number]:
-            if language_tag(earlier) == language_tag(target):
-                yield f"the target {target!r} is given twice{'' if earlier == target else f', first as {earlier!r}'}"
-    languages = [language_tag(target).language for target in targets]
-    if source == AUTO_SOURCE:
-        if len(set(languages)) != 2 or len(targets) != 2:
-            yield (
-                'the source "auto" recognises which of two languages is spoken and translates into the other: give '
-                f"exactly two languages as targets, such as en and zh, instead of {' and '.join(targets)}"
-            )
-    elif len(targets) > 1 and language_tag(source).language in languages:
-        target = targets[languages.index(language_tag(source).language)]
-        yield f"the target {target!r} is the language spoken ({source!r}); leave it out"
-
-
 def _divided(values: dict[str, Any]) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
     """The section [nmt] without its sections for targets, and these."""
     options = _values(NmtConfig())
@@ -289,7 +227,7 @@ def with_overrides(
     config: PipelineConfig,
     *,
     source: str | None = None,
-    targets: Sequence[str] = (),
+    targets: str | Sequence[str] = (),
     asr: str | None = None,
     nmt: str | None = None,
     via: str | None = None,
@@ -304,7 +242,7 @@ def with_overrides(
         UsageError: see ``LanguageConfig``.
     """
     languages = LanguageConfig(
-        source or config.languages.source, tuple(map(normalized_code, targets or config.languages.targets))
+        source or config.languages.source, tuple(map(normalized_code, as_codes(targets or config.languages.targets)))
     )
     asr_config = (
         dataclasses.replace(config.asr, model=asr, revision=None) if asr and asr != config.asr.model else config.asr

@@ -16,6 +16,7 @@ from pipeline.apps.options import add_model_arguments, configured
 from pipeline.bounds import allowed_choices, allowed_range
 from pipeline.config import PipelineConfig, load_config, parse_config, with_overrides
 from pipeline.errors import ConfigError, UsageError
+from pipeline.languages.options import LanguageConfig
 from pipeline.nmt.options import NmtConfig
 from pipeline.resources import named_configs
 from pipeline.store.known import known_model
@@ -115,8 +116,13 @@ def test_values_are_taken(tmp_path: Path) -> None:
         ("[languages]\ntarget = ['deu', 'de']\n", r"the target 'de' is given twice, first as 'deu'"),
         (
             "[languages]\ntarget = ['zh', 'en-GB']\n",
-            r"the target 'en-GB' is the language spoken \('en'\); leave it out",
+            r"the target 'en-GB' is the language spoken \('en'\), which is not translated; leave it out",
         ),
+        (
+            "[languages]\nsource = 'de'\ntarget = 'deu'\n",
+            r"the target 'deu' is the language spoken \('de'\), which is not translated; choose another target",
+        ),
+        ("[languages]\nsource = 'zh'\ntarget = 'zh-TW'\n", r"the target 'zh-TW' is the language spoken \('zh'\)"),
         ("[languages]\nsource = 'auto'\n", r"give exactly two languages as targets, such as en and zh, instead of zh$"),
         ("[languages]\nsource = 'auto'\ntarget = ['en', 'zh', 'de']\n", r"exactly two .* instead of en and zh and de"),
         ("[languages]\nsource = 'auto'\ntarget = ['zh-CN', 'zh-TW']\n", r"exactly two .* of zh-CN and zh-TW"),
@@ -303,8 +309,14 @@ def test_with_two_directions_each_target_is_translated_from_the_other(tmp_path: 
     assert [config.languages.pair(target) for target in ("en", "zh")] == [("zh", "en"), ("en", "zh")]
     one = load_config("demo").languages
     assert (one.spoken, one.only_spoken, one.pair("zh")) == (("en",), "en", ("en", "zh"))
-    # As before with one target, even if it is the language spoken.
-    assert load(tmp_path, "[languages]\nsource = 'en'\ntarget = 'en'\n").languages.pair("en") == ("en", "en")
+
+
+def test_languages_may_be_one_code_or_a_list_of_codes_in_code_too() -> None:
+    one = LanguageConfig("en", ("zh-TW",))
+    assert LanguageConfig("en", "zh-TW") == LanguageConfig("en", ["zh-TW"]) == one  # type: ignore[arg-type]
+    assert dataclasses.replace(one, targets="de").targets == ("de",)
+    assert with_overrides(PipelineConfig(), targets="zh_tw").languages == one
+    assert hash(LanguageConfig("auto", ["en", "zh"])) == hash(LanguageConfig("auto", ("en", "zh")))  # type: ignore[arg-type]
 
 
 def test_the_options_of_a_target_follow_its_language_on_the_command_line(tmp_path: Path) -> None:
@@ -322,6 +334,8 @@ def test_the_options_of_a_target_follow_its_language_on_the_command_line(tmp_pat
         with_overrides(config, targets=("zh_TW", "zho-TW"))
     with pytest.raises(UsageError, match="exactly two languages"):
         with_overrides(config, source="auto", targets=("zh",))
+    with pytest.raises(UsageError, match="the target 'zh' is the language spoken"):  # the configured target
+        with_overrides(load_config("demo"), source="zh")
 
 
 def test_options_given_to_one_target_leave_the_others(tmp_path: Path) -> None:

@@ -9,9 +9,10 @@ from dataclasses import replace
 
 from pipeline.apps.cli import some_text, whole_number
 from pipeline.asr.script import script_conversion
-from pipeline.config import AUTO_SOURCE, PipelineConfig, load_config, pinned_revisions, with_overrides
+from pipeline.config import PipelineConfig, load_config, pinned_revisions, with_overrides
 from pipeline.errors import UsageError
 from pipeline.languages import CHINESE, language_tag
+from pipeline.languages.options import AUTO_SOURCE
 from pipeline.nmt.pairs import AUTO, described
 from pipeline.nmt.routing import check_shared, is_same_pair, may_translate, names_pair, routed, translates_all
 
@@ -83,8 +84,8 @@ def configured(options: argparse.Namespace) -> PipelineConfig:
 
     Raises:
         ConfigError: see ``load_config``.
-        UsageError: no translation model is known for a pair of languages, one model is given for targets that need
-            several, or the source language does not use the configured script.
+        UsageError: see ``LanguageConfig``; no translation model is known for a pair of languages, one model is given for
+            targets that need several, or the source language does not use the configured script.
     """
     named = load_config(options.config)
     config = with_overrides(

@@ -129,6 +129,7 @@ def test_a_transcript_in_another_script_is_not_resumed() -> None:
     begun = header(PHRASES, config, ["srt"])
     shown = dataclasses.replace(config, asr=dataclasses.replace(config.asr, script="traditional"))
     assert difference(begun, header(PHRASES, shown, ["srt"])) == "with asr.script = None, which is now 'traditional'"
+    config = load_config("demo")
     begun = header(PHRASES, with_overrides(config, targets=("zh-Hant_tw",)), ["srt"])
     assert difference(begun, header(PHRASES, with_overrides(config, targets=("zh-hant-TW",)), ["srt"])) is None
     assert difference(begun, header(PHRASES, with_overrides(config, targets=("zh-HK",)), ["srt"])) is not None

@@ -90,7 +90,7 @@ def test_a_script_that_the_language_does_not_have_is_refused(language: str, tmp_
         ):
             WhisperRecognizer(AsrConfig(model="base", script=script), language)
     path = tmp_path / "my.toml"
-    path.write_text('[languages]\nsource = "zh"\ntarget = "en"\n[asr]\nscript = "traditional"\n')
+    path.write_text('[languages]\nsource = "zh"\ntarget = "de"\n[asr]\nscript = "traditional"\n')
     parser = argparse.ArgumentParser()
     add_model_arguments(parser)
     with pytest.raises(UsageError, match="leave the key out"):

@@ -1,0 +1,79 @@
+"""Options: the languages of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from pipeline.errors import UsageError
+from pipeline.languages import language_tag
+
+AUTO_SOURCE = "auto"
+"""Source language that means: one of the two targets, recognised from the speech."""
+
+
+@dataclass(frozen=True)
+class LanguageConfig:
+    """The languages of a run.
+
+    Raises:
+        UsageError: no target, a target twice or equal to the source, or "auto" without two different languages.
+    """
+
+    # The language spoken. "auto" recognises which of two targets is spoken, and the translation is into the other one.
+    source: str = "en"
+    # The key "target" of a configuration file: a code, or a list of codes. A script or region selects how the
+    # translation is written: zh-TW, zh-HK and zh-Hant are traditional Chinese, zh-CN and zh-Hans simplified; sr-Latn is
+    # for a model that writes Serbian in both scripts. Without one, Chinese stays as the model writes it.
+    targets: tuple[str, ...] = ("zh",)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "targets", as_codes(self.targets))  # the class is frozen
+        for conflict in _conflicts(self.source, self.targets):
+            raise UsageError(conflict)
+
+    @property
+    def spoken(self) -> tuple[str, ...]:
+        """The languages that may be spoken: the source, or the two targets if it is "auto"."""
+        return self.targets if self.source == AUTO_SOURCE else (self.source,)
+
+    @property
+    def only_spoken(self) -> str | None:
+        """The language spoken; None if it may be one of two."""
+        return self.source if self.source != AUTO_SOURCE else None
+
+    def source_of(self, target: str) -> str:
+        """The language from which ``target`` is translated."""
+        if self.source != AUTO_SOURCE:
+            return self.source
+        return next(language for language in self.targets if language != target)
+
+    def pair(self, target: str) -> tuple[str, str]:
+        """(source, target) of the translation into ``target``."""
+        return self.source_of(target), target
+
+
+def as_codes(languages: str | Sequence[str]) -> tuple[str, ...]:
+    """Language codes as a tuple. A str is one code, not a sequence of its letters."""
+    return (languages,) if isinstance(languages, str) else tuple(languages)
+
+
+def _conflicts(source: str, targets: tuple[str, ...]) -> Iterator[str]:
+    """What is wrong with the languages: one sentence each."""
+    if not targets:
+        yield "no target language is given; name at least one"
+    for number, target in enumerate(targets):
+        for earlier in targets[:number]:
+            if language_tag(earlier) == language_tag(target):
+                yield f"the target {target!r} is given twice{'' if earlier == target else f', first as {earlier!r}'}"
+    languages = [language_tag(target).language for target in targets]
+    if source == AUTO_SOURCE:
+        if len(set(languages)) != 2 or len(targets) != 2:
+            yield (
+                'the source "auto" recognises which of two languages is spoken and translates into the other: give '
+                f"exactly two languages as targets, such as en and zh, instead of {' and '.join(targets)}"
+            )
+    elif language_tag(source).language in languages:
+        target = targets[languages.index(language_tag(source).language)]
+        advice = "leave it out" if len(targets) > 1 else "choose another target"
+        yield f"the target {target!r} is the language spoken ({source!r}), which is not translated; {advice}"
