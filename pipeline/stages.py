@@ -152,8 +152,8 @@ def _vad(inbox: Queue, outbox: Queue, context: StageContext) -> Stage:
     sentences = context.config.sentences
     pauses_ms = (sentences.pause_ms, sentences.long_pause_ms)
 
-    def early() -> bool:  # not while behind: it is wasted work if the segment goes on
-        return context.live() and context.load.level == 0
+    def early() -> bool:
+        return context.live() and context.load.measures.early
 
     return VadStage(context.config.vad, inbox, outbox, context.stats, context.load, pauses_ms, early)
 

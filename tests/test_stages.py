@@ -25,9 +25,11 @@ from pipeline import (
     with_stage,
 )
 from pipeline.audio.recording import Recording
-from pipeline.events import Pause, SpeechSegment
-from pipeline.stages import StageSpec
-from tests.conftest import EXAMPLES, Panic
+from pipeline.events import Pause, SegmentSoFar, SpeechSegment
+from pipeline.run.overload import LoadControl
+from pipeline.run.stats import PipelineStats
+from pipeline.stages import StageContext, StageSpec
+from tests.conftest import EXAMPLES, Panic, read_wav
 
 TRAVEL = EXAMPLES / "travel.wav"
 
@@ -121,3 +123,29 @@ def test_a_place_that_is_not_there_and_a_name_that_is_are_mistakes() -> None:
 def test_a_chain_without_stages_is_a_mistake(demo_config: PipelineConfig, demo_models: Models) -> None:
     with pytest.raises(StageError, match="the stages are none; give at least one"):
         translate(demo_config, demo_models, [])
+
+
+@pytest.mark.parametrize(("live", "lag_s", "expected"), [(True, 0.0, True), (True, 6.0, False), (False, 0.0, False)])
+def test_segments_are_announced_in_a_live_run_that_is_not_behind(
+    live: bool, lag_s: float, expected: bool, demo_config: PipelineConfig, demo_models: Models
+) -> None:
+    load = LoadControl(demo_config.overload)
+    load.observe(lag_s)
+    context = StageContext(demo_config, demo_models, PipelineStats(), load, lambda: live)
+
+    async def run() -> list[Any]:
+        inbox: asyncio.Queue[Any] = asyncio.Queue()
+        outbox: asyncio.Queue[Any] = asyncio.Queue()
+        stage = asyncio.create_task(standard_stages()[0].make(inbox, outbox, context).run())
+        samples, found = read_wav(TRAVEL)[: 16_000 * 6], []
+        for start in range(0, len(samples), 1_600):
+            inbox.put_nowait(samples[start : start + 1_600])
+        inbox.put_nowait(EndOfInput())
+        while not found or not isinstance(found[-1], EndOfInput):
+            found.append(await outbox.get())
+        await stage
+        return found
+
+    found = asyncio.run(run())
+    assert any(isinstance(item, SpeechSegment) for item in found)
+    assert any(isinstance(item, SegmentSoFar) for item in found) == expected

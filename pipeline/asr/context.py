@@ -13,6 +13,7 @@ from pipeline.asr.packing import fits
 from pipeline.asr.words import TimedWord
 from pipeline.events import SpeechSegment, Transcript, Word
 from pipeline.languages.marks import CLOSERS, final_marks
+from pipeline.run.overload import LIVE_WINDOW_MS
 
 # Characters of difference in the text that outweigh one second of difference in time. A word is rarely aligned more than
 # half a second off, and speech has about 15 characters a second.
@@ -20,8 +21,6 @@ _CHARACTERS_PER_S = 4.0
 # Share of the known text that may differ when it is heard again. More means that some of it was left out, and then
 # nothing tells the rest of it from new words.
 _MOST_DIFFERENCE = 0.25
-# Longest audio recognised at once with context, in milliseconds: encoding 15 s costs a quarter of encoding 30 s.
-_MOST_MS = 14_000
 # Natural-log probability of a full stop between two segments in one window, below which it is none. Measured at the joints
 # of windows with pauses of 0.6 to 1.4 s put into 100 English sentences: 14 of 18 full stops inside sentences are below it,
 # and 4 of 36 between sentences.
@@ -60,7 +59,7 @@ class Context:
             if 1000 * pause_s >= self._long_pause_ms:
                 self._heard.clear()
         heard = list(self._heard)
-        while heard and not fits([each.segment for each in heard], segment, _MOST_MS):
+        while heard and not fits([each.segment for each in heard], segment, LIVE_WINDOW_MS):
             del heard[0]
         return tuple(heard)
 

@@ -159,6 +159,5 @@ class AsrStage:
             return [self.recognizer.transcribe(segments[0], **options)]
 
     def _use_context(self) -> bool:
-        """Whether segments are recognised after what was said before: not while behind, and not where they are joined."""
-        behind = self._load is not None and self._load.level > 0
-        return not behind and not self._join_ms()
+        """Whether segments are recognised after what was said before; segments of a recording are joined instead."""
+        return (self._load is None or self._load.measures.context) and not self._join_ms()

@@ -19,6 +19,10 @@ from dataclasses import dataclass
 
 from pipeline.bounds import within
 
+LIVE_WINDOW_MS = 14_000
+"""Length up to which segments share one recogniser window in a live run, in milliseconds: encoding 15 s costs a quarter of
+encoding 30 s."""
+
 
 @dataclass(frozen=True)
 class OverloadOptions:
@@ -32,20 +36,24 @@ class OverloadOptions:
     max_segment_ms: int = within(8_000, 1_000, 29_000)
     # Maximum beam size of recognition and translation while behind; 1 is greedy.
     beam_size: int = within(1, 1, 20)
-    # Maximum speech recognised in one call at level 2, in milliseconds; 0 joins no segments. Encoding 15 s costs a
-    # quarter of encoding 30 s.
-    join_ms: int = within(14_000, 0, 29_000)
+    # Maximum speech recognised in one call at level 2, in milliseconds; 0 joins no segments.
+    join_ms: int = within(LIVE_WINDOW_MS, 0, 29_000)
     # Maximum microphone audio that waits, in seconds: one minute in memory, the rest in a temporary file.
     backlog_s: float = within(3_600.0, 1, 86_400)
 
 
 @dataclass(frozen=True)
 class Measures:
-    """The measures of one level; None and 0 change nothing."""
+    """The measures of one level. The defaults change nothing."""
 
     max_segment_ms: int | None = within(None, 1_000, 29_000)
     beam_size: int | None = within(None, 1, 20)
     join_ms: int = within(0, 0, 29_000)
+    context: bool = True
+    """Whether a segment is recognised after the speech before it (``AsrConfig.context_ms``)."""
+    early: bool = True
+    """Whether a segment is recognised in the silence after it, before it has ended (``VadConfig.early_ms``). The work is
+    wasted if the segment goes on."""
 
 
 def next_level(level: int, lag_s: float, options: OverloadOptions) -> int:
@@ -62,7 +70,8 @@ def measures(level: int, options: OverloadOptions) -> Measures:
     """The measures of ``level``."""
     if level == 0:
         return Measures()
-    return Measures(options.max_segment_ms, options.beam_size, options.join_ms if level > 1 else 0)
+    join_ms = options.join_ms if level > 1 else 0
+    return Measures(options.max_segment_ms, options.beam_size, join_ms, context=False, early=False)
 
 
 class LoadControl:

@@ -43,8 +43,8 @@ def test_the_level_rises_with_the_lag_and_falls_later_than_it_rose() -> None:
 def test_each_level_adds_a_measure() -> None:
     assert [measures(level, OPTIONS) for level in range(3)] == [
         Measures(),
-        Measures(8_000, 1, 0),
-        Measures(8_000, 1, 14_000),
+        Measures(8_000, 1, 0, context=False, early=False),
+        Measures(8_000, 1, 14_000, context=False, early=False),
     ]
 
 
