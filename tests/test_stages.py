@@ -28,8 +28,9 @@ from pipeline.audio.recording import Recording
 from pipeline.events import Pause, SegmentSoFar, SpeechSegment
 from pipeline.run.overload import LoadControl
 from pipeline.run.stats import PipelineStats
-from pipeline.stages import StageContext, StageSpec
+from pipeline.stages import Queue, Stage, StageContext, StageSpec
 from tests.conftest import EXAMPLES, Panic, read_wav
+from tests.vad.test_stage import fed_in_chunks
 
 TRAVEL = EXAMPLES / "travel.wav"
 
@@ -133,19 +134,9 @@ def test_segments_are_announced_in_a_live_run_that_is_not_behind(
     load.observe(lag_s)
     context = StageContext(demo_config, demo_models, PipelineStats(), load, lambda: live)
 
-    async def run() -> list[Any]:
-        inbox: asyncio.Queue[Any] = asyncio.Queue()
-        outbox: asyncio.Queue[Any] = asyncio.Queue()
-        stage = asyncio.create_task(standard_stages()[0].make(inbox, outbox, context).run())
-        samples, found = read_wav(TRAVEL)[: 16_000 * 6], []
-        for start in range(0, len(samples), 1_600):
-            inbox.put_nowait(samples[start : start + 1_600])
-        inbox.put_nowait(EndOfInput())
-        while not found or not isinstance(found[-1], EndOfInput):
-            found.append(await outbox.get())
-        await stage
-        return found
+    def stage(inbox: Queue, outbox: Queue) -> Stage:
+        return standard_stages()[0].make(inbox, outbox, context)
 
-    found = asyncio.run(run())
+    found = asyncio.run(fed_in_chunks(stage, read_wav(TRAVEL)[: 16_000 * 6]))
     assert any(isinstance(item, SpeechSegment) for item in found)
     assert any(isinstance(item, SegmentSoFar) for item in found) == expected

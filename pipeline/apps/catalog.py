@@ -27,6 +27,7 @@ from pipeline.nmt.pairs import Pair, all_pairs
 from pipeline.resources import named_configs
 from pipeline.run.progress import Progress
 from pipeline.store import FileSet
+from pipeline.store.cache import readable
 from pipeline.store.known import KNOWN_MODELS, KnownModel, known_model
 from pipeline.store.packages import forget_verified, is_complete, model_from_packages
 from pipeline.store.resolve import (
@@ -37,7 +38,6 @@ from pipeline.store.resolve import (
     fetch_known,
     fetch_model,
     local_directory,
-    readable,
     repository_folder,
 )
 

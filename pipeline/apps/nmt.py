@@ -9,7 +9,7 @@ from pipeline.apps.cli import Parser, some_path, some_text, standard_input, whol
 from pipeline.config import pinned_revisions
 from pipeline.errors import SinkError, UsageError
 from pipeline.events import SourceSentence, Translation
-from pipeline.nmt.load import load_translation_model
+from pipeline.nmt.load import load_model, load_translation_model
 from pipeline.nmt.model import UNDETERMINED, MarianModel
 from pipeline.nmt.options import NmtConfig
 from pipeline.nmt.pairs import AUTO, described
@@ -79,16 +79,6 @@ def run(argv: list[str]) -> int:
 
 
 def _load(options: argparse.Namespace) -> MarianModel | PivotTranslator:
-    if options.model is not None:
-        return MarianModel.load(
-            options.model,
-            suffix=options.file_suffix,
-            beams=options.beams,
-            max_tokens=options.max_tokens,
-            threads=options.threads,
-        )
-    if options.source is None or options.target is None:
-        raise UsageError("no model is given; give --model, or both --source and --target to look one up")
     nmt = NmtConfig(
         AUTO,
         file_suffix=options.file_suffix,
@@ -97,6 +87,10 @@ def _load(options: argparse.Namespace) -> MarianModel | PivotTranslator:
         max_tokens=options.max_tokens,
         threads=options.threads,
     )
+    if options.model is not None:
+        return load_model(nmt, options.model)
+    if options.source is None or options.target is None:
+        raise UsageError("no model is given; give --model, or both --source and --target to look one up")
     nmt, pairs = routed(options.source, options.target, nmt, pinned_revisions())
     print(described(pairs), file=sys.stderr, flush=True)
     return load_translation_model(options.source, options.target, nmt)

@@ -21,9 +21,10 @@ from pipeline.nmt.exports import (
 from pipeline.nmt.options import NmtConfig
 from pipeline.run.progress import Progress, progress_bar
 from pipeline.store import FileSet, resolve_model
+from pipeline.store.cache import readable
 from pipeline.store.lock import held
 from pipeline.store.packages import assets
-from pipeline.store.resolve import cached_commit, local_directory, readable
+from pipeline.store.resolve import cached_commit, local_directory
 from pipeline.store.transfer import digest_of
 
 logger = logging.getLogger(__name__)

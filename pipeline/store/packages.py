@@ -15,6 +15,7 @@ from pathlib import Path
 
 from pipeline.errors import DownloadError
 from pipeline.run.progress import Progress
+from pipeline.store.cache import check_room, writable
 from pipeline.store.known import KNOWN_MODELS, KnownFile, KnownModel
 from pipeline.store.lock import held
 from pipeline.store.transfer import digest_of
@@ -137,7 +138,7 @@ def _installed(requirement: str, folder: str) -> Path | None:
 def _join(model: KnownModel, sources: dict[KnownFile, list[Path]], folder: Path, progress: Progress) -> Path | None:
     """Copy all files to ``folder``, which appears only when complete; None if a hash is wrong."""
     total, done = sum(file.size for file in sources), 0
-    try:
+    with writable(folder.parent):
         folder.parent.mkdir(parents=True, exist_ok=True)
         with held(folder.with_name(f"{folder.name}.lock"), f"joins {model.hub_id}", progress):
             if is_complete(folder, model):
@@ -145,11 +146,7 @@ def _join(model: KnownModel, sources: dict[KnownFile, list[Path]], folder: Path,
             shutil.rmtree(folder, ignore_errors=True)
             for left in folder.parent.glob(f".{folder.name}.*"):  # left by a program that was killed
                 shutil.rmtree(left, ignore_errors=True)
-            if total > (free := shutil.disk_usage(folder.parent).free):
-                raise DownloadError(
-                    f"{model.hub_id} takes {total / 1e6:,.0f} MB and the disk of {folder.parent} has {free / 1e6:,.0f} MB "
-                    "free; make room, or set HF_HOME to a folder on another disk"
-                )
+            check_room(model.hub_id, total, folder.parent)
             made = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
             try:
                 for file, pieces in sources.items():
@@ -162,11 +159,6 @@ def _join(model: KnownModel, sources: dict[KnownFile, list[Path]], folder: Path,
                 os.replace(made, folder)
             finally:
                 shutil.rmtree(made, ignore_errors=True)
-    except OSError as error:
-        raise DownloadError(
-            f"cannot write to the cache at {folder.parent}: {error.strerror or error}; make room or give the right to write, "
-            "or set HF_HOME to another folder"
-        ) from error
     for file in model.files:
         verified(folder / file.name, file)
     return folder

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from pipeline.errors import DownloadError, ModelError, first_line
 from pipeline.run.progress import Progress, progress_bar
+from pipeline.store.cache import check_room, readable, writable
 from pipeline.store.known import KnownModel, known_model
 from pipeline.store.listing import FileSet, Listing, RemoteFile, list_files
 from pipeline.store.lock import held
 from pipeline.store.packages import is_complete, model_from_packages
 from pipeline.store.transfer import digest_of, fetch_blob, megabytes
+
+_KEPT = "what arrived is kept; "
 
 
 def resolve_model(model: str, revision: str | None, *choices: FileSet, progress: Progress | None = None) -> Path:
@@ -147,7 +149,7 @@ def fetch_model(model: str, revision: str | None, *choices: FileSet, progress: P
     listing = list_files(model, revision)
     folder = repository_folder(model)
     blobs, lock = folder / "blobs", folder.parent / ".locks" / folder.name / "fetch.lock"
-    with _disk_errors(folder):
+    with writable(folder, _KEPT):
         files = listing.choose(choices, blobs)
         snapshot = folder / "snapshots" / listing.commit
         links = ((snapshot / file.name, blobs / file.digest) for file in files)
@@ -174,7 +176,7 @@ def drop_damaged(snapshot: Path) -> list[str]:
             if path.is_symlink() and len(digest := Path(os.readlink(path)).name) in (40, 64):
                 blob = path.parent / os.readlink(path)
                 if not blob.is_file() or digest_of(blob, digest) != digest:
-                    with _disk_errors(path):
+                    with writable(path):
                         blob.unlink(missing_ok=True)
                         path.unlink()
                     damaged.append(path.relative_to(snapshot).as_posix())
@@ -186,11 +188,7 @@ def _fetch_blobs(listing: Listing, files: list[RemoteFile], blobs: Path, progres
     missing = list({file.digest: file for file in files if not (blobs / file.digest).exists()}.values())
     total = sum(file.size for file in missing)
     to_come = sum(file.to_come(blobs) for file in missing)
-    if to_come > (free := shutil.disk_usage(blobs).free):
-        raise DownloadError(
-            f"{listing.model} takes {megabytes(to_come)} and the disk of {blobs} has {megabytes(free)} free; "
-            "make room, or set HF_HOME to a folder on another disk"
-        )
+    check_room(listing.model, to_come, blobs)
     before = 0
     for file in missing:
 
@@ -242,26 +240,3 @@ def _no_bars() -> Iterator[None]:
         yield
     finally:
         enable_progress_bars()
-
-
-@contextmanager
-def readable(place: Path) -> Iterator[None]:
-    """Raise OSErrors from reading the cache as DownloadError."""
-    try:
-        yield
-    except OSError as error:
-        raise DownloadError(
-            f"the cache at {place} cannot be read: {error.strerror or error}; give the right to read it, or set HF_HOME to "
-            "another folder"
-        ) from error
-
-
-@contextmanager
-def _disk_errors(folder: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise DownloadError(
-            f"cannot write to the cache at {folder}: {error.strerror or error}. What arrived is kept; make room or give "
-            "the right to write, or set HF_HOME to another folder"
-        ) from error

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -14,6 +14,7 @@ import pytest
 from pipeline.events import EndOfInput, Pause, Samples, SegmentSoFar, SpeechSegment
 from pipeline.run.overload import LoadControl, OverloadOptions
 from pipeline.run.stats import PipelineStats
+from pipeline.stages import Queue, Stage
 from pipeline.vad.detector import SpeechDetector
 from pipeline.vad.options import VadConfig
 from pipeline.vad.silero import SileroVad
@@ -188,22 +189,26 @@ def test_only_segments_cut_sooner_than_configured_count_as_shortened(allowed_ms:
     assert stats.shortened == (forced if sooner else 0)
 
 
+async def fed_in_chunks(make: Callable[[Queue, Queue], Stage], samples: Samples) -> list[Any]:
+    """What a VAD stage puts out if it is read while it runs."""
+    inbox, outbox = Queue(), Queue()
+    found: list[Any] = []
+    stage = asyncio.create_task(make(inbox, outbox).run())
+    for start in range(0, len(samples), 1600):
+        inbox.put_nowait(samples[start : start + 1600])
+    inbox.put_nowait(EndOfInput())
+    while not found or not isinstance(found[-1], EndOfInput):
+        found.append(await outbox.get())
+    await stage
+    return found
+
+
 @pytest.mark.parametrize("early", [True, False])
 def test_a_segment_is_announced_before_it_ends_if_asked_for(early: bool) -> None:
-    async def run() -> list[SpeechSegment | SegmentSoFar | Pause | EndOfInput]:
-        inbox: asyncio.Queue[Samples | EndOfInput] = asyncio.Queue()
-        outbox: asyncio.Queue[SpeechSegment | SegmentSoFar | Pause | EndOfInput] = asyncio.Queue()
-        stage = asyncio.create_task(VadStage(VadConfig(), inbox, outbox, early=lambda: early).run())
-        samples, found = read_wav(PHRASES), []
-        for start in range(0, len(samples), 1600):
-            inbox.put_nowait(samples[start : start + 1600])
-        inbox.put_nowait(EndOfInput())
-        while not found or not isinstance(found[-1], EndOfInput):
-            found.append(await outbox.get())
-        await stage
-        return found
+    def stage(inbox: Queue, outbox: Queue) -> VadStage:
+        return VadStage(VadConfig(), inbox, outbox, early=lambda: early)
 
-    found = asyncio.run(run())
+    found = asyncio.run(fed_in_chunks(stage, read_wav(PHRASES)))
     announced = {item.segment.id: item.segment for item in found if isinstance(item, SegmentSoFar)}
     closed = [item for item in found if isinstance(item, SpeechSegment)]
     assert len(closed) > 2
@@ -216,5 +221,5 @@ def test_a_segment_is_announced_before_it_ends_if_asked_for(early: bool) -> None
         if segment.id in announced and np.array_equal(announced[segment.id].samples, segment.samples)
     ]
     assert len(same) > len(closed) / 2
-    order = [(item.segment.id, 0) if isinstance(item, SegmentSoFar) else (item.id, 1) for item in found[:-1]]  # type: ignore[union-attr]
+    order = [(item.segment.id, 0) if isinstance(item, SegmentSoFar) else (item.id, 1) for item in found[:-1]]
     assert order == sorted(order)

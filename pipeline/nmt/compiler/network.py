@@ -10,7 +10,7 @@ KV buffers, H the number of heads, D the head size.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,6 +22,8 @@ from pipeline.nmt.compiler.checkpoint import Architecture, Array, Checkpoint
 from pipeline.nmt.compiler.graph import CONTRIB, GraphBuilder, Precision
 from pipeline.nmt.compiler.quantize import Moment
 
+Declare = Callable[[str, type[np.generic], list[int | str]], str]
+"""``GraphBuilder.input`` or ``GraphBuilder.output``."""
 # torch.nn.LayerNorm's default, which transformers uses for Marian.
 _EPSILON = 1e-5
 # Number of best output rows that are recomputed if the output projection is quantised.
@@ -173,15 +175,9 @@ def _attend_to_target(
     precision: Precision,
 ) -> str:
     """Self-attention of one decoder layer, which extends its KV buffers."""
-    prefix, head_dim = f"decoder.layers.{layer}", head_size(a)
-    past = [
-        g.input(f"past_key_values.{layer}.decoder.{kind}", np.float32, [1, a.decoder_heads, "room", head_dim])
-        for kind in ("key", "value")
-    ]
-    present = [
-        g.output(f"present.{layer}.decoder.{kind}", np.float32, [1, a.decoder_heads, "room", head_dim])
-        for kind in ("key", "value")
-    ]
+    prefix = f"decoder.layers.{layer}"
+    past = _key_and_value(g.input, f"past_key_values.{layer}.decoder", a, "room")
+    present = _key_and_value(g.output, f"present.{layer}.decoder", a, "room")
     packed = _qkv(g, x, w, f"{prefix}.self_attn", precision)
     attended = f"{prefix}.attended"
     g.nodes(
@@ -198,6 +194,13 @@ def _attend_to_target(
     )
 
 
+def _key_and_value(declare: Declare, name: str, a: Architecture, length: str) -> list[str]:
+    """Declare a decoder layer's keys and values [1, H, length, D] as inputs or outputs of the graph."""
+    return [
+        declare(f"{name}.{kind}", np.float32, [1, a.decoder_heads, length, head_size(a)]) for kind in ("key", "value")
+    ]
+
+
 def _attend_to_source(
     g: GraphBuilder,
     x: str,
@@ -208,15 +211,12 @@ def _attend_to_source(
     precision: Precision,
 ) -> str:
     """Cross-attention of one decoder layer to the encoder's KV."""
-    prefix, head_dim = f"decoder.layers.{layer}", head_size(a)
-    cross = [
-        g.input(f"past_key_values.{layer}.encoder.{kind}", np.float32, [1, a.decoder_heads, "source", head_dim])
-        for kind in ("key", "value")
-    ]
+    prefix = f"decoder.layers.{layer}"
+    cross = _key_and_value(g.input, f"past_key_values.{layer}.encoder", a, "source")
     name = f"{prefix}.encoder_attn.q_proj"
     query = g.linear(x, w[f"{name}.weight"], w[f"{name}.bias"], precision, name)
     if alignment is not None and alignment[0] == layer:
-        _add_alignment(g, query, cross[0], alignment[1], (a.decoder_heads, head_dim), _attention_scale(a))
+        _add_alignment(g, query, cross[0], alignment[1], (a.decoder_heads, head_size(a)), _attention_scale(a))
     attended = g.node(
         "MultiHeadAttention",
         query,

@@ -1,0 +1,48 @@
+"""Errors of the caches on the disk: unreadable, not writable, or full."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from pipeline.errors import DownloadError
+from pipeline.store.transfer import megabytes
+
+
+@contextmanager
+def readable(place: Path) -> Iterator[None]:
+    """Raise OSErrors from reading the cache as DownloadError."""
+    try:
+        yield
+    except OSError as error:
+        raise DownloadError(
+            f"the cache at {place} cannot be read: {error.strerror or error}; give the right to read it, or set HF_HOME to "
+            "another folder"
+        ) from error
+
+
+@contextmanager
+def writable(folder: Path, note: str = "") -> Iterator[None]:
+    """Raise OSErrors from writing to the cache as DownloadError. ``note`` comes before the advice in its message."""
+    try:
+        yield
+    except OSError as error:
+        raise DownloadError(
+            f"cannot write to the cache at {folder}: {error.strerror or error}; {note}make room or give the right to write, "
+            "or set HF_HOME to another folder"
+        ) from error
+
+
+def check_room(model: str, size: int, folder: Path) -> None:
+    """Raise DownloadError if the disk of ``folder`` has less than ``size`` bytes free.
+
+    Raises:
+        OSError: there is no such folder.
+    """
+    if size > (free := shutil.disk_usage(folder).free):
+        raise DownloadError(
+            f"{model} takes {megabytes(size)} and the disk of {folder} has {megabytes(free)} free; make room, or set HF_HOME "
+            "to a folder on another disk"
+        )
