@@ -305,7 +305,7 @@ class Resumed:
 
 @dataclass(frozen=True)
 class TranslationLost:
-    """The translation into one language failed. The other languages go on."""
+    """The translation into one language failed, or fell too far behind in a live run. The other languages go on."""
 
     language: str
     reason: str

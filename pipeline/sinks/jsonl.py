@@ -82,7 +82,7 @@ def line(value: PipelineEvent | Cue, *, exact: bool = False) -> str:
 
 
 def read_event(record: dict[str, Any]) -> Text | None:
-    """The event of a line written with ``exact``, if it is one of text; None for other lines."""
+    """The event of a line, if it is one of text; None for other lines. Its numbers are those of the line, rounded or exact."""
     values = {key: value for key, value in record.items() if key != "type"}
     if "words" in values:
         values["words"] = tuple(Word(**word) for word in values["words"])
