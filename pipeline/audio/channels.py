@@ -105,7 +105,7 @@ def mono_weights(layout: AudioLayout) -> Floats:
     count = layout.nb_channels
     even = np.full(count, 1 / count, np.float32)
     if any(channel.name == _UNKNOWN for channel in layout.channels):
-        return even  # FFmpeg would treat 16 microphones as loudspeakers of a cinema
+        return even  # FFmpeg would treat 16 unnamed channels as a surround layout
     try:
         # Sample i has full scale in channel i only.
         frame = AudioFrame.from_ndarray(np.eye(count, dtype=np.float32).reshape(1, -1), "flt", layout.name)

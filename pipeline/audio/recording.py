@@ -36,7 +36,7 @@ _LONGEST_GAP_S = 3600.0
 _DURATION_FORMATS = {"matroska,webm", "mov,mp4,m4a,3gp,3g2,mj2", "flac"}
 # A recording that ends this much before its stored duration was cut off.
 _CUT_OFF_S = 2.0
-# Containers used for films, in which channels may be unnamed. Unnamed channels in WAV come from mixers.
+# Containers used for films, in which channels may be unnamed. Unnamed channels in WAV come from mixing consoles.
 _FILM_FORMATS = {"matroska,webm", "mov,mp4,m4a,3gp,3g2,mj2", "mxf"}
 _URL = re.compile(r"[a-z][a-z0-9+.-]+:/", re.IGNORECASE)  # as a Path, which reduces :// to :/
 

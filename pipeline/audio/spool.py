@@ -78,7 +78,7 @@ class Spool:
         """Remove the oldest samples, [0..CHUNK_SAMPLES]; empty if none wait.
 
         Raises:
-            OSError: the temporary file is gone.
+            OSError: the temporary file cannot be read.
         """
         if self._gaps and self._gaps[0][0] == self._taken:
             missing = min(self._gaps[0][1], CHUNK_SAMPLES)

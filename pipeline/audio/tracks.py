@@ -250,7 +250,7 @@ def probe_tracks(path: Path, tracks: Sequence[Track]) -> dict[int, Sound]:
 
 
 class _TrackProbe:
-    """What has been found so far in one track."""
+    """The results so far of probing one track."""
 
     def __init__(self, stream: AudioStream, number: int) -> None:
         self.stream, self.number = stream, number
@@ -266,6 +266,7 @@ class _TrackProbe:
         return Sound.BROKEN if self._packets and not self._frames else Sound.SILENT
 
     def hear(self, packet: Packet[Stream]) -> None:
+        """Decode a packet, and note whether it has sound."""
         self._packets += packet.size > 0
         try:
             for frame in packet.decode():

@@ -139,8 +139,8 @@ async def simulate(
     """
     from pipeline.translator import SpeechTranslator
 
-    # Windows of many lengths, as context makes them, let the pools of CTranslate2 grow for an hour (by 68 MB, measured), in
-    # which kept audio would not show.
+    # Recognise without context: it gives windows many lengths, and the memory pools of CTranslate2 then grow for an hour
+    # (measured: by 68 MB). A leak would not show in that time.
     config = dataclasses.replace(config, asr=dataclasses.replace(config.asr, context_ms=0))
     alone = [await transcripts_alone(recording, config, models) for recording in recordings]
     source = DaySource(recordings, hours, seed)

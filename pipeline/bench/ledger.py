@@ -52,7 +52,7 @@ class Ledger(PipelineStats):
     _lowest_mb: float = math.inf
     _newest: int = -1
     _letters: str = ""
-    """Letters and digits of transcripts that no sentence has had yet."""
+    """Letters and digits of transcripts that are in no sentence yet."""
     _heard: int = 0
     """Number of letters and digits heard so far."""
     _segments: deque[tuple[int, int]] = field(default_factory=deque)
@@ -65,7 +65,7 @@ class Ledger(PipelineStats):
         self._lowest_mb = min(self._lowest_mb, held_mb())
 
     def sample(self, audio_s: float) -> None:
-        """Take a sample with the lowest memory since the last one, because a model call borrows 15 MB while it runs."""
+        """Take a sample with the lowest memory since the last one, because a running model call takes 15 MB more."""
         self.update_lowest_memory()
         lowest_mb, self._lowest_mb = self._lowest_mb, math.inf
         self.samples.append(Sample(audio_s, time.perf_counter(), time.process_time(), lowest_mb))

@@ -102,16 +102,16 @@ def _measure(
     work: Path,
 ) -> int:
     from pipeline.bench.comparison.measure import Measurement
-    from pipeline.bench.comparison.prepare import Wanted, Workshop
+    from pipeline.bench.comparison.prepare import Preparation, Wanted
     from pipeline.bench.comparison.table import print_results
     from pipeline.run.progress import progress_bar
 
     interrupted = False
     with progress_bar() as progress:
         wanted = Wanted(options.model, peers, options.weights, sentences, options.shortlist)
-        workshop = Workshop(wanted, work, progress)
-        plan = _plan(options, workshop.source, sentences)
-        prepared = workshop.prepare()
+        preparation = Preparation(wanted, work, progress)
+        plan = _plan(options, preparation.source, sentences)
+        prepared = preparation.prepare()
         measurement = Measurement(prepared.candidates, left_out=left_out | prepared.left_out)
         try:
             measurement.run(plan, progress)

@@ -1,4 +1,4 @@
-"""Sentences out of recordings, and pauses put into them at real gaps between words. Pure."""
+"""Cut sentences out of recordings, and insert pauses at real gaps between their words. Pure."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ _NOISE_PERCENTILE, _SPEECH_PERCENTILE = 5, 90
 # Whisper's word times are multiples of 20 ms and err by 50 ms and more. A silence further from the boundary than this
 # may be the closure of a stop consonant inside a word.
 _TOLERANCE_FRAMES = 6
-# Sound kept before and after a sentence, at most.
+# Maximum sound kept before and after a sentence, in samples.
 _MARGIN = SAMPLE_RATE // 4
-# Words on either side of a pause, at least: a cut-off single word is not a clause.
+# Minimum number of words on either side of a pause: a single word is not a clause.
 _FEWEST_WORDS = 2
 _CLAUSE_MARKS = (",", ";", ":", "—", "-", "，", "；", "：", "、")
 _FINAL_MARKS = (".", "?", "!", "…", "。", "？", "！")
@@ -122,7 +122,7 @@ def with_pause(samples: Samples, gap: Gap, pause_s: float) -> Samples:
 
 
 def shifted(samples: Samples, shift_s: float) -> Samples:
-    """Put noise with the level of the quietest parts of a recording before it."""
+    """Insert noise with the level of a recording's quietest parts before it."""
     return np.concatenate([_noise(samples, 0, _FRAME, shift_s), samples])
 
 

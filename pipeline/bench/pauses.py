@@ -5,8 +5,8 @@ words: after a comma in half of the sentences, inside a clause in the others. Bo
 recordings (recognised in windows of several segments) and as live speech, each with and without the assembler that
 joins a sentence over its pauses. The reference is the translation of the sentence without the pause.
 
-A recogniser and a translator answer a small change of the audio with another text now and then. How much of the loss
-that explains is measured too: with 0.3 s of noise before the sentence, and no pause.
+Recogniser and translator sometimes give another text after any small change of the audio. To tell how much of the loss
+comes from that, each sentence is also translated with 0.3 s of noise before it, and no pause.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from pipeline.loading import Models
 
 PAUSES_S = (0.6, 1.0, 1.4)
-# Words in a sentence, at least, so that there are clauses to part.
+# Minimum number of words in a sentence: two on either side of the pause.
 _FEWEST_WORDS = 4
 _SHIFT_S = 0.3
 _MODES = ("recording", "live")
@@ -68,7 +68,7 @@ class Broken:
 
 @dataclass(frozen=True)
 class Texts:
-    """What the chain made of one sentence."""
+    """The recognised and the translated text of one spoken sentence."""
 
     sources: tuple[str, ...]
     """The recognised sentences as they were translated."""
@@ -165,8 +165,8 @@ def recordings_in(folders: Iterable[Path]) -> list[Path]:
 def spoken_pairs(paths: Iterable[Path], models: Models, config: PipelineConfig, count: int) -> Iterator[Broken]:
     """Sentences with a pause put in, at most ``count``. Sentences without a gap are left out.
 
-    After a comma as long as those are not the more, else inside a clause. The lengths of the pause take turns in each of
-    the two.
+    Pauses after commas and inside clauses are kept equally frequent. In each of the two groups, the lengths of the pause
+    are used in turn.
     """
     taken: Counter[bool] = Counter()
     language = config.languages.source
@@ -212,8 +212,8 @@ def candidates(samples: Samples, words: Sequence[Word], *, prefer_comma: bool) -
 def words_stay_whole(samples: Samples, words: Sequence[Word], gap: Gap, models: Models, language: str) -> bool:
     """Whether the words on either side of a gap are recognised in the two parts as in the whole.
 
-    Word times may err by a syllable, and the closure of a consonant is as silent as a gap. The rest of the parts may be
-    recognised differently: that belongs to what a pause costs.
+    If not, the gap is inside a word: word times may err by a syllable, and the closure of a consonant is silent, too. Other
+    words may be recognised differently, because that is part of the measured loss.
     """
     texts = [
         units(models.recognizer.transcribe(SpeechSegment(0, 0, part)).text, language)
@@ -249,7 +249,7 @@ def variant(config: PipelineConfig, mode: str, assembler: str) -> PipelineConfig
 
 
 async def translated(samples: Samples, config: PipelineConfig, models: Models, *, live: bool) -> Texts:
-    """Translate audio with the whole chain, as fast as it goes."""
+    """Translate audio with the whole chain, faster than real time."""
     from pipeline.translator import SpeechTranslator
 
     async with (

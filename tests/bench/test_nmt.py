@@ -12,7 +12,7 @@ import pytest
 
 from pipeline.bench import nmt
 from pipeline.bench.__main__ import run
-from pipeline.bench.comparison.prepare import Wanted, Workshop, step_bytes
+from pipeline.bench.comparison.prepare import Preparation, Wanted, step_bytes
 from pipeline.bench.comparison.sentences import read_sentences
 from pipeline.errors import PipelineError
 from pipeline.nmt.compiler.source import read_checkpoint
@@ -53,11 +53,11 @@ def test_a_run_prints_a_table_and_writes_json_and_a_plot(tmp_path: Path) -> None
 
 def test_files_of_an_earlier_run_are_used_again(tmp_path: Path) -> None:
     wanted = Wanted(TINY, ("ctranslate2",), ("int8",), ("Where is the hotel?",), 100)
-    first = Workshop(wanted, tmp_path, lambda *_: None).prepare()
+    first = Preparation(wanted, tmp_path, lambda *_: None).prepare()
     made = set(tmp_path.rglob("*"))
     (tmp_path / "ctranslate2-int8").rename(tmp_path / "ctranslate2-int8.unfinished")  # as a killed run leaves it
     progress: list[str] = []
-    assert Workshop(wanted, tmp_path, lambda what, _: progress.append(what)).prepare() == first
+    assert Preparation(wanted, tmp_path, lambda what, _: progress.append(what)).prepare() == first
     assert progress == ["ctranslate2-int8"]
     assert set(tmp_path.rglob("*")) == made
 
@@ -85,7 +85,7 @@ def test_the_weight_bytes_of_original_graphs_depend_on_their_precision(
         for path in model.glob("*.onnx"):
             path.unlink()
             path.symlink_to(TINY / precision / f"{path.stem}_{precision}.onnx")
-    (found,) = Workshop(Wanted(model, (), (), (), 0), tmp_path / "work", lambda *_: None).prepare().candidates
+    (found,) = Preparation(Wanted(model, (), (), (), 0), tmp_path / "work", lambda *_: None).prepare().candidates
     architecture = read_checkpoint(TINY).architecture
     assert found.weight_bytes == share * step_bytes(architecture, 4, 4, architecture.target_vocabulary)
     assert found.lossless == (precision == "fp32")

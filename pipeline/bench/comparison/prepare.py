@@ -76,7 +76,7 @@ def step_bytes(architecture: Architecture, layer_weight: float, row_weight: floa
     return round(layer_weight * architecture.decoder_layers * (6 * d * d + 2 * d * ffn) + row_weight * rows * d)
 
 
-class Workshop:
+class Preparation:
     """Makes the files of one model: ``source`` in the constructor, all others in ``prepare``."""
 
     def __init__(self, wanted: Wanted, work: Path, progress: Progress) -> None:

@@ -26,7 +26,7 @@ OPUS_MT = Architecture(
     source_vocabulary=65_001,
     target_vocabulary=65_001,
 )
-"""The size of opus-mt-en-zh and its siblings, with tied embeddings."""
+"""The size of opus-mt-en-zh and most other opus-mt models, with tied embeddings."""
 _SAMPLE_TOKENS = 32
 
 _SPACE = "\N{LOWER ONE EIGHTH BLOCK}"
@@ -48,7 +48,7 @@ def random_checkpoint(architecture: Architecture, words: list[str], seed: int = 
     weights[ENCODER] = weights[HEAD] = weights[DECODER]
     weights[DECODER][pad] = 0
     source, target = _pieces(architecture.source_vocabulary - _SPECIAL - 1, words, random.Random(seed))
-    # Source pieces are no targets in training, which leaves them a low bias, so that they are never generated.
+    # As in a trained model, source pieces have a low bias and are never generated, because they are never targets.
     weights[BIAS][_SPECIAL : _SPECIAL + len(source)] = _SOURCE_BIAS
     weights[BIAS][pad] = 0
     tokens = ["</s>", "<unk>", *source, *target, "<pad>"]

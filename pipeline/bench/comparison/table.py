@@ -42,7 +42,7 @@ def heading(results: Results) -> Iterator[str]:
     yield f"memory read speed: {speeds}"
     yield (
         f"{results.model}; {results.sentences} sentences of {results.source_tokens:.0f} tokens on average, "
-        f"{results.target_tokens} tokens each out; batch 1, greedy; {results.rounds} rounds, all engines in turns"
+        f"each translated into {results.target_tokens} tokens; batch 1, greedy; {results.rounds} rounds, all engines in turns"
     )
 
 
