@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from pipeline.apps.options import add_model_arguments, configured
 from pipeline.audio.recording import read_audio
 from pipeline.bench.day_audio import GAP_S, DaySource, Scene
-from pipeline.bench.ledger import Ledger, Sample, median_or_zero, memory_slope
+from pipeline.bench.ledger import Ledger, Sample, letters, median_or_zero, memory_slope
 from pipeline.bench.play import load_for_long_run
 from pipeline.bench.probe import LATE_MS, LoopProbe, LoopTimes
 from pipeline.bench.target import only_target
@@ -102,7 +102,10 @@ class DayReport:
 
 
 class Listener:
-    """Compares the transcripts of each scene with the transcripts of its recording alone."""
+    """Compares the letters of each scene's transcripts with those of its recording alone.
+
+    Marks and capitals depend on what was said before, which is another recording here.
+    """
 
     def __init__(self, scenes: deque[Scene], alone: list[list[str]]) -> None:
         self._scenes, self._alone = scenes, alone
@@ -114,7 +117,7 @@ class Listener:
         while middle_s > self._scenes[0].end_s + GAP_S:
             self._score(self._scenes.popleft())
         if transcript.rejected is None:
-            self._texts.append(transcript.text)
+            self._texts.append(letters(transcript.text))
             self.invented += self._scenes[0].kind != "speech"
 
     def end(self) -> None:
@@ -123,7 +126,7 @@ class Listener:
 
     def _score(self, scene: Scene) -> None:
         if scene.kind == "speech":
-            expected = Counter(self._alone[scene.recording])
+            expected = Counter(map(letters, self._alone[scene.recording]))
             self.spoken += expected.total()
             self.heard += (expected & Counter(self._texts)).total()
         self._texts.clear()

@@ -157,11 +157,11 @@ def test_transcripts_are_compared_with_those_of_the_recording_alone() -> None:
     day = deque([Scene("speech", 0, 20, 0), Scene("noise", 21, 3599, -1), Scene("speech", 3600, 3620, 0)])
     listener = Listener(day, [["Yes.", "No.", "Yes."]])
     listener.got(transcript(0, "Yes."))
-    listener.got(replace(transcript(0, "No!"), start_s=5.0, end_s=6.0))
+    listener.got(replace(transcript(0, "Now."), start_s=5.0, end_s=6.0))
     listener.got(replace(transcript(0, "Thank you."), start_s=100.0, end_s=101.0))
     listener.got(replace(transcript(0, "Hm.", rejected="uncertain"), start_s=200.0, end_s=201.0))
     for _ in range(3):
-        listener.got(transcript(1, "Yes."))
+        listener.got(transcript(1, "yes,"))
     listener.end()
     assert (listener.spoken, listener.heard, listener.invented) == (6, 3, 1)
 
