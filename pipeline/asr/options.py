@@ -14,7 +14,7 @@ class AsrConfig:
     # Commit of the hub repository; None: the known one, else the newest.
     revision: str | None = None
     # Seconds of audio the encoder computes on: the speech, padded to this length. Whisper was trained on 30 s; a third
-    # of that is enough and three to five times as fast. Longer speech gets a longer window, with one second of padding.
+    # of that is enough and three to five times as fast. Longer speech gets a longer window, with at least one second of padding.
     window_s: float = within(10.0, 1, 30)
     # Beam size; 1 is greedy. 5 in a short window is as accurate as 1 in the full window.
     beam_size: int = within(5, 1, 20)
