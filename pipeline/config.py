@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from pipeline.asr.drafts import DraftOptions
 from pipeline.asr.options import AsrConfig
 from pipeline.bounds import allowed_choices, allowed_range, within
 from pipeline.errors import ConfigError, UsageError
@@ -54,6 +55,7 @@ class PipelineConfig:
     languages: LanguageConfig = field(default_factory=LanguageConfig)
     vad: VadConfig = field(default_factory=VadConfig)
     asr: AsrConfig = field(default_factory=AsrConfig)
+    drafts: DraftOptions = field(default_factory=DraftOptions)
     sentences: SentenceOptions = field(default_factory=SentenceOptions)
     nmt: NmtConfig = field(default_factory=NmtConfig)
     queues: QueueConfig = field(default_factory=QueueConfig)

@@ -96,6 +96,8 @@ class Transcript:
     """The end of the last speech; None if unknown."""
     words: tuple[Word, ...] = ()
     """All words; their texts, joined, are ``text``. Empty if word times are unknown."""
+    committed_words: int = 0
+    """Number of words at the beginning that were committed while the segment was in progress; see ``TranscriptSoFar``."""
 
     @property
     def is_noise(self) -> bool:
@@ -128,6 +130,17 @@ class SegmentSoFar:
     """The segment in progress, as it will be if nothing more is said: a chance to recognise it early."""
 
     segment: SpeechSegment
+    pausing: bool = True
+    """Whether nothing has been said for a while, so that the segment may end here."""
+
+
+@dataclass(frozen=True)
+class TranscriptSoFar:
+    """What is recognised so far of the segment in progress."""
+
+    transcript: Transcript
+    """The first ``committed_words`` of its words stay as they are, apart from the marks after the last of them. The others
+    are a draft."""
 
 
 @dataclass(frozen=True)

@@ -60,8 +60,8 @@ class StageSpec:
 def standard_stages() -> list[StageSpec]:
     """The stages and what each puts out for audio [n] int16.
 
-    VAD: ``SpeechSegment``, ``SegmentSoFar`` and ``Pause``. ASR: ``Transcript`` and ``Pause``. sentences: ``Transcript``, ``SourceDelta`` and
-    ``SourceSentence``. NMT: the same, and ``Delta`` and ``Translation`` for each target language.
+    VAD: ``SpeechSegment``, ``SegmentSoFar`` and ``Pause``. ASR: ``Transcript``, ``TranscriptSoFar`` and ``Pause``. sentences:
+    ``Transcript``, ``SourceDelta`` and ``SourceSentence``. NMT: the same, and ``Delta`` and ``Translation`` for each target language.
     """
     return [
         StageSpec("VAD", _vad, lambda queues: queues.segments),
@@ -155,7 +155,10 @@ def _vad(inbox: Queue, outbox: Queue, context: StageContext) -> Stage:
     def early() -> bool:
         return context.live() and context.load.measures.early
 
-    return VadStage(context.config.vad, inbox, outbox, context.stats, context.load, pauses_ms, early)
+    def drafts() -> bool:
+        return context.config.drafts.enabled and early()
+
+    return VadStage(context.config.vad, inbox, outbox, context.stats, context.load, pauses_ms, early, drafts)
 
 
 def _asr(inbox: Queue, outbox: Queue, context: StageContext) -> Stage:
@@ -170,6 +173,7 @@ def _asr(inbox: Queue, outbox: Queue, context: StageContext) -> Stage:
         lambda: 0 if context.live() else join_ms,
         Context(config.asr.context_ms, config.sentences.long_pause_ms),
         several_languages=len(config.languages.spoken) > 1,
+        drafts=config.drafts if config.asr.word_timestamps else None,
     )
 
 

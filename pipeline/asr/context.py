@@ -52,14 +52,14 @@ class Context:
         self._heard: list[Heard] = []
         self._language = ""
 
-    def before(self, segment: SpeechSegment) -> tuple[Heard, ...]:
-        """The segments to recognise together with ``segment``, oldest first."""
+    def before(self, segment: SpeechSegment, most_ms: int = LIVE_WINDOW_MS) -> tuple[Heard, ...]:
+        """The segments to recognise together with ``segment``, oldest first; ``most_ms`` of audio with it at most."""
         if self._heard:
             pause_s = segment.start_s - self._heard[-1].segment.speech_end_s
             if 1000 * pause_s >= self._long_pause_ms:
                 self._heard.clear()
         heard = list(self._heard)
-        while heard and not fits([each.segment for each in heard], segment, LIVE_WINDOW_MS):
+        while heard and not fits([each.segment for each in heard], segment, most_ms):
             del heard[0]
         return tuple(heard)
 

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
 from pipeline.asr.context import Context, Heard
+from pipeline.asr.drafts import Agreement, DraftOptions, DraftSchedule, without_end
 from pipeline.asr.options import AsrConfig
 from pipeline.asr.packing import fits
-from pipeline.events import EndOfInput, Pause, SegmentSoFar, SpeechSegment, Transcript
+from pipeline.events import EndOfInput, Pause, SegmentSoFar, SpeechSegment, Transcript, TranscriptSoFar
 from pipeline.run.overload import LoadControl
 from pipeline.run.stats import PipelineStats
 from pipeline.run.worker import Worker
+
+# Audio recognised at once for a draft, with its context, in milliseconds: with a second of padding, the shortest window.
+_DRAFT_MS = 9_000
 
 
 class Recognizer(Protocol):
@@ -42,12 +47,22 @@ class Recognizer(Protocol):
     ) -> Transcript: ...
 
 
+@runtime_checkable
+class DraftRecognizer(Protocol):
+    """A recogniser that can recognise a segment in progress; see ``WhisperRecognizer``."""
+
+    def draft(self, context: Sequence[Heard], segment: SpeechSegment, before: str | None = None) -> Transcript: ...
+
+
 class AsrStage:
     """Puts one transcript per segment on ``outbox``, including rejected ones. Passes pauses on.
 
     Consecutive segments share one window: while ``load`` asks for it, those that are already queued; with
     ``join_ms() > 0``, also those still to come. Otherwise each is recognised after the audio that ``context`` keeps. A
-    ``SegmentSoFar`` is recognised at once; if the segment then ends as it was, its transcript is ready.
+    ``SegmentSoFar`` in a pause is recognised at once; if the segment then ends as it was, its transcript is ready.
+
+    With ``drafts``, a segment in progress is recognised again and again, and ``TranscriptSoFar`` says what was heard in it.
+    The final transcript begins with the words committed there.
     """
 
     name = "ASR"
@@ -56,12 +71,13 @@ class AsrStage:
         self,
         recognizer: Recognizer,
         inbox: asyncio.Queue[SpeechSegment | SegmentSoFar | Pause | EndOfInput],
-        outbox: asyncio.Queue[Transcript | Pause | EndOfInput],
+        outbox: asyncio.Queue[Transcript | TranscriptSoFar | Pause | EndOfInput],
         stats: PipelineStats | None = None,
         load: LoadControl | None = None,
         join_ms: Callable[[], int] = lambda: 0,
         context: Context | None = None,
         several_languages: bool = False,
+        drafts: DraftOptions | None = None,
     ) -> None:
         """``several_languages``: the recogniser tells them apart, and is told the language of the last transcript."""
         self.recognizer, self.inbox, self.outbox = recognizer, inbox, outbox
@@ -70,6 +86,10 @@ class AsrStage:
         self._next: SpeechSegment | SegmentSoFar | Pause | EndOfInput | None = None
         self._early: tuple[SpeechSegment, Transcript] | None = None
         self._several, self._language = several_languages, ""
+        drafter = recognizer if isinstance(recognizer, DraftRecognizer) else None
+        self._drafter = drafter if drafts is not None and drafts.enabled else None
+        self._schedule = DraftSchedule(drafts or DraftOptions())
+        self._agreement = Agreement((drafts or DraftOptions()).margin_ms / 1000)
 
     async def run(self) -> None:
         """Run until the end of input has been passed on."""
@@ -77,8 +97,11 @@ class AsrStage:
         try:
             while not isinstance(work := await self._take(), EndOfInput):
                 if isinstance(work, SegmentSoFar):
-                    if self.inbox.empty():  # otherwise the segment, or more of it, is there already
-                        await worker.run(partial(self._prepare, work.segment))
+                    # If more is waiting, the segment, or more of it, is there already.
+                    if self.inbox.empty() and (work.pausing or self._due(work.segment)):
+                        so_far = await worker.run(partial(self._look_ahead, work))
+                        if so_far is not None:
+                            await self.outbox.put(so_far)
                     continue
                 if isinstance(work, Pause):
                     await self.outbox.put(work)
@@ -114,13 +137,54 @@ class AsrStage:
         self._next = self._next or pause
         return found
 
-    def _prepare(self, segment: SpeechSegment) -> None:
-        """Recognise a segment that may end now."""
-        (transcript,) = self._recognise([segment])
-        self._early = segment, transcript
+    def _due(self, segment: SpeechSegment) -> bool:
+        return self._drafter is not None and self._use_context() and self._schedule.due(segment)
+
+    def _look_ahead(self, so_far: SegmentSoFar) -> TranscriptSoFar | None:
+        """Recognise the segment in progress; return what is new in it, if drafts are wanted."""
+        segment = so_far.segment
+        began = time.perf_counter()
+        if so_far.pausing:  # it may end here
+            (transcript,) = self._recognise([segment])
+            self._early = segment, transcript
+        else:
+            assert self._drafter is not None
+            transcript = self._draft(self._drafter, segment)
+            self._schedule.ran(segment, time.perf_counter() - began)
+        if self._drafter is None:
+            return None
+        agreement = self._agreement
+        if agreement.segment != segment.id:
+            agreement.begin(segment.id)
+        if not agreement.push(transcript, segment.heard_s):
+            return None
+        draft = agreement.draft if so_far.pausing else without_end(agreement.draft)
+        return TranscriptSoFar(agreement.whole(transcript, draft))
+
+    def _draft(self, recognizer: DraftRecognizer, segment: SpeechSegment) -> Transcript:
+        context = self._context.before(segment, _DRAFT_MS) if self._context is not None else ()
+        self.stats.drafts += 1
+        with self.stats.busy("asr"):
+            return recognizer.draft(context, segment, (self._language or None) if self._several else None)
+
+    def _with_committed(self, segment: SpeechSegment, transcript: Transcript) -> Transcript:
+        """The final transcript of a segment, which begins with the words that were committed while it was in progress."""
+        agreement = self._agreement
+        if agreement.segment != segment.id:
+            return transcript
+        after = agreement.divided(segment.end_s) if segment.forced_cut else []
+        if after:
+            found = agreement.whole(transcript, ()) if agreement.committed else replace(transcript, text="", words=())
+        else:
+            found = agreement.finished(transcript)
+        agreement.begin(segment.id + 1)
+        if after:  # the next segment begins with words that were committed already
+            agreement.committed, agreement.language = after, found.language
+        return found
 
     def _transcribe(self, segments: list[SpeechSegment]) -> list[Transcript]:
         found = self._prepared(segments) or self._recognise(segments)
+        found = [self._with_committed(*pair) for pair in zip(segments, found, strict=True)]
         for segment, transcript in zip(segments, found, strict=True):
             if transcript.rejected is None:
                 self._language = transcript.language

@@ -56,6 +56,23 @@ class _Search:
         return self.rejected is None, self.rejected != "repetition", self.hypothesis.log_probability
 
 
+@dataclass(frozen=True)
+class _Continuation:
+    """What was heard after the context in one window."""
+
+    result: _Search
+    own: list[Word]
+    """The new words."""
+    before: Word | None
+    """The last word of the context."""
+
+    def marked(self, transcript: Transcript) -> Transcript:
+        """The transcript of the new words with the marks before them, and the case of their first letter."""
+        if self.before is None or not self.own:
+            return transcript
+        return continued(with_case_of(transcript, self.own[0].text), self.before)
+
+
 class WhisperRecognizer:
     """A loaded Whisper model for one or more languages. Thread-safe; it keeps no state of a stream."""
 
@@ -185,19 +202,48 @@ class WhisperRecognizer:
             language = self._decide(encoded, segment, before)
             if language != before:
                 return self._recognise(segment, dataclasses.replace(encoded, language=language), beam_size)
+        after = self._after(context, segment, language, beam_size or self.config.beam_size)
+        found = None
+        if after is not None:
+            found = self._own(segment, after.result, after.own)
+        found = found or self._alone(segment, language, beam_size)
+        return found if after is None else after.marked(found)
+
+    def draft(self, context: Sequence[Heard], segment: SpeechSegment, before: str | None = None) -> Transcript:
+        """Recognise a segment in progress: one greedy search. Doubtful results are rejected, not searched again.
+
+        Args:
+            context: the segments before it, as in ``transcribe_after``; not used with several languages.
+            before: see ``transcribe``.
+        """
+        if context and len(self.languages) == 1:
+            after = self._after(context, segment, self.languages[0], beams=1)
+            found = self._own(segment, after.result, after.own) if after is not None else None
+            if after is None or found is None:
+                return self._build(segment, self.languages[0], "", 0.0, 0.0, "uncertain", ())
+            return after.marked(found)
+        encoded = self.engine.encode(segment.samples, self.config.window_s)
+        if len(self.languages) > 1:
+            encoded = dataclasses.replace(encoded, language=self._decide(encoded, segment, before))
+        return self._transcript(segment, self._search(encoded, 1))
+
+    def _after(
+        self, context: Sequence[Heard], segment: SpeechSegment, language: str, beams: int
+    ) -> _Continuation | None:
+        """Search in one window with the context; None if the result is doubtful or the context is not heard again."""
         packed = pack([*(each.segment for each in context), segment])
         encoded = self._encode(packed.samples, self.config.window_s, language)
-        result = self._search(encoded, beam_size or self.config.beam_size)
+        result = self._search(encoded, beams)
         if result.rejected is not None or not result.hypothesis.ended:
-            return self._alone(segment, language, beam_size)
+            return None
         words = self._words(encoded, result.hypothesis)
         begin_s = packed.offsets[-1] / SAMPLE_RATE
-        new = None
-        if plausible(words, result.hypothesis.text.strip(), 0.0, len(packed.samples) / SAMPLE_RATE):
-            shown = in_script("", words, self._convert[language])[1]  # as the known text
-            new = first_new_word(" ".join(each.text for each in context), shown, begin_s)
+        if not plausible(words, result.hypothesis.text.strip(), 0.0, len(packed.samples) / SAMPLE_RATE):
+            return None
+        shown = in_script("", words, self._convert[language])[1]  # as the known text
+        new = first_new_word(" ".join(each.text for each in context), shown, begin_s)
         if new is None:
-            return self._alone(segment, language, beam_size)
+            return None
         shift_s = segment.start_s - begin_s
         own = [
             dataclasses.replace(
@@ -207,10 +253,7 @@ class WhisperRecognizer:
             )
             for word in without_pauses(words[new:])
         ]
-        found = self._own(segment, result, own) or self._alone(segment, language, beam_size)
-        if not new or not own:
-            return found
-        return continued(with_case_of(found, own[0].text), words[new - 1])
+        return _Continuation(result, own, words[new - 1] if new else None)
 
     def _alone(self, segment: SpeechSegment, language: str, beam_size: int | None) -> Transcript:
         return self._recognise(segment, self._encode(segment.samples, self.config.window_s, language), beam_size)

@@ -63,6 +63,8 @@ class PipelineStats:
     load_level: int = 0
     """See ``pipeline.run.overload``."""
     longest_lag_s: float = 0.0
+    drafts: int = 0
+    """How often speech in progress was recognised."""
     rejected: int = 0
     """Rejected transcripts, which are not translated."""
     withheld_s: dict[str, float] = field(default_factory=dict)

@@ -80,23 +80,54 @@ class SentenceAssembler:
         self._open: _Text | None = None
         self._shown = GrowingText()
         self._sentence = 0
+        self._language = ""  # of the text shown
+        self._taken = 0  # words of the segment in progress that are in sentences
 
     def push(self, transcript: Transcript) -> list[SourceEvent]:
-        """Add the transcript of the next segment."""
+        """Add the transcript of the next segment; of one that was in progress, what follows its committed words."""
+        # Words that were committed before the segment was cut in front of them belong to the next one.
+        beyond = max(0, self._taken - transcript.committed_words)
+        taken, self._taken = self._taken - beyond, beyond
+        rest = _part(transcript, taken, len(transcript.words)) if taken else transcript
+        events: list[SourceEvent] = []
+        if rest.text or not taken:
+            events += self._add(rest, continuing=taken > 0)
+        elif self._open is not None:  # only the marks at its end may be new
+            self._open = _ended(_with_end(self._open, rest.previous_end), transcript)
+        if self._open is not None and not beyond and not self._ending_pause_ms(self._open):
+            events += self._close(self._open, before_pause=True)
+        return events + self._show(self._open)
+
+    def so_far(self, transcript: Transcript) -> list[SourceEvent]:
+        """Add the committed words of the segment in progress, and show the others as a draft."""
+        events: list[SourceEvent] = []
+        if transcript.committed_words > self._taken:
+            committed = _part(transcript, self._taken, transcript.committed_words)
+            events += self._add(committed, continuing=self._taken > 0)
+            self._taken = transcript.committed_words
+        draft = _part(transcript, self._taken, len(transcript.words))
+        follows = self._open is None or self._taken > 0 or self._continues(self._open, draft)
+        whole = self._with(draft, continuing=self._taken > 0) if draft.text and follows else self._open
+        return events + self._show(whole)
+
+    def _add(self, transcript: Transcript, *, continuing: bool) -> list[SourceEvent]:
+        """Add text to the open sentence and close those that it ends. ``continuing``: in the same segment."""
         events: list[SourceEvent] = []
         if transcript.is_noise or (transcript.rejected is None and not transcript.text.strip()):
             return events  # a noise does not end a sentence
-        if self._open is not None and not self._continues(self._open, transcript):
+        if self._open is not None and not continuing and not self._continues(self._open, transcript):
             events += self._close(self._open, before_pause=True)
         if transcript.rejected is not None:
             return events
+        return events + self._take(self._with(transcript, continuing=continuing))
+
+    def _with(self, transcript: Transcript, *, continuing: bool) -> _Text:
+        """The open sentence with more text."""
         whole = _Text.of(transcript)
-        if self._open is not None:
-            whole = _joined(self._open, _with_end(self._open, self._marks_before(whole, transcript)), whole)
-        events += self._take(whole)
-        if self._open is not None and not self._ending_pause_ms(self._open):
-            events += self._close(self._open, before_pause=True)
-        return events
+        if self._open is None:
+            return whole
+        marks = self._marks_before(whole, transcript)
+        return _joined(self._open, _with_end(self._open, marks), whole, continuing=continuing)
 
     def _marks_before(self, following: _Text, transcript: Transcript) -> str | None:
         """The marks at the end of the open text, now that the next words are known; None to keep its own."""
@@ -136,7 +167,7 @@ class SentenceAssembler:
                 left, whole = _divided(whole, cut)
                 events += self._close(left, before_pause=whole.start_s - left.end_s >= _PAUSE_S)
         self._open = whole
-        return events + self._changed(whole, _settled_length(whole.text))
+        return events
 
     def _sentences(self, whole: _Text) -> list[str]:
         """The sentences at the beginning of ``whole`` that have ended."""
@@ -162,6 +193,16 @@ class SentenceAssembler:
         longest = self._options.long_pause_ms
         return longest if ends_open(text.text, text.language) else min(longest, self._options.pause_ms)
 
+    def _show(self, now: _Text | None) -> list[SourceEvent]:
+        """Show the open sentence, with or without a draft after it."""
+        if now is not None:
+            return self._changed(now, _settled_length(self._open.text) if self._open is not None else 0)
+        if not len(self._shown):
+            return []
+        withdrawn = SourceDelta(self._sentence, self._language, "", len(self._shown))
+        self._shown = GrowingText()
+        return [withdrawn]
+
     def _changed(self, now: _Text, committed: int) -> list[SourceEvent]:
         withdrawn, text = edit(self._shown.text, now.text)
         committed = max(committed, self._shown.committed)
@@ -171,6 +212,7 @@ class SentenceAssembler:
             self._sentence, now.language, text, withdrawn, committed, now.start_s, now.end_s, now.heard_s
         )
         self._shown.apply(change)
+        self._language = now.language
         return [change]
 
     def _close(self, ended: _Text, *, before_pause: bool) -> list[SourceEvent]:
@@ -203,11 +245,39 @@ def _with_end(open_text: _Text, marks: str | None) -> _Text:
     return replace(open_text, text=text, words=words)
 
 
-def _joined(heard: _Text, first: _Text, second: _Text) -> _Text:
-    """``first`` and ``second`` as one text. ``heard`` is ``first`` before ``second`` corrected its marks."""
-    space = " " if sets_sentences_apart(second.language) else ""
+def _part(transcript: Transcript, begin: int, end: int) -> Transcript:
+    """The words of a transcript from ``begin`` to ``end`` as a transcript of their own."""
+    words = transcript.words[begin:end]
+    last = end == len(transcript.words)
+    return replace(
+        transcript,
+        text="".join(word.text for word in words).strip(),
+        words=words,
+        start_s=words[0].start_s if words and begin else transcript.start_s,
+        end_s=transcript.end_s if last or not words else words[-1].end_s,
+        speech_end_s=transcript.speech_end_s if last else None,
+        previous_end=final_marks(transcript.words[begin - 1].text) if begin else transcript.previous_end,
+    )
+
+
+def _ended(text: _Text, transcript: Transcript) -> _Text:
+    """The text at the end of a segment that has no further words."""
+    *before, last = text.words
+    end_s = transcript.end_s if transcript.speech_end_s is None else transcript.speech_end_s
+    end_s = max(last.start_s, end_s)
+    return replace(text, words=(*before, replace(last, end_s=end_s)), end_s=end_s, heard_s=transcript.heard_s)
+
+
+def _joined(heard: _Text, first: _Text, second: _Text, *, continuing: bool) -> _Text:
+    """``first`` and ``second`` as one text. ``heard`` is ``first`` before ``second`` corrected its marks.
+
+    ``continuing``: both are of one segment, so the second begins with a blank if there is one between them.
+    """
     *before, last = first.words
     following, *after = second.words
+    space = " " if sets_sentences_apart(second.language) else ""
+    if continuing:
+        space = " " if following.text[:1].isspace() else ""
     words = (
         *before,
         replace(last, text=last.text.rstrip()),

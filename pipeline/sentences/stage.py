@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from functools import partial
 
-from pipeline.events import EndOfInput, Pause, SourceDelta, SourceSentence, Transcript
+from pipeline.events import EndOfInput, Pause, SourceDelta, SourceSentence, Transcript, TranscriptSoFar
 from pipeline.run.worker import Worker
 from pipeline.sentences.assembler import SentenceAssembler, SourceEvent
 from pipeline.sentences.options import SentenceOptions
@@ -18,7 +18,7 @@ class SentenceStage:
 
     def __init__(
         self,
-        inbox: asyncio.Queue[Transcript | Pause | EndOfInput],
+        inbox: asyncio.Queue[Transcript | TranscriptSoFar | Pause | EndOfInput],
         outbox: asyncio.Queue[Transcript | SourceDelta | SourceSentence | EndOfInput],
         options: SentenceOptions | None = None,
     ) -> None:
@@ -40,5 +40,7 @@ class SentenceStage:
         finally:
             worker.close()
 
-    def _take(self, item: Transcript | Pause) -> list[SourceEvent]:
+    def _take(self, item: Transcript | TranscriptSoFar | Pause) -> list[SourceEvent]:
+        if isinstance(item, TranscriptSoFar):
+            return self._assembler.so_far(item.transcript)
         return self._assembler.push(item) if isinstance(item, Transcript) else self._assembler.pause(item)

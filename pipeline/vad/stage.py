@@ -20,7 +20,7 @@ from pipeline.vad.options import VadConfig
 class VadStage:
     """Takes audio chunks of any size from ``inbox`` and puts segments on ``outbox``, and a ``Pause`` after a segment that no
     speech has followed for each of the times ``pauses_ms``. While ``early()``, also a ``SegmentSoFar`` after ``early_ms`` of
-    silence, if nothing else waits on ``outbox``.
+    silence and, while ``drafts()``, with every chunk during speech, if nothing else waits on ``outbox``.
 
     The detectors run on the stage's own thread, one chunk at a time and in order.
     """
@@ -36,12 +36,14 @@ class VadStage:
         load: LoadControl | None = None,
         pauses_ms: Sequence[int] = (),
         early: Callable[[], bool] = lambda: False,
+        drafts: Callable[[], bool] = lambda: False,
     ) -> None:
         self.inbox, self.outbox = inbox, outbox
         self.stats = stats or PipelineStats()
         self._config, self._load = config, load
         self._endpointer = Endpointer(config)
         self._pauses_s = sorted(each / 1000 for each in pauses_ms if each)
+        self._drafts = drafts
         self._early, self._announced = early, False  # whether the current silence has been announced
         self._speech_end_s: float | None = None
         self._due_s: list[float] = []  # the pauses after the last segment that have not been reached
@@ -93,13 +95,17 @@ class VadStage:
 
     def _segment_so_far(self) -> SegmentSoFar | None:
         silent_ms = self._endpointer.silent_ms
-        if silent_ms < max(self._config.early_ms, 1):
+        pausing = silent_ms >= max(self._config.early_ms, 1)
+        if not pausing:
             self._announced = False
-        elif self._config.early_ms and not self._announced and self._early() and self.outbox.empty():
+        if not self.outbox.empty():
+            return None
+        if pausing and self._config.early_ms and not self._announced and self._early():
             self._announced = True
-            if (segment := self._endpointer.so_far()) is not None:
-                return SegmentSoFar(segment)
-        return None
+        elif pausing or not self._endpointer.in_speech or not self._drafts():
+            return None
+        segment = self._endpointer.so_far()
+        return SegmentSoFar(segment, pausing) if segment is not None else None
 
     def _pauses(self) -> Iterator[Pause]:
         """The pauses that the audio received so far completes."""
