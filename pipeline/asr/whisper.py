@@ -16,17 +16,16 @@ from pipeline.asr.engine import (
     MOST_PROMPT_TOKENS,
     PADDING_S,
     Encoded,
-    Hypothesis,
     WhisperEngine,
-    letters,
 )
 from pipeline.asr.files import RECOGNIZER_FILES, check_window, find_recognizer, thresholds
-from pipeline.asr.guards import SHORT_TOKENS, Evidence, compression_ratio, find_loop, rejection
+from pipeline.asr.guards import Evidence, compression_ratio, rejection
 from pipeline.asr.options import AsrConfig
 from pipeline.asr.packing import Pack, pack, unpack
 from pipeline.asr.script import in_script, script_conversions
+from pipeline.asr.search import Search, Searcher, contradict
 from pipeline.asr.spoken import calibrated, decide
-from pipeline.asr.words import TimedWord, plausible, timed_words, without_pauses
+from pipeline.asr.words import TimedWord, plausible, without_pauses
 from pipeline.errors import ModelError, UsageError, one_line
 from pipeline.events import SAMPLE_RATE, Samples, SpeechSegment, Transcript, Word
 from pipeline.store.packages import identify
@@ -43,24 +42,10 @@ _DETECTION_WINDOW_S = 5.0
 
 
 @dataclass(frozen=True)
-class _Search:
-    """The result of one search, and why it is rejected, if it is."""
-
-    encoded: Encoded
-    hypothesis: Hypothesis
-    rejected: str | None
-
-    @property
-    def better(self) -> tuple[bool, bool, float]:
-        """Sort key for searches of the same audio: accepted, then without repetition, then the most probable."""
-        return self.rejected is None, self.rejected != "repetition", self.hypothesis.log_probability
-
-
-@dataclass(frozen=True)
 class _Continuation:
     """What was heard after the context in one window."""
 
-    result: _Search
+    result: Search
     own: list[Word]
     """The new words."""
     before: Word | None
@@ -108,6 +93,7 @@ class WhisperRecognizer:
         self.thresholds = thresholds(config, known)
         self.engine = WhisperEngine(directory, self.languages, compute_type=config.compute_type, threads=config.threads)
         self._prompt = self._prompt_tokens()
+        self._searcher = Searcher(self.engine, self.thresholds, self._prompt)
         self._on_silence: dict[str, float] = {}
         self._check()
 
@@ -128,13 +114,13 @@ class WhisperRecognizer:
 
     def _recognise(self, segment: SpeechSegment, encoded: Encoded, beam_size: int | None) -> Transcript:
         beams = beam_size or self.config.beam_size
-        result = self._search(encoded, beams)
-        if self._worth_second_search(result):
+        result = self._searcher.search(encoded, beams)
+        if self._searcher.worth_second_search(result):
             full = self._encode(segment.samples, FULL_WINDOW_S, encoded.language)
-            again = self._search(full, max(_SECOND_SEARCH_BEAMS, 2 * beams))
-            if result.rejected == "repetition" or not _contradict(result, again):
+            again = self._searcher.search(full, max(_SECOND_SEARCH_BEAMS, 2 * beams))
+            if result.rejected == "repetition" or not contradict(result, again):
                 result = max(result, again, key=lambda one: one.better)
-        if result.rejected == "repetition" and (shorter := self._without_loop(result)) is not None:
+        if result.rejected == "repetition" and (shorter := self._searcher.without_loop(result)) is not None:
             return self._transcript(segment, shorter, repeated=True)
         return self._transcript(segment, result)
 
@@ -171,9 +157,9 @@ class WhisperRecognizer:
     ) -> list[Transcript]:
         packed = pack(segments)
         encoded = self._encode(packed.samples, self.config.window_s, language)
-        result = self._search(encoded, beam_size or self.config.beam_size)
+        result = self._searcher.search(encoded, beam_size or self.config.beam_size)
         if result.rejected is None and result.hypothesis.ended:
-            words = self._words(result.encoded, result.hypothesis)
+            words = self._searcher.words(result.encoded, result.hypothesis)
             if plausible(words, result.hypothesis.text.strip(), 0.0, len(packed.samples) / SAMPLE_RATE):
                 found = self._split(packed, result, words, beam_size)
                 if found is not None:
@@ -225,7 +211,7 @@ class WhisperRecognizer:
         encoded = self.engine.encode(segment.samples, self.config.window_s)
         if len(self.languages) > 1:
             encoded = dataclasses.replace(encoded, language=self._decide(encoded, segment, before))
-        return self._transcript(segment, self._search(encoded, 1))
+        return self._transcript(segment, self._searcher.search(encoded, 1))
 
     def _after(
         self, context: Sequence[Heard], segment: SpeechSegment, language: str, beams: int
@@ -233,10 +219,10 @@ class WhisperRecognizer:
         """Search in one window with the context; None if the result is doubtful or the context is not heard again."""
         packed = pack([*(each.segment for each in context), segment])
         encoded = self._encode(packed.samples, self.config.window_s, language)
-        result = self._search(encoded, beams)
+        result = self._searcher.search(encoded, beams)
         if result.rejected is not None or not result.hypothesis.ended:
             return None
-        words = self._words(encoded, result.hypothesis)
+        words = self._searcher.words(encoded, result.hypothesis)
         begin_s = packed.offsets[-1] / SAMPLE_RATE
         if not plausible(words, result.hypothesis.text.strip(), 0.0, len(packed.samples) / SAMPLE_RATE):
             return None
@@ -268,7 +254,7 @@ class WhisperRecognizer:
         log.debug("segment %d: %s (before: %s; %s)", segment.id, decided, before, probabilities)
         return decided
 
-    def _own(self, segment: SpeechSegment, result: _Search, own: Sequence[Word]) -> Transcript | None:
+    def _own(self, segment: SpeechSegment, result: Search, own: Sequence[Word]) -> Transcript | None:
         """The transcript of one segment of a window from its words, or None if they do not pass the checks."""
         probabilities = [p for word in own if isinstance(word, TimedWord) for p in word.log_probabilities]
         text = "".join(word.text for word in own).strip()
@@ -278,82 +264,8 @@ class WhisperRecognizer:
             return None
         return self._build(segment, result.encoded.language, text, sure, no_speech, None, own)
 
-    def _search(self, encoded: Encoded, beams: int) -> _Search:
-        found = self.engine.generate(encoded, beams, self._prompt)
-        evidence = Evidence(
-            found.text.strip(),
-            len(found.tokens),
-            found.log_probability,
-            found.no_speech_probability,
-            found.ended,
-            found.text_log_probability,
-        )
-        return _Search(encoded, found, rejection(evidence, self.thresholds))
-
-    def _worth_second_search(self, result: _Search) -> bool:
-        """Whether a second search may help: not if the window probably holds no speech."""
-        spoken = result.hypothesis.no_speech_probability <= self.thresholds.doubtful_no_speech
-        return result.rejected == "repetition" or (result.rejected == "uncertain" and spoken)
-
-    def _without_loop(self, result: _Search) -> _Search | None:
-        """The result cut after, or else before, the first occurrence of its loop; None if neither passes the checks."""
-        found = result.hypothesis
-        repetition = find_loop(found.text, found.ended)
-        if repetition is None:
-            return None
-        once = self._without_words(result, repetition.once, repetition.end, repetition.begin)
-        return once or self._without_words(result, repetition.begin, len(found.text), len(found.text))
-
-    def _without_words(self, result: _Search, begin: int, end: int, doubted: int) -> _Search | None:
-        """The result without the words in ``text[begin:end]``, or None if it fails the checks.
-
-        The words from ``doubted`` to ``begin`` must also pass by themselves.
-        """
-        found = result.hypothesis
-        tokens: list[int] = []
-        phrase = slice(0, 0)
-        at = character = 0
-        for text, length in zip(*self.engine.divide(found.tokens, result.encoded.language), strict=True):
-            if character + len(text) <= begin or character >= end:
-                tokens += found.tokens[at : at + length]
-            if doubted < character + len(text) <= begin:
-                phrase = slice(phrase.start if phrase.stop else len(tokens) - length, len(tokens))
-            at, character = at + length, character + len(text)
-        if not tokens:
-            return None
-        # The token probabilities of a loop grow with each round: score the remaining tokens anew.
-        try:
-            sure = self.engine.align(result.encoded, tuple(tokens)).log_probabilities
-        except RuntimeError as error:  # a model without alignment heads
-            log.warning("cannot cut a repetition (%s)", error)
-            return None
-        if phrase.stop and sure[phrase].mean() < self.thresholds.log_probability:
-            return None
-        text = self.engine.tokenizer.decode(tokens)
-        hypothesis = dataclasses.replace(
-            found, tokens=tuple(tokens), text=text, log_probability=float(sure.mean()), ended=True
-        )
-        evidence = Evidence(text.strip(), len(tokens), hypothesis.log_probability, found.no_speech_probability)
-        return _Search(result.encoded, hypothesis, None) if rejection(evidence, self.thresholds) is None else None
-
-    def _words(self, encoded: Encoded, found: Hypothesis) -> list[TimedWord]:
-        """The words of a hypothesis, timed from the audio's first sample; empty if the alignment fails."""
-        if not found.tokens:
-            return []
-        try:
-            times = self.engine.align(encoded, found.tokens)
-        except RuntimeError as error:  # keep the text without word times
-            log.warning("cannot align words (%s); their times are estimated", error)
-            return []
-        if len(times.starts_s) != len(found.tokens) + 1:
-            return []
-        texts, lengths = self.engine.divide(found.tokens, encoded.language)
-        return timed_words(
-            texts, lengths, [float(s) for s in times.starts_s], [float(p) for p in times.log_probabilities]
-        )
-
     def _split(
-        self, packed: Pack, result: _Search, words: Sequence[TimedWord], beam_size: int | None
+        self, packed: Pack, result: Search, words: Sequence[TimedWord], beam_size: int | None
     ) -> list[Transcript] | None:
         """One transcript per segment, or None to recognise all segments alone.
 
@@ -373,13 +285,13 @@ class WhisperRecognizer:
             found.append(transcript)
         return found
 
-    def _transcript(self, segment: SpeechSegment, result: _Search, *, repeated: bool = False) -> Transcript:
+    def _transcript(self, segment: SpeechSegment, result: Search, *, repeated: bool = False) -> Transcript:
         found = result.hypothesis
         words: list[Word] = []
         if self.config.word_timestamps and result.rejected is None:
             words = [
                 dataclasses.replace(word, start_s=segment.start_s + word.start_s, end_s=segment.start_s + word.end_s)
-                for word in self._words(result.encoded, found)
+                for word in self._searcher.words(result.encoded, found)
             ]
         return self._build(
             segment, result.encoded.language, found.text.strip(), found.log_probability, found.no_speech_probability,
@@ -448,9 +360,3 @@ class WhisperRecognizer:
             raise ModelError(
                 f"the speech model {self.config.model} is damaged: its scores are not finite; fetch it again"
             )
-
-
-def _contradict(first: _Search, second: _Search) -> bool:
-    """Whether two searches give different texts of one or two words; neither is reliable then."""
-    short = len(second.hypothesis.tokens) <= SHORT_TOKENS
-    return short and letters(first.hypothesis.text) != letters(second.hypothesis.text)

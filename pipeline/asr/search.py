@@ -1,0 +1,117 @@
+"""Searches for the text of encoded audio, judged by the guards, and the words of what they find."""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+from dataclasses import dataclass
+
+from pipeline.asr.engine import Encoded, Hypothesis, WhisperEngine, letters
+from pipeline.asr.guards import SHORT_TOKENS, Evidence, find_loop, rejection
+from pipeline.asr.words import TimedWord, timed_words
+from pipeline.store.known import Thresholds
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Search:
+    """The result of one search, and why it is rejected, if it is."""
+
+    encoded: Encoded
+    hypothesis: Hypothesis
+    rejected: str | None
+
+    @property
+    def better(self) -> tuple[bool, bool, float]:
+        """Sort key for searches of the same audio: accepted, then without repetition, then the most probable."""
+        return self.rejected is None, self.rejected != "repetition", self.hypothesis.log_probability
+
+
+class Searcher:
+    """Searches with one model, its thresholds and its prompt."""
+
+    def __init__(self, engine: WhisperEngine, thresholds: Thresholds, prompt: tuple[int, ...]) -> None:
+        """``prompt``: tokens of the text before the speech."""
+        self._engine, self._thresholds, self._prompt = engine, thresholds, prompt
+
+    def search(self, encoded: Encoded, beams: int) -> Search:
+        """Search for the text and judge it."""
+        found = self._engine.generate(encoded, beams, self._prompt)
+        evidence = Evidence(
+            found.text.strip(),
+            len(found.tokens),
+            found.log_probability,
+            found.no_speech_probability,
+            found.ended,
+            found.text_log_probability,
+        )
+        return Search(encoded, found, rejection(evidence, self._thresholds))
+
+    def worth_second_search(self, result: Search) -> bool:
+        """Whether a second search may help: not if the window probably holds no speech."""
+        spoken = result.hypothesis.no_speech_probability <= self._thresholds.doubtful_no_speech
+        return result.rejected == "repetition" or (result.rejected == "uncertain" and spoken)
+
+    def without_loop(self, result: Search) -> Search | None:
+        """The result cut after, or else before, the first occurrence of its loop; None if neither passes the checks."""
+        found = result.hypothesis
+        repetition = find_loop(found.text, found.ended)
+        if repetition is None:
+            return None
+        once = self._without_words(result, repetition.once, repetition.end, repetition.begin)
+        return once or self._without_words(result, repetition.begin, len(found.text), len(found.text))
+
+    def _without_words(self, result: Search, begin: int, end: int, doubted: int) -> Search | None:
+        """The result without the words in ``text[begin:end]``, or None if it fails the checks.
+
+        The words from ``doubted`` to ``begin`` must also pass by themselves.
+        """
+        found = result.hypothesis
+        tokens: list[int] = []
+        phrase = slice(0, 0)
+        at = character = 0
+        for text, length in zip(*self._engine.divide(found.tokens, result.encoded.language), strict=True):
+            if character + len(text) <= begin or character >= end:
+                tokens += found.tokens[at : at + length]
+            if doubted < character + len(text) <= begin:
+                phrase = slice(phrase.start if phrase.stop else len(tokens) - length, len(tokens))
+            at, character = at + length, character + len(text)
+        if not tokens:
+            return None
+        # The token probabilities of a loop grow with each round: score the remaining tokens anew.
+        try:
+            sure = self._engine.align(result.encoded, tuple(tokens)).log_probabilities
+        except RuntimeError as error:  # a model without alignment heads
+            log.warning("cannot cut a repetition (%s)", error)
+            return None
+        if phrase.stop and sure[phrase].mean() < self._thresholds.log_probability:
+            return None
+        text = self._engine.tokenizer.decode(tokens)
+        hypothesis = dataclasses.replace(
+            found, tokens=tuple(tokens), text=text, log_probability=float(sure.mean()), ended=True
+        )
+        evidence = Evidence(text.strip(), len(tokens), hypothesis.log_probability, found.no_speech_probability)
+        return Search(result.encoded, hypothesis, None) if rejection(evidence, self._thresholds) is None else None
+
+    def words(self, encoded: Encoded, found: Hypothesis) -> list[TimedWord]:
+        """The words of a hypothesis, timed from the audio's first sample; empty if the alignment fails."""
+        if not found.tokens:
+            return []
+        try:
+            times = self._engine.align(encoded, found.tokens)
+        except RuntimeError as error:  # keep the text without word times
+            log.warning("cannot align words (%s); their times are estimated", error)
+            return []
+        if len(times.starts_s) != len(found.tokens) + 1:
+            return []
+        texts, lengths = self._engine.divide(found.tokens, encoded.language)
+        return timed_words(
+            texts, lengths, [float(s) for s in times.starts_s], [float(p) for p in times.log_probabilities]
+        )
+
+
+def contradict(first: Search, second: Search) -> bool:
+    """Whether two searches give different texts of one or two words; neither is reliable then."""
+    short = len(second.hypothesis.tokens) <= SHORT_TOKENS
+    return short and letters(first.hypothesis.text) != letters(second.hypothesis.text)
