@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pipeline.asr.drafts import DraftOptions
 from pipeline.asr.options import AsrConfig
 from pipeline.bounds import allowed_choices, allowed_range, within
 from pipeline.errors import ConfigError, UsageError
@@ -20,6 +19,7 @@ from pipeline.languages import language_tag, normalized_code
 from pipeline.languages.options import LanguageConfig, as_codes
 from pipeline.nmt.options import NmtConfig
 from pipeline.resources import CONFIGS, named_configs
+from pipeline.run.drafts import DraftOptions
 from pipeline.run.overload import OverloadOptions
 from pipeline.sentences.options import SentenceOptions
 from pipeline.subtitles.rules import SubtitleRules, conflicts

@@ -64,7 +64,10 @@ def test_values_are_taken(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("[vda]\n", r"unknown section: 'vda'; allowed are languages, vad, asr, sentences, nmt, queues.*subtitles"),
+        (
+            "[vda]\n",
+            r"unknown section: 'vda'; allowed are languages, vad, asr, drafts, sentences, nmt, queues.*subtitles",
+        ),
         ("[vad]\nhangover = 3\n", r"unknown key in \[vad\]: 'hangover'; allowed are .*hangover_ms"),
         ("vad = 3\n", r"vad must be a section"),
         ("[vad]\nmode = 4\n", r"vad\.mode is 4; allowed is 0 to 3"),

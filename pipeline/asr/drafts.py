@@ -3,30 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import accumulate, takewhile
 
 from pipeline.asr.context import first_new_word
 from pipeline.asr.engine import letters
-from pipeline.bounds import within
 from pipeline.events import SpeechSegment, Transcript, Word
 from pipeline.languages.marks import final_marks
+from pipeline.run.drafts import DraftOptions
 from pipeline.sentences.growing import common_length
-
-
-@dataclass(frozen=True)
-class DraftOptions:
-    """Recognition of speech in progress, in live runs."""
-
-    # Whether speech in progress is recognised and translated; off: text appears at the next pause.
-    enabled: bool = True
-    # Milliseconds of speech before the first draft of a segment. Whisper invents words in less.
-    first_ms: int = within(800, 100, 10_000)
-    # Milliseconds of new speech between two drafts at least; more on a machine that needs longer for one.
-    every_ms: int = within(500, 100, 10_000)
-    # A word is committed when two drafts in a row agree on it and it ended this long before the end of their audio.
-    margin_ms: int = within(400, 0, 5_000)
-
 
 # A draft may begin once this many times its computing time of new speech has come, so that finals find the recogniser idle.
 _REST = 1.2

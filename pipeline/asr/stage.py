@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -12,10 +11,11 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from pipeline.asr.context import Context, Heard
-from pipeline.asr.drafts import Agreement, DraftOptions, DraftSchedule, without_end
+from pipeline.asr.drafts import Agreement, DraftSchedule, without_end
 from pipeline.asr.options import AsrConfig
 from pipeline.asr.packing import fits
 from pipeline.events import EndOfInput, Pause, SegmentSoFar, SpeechSegment, Transcript, TranscriptSoFar
+from pipeline.run.drafts import DraftOptions
 from pipeline.run.overload import LoadControl
 from pipeline.run.stats import PipelineStats
 from pipeline.run.worker import Worker
@@ -143,14 +143,14 @@ class AsrStage:
     def _look_ahead(self, so_far: SegmentSoFar) -> TranscriptSoFar | None:
         """Recognise the segment in progress; return what is new in it, if drafts are wanted."""
         segment = so_far.segment
-        began = time.perf_counter()
+        began = self.stats.clock()
         if so_far.pausing:  # it may end here
             (transcript,) = self._recognise([segment])
             self._early = segment, transcript
         else:
             assert self._drafter is not None
             transcript = self._draft(self._drafter, segment)
-            self._schedule.ran(segment, time.perf_counter() - began)
+            self._schedule.ran(segment, self.stats.clock() - began)
         if self._drafter is None:
             return None
         agreement = self._agreement

@@ -88,7 +88,7 @@ class SentenceAssembler:
         # Words that were committed before the segment was cut in front of them belong to the next one.
         beyond = max(0, self._taken - transcript.committed_words)
         taken, self._taken = self._taken - beyond, beyond
-        rest = _part(transcript, taken, len(transcript.words)) if taken else transcript
+        rest = _part(transcript, taken, len(transcript.words), ended=True) if taken else transcript
         events: list[SourceEvent] = []
         if rest.text or not taken:
             events += self._add(rest, continuing=taken > 0)
@@ -245,16 +245,19 @@ def _with_end(open_text: _Text, marks: str | None) -> _Text:
     return replace(open_text, text=text, words=words)
 
 
-def _part(transcript: Transcript, begin: int, end: int) -> Transcript:
-    """The words of a transcript from ``begin`` to ``end`` as a transcript of their own."""
+def _part(transcript: Transcript, begin: int, end: int, *, ended: bool = False) -> Transcript:
+    """The words of a transcript from ``begin`` to ``end`` as a transcript of their own.
+
+    Unless ``ended``, the last of them ends as the recogniser says: more may have been spoken since.
+    """
     words = transcript.words[begin:end]
-    last = end == len(transcript.words)
+    last = ended or not words
     return replace(
         transcript,
         text="".join(word.text for word in words).strip(),
         words=words,
         start_s=words[0].start_s if words and begin else transcript.start_s,
-        end_s=transcript.end_s if last or not words else words[-1].end_s,
+        end_s=transcript.end_s if last else words[-1].end_s,
         speech_end_s=transcript.speech_end_s if last else None,
         previous_end=final_marks(transcript.words[begin - 1].text) if begin else transcript.previous_end,
     )

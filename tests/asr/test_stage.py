@@ -5,16 +5,21 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
+import numpy as np
 import pytest
 
 from pipeline import Models
 from pipeline.asr.context import Context, Heard
+from pipeline.asr.engine import letters
 from pipeline.asr.options import AsrConfig
-from pipeline.asr.stage import AsrStage, Recognizer
-from pipeline.events import EndOfInput, Pause, SegmentSoFar, SpeechSegment, Transcript
+from pipeline.asr.stage import AsrStage, DraftRecognizer, Recognizer
+from pipeline.events import SAMPLE_RATE, EndOfInput, Pause, SegmentSoFar, SpeechSegment, Transcript, TranscriptSoFar
+from pipeline.run.drafts import DraftOptions
 from pipeline.run.overload import LoadControl, OverloadOptions
+from pipeline.run.stats import PipelineStats
 from tests.conftest import PHRASES, read_wav
 from tests.vad.test_stage import cut
 
@@ -27,6 +32,8 @@ class Watched:
     def __init__(self, recognizer: Recognizer) -> None:
         self._recognizer = recognizer
         self.calls: list[tuple[list[int], list[int]]] = []
+        self.drafts: list[int] = []
+        """Samples of each segment in progress that was recognised."""
 
     @property
     def config(self) -> AsrConfig:
@@ -45,6 +52,11 @@ class Watched:
     ) -> Transcript:
         self.calls.append(([each.segment.id for each in context], [segment.id]))
         return self._recognizer.transcribe_after(context, segment, *more, **options)
+
+    def draft(self, context: Sequence[Heard], segment: SpeechSegment, *more: Any) -> Transcript:
+        assert isinstance(self._recognizer, DraftRecognizer)
+        self.drafts.append(len(segment.samples))
+        return self._recognizer.draft(context, segment, *more)
 
 
 @pytest.fixture
@@ -162,3 +174,109 @@ def test_segments_that_are_joined_do_not_wait_for_announcements(
     items = [segments[0], SegmentSoFar(segments[1]), segments[1], segments[2]]
     run(recognizer, items, join_ms=lambda: 28_000)
     assert recognizer.calls == [([], [0, 1, 2])]
+
+
+def said(text: str) -> str:
+    """The letters of a text; Whisper writes the phrases' number as a word or a digit."""
+    return letters(text).replace("seven", "7")
+
+
+def growing(segment: SpeechSegment, step_s: float = 0.3) -> list[SegmentSoFar]:
+    """The segment as it is heard, then in the pause after it."""
+    step = round(step_s * SAMPLE_RATE)
+    found = []
+    for length in range(step, len(segment.samples), step):
+        end = segment.start_sample + length
+        part = replace(segment, samples=segment.samples[:length], speech_end_sample=end, heard_sample=end)
+        found.append(SegmentSoFar(part, pausing=False))
+    return [*found, SegmentSoFar(segment)]
+
+
+def run_live(recognizer: Recognizer, items: Sequence[Any], **options: Any) -> list[Any]:
+    """Hand over each item when the stage has dealt with the one before."""
+
+    async def work() -> list[Any]:
+        inbox: asyncio.Queue[Any] = asyncio.Queue()
+        outbox: asyncio.Queue[Any] = asyncio.Queue()
+        instant = PipelineStats(clock=lambda: 0.0)  # a machine that needs no time for a draft
+        stage = asyncio.create_task(AsrStage(recognizer, inbox, outbox, instant, **options).run())
+        found: list[Any] = []
+        for item in (*items, EndOfInput(20.0)):
+            inbox.put_nowait(item)
+            while not inbox.empty():  # until the stage has taken it
+                await asyncio.sleep(0)
+            if not isinstance(item, EndOfInput):
+                inbox.put_nowait(PAUSE)
+                while found[-1:] != [PAUSE]:
+                    found.append(await outbox.get())
+                found.pop()
+        await stage
+        return [*found, *(outbox.get_nowait() for _ in range(outbox.qsize()))]
+
+    return asyncio.run(work())
+
+
+def test_words_come_while_their_segment_is_in_progress(recognizer: Watched, segments: list[SpeechSegment]) -> None:
+    items = [item for segment in segments for item in (*growing(segment), segment)]
+    found = run_live(recognizer, items, context=Context(8_000, 2_000), drafts=DraftOptions(every_ms=300))
+    without = run(recognizer, segments, context=Context(8_000, 2_000))
+    finals = [item for item in found if isinstance(item, Transcript)]
+    assert [said(item.text) for item in finals] == [said(item.text) for item in without if isinstance(item, Transcript)]
+    early = 0
+    for final in finals:
+        committed: list[str] = []
+        for item in found:
+            if not isinstance(item, TranscriptSoFar) or item.transcript.segment_id != final.segment_id:
+                continue
+            words = item.transcript.words
+            now = [letters(word.text) for word in words[: item.transcript.committed_words]]
+            assert now[: len(committed)] == committed
+            assert all(word.end_s <= item.transcript.heard_s - 0.4 for word in words[: len(now)])
+            committed = now
+            early += item.transcript.end_s < final.end_s and bool(words)
+        assert [letters(word.text) for word in final.words[: len(committed)]] == committed
+        assert final.committed_words == len(committed) > 0
+    assert early >= 2 * len(finals)
+
+
+def test_drafts_wait_for_speech_and_are_left_out_while_behind(
+    recognizer: Watched, segments: list[SpeechSegment]
+) -> None:
+    first, _, _ = segments
+    run_live(recognizer, [*growing(first, 0.1), first], drafts=DraftOptions(first_ms=1_000, every_ms=600))
+    lengths_s = [length / SAMPLE_RATE for length in recognizer.drafts]
+    assert lengths_s[0] >= 1.0
+    assert min(after - before for before, after in pairwise(lengths_s)) >= 0.59
+    recognizer.drafts.clear()
+    run_live(recognizer, [*growing(first), first])
+    run_live(recognizer, [*growing(first), first], drafts=DraftOptions(enabled=False))
+    load = LoadControl(OverloadOptions(join_ms=0))
+    load.observe(1e9)
+    run_live(recognizer, [*growing(first), first], drafts=DraftOptions(), load=load)
+    assert recognizer.drafts == []
+
+
+def test_drafts_of_silence_and_noise_show_nothing(recognizer: Watched) -> None:
+    noise = (np.random.default_rng(0).standard_normal(4 * SAMPLE_RATE) * 1_000).astype(np.int16)
+    for samples in (np.zeros(4 * SAMPLE_RATE, np.int16), noise):
+        segment = SpeechSegment(0, 0, samples, speech_end_sample=len(samples), heard_sample=len(samples))
+        found = run_live(recognizer, [*growing(segment), segment], drafts=DraftOptions())
+        assert [type(item) for item in found] == [Transcript, EndOfInput]
+        assert found[0].rejected is not None
+    assert len(recognizer.drafts) > 2
+
+
+def test_words_committed_beyond_a_cut_are_in_the_next_segment(
+    recognizer: Watched, segments: list[SpeechSegment]
+) -> None:
+    first, _, _ = segments
+    at = len(first.samples) // 2
+    left = replace(first, samples=first.samples[:at], forced_cut=True, speech_end_sample=first.start_sample + at)
+    right = replace(first, id=1, start_sample=first.start_sample + at, samples=first.samples[at:])
+    items = [*growing(first)[:-1], left, *growing(right), right]
+    found = run_live(recognizer, items, drafts=DraftOptions(every_ms=300))
+    (one, two) = [item for item in found if isinstance(item, Transcript)]
+    (whole,) = [item for item in run(recognizer, [first]) if isinstance(item, Transcript)]
+    assert one.committed_words > 0
+    assert two.committed_words > 0
+    assert said(one.text + two.text) == said(whole.text)

@@ -140,6 +140,7 @@ class Watched:
 def watched(recognizer: WhisperRecognizer, monkeypatch: pytest.MonkeyPatch, loops: int = 0) -> Watched:
     engine = Watched(recognizer.engine, loops)
     monkeypatch.setattr(recognizer, "engine", engine)
+    monkeypatch.setattr(recognizer._searcher, "_engine", engine)
     return engine
 
 

@@ -223,3 +223,25 @@ def test_a_segment_is_announced_before_it_ends_if_asked_for(early: bool) -> None
     assert len(same) > len(closed) / 2
     order = [(item.segment.id, 0) if isinstance(item, SegmentSoFar) else (item.id, 1) for item in found[:-1]]
     assert order == sorted(order)
+
+
+@pytest.mark.parametrize("drafts", [True, False])
+def test_a_segment_in_progress_is_passed_on_with_every_chunk_of_speech(drafts: bool) -> None:
+    def stage(inbox: Queue, outbox: Queue) -> VadStage:
+        return VadStage(VadConfig(), inbox, outbox, drafts=lambda: drafts)
+
+    found = asyncio.run(fed_in_chunks(stage, read_wav(PHRASES)))
+    growing = [item for item in found if isinstance(item, SegmentSoFar)]
+    assert not any(item.pausing for item in growing)
+    if not drafts:
+        assert growing == []
+        return
+    closed = {item.id: item for item in found if isinstance(item, SpeechSegment)}
+    assert {item.segment.id for item in growing} == set(closed)
+    for item in growing:
+        so_far, whole = item.segment, closed[item.segment.id]
+        assert so_far.start_sample == whole.start_sample
+        assert so_far.speech_end_s <= whole.speech_end_s
+        same = min(len(so_far.samples), len(whole.samples))
+        assert np.array_equal(so_far.samples[:same], whole.samples[:same])
+    assert len(growing) > 20

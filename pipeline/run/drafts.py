@@ -1,0 +1,21 @@
+"""Options of drafts: text of a sentence in progress, which later words may change."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pipeline.bounds import within
+
+
+@dataclass(frozen=True)
+class DraftOptions:
+    """How speech in progress is recognised and translated in live runs."""
+
+    # Whether speech in progress is recognised and translated; off: text appears at the next pause.
+    enabled: bool = True
+    # Milliseconds of speech before the first draft of a segment. Whisper invents words in less.
+    first_ms: int = within(800, 100, 10_000)
+    # Milliseconds of new speech between two drafts at least; more on a machine that needs longer for one.
+    every_ms: int = within(500, 100, 10_000)
+    # A word is committed when two drafts in a row agree on it and it ended this long before the end of their audio.
+    margin_ms: int = within(400, 0, 5_000)
