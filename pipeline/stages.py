@@ -188,6 +188,7 @@ def _nmt(inbox: Queue, outbox: Queue, context: StageContext) -> Stage:
         outbox,
         live=context.live,
         capacity=context.config.queues.sentences,
+        drafts=context.config.drafts,
         stats=context.stats,
         load=context.load,
     )

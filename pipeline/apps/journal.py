@@ -30,6 +30,7 @@ from pipeline.events import (
     Transcript,
     Translation,
 )
+from pipeline.nmt.drafts import Draft
 from pipeline.nmt.search import OnStart
 from pipeline.nmt.stage import TextTranslator
 from pipeline.sinks.files import FORMATS
@@ -221,9 +222,14 @@ class KnownTranslation:
         self._target = target
 
     def stream(
-        self, sentence: SourceSentence, target: str | None, on_start: OnStart | None = None, beams: int | None = None
+        self,
+        sentence: SourceSentence,
+        target: str | None,
+        on_start: OnStart | None = None,
+        beams: int | None = None,
+        draft: Draft | None = None,
     ) -> Iterator[Delta | Translation]:
-        return iter(self._finished(sentence) or self._translation.stream(sentence, target, on_start, beams))
+        return iter(self._finished(sentence) or self._translation.stream(sentence, target, on_start, beams, draft))
 
     def _finished(self, sentence: SourceSentence) -> list[Delta | Translation]:
         """The events of a sentence's translation; empty if the journal does not have it, or of another text."""

@@ -29,6 +29,7 @@ def checked(
     plain: Callable[[int], bool],
     *,
     length_factor: float,
+    retry: bool = True,
     widen: bool = True,
     expired: Callable[[], bool],
 ) -> Iterator[Token | Rewind]:
@@ -40,6 +41,7 @@ def checked(
     Args:
         plain: tells whether a token is only digits or punctuation.
         length_factor: see ``length_limit``.
+        retry: whether to search again; otherwise the first search's tokens before the first repetition are kept.
         widen: whether a retry with more beams is allowed.
     """
     limit = length_limit(len(source), length_factor, options.max_tokens)
@@ -58,7 +60,7 @@ def checked(
         if token.last:
             return
     shown = len(found) - 1  # the last token was not yielded
-    if not expired():
+    if retry and not expired():
         for narrower in _alternatives(options, loop, widen=widen):
             again = _complete_search(search(narrower), guard)
             if again is not None:

@@ -6,7 +6,6 @@ import dataclasses
 import math
 import re
 import sys
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,12 +18,14 @@ from pipeline.nmt.cache import SentenceCache
 from pipeline.nmt.checked import Rewind, checked
 from pipeline.nmt.decoder import Decoder
 from pipeline.nmt.decoders import load_decoder
+from pipeline.nmt.drafts import Draft, draft_limit
 from pipeline.nmt.layout import find_layout
 from pipeline.nmt.loops import MAX_LENGTH_FACTOR
 from pipeline.nmt.preparation import capitalised, prepared
 from pipeline.nmt.scripts import check_script, choose_code, needed_conversion, rewritten
-from pipeline.nmt.search import GenerationOptions, OnStart, Token, generate
+from pipeline.nmt.search import GenerationOptions, OnStart, Token, generate, verified
 from pipeline.nmt.settings import generation_options, integer, read_json
+from pipeline.nmt.stopwatch import Stopwatch
 from pipeline.nmt.tokenizer import MarianTokenizer
 from pipeline.sentences.growing import GrowingText
 from pipeline.sentences.splitting import fit, split_sentences
@@ -202,12 +203,16 @@ class MarianModel:
         target: str | None = None,
         on_start: OnStart | None = None,
         beams: int | None = None,
+        draft: Draft | None = None,
     ) -> Iterator[Delta | Translation]:
         """Translate a sentence, yielding one delta per target token and, at the end, its ``Translation``.
 
         ``target`` defaults to the language that the model's files name.
         ``on_start`` receives the state of each search before its first run, so that another thread can terminate it.
         ``beams`` can lower the number of hypotheses that the model was loaded with.
+        ``draft`` makes it a draft of a sentence in progress: the search is greedy and its length is limited by the source's
+        (``draft_limit``); if it fails, it is cut instead of repeated. What ``draft`` holds of earlier drafts
+        makes it faster but not different.
 
         The last delta belongs to the end token, is ``complete``, and commits the text. If the sentence is searched again,
         text that was yielded before is withdrawn. Text that is too long for the model, or has several sentences, is
@@ -221,11 +226,16 @@ class MarianModel:
         if target is None:
             target = self.languages[1] or UNDETERMINED
         sources = self.sources(sentence.text, sentence.language, self.target_code(target))
-        found = deltas(sentence, self.pieces(sources, target, on_start, beams), target)
+        found = deltas(sentence, self.pieces(sources, target, on_start, beams, draft), target)
         yield from rewritten(found, self.conversion(target))
 
     def pieces(
-        self, sources: Sequence[tuple[int, ...]], target: str, on_start: OnStart | None, beams: int | None
+        self,
+        sources: Sequence[tuple[int, ...]],
+        target: str,
+        on_start: OnStart | None,
+        beams: int | None,
+        draft: Draft | None = None,
     ) -> Iterator[Piece]:
         """Yield the translation of one sentence, which may be given in several parts.
 
@@ -242,7 +252,8 @@ class MarianModel:
             texts: list[str] = []
             ids: list[int] = []
             withdrawn = 0
-            for token in self._tokens(source, on_start, beams):
+            guess = None if draft is None else draft.guess(part - 1)
+            for token in self._tokens(source, on_start, beams, guess):
                 if isinstance(token, Rewind):
                     withdrawn = sum(map(len, texts[token.kept :]))
                     length -= withdrawn
@@ -270,6 +281,8 @@ class MarianModel:
                 yield Piece(ended, text, withdrawn, length if last else 0, tuple(sentence) if last else ())
                 withdrawn = 0
             begun = begun or any(texts)
+            if draft is not None:
+                draft.keep(part - 1, tuple(ids[:-1]))
 
     def sources(self, text: str, language: str, code: str | None) -> list[tuple[int, ...]]:
         """Split a text into sentences that fit the model; return their ids with the end token, none for blank ones.
@@ -291,19 +304,28 @@ class MarianModel:
         found = [ids_of(part.strip()) for part in parts]
         return [tuple(ids) for ids in found if ids != nothing]  # from an empty source the model would hallucinate text
 
-    def _tokens(self, source: tuple[int, ...], on_start: OnStart | None, beams: int | None) -> Iterator[Token | Rewind]:
-        """Yield the tokens of one sentence: from the cache, or generated within the time limit and checked."""
+    def _tokens(
+        self, source: tuple[int, ...], on_start: OnStart | None, beams: int | None, draft: tuple[int, ...] | None
+    ) -> Iterator[Token | Rewind]:
+        """Yield the tokens of one sentence: from the cache, or generated within the time limit and checked.
+
+        ``draft`` holds the ids with which a draft is likely to begin; None if this is not a draft.
+        """
         if (known := self.cache.get(source)) is not None:
             yield from known
             return
-        stopwatch = _Stopwatch(self.time_limit_s or math.inf)
+        stopwatch = Stopwatch(self.time_limit_s or math.inf)
         options = dataclasses.replace(self.generation, beams=min(beams or sys.maxsize, self.generation.beams))
+        if draft is not None:
+            limit = draft_limit(len(source), options.max_tokens)
+            options = dataclasses.replace(options, beams=1, max_tokens=limit)
         tokens = checked(
-            lambda chosen: self._search(source, chosen, on_start, stopwatch.expired),
+            lambda chosen: self._search(source, chosen, on_start, stopwatch.expired, draft),
             options,
             source,
             self.tokenizer.is_plain,
             length_factor=self.max_length_factor,
+            retry=draft is None,
             widen=options == self.generation,
             expired=stopwatch.expired,
         )
@@ -317,7 +339,7 @@ class MarianModel:
             # resumed run writes the same files.
             found.append(token)
             ended = isinstance(token, Token) and token.last
-            if ended and options == self.generation and not stopwatch.expired():
+            if ended and draft is None and options == self.generation and not stopwatch.expired():
                 self.cache.put(source, tuple(found))
             yield token
 
@@ -327,8 +349,11 @@ class MarianModel:
         options: GenerationOptions,
         on_start: OnStart | None,
         expired: Callable[[], bool],
+        draft: tuple[int, ...] | None,
     ) -> Iterator[Token]:
-        return generate(self.decoder, source, options, on_start, expired)
+        if draft is None:
+            return generate(self.decoder, source, options, on_start, expired)
+        return verified(self.decoder, source, options, draft, on_start, expired)
 
     def translate(self, text: str, *, source: str | None = None, target: str | None = None) -> str:
         """Translate ``text`` and return the whole translation; languages default to those that the model names.
@@ -390,27 +415,6 @@ def _require_at_least(least: int, **given: float) -> None:
     for name, value in given.items():
         if value < least:
             raise UsageError(f"{name} is {value}; expected at least {least}")
-
-
-class _Stopwatch:
-    """Measures the total time spent inside its ``with`` blocks."""
-
-    def __init__(self, limit_s: float) -> None:
-        self._limit_s = limit_s
-        self._spent_s = 0.0
-        self._began: float | None = None
-
-    def __enter__(self) -> None:
-        self._began = time.monotonic()
-
-    def __exit__(self, *error: object) -> None:
-        self._spent_s, self._began = self._total_s(), None
-
-    def _total_s(self) -> float:
-        return self._spent_s + (time.monotonic() - self._began if self._began is not None else 0.0)
-
-    def expired(self) -> bool:
-        return self._total_s() > self._limit_s
 
 
 def _check_vocabulary(scores: int | None, tokenizer: MarianTokenizer, directory: Path) -> None:

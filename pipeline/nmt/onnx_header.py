@@ -73,6 +73,21 @@ def read_precision(path: Path) -> str:
     return ", ".join(shares) or "no weights of its own"
 
 
+def has_dynamic_scales(path: Path) -> bool:
+    """Whether a graph quantises activations with one scale per tensor, found at run time.
+
+    Such are DynamicQuantizeLinear and DynamicQuantizeMatMul. The result of each row then depends on the other rows.
+
+    Raises:
+        ModelError: as ``read_header``.
+    """
+    try:
+        with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+            return data.find(b"DynamicQuantize") >= 0
+    except (OSError, ValueError) as error:
+        raise ModelError(f"{path} is not a readable ONNX model ({error}); fetch or export it again") from None
+
+
 def _count_weights(data: mmap.mmap, graph: tuple[int, int], sizes: Counter[str]) -> None:
     """Count the elements of a graph's initializers by type. Weights of MatMulNBits are counted by bit width."""
     packed: dict[bytes, int] = {}

@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Iterator, Sequence
 
 from pipeline.events import Delta, SourceSentence, Translation
+from pipeline.nmt.drafts import Draft
 from pipeline.nmt.model import UNDETERMINED, MarianModel, Piece, deltas, translated
 from pipeline.nmt.scripts import rewritten
 from pipeline.nmt.search import GenerationOptions, OnStart
@@ -41,6 +42,7 @@ class PivotTranslator:
         target: str | None = None,
         on_start: OnStart | None = None,
         beams: int | None = None,
+        draft: Draft | None = None,
     ) -> Iterator[Delta | Translation]:
         """Translate a sentence; see ``MarianModel.stream``.
 
@@ -53,7 +55,7 @@ class PivotTranslator:
             target = self.languages[1] or UNDETERMINED
         code = self.second.target_code(target)
         sources = self.first.sources(sentence.text, sentence.language, self.first.target_code(self.via))
-        found = deltas(sentence, self._pieces(sources, target, code, on_start, beams), target)
+        found = deltas(sentence, self._pieces(sources, target, code, on_start, beams, draft), target)
         yield from rewritten(found, self.second.conversion(target))
 
     def _pieces(
@@ -63,11 +65,13 @@ class PivotTranslator:
         code: str | None,
         on_start: OnStart | None,
         beams: int | None,
+        draft: Draft | None,
     ) -> Iterator[Piece]:
         if not sources:
             return
+        first = None if draft is None else draft.of_first_model()
         halfway = GrowingText()
-        for piece in self.first.pieces(sources, self.via, on_start, beams):
+        for piece in self.first.pieces(sources, self.via, on_start, beams, first):
             halfway.apply(piece, piece.token)
         ended = halfway.pieces[-1].mark
         parts = self.second.sources(halfway.text, self.via, code)
@@ -75,7 +79,7 @@ class PivotTranslator:
             end = dataclasses.replace(ended, id=self.generation.end_token, guarded=False)
             yield Piece(end, "", tokens=(end,))
             return
-        for piece in self.second.pieces(parts, target, on_start, beams):
+        for piece in self.second.pieces(parts, target, on_start, beams, draft):
             token = piece.token
             if token.last:
                 token = dataclasses.replace(

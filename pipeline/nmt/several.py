@@ -19,6 +19,7 @@ from pipeline.events import (
     TranslationLost,
 )
 from pipeline.nmt.stage import NmtStage, Text, TextTranslator
+from pipeline.run.drafts import DraftOptions
 from pipeline.run.overload import LoadControl
 from pipeline.run.stats import PipelineStats
 from pipeline.run.worker import Worker
@@ -46,6 +47,7 @@ class TranslationStage:
         *,
         live: Callable[[], bool] = lambda: False,
         capacity: int = 1_000,
+        drafts: DraftOptions | None = None,
         stats: PipelineStats | None = None,
         load: LoadControl | None = None,
     ) -> None:
@@ -54,7 +56,8 @@ class TranslationStage:
         self.stats = stats or PipelineStats()
         self._live = live
         self._languages = [
-            _Language(target, model, outbox, capacity, live, self.stats, load) for target, model in models.items()
+            _Language(target, model, outbox, capacity, live, drafts, self.stats, load)
+            for target, model in models.items()
         ]
         self.stats.languages = set(models)
 
@@ -162,14 +165,17 @@ class _Language:
         model: TextTranslator,
         outbox: asyncio.Queue[PipelineEvent],
         capacity: int,
-        drafts: Callable[[], bool],
+        live: Callable[[], bool],
+        drafts: DraftOptions | None,
         stats: PipelineStats,
         load: LoadControl | None,
     ) -> None:
         self.target = target
         self.inbox: asyncio.Queue[Text | EndOfInput] = asyncio.Queue(capacity)
         self.outbox = _Gate(outbox)
-        self.stage = NmtStage(model, self.inbox, self.outbox, target=target, drafts=drafts, stats=stats, load=load)
+        self.stage = NmtStage(
+            *(model, self.inbox, self.outbox), target=target, drafts=live, options=drafts, stats=stats, load=load
+        )
         self.task: asyncio.Task[None] | None = None
 
     @cached_property

@@ -9,8 +9,11 @@ from typing import Protocol
 
 from pipeline.events import Delta, EndOfInput, SourceDelta, SourceSentence, Translation
 from pipeline.languages import same_language
+from pipeline.languages.marks import MARKS, final_marks
 from pipeline.nmt.decoder import DecoderState
+from pipeline.nmt.drafts import Draft, masked
 from pipeline.nmt.search import OnStart
+from pipeline.run.drafts import DraftOptions
 from pipeline.run.overload import LoadControl
 from pipeline.run.stats import PipelineStats
 from pipeline.run.worker import Worker
@@ -21,7 +24,12 @@ class TextTranslator(Protocol):
     """The interface of a translator that the stage needs; see ``MarianModel``."""
 
     def stream(
-        self, sentence: SourceSentence, target: str | None, on_start: OnStart | None = None, beams: int | None = None
+        self,
+        sentence: SourceSentence,
+        target: str | None,
+        on_start: OnStart | None = None,
+        beams: int | None = None,
+        draft: Draft | None = None,
     ) -> Iterator[Delta | Translation]: ...
 
 
@@ -39,8 +47,9 @@ class NmtStage:
 
     Takes ``SourceDelta`` and ``SourceSentence`` from ``inbox``. For each finished sentence it puts deltas and one
     ``Translation`` on ``outbox``, and finally the end of input. With ``drafts``, a sentence in progress is translated too
-    whenever its text has changed; if several changes wait, only the newest text is translated. Of such a draft only what
-    later translations change is withdrawn. Sentences spoken in the target language are left out.
+    whenever its text has changed; if several changes wait, only the newest text is translated. The last words of a draft
+    are not shown (``options``), unless the text so far is committed and ends like a sentence. Of what is shown only what later
+    translations change is withdrawn. Sentences spoken in the target language are left out.
 
     A full ``outbox`` pauses the translation. Cancelling ``run`` stops the current decode within one step; ``model``
     stays usable.
@@ -56,12 +65,14 @@ class NmtStage:
         *,
         target: str | None = None,
         drafts: Callable[[], bool] = lambda: False,
+        options: DraftOptions | None = None,
         stats: PipelineStats | None = None,
         load: LoadControl | None = None,
     ) -> None:
         self.model, self.inbox, self.outbox, self.target = model, inbox, outbox, target
         self.stats = stats or PipelineStats()
-        self._drafts, self._load = drafts, load
+        self._drafts, self._options, self._load = drafts, options or DraftOptions(), load
+        self._draft = Draft()
         self._source = GrowingText()
         self._shown = GrowingText()
         """The translation of the sentence in progress, as put on ``outbox``."""
@@ -77,6 +88,7 @@ class NmtStage:
             while not isinstance(item := await self.inbox.get(), EndOfInput):
                 if item.sentence != number:  # the sentence before may have been dropped by a stage of the app's
                     number, self._source, self._shown = item.sentence, GrowingText(), GrowingText()
+                    self._draft = Draft()
                 if isinstance(item, SourceDelta):
                     self._source.apply(item)
                     if self._drafts() and self.inbox.empty():
@@ -106,8 +118,14 @@ class NmtStage:
         beams = self._load.measures.beam_size if self._load is not None else None
 
         def stream() -> Iterator[Delta | Translation]:  # a generator, so that the model is first called on the worker
-            found = self.model.stream(sentence, self.target, started, beams)
-            yield from updates(self._shown.text, found, final=final)
+            shown = self._shown.text
+            if final:
+                found = self.model.stream(sentence, self.target, started, beams)
+            else:
+                found = self.model.stream(sentence, self.target, started, beams, self._draft)
+                if not self._ends_like_a_sentence:
+                    found = masked(found, shown, self._options)
+            yield from updates(shown, found, final=final)
 
         events = stream()
 
@@ -133,6 +151,12 @@ class NmtStage:
             stopped = True
             for state in running:
                 state.terminate()
+
+    @property
+    def _ends_like_a_sentence(self) -> bool:
+        """Whether the text of the sentence in progress is committed and has a final mark. Only a pause can commit a mark."""
+        text = self._source
+        return text.committed == len(text) and any(mark in MARKS for mark in final_marks(text.text))
 
 
 def updates(shown: str, events: Iterator[Delta | Translation], *, final: bool) -> Iterator[Delta | Translation]:

@@ -19,3 +19,8 @@ class DraftOptions:
     every_ms: int = within(500, 100, 10_000)
     # A word is committed when two drafts in a row agree on it and it ended this long before the end of their audio.
     margin_ms: int = within(400, 0, 5_000)
+    # The last words of a draft translation are the least certain and are not shown. Their number, for languages that separate
+    # words with spaces; 0 shows everything.
+    mask_words: int = within(3, 0, 100)
+    # Their number in characters, for other languages such as Chinese and Japanese.
+    mask_characters: int = within(5, 0, 100)

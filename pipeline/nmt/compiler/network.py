@@ -1,7 +1,8 @@
 """Builds the two graphs of the streaming layout.
 
 ``encoder``: source ids → the cross-attention keys and values of every decoder layer, run once per sentence.
-``step``: new target ids and the KV so far → the next token and its log-probability (and all scores, if requested).
+``step``: new target ids and the KV so far → after each, the next token and its log-probability (and all scores, if
+requested).
 
 The batch size is always 1. In shapes, S is the source length, T the number of new target tokens, P the capacity of the
 KV buffers, H the number of heads, D the head size.
@@ -129,9 +130,10 @@ def build_step(
     ``past_key_values.{layer}.encoder.{key,value}`` [1, H, S, D] and ``past_key_values.{layer}.decoder.{key,value}``
     [1, H, P, D].
 
-    Outputs: ``token`` [1] int64, the most probable one except ``pad``, and its ``log_probability`` [1]; ``logits``
-    [1, rows], minus infinity for ``pad``; ``output_ids`` [rows], the id of each row; for each layer
-    ``present.{layer}.decoder.{key,value}``. These may be bound to the past's buffers, which are then extended in place.
+    Outputs, after each new token: ``token`` [T] int64, the most probable next one except ``pad``, its ``log_probability``
+    [T], and its ``lead`` [T], its score minus the second-best one; ``logits`` [T, rows], minus infinity for ``pad``. Also
+    ``output_ids`` [rows], the id of each row; for each layer ``present.{layer}.decoder.{key,value}``. These may be bound to
+    the past's buffers, which are then extended in place.
 
     ``alignment``, a (layer, head), adds the output ``alignment`` [1, T, S]: the attention weights of that head of
     cross-attention.
@@ -160,7 +162,7 @@ def build_step(
     metadata = _metadata(checkpoint, precisions) | {"vocabulary": str(a.target_vocabulary), "pad_token": str(pad)}
     if tapped:
         for tensor in dict.fromkeys(g.linear_inputs.values()):
-            g.output(tensor, np.float32, [1, "new", "width"] if tensor != "final" else [1, "width"])
+            g.output(tensor, np.float32, [1, "new", "width"] if tensor != "final" else ["new", "width"])
         metadata["linear_inputs"] = json.dumps(g.linear_inputs)
     return g.build(metadata)
 
@@ -255,50 +257,60 @@ def _add_alignment(g: GraphBuilder, query: str, key: str, head: int, shape: tupl
 
 
 def _choose_token(g: GraphBuilder, x: str, checkpoint: Checkpoint, ids: Rows, precisions: Precisions, pad: int) -> None:
-    """Add the output projection, the chosen token and its log-probability."""
+    """Add the output projection, and after each new token the chosen one with its log-probability and its lead."""
     w = checkpoint.weights
-    last = g.node("Gather", x, g.constant("last", np.array(-1, np.int64)), name="final", axis=1)
+    one = g.constant("one", np.ones(1, np.int64))
+    final = g.node("Squeeze", x, g.constant("batch", np.zeros(1, np.int64)), name="final")
     bias = w["final_logits_bias"][ids].copy()
     # Mask pad: the logit of its row is always 0, which is sometimes the highest.
     bias[ids == pad] = -np.inf
     rows = w["lm_head.weight"][ids]
-    one = g.constant("one", np.ones(1, np.int64))
+    two = g.constant("two", np.full(1, 2, np.int64))
     # TopK is faster than ArgMax. It takes logits, because log-probabilities may be equal after rounding.
     if precisions.output is Precision.FP32:
-        logits = g.linear(last, rows, bias, precisions.output, "logits")
-        g.nodes("TopK", logits, one, outputs=["best_logit", "best"], axis=1)
+        logits = g.linear(final, rows, bias, precisions.output, "logits")
+        g.nodes("TopK", logits, two, outputs=["best_logits", "two_best"], axis=1)
     else:
-        coarse = g.linear(last, rows, bias, precisions.output, "coarse_logits")
-        scores = _rescore(g, last, coarse, checkpoint, rows, precisions.embedding)
+        coarse = g.linear(final, rows, bias, precisions.output, "coarse_logits")
+        scores = _rescore(g, final, coarse, checkpoint, rows, precisions.embedding)
         logits = g.node("ScatterElements", coarse, "candidates", scores, name="logits", axis=1)
-        g.nodes("TopK", scores, one, outputs=["best_logit", "best_candidate"], axis=1)
-        g.node("GatherElements", "candidates", "best_candidate", name="best", axis=1)
+        g.nodes("TopK", scores, two, outputs=["best_logits", "best_candidates"], axis=1)
+        g.node("GatherElements", "candidates", "best_candidates", name="two_best", axis=1)
+    g.nodes("Split", "two_best", outputs=["best", "second_best"], axis=1)
     row = g.node("Squeeze", "best", one, name="row_of_best")
     g.node("Gather", g.constant("ids", ids), row, name="token")
     g.node("Identity", "ids", name="output_ids")
     log_probabilities = g.node("LogSoftmax", logits, name="log_probabilities", axis=1)
     log_probability = g.node("GatherElements", log_probabilities, "best", name="best_log_probability", axis=1)
     g.node("Squeeze", log_probability, one, name="log_probability")
-    g.output("token", np.int64, [1])
-    g.output("log_probability", np.float32, [1])
+    g.nodes("Split", "best_logits", outputs=["best_logit", "second_best_logit"], axis=1)
+    g.node("Squeeze", g.node("Sub", "best_logit", "second_best_logit", name="best_lead"), one, name="lead")
+    g.output("token", np.int64, ["new"])
+    g.output("log_probability", np.float32, ["new"])
+    g.output("lead", np.float32, ["new"])
     g.output("output_ids", np.int64, [len(ids)])
-    g.output("logits", np.float32, [1, len(ids)])
+    g.output("logits", np.float32, ["new", len(ids)])
 
 
-def _rescore(g: GraphBuilder, last: str, coarse: str, checkpoint: Checkpoint, rows: Array, precision: Precision) -> str:
-    """Recompute the best of the ``coarse`` logits with rows of higher precision: [1, candidates]."""
+def _rescore(
+    g: GraphBuilder, final: str, coarse: str, checkpoint: Checkpoint, rows: Array, precision: Precision
+) -> str:
+    """Recompute the best of the ``coarse`` logits with rows of higher precision: [T, candidates]."""
     w, scale = checkpoint.weights, np.float32(checkpoint.architecture.embedding_scale)
     table = "embedding"
     if w["lm_head.weight"] is not w["decoder.embed_tokens.weight"]:
         table = g.table("output", rows, scale, precision)
-    count = min(_RESCORED_ROWS, len(rows))
+    count, width = min(_RESCORED_ROWS, len(rows)), rows.shape[1]
     g.nodes(
         "TopK", coarse, g.constant("few", np.array([count], np.int64)), outputs=["coarse_best", "candidates"], axis=1
     )
-    exact = g.look_up(table, "candidates", rows.shape[1], precision, "candidate")
-    unscaled = g.node("Mul", last, g.constant("unscale", np.array(1 / scale, np.float32)), name="final_unscaled")
-    product = g.node("FusedMatMul", unscaled, exact, name="candidate_products", domain=CONTRIB, transB=1)
-    flat = g.node("Reshape", product, g.constant("one_row", np.array([1, -1], np.int64)), name="candidate_scores")
+    found = g.look_up(table, "candidates", width, precision, "candidate")
+    by_position = g.constant("by_position", np.array([-1, count, width], np.int64))
+    exact = g.node("Reshape", found, by_position, name="candidates_by_position")
+    unscaled = g.node("Mul", final, g.constant("unscale", np.array(1 / scale, np.float32)), name="final_unscaled")
+    query = g.node("Unsqueeze", unscaled, "one", name="final_by_position")
+    product = g.node("FusedMatMul", query, exact, name="candidate_products", domain=CONTRIB, transB=1)
+    flat = g.node("Squeeze", product, "one", name="candidate_scores")
     biases = g.node("Gather", "coarse_logits.bias", "candidates", name="candidate_biases")
     return g.node("Add", flat, biases, name="rescored")
 
