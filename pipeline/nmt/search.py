@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import zip_longest
+from itertools import takewhile, zip_longest
 
 import numpy as np
 from numpy.typing import NDArray
@@ -99,7 +99,7 @@ def greedy(
 ) -> Iterator[Token]:
     """Yield the most probable token of each step until the end token or ``options.max_tokens``.
 
-    ``committed`` tokens begin the translation and are not yielded; there must be fewer than ``options.max_tokens``.
+    ``committed`` tokens begin the translation, count towards ``options.max_tokens``, and are not yielded.
     """
     state = decoder.encode(source, on_start)
     return _greedy_from(decoder, state, options, expired, committed)
@@ -143,16 +143,16 @@ def verified(
     there on, and if the decoder cannot verify, the tokens are those of single steps.
     """
     state = decoder.encode(source, on_start)
-    again = state.fork()
     accepted = list(committed)
-    if decoder.rounding is not None and (draft or committed):
+    if decoder.rounding is not None and (draft or committed) and len(committed) < options.max_tokens:
         for choice in _choices(decoder, state, options, draft, accepted, decoder.rounding):
             token = _token(choice, len(accepted) + 1, options, expired)
             accepted.append(token.id)
             yield token
             if token.last:
                 return
-    yield from _greedy_from(decoder, again, options, expired, accepted)
+    decoder.truncate(state, 0)
+    yield from _greedy_from(decoder, state, options, expired, accepted)
 
 
 def _choices(
@@ -165,7 +165,8 @@ def _choices(
 ) -> Iterator[_Chosen]:
     """Yield the choices after the committed tokens until one is in doubt. The caller stops at the last token."""
     history = [options.start_token, *committed]
-    guess = list(draft[: options.max_tokens - len(history)])
+    room = max(0, options.max_tokens - len(history))
+    guess = list(takewhile(lambda token: token != options.end_token, draft[:room]))
     while True:
         fed = state.steps
         chosen = _choose_each(decoder, state, [*history, *guess], len(history), options)

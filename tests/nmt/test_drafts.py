@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import operator
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -15,12 +15,17 @@ from hypothesis import strategies as st
 
 from pipeline import Delta, EndOfInput, MarianModel, NmtStage, PipelineEvent
 from pipeline.events import SAMPLE_RATE, SourceDelta, SourceSentence, SpeechSegment, Translation
-from pipeline.nmt.stage import Text, updates
+from pipeline.nmt.drafts import Draft
+from pipeline.nmt.search import OnStart
+from pipeline.nmt.stage import Text, TextTranslator, updates
+from pipeline.run.drafts import DraftOptions
 from pipeline.run.stats import PipelineStats
 from pipeline.sentences.growing import GrowingText, common_length
 from tests.conftest import make_model_dir
 
 BEGINNING, WHOLE = "Where is the bank", "Where is the bank? Thank you."
+
+WHOLE_DRAFTS = DraftOptions(mask_words=0, mask_characters=0)
 
 # Few different characters, so that texts often begin alike.
 WORDS = st.text("ab ", max_size=4)
@@ -112,14 +117,18 @@ class WatchedQueue(asyncio.Queue[Text | EndOfInput]):
 
 
 def converse(
-    model: MarianModel, items: Sequence[Text], stats: PipelineStats | None = None
+    model: TextTranslator,
+    items: Sequence[Text],
+    stats: PipelineStats | None = None,
+    options: DraftOptions = WHOLE_DRAFTS,
 ) -> list[list[PipelineEvent]]:
     """What the stage puts out for each item, each given once the one before has been dealt with."""
 
     async def work() -> list[list[PipelineEvent]]:
         inbox = WatchedQueue()
         outbox: asyncio.Queue[PipelineEvent] = asyncio.Queue()
-        stage = asyncio.create_task(NmtStage(model, inbox, outbox, target="zh", drafts=lambda: True, stats=stats).run())
+        stage = NmtStage(model, inbox, outbox, target="zh", drafts=lambda: True, options=options, stats=stats)
+        running = asyncio.create_task(stage.run())
         found = []
         for item in items:
             inbox.put_nowait(item)
@@ -127,10 +136,19 @@ def converse(
             await inbox.idle.wait()
             found.append([outbox.get_nowait() for _ in range(outbox.qsize())])
         inbox.put_nowait(EndOfInput())
-        await stage
+        await running
         return found
 
     return asyncio.run(work())
+
+
+def shown_after(events: Iterable[PipelineEvent], before: str = "") -> str:
+    """The text of a sentence once these changes are applied."""
+    text = draft(before) if before else GrowingText()
+    for event in events:
+        if isinstance(event, Delta):
+            text.apply(event)
+    return text.text
 
 
 @pytest.fixture
@@ -262,3 +280,72 @@ def test_without_drafts_only_finished_sentences_are_translated(model: MarianMode
         return [outbox.get_nowait() for _ in range(outbox.qsize())]
 
     assert asyncio.run(work()) == [EndOfInput()]
+
+
+def test_the_last_characters_of_a_draft_are_not_shown_until_the_sentence_ends(model: MarianModel) -> None:
+    options = DraftOptions(mask_characters=2)
+    drafted, finished = converse(
+        model, [SourceDelta(0, "en", BEGINNING), SourceSentence(0, "en", WHOLE)], None, options
+    )
+    assert shown_after(drafted) == model.translate(BEGINNING)[:-2] != ""
+    assert shown_after(finished, shown_after(drafted)) == model.translate(WHOLE)
+
+
+def test_a_draft_that_is_hidden_as_a_whole_still_counts_as_translated(model: MarianModel) -> None:
+    options = DraftOptions(mask_characters=100)
+    (drafted,) = converse(model, [SourceDelta(0, "en", BEGINNING, heard_s=4.0)], None, options)
+    (event,) = drafted
+    assert isinstance(event, Delta)
+    assert (event.text, event.withdrawn, event.complete, event.heard_s) == ("", 0, True, 4.0)
+
+
+@pytest.mark.parametrize(
+    ("text", "committed", "whole"),
+    [
+        ("Where is the bank?", 18, True),
+        ("Where is the bank?", 17, False),
+        ("Where is the bank", 17, False),
+        ("Where is the bank,", 18, False),
+    ],
+)
+def test_a_draft_of_committed_text_with_a_final_mark_is_shown_as_a_whole(
+    text: str, committed: int, whole: bool, model: MarianModel
+) -> None:
+    said = SourceDelta(0, "en", text, committed=committed)
+    (drafted,) = converse(model, [said], None, DraftOptions(mask_characters=1))
+    assert (shown_after(drafted) == model.translate(text)) == whole
+
+
+class Recorder:
+    """A translator that notes what it is given."""
+
+    def __init__(self) -> None:
+        self.given: list[tuple[str, Draft | None]] = []
+
+    def stream(
+        self,
+        sentence: SourceSentence,
+        target: str | None,
+        on_start: OnStart | None = None,
+        beams: int | None = None,
+        draft: Draft | None = None,
+    ) -> Iterator[Delta | Translation]:
+        self.given.append((sentence.text, draft))
+        yield from translation([(0, sentence.text)])
+
+
+def test_the_drafts_of_a_sentence_share_what_is_kept_and_the_final_translation_is_free() -> None:
+    recorder = Recorder()
+    said: list[Text] = [
+        SourceDelta(0, "en", "One"),
+        SourceDelta(0, "en", " two"),
+        SourceSentence(0, "en", "One two"),
+        SourceDelta(1, "en", "Three"),
+    ]
+    converse(recorder, said)
+    (_, first), (_, second), (_, final), (_, next_one) = recorder.given
+    assert isinstance(first, Draft)
+    assert second is first
+    assert final is None
+    assert isinstance(next_one, Draft)
+    assert next_one is not first

@@ -1,0 +1,212 @@
+"""Drafts: what is kept from one to the next, how long they may be, and which of their last words are shown."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from pipeline.events import Delta, SourceSentence, Translation
+from pipeline.nmt.decoder import DecoderState
+from pipeline.nmt.drafts import Draft, draft_limit, masked, visible_length
+from pipeline.nmt.model import MarianModel
+from pipeline.nmt.pivot import PivotTranslator
+from pipeline.nmt.search import greedy
+from pipeline.run.drafts import DraftOptions
+from pipeline.sentences.growing import GrowingText
+from tests.conftest import SHIPPED_TRANSLATORS, golden, make_model_dir
+from tests.nmt.test_drafts import TOKENS, translation
+
+TWO = DraftOptions(mask_words=2, mask_characters=2)
+
+
+@pytest.mark.parametrize(
+    ("text", "language", "visible"),
+    [
+        ("Where is the bank", "en", "Where is"),
+        ("Where is the bank?  ", "en", "Where is"),
+        (" Where", "en", ""),
+        ("the bank", "en", ""),
+        ("", "en", ""),
+        ("Wo ist die Bank", "de", "Wo ist"),
+        ("은행은 어디에 있습니까", "ko", "은행은"),
+        ("银行在哪里？", "zh", "银行在哪"),
+        ("银行在哪里？", "zh-TW", "银行在哪"),
+        ("銀行はどこ", "ja", "銀行は"),
+        ("ธนาคารอยู่", "th", "ธนาคารอย"),
+        ("我买了iPhone", "zh", "我买了"),
+        ("我买了iPhone手机", "zh", "我买了iPhone"),
+        ("我买了 iPhone 16", "zh", "我买了 iPhone "),
+        ("是", "zh", ""),
+        ("", "zh", ""),
+    ],
+)
+def test_the_last_words_or_characters_are_hidden(text: str, language: str, visible: str) -> None:
+    assert text[: visible_length(text, language, TWO)] == visible
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_nothing_is_hidden_if_the_number_is_0(language: str) -> None:
+    assert visible_length("Where is 银行 ", language, DraftOptions(0, 0)) == len("Where is 银行 ")
+
+
+@given(st.text("ab ", max_size=12), TOKENS, st.sampled_from(["en", "zh"]), st.integers(0, 3))
+@example("a", [(0, "a b")], "en", 1)
+def test_the_changes_add_up_to_the_visible_text(
+    shown: str, tokens: list[tuple[int, str]], language: str, hidden: int
+) -> None:
+    options = DraftOptions(hidden, hidden)
+    events = [dataclasses.replace(event, language=language) for event in translation(tokens)]
+    whole, seen = events[-1].text, GrowingText()
+    found = list(masked(iter(events), shown, options))
+    for event in found:
+        if isinstance(event, Delta):
+            seen.apply(event)
+            assert event.committed == 0
+    visible = seen.text
+    assert whole.startswith(visible)
+    assert len(visible) >= visible_length(whole, language, options)
+    # More is shown only if it was shown before.
+    assert len(visible) == visible_length(whole, language, options) or shown.startswith(visible)
+    if language == "en" and len(visible) < len(whole):
+        assert not visible or whole[len(visible)] == " ", "a word was cut"
+    if language == "zh" and not hidden:
+        assert visible == whole
+    assert [event for event in found if isinstance(event, Translation)] == events[-1:]
+    assert [event.complete for event in found[:-1] if isinstance(event, Delta)][-1]
+
+
+def visible(texts: list[str], shown: str) -> str:
+    """What is shown of an English draft made of these tokens, after a draft of which ``shown`` was shown."""
+    events = [dataclasses.replace(event, language="en") for event in translation([(0, text) for text in texts])]
+    return "".join(event.text for event in masked(iter(events), shown, TWO) if isinstance(event, Delta))
+
+
+def test_what_was_shown_is_not_hidden_again() -> None:
+    assert visible(["one", " two", " three"], "one two") == "one two"
+    assert visible(["one", " two", " three"], "one tw") == "one"
+    assert visible(["one", " twofold", " three"], "one two") == "one"
+    assert visible(["one", " two", " three"], "") == "one"
+
+
+def test_a_change_names_its_token_and_has_the_log_probability_of_what_it_completes() -> None:
+    events = [
+        Delta(0, "en", "one", token=5, log_probability=-1.0),
+        Delta(0, "en", " t", token=6, log_probability=-2.0),
+        Delta(0, "en", "wo", token=7, log_probability=-3.0),
+        Delta(0, "en", " three", token=8, log_probability=-4.0),
+        Delta(0, "en", " four", token=9, log_probability=-5.0),
+        Delta(0, "en", "", token=0, log_probability=-6.0, complete=True),
+    ]
+    found = [event for event in masked(iter(events), "", TWO) if isinstance(event, Delta)]
+    assert [(event.text, event.token, event.log_probability) for event in found] == [
+        ("one", 5, -1.0),
+        (" two", None, -5.0),
+        ("", None, 0.0),
+    ]
+
+
+def test_tokens_that_are_withdrawn_before_they_are_shown_leave_no_log_probability() -> None:
+    events = [
+        Delta(0, "zh", "甲", token=5, log_probability=-1.0),
+        Delta(0, "zh", "乙", token=6, log_probability=-2.0),
+        Delta(0, "zh", "丙丁戊", withdrawn=1, token=7, log_probability=-4.0),
+        Delta(0, "zh", "", token=0, log_probability=-8.0, complete=True),
+    ]
+    found = [event for event in masked(iter(events), "", TWO) if isinstance(event, Delta)]
+    assert [(event.text, event.log_probability) for event in found] == [("甲丙", -1.0), ("", 0.0)]
+
+
+def test_a_guess_is_what_two_drafts_share_and_two_tokens_more() -> None:
+    draft = Draft()
+    assert draft.guess(0) == ()
+    draft.keep(0, (5, 6, 7, 8))
+    assert draft.guess(0) == (5, 6)
+    draft.keep(1, (9,))
+    assert (draft.guess(1), draft.guess(2)) == ((9,), ())
+    draft.keep(0, (5, 6, 8, 9, 10, 11))
+    assert draft.guess(0) == (5, 6, 8, 9)
+    assert draft.guess(1) == (9,)
+
+
+def test_a_draft_has_a_limit_from_its_source() -> None:
+    assert draft_limit(10, 256) == 26
+    assert draft_limit(10, 20) == 20
+
+
+def endless(model: MarianModel) -> None:
+    """Make a model never end a sentence."""
+    model.generation = dataclasses.replace(
+        model.generation, bad_words=(*model.generation.bad_words, (model.generation.end_token,)), forced_end_token=None
+    )
+
+
+def test_a_draft_that_runs_away_is_cut_and_not_searched_again(tmp_path: Path) -> None:
+    model = MarianModel.load(make_model_dir(tmp_path, "merged"))
+    endless(model)
+    row, started = golden("tiny-marian")[0], list[DecoderState]()
+    draft = Draft()
+    found = list(model.stream(SourceSentence(0, "en", row["source"]), "zh", started.append, None, draft))
+    assert len(started) == 1
+    assert isinstance(found[-1], Translation)
+    assert found[-1].truncated
+    assert 0 < len(draft.parts[0]) <= draft_limit(len(row["source_ids"]), 256)
+    started.clear()
+    list(model.stream(SourceSentence(0, "en", row["source"]), "zh", started.append))
+    assert len(started) > 1, "the final translation is searched again"
+
+
+def test_a_draft_is_greedy_and_the_final_translation_is_not(tmp_path: Path) -> None:
+    model = MarianModel.load(make_model_dir(tmp_path, "merged"), beams=4)
+    rows = [
+        row
+        for row in golden("tiny-marian")
+        if row["beam_4_ids"] != row["target_ids"] and len(model.sources(row["source"], "en", None)) == 1
+    ]
+    assert rows
+    for row in rows[:4]:
+        sentence, draft = SourceSentence(0, "en", row["source"]), Draft()
+        (*_, translated) = model.stream(sentence, "zh", draft=draft)
+        assert isinstance(translated, Translation)
+        assert translated.text == row["text"]
+        assert [*draft.parts[0], 0] == row["target_ids"]
+        (*_, final) = model.stream(sentence, "zh")
+        assert isinstance(final, Translation)
+        assert final.text == model.tokenizer.decode(row["beam_4_ids"])
+
+
+def test_drafts_are_not_cached(tmp_path: Path) -> None:
+    model = MarianModel.load(make_model_dir(tmp_path, "merged"))
+    list(model.stream(SourceSentence(0, "en", golden("tiny-marian")[0]["source"]), "zh", draft=Draft()))
+    assert len(model.cache) == 0
+
+
+def test_each_part_of_a_sentence_has_its_own_draft(tmp_path: Path) -> None:
+    model, draft = MarianModel.load(make_model_dir(tmp_path, "merged")), Draft()
+    texts = ["Where is the bank?", "Where is the bank? Thank", "Where is the bank? Thank you."]
+    for text in texts:
+        (*_, found) = model.stream(SourceSentence(0, "en", text), "zh", draft=draft)
+        (*_, expected) = model.stream(SourceSentence(0, "en", text), "zh")
+        assert isinstance(found, Translation)
+        assert isinstance(expected, Translation)
+        assert found.text == expected.text
+    sources = model.sources(texts[-1], "en", None)
+    assert len(draft.parts) == len(sources) == 2
+    for ids, source in zip(draft.parts, sources, strict=True):
+        assert [*ids, 0] == [token.id for token in greedy(model.decoder, source, model.generation)]
+
+
+def test_two_models_in_sequence_keep_a_draft_each() -> None:
+    to_zh, to_en = (MarianModel.load(SHIPPED_TRANSLATORS[f"demo-{pair}"]) for pair in ("en-zh", "zh-en"))
+    both, draft = PivotTranslator(to_zh, to_en, "zh"), Draft()
+    for text in ("The meeting", "The meeting is on", "The meeting is on Thursday at two."):
+        (*_, found) = both.stream(SourceSentence(0, "en", text), "en", draft=draft)
+        (*_, expected) = both.stream(SourceSentence(0, "en", text), "en")
+        assert isinstance(found, Translation)
+        assert isinstance(expected, Translation)
+        assert found.text == expected.text
+    assert draft.halfway is not None
+    assert to_zh.tokenizer.decode(draft.halfway.parts[0]) == to_zh.translate(text)
