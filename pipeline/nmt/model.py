@@ -317,8 +317,7 @@ class MarianModel:
         stopwatch = Stopwatch(self.time_limit_s or math.inf)
         options = dataclasses.replace(self.generation, beams=min(beams or sys.maxsize, self.generation.beams))
         if draft is not None:
-            limit = draft_limit(len(source), options.max_tokens)
-            options = dataclasses.replace(options, beams=1, max_tokens=limit)
+            options = dataclasses.replace(options, max_tokens=draft_limit(len(source), options.max_tokens))
         tokens = checked(
             lambda chosen: self._search(source, chosen, on_start, stopwatch.expired, draft),
             options,

@@ -12,18 +12,15 @@ import onnxruntime as ort
 from numpy.typing import NDArray
 
 from pipeline.errors import ModelError
-from pipeline.nmt.decoder import ROUNDING, Choice, Decoder, DecoderState, Logits, StepOutput
+from pipeline.nmt.decoder import QUANTISED_ROUNDING, ROUNDING, Choice, Decoder, DecoderState, Logits, StepOutput
 from pipeline.nmt.layout import COMPILE_HINT, Layout
-from pipeline.nmt.onnx_header import has_dynamic_scales
+from pipeline.nmt.onnx_header import has_dynamic_scales, rounds_activations
 from pipeline.nmt.session import translate_ort_errors
 
 ALIGNMENT = "alignment"
 """Additional output of a graph compiled with an alignment head."""
 LEAD = "lead"
 """Output of a graph that chooses a token after each new one. Graphs of older versions choose after the last one only."""
-# The rounding error of a lead with 8-bit activations, whose rounding may differ between one row and several. At most 0.071
-# was measured: 13,637 tokens of the demo translators; 0.056 in 1,050 tokens of random weights of opus-mt's size.
-_QUANTISED_ROUNDING = 0.08
 # Initial capacity of a sentence's KV buffers, in positions. They double when full.
 _INITIAL_CAPACITY = 64
 
@@ -202,9 +199,7 @@ class StreamingDecoder(Decoder):
     def rounding(self) -> float | None:
         if LEAD not in self.layout.first.outputs or has_dynamic_scales(self.layout.first.path):
             return None
-        precision = self._first.get_modelmeta().custom_metadata_map.get("precision", "")
-        exact = all(f'"{part}": "fp32"' in precision for part in ("decoder", "output"))
-        return ROUNDING if exact else _QUANTISED_ROUNDING
+        return QUANTISED_ROUNDING if rounds_activations(self.layout.first.path) else ROUNDING
 
     @property
     def causal(self) -> bool:

@@ -18,6 +18,7 @@ from pipeline.nmt.decoders import load_decoder
 from pipeline.nmt.drafts import Draft
 from pipeline.nmt.layout import find_layout
 from pipeline.nmt.model import MarianModel
+from pipeline.nmt.onnx_header import has_dynamic_scales
 from pipeline.nmt.search import GenerationOptions, greedy, verified
 from pipeline.nmt.streaming import StreamingDecoder
 from tests.conftest import LAYOUTS, SHIPPED_TRANSLATORS, TINY, compiled_tiny, golden, make_model_dir
@@ -231,6 +232,27 @@ def test_activations_with_a_scale_per_tensor_are_not_verified(tmp_path: Path) ->
     assert model.decoder.rounding is None
     count, _, differ = differing(model, "tiny-marian", 10)
     assert (count >= 10, differ) == (True, 0)
+
+
+def test_a_graph_that_finds_scales_at_run_time_is_recognised() -> None:
+    names = (
+        "decoder_model_merged.onnx",
+        "decoder_with_past_model.onnx",
+        "encoder_model.onnx",
+        "own-past-15/decoder.onnx",
+    )
+    assert not any(has_dynamic_scales(TINY / name) for name in names)
+    assert has_dynamic_scales(TINY / "int8" / "decoder_model_merged_int8.onnx")
+    assert not has_dynamic_scales(TINY / "q4" / "decoder_model_merged_q4.onnx")
+    # The compiler's 8-bit encoder has them, its decoder has not.
+    assert has_dynamic_scales(compiled_tiny("int8") / "encoder.onnx")
+    assert not has_dynamic_scales(compiled_tiny("int8") / "step.onnx")
+
+
+def test_the_rounding_error_is_larger_if_activations_are_rounded(tmp_path: Path) -> None:
+    roundings = [load(way, tmp_path / way).decoder.rounding for way in KINDS]
+    assert roundings == [1e-3, 1e-3, 1e-3, 1e-3, 0.08]
+    assert MarianModel.load(compiled_tiny("int4")).decoder.rounding == 0.08
 
 
 @pytest.mark.parametrize("name", ["fp16", "q4"])
