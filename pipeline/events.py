@@ -237,7 +237,7 @@ class Delta:
     It does not depend on the speed of the machine."""
     complete: bool = False
     """True on the last delta of each translation of a sentence: the text now translates all of the source known at
-    ``heard_s``."""
+    ``heard_s``, without the last words that are hidden of a draft."""
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,6 @@ from pipeline.audio.spool import Spooled
 from pipeline.bench.errors import units
 from pipeline.errors import AudioError, SinkError
 from pipeline.events import Samples, SourceNotice, SpeechSegment
-from pipeline.nmt.search import OnStart
 from pipeline.sinks.jsonl import JsonlSink
 from pipeline.sinks.queued import QueuedSink
 from pipeline.sinks.sink import Sink
@@ -101,10 +100,8 @@ class Failing:
     def __init__(self, models: Models, fails_at: int) -> None:
         self.model, self.left = models.translations["zh"], fails_at
 
-    def stream(
-        self, sentence: SourceSentence, target: str, on_start: OnStart | None = None, beams: int | None = None
-    ) -> Iterator[Delta | Translation]:
-        for event in self.model.stream(sentence, target, on_start, beams):
+    def stream(self, sentence: SourceSentence, *arguments: Any) -> Iterator[Delta | Translation]:
+        for event in self.model.stream(sentence, *arguments):
             if self.left == 0:
                 raise InjectedError
             self.left -= 1

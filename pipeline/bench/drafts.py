@@ -139,7 +139,7 @@ def compared(texts: Sequence[str], model: MarianModel, source: str, target: str)
 
 def erasure(grown: Sequence[Sequence[str]], model: MarianModel, source: str, target: str, hidden: int) -> Erasure:
     """Show the drafts of each sentence and, at the end, its final translation."""
-    options = DraftOptions(hidden, hidden)
+    options = DraftOptions(mask_words=hidden, mask_characters=hidden)
     withdrawn = final = 0
     shares = []
     for texts in grown:

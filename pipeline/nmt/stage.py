@@ -21,7 +21,10 @@ from pipeline.sentences.growing import GrowingText, edit
 
 
 class TextTranslator(Protocol):
-    """The interface of a translator that the stage needs; see ``MarianModel``."""
+    """The interface of a translator that the stage needs; see ``MarianModel``.
+
+    ``draft`` is only passed if the sentence is in progress.
+    """
 
     def stream(
         self,
