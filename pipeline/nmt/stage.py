@@ -79,6 +79,7 @@ class NmtStage:
         self._source = GrowingText()
         self._shown = GrowingText()
         """The translation of the sentence in progress, as put on ``outbox``."""
+        self._language = target or ""  # of that translation
 
     async def run(self) -> None:
         """Run until the end of input has been passed on.
@@ -94,7 +95,9 @@ class NmtStage:
                     self._draft = Draft()
                 if isinstance(item, SourceDelta):
                     self._source.apply(item)
-                    if self._drafts() and self.inbox.empty():
+                    if not self._source.text:
+                        await self._withdraw(item)
+                    elif self._drafts() and self.inbox.empty():
                         draft = SourceSentence(
                             item.sentence, item.language, self._source.text, item.start_s, item.end_s, item.heard_s
                         )
@@ -104,6 +107,14 @@ class NmtStage:
             await self.outbox.put(item)
         finally:
             worker.close()
+
+    async def _withdraw(self, change: SourceDelta) -> None:
+        """The text of the sentence in progress was withdrawn: withdraw its translation as well."""
+        if not len(self._shown):
+            return
+        delta = Delta(change.sentence, self._language, "", len(self._shown), heard_s=change.heard_s, complete=True)
+        self._shown, self._draft = GrowingText(), Draft()
+        await self.outbox.put(delta)
 
     async def translate(self, sentence: SourceSentence, worker: Worker, *, final: bool = True) -> None:
         """Translate one sentence, or its beginning as a draft, and put the events on ``outbox``."""
@@ -141,6 +152,7 @@ class NmtStage:
             while (event := await worker.run(step)) is not None:
                 if isinstance(event, Delta):
                     self._shown.apply(event)
+                    self._language = event.language
                     self.stats.token(event.heard_s)
                     completed |= event.complete
                 else:

@@ -208,6 +208,23 @@ def test_a_final_translation_that_equals_the_draft_only_commits_it(model: Marian
     assert end.text == model.translate(BEGINNING)
 
 
+def test_the_translation_of_withdrawn_text_is_withdrawn(model: MarianModel) -> None:
+    """Text of a segment that turns out to be noise leaves nothing behind."""
+    drafted, withdrawn, nothing, again = converse(
+        model,
+        [
+            SourceDelta(0, "en", BEGINNING),
+            SourceDelta(0, "en", "", withdrawn=len(BEGINNING), heard_s=6.0),
+            SourceDelta(0, "en", ""),
+            SourceDelta(0, "en", BEGINNING),
+        ],
+    )
+    (change,) = withdrawn
+    assert change == Delta(0, "zh", "", len(model.translate(BEGINNING)), heard_s=6.0, complete=True)
+    assert nothing == []
+    assert shown_after(again) == shown_after(drafted) == model.translate(BEGINNING)
+
+
 def test_the_next_sentence_begins_with_an_empty_translation(model: MarianModel) -> None:
     *_, drafted, finished = converse(
         model,
