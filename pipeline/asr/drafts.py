@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import accumulate, takewhile
 
-from pipeline.asr.context import first_new_word
+from pipeline.asr.context import Heard
 from pipeline.asr.engine import letters
-from pipeline.events import SpeechSegment, Transcript, Word
-from pipeline.languages.marks import final_marks
+from pipeline.events import SAMPLE_RATE, SpeechSegment, Word
+from pipeline.languages.marks import MARKS, final_marks
 from pipeline.run.drafts import DraftOptions
 from pipeline.sentences.growing import common_length
 
@@ -17,6 +17,11 @@ from pipeline.sentences.growing import common_length
 _REST = 1.2
 # Weight of the newest run in the estimate of the computing time.
 _NEWEST = 0.5
+# Seconds of committed speech that are heard again before the words that follow: enough to recognise it, and no more, since
+# every word costs a step of the decoder.
+_LEAST_KNOWN_S, _MOST_KNOWN_S = 2.0, 5.0
+# The alignment may begin a word a little late.
+_LEAD_S = 0.1
 
 
 class DraftSchedule:
@@ -47,98 +52,41 @@ class Agreement:
     row agree are committed. Case and marks need not agree; those of the newest draft stay.
     """
 
-    def __init__(self, margin_s: float = 0.4) -> None:
+    def __init__(self, margin_s: float, segment: int = -1, committed: Sequence[Word] = ()) -> None:
+        """``margin_s``: words that end in the last ``margin_s`` seconds of audio are not committed."""
         self._margin_s = margin_s
-        self.segment = -1
+        self.segment = segment
         """The id of the segment in progress."""
-        self.language = ""
-        """The language of the committed words."""
-        self.previous_end: str | None = None
-        self.committed: list[Word] = []
+        self.committed = list(committed)
         self.draft: list[Word] = []
 
-    def begin(self, segment: int) -> None:
-        """A new segment is in progress; None of it has been heard."""
-        self.__init__(self._margin_s)  # type: ignore[misc]
-        self.segment = segment
+    @property
+    def words(self) -> tuple[Word, ...]:
+        return (*self.committed, *self.draft)
 
-    def push(self, transcript: Transcript, heard_s: float) -> bool:
-        """Take the newest draft, of audio received until ``heard_s``; False if it cannot be used.
+    def begin(self, segment: int, committed: Sequence[Word] = ()) -> None:
+        """Another segment is in progress, of which some words may be committed already."""
+        self.segment, self.committed, self.draft = segment, list(committed), []
 
-        It is not used if it was rejected, has no word times, does not begin as the committed words, or is in another
-        language.
-        """
-        if transcript.rejected is not None or not transcript.words:
-            return False
-        if self.committed and transcript.language != self.language:
-            return False
-        at = self._after_committed(transcript.words)
-        if at is None:
-            return False
-        if not self.committed:
-            self.language, self.previous_end = transcript.language, transcript.previous_end
-        self._correct_marks(transcript.words, at)
-        words = list(transcript.words[at:])
-        agreed = words[: agreeing(self.draft, words)]
+    def push(self, heard: Sequence[Word], heard_s: float) -> None:
+        """Take the newest draft: the words after the committed ones, from audio received until ``heard_s``."""
+        agreed = heard[: agreeing(self.draft, heard)]
         certain = sum(1 for _ in takewhile(lambda word: word.end_s <= heard_s - self._margin_s, agreed))
-        self.committed += words[:certain]
-        self.draft = words[certain:]
-        return True
+        self.committed += heard[:certain]
+        self.draft = list(heard[certain:])
 
-    def finished(self, transcript: Transcript) -> Transcript:
-        """The transcript of the whole segment with the committed words in it, and how many they are.
+    def correct_marks(self, marks: str | None) -> None:
+        """Replace the marks after the last committed word by those heard there together with the next words, if any."""
+        if self.committed and marks is not None:
+            last = self.committed[-1].text.rstrip()
+            text = last.removesuffix(final_marks(last)) + marks
+            self.committed[-1] = replace(self.committed[-1], text=text)
 
-        If it was rejected, or is in another language, it has only the words of the drafts.
-        """
-        if not self.committed:
-            return transcript
-        words = transcript.words or spread(transcript)
-        if transcript.rejected is not None:
-            rest: Sequence[Word] = ()
-        elif transcript.language != self.language:
-            rest = self.draft
-        else:
-            at = self._after_committed(words)
-            if at is None:
-                last_s = self.committed[-1].end_s
-                at = sum(1 for _ in takewhile(lambda word: (word.start_s + word.end_s) / 2 <= last_s, words))
-            self._correct_marks(words, at)
-            rest = words[at:]
-        return self.whole(transcript, rest)
-
-    def whole(self, transcript: Transcript, rest: Sequence[Word]) -> Transcript:
-        """``transcript`` with the text of the committed words and ``rest``."""
-        words = (*self.committed, *rest)
-        return replace(
-            transcript,
-            text="".join(word.text for word in words).strip(),
-            words=words,
-            language=self.language or transcript.language,
-            previous_end=self.previous_end if self.committed else transcript.previous_end,
-            rejected=None,
-            committed_words=len(self.committed),
-        )
-
-    def divided(self, at_s: float) -> list[Word]:
+    def cut(self, at_s: float) -> list[Word]:
         """Remove and return the committed words after ``at_s``, where the segment was cut."""
         kept = [word for word in self.committed if (word.start_s + word.end_s) / 2 <= at_s]
         rest, self.committed = self.committed[len(kept) :], kept
         return rest
-
-    def _after_committed(self, words: Sequence[Word]) -> int | None:
-        """The index of the first word after the committed ones; None if they are not at the beginning of ``words``."""
-        if not self.committed:
-            return 0
-        return first_new_word("".join(word.text for word in self.committed), words, self.committed[-1].end_s)
-
-    def _correct_marks(self, words: Sequence[Word], at: int) -> None:
-        """Give the last committed word the marks that it has in ``words``, where it is the one before index ``at``."""
-        if not self.committed or not at:
-            return
-        old, new = self.committed[-1], words[at - 1]
-        if letters(old.text) == letters(new.text):
-            stem = old.text.rstrip().removesuffix(final_marks(old.text))
-            self.committed[-1] = replace(old, text=stem + final_marks(new.text))
 
 
 def agreeing(old: Sequence[Word], new: Sequence[Word]) -> int:
@@ -158,8 +106,37 @@ def agreeing(old: Sequence[Word], new: Sequence[Word]) -> int:
     return found
 
 
-def _letters(words: Sequence[Word]) -> str:
-    return "".join(letters(word.text) for word in words)
+def divided(segment: SpeechSegment, committed: Sequence[Word], *, whole: bool = False) -> tuple[Heard, SpeechSegment]:
+    """A segment with committed words in two parts: the last of these words, with their audio, and what follows them.
+
+    ``whole``: all of the committed words, not only as many as help to hear the rest.
+    """
+    first = 0 if whole else _first_known(committed)
+    begin_s = segment.start_s
+    if first:
+        begin_s = max(committed[first - 1].end_s, committed[first].start_s - _LEAD_S)
+    start = segment.start_sample
+    end = min(max(0, round(committed[-1].end_s * SAMPLE_RATE) - start), len(segment.samples))
+    begin = min(max(0, round(begin_s * SAMPLE_RATE) - start), end)
+    known = replace(
+        segment, start_sample=start + begin, samples=segment.samples[begin:end], speech_end_sample=start + end
+    )
+    rest = replace(segment, start_sample=start + end, samples=segment.samples[end:])
+    return Heard(known, "".join(word.text for word in committed[first:]).strip()), rest
+
+
+def _first_known(words: Sequence[Word]) -> int:
+    """The index of the word from which on committed words are heard again: a beginning of a sentence or clause if possible."""
+    best, rank = 0, -1
+    for index in range(1, len(words)):
+        length_s = words[-1].end_s - words[index].start_s
+        if length_s < _LEAST_KNOWN_S:
+            break
+        marks = set(final_marks(words[index - 1].text))
+        found = 2 if marks & set(MARKS) else 1 if marks else 0
+        if length_s <= _MOST_KNOWN_S and found >= rank:
+            best, rank = index, found
+    return best
 
 
 def without_end(words: Sequence[Word]) -> list[Word]:
@@ -171,16 +148,5 @@ def without_end(words: Sequence[Word]) -> list[Word]:
     return [*words[:-1], *([replace(words[-1], text=text)] if text.strip() else [])]
 
 
-def spread(transcript: Transcript) -> tuple[Word, ...]:
-    """The words of a text whose word times are unknown; the segment's time is divided evenly among the letters."""
-    text = transcript.text.strip()
-    parts = text.split(" ")
-    parts = [part if not index else f" {part}" for index, part in enumerate(parts)]
-    length_s = (transcript.end_s - transcript.start_s) / max(1, len(text))
-    words: list[Word] = []
-    begin = 0
-    for part in parts:
-        end = begin + len(part)
-        words.append(Word(part, transcript.start_s + begin * length_s, transcript.start_s + end * length_s))
-        begin = end
-    return tuple(words)
+def _letters(words: Sequence[Word]) -> str:
+    return "".join(letters(word.text) for word in words)

@@ -37,6 +37,7 @@ MOST_PROMPT_TOKENS = _MOST_TOKENS // 2 - 1
 # second; a search that loops runs to the limit.
 _MOST_GENERATED = _MOST_TOKENS // 2
 _TOKENS_PER_S, _LEAST_TOKENS = 25, 32
+_LIMITED_PER_S, _LEAST_LIMITED = 8, 16
 
 
 @dataclass(frozen=True)
@@ -166,17 +167,21 @@ class WhisperEngine:
         probabilities = dict(found)
         return {language: probabilities[f"<|{language}|>"] for language in self.languages}
 
-    def generate(self, encoded: Encoded, beams: int, prompt: tuple[int, ...] = ()) -> Hypothesis:
+    def generate(
+        self, encoded: Encoded, beams: int, prompt: tuple[int, ...] = (), *, limited: bool = False
+    ) -> Hypothesis:
         """Search for the text.
 
         Args:
             beams: number of hypotheses; 1 is greedy.
             prompt: tokens of the text before the audio.
+            limited: allow only as many tokens as fast speech has.
         """
         tokenizer = self._tokenizers[encoded.language]
         before = [tokenizer.sot_prev, *prompt] if prompt else []
         start = [*before, *tokenizer.sot_sequence, tokenizer.no_timestamps]
-        limit = min(_MOST_GENERATED, _LEAST_TOKENS + round(_TOKENS_PER_S * encoded.audio_s))
+        least, per_s = (_LEAST_LIMITED, _LIMITED_PER_S) if limited else (_LEAST_TOKENS, _TOKENS_PER_S)
+        limit = min(_MOST_GENERATED, least + round(per_s * encoded.audio_s))
         (found,) = self._model.generate(
             encoded.states,
             [start],

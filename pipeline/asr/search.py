@@ -35,9 +35,9 @@ class Searcher:
         """``prompt``: tokens of the text before the speech."""
         self._engine, self._thresholds, self._prompt = engine, thresholds, prompt
 
-    def search(self, encoded: Encoded, beams: int) -> Search:
-        """Search for the text and judge it."""
-        found = self._engine.generate(encoded, beams, self._prompt)
+    def search(self, encoded: Encoded, beams: int, *, limited: bool = False) -> Search:
+        """Search for the text and judge it. ``limited``: give up a loop sooner, because a draft must not take long."""
+        found = self._engine.generate(encoded, beams, self._prompt, limited=limited)
         evidence = Evidence(
             found.text.strip(),
             len(found.tokens),

@@ -6,12 +6,12 @@ import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol
 
 import numpy as np
 
 from pipeline.asr.context import Context, Heard
-from pipeline.asr.drafts import Agreement, DraftSchedule, without_end
+from pipeline.asr.drafting import Drafting, DraftRecognizer
 from pipeline.asr.options import AsrConfig
 from pipeline.asr.packing import fits
 from pipeline.events import EndOfInput, Pause, SegmentSoFar, SpeechSegment, Transcript, TranscriptSoFar
@@ -47,13 +47,6 @@ class Recognizer(Protocol):
     ) -> Transcript: ...
 
 
-@runtime_checkable
-class DraftRecognizer(Protocol):
-    """A recogniser that can recognise a segment in progress; see ``WhisperRecognizer``."""
-
-    def draft(self, context: Sequence[Heard], segment: SpeechSegment, before: str | None = None) -> Transcript: ...
-
-
 class AsrStage:
     """Puts one transcript per segment on ``outbox``, including rejected ones. Passes pauses on.
 
@@ -86,10 +79,9 @@ class AsrStage:
         self._next: SpeechSegment | SegmentSoFar | Pause | EndOfInput | None = None
         self._early: tuple[SpeechSegment, Transcript] | None = None
         self._several, self._language = several_languages, ""
-        drafter = recognizer if isinstance(recognizer, DraftRecognizer) else None
-        self._drafter = drafter if drafts is not None and drafts.enabled else None
-        self._schedule = DraftSchedule(drafts or DraftOptions())
-        self._agreement = Agreement((drafts or DraftOptions()).margin_ms / 1000)
+        self._drafting: Drafting | None = None
+        if drafts is not None and drafts.enabled and isinstance(recognizer, DraftRecognizer):
+            self._drafting = Drafting(recognizer, drafts, self.stats.clock)
 
     async def run(self) -> None:
         """Run until the end of input has been passed on."""
@@ -138,59 +130,53 @@ class AsrStage:
         return found
 
     def _due(self, segment: SpeechSegment) -> bool:
-        return self._drafter is not None and self._use_context() and self._schedule.due(segment)
+        return self._drafting is not None and self._use_context() and self._drafting.due(segment)
 
     def _look_ahead(self, so_far: SegmentSoFar) -> TranscriptSoFar | None:
-        """Recognise the segment in progress; return what is new in it, if drafts are wanted."""
-        segment = so_far.segment
-        began = self.stats.clock()
+        """Recognise the segment in progress; return what is to be shown of it, if drafts are wanted."""
+        segment, drafting = so_far.segment, self._drafting
         if so_far.pausing:  # it may end here
-            (transcript,) = self._recognise([segment])
+            transcript = self._recognise_one(segment)
             self._early = segment, transcript
-        else:
-            assert self._drafter is not None
-            transcript = self._draft(self._drafter, segment)
-            self._schedule.ran(segment, self.stats.clock() - began)
-        if self._drafter is None:
-            return None
-        agreement = self._agreement
-        if agreement.segment != segment.id:
-            agreement.begin(segment.id)
-        if not agreement.push(transcript, segment.heard_s):
-            return None
-        draft = agreement.draft if so_far.pausing else without_end(agreement.draft)
-        return TranscriptSoFar(agreement.whole(transcript, draft))
-
-    def _draft(self, recognizer: DraftRecognizer, segment: SpeechSegment) -> Transcript:
+            return drafting.pushed(segment, transcript) if drafting is not None else None
+        assert drafting is not None
         context = self._context.before(segment, _DRAFT_MS) if self._context is not None else ()
         self.stats.drafts += 1
         with self.stats.busy("asr"):
-            return recognizer.draft(context, segment, (self._language or None) if self._several else None)
-
-    def _with_committed(self, segment: SpeechSegment, transcript: Transcript) -> Transcript:
-        """The final transcript of a segment, which begins with the words that were committed while it was in progress."""
-        agreement = self._agreement
-        if agreement.segment != segment.id:
-            return transcript
-        after = agreement.divided(segment.end_s) if segment.forced_cut else []
-        if after:
-            found = agreement.whole(transcript, ()) if agreement.committed else replace(transcript, text="", words=())
-        else:
-            found = agreement.finished(transcript)
-        agreement.begin(segment.id + 1)
-        if after:  # the next segment begins with words that were committed already
-            agreement.committed, agreement.language = after, found.language
-        return found
+            return drafting.draft(segment, context, (self._language or None) if self._several else None)
 
     def _transcribe(self, segments: list[SpeechSegment]) -> list[Transcript]:
-        found = self._prepared(segments) or self._recognise(segments)
-        found = [self._with_committed(*pair) for pair in zip(segments, found, strict=True)]
+        drafting = self._drafting
+        if drafting is not None and drafting.committed_in(segments[0]):
+            found = [self._finish(segment, drafting) for segment in segments]
+        else:
+            found = self._prepared(segments) or self._recognise(segments)
+            if drafting is not None:
+                found[0] = drafting.finished(segments[0], found[0])
         for segment, transcript in zip(segments, found, strict=True):
             if transcript.rejected is None:
                 self._language = transcript.language
             if self._context is not None:
                 self._context.push(segment, transcript)
         return found
+
+    def _finish(self, segment: SpeechSegment, drafting: Drafting) -> Transcript:
+        """The transcript of a segment in which words may be committed."""
+        committed = drafting.committed_in(segment)
+        transcript = drafting.cut(segment) if committed and segment.forced_cut else None
+        if transcript is None:
+            (transcript,) = self._prepared([segment]) or [self._recognise_one(segment)]
+            if drafting.withheld is not None:
+                self.stats.transcribed(drafting.withheld)
+        return drafting.finished(segment, transcript)
+
+    def _recognise_one(self, segment: SpeechSegment) -> Transcript:
+        drafting = self._drafting
+        if drafting is None or not drafting.committed_in(segment):
+            (transcript,) = self._recognise([segment])
+            return transcript
+        with self.stats.busy("asr"):
+            return drafting.recognised(segment, self._beams([segment]))
 
     def _prepared(self, segments: list[SpeechSegment]) -> list[Transcript]:
         """The transcript of a segment that was recognised before it ended, if it is still the same."""
@@ -207,11 +193,9 @@ class AsrStage:
             return [replace(transcript, heard_s=segment.heard_s, speech_end_s=segment.speech_end_s)]
 
     def _recognise(self, segments: list[SpeechSegment]) -> list[Transcript]:
-        beams = self._load.measures.beam_size if self._load is not None else None
         options: dict[str, Any] = {}
-        if beams is not None and beams < self.recognizer.config.beam_size:
+        if (beams := self._beams(segments)) is not None:
             options["beam_size"] = beams
-            self.stats.narrowed += len(segments)
         if self._several:
             options["before"] = self._language or None
         context = self._context.before(segments[0]) if self._context is not None and self._use_context() else ()
@@ -221,6 +205,14 @@ class AsrStage:
             if context:
                 return [self.recognizer.transcribe_after(context, segments[0], **options)]
             return [self.recognizer.transcribe(segments[0], **options)]
+
+    def _beams(self, segments: Sequence[SpeechSegment]) -> int | None:
+        """Number of hypotheses while behind; None: as configured."""
+        beams = self._load.measures.beam_size if self._load is not None else None
+        if beams is None or beams >= self.recognizer.config.beam_size:
+            return None
+        self.stats.narrowed += len(segments)
+        return beams
 
     def _use_context(self) -> bool:
         """Whether segments are recognised after what was said before; segments of a recording are joined instead."""

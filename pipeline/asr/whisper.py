@@ -28,6 +28,7 @@ from pipeline.asr.spoken import calibrated, decide
 from pipeline.asr.words import TimedWord, plausible, without_pauses
 from pipeline.errors import ModelError, UsageError, one_line
 from pipeline.events import SAMPLE_RATE, Samples, SpeechSegment, Transcript, Word
+from pipeline.languages.marks import final_marks
 from pipeline.store.packages import identify
 
 log = logging.getLogger(__name__)
@@ -39,6 +40,10 @@ _SECOND_SEARCH_BEAMS = 5
 # 90 instead of 93 %). The part of the encoded pack that holds the segment would cost less, but it is coloured by its
 # neighbours: 90 % right for English with Chinese, and 61 % with Spanish.
 _DETECTION_WINDOW_S = 5.0
+# In less speech than this at the end of a segment, nothing was said if nothing is heard after the words before it.
+_LEAST_TAIL_S = 0.5
+# Words at the end of a draft that may be left out because they are doubtful.
+_MOST_LEFT_OUT = 2
 
 
 @dataclass(frozen=True)
@@ -53,8 +58,10 @@ class _Continuation:
 
     def marked(self, transcript: Transcript) -> Transcript:
         """The transcript of the new words with the marks before them, and the case of their first letter."""
-        if self.before is None or not self.own:
+        if self.before is None:
             return transcript
+        if not self.own:
+            return dataclasses.replace(transcript, previous_end=final_marks(self.before.text))
         return continued(with_case_of(transcript, self.own[0].text), self.before)
 
 
@@ -172,6 +179,7 @@ class WhisperRecognizer:
         segment: SpeechSegment,
         beam_size: int | None = None,
         before: str | None = None,
+        language: str | None = None,
     ) -> Transcript:
         """Recognise ``segment`` in one window with ``context``, the segments before it, whose texts stay as they are.
 
@@ -181,46 +189,78 @@ class WhisperRecognizer:
 
         Args:
             beam_size, before: see ``transcribe``; ``before`` is the language of the context.
+            language: the language spoken, if it is known.
         """
-        language = self.languages[0]
-        if len(self.languages) > 1:
+        if language is None and len(self.languages) == 1:
+            language = self.languages[0]
+        if language is None:
             encoded = self.engine.encode(segment.samples, self.config.window_s)
             language = self._decide(encoded, segment, before)
             if language != before:
                 return self._recognise(segment, dataclasses.replace(encoded, language=language), beam_size)
         after = self._after(context, segment, language, beam_size or self.config.beam_size)
-        found = None
-        if after is not None:
-            found = self._own(segment, after.result, after.own)
-        found = found or self._alone(segment, language, beam_size)
-        return found if after is None else after.marked(found)
+        if after is None:
+            return self._alone(segment, language, beam_size)
+        if not after.own and _is_tail(context[-1].segment, segment):
+            return after.marked(self._build(segment, language, "", 0.0, 0.0, None, ()))
+        found = self._own(segment, after.result, after.own) or self._alone(segment, language, beam_size)
+        return after.marked(found) if after.own else found
 
-    def draft(self, context: Sequence[Heard], segment: SpeechSegment, before: str | None = None) -> Transcript:
-        """Recognise a segment in progress: one greedy search. Doubtful results are rejected, not searched again.
+    def draft(
+        self,
+        context: Sequence[Heard],
+        segment: SpeechSegment,
+        before: str | None = None,
+        language: str | None = None,
+    ) -> Transcript | None:
+        """Recognise a segment in progress: one greedy search. Doubtful words at its end are left out.
 
         Args:
-            context: the segments before it, as in ``transcribe_after``; not used with several languages.
+            context: what was said before it, as in ``transcribe_after``; not used if the language must be detected.
             before: see ``transcribe``.
+            language: the language spoken, if it is known.
+
+        Returns:
+            The transcript, which is empty if nothing was heard after the context; None if the result is doubtful.
         """
-        if context and len(self.languages) == 1:
-            after = self._after(context, segment, self.languages[0], beams=1)
-            found = self._own(segment, after.result, after.own) if after is not None else None
-            if after is None or found is None:
-                return self._build(segment, self.languages[0], "", 0.0, 0.0, "uncertain", ())
-            return after.marked(found)
+        if language is None and len(self.languages) == 1:
+            language = self.languages[0]
+        if context and language is not None:
+            after = self._after(context, segment, language, beams=1, limited=True)
+            if after is None:
+                return None
+            if not after.own:
+                return after.marked(self._build(segment, language, "", 0.0, 0.0, None, ()))
+            found = self._sure(segment, after.result, after.own)
+            return after.marked(found) if found is not None else None
         encoded = self.engine.encode(segment.samples, self.config.window_s)
-        if len(self.languages) > 1:
-            encoded = dataclasses.replace(encoded, language=self._decide(encoded, segment, before))
-        return self._transcript(segment, self._searcher.search(encoded, 1))
+        encoded = dataclasses.replace(encoded, language=language or self._decide(encoded, segment, before))
+        result = self._searcher.search(encoded, 1, limited=True)
+        if result.rejected not in (None, "uncertain") or not result.hypothesis.ended:
+            return None
+        words = [
+            dataclasses.replace(word, start_s=segment.start_s + word.start_s, end_s=segment.start_s + word.end_s)
+            for word in self._searcher.words(encoded, result.hypothesis)
+        ]
+        return self._sure(segment, result, words)
+
+    def _sure(self, segment: SpeechSegment, result: Search, own: Sequence[Word]) -> Transcript | None:
+        """The transcript of words of which the last ones may be doubtful: they may be cut off. None if all are."""
+        for left_out in range(min(len(own), _MOST_LEFT_OUT + 1)):
+            found = self._own(segment, result, own[: len(own) - left_out])
+            if found is not None:
+                return found if found.words else None
+        return None
 
     def _after(
-        self, context: Sequence[Heard], segment: SpeechSegment, language: str, beams: int
+        self, context: Sequence[Heard], segment: SpeechSegment, language: str, beams: int, *, limited: bool = False
     ) -> _Continuation | None:
         """Search in one window with the context; None if the result is doubtful or the context is not heard again."""
         packed = pack([*(each.segment for each in context), segment])
         encoded = self._encode(packed.samples, self.config.window_s, language)
-        result = self._searcher.search(encoded, beams)
-        if result.rejected is not None or not result.hypothesis.ended:
+        result = self._searcher.search(encoded, beams, limited=limited)
+        accepted = (None, "uncertain") if limited else (None,)  # a draft is judged by its new words
+        if result.rejected not in accepted or not result.hypothesis.ended:
             return None
         words = self._searcher.words(encoded, result.hypothesis)
         begin_s = packed.offsets[-1] / SAMPLE_RATE
@@ -360,3 +400,9 @@ class WhisperRecognizer:
             raise ModelError(
                 f"the speech model {self.config.model} is damaged: its scores are not finite; fetch it again"
             )
+
+
+def _is_tail(before: SpeechSegment, segment: SpeechSegment) -> bool:
+    """Whether ``segment`` is the short end of a segment that has been divided after ``before``."""
+    short = segment.speech_end_s - segment.start_s < _LEAST_TAIL_S
+    return short and before.start_sample + len(before.samples) == segment.start_sample

@@ -34,7 +34,7 @@ def heard(recognizer: WhisperRecognizer, script: str | None, text: str, monkeypa
     """The transcript of a real model whose search result is replaced by ``text``."""
     tokens = tuple(recognizer.engine.tokenizer.encode(text))
     hypothesis = Hypothesis(tokens, text, -0.1, -1.0, 0.0, ended=True)
-    monkeypatch.setattr(recognizer.engine, "generate", lambda *_: hypothesis)
+    monkeypatch.setattr(recognizer.engine, "generate", lambda *_, **__: hypothesis)
     monkeypatch.setattr(recognizer, "_convert", script_conversions(script, ["zh"]))
     return recognizer.transcribe(cut(read_wav(PHRASES), 1600)[0])
 

@@ -127,8 +127,8 @@ class Watched:
     def __getattr__(self, name: str) -> object:
         return getattr(self._engine, name)
 
-    def generate(self, encoded: object, beams: int, prompt: tuple[int, ...] = ()) -> object:
-        found = self._engine.generate(encoded, beams, prompt)  # type: ignore[arg-type]
+    def generate(self, encoded: object, beams: int, prompt: tuple[int, ...] = (), *, limited: bool = False) -> object:
+        found = self._engine.generate(encoded, beams, prompt, limited=limited)  # type: ignore[arg-type]
         self.looks.append((encoded.window_s, beams))  # type: ignore[attr-defined]
         if len(self.looks) <= self._loops:
             tokens = (*found.tokens, *self._engine.tokens("So we go on " * 20))

@@ -1,0 +1,157 @@
+"""Recognition of the segment in progress: drafts, committed words, and the rest of it once it has ended."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Protocol, runtime_checkable
+
+from pipeline.asr.context import Heard
+from pipeline.asr.drafts import Agreement, DraftSchedule, divided, without_end
+from pipeline.events import SpeechSegment, Transcript, TranscriptSoFar, Word
+from pipeline.languages import sets_sentences_apart
+from pipeline.run.drafts import DraftOptions
+
+
+@runtime_checkable
+class DraftRecognizer(Protocol):
+    """A recogniser that can recognise a segment in progress; see ``WhisperRecognizer``."""
+
+    def draft(
+        self,
+        context: Sequence[Heard],
+        segment: SpeechSegment,
+        before: str | None = None,
+        language: str | None = None,
+    ) -> Transcript | None: ...
+
+    def transcribe_after(
+        self,
+        context: Sequence[Heard],
+        segment: SpeechSegment,
+        beam_size: int | None = None,
+        before: str | None = None,
+        language: str | None = None,
+    ) -> Transcript: ...
+
+
+class Drafting:
+    """The segment in progress and what has been heard in it. Its calls block; ``due`` does not."""
+
+    def __init__(self, recognizer: DraftRecognizer, options: DraftOptions, clock: Callable[[], float]) -> None:
+        """``clock`` gives seconds, to find out how long a draft takes."""
+        self._recognizer, self._clock = recognizer, clock
+        self._schedule = DraftSchedule(options)
+        self._agreement = Agreement(options.margin_ms / 1000)
+        self._last: Transcript | None = None
+        """The last one that committed words; the language and the marks before the segment are taken from it."""
+        self._unheard = False  # whether the last draft did not hear the committed words again
+        self.withheld: Transcript | None = None
+        """What followed the committed words of the last segment and is not shown, because it was rejected."""
+
+    def due(self, segment: SpeechSegment) -> bool:
+        """Whether the segment is to be recognised now."""
+        return self._schedule.due(segment)
+
+    def committed_in(self, segment: SpeechSegment) -> bool:
+        """Whether words of the segment are committed."""
+        return self._agreement.segment == segment.id and bool(self._agreement.committed)
+
+    def draft(self, segment: SpeechSegment, context: Sequence[Heard], before: str | None) -> TranscriptSoFar | None:
+        """Recognise the segment in progress; None if what was heard cannot be used.
+
+        ``context``: what was said before it; not heard again once words are committed. ``before``: see ``Recognizer``.
+        """
+        began = self._clock()
+        agreement = self._agreement
+        if agreement.committed and agreement.segment == segment.id:
+            assert self._last is not None
+            known, rest = divided(segment, agreement.committed, whole=self._unheard)
+            found = self._recognizer.draft([known], rest, language=self._last.language)
+            self._unheard = found is None
+            if found is not None:
+                agreement.correct_marks(found.previous_end)
+        else:
+            found = self._recognizer.draft(context, segment, before)
+        self._schedule.ran(segment, self._clock() - began)
+        if found is None:
+            return None
+        return self._shown(segment, found, found.words, pausing=False)
+
+    def pushed(self, segment: SpeechSegment, transcript: Transcript) -> TranscriptSoFar | None:
+        """The segment pauses and is recognised as ``transcript``: a draft too."""
+        if transcript.rejected is not None or not transcript.words:
+            return None
+        rest = transcript.words
+        if self.committed_in(segment):
+            rest = rest[len(self._agreement.committed) :]
+        return self._shown(segment, transcript, rest, pausing=True)
+
+    def _shown(
+        self, segment: SpeechSegment, heard: Transcript, words: Sequence[Word], *, pausing: bool
+    ) -> TranscriptSoFar:
+        agreement = self._agreement
+        if agreement.segment != segment.id:
+            agreement.begin(segment.id)
+        if not agreement.committed:
+            self._last = heard
+        agreement.push(words, segment.heard_s)
+        draft = agreement.draft if pausing else without_end(agreement.draft)
+        return TranscriptSoFar(self._whole(segment, heard, (*agreement.committed, *draft)))
+
+    def recognised(self, segment: SpeechSegment, beam_size: int | None) -> Transcript:
+        """The transcript of a segment with committed words that has ended or pauses: the rest of it is recognised."""
+        assert self._last is not None
+        agreement = self._agreement
+        known, after = divided(segment, agreement.committed, whole=self._unheard)
+        self.withheld = None
+        if not len(after.samples):
+            return self._whole(segment, self._last, agreement.committed)
+        rest = self._recognizer.transcribe_after([known], after, beam_size, language=self._last.language)
+        agreement.correct_marks(rest.previous_end)
+        if rest.rejected is not None:
+            self.withheld = None if rest.is_noise else rest
+            return self._whole(segment, self._last, agreement.committed)
+        space = " " if sets_sentences_apart(rest.language) else ""
+        words = rest.words or ((Word(space + rest.text, after.start_s, after.end_s),) if rest.text else ())
+        return self._whole(segment, rest, (*agreement.committed, *words))
+
+    def cut(self, segment: SpeechSegment) -> Transcript | None:
+        """The transcript of a segment that was cut in front of committed words; they stay for the next segment.
+
+        None if there are no such words: what follows the committed words up to the cut is to be recognised.
+        """
+        assert self._last is not None
+        after = self._agreement.cut(segment.end_s)
+        if not after:
+            return None
+        found = self._whole(segment, self._last, self._agreement.committed)
+        self._agreement.begin(segment.id + 1, after)
+        self._last = replace(self._last, previous_end=None)
+        return found
+
+    def finished(self, segment: SpeechSegment, transcript: Transcript) -> Transcript:
+        """``segment`` has ended and is recognised as ``transcript``."""
+        if self._agreement.segment == segment.id:
+            transcript = replace(transcript, committed_words=len(self._agreement.committed))
+            self._agreement.begin(segment.id + 1)
+        self._unheard, self.withheld = False, None
+        return transcript
+
+    def _whole(self, segment: SpeechSegment, heard: Transcript, words: Sequence[Word]) -> Transcript:
+        """The transcript of the segment with these words. Its confidence is that of what was ``heard`` last."""
+        before = self._last or heard
+        return replace(
+            heard,
+            segment_id=segment.id,
+            start_s=segment.start_s,
+            end_s=segment.end_s,
+            text="".join(word.text for word in words).strip(),
+            language=before.language,
+            previous_end=before.previous_end,
+            rejected=None,
+            heard_s=segment.heard_s,
+            speech_end_s=segment.speech_end_s,
+            words=tuple(words),
+            committed_words=len(self._agreement.committed),
+        )
