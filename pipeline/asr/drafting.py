@@ -45,7 +45,7 @@ class Drafting:
         self._agreement = Agreement(options.margin_ms / 1000)
         self._last: Transcript | None = None
         """The last one that committed words; the language and the marks before the segment are taken from it."""
-        self._unheard = False  # whether the last draft did not hear the committed words again
+        self._unheard = False  # whether the last draft did not hear what was said before
         self.withheld: Transcript | None = None
         """What followed the committed words of the last segment and is not shown, because it was rejected."""
 
@@ -68,11 +68,13 @@ class Drafting:
             assert self._last is not None
             known, rest = divided(segment, agreement.committed, whole=self._unheard)
             found = self._recognizer.draft([known], rest, language=self._last.language)
-            self._unheard = found is None
             if found is not None:
                 agreement.correct_marks(found.previous_end)
         else:
-            found = self._recognizer.draft(context, segment, before)
+            found = self._recognizer.draft(() if self._unheard else context, segment, before)
+            if found is not None and not found.words:
+                found = None  # there is speech, so something must be heard
+        self._unheard = found is None
         self._schedule.ran(segment, self._clock() - began)
         if found is None:
             return None

@@ -13,9 +13,10 @@ import pytest
 
 from pipeline import Models
 from pipeline.asr.context import Context, Heard
+from pipeline.asr.drafting import DraftRecognizer
 from pipeline.asr.engine import letters
 from pipeline.asr.options import AsrConfig
-from pipeline.asr.stage import AsrStage, DraftRecognizer, Recognizer
+from pipeline.asr.stage import AsrStage, Recognizer
 from pipeline.events import SAMPLE_RATE, EndOfInput, Pause, SegmentSoFar, SpeechSegment, Transcript, TranscriptSoFar
 from pipeline.run.drafts import DraftOptions
 from pipeline.run.overload import LoadControl, OverloadOptions
@@ -33,7 +34,7 @@ class Watched:
         self._recognizer = recognizer
         self.calls: list[tuple[list[int], list[int]]] = []
         self.drafts: list[int] = []
-        """Samples of each segment in progress that was recognised."""
+        """Where the audio of each draft ended, in samples."""
 
     @property
     def config(self) -> AsrConfig:
@@ -53,10 +54,10 @@ class Watched:
         self.calls.append(([each.segment.id for each in context], [segment.id]))
         return self._recognizer.transcribe_after(context, segment, *more, **options)
 
-    def draft(self, context: Sequence[Heard], segment: SpeechSegment, *more: Any) -> Transcript:
+    def draft(self, context: Sequence[Heard], segment: SpeechSegment, *more: Any, **options: Any) -> Transcript | None:
         assert isinstance(self._recognizer, DraftRecognizer)
-        self.drafts.append(len(segment.samples))
-        return self._recognizer.draft(context, segment, *more)
+        self.drafts.append(segment.start_sample + len(segment.samples))
+        return self._recognizer.draft(context, segment, *more, **options)
 
 
 @pytest.fixture
@@ -207,8 +208,12 @@ def run_live(recognizer: Recognizer, items: Sequence[Any], **options: Any) -> li
                 await asyncio.sleep(0)
             if not isinstance(item, EndOfInput):
                 inbox.put_nowait(PAUSE)
-                while found[-1:] != [PAUSE]:
-                    found.append(await outbox.get())
+                while found[-1:] != [PAUSE] and not stage.done():
+                    await asyncio.wait(
+                        {stage, waiting := asyncio.create_task(outbox.get())}, return_when="FIRST_COMPLETED"
+                    )
+                    if waiting.done():
+                        found.append(waiting.result())
                 found.pop()
         await stage
         return [*found, *(outbox.get_nowait() for _ in range(outbox.qsize()))]
@@ -244,9 +249,9 @@ def test_drafts_wait_for_speech_and_are_left_out_while_behind(
 ) -> None:
     first, _, _ = segments
     run_live(recognizer, [*growing(first, 0.1), first], drafts=DraftOptions(first_ms=1_000, every_ms=600))
-    lengths_s = [length / SAMPLE_RATE for length in recognizer.drafts]
-    assert lengths_s[0] >= 1.0
-    assert min(after - before for before, after in pairwise(lengths_s)) >= 0.59
+    ends_s = [(end - first.start_sample) / SAMPLE_RATE for end in recognizer.drafts]
+    assert 1.0 <= ends_s[0] <= 1.1
+    assert min(after - before for before, after in pairwise(ends_s)) >= 0.59
     recognizer.drafts.clear()
     run_live(recognizer, [*growing(first), first])
     run_live(recognizer, [*growing(first), first], drafts=DraftOptions(enabled=False))
