@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
@@ -86,6 +87,41 @@ def masked(events: Iterator[Delta | Translation], shown: str, options: DraftOpti
             token=told[0].token if len(told) == 1 else None,
             log_probability=sum(token.log_probability for token in told),
         )
+
+
+class Steady:
+    """Keeps a draft translation as it is until several drafts in a row agree that it must change.
+
+    More text is shown at once. LocalAgreement (Liu, Spanakis and Niehues, 2020) for what is taken back, not for what is shown.
+    """
+
+    def __init__(self, agreeing: int) -> None:
+        """``agreeing``: number of drafts; 1 follows every draft."""
+        self._newest: deque[str] = deque(maxlen=agreeing)  # drafts, as far as they may be shown
+
+    def events(self, events: Iterator[Delta | Translation], shown: str) -> Iterator[Delta | Translation]:
+        """The events of a draft, or events that leave ``shown`` as it is."""
+        text, passed = GrowingText(), ""
+        held: list[Delta] = []
+        for event in events:
+            if isinstance(event, Translation):
+                yield event
+                continue
+            text.apply(event)
+            held.append(event)
+            if text.text.startswith(shown):  # only more text
+                yield from held
+                held, passed = [], text.text
+        now = text.text
+        self._newest.append(now)
+        if not held:
+            return
+        same = common_length(shown, now)
+        agreed = all(draft == now or common_length(draft, now) > same for draft in self._newest)
+        if agreed and len(self._newest) == self._newest.maxlen:
+            yield from held
+        else:
+            yield replace(held[-1], withdrawn=len(passed), text=shown, committed=0, token=None)
 
 
 def visible_length(text: str, language: str, options: DraftOptions) -> int:

@@ -11,7 +11,7 @@ from pipeline.events import Delta, EndOfInput, SourceDelta, SourceSentence, Tran
 from pipeline.languages import same_language
 from pipeline.languages.marks import MARKS, final_marks
 from pipeline.nmt.decoder import DecoderState
-from pipeline.nmt.drafts import Draft, masked
+from pipeline.nmt.drafts import Draft, Steady, masked
 from pipeline.nmt.search import OnStart
 from pipeline.run.drafts import DraftOptions
 from pipeline.run.overload import LoadControl
@@ -51,8 +51,8 @@ class NmtStage:
     Takes ``SourceDelta`` and ``SourceSentence`` from ``inbox``. For each finished sentence it puts deltas and one
     ``Translation`` on ``outbox``, and finally the end of input. With ``drafts``, a sentence in progress is translated too
     whenever its text has changed; if several changes wait, only the newest text is translated. The last words of a draft
-    are not shown (``options``), unless the text so far is committed and ends like a sentence. Of what is shown only what later
-    translations change is withdrawn. Sentences spoken in the target language are left out.
+    are not shown, unless the text so far is committed and ends like a sentence, and what is shown is only withdrawn if later
+    drafts agree that it must change (``options``). Sentences spoken in the target language are left out.
 
     A full ``outbox`` pauses the translation. Cancelling ``run`` stops the current decode within one step; ``model``
     stays usable.
@@ -75,7 +75,7 @@ class NmtStage:
         self.model, self.inbox, self.outbox, self.target = model, inbox, outbox, target
         self.stats = stats or PipelineStats()
         self._drafts, self._options, self._load = drafts, options or DraftOptions(), load
-        self._draft = Draft()
+        self._draft, self._steady = Draft(), Steady(self._options.agreeing)
         self._source = GrowingText()
         self._shown = GrowingText()
         """The translation of the sentence in progress, as put on ``outbox``."""
@@ -92,7 +92,7 @@ class NmtStage:
             while not isinstance(item := await self.inbox.get(), EndOfInput):
                 if item.sentence != number:  # the sentence before may have been dropped by a stage of the app's
                     number, self._source, self._shown = item.sentence, GrowingText(), GrowingText()
-                    self._draft = Draft()
+                    self._draft, self._steady = Draft(), Steady(self._options.agreeing)
                 if isinstance(item, SourceDelta):
                     self._source.apply(item)
                     if not self._source.text:
@@ -113,7 +113,7 @@ class NmtStage:
         if not len(self._shown):
             return
         delta = Delta(change.sentence, self._language, "", len(self._shown), heard_s=change.heard_s, complete=True)
-        self._shown, self._draft = GrowingText(), Draft()
+        self._shown, self._draft, self._steady = GrowingText(), Draft(), Steady(self._options.agreeing)
         await self.outbox.put(delta)
 
     async def translate(self, sentence: SourceSentence, worker: Worker, *, final: bool = True) -> None:
@@ -138,7 +138,7 @@ class NmtStage:
             else:
                 found = self.model.stream(sentence, self.target, started, beams, self._draft)
                 if not self._ends_like_a_sentence:
-                    found = masked(found, shown, self._options)
+                    found = self._steady.events(masked(found, shown, self._options), shown)
             yield from updates(shown, found, final=final)
 
         events = stream()

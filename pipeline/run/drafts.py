@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pipeline.bounds import within
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class DraftOptions:
     """How speech in progress is recognised and translated in live runs."""
 
@@ -24,3 +24,7 @@ class DraftOptions:
     mask_words: int = within(3, 0, 100)
     # Their number in characters, for other languages such as Chinese and Japanese.
     mask_characters: int = within(5, 0, 100)
+    # Text that is shown of a draft translation is taken back when so many drafts in a row agree that it is another; 1 follows
+    # every draft. Measured with the demo's translator on 100 s of speech, in characters taken back per final character: 1 2.3,
+    # 2 0.84, 3 0.68, 4 0.56.
+    agreeing: int = within(4, 1, 100)

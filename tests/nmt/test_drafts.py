@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from pipeline import Delta, EndOfInput, MarianModel, NmtStage, PipelineEvent
 from pipeline.events import SAMPLE_RATE, SourceDelta, SourceSentence, SpeechSegment, Translation
-from pipeline.nmt.drafts import Draft
+from pipeline.nmt.drafts import Draft, Steady
 from pipeline.nmt.search import OnStart
 from pipeline.nmt.stage import Text, TextTranslator, updates
 from pipeline.run.drafts import DraftOptions
@@ -25,7 +25,7 @@ from tests.conftest import make_model_dir
 
 BEGINNING, WHOLE = "Where is the bank", "Where is the bank? Thank you."
 
-WHOLE_DRAFTS = DraftOptions(mask_words=0, mask_characters=0)
+WHOLE_DRAFTS = DraftOptions(mask_words=0, mask_characters=0, agreeing=1)
 
 # Few different characters, so that texts often begin alike.
 WORDS = st.text("ab ", max_size=4)
@@ -101,6 +101,41 @@ def test_the_log_probability_of_each_token_is_in_one_change(old: str, tokens: li
 def test_without_a_draft_before_it_the_translation_is_passed_on(tokens: list[tuple[int, str]]) -> None:
     events = translation(tokens)
     assert list(updates("", iter(events), final=True)) == events
+
+
+def steadily(drafts: Sequence[str], agreeing: int) -> list[str]:
+    """What is shown after each draft, whose changes are a character each."""
+    steady, shown, found = Steady(agreeing), GrowingText(), []
+    for text in drafts:
+        events = steady.events(iter(translation((0, character) for character in text)), shown.text)
+        for event in updates(shown.text, events, final=False):
+            assert isinstance(event, Delta)
+            shown.apply(event)
+        found.append(shown.text)
+    return found
+
+
+def test_what_is_shown_is_taken_back_when_several_drafts_agree() -> None:
+    drafts = ["ab", "abc", "xbc", "abcd", "xb", "xbc", "x", "xbcd"]
+    assert steadily(drafts, 1) == drafts
+    assert steadily(drafts, 2) == ["ab", "abc", "abc", "abcd", "abcd", "xbc", "xbc", "xbcd"]
+    assert steadily(drafts, 3) == ["ab", "abc", "abc", "abcd", "abcd", "abcd", "x", "xbcd"]
+    assert steadily(drafts, 9) == ["ab", "abc", "abc", "abcd", "abcd", "abcd", "abcd", "abcd"]
+
+
+def test_a_draft_that_is_shorter_than_what_is_shown_waits_for_another() -> None:
+    assert steadily(["abc", "ab", "abcd"], 2) == ["abc", "abc", "abcd"]
+    assert steadily(["abc", "ab", "ab"], 2) == ["abc", "abc", "ab"]
+    assert steadily(["abc", "", ""], 2) == ["abc", "abc", ""]
+
+
+@given(st.lists(st.text("ab", max_size=5), max_size=8), st.integers(1, 4))
+def test_drafts_that_are_held_back_leave_the_text_as_it_is(drafts: list[str], agreeing: int) -> None:
+    found = steadily(drafts, agreeing)
+    for before, draft, after in zip(["", *found], drafts, found, strict=False):
+        assert after in (before, draft)
+        if draft.startswith(before):
+            assert after == draft
 
 
 class WatchedQueue(asyncio.Queue[Text | EndOfInput]):

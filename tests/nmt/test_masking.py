@@ -50,7 +50,9 @@ def test_the_last_words_or_characters_are_hidden(text: str, language: str, visib
 
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_nothing_is_hidden_if_the_number_is_0(language: str) -> None:
-    assert visible_length("Where is 银行 ", language, DraftOptions(0, 0)) == len("Where is 银行 ")
+    assert visible_length("Where is 银行 ", language, DraftOptions(mask_words=0, mask_characters=0)) == len(
+        "Where is 银行 "
+    )
 
 
 @given(st.text("ab ", max_size=12), TOKENS, st.sampled_from(["en", "zh"]), st.integers(0, 3))
@@ -58,7 +60,7 @@ def test_nothing_is_hidden_if_the_number_is_0(language: str) -> None:
 def test_the_changes_add_up_to_the_visible_text(
     shown: str, tokens: list[tuple[int, str]], language: str, hidden: int
 ) -> None:
-    options = DraftOptions(hidden, hidden)
+    options = DraftOptions(mask_words=hidden, mask_characters=hidden)
     events = [dataclasses.replace(event, language=language) for event in translation(tokens)]
     whole, seen = events[-1].text, GrowingText()
     found = list(masked(iter(events), shown, options))
