@@ -5,9 +5,9 @@ from __future__ import annotations
 import errno
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from rich.console import Console, Group
 from rich.live import Live
@@ -45,6 +45,8 @@ class Passage:
     translations: tuple[tuple[str, str], ...] = ()
     """(language, text) in the order shown; the language is shown only if there are several."""
     rejected: str | None = None
+    committed: Mapping[str, int] = field(default_factory=dict)
+    """Length of the text that no longer changes, by language, "" for the source. Text that is not listed is committed."""
 
 
 class _Open:
@@ -61,8 +63,15 @@ class _Open:
         """The sentence with its translations into ``languages``; the text of one that has not begun is empty."""
         if (heard := self.rejected) is not None:
             return Passage(heard.start_s, heard.end_s, heard.text, rejected=heard.rejected)
-        texts = ((language, self.translations.get(language, GrowingText()).text) for language in languages)
-        return Passage(self.start_s, self.end_s, self.source.text, tuple(texts))
+        texts = {language: self.translations.get(language, GrowingText()) for language in languages}
+        committed = {language: text.committed for language, text in (("", self.source), *texts.items())}
+        shown = tuple((language, text.text) for language, text in texts.items())
+        return Passage(self.start_s, self.end_s, self.source.text, shown, committed=committed)
+
+    @property
+    def blank(self) -> bool:
+        """Whether nothing is left of it: a draft of noise was withdrawn."""
+        return self.rejected is None and not len(self.source) and not self.closed
 
 
 class TerminalSink:
@@ -158,7 +167,9 @@ class TerminalSink:
     def _draw(self) -> None:
         if self._live:
             growing = [
-                drawn(self._passage(each, growing=True), growing=each.rejected is None) for each in self._open.values()
+                drawn(self._passage(each, growing=True), growing=each.rejected is None)
+                for each in self._open.values()
+                if not each.blank
             ]
             status = [Text(self._status, style="dim", no_wrap=True, overflow="ellipsis")] if self._status else []
             self._live.update(Group(*growing, *status), refresh=True)
@@ -177,8 +188,11 @@ class TerminalSink:
         """Print the sentences that are complete, in order, permanently and continue below them."""
         numbers = list(self._open)[: None if everything else self._complete()]
         for number in numbers:
-            passage = self._passage(self._open.pop(number), growing=False)
+            each = self._open.pop(number)
+            passage = self._passage(each, growing=False)
             self._draw()
+            if each.blank:
+                continue
             if self._console.is_terminal:
                 self._console.print(drawn(passage, growing=False))
             else:
@@ -203,17 +217,33 @@ class TerminalSink:
 
 
 def drawn(passage: Passage, growing: bool) -> Table:
-    """A sentence as shown in a terminal: times, source, and below it the translation, with a cursor while growing."""
+    """A sentence as shown in a terminal: times, source, and below it the translation, with a cursor while growing.
+
+    Text that may still change is dim.
+    """
+
     grid = Table.grid(padding=(0, 2))
     grid.add_column(no_wrap=True, style="cyan")
     grid.add_column(overflow="fold")  # Chinese has no spaces to wrap at
-    grid.add_row(_times(passage), Text(_shown(passage.source) or "…", style="bright_black"))
+    grid.add_row(_times(passage), _styled(passage.source or "…", passage.committed.get(""), "bright_black"))
     if passage.rejected:
         grid.add_row("", Text(f"(not translated: {passage.rejected})", style="yellow"))
-    for language, text in passage.translations or (("", ""),) * growing:
+    for language, translation in passage.translations or (("", ""),) * growing:
         label = Text(language, style="cyan") if len(passage.translations) > 1 else Text("")
-        grid.add_row(label, Text(_shown(text), style="bold") + Text(" ▌" if growing else "", style="cyan"))
+        grid.add_row(
+            label,
+            _styled(translation, passage.committed.get(language), "bold") + Text(" ▌" if growing else "", style="cyan"),
+        )
     return grid
+
+
+def _styled(text: str, committed: int | None, style: str) -> Text:
+    """``text`` for a terminal, dim after its first ``committed`` characters."""
+    shown = Text(_shown(text), style=style)
+    if committed is not None:
+        marks = (len(shown) - len(harmless(text))) // 2  # direction marks at each end
+        shown.stylize("not bold dim", marks + len(harmless(text[:committed])), len(shown) - marks)
+    return shown
 
 
 def plain(passage: Passage) -> str:

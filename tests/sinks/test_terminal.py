@@ -111,6 +111,37 @@ def test_a_draft_is_replaced_in_source_and_translation() -> None:
     assert "".join(steps(events, terminal=False)) == f"00:00.5–00:02.0  I see the sea.\n{' ' * 17}我看见大海。\n"
 
 
+def dim(passage: Passage) -> str:
+    console = Console(file=io.StringIO(), force_terminal=True, color_system="standard", width=80)
+    return "".join(part.text for part in console.render(drawn(passage, growing=True)) if part.style and part.style.dim)
+
+
+@pytest.mark.parametrize("source", ["I see the sea", "أرى البحر"])
+def test_text_that_may_change_is_dim(source: str) -> None:
+    translations = (("zh", "我看见"), ("de", "Ich sehe"))
+    assert dim(Passage(0.0, 5.0, source, translations)) == ""
+    committed = {"": len(source) - 3, "zh": 0, "de": len("Ich sehe")}
+    assert dim(Passage(0.0, 5.0, source, translations, committed=committed)) == source[-3:] + "我看见"
+
+
+def test_nothing_is_left_of_a_draft_of_noise() -> None:
+    events: list[PipelineEvent] = [
+        SourceDelta(0, "en", "Thank you"),
+        Delta(0, "zh", "谢谢"),
+        SourceDelta(0, "en", "", withdrawn=9),
+        SourceDelta(0, "en", "Good"),
+        Delta(0, "zh", "", withdrawn=2),
+        SourceDelta(0, "en", "", withdrawn=4),
+        EndOfInput(9.0),
+    ]
+    shown = steps(events, terminal=True)
+    assert "Thank you" in shown[0]
+    assert visible(shown[2]).strip() == ""
+    assert "Good" in shown[3]
+    assert "…" not in "".join(shown)
+    assert "".join(steps(events, terminal=False)) == ""
+
+
 def test_each_language_has_a_line_and_a_sentence_waits_for_all() -> None:
     events = [
         *GOOD_MORNING,
