@@ -3,6 +3,7 @@
     async def test_my_app() -> None:
         async with Harness() as harness:
             await harness.feed(demo_speech())
+            shown = await harness.draft("zh")       # with Harness(live=True), while somebody speaks
             translation = await harness.translation()
             cue = await harness.cue()
             await harness.silence(2.0)
@@ -15,6 +16,7 @@ It needs no network, no other model and no pytest. Use ``asyncio.timeout`` to li
 from __future__ import annotations
 
 import asyncio
+from collections import Counter, defaultdict
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -25,9 +27,10 @@ import numpy as np
 
 from pipeline.audio.recording import read_audio
 from pipeline.config import PipelineConfig, load_config
-from pipeline.events import SAMPLE_RATE, PipelineEvent, Samples, Translation
+from pipeline.events import SAMPLE_RATE, Delta, PipelineEvent, Samples, SourceDelta, Translation
 from pipeline.loading import Models, load_models
 from pipeline.resources import DEMO_SPEECH
+from pipeline.sentences.growing import GrowingText
 from pipeline.subtitles.cues import Cue, CueBuilder
 from pipeline.translator import SpeechTranslator
 
@@ -71,6 +74,11 @@ class Harness:
         self._cues: list[Cue] = []
         self._translations: list[Translation] = []
         self._cues_taken = self._translations_taken = self._events_seen = 0
+        self._newest: dict[
+            str | None, tuple[int, GrowingText, int]
+        ] = {}  # sentence, its text, length of what is committed
+        self._texts: dict[tuple[str, str | None], list[str]] = defaultdict(list)
+        self._texts_taken: Counter[tuple[str, str | None]] = Counter()
         self._changed = asyncio.Condition()
         self._reader: asyncio.Task[None] | None = None
         self._ended = False
@@ -120,6 +128,27 @@ class Harness:
         self._translations_taken += 1
         return self._translations[self._translations_taken - 1]
 
+    async def draft(self, language: str | None = None) -> str:
+        """Wait until the text of a sentence in progress has a part that may still change; return the whole text.
+
+        Args:
+            language: the one translated into; None waits for source text.
+
+        Raises:
+            EndedError, StageError: as for ``cue``.
+        """
+        return await self._next_text("draft", language)
+
+    async def committed(self, language: str | None = None) -> str:
+        """Wait until more text of a sentence is committed; return all of it that is. Otherwise like ``draft``."""
+        return await self._next_text("committed text", language)
+
+    async def _next_text(self, kind: str, language: str | None) -> str:
+        found = self._texts[kind, language]
+        await self._wait_until(lambda: len(found) > self._texts_taken[kind, language], f"another {kind}")
+        self._texts_taken[kind, language] += 1
+        return found[self._texts_taken[kind, language] - 1]
+
     async def event(self, kind: type[E]) -> E:
         """Wait for the next event of ``kind`` and skip those before it (``events`` keeps them).
 
@@ -148,6 +177,8 @@ class Harness:
         try:
             async for event in self.translator.events():
                 self.events.append(event)
+                if isinstance(event, SourceDelta | Delta):
+                    self._take_change(event)
                 self._cues += [cue for builder in self._builders for cue in builder.push(event)]
                 if isinstance(event, Translation):
                     self._translations.append(event)
@@ -157,6 +188,18 @@ class Harness:
             self._ended = True
             async with self._changed:
                 self._changed.notify_all()
+
+    def _take_change(self, change: SourceDelta | Delta) -> None:
+        language = change.language if isinstance(change, Delta) else None
+        number, text, before = self._newest.get(language, (-1, GrowingText(), 0))
+        if number != change.sentence:
+            text, before = GrowingText(), 0
+        text.apply(change)
+        self._newest[language] = change.sentence, text, text.committed
+        if text.draft:
+            self._texts["draft", language].append(text.text)
+        if text.committed > before:
+            self._texts["committed text", language].append(text.committed_text)
 
     async def _wait_until(self, condition: Callable[[], bool], what: str) -> None:
         reader = self._reader

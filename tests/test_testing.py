@@ -111,3 +111,29 @@ def test_the_demo_speech_is_read_only() -> None:
 def test_the_demo_speech_ships_with_the_package() -> None:
     with wave.open(str(Path(EXAMPLES / "travel.wav"))) as file:
         assert len(demo_speech()) == file.getnframes()
+
+
+def test_drafts_and_commitments_can_be_awaited_while_somebody_speaks() -> None:
+    async def work() -> None:
+        async with Harness(live=True) as harness, asyncio.timeout(HANG_S):
+            speech = demo_speech()
+            await harness.feed(speech[:32_000])
+            first = await harness.draft()
+            assert first
+            assert not [event for event in harness.events if isinstance(event, Transcript)]
+            await harness.feed(speech[32_000:])
+            committed = await harness.committed()
+            translated = await harness.draft("zh")
+            final = await harness.committed("zh")
+            await harness.end()
+            await harness.rest()
+            sources = [event.text for event in harness.events if isinstance(event, SourceSentence)]
+            finished = [event.text for event in harness.events if isinstance(event, Translation)]
+            assert any(source.startswith(committed) for source in sources)
+            assert translated
+            assert final in finished
+            with pytest.raises(EndedError, match="before another draft came"):
+                while True:
+                    await harness.draft()
+
+    asyncio.run(work())

@@ -124,7 +124,7 @@ def run(options: argparse.Namespace) -> int:
         for picture in pictures.values():
             stack.callback(picture.close)
         try:
-            asyncio.run(_play_all(paths, options.compare or [POLICIES["none"]], session, logs))
+            asyncio.run(_play_all(paths, options.compare or [POLICIES["drafts"]], session, logs))
         finally:  # show what was measured before a failure or an interrupt
             results = session.results()
             if results:

@@ -31,7 +31,16 @@ class Policy:
 POLICIES: Mapping[str, Policy] = {
     policy.name: policy
     for policy in (
-        Policy("none", "as configured", {}),
+        Policy("none", "speech in progress is not recognised: text appears at pauses", {"drafts": {"enabled": False}}),
+        Policy("drafts", "as configured: words on which two drafts agree are committed (LocalAgreement-2)", {}),
+        Policy(
+            "unmasked",
+            "drafts, with all words of a draft translation shown",
+            {"drafts": {"mask_words": 0, "mask_characters": 0}},
+        ),
+        Policy(
+            "following", "drafts, and what is shown of a translation follows every draft", {"drafts": {"agreeing": 1}}
+        ),
         Policy("no-context", "each segment recognised without the speech before it", {"asr": {"context_ms": 0}}),
         Policy("segments", "each segment translated by itself", {"sentences": {"long_pause_ms": 0}}),
     )

@@ -43,7 +43,7 @@ def test_a_recording_is_measured_in_real_time(phrase: Path, tmp_path: Path, caps
     gc.unfreeze()
     (measured,) = json.loads(capsys.readouterr().out)
     assert measured["duration_s"] == PHRASE_SECONDS
-    assert measured["policy"] == "none"
+    assert measured["policy"] == "drafts"
     first = measured["segments"][0]
     assert first["target"] == first["target"].strip() != ""
     # The order of the stages, which holds at any speed of the machine.
