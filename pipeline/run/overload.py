@@ -3,7 +3,7 @@
     lag                     level   measure
     up to behind_s            0     none
     above behind_s            1     segments are cut sooner, so that text appears sooner; searches keep fewer hypotheses;
-                                    segments are recognised without context, and not before they end
+                                    segments are recognised without context, and not before they end: no drafts
     above 2 * behind_s        2     the measures of level 1, and consecutive waiting segments are recognised together
 
 Level 2 ends when the lag has fallen to ``behind_s``, level 1 when it has fallen to ``caught_up_s``. No audio is
