@@ -80,3 +80,15 @@ def test_several_speakers_share_one_pair_of_models() -> None:
         assert names.count(name) == len(spoken_texts()[name])
     assert names != sorted(names)  # they spoke at the same time
     assert names != sorted(names, reverse=True)
+
+
+def test_drafts_are_shown_while_somebody_speaks() -> None:
+    lines = run("examples/embed_drafts.py", str(EXAMPLES / "meeting.wav")).splitlines()
+    finals = {(line[:3], line[4:6]): line[8:].removesuffix("  (final)") for line in lines if line.endswith("(final)")}
+    assert len(finals) == 2 * len(spoken_texts()["meeting"])
+    drafts = 0
+    for line in lines:
+        if line.endswith("]") and (committed := line[8:].split(" [")[0].strip()):
+            assert finals[line[:3], line[4:6]].startswith(committed)
+        drafts += line.endswith("]")
+    assert drafts >= len(finals) / 2
