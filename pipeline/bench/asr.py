@@ -218,10 +218,10 @@ def _timed_parts(engine: WhisperEngine, parts_s: dict[str, float]) -> Iterator[N
     """Add the seconds spent in each part of the engine to ``parts_s``."""
 
     def watch(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
-        def timed(*arguments: Any) -> Any:
+        def timed(*arguments: Any, **options: Any) -> Any:
             began = time.perf_counter()
             try:
-                return call(*arguments)
+                return call(*arguments, **options)
             finally:
                 spent = time.perf_counter() - began
                 parts_s[name] = parts_s.get(name, 0.0) + spent

@@ -171,7 +171,7 @@ def test_a_second_search_is_in_the_same_language(
     searches: list[tuple[float, str]] = []
     generate = two.engine.generate
 
-    def looping_at_first(encoded: Encoded, beams: int, prompt: tuple[int, ...] = ()) -> Hypothesis:
+    def looping_at_first(encoded: Encoded, beams: int, prompt: tuple[int, ...] = (), **_: object) -> Hypothesis:
         searches.append((encoded.window_s, encoded.language))
         found = generate(encoded, beams, prompt)
         return found if len(searches) > 1 else dataclasses.replace(found, text="好的" * 40, ended=False)

@@ -184,7 +184,7 @@ def test_a_word_that_two_searches_hear_differently_is_rejected(
     heard = iter(["Dero.", "Bureau.", "Two.", "two"])
     sure = iter([-3.0, -1.0, -3.0, -1.0])
 
-    def generate(encoded: object, beams: int, prompt: tuple[int, ...] = ()) -> Hypothesis:
+    def generate(encoded: object, beams: int, prompt: tuple[int, ...] = (), **_: object) -> Hypothesis:
         return Hypothesis(recognizer.engine.tokens("two"), next(heard), -0.6, next(sure), 0.1, True)
 
     monkeypatch.setattr(recognizer.engine, "generate", generate)
