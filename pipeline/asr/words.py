@@ -27,6 +27,11 @@ class TimedWord(Word):
 
     log_probabilities: tuple[float, ...] = ()
 
+    @property
+    def mean_log_probability(self) -> float:
+        """0 if it has no tokens."""
+        return sum(self.log_probabilities) / max(1, len(self.log_probabilities))
+
 
 def timed_words(
     texts: Sequence[str], lengths: Sequence[int], starts_s: Sequence[float], log_probabilities: Sequence[float]
