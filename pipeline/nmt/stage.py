@@ -75,11 +75,8 @@ class NmtStage:
         self.model, self.inbox, self.outbox, self.target = model, inbox, outbox, target
         self.stats = stats or PipelineStats()
         self._drafts, self._options, self._load = drafts, options or DraftOptions(), load
-        self._draft, self._steady = Draft(), Steady(self._options.agreeing)
-        self._source = GrowingText()
-        self._shown = GrowingText()
-        """The translation of the sentence in progress, as put on ``outbox``."""
-        self._language = target or ""  # of that translation
+        self._open: dict[int, _Open] = {}
+        """The sentence in progress, and the next one if a draft reaches into it."""
 
     async def run(self) -> None:
         """Run until the end of input has been passed on.
@@ -87,40 +84,60 @@ class NmtStage:
         Raises:
             TextChangeError: a ``SourceDelta`` withdraws committed text.
         """
-        worker, number = Worker(self.name), -1
+        worker = Worker(self.name)
         try:
             while not isinstance(item := await self.inbox.get(), EndOfInput):
-                if item.sentence != number:  # the sentence before may have been dropped by a stage of the app's
-                    number, self._source, self._shown = item.sentence, GrowingText(), GrowingText()
-                    self._draft, self._steady = Draft(), Steady(self._options.agreeing)
                 if isinstance(item, SourceDelta):
-                    self._source.apply(item)
-                    if not self._source.text:
-                        await self._withdraw(item)
-                    elif self._drafts() and self.inbox.empty():
-                        draft = SourceSentence(
-                            item.sentence, item.language, self._source.text, item.start_s, item.end_s, item.heard_s
-                        )
-                        await self.translate(draft, worker, final=False)
+                    await self._take(item)
                 else:
                     await self.translate(item, worker)
+                    self._forget_until(item.sentence + 1)
+                if self._drafts() and self.inbox.empty() and (draft := self._next_draft()) is not None:
+                    await self.translate(draft, worker, final=False)
             await self.outbox.put(item)
         finally:
             worker.close()
 
-    async def _withdraw(self, change: SourceDelta) -> None:
-        """The text of the sentence in progress was withdrawn: withdraw its translation as well."""
-        if not len(self._shown):
+    async def _take(self, change: SourceDelta) -> None:
+        """Apply a change; if it withdraws all of a text, withdraw its translation as well."""
+        if change.committed:  # the sentences before may have been dropped by a stage of the app's
+            self._forget_until(change.sentence)
+        sentence = self._opened(change.sentence)
+        sentence.source.apply(change)
+        sentence.newest = change
+        if sentence.source.text or not len(sentence.shown):
             return
-        delta = Delta(change.sentence, self._language, "", len(self._shown), heard_s=change.heard_s, complete=True)
-        self._shown, self._draft, self._steady = GrowingText(), Draft(), Steady(self._options.agreeing)
+        delta = Delta(
+            change.sentence, sentence.language, "", len(sentence.shown), heard_s=change.heard_s, complete=True
+        )
+        self._open[change.sentence] = _Open(self._options.agreeing)
         await self.outbox.put(delta)
+
+    def _opened(self, number: int) -> _Open:
+        return self._open.setdefault(number, _Open(self._options.agreeing))
+
+    def _forget_until(self, number: int) -> None:
+        for before in [each for each in self._open if each < number]:
+            del self._open[before]
+
+    def _next_draft(self) -> SourceSentence | None:
+        """The text of the sentence in progress, if it has changed since it was last translated."""
+        if not self._open:
+            return None
+        sentence = self._open[min(self._open)]
+        change, sentence.newest = sentence.newest, None
+        if change is None or not sentence.source.text:
+            return None
+        return SourceSentence(
+            change.sentence, change.language, sentence.source.text, change.start_s, change.end_s, change.heard_s
+        )
 
     async def translate(self, sentence: SourceSentence, worker: Worker, *, final: bool = True) -> None:
         """Translate one sentence, or its beginning as a draft, and put the events on ``outbox``."""
         if self.target is not None and same_language(sentence.language, self.target):
             self.stats.translated(self.target, sentence.heard_s)
             return
+        opened = self._opened(sentence.sentence)
         running: list[DecoderState] = []
         stopped = False
 
@@ -132,13 +149,13 @@ class NmtStage:
         beams = self._load.measures.beam_size if self._load is not None else None
 
         def stream() -> Iterator[Delta | Translation]:  # a generator, so that the model is first called on the worker
-            shown = self._shown.text
+            shown = opened.shown.text
             if final:
                 found = self.model.stream(sentence, self.target, started, beams)
             else:
-                found = self.model.stream(sentence, self.target, started, beams, self._draft)
-                if not self._ends_like_a_sentence:
-                    found = self._steady.events(masked(found, shown, self._options), shown)
+                found = self.model.stream(sentence, self.target, started, beams, opened.draft)
+                if not opened.ends_like_a_sentence:
+                    found = opened.steady.events(masked(found, shown, self._options), shown)
             yield from updates(shown, found, final=final)
 
         events = stream()
@@ -151,8 +168,8 @@ class NmtStage:
         try:
             while (event := await worker.run(step)) is not None:
                 if isinstance(event, Delta):
-                    self._shown.apply(event)
-                    self._language = event.language
+                    opened.shown.apply(event)
+                    opened.language = event.language
                     self.stats.token(event.heard_s)
                     completed |= event.complete
                 else:
@@ -160,17 +177,29 @@ class NmtStage:
                 await self.outbox.put(event)
             if not completed:  # a draft that did not change: no event tells the reader
                 self.stats.translated(self.target or "", sentence.heard_s)
-            if final:
-                self._shown = GrowingText()
         finally:
             stopped = True
             for state in running:
                 state.terminate()
 
+
+class _Open:
+    """A sentence in progress and its translation."""
+
+    def __init__(self, agreeing: int) -> None:
+        self.source = GrowingText()
+        self.newest: SourceDelta | None = None
+        """The last change, if it is not translated yet."""
+        self.shown = GrowingText()
+        """The translation, as put on ``outbox``."""
+        self.language = ""
+        """Of the translation."""
+        self.draft, self.steady = Draft(), Steady(agreeing)
+
     @property
-    def _ends_like_a_sentence(self) -> bool:
-        """Whether the text of the sentence in progress is committed and has a final mark. Only a pause can commit a mark."""
-        text = self._source
+    def ends_like_a_sentence(self) -> bool:
+        """Whether the text is committed and has a final mark. Only a pause can commit a mark."""
+        text = self.source
         return text.committed == len(text) and any(mark in MARKS for mark in final_marks(text.text))
 
 

@@ -80,6 +80,7 @@ class SentenceAssembler:
         self._open: _Text | None = None
         self._shown = GrowingText()
         self._sentence = 0
+        self._ahead = GrowingText()  # the part of a draft that belongs to the next sentence, if the draft is right
         self._language = ""  # of the text shown
         self._taken = 0  # words of the segment in progress that are in sentences
 
@@ -108,7 +109,7 @@ class SentenceAssembler:
         draft = _part(transcript, self._taken, len(transcript.words))
         follows = self._open is None or self._taken > 0 or self._continues(self._open, draft)
         whole = self._with(draft, continuing=self._taken > 0) if draft.text and follows else self._open
-        return events + self._show(whole)
+        return events + self._show(whole, may_end=True)
 
     def _add(self, transcript: Transcript, *, continuing: bool) -> list[SourceEvent]:
         """Add text to the open sentence and close those that it ends. ``continuing``: in the same segment."""
@@ -193,25 +194,40 @@ class SentenceAssembler:
         longest = self._options.long_pause_ms
         return longest if ends_open(text.text, text.language) else min(longest, self._options.pause_ms)
 
-    def _show(self, now: _Text | None) -> list[SourceEvent]:
-        """Show the open sentence, with or without a draft after it."""
-        if now is not None:
-            return self._changed(now, _settled_length(self._open.text) if self._open is not None else 0)
-        if not len(self._shown):
+    def _show(self, now: _Text | None, *, may_end: bool = False) -> list[SourceEvent]:
+        """Show the open sentence, with or without a draft after it.
+
+        ``may_end``: the draft may reach into the next sentence, whose words are shown there.
+        """
+        ahead: _Text | None = None
+        if may_end and now is not None and (ended := self._sentences(now)):
+            now, ahead = _divided(now, len(ended[0]))
+        committed = _settled_length(self._open.text) if self._open is not None else 0
+        events = self._withdrawn(self._shown, 0) if now is None else self._changed(now, committed)
+        if ahead is None:
+            return events + self._withdrawn(self._ahead, 1)
+        return events + self._changed_text(self._ahead, ahead, 0, 1)
+
+    def _withdrawn(self, shown: GrowingText, after: int) -> list[SourceEvent]:
+        """Withdraw a draft of the open sentence, or of the one ``after`` it."""
+        if not len(shown):
             return []
-        withdrawn = SourceDelta(self._sentence, self._language, "", len(self._shown))
-        self._shown = GrowingText()
-        return [withdrawn]
+        change = SourceDelta(self._sentence + after, self._language, "", len(shown))
+        shown.apply(change)
+        return [change]
 
     def _changed(self, now: _Text, committed: int) -> list[SourceEvent]:
-        withdrawn, text = edit(self._shown.text, now.text)
-        committed = max(committed, self._shown.committed)
-        if not (withdrawn or text) and committed == self._shown.committed:
+        return self._changed_text(self._shown, now, committed, 0)
+
+    def _changed_text(self, shown: GrowingText, now: _Text, committed: int, after: int) -> list[SourceEvent]:
+        withdrawn, text = edit(shown.text, now.text)
+        committed = max(committed, shown.committed)
+        if not (withdrawn or text) and committed == shown.committed:
             return []
         change = SourceDelta(
-            self._sentence, now.language, text, withdrawn, committed, now.start_s, now.end_s, now.heard_s
+            self._sentence + after, now.language, text, withdrawn, committed, now.start_s, now.end_s, now.heard_s
         )
-        self._shown.apply(change)
+        shown.apply(change)
         self._language = now.language
         return [change]
 
@@ -221,7 +237,8 @@ class SentenceAssembler:
         sentence = SourceSentence(
             self._sentence, ended.language, ended.text, ended.start_s, ended.end_s, ended.heard_s, words, before_pause
         )
-        self._open, self._shown, self._sentence = None, GrowingText(), self._sentence + 1
+        self._open, self._sentence = None, self._sentence + 1
+        self._shown, self._ahead = self._ahead, GrowingText()
         return [*events, sentence]
 
 

@@ -260,6 +260,29 @@ def test_the_translation_of_withdrawn_text_is_withdrawn(model: MarianModel) -> N
     assert shown_after(again) == shown_after(drafted) == model.translate(BEGINNING)
 
 
+def test_a_draft_of_the_next_sentence_waits_for_the_one_before(model: MarianModel) -> None:
+    first, ahead, finished, more = converse(
+        model,
+        [
+            SourceDelta(0, "en", BEGINNING, committed=5),
+            SourceDelta(1, "en", "Thank"),
+            SourceSentence(0, "en", BEGINNING),
+            SourceDelta(1, "en", " you."),
+        ],
+    )
+    assert {event.sentence for event in first if isinstance(event, Delta)} == {0}
+    assert ahead == []
+    ended = next(at for at, event in enumerate(finished) if isinstance(event, Translation))
+    assert {event.sentence for event in finished[ended + 1 :] if isinstance(event, Delta)} == {1}
+    assert shown_after([*finished[ended + 1 :], *more]) == model.translate("Thank you.")
+
+
+def test_a_sentence_that_never_ends_does_not_hold_up_the_next(model: MarianModel) -> None:
+    """A stage of the app's may drop its end."""
+    _, after = converse(model, [SourceDelta(0, "en", BEGINNING), SourceDelta(1, "en", "Thank you.", committed=9)])
+    assert shown_after(after) == model.translate("Thank you.")
+
+
 def test_the_next_sentence_begins_with_an_empty_translation(model: MarianModel) -> None:
     *_, drafted, finished = converse(
         model,

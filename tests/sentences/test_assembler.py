@@ -294,9 +294,10 @@ def test_words_are_shown_while_their_segment_is_in_progress() -> None:
     assembler, open_texts = SentenceAssembler(OPTIONS), OpenTexts()
     assert shown(assembler, open_texts, so_far("My fellow", 0)) == ["|My fellow"]
     assert shown(assembler, open_texts, so_far("My fellow", 0)) == []
-    assert shown(assembler, open_texts, so_far("My fellow Americans. Ask", 2)) == ["My fellow| Americans. Ask"]
+    assert shown(assembler, open_texts, so_far("My fellow Americans. Ask", 2)) == ["My fellow| Americans.", "|Ask"]
     assert shown(assembler, open_texts, so_far("My fellow Americans, ask not", 3)) == [
         "My fellow Americans|, ask not",
+        "|",  # of the sentence after it
     ]
     found = assembler.push(so_far("My fellow Americans, ask not.", 3))
     for event in found:
@@ -306,7 +307,7 @@ def test_words_are_shown_while_their_segment_is_in_progress() -> None:
 
 def test_a_sentence_ends_with_the_committed_word_after_it() -> None:
     assembler, open_texts = SentenceAssembler(OPTIONS), OpenTexts()
-    assert shown(assembler, open_texts, so_far("Hello. My name", 1)) == ["Hello|. My name"]
+    assert shown(assembler, open_texts, so_far("Hello. My name", 1)) == ["Hello|.", "|My name"]
     assert shown(assembler, open_texts, so_far("Hello. My name is", 2)) == [
         "Hello.|",
         "Hello.",
@@ -316,6 +317,15 @@ def test_a_sentence_ends_with_the_committed_word_after_it() -> None:
     (_, last) = assembler.end()
     assert isinstance(last, SourceSentence)
     assert (last.sentence, last.text, last.start_s) == (1, "My name is Ann.", 0.5)
+
+
+def test_a_draft_of_the_next_sentence_stays_where_it_is_when_that_begins() -> None:
+    assembler = SentenceAssembler(OPTIONS)
+    assembler.so_far(so_far("Hello. My name", 1))
+    committed, ended, more = assembler.so_far(so_far("Hello. My name is", 2))
+    assert (committed.text, ended.text) == ("", "Hello.")
+    assert isinstance(more, SourceDelta)
+    assert (more.sentence, more.text, more.withdrawn, more.committed) == (1, " is", 0, 2)
 
 
 def test_a_draft_that_is_withheld_in_the_end_is_withdrawn() -> None:
