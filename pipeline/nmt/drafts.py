@@ -125,14 +125,17 @@ class Steady:
 
 
 def visible_length(text: str, language: str, options: DraftOptions) -> int:
-    """How many characters of a draft are shown: all but the last words or characters, by the language's script."""
+    """How many characters of a draft are shown: all but the last words or characters, by the language's script.
+
+    At least half of it is shown, so that a translation appears as soon as its source.
+    """
     if spaced(language):
         end = len(text)
-        for _ in range(options.mask_words):
+        for _ in range(min(options.mask_words, len(text.split()) // 2)):
             match = _WORD.search(text, 0, end)
             end = match.start() if match else 0
         return end
-    return _whole_words(text, max(0, len(text) - options.mask_characters), language)
+    return _whole_words(text, len(text) - min(options.mask_characters, len(text) // 2), language)
 
 
 def _whole_words(text: str, length: int, language: str) -> int:

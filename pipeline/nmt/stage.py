@@ -128,9 +128,12 @@ class NmtStage:
         change, sentence.newest = sentence.newest, None
         if change is None or not sentence.source.text:
             return None
-        return SourceSentence(
-            change.sentence, change.language, sentence.source.text, change.start_s, change.end_s, change.heard_s
-        )
+        text, before = sentence.to_translate, sentence.translated
+        sentence.translated = text
+        if text == before:
+            self.stats.translated(self.target or "", change.heard_s)
+            return None
+        return SourceSentence(change.sentence, change.language, text, change.start_s, change.end_s, change.heard_s)
 
     async def translate(self, sentence: SourceSentence, worker: Worker, *, final: bool = True) -> None:
         """Translate one sentence, or its beginning as a draft, and put the events on ``outbox``."""
@@ -190,11 +193,20 @@ class _Open:
         self.source = GrowingText()
         self.newest: SourceDelta | None = None
         """The last change, if it is not translated yet."""
+        self.translated = ""
+        """The text that was translated last."""
         self.shown = GrowingText()
         """The translation, as put on ``outbox``."""
         self.language = ""
         """Of the translation."""
         self.draft, self.steady = Draft(), Steady(agreeing)
+
+    @property
+    def to_translate(self) -> str:
+        """The committed words and, while there are none, the draft; marks at the end are part of the words."""
+        committed, draft = self.source.committed_text, self.source.draft
+        has_words = any(map(str.isalnum, committed)) and any(map(str.isalnum, draft))
+        return committed if has_words else committed + draft
 
     @property
     def ends_like_a_sentence(self) -> bool:

@@ -307,7 +307,9 @@ def test_a_draft_that_does_not_change_counts_as_translated(model: MarianModel) -
     time_s = 1.0
     assert stats.lag_s == 16.0
     first = SourceDelta(0, "en", BEGINNING, heard_s=8.0)
-    drafted, unchanged = converse(model, [first, SourceDelta(0, "en", "", committed=5, heard_s=16.0)], stats)
+    drafted, unchanged = converse(
+        model, [first, SourceDelta(0, "en", "", committed=len(BEGINNING), heard_s=16.0)], stats
+    )
     assert drafted
     assert unchanged == []
     assert stats.lag_s == 0.0
@@ -366,12 +368,31 @@ def test_the_last_characters_of_a_draft_are_not_shown_until_the_sentence_ends(mo
     assert shown_after(finished, shown_after(drafted)) == model.translate(WHOLE)
 
 
-def test_a_draft_that_is_hidden_as_a_whole_still_counts_as_translated(model: MarianModel) -> None:
+def test_half_of_a_draft_is_shown_at_least(model: MarianModel) -> None:
     options = DraftOptions(mask_characters=100)
     (drafted,) = converse(model, [SourceDelta(0, "en", BEGINNING, heard_s=4.0)], None, options)
-    (event,) = drafted
-    assert isinstance(event, Delta)
-    assert (event.text, event.withdrawn, event.complete, event.heard_s) == ("", 0, True, 4.0)
+    whole = model.translate(BEGINNING)
+    assert shown_after(drafted) == whole[: len(whole) - len(whole) // 2]
+    assert isinstance(drafted[-1], Delta)
+    assert (drafted[-1].complete, drafted[-1].heard_s) == (True, 4.0)
+
+
+def test_committed_words_are_translated_and_the_draft_only_before_there_are_any(model: MarianModel) -> None:
+    first, draft_only, committed, marks = converse(
+        model,
+        [
+            SourceDelta(0, "en", "Thank"),
+            SourceDelta(0, "en", " you uh", committed=5),
+            SourceDelta(0, "en", "", withdrawn=3, committed=9),
+            SourceDelta(0, "en", ".", committed=9),
+        ],
+    )
+    shown = shown_after(first)
+    assert shown == model.translate("Thank")
+    assert draft_only == []
+    shown = shown_after(committed, shown)
+    assert shown == model.translate("Thank you")
+    assert shown_after(marks, shown) == model.translate("Thank you.")
 
 
 @pytest.mark.parametrize(
