@@ -204,9 +204,11 @@ class WhisperRecognizer:
         after = self._after(context, segment, language, beam_size or self.config.beam_size)
         if after is None:
             return self._alone(segment, language, beam_size)
-        if not after.own and _is_tail(context[-1].segment, segment):
+        divided = _divided(context[-1].segment, segment)
+        if divided and not after.own and segment.speech_end_s - segment.start_s < _LEAST_TAIL_S:
             return after.marked(self._build(segment, language, "", 0.0, 0.0, None, ()))
-        found = self._own(segment, after.result, after.own) or self._alone(segment, language, beam_size)
+        found = self._own(segment, after.result, after.own, judged=divided)
+        found = found or self._alone(segment, language, beam_size)
         return after.marked(found) if after.own else found
 
     def draft(
@@ -234,7 +236,8 @@ class WhisperRecognizer:
                 return None
             if not after.own:
                 return after.marked(self._build(segment, language, "", 0.0, 0.0, None, ()))
-            found = self._sure(segment, after.result, after.own)
+            judged = after.result.rejected is None and _divided(context[-1].segment, segment)
+            found = self._sure(segment, after.result, after.own, judged=judged)
             return after.marked(found) if found is not None else None
         encoded = self.engine.encode(segment.samples, self.config.window_s)
         encoded = dataclasses.replace(encoded, language=language or self._decide(encoded, segment, before))
@@ -247,11 +250,13 @@ class WhisperRecognizer:
         ]
         return self._sure(segment, result, words)
 
-    def _sure(self, segment: SpeechSegment, result: Search, own: Sequence[Word]) -> Transcript | None:
+    def _sure(
+        self, segment: SpeechSegment, result: Search, own: Sequence[Word], *, judged: bool = False
+    ) -> Transcript | None:
         """The transcript of words of which the last ones may be doubtful: they may be cut off. None if all are."""
         cut_off = bool(own) and isinstance(own[-1], TimedWord) and own[-1].mean_log_probability < _CUT_OFF
         for left_out in range(int(cut_off), min(len(own), _MOST_LEFT_OUT + 1)):
-            found = self._own(segment, result, own[: len(own) - left_out])
+            found = self._own(segment, result, own[: len(own) - left_out], judged=judged)
             if found is not None:
                 return found if found.words else None
         return None
@@ -298,13 +303,19 @@ class WhisperRecognizer:
         log.debug("segment %d: %s (before: %s; %s)", segment.id, decided, before, probabilities)
         return decided
 
-    def _own(self, segment: SpeechSegment, result: Search, own: Sequence[Word]) -> Transcript | None:
-        """The transcript of one segment of a window from its words, or None if they do not pass the checks."""
+    def _own(
+        self, segment: SpeechSegment, result: Search, own: Sequence[Word], *, judged: bool = False
+    ) -> Transcript | None:
+        """The transcript of one segment of a window from its words, or None if they do not pass the checks.
+
+        ``judged``: the window is one segment, divided, and has passed them. Few words alone would often seem uncertain.
+        """
         probabilities = [p for word in own if isinstance(word, TimedWord) for p in word.log_probabilities]
         text = "".join(word.text for word in own).strip()
         sure = math.fsum(probabilities) / len(probabilities) if probabilities else 0.0
         no_speech = result.hypothesis.no_speech_probability
-        if rejection(Evidence(text, len(probabilities), sure, no_speech), self.thresholds) is not None:
+        rejected = rejection(Evidence(text, len(probabilities), sure, no_speech), self.thresholds)
+        if rejected is not None and not (judged and rejected == "uncertain"):
             return None
         return self._build(segment, result.encoded.language, text, sure, no_speech, None, own)
 
@@ -406,7 +417,6 @@ class WhisperRecognizer:
             )
 
 
-def _is_tail(before: SpeechSegment, segment: SpeechSegment) -> bool:
-    """Whether ``segment`` is the short end of a segment that has been divided after ``before``."""
-    short = segment.speech_end_s - segment.start_s < _LEAST_TAIL_S
-    return short and before.start_sample + len(before.samples) == segment.start_sample
+def _divided(before: SpeechSegment, segment: SpeechSegment) -> bool:
+    """Whether the two are parts of one segment."""
+    return before.id == segment.id and before.start_sample + len(before.samples) == segment.start_sample

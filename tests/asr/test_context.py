@@ -187,7 +187,7 @@ def test_a_segment_recognised_alone_goes_on_with_the_sentence(
     first, second = halves(cut(read_wav(EXAMPLES / "travel.wav"), 1600)[1], 0.4)
     before = recognizer.transcribe(first)
     alone = dataclasses.replace(recognizer.transcribe(second), text="Leaves at half past nine.", words=())
-    monkeypatch.setattr(recognizer, "_own", lambda *_: None)
+    monkeypatch.setattr(recognizer, "_own", lambda *_, **__: None)
     monkeypatch.setattr(recognizer, "_alone", lambda *_: alone)
     found = recognizer.transcribe_after([Heard(first, before.text)], second)
     assert (found.text, found.previous_end) == ("leaves at half past nine.", "")
