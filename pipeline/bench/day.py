@@ -9,6 +9,7 @@ import json
 import sys
 import tempfile
 from collections import Counter, deque
+from collections.abc import Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from functools import partial
@@ -44,7 +45,8 @@ _SAMPLE_S = 60.0
 _MIN_HEARD_SHARE = 0.85
 """Share of sentences that must be recognised as in the recording alone. Measured: 0.92; noise before a sentence decides
 whether Whisper writes "six" or "6", and the number before decides about the next one."""
-# Limit for CPU time per segment, last hour over first. Above 1 because segments differ and the machine may be shared.
+# Limit for CPU time per segment, later hours over earlier ones. Above 1 because segments differ and the machine may be shared:
+# single hours of one run differed by up to 1.28.
 _MAX_WORK_GROWTH = 1.25
 
 
@@ -78,7 +80,7 @@ class DayReport:
     memory_hours: float
     """Hours of audio over which the growth was measured."""
     work_growth: float
-    """CPU time per segment, last hour over first."""
+    """CPU time per segment, median of the later half of the hours over that of the earlier half."""
     loop: LoopTimes
 
     @property
@@ -224,9 +226,16 @@ def _report(ledger: Ledger, listener: Listener, probe: LoopProbe) -> DayReport:
         listener.heard,
         listener.invented,
         *memory_slope(ledger.samples),
-        work[-1] / work[0] if work and work[0] else 1.0,
+        growth(work),
         probe.times,
     )
+
+
+def growth(values: Sequence[float]) -> float:
+    """Median of the later half of ``values`` over that of the earlier half; 1 if there are fewer than two."""
+    half = len(values) // 2
+    earlier = median_or_zero(values[:half])
+    return median_or_zero(values[-half:]) / earlier if earlier else 1.0
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -278,7 +287,7 @@ def _text(report: DayReport) -> str:
             f"{report.segments} segments, {report.lost} lost, {report.disorder} events out of order; "
             f"{report.sentences_heard} of {report.sentences_spoken} sentences recognised as in the recording alone, "
             f"{report.invented} segments of silence or noise translated",
-            f"memory: {report.memory_mb_an_hour:+.2f} MB an hour; work for a segment, last hour over first: {report.work_growth:.2f}",
+            f"memory: {report.memory_mb_an_hour:+.2f} MB an hour; work for a segment, later hours over earlier: {report.work_growth:.2f}",
             f"event loop: late by {loop.longest_ms:.1f} ms at most, 99 % within {loop.p99_ms:.1f} ms, "
             f"{loop.late} of {loop.asked} times more than {LATE_MS} ms; "
             f"at most {loop.longest_work_ms:.1f} ms of CPU at a stretch",

@@ -15,7 +15,7 @@ import pytest
 
 from pipeline import Models, PipelineConfig, PipelineEvent, StageError, Transcript
 from pipeline.bench.__main__ import run
-from pipeline.bench.day import DayReport, Listener, transcripts_alone
+from pipeline.bench.day import DayReport, Listener, growth, transcripts_alone
 from pipeline.bench.day_audio import DaySource, Scene, noise, scenes
 from pipeline.bench.ledger import Ledger, Sample, memory_slope
 from pipeline.bench.probe import LoopTimes
@@ -151,6 +151,12 @@ def test_the_slope_leaves_out_the_beginning_and_the_end() -> None:
     assert rise == pytest.approx(2.0)
     assert hours == pytest.approx(3.9)
     assert memory_slope(samples[:2]) == (0, 0)
+
+
+def test_work_is_compared_between_the_halves_of_a_day() -> None:
+    assert growth([]) == growth([2.0]) == growth([0.0, 1.0]) == 1.0
+    assert growth([1.0, 3.0]) == 3.0
+    assert growth([1.0, 2.0, 9.0, 3.0, 3.0, 4.0, 4.0]) == 2.0
 
 
 def test_transcripts_are_compared_with_those_of_the_recording_alone() -> None:
