@@ -11,7 +11,6 @@ from pipeline.asr.engine import letters
 from pipeline.events import SAMPLE_RATE, SpeechSegment, Word
 from pipeline.languages.marks import MARKS, final_marks
 from pipeline.run.drafts import DraftOptions
-from pipeline.sentences.growing import common_length
 
 # A draft may begin once this many times its computing time of new speech has come, so that finals find the recogniser idle.
 _REST = 1.2
@@ -94,7 +93,8 @@ def agreeing(old: Sequence[Word], new: Sequence[Word]) -> int:
 
     Text without spaces may be divided into words differently: they agree up to a place where both have a boundary.
     """
-    same = common_length(_letters(old), _letters(new))
+    pairs = zip(_letters(old), _letters(new), strict=False)
+    same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
     ends = set(accumulate(len(letters(word.text)) for word in old))
     at = found = 0
     for number, word in enumerate(new, 1):
