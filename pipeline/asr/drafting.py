@@ -46,6 +46,8 @@ class Drafting:
         self._last: Transcript | None = None
         """The last one that committed words; the language and the marks before the segment are taken from it."""
         self._unheard = False  # whether the last draft did not hear what was said before
+        self._carried: SpeechSegment | None = None
+        """The segment that was cut in front of the committed words."""
         self.withheld: Transcript | None = None
         """What followed the committed words of the last segment and is not shown, because it was rejected."""
 
@@ -129,7 +131,26 @@ class Drafting:
             return None
         found = self._whole(segment, self._last, self._agreement.committed)
         self._agreement.begin(segment.id + 1, after)
+        self._carried = segment
         self._last = replace(self._last, previous_end=None)
+        return found
+
+    def left_over(self, following: SpeechSegment | None) -> Transcript | None:
+        """The transcript of words that were carried over a cut if the next segment does not begin there: they are complete.
+
+        ``following``: the next segment; None if nothing is being said.
+        """
+        before, agreement = self._carried, self._agreement
+        if before is None or not agreement.committed or agreement.segment != before.id + 1:
+            return None
+        end = before.start_sample + len(before.samples)
+        if following is not None and following.start_sample == end:
+            return None
+        assert self._last is not None
+        rest = replace(before, id=agreement.segment, start_sample=end, samples=before.samples[:0])
+        found = self._whole(rest, self._last, agreement.committed)
+        agreement.begin(-1)
+        self._carried = None
         return found
 
     def finished(self, segment: SpeechSegment, transcript: Transcript) -> Transcript:

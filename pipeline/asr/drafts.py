@@ -83,7 +83,7 @@ class Agreement:
 
     def cut(self, at_s: float) -> list[Word]:
         """Remove and return the committed words after ``at_s``, where the segment was cut."""
-        kept = [word for word in self.committed if (word.start_s + word.end_s) / 2 <= at_s]
+        kept = list(takewhile(lambda word: (word.start_s + word.end_s) / 2 <= at_s, self.committed))
         rest, self.committed = self.committed[len(kept) :], kept
         return rest
 

@@ -79,6 +79,7 @@ class AsrStage:
         self._next: SpeechSegment | SegmentSoFar | Pause | EndOfInput | None = None
         self._early: tuple[SpeechSegment, Transcript] | None = None
         self._several, self._language = several_languages, ""
+        self._withheld: list[Transcript] = []  # rests of segments that are not shown
         self._drafting: Drafting | None = None
         if drafts is not None and drafts.enabled and isinstance(recognizer, DraftRecognizer):
             self._drafting = Drafting(recognizer, drafts, self.stats.clock)
@@ -88,6 +89,7 @@ class AsrStage:
         worker = Worker(self.name)
         try:
             while not isinstance(work := await self._take(), EndOfInput):
+                await self._put_left_over(work)
                 if isinstance(work, SegmentSoFar):
                     # If more is waiting, the segment, or more of it, is there already.
                     if self.inbox.empty() and (work.pausing or self._due(work.segment)):
@@ -101,6 +103,11 @@ class AsrStage:
                 for transcript in await worker.run(partial(self._transcribe, work)):
                     self.stats.transcribed(transcript)
                     await self.outbox.put(transcript)
+                for transcript in self._withheld:
+                    self.stats.transcribed(transcript)
+                    await self.outbox.put(transcript)
+                self._withheld.clear()
+            await self._put_left_over(work)
             await self.outbox.put(work)
         finally:
             worker.close()
@@ -158,7 +165,15 @@ class AsrStage:
                 self._language = transcript.language
             if self._context is not None:
                 self._context.push(segment, transcript)
+                for withheld in self._withheld:
+                    self._context.push(segment, withheld)
         return found
+
+    async def _put_left_over(self, work: list[SpeechSegment] | SegmentSoFar | Pause | EndOfInput) -> None:
+        """Put out words of a segment that was cut in front of them, if no speech follows there."""
+        following = work[0] if isinstance(work, list) else work.segment if isinstance(work, SegmentSoFar) else None
+        if self._drafting is not None and (left_over := self._drafting.left_over(following)) is not None:
+            await self.outbox.put(left_over)
 
     def _finish(self, segment: SpeechSegment, drafting: Drafting) -> Transcript:
         """The transcript of a segment in which words may be committed."""
@@ -167,7 +182,7 @@ class AsrStage:
         if transcript is None:
             (transcript,) = self._prepared([segment]) or [self._recognise_one(segment)]
             if drafting.withheld is not None:
-                self.stats.transcribed(drafting.withheld)
+                self._withheld.append(drafting.withheld)
         return drafting.finished(segment, transcript)
 
     def _recognise_one(self, segment: SpeechSegment) -> Transcript:

@@ -103,9 +103,10 @@ class Steady:
         """The events of a draft, or events that leave ``shown`` as it is."""
         text, passed = GrowingText(), ""
         held: list[Delta] = []
+        end: list[Translation] = []
         for event in events:
             if isinstance(event, Translation):
-                yield event
+                end.append(event)
                 continue
             text.apply(event)
             held.append(event)
@@ -114,14 +115,14 @@ class Steady:
                 held, passed = [], text.text
         now = text.text
         self._newest.append(now)
-        if not held:
-            return
-        same = common_length(shown, now)
-        agreed = all(draft == now or common_length(draft, now) > same for draft in self._newest)
-        if agreed and len(self._newest) == self._newest.maxlen:
-            yield from held
-        else:
-            yield replace(held[-1], withdrawn=len(passed), text=shown, committed=0, token=None)
+        if held:
+            same = common_length(shown, now)
+            agreed = all(draft == now or common_length(draft, now) > same for draft in self._newest)
+            if agreed and len(self._newest) == self._newest.maxlen:
+                yield from held
+            else:
+                yield replace(held[-1], withdrawn=len(passed), text=shown, committed=0, token=None)
+        yield from end
 
 
 def visible_length(text: str, language: str, options: DraftOptions) -> int:

@@ -105,13 +105,17 @@ class NmtStage:
         sentence = self._opened(change.sentence)
         sentence.source.apply(change)
         sentence.newest = change
-        if sentence.source.text or not len(sentence.shown):
-            return
-        delta = Delta(
-            change.sentence, sentence.language, "", len(sentence.shown), heard_s=change.heard_s, complete=True
-        )
-        self._open[change.sentence] = _Open(self._options.agreeing)
-        await self.outbox.put(delta)
+        if not sentence.source.text or sentence.spoken not in ("", change.language):
+            await self._withdraw(change.sentence, change.heard_s)
+        sentence.spoken = change.language
+
+    async def _withdraw(self, number: int, heard_s: float) -> None:
+        """Withdraw what is shown of a sentence's translation, and translate it anew if there is more of it."""
+        sentence = self._opened(number)
+        withdrawn = Delta(number, sentence.language, "", len(sentence.shown), heard_s=heard_s, complete=True)
+        sentence.restart(self._options.agreeing)
+        if withdrawn.withdrawn:
+            await self.outbox.put(withdrawn)
 
     def _opened(self, number: int) -> _Open:
         return self._open.setdefault(number, _Open(self._options.agreeing))
@@ -138,6 +142,7 @@ class NmtStage:
     async def translate(self, sentence: SourceSentence, worker: Worker, *, final: bool = True) -> None:
         """Translate one sentence, or its beginning as a draft, and put the events on ``outbox``."""
         if self.target is not None and same_language(sentence.language, self.target):
+            await self._withdraw(sentence.sentence, sentence.heard_s)  # a draft may have been in another language
             self.stats.translated(self.target, sentence.heard_s)
             return
         opened = self._opened(sentence.sentence)
@@ -191,8 +196,14 @@ class _Open:
 
     def __init__(self, agreeing: int) -> None:
         self.source = GrowingText()
+        self.spoken = ""
+        """The language of the text."""
         self.newest: SourceDelta | None = None
         """The last change, if it is not translated yet."""
+        self.restart(agreeing)
+
+    def restart(self, agreeing: int) -> None:
+        """Begin the translation."""
         self.translated = ""
         """The text that was translated last."""
         self.shown = GrowingText()
@@ -223,15 +234,18 @@ def updates(shown: str, events: Iterator[Delta | Translation], *, final: bool) -
     a translation without a change has no events, and the ``Translation`` is left out.
     """
     text = GrowingText()
-    old = shown
+    old, completed = shown, False
     changed = not old
     waiting: list[float] = []  # log-probabilities of the tokens since the last change
     for event in events:
         if isinstance(event, Translation):
+            if old and not completed:  # an empty translation
+                yield Delta(event.sentence, event.language, "", len(shown), heard_s=event.heard_s, complete=True)
             if final:
                 yield event
             continue
         text.apply(event)
+        completed |= event.complete
         waiting.append(event.log_probability)
         if old and len(text) < len(old) and not event.complete:
             continue

@@ -22,6 +22,8 @@ from pipeline.sentences.splitting import last_clause, split_sentences
 SourceEvent = SourceDelta | SourceSentence
 
 _SOFT_TAIL = re.compile(rf"[\s{re.escape(MARKS + CLAUSE_MARKS + CLOSERS)}]*$")
+# A word's end may be aligned this much after the end of the speech. Segments are longer apart.
+_OVERSHOOT_S = 0.3
 # A gap between two words that counts as a pause after a sentence. Segments are at least the endpointer's hangover (0.5 s)
 # apart, less the audio kept around them.
 _PAUSE_S = 0.3
@@ -93,7 +95,7 @@ class SentenceAssembler:
         events: list[SourceEvent] = []
         if rest.text or not taken:
             events += self._add(rest, continuing=taken > 0)
-        elif self._open is not None:  # only the marks at its end may be new
+        elif self._open is not None and not beyond:  # only the marks at its end may be new
             self._open = _ended(_with_end(self._open, rest.previous_end), transcript)
         if self._open is not None and not beyond and not self._ending_pause_ms(self._open):
             events += self._close(self._open, before_pause=True)
@@ -144,7 +146,7 @@ class SentenceAssembler:
 
     def pause(self, pause: Pause) -> list[SourceEvent]:
         """Nothing has been said for a while."""
-        if self._open is None or pause.start_s < self._open.end_s - 1e-6:
+        if self._open is None or pause.start_s < self._open.end_s - _OVERSHOOT_S:
             return []
         length_ms = 1000 * pause.length_s
         if length_ms < self._ending_pause_ms(self._open):
@@ -170,14 +172,15 @@ class SentenceAssembler:
         self._open = whole
         return events
 
-    def _sentences(self, whole: _Text) -> list[str]:
-        """The sentences at the beginning of ``whole`` that have ended."""
+    def _sentences(self, whole: _Text, committed: int = 0) -> list[str]:
+        """The sentences at the beginning of ``whole`` that have ended; none ends before its first ``committed`` characters."""
+        committed = max(committed, self._shown.committed)
         *ended, _ = split_sentences(whole.text, whole.language) or [""]
         # Committed text stays in its sentence, even if an end inside it shows only now.
         first = ""
-        while ended and len(first.rstrip()) < self._shown.committed:
+        while ended and len(first.rstrip()) < committed:
             first += ended.pop(0)
-        if len(first.rstrip()) < self._shown.committed:
+        if len(first.rstrip()) < committed:
             return []
         return [first, *ended] if first else ended
 
@@ -200,9 +203,9 @@ class SentenceAssembler:
         ``may_end``: the draft may reach into the next sentence, whose words are shown there.
         """
         ahead: _Text | None = None
-        if may_end and now is not None and (ended := self._sentences(now)):
-            now, ahead = _divided(now, len(ended[0]))
         committed = _settled_length(self._open.text) if self._open is not None else 0
+        if may_end and now is not None and (ended := self._sentences(now, committed)):
+            now, ahead = _divided(now, len(ended[0]))
         events = self._withdrawn(self._shown, 0) if now is None else self._changed(now, committed)
         if ahead is None:
             return events + self._withdrawn(self._ahead, 1)

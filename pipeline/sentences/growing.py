@@ -140,7 +140,9 @@ class OpenTexts:
 
 
 def _key(event: SourceDelta | SourceSentence | Delta | Translation) -> tuple[int, str, bool]:
-    return event.sentence, event.language, isinstance(event, SourceDelta | SourceSentence)
+    # A draft may change the language of a source text.
+    source = isinstance(event, SourceDelta | SourceSentence)
+    return event.sentence, "" if source else event.language, source
 
 
 def edit(old: str, new: str) -> tuple[int, str]:

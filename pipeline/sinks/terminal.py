@@ -128,6 +128,8 @@ class TerminalSink:
                 self._open[self._withheld] = _Open(rejected=event)
             case SourceDelta() | SourceSentence():
                 passage = self._open.setdefault(event.sentence, _Open(event.language))
+                if passage.blank:
+                    self._open[event.sentence] = self._open.pop(event.sentence)  # after what came since
                 passage.start_s, passage.end_s = event.start_s, event.end_s
                 if isinstance(event, SourceDelta):
                     passage.source.apply(event)
@@ -187,12 +189,10 @@ class TerminalSink:
     def _finish(self, *, everything: bool = False) -> None:
         """Print the sentences that are complete, in order, permanently and continue below them."""
         numbers = list(self._open)[: None if everything else self._complete()]
-        for number in numbers:
-            each = self._open.pop(number)
-            passage = self._passage(each, growing=False)
+        # A blank one may get text again, and then it comes after these.
+        for number in [each for each in numbers if not self._open[each].blank]:
+            passage = self._passage(self._open.pop(number), growing=False)
             self._draw()
-            if each.blank:
-                continue
             if self._console.is_terminal:
                 self._console.print(drawn(passage, growing=False))
             else:
@@ -206,6 +206,8 @@ class TerminalSink:
         """
         count, closed, finished = 0, False, set[str]()
         for at, each in reversed(list(enumerate(self._open.values(), 1))):
+            if each.blank:
+                continue
             closed |= each.closed
             finished |= each.finished
             complete = closed and finished.issuperset(self._expected(each)) and bool(finished or self._languages)

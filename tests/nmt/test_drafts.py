@@ -283,6 +283,28 @@ def test_a_sentence_that_never_ends_does_not_hold_up_the_next(model: MarianModel
     assert shown_after(after) == model.translate("Thank you.")
 
 
+def test_the_translation_of_a_draft_in_a_wrong_language_is_withdrawn(model: MarianModel) -> None:
+    drafted, ended = converse(
+        model, [SourceDelta(0, "en", BEGINNING), SourceSentence(0, "zh", "银行在哪里？", heard_s=5.0)]
+    )
+    shown = shown_after(drafted)
+    assert shown
+    assert ended == [Delta(0, "zh", "", len(shown), heard_s=5.0, complete=True)]
+    drafted, changed, *_ = converse(
+        model, [SourceDelta(0, "en", "Thank"), SourceDelta(0, "fr", BEGINNING, withdrawn=5), SourceDelta(0, "fr", "")]
+    )
+    assert isinstance(changed[0], Delta)
+    assert (changed[0].text, changed[0].withdrawn) == ("", len(shown_after(drafted)))
+    assert shown_after(changed, shown_after(drafted)) == model.translate(BEGINNING)
+
+
+@pytest.mark.parametrize("final", [True, False])
+def test_an_empty_translation_withdraws_the_draft(final: bool) -> None:
+    found = list(updates("abc", iter([Translation(0, "zh", "", heard_s=2.0)]), final=final))
+    assert found[0] == Delta(0, "zh", "", 3, heard_s=2.0, complete=True)
+    assert found[1:] == ([Translation(0, "zh", "", heard_s=2.0)] if final else [])
+
+
 def test_the_next_sentence_begins_with_an_empty_translation(model: MarianModel) -> None:
     *_, drafted, finished = converse(
         model,

@@ -339,6 +339,40 @@ def test_a_draft_that_is_withheld_in_the_end_is_withdrawn() -> None:
     assert shown(assembler, open_texts, so_far("Yes", 0, number=1, start_s=5.0)) == ["|Yes"]
 
 
+@pytest.mark.parametrize(
+    "text", ['I know it." and he called her "sweet', '"We go now. It is good." and then she said "yes of course']
+)
+def test_a_draft_that_opens_a_quotation_ends_no_committed_sentence(text: str) -> None:
+    """It changes which full stops are inside a quotation."""
+    assembler, open_texts = SentenceAssembler(OPTIONS), OpenTexts()
+    count = len(text.split())
+    for heard_words in range(4, count + 1):
+        whole = so_far(text, heard_words - 4)
+        for event in assembler.so_far(
+            replace(whole, words=whole.words[:heard_words], text=" ".join(text.split()[:heard_words]))
+        ):
+            open_texts.push(event)
+    assembler.push(so_far(text, count - 4))
+    ended = [event.text for event in assembler.end() if isinstance(event, SourceSentence)]
+    assert text.endswith(ended[-1])
+
+
+def test_a_draft_may_turn_out_to_be_in_another_language() -> None:
+    assembler, open_texts = SentenceAssembler(OPTIONS), OpenTexts()
+    assert shown(assembler, open_texts, so_far("Guten Tag", 0, language="de")) == ["|Guten Tag"]
+    assert shown(assembler, open_texts, so_far("Good day to", 0)) == ["|Good day to"]
+
+
+def test_words_beyond_a_cut_after_which_nothing_is_said_end_with_the_pause() -> None:
+    assembler = SentenceAssembler(OPTIONS)
+    assembler.so_far(so_far("It was the best of", 4))
+    assembler.push(replace(so_far("It was the", 3), speech_end_s=1.9))
+    assembler.push(replace(so_far("best", 1, number=1, start_s=1.5), speech_end_s=1.9))
+    (*_, ended) = assembler.pause(Pause(1.9, 2.0))
+    assert isinstance(ended, SourceSentence)
+    assert (ended.text, ended.end_s, ended.words[-1].start_s) == ("It was the best", 1.9, 1.5)
+
+
 def test_words_committed_beyond_a_cut_are_not_said_twice() -> None:
     assembler, open_texts = SentenceAssembler(OPTIONS), OpenTexts()
     shown(assembler, open_texts, so_far("It was the best of", 4))
@@ -352,7 +386,9 @@ def test_words_committed_beyond_a_cut_are_not_said_twice() -> None:
 
 
 TEXTS = st.lists(
-    st.sampled_from(["Hello.", "my", "name", "is", "Dr.", "Ann,", "3.5", "Why?", "“No.”", "yes", "M.", "…", "etc."]),
+    st.sampled_from(
+        ["Hello.", "my", "name", "is", "Dr.", "Ann,", "3.5", "Why?", "“No.”", "yes", "M.", "…", "etc.", 'it."', '"so']
+    ),
     max_size=6,
 ).map(" ".join)
 PARTS = st.tuples(

@@ -142,6 +142,22 @@ def test_nothing_is_left_of_a_draft_of_noise() -> None:
     assert "".join(steps(events, terminal=False)) == ""
 
 
+def test_a_draft_of_noise_does_not_hold_up_what_follows() -> None:
+    withheld = [Transcript(at, at, at + 1.0, "Hm.", "en", rejected="uncertain") for at in range(1, 4)]
+    events: list[PipelineEvent] = [
+        SourceDelta(0, "en", "Thank you"),
+        withheld[0],
+        SourceDelta(0, "en", "", withdrawn=9),
+        *withheld[1:],
+        SourceDelta(0, "en", "Good morning.", committed=13),
+        SourceSentence(0, "en", "Good morning."),
+        *translated(0, ["早上好。"]),
+    ]
+    lines = [line for step in steps(events, terminal=False) for line in step.splitlines() if line.strip()[:1] == "0"]
+    assert [line.split("  ")[1] for line in lines] == ["Hm.", "Hm.", "Hm.", "Good morning."]
+    assert sum(line.count("Hm.") for line in steps(events, terminal=False)[5:]) == 0
+
+
 def test_each_language_has_a_line_and_a_sentence_waits_for_all() -> None:
     events = [
         *GOOD_MORNING,

@@ -1,0 +1,161 @@
+"""The segment in progress, with a recogniser whose answers are given: what is left over and what is withheld."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from pipeline.asr.context import Context, Heard
+from pipeline.asr.drafting import Drafting
+from pipeline.asr.options import AsrConfig
+from pipeline.asr.stage import AsrStage
+from pipeline.events import (
+    SAMPLE_RATE,
+    EndOfInput,
+    Pause,
+    SegmentSoFar,
+    SpeechSegment,
+    Transcript,
+    TranscriptSoFar,
+    Word,
+)
+from pipeline.run.drafts import DraftOptions
+from pipeline.run.stats import PipelineStats
+
+SAID = ["It", "was", "the", "best", "of", "times"]
+
+
+def speech(number: int, start_s: float, end_s: float, *, cut: bool = False) -> SpeechSegment:
+    start, end = round(start_s * SAMPLE_RATE), round(end_s * SAMPLE_RATE)
+    return SpeechSegment(number, start, np.zeros(end - start, np.int16), cut, end, end)
+
+
+class Scripted:
+    """Hears ``SAID``, a word each half second from the start, in whatever part of it; ``withheld`` rejects what follows."""
+
+    config = AsrConfig()
+
+    def __init__(self, withheld: str | None = None) -> None:
+        self.withheld = withheld
+        self.whole = 0
+        """Segments recognised as a whole."""
+
+    def _words(self, segment: SpeechSegment) -> tuple[Word, ...]:
+        said = (Word(f" {text}", at / 2, at / 2 + 0.5) for at, text in enumerate(SAID))
+        return tuple(word for word in said if segment.start_s <= word.start_s and word.end_s <= segment.end_s + 0.3)
+
+    def _transcript(self, segment: SpeechSegment) -> Transcript:
+        words = self._words(segment)
+        text = "".join(word.text for word in words).strip()
+        return Transcript(segment.id, segment.start_s, segment.end_s, text, "en", words=words)
+
+    def draft(
+        self, context: Sequence[Heard], segment: SpeechSegment, before: str | None = None, language: str | None = None
+    ) -> Transcript | None:
+        return self._transcript(segment)
+
+    def transcribe(self, segment: SpeechSegment, beam_size: int | None = None, before: str | None = None) -> Transcript:
+        self.whole += 1
+        return self._transcript(segment)
+
+    def transcribe_packed(
+        self, segments: Sequence[SpeechSegment], beam_size: int | None = None, before: str | None = None
+    ) -> list[Transcript]:
+        return [self.transcribe(segment) for segment in segments]
+
+    def transcribe_after(
+        self,
+        context: Sequence[Heard],
+        segment: SpeechSegment,
+        beam_size: int | None = None,
+        before: str | None = None,
+        language: str | None = None,
+    ) -> Transcript:
+        return replace(self._transcript(segment), rejected=self.withheld)
+
+
+def drafting(recognizer: Scripted, end_s: float = 3.0) -> Drafting:
+    """With the words committed that end 0.4 s before ``end_s``."""
+    found = Drafting(recognizer, DraftOptions(), lambda: 0.0)
+    for _ in range(2):
+        found.draft(speech(0, 0.0, end_s), (), None)
+    return found
+
+
+def run(recognizer: Scripted, items: Sequence[SpeechSegment | SegmentSoFar | Pause]) -> list[object]:
+    async def work() -> list[object]:
+        inbox: asyncio.Queue[SpeechSegment | SegmentSoFar | Pause | EndOfInput] = asyncio.Queue()
+        outbox: asyncio.Queue[Transcript | TranscriptSoFar | Pause | EndOfInput] = asyncio.Queue()
+        stats = PipelineStats(clock=lambda: 0.0)
+        stage = AsrStage(recognizer, inbox, outbox, stats, context=Context(8_000, 2_000), drafts=DraftOptions())
+        task = asyncio.create_task(stage.run())
+        for item in (*items, EndOfInput(9.0)):
+            inbox.put_nowait(item)
+            while not inbox.empty():
+                await asyncio.sleep(0)
+            if isinstance(item, SegmentSoFar):
+                await outbox.get()
+        await task
+        found: list[object] = [outbox.get_nowait() for _ in range(outbox.qsize())]
+        assert sum(isinstance(each, Transcript) and each.rejected is not None for each in found) == stats.rejected
+        return found
+
+    return asyncio.run(work())
+
+
+def growing(*ends_s: float) -> list[SegmentSoFar]:
+    return [SegmentSoFar(speech(0, 0.0, end_s), pausing=False) for end_s in ends_s]
+
+
+def test_the_rest_of_a_segment_is_recognised_after_its_committed_words() -> None:
+    recognizer = Scripted()
+    found = drafting(recognizer, 2.5).recognised(speech(0, 0.0, 3.0), None)
+    assert (found.text, found.committed_words, recognizer.whole) == (" ".join(SAID), 4, 0)
+
+
+def test_words_carried_over_a_cut_begin_the_next_segment() -> None:
+    found = drafting(Scripted())
+    cut = found.cut(speech(0, 0.0, 1.2, cut=True))
+    assert cut is not None
+    assert (cut.text, cut.committed_words) == ("It was", 2)
+    following = speech(1, 1.2, 3.0)
+    assert found.left_over(following) is None
+    assert found.committed_in(following)
+    assert found.recognised(following, None).text == "the best of times"
+
+
+@pytest.mark.parametrize("following", [None, speech(1, 60.0, 61.0)])
+def test_words_carried_over_a_cut_are_complete_if_no_speech_follows_there(following: SpeechSegment | None) -> None:
+    found = drafting(Scripted())
+    found.cut(speech(0, 0.0, 1.2, cut=True))
+    left = found.left_over(following)
+    assert left is not None
+    assert (left.segment_id, left.text, left.committed_words) == (1, "the best of", 3)
+    assert found.left_over(following) is None
+    assert not found.committed_in(speech(1, 60.0, 61.0))
+
+
+@pytest.mark.parametrize("after", [[], [Pause(1.2, 1.8)], [speech(1, 60.0, 61.0)]])
+def test_the_stage_puts_out_what_is_left_over(after: list[SpeechSegment | Pause]) -> None:
+    found = run(Scripted(), [*growing(2.0, 3.0), speech(0, 0.0, 1.2, cut=True), *after])
+    texts = [each.text for each in found if isinstance(each, Transcript)]
+    assert texts[:2] == ["It was", "the best"]
+
+
+def test_the_withheld_rest_of_a_segment_is_said() -> None:
+    found = run(Scripted("uncertain"), [*growing(2.0, 2.5), speech(0, 0.0, 3.0)])
+    shown, withheld, _ = found
+    assert isinstance(shown, Transcript)
+    assert isinstance(withheld, Transcript)
+    assert (shown.text, shown.rejected) == ("It was the best"[: len(shown.text)], None)
+    assert (withheld.rejected, withheld.end_s) == ("uncertain", 3.0)
+    assert withheld.start_s >= shown.words[-1].end_s
+
+
+def test_a_noise_after_the_committed_words_is_left_out() -> None:
+    found = run(Scripted("silence"), [*growing(2.0, 2.5), speech(0, 0.0, 3.0)])
+    assert [each.rejected for each in found if isinstance(each, Transcript)] == [None]
