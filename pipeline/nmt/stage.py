@@ -51,7 +51,7 @@ class NmtStage:
     Takes ``SourceDelta`` and ``SourceSentence`` from ``inbox``. For each finished sentence it puts deltas and one
     ``Translation`` on ``outbox``, and finally the end of input. With ``drafts``, a sentence in progress is translated too
     whenever its text has changed; if several changes wait, only the newest text is translated. The last words of a draft
-    are not shown, unless the text so far is committed and ends like a sentence, and what is shown is only withdrawn if later
+    are not shown, unless all words so far are committed and end like a sentence, and what is shown is only withdrawn if later
     drafts agree that it must change (``options``). Sentences spoken in the target language are left out.
 
     A full ``outbox`` pauses the translation. Cancelling ``run`` stops the current decode within one step; ``model``
@@ -163,7 +163,8 @@ class NmtStage:
             else:
                 found = self.model.stream(sentence, self.target, started, beams, opened.draft)
                 if not opened.ends_like_a_sentence:
-                    found = opened.steady.events(masked(found, shown, self._options), shown)
+                    found = masked(found, shown, self._options)
+                found = opened.steady.events(found, shown)
             yield from updates(shown, found, final=final)
 
         events = stream()
@@ -221,9 +222,9 @@ class _Open:
 
     @property
     def ends_like_a_sentence(self) -> bool:
-        """Whether the text is committed and has a final mark. Only a pause can commit a mark."""
+        """Whether all words are committed and followed by a final mark, which is shown in pauses only."""
         text = self.source
-        return text.committed == len(text) and any(mark in MARKS for mark in final_marks(text.text))
+        return not any(map(str.isalnum, text.draft)) and any(mark in MARKS for mark in final_marks(text.text))
 
 
 def updates(shown: str, events: Iterator[Delta | Translation], *, final: bool) -> Iterator[Delta | Translation]:

@@ -421,7 +421,8 @@ def test_committed_words_are_translated_and_the_draft_only_before_there_are_any(
     ("text", "committed", "whole"),
     [
         ("Where is the bank?", 18, True),
-        ("Where is the bank?", 17, False),
+        ("Where is the bank?", 17, True),
+        ("Where is the bank?", 5, False),
         ("Where is the bank", 17, False),
         ("Where is the bank,", 18, False),
     ],
