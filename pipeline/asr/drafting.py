@@ -135,6 +135,11 @@ class Drafting:
         self._last = replace(self._last, previous_end=None)
         return found
 
+    @property
+    def carried_s(self) -> float:
+        """The start of the segment whose last words were carried over a cut; 0 if there is none."""
+        return self._carried.start_s if self._carried is not None else 0.0
+
     def left_over(self, following: SpeechSegment | None) -> Transcript | None:
         """The transcript of words that were carried over a cut if the next segment does not begin there: they are complete.
 

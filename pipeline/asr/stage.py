@@ -171,6 +171,8 @@ class AsrStage:
 
     async def _put_left_over(self, work: list[SpeechSegment] | SegmentSoFar | Pause | EndOfInput) -> None:
         """Put out words of a segment that was cut in front of them, if no speech follows there."""
+        if self._drafting is not None and isinstance(work, Pause) and work.start_s < self._drafting.carried_s:
+            return  # a pause before it
         following = work[0] if isinstance(work, list) else work.segment if isinstance(work, SegmentSoFar) else None
         if self._drafting is not None and (left_over := self._drafting.left_over(following)) is not None:
             await self.outbox.put(left_over)

@@ -25,6 +25,7 @@ from tests.conftest import PHRASES, read_wav
 from tests.vad.test_stage import cut
 
 PAUSE, LONGER = Pause(5.0, 1.0), Pause(5.0, 2.0)
+MARKER = Pause(0.0, 0.1)
 
 
 class Watched:
@@ -207,8 +208,8 @@ def run_live(recognizer: Recognizer, items: Sequence[Any], **options: Any) -> li
             while not inbox.empty():  # until the stage has taken it
                 await asyncio.sleep(0)
             if not isinstance(item, EndOfInput):
-                inbox.put_nowait(PAUSE)
-                while found[-1:] != [PAUSE] and not stage.done():
+                inbox.put_nowait(MARKER)
+                while found[-1:] != [MARKER] and not stage.done():
                     await asyncio.wait(
                         {stage, waiting := asyncio.create_task(outbox.get())}, return_when="FIRST_COMPLETED"
                     )
