@@ -8,11 +8,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pipeline.asr.engine import letters
 from pipeline.asr.packing import fits
 from pipeline.asr.words import TimedWord
 from pipeline.events import SpeechSegment, Transcript, Word
-from pipeline.languages.marks import CLOSERS, final_marks
+from pipeline.languages.marks import CLOSERS, final_marks, letters
 from pipeline.run.overload import LIVE_WINDOW_MS
 
 # Characters of difference in the text that outweigh one second of difference in time. A word is rarely aligned more than

@@ -7,9 +7,8 @@ from dataclasses import replace
 from itertools import accumulate, takewhile
 
 from pipeline.asr.context import Heard
-from pipeline.asr.engine import letters
 from pipeline.events import SAMPLE_RATE, SpeechSegment, Word
-from pipeline.languages.marks import MARKS, final_marks
+from pipeline.languages.marks import MARKS, final_marks, letters
 from pipeline.run.drafts import DraftOptions
 
 # A draft may begin once this many times its computing time of new speech has come, so that finals find the recogniser idle.
@@ -58,10 +57,6 @@ class Agreement:
         """The id of the segment in progress."""
         self.committed = list(committed)
         self.draft: list[Word] = []
-
-    @property
-    def words(self) -> tuple[Word, ...]:
-        return (*self.committed, *self.draft)
 
     def begin(self, segment: int, committed: Sequence[Word] = ()) -> None:
         """Another segment is in progress, of which some words may be committed already."""

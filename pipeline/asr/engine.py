@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +17,7 @@ from numpy.typing import NDArray
 
 from pipeline.errors import ModelError, UsageError, first_line
 from pipeline.events import SAMPLE_RATE, Samples
+from pipeline.languages.marks import letters
 
 FULL_WINDOW_S = 30.0
 """The window Whisper was trained on, and the longest one its encoder takes."""
@@ -231,8 +231,3 @@ class WhisperEngine:
 def known_language(tokenizer: tokenizers.Tokenizer, language: str, multilingual: bool) -> bool:
     """Whether a model with this tokenizer was trained on ``language``, a Whisper language code."""
     return tokenizer.token_to_id(f"<|{language}|>") is not None if multilingual else language == "en"
-
-
-def letters(text: str) -> str:
-    """The letters and digits of a text, case-folded."""
-    return "".join(c for c in unicodedata.normalize("NFKC", text).casefold() if c.isalnum())

@@ -6,9 +6,10 @@ import dataclasses
 import logging
 from dataclasses import dataclass
 
-from pipeline.asr.engine import Encoded, Hypothesis, WhisperEngine, letters
+from pipeline.asr.engine import Encoded, Hypothesis, WhisperEngine
 from pipeline.asr.guards import SHORT_TOKENS, Evidence, find_loop, rejection
 from pipeline.asr.words import TimedWord, timed_words
+from pipeline.languages.marks import letters
 from pipeline.store.known import Thresholds
 
 log = logging.getLogger(__name__)

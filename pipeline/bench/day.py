@@ -19,13 +19,14 @@ from typing import TYPE_CHECKING
 from pipeline.apps.options import add_model_arguments, configured
 from pipeline.audio.recording import read_audio
 from pipeline.bench.day_audio import GAP_S, DaySource, Scene
-from pipeline.bench.ledger import Ledger, Sample, letters, median_or_zero, memory_slope
+from pipeline.bench.ledger import Ledger, Sample, median_or_zero, memory_slope
 from pipeline.bench.play import load_for_long_run
 from pipeline.bench.probe import LATE_MS, LoopProbe, LoopTimes
 from pipeline.bench.target import only_target
 from pipeline.config import PipelineConfig
 from pipeline.errors import UsageError
 from pipeline.events import EndOfInput, Samples, Transcript
+from pipeline.languages.marks import letters
 from pipeline.latency.emissions import unit_of
 from pipeline.run.worker import Worker
 from pipeline.sinks.files import FORMATS, open_sinks, sink_makers

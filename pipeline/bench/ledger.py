@@ -13,6 +13,7 @@ import numpy as np
 
 from pipeline.bench.probe import held_mb
 from pipeline.events import PipelineEvent, SourceSentence, SpeechSegment, Transcript, Translation
+from pipeline.languages.marks import letters
 from pipeline.run.stats import PipelineStats
 
 
@@ -108,11 +109,6 @@ class Ledger(PipelineStats):
     def lost(self) -> int:
         """Segments that were neither rejected nor translated to the end."""
         return self.segments - self.rejected - self.finished
-
-
-def letters(text: str) -> str:
-    """The letters and digits of a text, case-folded."""
-    return "".join(c for c in text.casefold() if c.isalnum())
 
 
 def memory_slope(samples: Sequence[Sample]) -> tuple[float, float]:

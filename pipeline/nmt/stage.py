@@ -91,7 +91,6 @@ class NmtStage:
                     await self._take(item)
                 else:
                     await self.translate(item, worker)
-                    self._forget_until(item.sentence + 1)
                 if self._drafts() and self.inbox.empty() and (draft := self._next_draft()) is not None:
                     await self.translate(draft, worker, final=False)
             await self.outbox.put(item)
@@ -118,7 +117,9 @@ class NmtStage:
             await self.outbox.put(withdrawn)
 
     def _opened(self, number: int) -> _Open:
-        return self._open.setdefault(number, _Open(self._options.agreeing))
+        if number not in self._open:
+            self._open[number] = _Open(self._options.agreeing)
+        return self._open[number]
 
     def _forget_until(self, number: int) -> None:
         for before in [each for each in self._open if each < number]:
@@ -144,6 +145,8 @@ class NmtStage:
         if self.target is not None and same_language(sentence.language, self.target):
             await self._withdraw(sentence.sentence, sentence.heard_s)  # a draft may have been in another language
             self.stats.translated(self.target, sentence.heard_s)
+            if final:
+                self._forget_until(sentence.sentence + 1)
             return
         opened = self._opened(sentence.sentence)
         running: list[DecoderState] = []
@@ -186,6 +189,8 @@ class NmtStage:
                 await self.outbox.put(event)
             if not completed:  # a draft that did not change: no event tells the reader
                 self.stats.translated(self.target or "", sentence.heard_s)
+            if final:
+                self._forget_until(sentence.sentence + 1)
         finally:
             stopped = True
             for state in running:

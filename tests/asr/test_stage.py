@@ -14,10 +14,10 @@ import pytest
 from pipeline import Models
 from pipeline.asr.context import Context, Heard
 from pipeline.asr.drafting import DraftRecognizer
-from pipeline.asr.engine import letters
 from pipeline.asr.options import AsrConfig
 from pipeline.asr.stage import AsrStage, Recognizer
 from pipeline.events import SAMPLE_RATE, EndOfInput, Pause, SegmentSoFar, SpeechSegment, Transcript, TranscriptSoFar
+from pipeline.languages.marks import letters
 from pipeline.run.drafts import DraftOptions
 from pipeline.run.overload import LoadControl, OverloadOptions
 from pipeline.run.stats import PipelineStats

@@ -20,6 +20,7 @@ from pipeline.nmt.search import OnStart
 from pipeline.nmt.stage import Text, TextTranslator, updates
 from pipeline.run.drafts import DraftOptions
 from pipeline.run.stats import PipelineStats
+from pipeline.run.worker import Worker
 from pipeline.sentences.growing import GrowingText, common_length
 from tests.conftest import make_model_dir
 
@@ -303,6 +304,21 @@ def test_an_empty_translation_withdraws_the_draft(final: bool) -> None:
     found = list(updates("abc", iter([Translation(0, "zh", "", heard_s=2.0)]), final=final))
     assert found[0] == Delta(0, "zh", "", 3, heard_s=2.0, complete=True)
     assert found[1:] == ([Translation(0, "zh", "", heard_s=2.0)] if final else [])
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_nothing_is_kept_of_finished_sentences(language: str, model: MarianModel) -> None:
+    """Also where the sentences of a recording are given one by one."""
+
+    async def work() -> None:
+        outbox: asyncio.Queue[PipelineEvent] = asyncio.Queue()
+        stage, worker = NmtStage(model, asyncio.Queue(), outbox, target="zh"), Worker("NMT")
+        for number in range(3):
+            await stage.translate(SourceSentence(number, language, BEGINNING), worker)
+        worker.close()
+        assert stage._open == {}
+
+    asyncio.run(work())
 
 
 def test_the_next_sentence_begins_with_an_empty_translation(model: MarianModel) -> None:
