@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import takewhile
+from typing import TypeVar
 
 from hypothesis import strategies as st
 
@@ -51,6 +53,9 @@ def translated(
     return [*deltas, Translation(number, language, text, heard_s=heard_s)]
 
 
+_Event = TypeVar("_Event")
+
+
 @dataclass(frozen=True)
 class Stream:
     """A valid stream, and the texts that it adds up to."""
@@ -93,32 +98,39 @@ def streams(
     """Any stream that a live run may put out, of one to ``sentences`` sentences.
 
     They are recognised one after another; each language translates them in order and at its own pace, the sentence in
-    progress as a draft, and finally when it has ended. Each change of the source has a ``heard_s`` of its own.
+    progress as a draft, and finally when it has ended. Drafts of the next sentence may come before that. Each change of the
+    source has a ``heard_s`` of its own.
     """
     source: list[PipelineEvent] = []
-    # For each language, its events, each with the number of source events that come before it.
-    targets: list[list[tuple[int, PipelineEvent]]] = [[] for _ in languages]
+    # For each language, its events, each with the source event that it is made from.
+    made: list[list[tuple[PipelineEvent, PipelineEvent]]] = [[] for _ in languages]
     stream = Stream([], {}, {})
     heard_s = 0.0
     for number in range(draw(st.integers(1, sentences))):
         text = stream.sources[number] = draw(texts)
-        first = len(source)
         start_s, end_s = 4.0 * number, 4.0 * number + 3
+        changes: list[PipelineEvent] = []
         for change in draw(_changes(text)):
             heard_s += 1
-            source.append(
+            changes.append(
                 SourceDelta(number, "en", change.text, change.withdrawn, change.committed, start_s, end_s, heard_s)
             )
+        _insert(draw, source, changes, 1)
         source.append(SourceSentence(number, "en", text, start_s, end_s, heard_s))
-        for language, track in zip(languages, targets, strict=True):
+        for language, track in zip(languages, made, strict=True):
             text = stream.translations[number, language] = draw(texts)
             *drafts, last = draw(_changes(text))
-            at = first
+            at = 0
+            begun: list[tuple[PipelineEvent, PipelineEvent]] = []
             for change in drafts:
-                at = draw(st.integers(at, len(source) - 2))
-                track.append((at + 1, _delta(number, language, change, source[at], complete=draw(st.booleans()))))
-            track.append((len(source), _delta(number, language, last, source[-1], complete=True)))
-            track.append((len(source), Translation(number, language, text, heard_s=heard_s)))
+                at = draw(st.integers(at, len(changes) - 1))
+                begun.append((_delta(number, language, change, changes[at], complete=draw(st.booleans())), changes[at]))
+            _insert(draw, track, begun, 2)
+            track.append((_delta(number, language, last, source[-1], complete=True), source[-1]))
+            track.append((Translation(number, language, text, heard_s=heard_s), source[-1]))
+    # For each language, its events, each with the number of source events that come before it.
+    position = {id(event): at for at, event in enumerate(source, 1)}
+    targets = [[(position[id(origin)], event) for event, origin in track] for track in made]
     sent = 0
     while sent < len(source) or any(targets):
         ready = [track for track in targets if track and track[0][0] <= sent]
@@ -130,6 +142,20 @@ def streams(
             sent += 1
     stream.events.append(EndOfInput(heard_s))
     return stream
+
+
+def _insert(draw: st.DrawFn, events: list[_Event], changes: list[_Event], end: int) -> None:
+    """Append the first changes of a sentence, as many of the uncommitted ones as is drawn before the ``end`` last events."""
+    uncommitted = list(takewhile(lambda change: not _committed(change), changes))
+    ahead = draw(st.integers(0, len(uncommitted))) if events else 0
+    events[len(events) - end : len(events) - end] = changes[:ahead]
+    events += changes[ahead:]
+
+
+def _committed(change: object) -> int:
+    event = change[0] if isinstance(change, tuple) else change
+    assert isinstance(event, SourceDelta | Delta)
+    return event.committed
 
 
 def _delta(number: int, language: str, change: _Change, source: PipelineEvent, *, complete: bool) -> Delta:

@@ -50,9 +50,10 @@ class NmtStage:
 
     Takes ``SourceDelta`` and ``SourceSentence`` from ``inbox``. For each finished sentence it puts deltas and one
     ``Translation`` on ``outbox``, and finally the end of input. With ``drafts``, a sentence in progress is translated too
-    whenever its text has changed; if several changes wait, only the newest text is translated. The last words of a draft
-    are not shown, unless all words so far are committed and end like a sentence, and what is shown is only withdrawn if later
-    drafts agree that it must change (``options``). Sentences spoken in the target language are left out.
+    whenever its text has changed, and so is the next one if a draft reaches into it; if several changes of a sentence wait,
+    only the newest text is translated. The last words of a draft are not shown, unless all words so far are committed and
+    end like a sentence, and what is shown is only withdrawn if later drafts agree that it must change (``options``).
+    Sentences spoken in the target language are left out.
 
     A full ``outbox`` pauses the translation. Cancelling ``run`` stops the current decode within one step; ``model``
     stays usable.
@@ -91,7 +92,7 @@ class NmtStage:
                     await self._take(item)
                 else:
                     await self.translate(item, worker)
-                if self._drafts() and self.inbox.empty() and (draft := self._next_draft()) is not None:
+                while self._drafts() and self.inbox.empty() and (draft := self._next_draft()) is not None:
                     await self.translate(draft, worker, final=False)
             await self.outbox.put(item)
         finally:
@@ -126,19 +127,19 @@ class NmtStage:
             del self._open[before]
 
     def _next_draft(self) -> SourceSentence | None:
-        """The text of the sentence in progress, if it has changed since it was last translated."""
-        if not self._open:
-            return None
-        sentence = self._open[min(self._open)]
-        change, sentence.newest = sentence.newest, None
-        if change is None or not sentence.source.text:
-            return None
-        text, before = sentence.to_translate, sentence.translated
-        sentence.translated = text
-        if text == before:
+        """The text of the first sentence that has changed since it was last translated."""
+        for _, sentence in sorted(self._open.items()):
+            change, sentence.newest = sentence.newest, None
+            if change is None or not sentence.source.text:
+                continue
+            text, before = sentence.to_translate, sentence.translated
+            sentence.translated = text
+            if text != before:
+                return SourceSentence(
+                    change.sentence, change.language, text, change.start_s, change.end_s, change.heard_s
+                )
             self.stats.translated(self.target or "", change.heard_s)
-            return None
-        return SourceSentence(change.sentence, change.language, text, change.start_s, change.end_s, change.heard_s)
+        return None
 
     async def translate(self, sentence: SourceSentence, worker: Worker, *, final: bool = True) -> None:
         """Translate one sentence, or its beginning as a draft, and put the events on ``outbox``."""

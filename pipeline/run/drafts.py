@@ -23,7 +23,7 @@ class DraftOptions:
     # words with spaces; 0 shows everything.
     mask_words: int = within(3, 0, 100)
     # Their number in characters, for other languages such as Chinese and Japanese.
-    mask_characters: int = within(5, 0, 100)
+    mask_characters: int = within(6, 0, 100)
     # Text that is shown of a draft translation is taken back when so many drafts in a row agree that it is another; 1 follows
     # every draft. Measured with the demo's translator on 100 s of speech, in characters taken back per final character, the
     # final translation included: 1 1.83, 2 0.85, 4 0.46, 8 0.30.

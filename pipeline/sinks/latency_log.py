@@ -1,7 +1,8 @@
 """Latency logs: sinks whose files other latency scorers read.
 
 A log has either the displayed text, drafts included, or only the committed text. Displayed text is timed by its last
-display: text that was withdrawn and shown again counts from then, as simulstream counts it.
+display: text that was withdrawn and shown again counts from then, as simulstream counts it. The formats can only change the
+end of the text, so what a draft says of the next sentence is logged when the sentence before is finished.
 
 ``.jsonl`` is simulstream's format, one line per delta as it comes; OmniSTEval reads it too. Tokens are logged as
 appended, with "▁" for a space, so simulstream's readers need ``detokenizer_type: simuleval`` and ``latency_unit: spm``.
@@ -19,9 +20,10 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.errors import UsageError
-from pipeline.events import Delta, EndOfInput, PipelineEvent, Translation
+from pipeline.events import Delta, EndOfInput, PipelineEvent, SourceDelta, SourceSentence, Translation
+from pipeline.languages import same_language
 from pipeline.latency.emissions import CommittedOnly, TextSoFar, Unit
-from pipeline.sentences.growing import Applied, Piece
+from pipeline.sentences.growing import Applied, Piece, merged
 from pipeline.sinks.sink import BlockFile
 
 log = logging.getLogger(__name__)
@@ -57,21 +59,55 @@ class LatencyLog(ABC):
         self._name, self._clock, self._reference = name, clock, reference
         self._text = TextSoFar(self._unit)
         self._committed = CommittedOnly() if self._only_committed else None
+        self._unfinished: set[int] = set()  # sentences of which a translation is expected
+        self._waiting: list[Delta] = []  # drafts of the sentence after an unfinished one
 
     def write(self, event: PipelineEvent) -> None:
         if isinstance(event, Delta | Translation) and self._language not in (None, event.language):
             return
-        if isinstance(event, Delta):
-            elapsed_s = self._clock()
-            self._early |= elapsed_s < event.heard_s - _EARLY_S
-            delta = self._committed.push(event) if self._committed else event
-            self._received(delta, self._text.push(delta, elapsed_s), elapsed_s)
-        elif isinstance(event, Translation):
-            if self._committed:
-                self._committed.forget(event.sentence)
-            self._finished(event)
-        elif isinstance(event, EndOfInput):
-            self._ended(event.duration_s)
+        match event:
+            case SourceDelta():
+                self._unfinished.add(event.sentence)
+            case SourceSentence(language=spoken) if self._language and same_language(spoken, self._language):
+                self._unfinished.discard(event.sentence)
+            case Delta(committed=0) if any(number < event.sentence for number in self._unfinished):
+                self._wait(event)
+            case Delta():
+                # What is committed comes in order: a sentence before that is unfinished has been dropped.
+                self._unfinished = {number for number in self._unfinished if number >= event.sentence}
+                self._log_waiting(event.sentence)
+                self._log(event)
+            case Translation():
+                self._unfinished.discard(event.sentence)
+                if self._committed:
+                    self._committed.forget(event.sentence)
+                self._finished(event)
+                self._log_waiting(min(self._unfinished, default=None))
+            case EndOfInput():
+                self._log_waiting()
+                self._ended(event.duration_s)
+
+    def _wait(self, delta: Delta) -> None:
+        both = merged(self._waiting[-1], delta) if self._waiting else None
+        if isinstance(both, Delta):
+            self._waiting[-1] = both
+        else:
+            self._waiting.append(delta)
+
+    def _log_waiting(self, last: int | None = None) -> None:
+        """Log what waits, of the sentences up to ``last``."""
+        waiting, self._waiting = self._waiting, []
+        for delta in waiting:
+            if last is None or delta.sentence <= last:
+                self._log(delta)
+            else:
+                self._waiting.append(delta)
+
+    def _log(self, delta: Delta) -> None:
+        elapsed_s = self._clock()
+        self._early |= elapsed_s < delta.heard_s - _EARLY_S
+        logged = self._committed.push(delta) if self._committed else delta
+        self._received(logged, self._text.push(logged, elapsed_s), elapsed_s)
 
     @abstractmethod
     def _finished(self, translation: Translation) -> None:
