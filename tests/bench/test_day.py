@@ -186,7 +186,7 @@ GOOD = DayReport([], 10, 0, 0, 100, 95, 3, 0.5, 8, 1.1, LoopTimes(9, 5, 2, 0, 10
             "no sentence was spoken: nothing is recognised in the recordings alone, or the day is too short",
         ),
         ({"memory_mb_an_hour": 1.2, "memory_hours": 6.4}, "memory grows by 1.20 MB an hour"),
-        ({"memory_mb_an_hour": 115.0, "memory_hours": 0.1}, "memory grows by 115.00 MB an hour"),
+        ({"memory_mb_an_hour": 115.0, "memory_hours": 0.13}, "memory grows by 115.00 MB an hour"),
         ({"work_growth": 1.3}, "work for a segment grew 1.30 times"),
     ],
 )
