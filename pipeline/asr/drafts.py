@@ -47,7 +47,7 @@ class Agreement:
     """The committed words of the segment in progress, and the words heard after them.
 
     LocalAgreement-2 (Liu, Spanakis and Niehues, 2020; Macháček, Dabre and Bojar, 2023): words on which two drafts in a
-    row agree are committed. Case and marks need not agree; those of the newest draft stay.
+    row agree are committed. Case and marks need not agree; see ``steadied``.
     """
 
     def __init__(self, margin_s: float, segment: int = -1, committed: Sequence[Word] = ()) -> None:
@@ -64,6 +64,7 @@ class Agreement:
 
     def push(self, heard: Sequence[Word], heard_s: float) -> None:
         """Take the newest draft: the words after the committed ones, from audio received until ``heard_s``."""
+        heard = steadied(self.draft, heard)
         agreed = heard[: agreeing(self.draft, heard)]
         certain = sum(1 for _ in takewhile(lambda word: word.end_s <= heard_s - self._margin_s, agreed))
         self.committed += heard[:certain]
@@ -98,6 +99,21 @@ def agreeing(old: Sequence[Word], new: Sequence[Word]) -> int:
             break
         if at in ends:
             found = number
+    return found
+
+
+def steadied(old: Sequence[Word], new: Sequence[Word]) -> list[Word]:
+    """``new``, written as in ``old`` as far as they have the same words.
+
+    Case and commas of two drafts differ by chance, and each change would take back all words that follow. A word that ``old``
+    ends with, or that ends a sentence in one of the drafts, is written as in ``new``, which has heard more.
+    """
+    found = list(new)
+    for at, (before, now) in enumerate(zip(old[:-1], new, strict=False)):
+        if letters(before.text) != letters(now.text):
+            break
+        if not set(MARKS) & {*final_marks(before.text), *final_marks(now.text)}:
+            found[at] = replace(now, text=before.text)
     return found
 
 

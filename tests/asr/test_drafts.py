@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.asr.drafts import Agreement, DraftSchedule, agreeing, divided, without_end
+from pipeline.asr.drafts import Agreement, DraftSchedule, agreeing, divided, steadied, without_end
 from pipeline.events import SAMPLE_RATE, SpeechSegment, Word
 from pipeline.languages.marks import letters
 from pipeline.run.drafts import DraftOptions
@@ -97,9 +97,24 @@ def test_words_on_which_two_drafts_agree_are_committed() -> None:
     agreement.push(words(["It", "was", "a", "bat"]), 2.0)
     assert (texts(agreement.committed), texts(agreement.draft)) == ("", "It was a bat")
     agreement.push(words(["it", "was", "the", "best", "of"]), 2.5)
-    assert (texts(agreement.committed), texts(agreement.draft)) == ("it was", "the best of")
+    assert (texts(agreement.committed), texts(agreement.draft)) == ("It was", "the best of")
     agreement.push(words(["the", "best,", "of", "times"], start_s=1.0), 3.0)
-    assert (texts(agreement.committed), texts(agreement.draft)) == ("it was the best, of", "times")
+    assert (texts(agreement.committed), texts(agreement.draft)) == ("It was the best of", "times")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "shown"),
+    [
+        ("press the Pound key", "Press, the pound Key now", "press the Pound Key now"),
+        ("press the star key", "Press the pound, key now", "press the pound, key now"),
+        ("the last name. Using", "the last name using your", "the last name using your"),
+        ("the last name using", "the last name. Using your", "the last name. Using your"),
+        ("Press", "press,", "press,"),
+        ("", "Press", "Press"),
+    ],
+)
+def test_words_are_written_as_before_until_a_word_or_a_sentence_end_differs(old: str, new: str, shown: str) -> None:
+    assert texts(steadied(words(old.split()), words(new.split()))) == shown
 
 
 def test_words_at_the_end_of_the_audio_are_not_committed() -> None:
