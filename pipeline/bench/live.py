@@ -38,7 +38,7 @@ from pipeline.sinks.sink import BlockFile
 if TYPE_CHECKING:
     from pipeline.loading import Models
 
-# Read by a person, unlike the others (examples/audio/README.md). An installed package has only DEMO_SPEECH.
+# Read by a person, unlike the others (examples/audio/README.md).
 _HUMAN_SPEECH = DEMO_SPEECH.with_name("novel.wav")
 _LOGS = ("latency-log", "committed-log")
 _PICTURES = ("plot", "timeline")
@@ -104,11 +104,11 @@ class _Session:
 def run(options: argparse.Namespace) -> int:
     config = configured(options)
     unit = unit_of(only_target(config))
-    paths = options.audio or [_HUMAN_SPEECH if _HUMAN_SPEECH.is_file() else DEMO_SPEECH]
+    paths = options.audio or [default_recording()]
     _check(options, paths)
     for path in paths:
         Recording(path).close()
-    session = _Session(config, transcripts=_transcripts(paths, options.reference))
+    session = _Session(config, transcripts=transcripts(paths, options.reference))
     if options.reference:
         session.references = {
             path: read_reference(reference, unit) for path, reference in zip(paths, options.reference, strict=True)
@@ -168,7 +168,12 @@ def _outputs(options: argparse.Namespace) -> Iterator[tuple[str, Path]]:
             yield name, path
 
 
-def _transcripts(paths: Sequence[Path], references: Sequence[Path]) -> dict[Path, str]:
+def default_recording() -> Path:
+    """Read speech from the examples; an installed package has the demo's voices only."""
+    return _HUMAN_SPEECH if _HUMAN_SPEECH.is_file() else DEMO_SPEECH
+
+
+def transcripts(paths: Sequence[Path], references: Sequence[Path] = ()) -> dict[Path, str]:
     """What is said in each recording that has a text file beside it; a file given as a translation is none.
 
     Raises:

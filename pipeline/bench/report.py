@@ -93,16 +93,7 @@ def tables(results: Sequence[Result]) -> list[str]:
         for result in results
         for name, text in (("source", result.measures.source), ("translation", result.measures.target))
     ]
-    lines = [
-        "",
-        f"{'':{name_width}} {'units':>6}   {'first shown after, s':^20}   {'committed after, s':^20}  erasure  changed",
-        f"{'':{name_width}} {'':6}   {'mean':>6} {'p50':>6} {'p90':>6}   {'mean':>6} {'p50':>6} {'p90':>6}",
-    ]
-    for name, text in rows:
-        lines.append(
-            f"{name} {text.units:6}   {_spread(text.first_shown)}   {_spread(text.committed)}  {text.erasure:7.2f}  "
-            f"{text.changed:7.1%}"
-        )
+    lines = delay_table(rows, name_width)
     lines += [
         "",
         f"{'':{name_width}}   {'lagging as displayed, s':^27}   {'lagging as committed, s':^27}",
@@ -116,6 +107,21 @@ def tables(results: Sequence[Result]) -> list[str]:
     ]
     lines += [_run_line(result, width) for result in results]
     return [*lines, *_LEGEND]
+
+
+def delay_table(rows: Sequence[tuple[str, TextMeasures]], name_width: int) -> list[str]:
+    """Format when words were shown and committed, and what changed, a line for each text; names have ``name_width``."""
+    lines = [
+        "",
+        f"{'':{name_width}} {'units':>6}   {'first shown after, s':^20}   {'committed after, s':^20}  erasure  changed",
+        f"{'':{name_width}} {'':6}   {'mean':>6} {'p50':>6} {'p90':>6}   {'mean':>6} {'p50':>6} {'p90':>6}",
+    ]
+    for name, text in rows:
+        lines.append(
+            f"{name} {text.units:6}   {_spread(text.first_shown)}   {_spread(text.committed)}  {text.erasure:7.2f}  "
+            f"{text.changed:7.1%}"
+        )
+    return lines
 
 
 _LEGEND = (

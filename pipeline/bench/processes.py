@@ -1,0 +1,93 @@
+"""CPU time and memory of another program on this machine, from Linux's /proc."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+_PROC = Path("/proc")
+_LISTENING = "0A"  # TCP_LISTEN in include/net/tcp_states.h
+
+
+@dataclass(frozen=True)
+class Usage:
+    """What a process and its descendants have used."""
+
+    cpu_s: float
+    """CPU time; includes that of children that have ended."""
+    resident_mb: float
+    """Resident memory. Pages that processes share count in each."""
+    cores: int
+    """Processor cores that the process may use."""
+
+
+def listening_process(port: int) -> int | None:
+    """The process that listens on a TCP port of this machine; None if it cannot be found: no /proc, or another user's."""
+    sockets = {f"socket:[{inode}]" for inode in _listening_inodes(port)}
+    for process in _processes() if sockets else ():
+        with suppress(OSError):  # ended, or another user's
+            for descriptor in (_PROC / str(process) / "fd").iterdir():
+                if os.readlink(descriptor) in sockets:
+                    return process
+    return None
+
+
+def is_this_machine(host: str) -> bool:
+    """Whether a host name stands for the loopback interface."""
+    try:
+        found = socket.getaddrinfo(host, None)
+    except OSError:
+        return False
+    return all(str(address[0]).startswith("127.") or address[0] == "::1" for *_, address in found)
+
+
+def usage_of(process: int | None) -> Usage | None:
+    """What a process and its descendants have used; None if it is not known or has ended.
+
+    /proc/PID/stat and /proc/PID/statm are described in proc(5).
+    """
+    stats = {number: stat for number in _processes() if (stat := _stat(number)) is not None} if process else {}
+    if process is None or process not in stats:
+        return None
+    tree = {process}
+    while more := {number for number, stat in stats.items() if int(stat[1]) in tree and number not in tree}:
+        tree |= more
+    # User and system time, and both of the children that were waited for: fields 14 to 17, here from the state, field 3.
+    ticks = sum(int(value) for number in tree for value in stats[number][11:15])
+    resident_mb = sum(map(_resident_mb, tree))
+    return Usage(ticks / os.sysconf("SC_CLK_TCK"), resident_mb, len(os.sched_getaffinity(process)))
+
+
+def _processes() -> Iterator[int]:
+    if _PROC.is_dir():
+        yield from (int(entry.name) for entry in _PROC.iterdir() if entry.name.isdecimal())
+
+
+def _stat(process: int) -> list[str] | None:
+    """The fields after the name, which is in brackets and may hold blanks: state, parent, …"""
+    try:
+        return (_PROC / str(process) / "stat").read_text("utf-8", "replace").rpartition(")")[2].split()
+    except OSError:
+        return None
+
+
+def _resident_mb(process: int) -> float:
+    try:
+        pages = int((_PROC / str(process) / "statm").read_text().split()[1])
+    except OSError:
+        return 0.0
+    return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+
+def _listening_inodes(port: int) -> Iterator[str]:
+    """The sockets in /proc/net/tcp that listen on a port: "sl local_address rem_address st … inode", ports in hexadecimal."""
+    for name in ("tcp", "tcp6"):
+        with suppress(OSError):
+            for line in (_PROC / "net" / name).read_text().splitlines()[1:]:
+                fields = line.split()
+                if fields[3] == _LISTENING and int(fields[1].rpartition(":")[2], 16) == port:
+                    yield fields[9]
