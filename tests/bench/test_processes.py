@@ -1,0 +1,90 @@
+"""CPU time and memory of other programs."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from pipeline.bench.processes import is_this_machine, listening_process, usage_of
+
+# Prints its name, waits for a line, starts a child with 80 MB that works for half a second of CPU time, and prints when the
+# child has; the next line ends the child, and its end is printed too.
+PARENT = """
+import subprocess, sys
+child = "import sys, time; held = bytearray(b'x' * 80_000_000)\\nwhile time.process_time() < 0.5: pass\\nprint(flush=True); input()"
+print("ready", flush=True); input()
+started = subprocess.Popen([sys.executable, "-c", child], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+started.stdout.readline()
+print("grown", flush=True); input()
+started.communicate(b"\\n")
+print("ended", flush=True); input()
+"""
+
+
+@contextmanager
+def parent() -> Iterator[subprocess.Popen[str]]:
+    command = [sys.executable, "-c", PARENT]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def tell(process: subprocess.Popen[str], expected: str) -> None:
+    """Send a line, and read the answer."""
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write("\n")
+    process.stdin.flush()
+    assert process.stdout.readline() == f"{expected}\n"
+
+
+def test_children_count_while_they_run_and_their_work_afterwards() -> None:
+    with parent() as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        before = usage_of(process.pid)
+        tell(process, "grown")
+        grown = usage_of(process.pid)
+        tell(process, "ended")
+        after = usage_of(process.pid)
+    assert before is not None
+    assert grown is not None
+    assert after is not None
+    assert grown.resident_mb - before.resident_mb > 80
+    assert after.resident_mb < grown.resident_mb - 80
+    for one in (grown, after):
+        assert one.cpu_s - before.cpu_s >= 0.45  # clock ticks of 10 ms, user and system time cut to whole ones
+    assert before.cores == len(os.sched_getaffinity(0))
+
+
+def test_a_process_that_has_ended_or_is_not_known_used_nothing() -> None:
+    with parent() as process:
+        pass
+    assert usage_of(process.pid) is None
+    assert usage_of(None) is None
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
+def test_the_process_that_listens_on_a_port(host: str) -> None:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.create_server((host, 0), family=family) as server:
+        port = server.getsockname()[1]
+        assert listening_process(port) == os.getpid()
+        with socket.create_connection((host, port)) as client:  # connected, but not listening
+            assert listening_process(client.getsockname()[1]) is None
+    assert listening_process(port) is None
+
+
+@pytest.mark.parametrize(
+    ("host", "expected"), [("localhost", True), ("127.0.0.1", True), ("::1", True), ("192.0.2.1", False), ("", False)]
+)
+def test_this_machine(host: str, expected: bool) -> None:
+    assert is_this_machine(host) is expected
