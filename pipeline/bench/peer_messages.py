@@ -77,11 +77,9 @@ def read_message(raw: str | bytes) -> Settings | PeerText | Finished | None:
     lines, draft = message.get("lines"), message.get("buffer_transcription", "")
     if not isinstance(lines, list) or not isinstance(draft, str):
         raise _unknown(raw)
-    committed = " ".join(_line_text(line, raw) for line in lines)
-    # A draft continues the last line, as the server's own page shows it, even within a word; after silence it begins one.
-    gap = " " if lines and lines[-1].get("speaker") == _SILENCE else ""
-    committed_text = _single_spaced(committed)
-    return PeerText(_single_spaced(committed + gap + draft), len(committed_text))
+    # Joined with blanks, as the client for tests that comes with WhisperLiveKit does.
+    committed = _single_spaced(" ".join(_line_text(line, raw) for line in lines))
+    return PeerText(_single_spaced(f"{committed} {draft}"), len(committed))
 
 
 def _line_text(line: Any, raw: str | bytes) -> str:
@@ -119,7 +117,7 @@ def as_received(states: Sequence[PeerState], language: str, duration_s: float) -
     Text counts as committed from when it never changes again, because a server could change its lines. The audio that the
     server had heard is not known: ``heard_s`` is all that had been sent.
     """
-    stable = [len(state.shown.text[: state.shown.committed]) for state in states]
+    stable = [state.shown.committed for state in states]
     for at in range(len(states) - 2, -1, -1):
         first, second = (state.shown.text[: state.shown.committed] for state in states[at : at + 2])
         kept = len(first) if second.startswith(first) else common_length(first, second)

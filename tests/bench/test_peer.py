@@ -130,7 +130,7 @@ HEARD: Script = [
     (2.0, update(draft=" The plane from Tokyo")),
     (2.0, {"type": "metrics", "lines": 3}),
     (2.5, update(" The plane from", draft=" Tokyo")),
-    (4.0, update(" The plane from Tokyo", "", draft="arrives at eight o'clock")),
+    (4.0, update(" The plane from Tokyo", "", draft="arrives at eight o'clock ")),
     (AT_END, update(" The plane from Tokyo", "", "arrives at eight o'clock in evening.")),
     (AT_END, DONE),
 ]
@@ -246,11 +246,6 @@ def test_silence_and_lines_do_not_change_the_text() -> None:
         ("We walk to", 7), ("We walk to", 10), ("We walk to town", 10), ("We walk to town.", 16),
     ]  # fmt: skip
     assert not any(change.delta.withdrawn for change in source_changes(as_received(shown, "en", 4.0)))
-
-
-def test_a_draft_may_continue_a_word() -> None:
-    (state,) = states((1.0, update(" We wal", draft="k")))
-    assert state.shown == PeerText("We walk", 6)
 
 
 TEXTS = st.text("ab ", max_size=6)
