@@ -23,8 +23,10 @@ START = (
     "start it with: whisperlivekit-server --pcm-input --backend faster-whisper --backend-policy localagreement "
     "--model_dir DIR --lan en"
 )
-_ANSWER_S = 10.0
-"""A server that does not accept a connection, or does not send its settings, within this time is not used."""
+_CONNECT_S = 10.0
+"""A server that does not accept a connection within this time is not used."""
+_SETTINGS_S = 10.0
+"""Nor one that does not send its settings within this time."""
 _LARGEST_MESSAGE = 64 * 1024 * 1024  # bytes; each message has the whole text
 
 
@@ -134,20 +136,20 @@ async def _connected(url: str) -> AsyncIterator[ClientConnection]:
     try:
         # A server that is busy for long may not answer pings in time; whether it works is seen from its text.
         connection = await connect(
-            url, open_timeout=_ANSWER_S, ping_interval=None, close_timeout=2.0, max_size=_LARGEST_MESSAGE, proxy=None
+            url, open_timeout=_CONNECT_S, ping_interval=None, close_timeout=2.0, max_size=_LARGEST_MESSAGE, proxy=None
         )
     except TimeoutError:
         raise PeerError(
-            f"{url} did not accept a connection within {_ANSWER_S:g} s; is WhisperLiveKit there? If not, {START}"
+            f"{url} did not accept a connection within {_CONNECT_S:g} s; is WhisperLiveKit there? If not, {START}"
         ) from None
     except (OSError, WebSocketException) as error:
         raise PeerError(f"no WhisperLiveKit server can be reached at {url} ({one_line(error)}); {START}") from error
     async with connection:
         try:
-            settings = read_message(await asyncio.wait_for(connection.recv(), _ANSWER_S))
+            settings = read_message(await asyncio.wait_for(connection.recv(), _SETTINGS_S))
         except TimeoutError:
             raise PeerError(
-                f"{url} sent no settings within {_ANSWER_S:g} s; give the address of WhisperLiveKit's /asr"
+                f"{url} sent no settings within {_SETTINGS_S:g} s; give the address of WhisperLiveKit's /asr"
             ) from None
         except ConnectionClosed as error:
             raise PeerError(
@@ -163,4 +165,5 @@ async def _connected(url: str) -> AsyncIterator[ClientConnection]:
 def _server_process(url: str) -> int | None:
     """The process of a server on this machine, if it can be found."""
     parts = urlsplit(url)
-    return listening_process(parts.port or 80) if is_this_machine(parts.hostname or "") else None
+    port = parts.port or {"ws": 80, "wss": 443}[parts.scheme]
+    return listening_process(port) if is_this_machine(parts.hostname or "") else None
