@@ -7,7 +7,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 
 from pipeline.asr.files import find_recognizer
-from pipeline.asr.stage import Recognizer
+from pipeline.asr.recognizer import Recognizer
 from pipeline.asr.whisper import WhisperRecognizer
 from pipeline.config import PipelineConfig, pinned_revisions
 from pipeline.languages import language_tag

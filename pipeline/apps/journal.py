@@ -18,7 +18,7 @@ from typing import Any, cast
 
 from pipeline.asr.context import Heard
 from pipeline.asr.options import AsrConfig
-from pipeline.asr.stage import Recognizer
+from pipeline.asr.recognizer import Recognizer
 from pipeline.config import PipelineConfig
 from pipeline.errors import UsageError
 from pipeline.events import (
@@ -186,9 +186,10 @@ class KnownSpeech:
         segment: SpeechSegment,
         beam_size: int | None = None,
         before: str | None = None,
+        language: str | None = None,
     ) -> Transcript:
         known = self._transcript_of(segment)
-        return known or self._recognizer.transcribe_after(context, segment, beam_size, before)
+        return known or self._recognizer.transcribe_after(context, segment, beam_size, before, language)
 
     def _transcript_of(self, segment: SpeechSegment) -> Transcript | None:
         """The journal's next transcript, if it has one for this segment.

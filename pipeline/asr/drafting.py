@@ -4,45 +4,39 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Protocol, runtime_checkable
 
 from pipeline.asr.context import Heard
 from pipeline.asr.drafts import Agreement, DraftSchedule, divided, without_end
+from pipeline.asr.recognizer import DraftRecognizer, Recognizer
 from pipeline.events import SpeechSegment, Transcript, TranscriptSoFar, Word
 from pipeline.languages import sets_sentences_apart
 from pipeline.run.drafts import DraftOptions
 
 
-@runtime_checkable
-class DraftRecognizer(Protocol):
-    """A recogniser that can recognise a segment in progress; see ``WhisperRecognizer``."""
-
-    def draft(
-        self,
-        context: Sequence[Heard],
-        segment: SpeechSegment,
-        before: str | None = None,
-        language: str | None = None,
-    ) -> Transcript | None: ...
-
-    def transcribe_after(
-        self,
-        context: Sequence[Heard],
-        segment: SpeechSegment,
-        beam_size: int | None = None,
-        before: str | None = None,
-        language: str | None = None,
-    ) -> Transcript: ...
-
-
 class Drafting:
-    """The segment in progress and what has been heard in it. Its calls block; ``due`` does not."""
+    """The segment in progress and what has been heard in it. Its calls block; ``due`` does not.
 
-    def __init__(self, recognizer: DraftRecognizer, options: DraftOptions, clock: Callable[[], float]) -> None:
-        """``clock`` gives seconds, to find out how long a draft takes."""
-        self._recognizer, self._clock = recognizer, clock
+    If the recogniser drafts itself, words on which its drafts agree are committed. The drafts of a smaller one commit
+    nothing: words are committed as the recogniser hears them when the segment pauses or has ended.
+    """
+
+    def __init__(
+        self,
+        recognizer: Recognizer,
+        drafter: DraftRecognizer,
+        options: DraftOptions,
+        clock: Callable[[], float],
+        *,
+        commits: bool = True,
+    ) -> None:
+        """``drafter``: recognises the segment in progress. ``commits``: it is the recogniser itself, not a smaller one.
+
+        ``clock`` gives seconds, to find out how long a draft takes.
+        """
+        self._recognizer, self._drafter, self._clock = recognizer, drafter, clock
         self._schedule = DraftSchedule(options)
-        self._agreement = Agreement(options.margin_ms / 1000)
+        self._commits = commits
+        self._agreement = Agreement(options.margin_ms / 1000, commits=commits)
         self._last: Transcript | None = None
         """The last one that committed words; the language and the marks before the segment are taken from it."""
         self._unheard = False  # whether the last draft did not hear what was said before
@@ -62,51 +56,57 @@ class Drafting:
     def draft(self, segment: SpeechSegment, context: Sequence[Heard], before: str | None) -> TranscriptSoFar | None:
         """Recognise the segment in progress; None if what was heard cannot be used.
 
-        ``context``: what was said before it; not heard again once words are committed. ``before``: see ``Recognizer``.
+        ``context``: what was said before it; not heard again once words are known. ``before``: see ``WhisperRecognizer``.
         """
         began = self._clock()
         agreement = self._agreement
-        if agreement.committed and agreement.segment == segment.id:
+        if agreement.known and agreement.segment == segment.id:
             assert self._last is not None
-            known, rest = divided(segment, agreement.committed, whole=self._unheard)
-            found = self._recognizer.draft([known], rest, language=self._last.language)
+            known, rest = divided(segment, agreement.known, whole=self._unheard)
+            found = self._drafter.draft([known], rest, language=self._last.language)
             if found is not None:
                 agreement.correct_marks(found.previous_end)
         else:
-            found = self._recognizer.draft(() if self._unheard else context, segment, before)
+            found = self._drafter.draft(() if self._unheard else context, segment, before)
             if found is not None and not found.words:
                 found = None  # there is speech, so something must be heard
         self._unheard = found is None
         self._schedule.ran(segment, self._clock() - began)
         if found is None:
             return None
-        return self._shown(segment, found, found.words, pausing=False)
+        self._begin(segment)
+        if not agreement.known:
+            self._last = found
+        agreement.push(found.words, segment.heard_s)
+        return self._shown(segment, found, without_end(agreement.draft))
 
     def pushed(self, segment: SpeechSegment, transcript: Transcript) -> TranscriptSoFar | None:
         """The segment pauses and is recognised as ``transcript``: a draft too."""
         if transcript.rejected is not None or not transcript.words:
             return None
-        rest = transcript.words
-        if self.committed_in(segment):
-            rest = rest[len(self._agreement.committed) :]
-        return self._shown(segment, transcript, rest, pausing=True)
-
-    def _shown(
-        self, segment: SpeechSegment, heard: Transcript, words: Sequence[Word], *, pausing: bool
-    ) -> TranscriptSoFar:
         agreement = self._agreement
-        if agreement.segment != segment.id:
-            agreement.begin(segment.id)
+        self._begin(segment)
         if not agreement.committed:
-            self._last = heard
-        agreement.push(words, segment.heard_s)
-        draft = agreement.draft if pausing else without_end(agreement.draft)
-        return TranscriptSoFar(self._whole(segment, heard, (*agreement.committed, *draft)))
+            self._last = transcript
+        rest = transcript.words[len(agreement.committed) :]
+        if self._commits:
+            agreement.push(rest, segment.heard_s)
+        else:
+            agreement.confirm(rest, segment.heard_s)
+        return self._shown(segment, transcript, agreement.draft)
+
+    def _begin(self, segment: SpeechSegment) -> None:
+        if self._agreement.segment != segment.id:
+            self._agreement.begin(segment.id)
+
+    def _shown(self, segment: SpeechSegment, heard: Transcript, draft: Sequence[Word]) -> TranscriptSoFar:
+        return TranscriptSoFar(self._whole(segment, heard, (*self._agreement.known, *draft)))
 
     def recognised(self, segment: SpeechSegment, beam_size: int | None) -> Transcript:
         """The transcript of a segment with committed words that has ended or pauses: the rest of it is recognised."""
         assert self._last is not None
         agreement = self._agreement
+        agreement.settled.clear()  # heard anew
         known, after = divided(segment, agreement.committed, whole=self._unheard)
         self.withheld = None
         if not len(after.samples):

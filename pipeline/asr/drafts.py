@@ -48,34 +48,58 @@ class Agreement:
 
     LocalAgreement-2 (Liu, Spanakis and Niehues, 2020; Macháček, Dabre and Bojar, 2023): words on which two drafts in a
     row agree are committed. Case and marks need not agree; see ``steadied``.
+
+    If the drafts are a smaller model's (``commits`` is False), such words are only settled: later drafts go on from them, and
+    the bigger model's ``confirm`` replaces them.
     """
 
-    def __init__(self, margin_s: float, segment: int = -1, committed: Sequence[Word] = ()) -> None:
+    def __init__(
+        self, margin_s: float, segment: int = -1, committed: Sequence[Word] = (), *, commits: bool = True
+    ) -> None:
         """``margin_s``: words that end in the last ``margin_s`` seconds of audio are not committed."""
-        self._margin_s = margin_s
+        self._margin_s, self._commits = margin_s, commits
         self.segment = segment
         """The id of the segment in progress."""
         self.committed = list(committed)
+        self.settled: list[Word] = []
+        """The words after the committed ones on which two drafts agree."""
         self.draft: list[Word] = []
+        """The words after these."""
 
     def begin(self, segment: int, committed: Sequence[Word] = ()) -> None:
         """Another segment is in progress, of which some words may be committed already."""
-        self.segment, self.committed, self.draft = segment, list(committed), []
+        self.segment, self.committed, self.settled, self.draft = segment, list(committed), [], []
+
+    @property
+    def known(self) -> list[Word]:
+        """The words from which the next draft goes on: committed or settled."""
+        return [*self.committed, *self.settled]
 
     def push(self, heard: Sequence[Word], heard_s: float) -> None:
-        """Take the newest draft: the words after the committed ones, from audio received until ``heard_s``."""
+        """Take the newest draft: the words after the known ones, from audio received until ``heard_s``."""
         heard = steadied(self.draft, heard)
-        agreed = heard[: agreeing(self.draft, heard)]
-        certain = sum(1 for _ in takewhile(lambda word: word.end_s <= heard_s - self._margin_s, agreed))
-        self.committed += heard[:certain]
+        certain = self._ended(heard[: agreeing(self.draft, heard)], heard_s)
+        known = self.committed if self._commits else self.settled
+        known += heard[:certain]
         self.draft = list(heard[certain:])
 
+    def confirm(self, heard: Sequence[Word], heard_s: float) -> None:
+        """Commit the words after the committed ones as the bigger model hears them in a pause; they replace the drafts'."""
+        certain = self._ended(heard, heard_s)
+        self.committed += heard[:certain]
+        self.settled, self.draft = [], list(heard[certain:])
+
+    def _ended(self, words: Sequence[Word], heard_s: float) -> int:
+        """Number of words at the beginning that end early enough to be committed."""
+        return sum(1 for _ in takewhile(lambda word: word.end_s <= heard_s - self._margin_s, words))
+
     def correct_marks(self, marks: str | None) -> None:
-        """Replace the marks after the last committed word by those heard there together with the next words, if any."""
-        if self.committed and marks is not None:
-            last = self.committed[-1].text.rstrip()
+        """Replace the marks after the last known word by those heard there together with the next words, if any."""
+        known = self.settled or self.committed
+        if known and marks is not None:
+            last = known[-1].text.rstrip()
             text = last.removesuffix(final_marks(last)) + marks
-            self.committed[-1] = replace(self.committed[-1], text=text)
+            known[-1] = replace(known[-1], text=text)
 
     def cut(self, at_s: float) -> list[Word]:
         """Remove and return the committed words after ``at_s``, where the segment was cut."""

@@ -6,14 +6,14 @@ import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
-from pipeline.asr.context import Context, Heard
-from pipeline.asr.drafting import Drafting, DraftRecognizer
-from pipeline.asr.options import AsrConfig
+from pipeline.asr.context import Context
+from pipeline.asr.drafting import Drafting
 from pipeline.asr.packing import fits
+from pipeline.asr.recognizer import DraftRecognizer, Recognizer
 from pipeline.events import EndOfInput, Pause, SegmentSoFar, SpeechSegment, Transcript, TranscriptSoFar
 from pipeline.run.drafts import DraftOptions
 from pipeline.run.overload import LoadControl
@@ -24,29 +24,6 @@ from pipeline.run.worker import Worker
 _DRAFT_MS = 9_000
 
 
-class Recognizer(Protocol):
-    """A recogniser, as far as the stage uses it; see ``WhisperRecognizer``."""
-
-    @property
-    def config(self) -> AsrConfig: ...
-
-    def transcribe(
-        self, segment: SpeechSegment, beam_size: int | None = None, before: str | None = None
-    ) -> Transcript: ...
-
-    def transcribe_packed(
-        self, segments: Sequence[SpeechSegment], beam_size: int | None = None, before: str | None = None
-    ) -> list[Transcript]: ...
-
-    def transcribe_after(
-        self,
-        context: Sequence[Heard],
-        segment: SpeechSegment,
-        beam_size: int | None = None,
-        before: str | None = None,
-    ) -> Transcript: ...
-
-
 class AsrStage:
     """Puts one transcript per segment on ``outbox``, including rejected ones. Passes pauses on.
 
@@ -54,8 +31,8 @@ class AsrStage:
     ``join_ms() > 0``, also those still to come. Otherwise each is recognised after the audio that ``context`` keeps. A
     ``SegmentSoFar`` in a pause is recognised at once; if the segment then ends as it was, its transcript is ready.
 
-    With ``drafts``, a segment in progress is recognised again and again, and ``TranscriptSoFar`` says what was heard in it.
-    The final transcript begins with the words committed there.
+    With ``drafts``, a segment in progress is recognised again and again, by ``drafter`` if there is one, and
+    ``TranscriptSoFar`` says what was heard in it. The final transcript begins with the words committed there.
     """
 
     name = "ASR"
@@ -71,8 +48,12 @@ class AsrStage:
         context: Context | None = None,
         several_languages: bool = False,
         drafts: DraftOptions | None = None,
+        drafter: DraftRecognizer | None = None,
     ) -> None:
-        """``several_languages``: the recogniser tells them apart, and is told the language of the last transcript."""
+        """``several_languages``: the recogniser tells them apart, and is told the language of the last transcript.
+
+        ``drafter``: a smaller recogniser for drafts, which commits nothing; None: ``recognizer``, if it can draft.
+        """
         self.recognizer, self.inbox, self.outbox = recognizer, inbox, outbox
         self.stats = stats or PipelineStats()
         self._load, self._join_ms, self._context = load, join_ms, context
@@ -81,8 +62,10 @@ class AsrStage:
         self._several, self._language = several_languages, ""
         self._withheld: list[Transcript] = []  # rests of segments that are not shown
         self._drafting: Drafting | None = None
-        if drafts is not None and drafts.enabled and isinstance(recognizer, DraftRecognizer):
-            self._drafting = Drafting(recognizer, drafts, self.stats.clock)
+        own = recognizer if isinstance(recognizer, DraftRecognizer) else None
+        found = drafter or own
+        if drafts is not None and drafts.enabled and found is not None:
+            self._drafting = Drafting(recognizer, found, drafts, self.stats.clock, commits=drafter is None)
 
     async def run(self) -> None:
         """Run until the end of input has been passed on."""

@@ -80,7 +80,7 @@ class Scripted:
 
 def drafting(recognizer: Scripted, end_s: float = 3.0) -> Drafting:
     """With the words committed that end 0.4 s before ``end_s``."""
-    found = Drafting(recognizer, DraftOptions(), lambda: 0.0)
+    found = Drafting(recognizer, recognizer, DraftOptions(), lambda: 0.0)
     for _ in range(2):
         found.draft(speech(0, 0.0, end_s), (), None)
     return found

@@ -13,9 +13,9 @@ import pytest
 
 from pipeline import Models
 from pipeline.asr.context import Context, Heard
-from pipeline.asr.drafting import DraftRecognizer
 from pipeline.asr.options import AsrConfig
-from pipeline.asr.stage import AsrStage, Recognizer
+from pipeline.asr.recognizer import DraftRecognizer, Recognizer
+from pipeline.asr.stage import AsrStage
 from pipeline.events import SAMPLE_RATE, EndOfInput, Pause, SegmentSoFar, SpeechSegment, Transcript, TranscriptSoFar
 from pipeline.languages.marks import letters
 from pipeline.run.drafts import DraftOptions
