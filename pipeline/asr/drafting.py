@@ -39,7 +39,8 @@ class Drafting:
         self._agreement = Agreement(options.margin_ms / 1000, commits=commits)
         self._last: Transcript | None = None
         """The last one that committed words; the language and the marks before the segment are taken from it."""
-        self._unheard = False  # whether the last draft did not hear what was said before
+        self._unheard = False  # whether the last draft did not hear the known words again
+        self._alone = False  # whether a draft of the segment did not hear what was said before it, or nothing after it
         self._carried: SpeechSegment | None = None
         """The segment that was cut in front of the committed words."""
         self.withheld: Transcript | None = None
@@ -67,9 +68,10 @@ class Drafting:
             if found is not None:
                 agreement.correct_marks(found.previous_end)
         else:
-            found = self._drafter.draft(() if self._unheard else context, segment, before)
+            found = self._drafter.draft(() if self._alone else context, segment, before)
             if found is not None and not found.words:
                 found = None  # there is speech, so something must be heard
+            self._alone |= found is None
         self._unheard = found is None
         self._schedule.ran(segment, self._clock() - began)
         if found is None:
@@ -163,7 +165,7 @@ class Drafting:
         if self._agreement.segment == segment.id:
             transcript = replace(transcript, committed_words=len(self._agreement.committed))
             self._agreement.begin(segment.id + 1)
-        self._unheard, self.withheld = False, None
+        self._unheard, self._alone, self.withheld = False, False, None
         return transcript
 
     def _whole(self, segment: SpeechSegment, heard: Transcript, words: Sequence[Word]) -> Transcript:

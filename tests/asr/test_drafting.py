@@ -39,13 +39,17 @@ class Scripted:
 
     config = AsrConfig()
 
+    said: Sequence[str] = SAID
+
     def __init__(self, withheld: str | None = None) -> None:
         self.withheld = withheld
         self.whole = 0
         """Segments recognised as a whole."""
+        self.drafts: list[tuple[str, str]] = []
+        """What each draft was heard after, and what was heard."""
 
     def _words(self, segment: SpeechSegment) -> tuple[Word, ...]:
-        said = (Word(f" {text}", at / 2, at / 2 + 0.5) for at, text in enumerate(SAID))
+        said = (Word(f" {text}", at / 2, at / 2 + 0.5) for at, text in enumerate(self.said))
         return tuple(word for word in said if segment.start_s <= word.start_s and word.end_s <= segment.end_s + 0.3)
 
     def _transcript(self, segment: SpeechSegment) -> Transcript:
@@ -56,7 +60,9 @@ class Scripted:
     def draft(
         self, context: Sequence[Heard], segment: SpeechSegment, before: str | None = None, language: str | None = None
     ) -> Transcript | None:
-        return self._transcript(segment)
+        found = self._transcript(segment)
+        self.drafts.append((" ".join(each.text for each in context), found.text))
+        return found
 
     def transcribe(self, segment: SpeechSegment, beam_size: int | None = None, before: str | None = None) -> Transcript:
         self.whole += 1
@@ -78,6 +84,12 @@ class Scripted:
         return replace(self._transcript(segment), rejected=self.withheld)
 
 
+class Smaller(Scripted):
+    """Hears a word wrong."""
+
+    said = ("It", "was", "the", "vest", "of", "times")
+
+
 def drafting(recognizer: Scripted, end_s: float = 3.0) -> Drafting:
     """With the words committed that end 0.4 s before ``end_s``."""
     found = Drafting(recognizer, recognizer, DraftOptions(), lambda: 0.0)
@@ -86,12 +98,15 @@ def drafting(recognizer: Scripted, end_s: float = 3.0) -> Drafting:
     return found
 
 
-def run(recognizer: Scripted, items: Sequence[SpeechSegment | SegmentSoFar | Pause]) -> list[object]:
+def run(
+    recognizer: Scripted, items: Sequence[SpeechSegment | SegmentSoFar | Pause], drafter: Scripted | None = None
+) -> list[object]:
     async def work() -> list[object]:
         inbox: asyncio.Queue[SpeechSegment | SegmentSoFar | Pause | EndOfInput] = asyncio.Queue()
         outbox: asyncio.Queue[Transcript | TranscriptSoFar | Pause | EndOfInput] = asyncio.Queue()
         stats = PipelineStats(clock=lambda: 0.0)
-        stage = AsrStage(recognizer, inbox, outbox, stats, context=Context(8_000, 2_000), drafts=DraftOptions())
+        context = Context(8_000, 2_000)
+        stage = AsrStage(recognizer, inbox, outbox, stats, context=context, drafts=DraftOptions(), drafter=drafter)
         task = asyncio.create_task(stage.run())
         for item in (*items, EndOfInput(9.0)):
             inbox.put_nowait(item)
@@ -159,3 +174,61 @@ def test_the_withheld_rest_of_a_segment_is_said() -> None:
 def test_a_noise_after_the_committed_words_is_left_out() -> None:
     found = run(Scripted("silence"), [*growing(2.0, 2.5), speech(0, 0.0, 3.0)])
     assert [each.rejected for each in found if isinstance(each, Transcript)] == [None]
+
+
+def test_the_words_of_a_smaller_model_are_never_committed() -> None:
+    bigger, smaller = Scripted(), Smaller()
+    found = Drafting(bigger, smaller, DraftOptions(), lambda: 0.0, commits=False)
+    for end_s in (2.0, 2.5, 3.0):
+        so_far = found.draft(speech(0, 0.0, end_s), (), None)
+        assert so_far is not None
+        assert so_far.transcript.committed_words == 0
+        assert not found.committed_in(speech(0, 0.0, end_s))
+    assert so_far.transcript.text == "It was the vest of times"
+    assert smaller.drafts[-1] == ("It was the vest", "of times")  # later drafts go on from earlier ones
+    assert bigger.drafts == []
+    shown = found.pushed(speech(0, 0.0, 3.0), bigger.transcribe(speech(0, 0.0, 3.0)))
+    assert shown is not None
+    assert (shown.transcript.text, shown.transcript.committed_words) == ("It was the best of times", 5)
+    found.draft(speech(0, 0.0, 3.0), (), None)
+    assert smaller.drafts[-1] == ("was the best of", "times")
+
+
+def test_what_follows_the_words_committed_in_a_pause_is_heard_by_the_bigger_model() -> None:
+    bigger, smaller = Scripted(), Smaller()
+    found = Drafting(bigger, smaller, DraftOptions(), lambda: 0.0, commits=False)
+    found.pushed(speech(0, 0.0, 1.5), bigger.transcribe(speech(0, 0.0, 1.5)))
+    for end_s in (2.0, 2.5, 3.0):
+        found.draft(speech(0, 0.0, end_s), (), None)
+    segment = speech(0, 0.0, 3.0)
+    assert found.committed_in(segment)
+    whole = found.finished(segment, found.recognised(segment, None))
+    assert (whole.text, whole.committed_words) == ("It was the best of times", 2)
+
+
+def test_a_segment_without_a_pause_is_recognised_as_without_drafts() -> None:
+    bigger, smaller = Scripted(), Smaller()
+    shown = run(bigger, [*growing(2.0, 2.5, 3.0), speech(0, 0.0, 3.0)], smaller)
+    (final, _) = shown
+    assert isinstance(final, Transcript)
+    assert (final.text, final.committed_words) == ("It was the best of times", 0)
+    assert (bigger.whole, bigger.drafts, len(smaller.drafts)) == (1, [], 3)
+
+
+def test_what_was_said_before_is_left_out_once_a_draft_does_not_hear_it() -> None:
+    class Deaf(Scripted):
+        def draft(
+            self,
+            context: Sequence[Heard],
+            segment: SpeechSegment,
+            before: str | None = None,
+            language: str | None = None,
+        ) -> Transcript | None:
+            found = super().draft(context, segment, before, language)
+            return None if context and context[0].segment.id != segment.id else found
+
+    recognizer = Deaf()
+    found = Drafting(recognizer, recognizer, DraftOptions(), lambda: 0.0)
+    context = [Heard(speech(0, 0.0, 1.0), "Once.")]
+    heard = [found.draft(speech(1, 0.0, end_s), context, None) is not None for end_s in (0.6, 0.7, 0.8)]
+    assert heard == [False, True, True]

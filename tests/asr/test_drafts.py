@@ -127,6 +127,31 @@ def test_words_at_the_end_of_the_audio_are_not_committed() -> None:
     assert (texts(agreement.committed), agreement.draft) == ("It was the best", [])
 
 
+def test_the_drafts_of_a_smaller_model_settle_words_and_commit_none() -> None:
+    agreement = Agreement(0.4, commits=False)
+    agreement.begin(0)
+    agreement.push(words(["It", "was", "the", "vest"]), 2.0)
+    agreement.push(words(["it", "was", "the", "vest", "of"]), 2.5)
+    assert (agreement.committed, texts(agreement.settled), texts(agreement.draft)) == ([], "It was the vest", "of")
+    agreement.push(words(["of", "rhymes"], start_s=2.0), 3.0)
+    assert (texts(agreement.known), texts(agreement.draft)) == ("It was the vest of", "rhymes")
+
+
+def test_the_bigger_model_commits_its_own_words() -> None:
+    agreement = Agreement(0.4, commits=False)
+    agreement.begin(0)
+    for _ in range(2):
+        agreement.push(words(["It", "was", "a", "vest", "of"]), 2.5)
+    agreement.confirm(words(["It", "was", "the", "best", "of", "times"]), 3.2)
+    assert (texts(agreement.committed), agreement.settled) == ("It was the best of", [])
+    assert texts(agreement.draft) == "times"  # it ended too late to be sure
+    agreement.push(words(["rhymes", "it"], start_s=2.5), 3.6)
+    agreement.push(words(["rhymes", "it"], start_s=2.5), 3.9)
+    assert (texts(agreement.committed), texts(agreement.settled)) == ("It was the best of", "rhymes it")
+    agreement.correct_marks(",")
+    assert (texts(agreement.committed), texts(agreement.settled)) == ("It was the best of", "rhymes it,")
+
+
 @pytest.mark.parametrize(("marks", "expected"), [(",", "My fellow,"), ("", "My fellow"), (None, "My fellow.")])
 def test_marks_after_the_last_committed_word_are_those_heard_last(marks: str | None, expected: str) -> None:
     agreement = Agreement(0.0, 0, words(["My", "fellow."]))

@@ -16,6 +16,7 @@ from pipeline.asr.context import Context, Heard
 from pipeline.asr.options import AsrConfig
 from pipeline.asr.recognizer import DraftRecognizer, Recognizer
 from pipeline.asr.stage import AsrStage
+from pipeline.asr.whisper import WhisperRecognizer
 from pipeline.events import SAMPLE_RATE, EndOfInput, Pause, SegmentSoFar, SpeechSegment, Transcript, TranscriptSoFar
 from pipeline.languages.marks import letters
 from pipeline.run.drafts import DraftOptions
@@ -243,6 +244,22 @@ def test_words_come_while_their_segment_is_in_progress(recognizer: Watched, segm
         assert [letters(word.text) for word in final.words[: len(committed)]] == committed
         assert final.committed_words == len(committed) > 0
     assert early >= 2 * len(finals)
+
+
+def test_a_smaller_model_drafts_for_the_one_that_commits(recognizer: Watched, segments: list[SpeechSegment]) -> None:
+    smaller = Watched(WhisperRecognizer(AsrConfig(model="tiny.en"), "en"))
+    segments = segments[:2]
+    items = [item for segment in segments for item in (*growing(segment, 0.5), segment)]
+    found = run_live(recognizer, items, context=Context(8_000, 2_000), drafts=DraftOptions(), drafter=smaller)
+    assert recognizer.drafts == smaller.calls == []
+    assert len(smaller.drafts) >= 2 * len(segments)
+    without = run(recognizer, segments, context=Context(8_000, 2_000))
+    assert [replace(item, committed_words=0) for item in found if isinstance(item, Transcript)] == without[:-1]
+    so_far = [item.transcript for item in found if isinstance(item, TranscriptSoFar)]
+    ends = {segment.end_s for segment in segments}
+    assert all(item.committed_words == 0 for item in so_far if item.end_s not in ends)
+    assert any(item.committed_words > 0 for item in so_far)
+    assert {item.segment_id for item in so_far if item.end_s not in ends and item.words} == {0, 1}
 
 
 def test_drafts_wait_for_speech_and_are_left_out_while_behind(
