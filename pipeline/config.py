@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pipeline.asr.options import AsrConfig
+from pipeline.asr.options import AsrConfig, DraftModel
 from pipeline.bounds import allowed_choices, allowed_range, within
 from pipeline.errors import ConfigError, UsageError
 from pipeline.languages import language_tag, normalized_code
@@ -63,6 +63,11 @@ class PipelineConfig:
     subtitles: SubtitleRules = field(default_factory=SubtitleRules)
     nmt_overrides: tuple[NmtOverride, ...] = ()
     """At most one per target."""
+
+    @property
+    def draft_model(self) -> AsrConfig | None:
+        """The options of the model that drafts for that of ``asr``; None if there is none, or there are no drafts."""
+        return self.asr.of_draft_model if self.drafts.enabled and self.asr.word_timestamps else None
 
     def nmt_for(self, target: str) -> NmtConfig:
         """The translation options for one target: ``nmt`` with the target's overrides."""
@@ -135,11 +140,16 @@ def parse_config(table: dict[str, Any], path: Path) -> PipelineConfig:
     languages = _languages(table.get("languages", {}), path)
     common, by_target = _divided(table.get("nmt", {}))
     overrides = tuple(_nmt_overrides(by_target, languages.targets, path))
+    plain = table | {
+        "nmt": common,
+        "asr": {key: value for key, value in table.get("asr", {}).items() if key != "draft"},
+    }
     built: dict[str, Any] = {
-        section: kind(**_checked(section, kind, common if section == "nmt" else table.get(section, {}), path))
+        section: kind(**_checked(section, kind, plain.get(section, {}), path))
         for section, kind in sections.items()
         if section != "languages"
     }
+    built["asr"] = dataclasses.replace(built["asr"], draft=_draft_model(table.get("asr", {}).get("draft", {}), path))
     config = PipelineConfig(languages=languages, nmt_overrides=overrides, **built)
     if "model" not in common and len(languages.targets) > 1:
         for target in config.sharing_targets:
@@ -190,6 +200,15 @@ def _languages(values: dict[str, Any], path: Path) -> LanguageConfig:
         return LanguageConfig(source, tuple(map(normalized_code, targets)))
     except UsageError as error:
         raise ConfigError(f"{path}: [languages] {error}") from None
+
+
+def _draft_model(values: object, path: Path) -> DraftModel:
+    """The section [asr.draft]."""
+    if not isinstance(values, dict):
+        raise ConfigError(f"{path}: asr.draft must be a section, written as [asr.draft]")
+    if "revision" in values and "model" not in values:
+        raise ConfigError(f"{path}: asr.draft.revision is the revision of asr.draft.model, which is not given")
+    return DraftModel(**_checked("asr.draft", DraftModel, values, path))
 
 
 def _divided(values: dict[str, Any]) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:

@@ -174,6 +174,7 @@ def _asr(inbox: Queue, outbox: Queue, context: StageContext) -> Stage:
         Context(config.asr.context_ms, config.sentences.long_pause_ms),
         several_languages=len(config.languages.spoken) > 1,
         drafts=config.drafts if config.asr.word_timestamps else None,
+        drafter=context.models.drafter,
     )
 
 

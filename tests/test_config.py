@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from pipeline.apps.catalog import models_called
 from pipeline.apps.options import add_model_arguments, configured
+from pipeline.asr.options import AsrConfig
 from pipeline.bounds import allowed_choices, allowed_range
 from pipeline.config import PipelineConfig, load_config, parse_config, with_overrides
 from pipeline.errors import ConfigError, UsageError
@@ -61,6 +62,18 @@ def test_values_are_taken(tmp_path: Path) -> None:
     assert with_mark.vad.hangover_ms == 700
 
 
+def test_a_draft_model_has_the_options_of_the_other_except_its_thresholds(tmp_path: Path) -> None:
+    (tmp_path / "small-one").mkdir()
+    text = "[asr]\nthreads = 3\nprompt = 'Hello.'\nno_speech_threshold = 0.5\n[asr.draft]\nmodel = 'small-one'\n"
+    config = load(tmp_path, text)
+    expected = AsrConfig(model=str(tmp_path / "small-one"), threads=3, prompt="Hello.")
+    assert config.draft_model == config.asr.of_draft_model == expected
+    assert with_overrides(config, asr="medium").draft_model == expected
+    assert load(tmp_path, text + "[drafts]\nenabled = false\n").draft_model is None
+    assert load(tmp_path, text.replace("[asr]", "[asr]\nword_timestamps = false")).draft_model is None
+    assert load(tmp_path, "").draft_model is None
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -84,6 +97,14 @@ def test_values_are_taken(tmp_path: Path) -> None:
         ("[asr]\ncompute_type = 'int9'\n", r"asr\.compute_type is 'int9'; allowed are default"),
         ("[asr]\ncompute_type = 'float16'\n", r"asr\.compute_type is 'float16'; allowed are .*float32"),
         ("[asr]\nmodel = ''\n", r"asr\.model is empty"),
+        ("[asr]\ndraft = 'tiny.en'\n", r"asr\.draft must be a section, written as \[asr\.draft\]"),
+        ("[asr.draft]\nmodel = ''\n", r"asr\.draft\.model is empty"),
+        ("[asr.draft]\nmodel = 3\n", r"asr\.draft\.model is 3; expected str"),
+        ("[asr.draft]\nmodell = 'tiny'\n", r"unknown key in \[asr\.draft\]: 'modell'; allowed are model, revision"),
+        (
+            "[asr.draft]\nrevision = 'main'\n",
+            r"asr\.draft\.revision is the revision of asr\.draft\.model, which is not",
+        ),
         ("[nmt]\nmax_tokens = 0\n", r"nmt\.max_tokens is 0; allowed is 1 to"),
         ("[vad]\nmax_segment_ms = 2000\n", r"cut_search_ms \(3000\) must be less than vad\.max_segment_ms \(2000\)"),
         ("[overload]\nbehind_s = 2\n", r"overload\.caught_up_s \(2\) must be less than overload\.behind_s \(2\)"),

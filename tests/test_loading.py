@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 
 from pipeline import MarianModel, Models, load_config, load_models
-from pipeline.errors import UsageError
+from pipeline.errors import ModelError, UsageError
 from pipeline.nmt.pivot import PivotTranslator
 from tests.conftest import SHIPPED_TRANSLATORS, TINY, make_model_dir
 
@@ -26,7 +27,7 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         return load(kind, directory, **options)  # type: ignore[no-any-return]
 
     monkeypatch.setattr(MarianModel, "load", classmethod(counted))
-    monkeypatch.setattr("pipeline.loading.WhisperRecognizer", lambda config, language, directory: language)
+    monkeypatch.setattr("pipeline.loading.WhisperRecognizer", lambda config, language, directory: config.model)
     return found
 
 
@@ -97,3 +98,46 @@ def test_a_model_for_another_language_is_refused(tmp_path: Path, read: list[str]
             '[languages]\ntarget = ["zh", "de"]',
             f'[nmt.zh]\nmodel = "{EN_ZH}"\n[nmt.de]\nmodel = "{EN_ZH}"',
         )
+
+
+@pytest.mark.parametrize(
+    ("lines", "drafter"),
+    [
+        ("", None),
+        ('[asr.draft]\nmodel = "tiny.en"', "tiny.en"),
+        ('[asr.draft]\nmodel = "base"', None),  # the same model drafts for itself
+        ('[asr.draft]\nmodel = "tiny.en"\n[drafts]\nenabled = false', None),
+    ],
+)
+def test_a_draft_model_is_loaded_where_there_are_drafts(
+    tmp_path: Path, read: list[str], lines: str, drafter: str | None
+) -> None:
+    models = loaded(tmp_path, f'[nmt]\nmodel = "{EN_ZH}"', lines)
+    assert (models.recognizer, models.drafter) == ("base", drafter)
+
+
+@pytest.mark.parametrize(
+    ("source", "draft", "error", "message"),
+    [
+        ("zh", "tiny.en", UsageError, "does not know the language 'zh'; it knows only English"),
+        (
+            "auto",
+            "tiny.en",
+            UsageError,
+            "English-only, but the spoken language is one of en, zh; choose a multilingual",
+        ),
+        ("zh", str(TINY), ModelError, "lacks model.bin, tokenizer.json, vocabulary"),
+        ("zh", "/no/such/model", ModelError, "/no/such/model"),
+    ],
+)
+def test_a_draft_model_that_cannot_draft_is_refused_by_name(
+    tmp_path: Path, source: str, draft: str, error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=re.escape(message)) as caught:
+        loaded(
+            tmp_path,
+            f'[languages]\nsource = "{source}"\ntarget = {["en", "zh"] if source == "auto" else ["en"]}',
+            f'[nmt.en]\nmodel = "{ZH_EN}"' + (f'\n[nmt.zh]\nmodel = "{EN_ZH}"' if source == "auto" else ""),
+            f'[asr.draft]\nmodel = "{draft}"',
+        )
+    assert f"asr.draft.model, {draft}, which drafts for base: " in str(caught.value)

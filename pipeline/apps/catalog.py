@@ -92,9 +92,10 @@ def named_models(configs: Iterable[str]) -> list[NamedModel]:
     found: dict[NamedModel, list[str]] = {}
     for name in configs:
         config = load_config(name)
-        speech = _speech(recognizer_name(config.asr), config.asr.revision)
+        recognizers = [asr for asr in (config.asr, config.asr.of_draft_model) if asr is not None]
+        speech = [_speech(recognizer_name(asr), asr.revision) for asr in recognizers]
         steps = [step for nmt in translation_options(config).values() for step in nmt.steps]
-        for model in dict.fromkeys((speech, *map(_translation, steps))):
+        for model in dict.fromkeys((*speech, *map(_translation, steps))):
             found.setdefault(model, []).append(name)
     return [dataclasses.replace(model, configs=tuple(names)) for model, names in found.items()]
 

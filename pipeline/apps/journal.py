@@ -42,8 +42,8 @@ _VERSION = 4
 _TRANSCRIPT = b'{"type": "transcript"'  # prefix of a transcript's line
 # Bytes hashed at the beginning and at the end of a recording, enough to identify it.
 _DIGEST_BYTES = 1 << 20
-# Keys that change the speed of a run, not its result.
-_SPEED_KEYS = {"threads", "cached_sentences"}
+# Keys that do not change a recording's result.
+_OTHER_KEYS = {"threads", "cached_sentences", "draft"}
 # Keys of a header that have another name in a configuration file.
 _KEY_NAMES = {"languages.targets": "languages.target"}
 
@@ -67,7 +67,7 @@ def header(recording: Path, config: PipelineConfig, kinds: list[str], audio_trac
         f"{section}.{key}": list(value) if isinstance(value, tuple) else value  # JSON has no tuples
         for section, options in sections.items()
         for key, value in dataclasses.asdict(options).items()
-        if key not in _SPEED_KEYS
+        if key not in _OTHER_KEYS
     }
     return {
         "type": "journal",

@@ -338,6 +338,7 @@ def run(argv: list[str]) -> int:
     config = configured(options)
     if config.asr.join_ms is None:
         config = replace(config, asr=replace(config.asr, join_ms=_PACK_MS))
+    config = replace(config, drafts=replace(config.drafts, enabled=False))  # so that no draft model is loaded
     tags = language_tags(config.languages.targets, always=options.lang_suffix)
     jobs = plan(options.audio, formats(options.format), options.output_dir, tags)
     results = [Result(job) for job in jobs]

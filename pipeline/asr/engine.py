@@ -108,7 +108,7 @@ class WhisperEngine:
         if len(self.languages) > 1 and not multilingual:
             raise UsageError(
                 f"the speech model in {directory} is English-only, but the spoken language is one of "
-                f"{', '.join(self.languages)}; choose a multilingual model, such as base or small, for asr.model"
+                f"{', '.join(self.languages)}; choose a multilingual model, such as base or small"
             )
         for language in self.languages:
             if not known_language(text, language, multilingual):

@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pipeline.bounds import one_of, within
+
+
+@dataclass(frozen=True)
+class DraftModel:
+    """The section [asr.draft]: another, smaller model for drafts."""
+
+    # As in [asr]; None: the model of [asr] makes the drafts.
+    model: str | None = None
+    revision: str | None = None
 
 
 @dataclass(frozen=True)
@@ -41,3 +50,21 @@ class AsrConfig:
     no_speech_threshold: float | None = within(None, 0, 1)
     log_probability_threshold: float | None = within(None, -100, 0)
     compression_ratio_threshold: float | None = within(None, 1, 100)
+    # A smaller model for the drafts of live runs: they come sooner and more often than those of a big one. Its words are
+    # never committed; ``model`` commits at pauses. Not loaded for recordings.
+    draft: DraftModel = DraftModel()
+
+    @property
+    def of_draft_model(self) -> AsrConfig | None:
+        """The options of the draft model, if there is one. Rejection thresholds belong to a model, so it has its own."""
+        if self.draft.model is None:
+            return None
+        return replace(
+            self,
+            model=self.draft.model,
+            revision=self.draft.revision,
+            no_speech_threshold=None,
+            log_probability_threshold=None,
+            compression_ratio_threshold=None,
+            draft=DraftModel(),
+        )

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pipeline.apps.options import add_model_arguments, configured
+from pipeline.asr.options import DraftModel
 from pipeline.audio.recording import Recording, read_audio
 from pipeline.bench.measures import measured
 from pipeline.bench.offline import offline_sentences
@@ -239,5 +240,6 @@ class _Loader:
 
 def _of_models(config: PipelineConfig) -> PipelineConfig:
     """The configuration with the options on which the models do not depend at their defaults."""
-    asr = replace(config.asr, context_ms=0, join_ms=None)
+    drafts = config.asr.draft if config.draft_model is not None else DraftModel()
+    asr = replace(config.asr, context_ms=0, join_ms=None, draft=drafts)
     return PipelineConfig(config.languages, config.vad, asr, nmt=config.nmt, nmt_overrides=config.nmt_overrides)

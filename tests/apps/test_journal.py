@@ -11,6 +11,7 @@ import pytest
 
 from pipeline import Models
 from pipeline.apps.journal import JournalSink, KnownSpeech, KnownTranslation, difference, header, read_header
+from pipeline.asr.options import DraftModel
 from pipeline.config import load_config, with_overrides
 from pipeline.errors import UsageError
 from pipeline.events import Delta, SourceSentence, SpeechSegment, Transcript, Translation, Word
@@ -133,6 +134,13 @@ def test_a_transcript_in_another_script_is_not_resumed() -> None:
     begun = header(PHRASES, with_overrides(config, targets=("zh-Hant_tw",)), ["srt"])
     assert difference(begun, header(PHRASES, with_overrides(config, targets=("zh-hant-TW",)), ["srt"])) is None
     assert difference(begun, header(PHRASES, with_overrides(config, targets=("zh-HK",)), ["srt"])) is not None
+
+
+def test_a_recording_is_resumed_whatever_the_draft_model() -> None:
+    config = load_config("demo")
+    begun = header(PHRASES, config, ["srt"])
+    other = dataclasses.replace(config, asr=dataclasses.replace(config.asr, draft=DraftModel("tiny.en")))
+    assert begun == header(PHRASES, other, ["srt"])
 
 
 def test_the_journal_of_another_version_is_refused_by_name() -> None:

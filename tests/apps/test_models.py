@@ -18,6 +18,7 @@ import pytest
 from huggingface_hub.utils import WeakFileLock
 
 from pipeline import load_config
+from pipeline.apps.catalog import models_called, named_models
 from pipeline.nmt.compiled import translation_files
 from pipeline.nmt.options import NmtConfig
 from pipeline.store.listing import Listing, RemoteFile
@@ -391,3 +392,12 @@ def test_unknown_names_are_wrong_usage(home: Path) -> None:
     assert "unknown model or configuration 'xx'" in failed(models(home, "", "pull", "xx"), 2)
     assert "a revision is for one model" in failed(models(home, "", "pull", "en-zh", "--revision", "main"), 2)
     assert "no such configuration file" in failed(models(home, "", "list", "--config", "gone.toml"), 2)
+
+
+def test_the_draft_model_of_a_configuration_is_listed_and_fetched(tmp_path: Path) -> None:
+    path = tmp_path / "my.toml"
+    path.write_text('[asr]\nmodel = "base"\n[asr.draft]\nmodel = "owner/smaller"\nrevision = "v1"\n')
+    speech = [(model.name, model.revision) for model in named_models([str(path)]) if model.kind == "speech"]
+    assert [name for name, _ in speech] == ["Systran/faster-whisper-base", "owner/smaller"]
+    assert speech[1][1] == "v1"
+    assert named_models([str(path)]) == models_called(str(path))

@@ -1012,3 +1012,18 @@ def test_names_with_markup_or_undecodable_bytes_are_shown_literally(tmp_path: Pa
     assert rf"{tmp_path}/[bold] \xff.srt" in out.decode()
     assert r"[bold] \xff.wav: " in error.decode()
     assert recording.with_suffix(".srt").stat().st_size > 0
+
+
+def test_no_draft_model_is_loaded_for_recordings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[PipelineConfig] = []
+
+    def load_models(config: PipelineConfig) -> Models:
+        asked.append(config)
+        raise UsageError("enough")
+
+    monkeypatch.setattr("pipeline.loading.load_models", load_models)
+    path = tmp_path / "my.toml"
+    path.write_text(ONE_BY_ONE.read_text("utf-8") + '[asr.draft]\nmodel = "tiny.en"\n')
+    with pytest.raises(UsageError, match="enough"):
+        translate.run([str(PHRASES), "--config", str(path), "--output-dir", str(tmp_path)])
+    assert [(config.asr.draft.model, config.draft_model) for config in asked] == [("tiny.en", None)]

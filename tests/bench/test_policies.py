@@ -7,6 +7,8 @@ import dataclasses
 
 import pytest
 
+from pipeline.asr.options import DraftModel
+from pipeline.bench.live import _of_models
 from pipeline.bench.policies import POLICIES, Policy, some_policies
 from pipeline.config import PipelineConfig
 
@@ -31,3 +33,12 @@ def test_policies_are_chosen_by_name() -> None:
     assert some_policies("all") == list(POLICIES.values())
     with pytest.raises(argparse.ArgumentTypeError, match=r"'la-9' is not a policy; give names of none, .* or all"):
         some_policies("none,la-9")
+
+
+def test_models_are_loaded_again_only_if_others_are_needed() -> None:
+    config = PipelineConfig()
+    without_drafts = POLICIES["none"].applied(config)
+    assert _of_models(without_drafts) == _of_models(config)
+    config = dataclasses.replace(config, asr=dataclasses.replace(config.asr, draft=DraftModel("tiny")))
+    assert _of_models(POLICIES["none"].applied(config)) == _of_models(without_drafts) != _of_models(config)
+    assert _of_models(POLICIES["unmasked"].applied(config)) == _of_models(config)
