@@ -40,6 +40,8 @@ class Scripted:
     config = AsrConfig()
 
     said: Sequence[str] = SAID
+    marks: str | None = None
+    """Heard before what follows the context."""
 
     def __init__(self, withheld: str | None = None) -> None:
         self.withheld = withheld
@@ -81,7 +83,7 @@ class Scripted:
         before: str | None = None,
         language: str | None = None,
     ) -> Transcript:
-        return replace(self._transcript(segment), rejected=self.withheld)
+        return replace(self._transcript(segment), rejected=self.withheld, previous_end=self.marks)
 
 
 class Smaller(Scripted):
@@ -202,8 +204,9 @@ def test_what_follows_the_words_committed_in_a_pause_is_heard_by_the_bigger_mode
         found.draft(speech(0, 0.0, end_s), (), None)
     segment = speech(0, 0.0, 3.0)
     assert found.committed_in(segment)
+    bigger.marks = ","
     whole = found.finished(segment, found.recognised(segment, None))
-    assert (whole.text, whole.committed_words) == ("It was the best of times", 2)
+    assert (whole.text, whole.committed_words) == ("It was, the best of times", 2)
 
 
 def test_a_segment_without_a_pause_is_recognised_as_without_drafts() -> None:
