@@ -46,7 +46,7 @@ def described(notice: Notice) -> str:
         case Resumed(at_s):
             return f"[{_clock(at_s)}] listening again"
         case LoadChanged(level, lag_s):
-            action = ("caught up", "text comes in shorter pieces", "catching up")
+            action = ("caught up", "no drafts, and text comes in shorter pieces", "catching up")
             return f"lag {lag_s:.1f} s: {action[level]}"
         case TranslationLost(language, reason):
             return f"the translation into {language} has failed: {reason}; the other languages go on"

@@ -50,6 +50,10 @@ class Drafting:
         """Whether the segment is to be recognised now."""
         return self._schedule.due(segment)
 
+    def drafted(self, segment: SpeechSegment) -> bool:
+        """Whether the segment, the newest one, was recognised while it was in progress."""
+        return self._schedule.segment == segment.id
+
     def committed_in(self, segment: SpeechSegment) -> bool:
         """Whether words of the segment are committed."""
         return self._agreement.segment == segment.id and bool(self._agreement.committed)

@@ -27,19 +27,20 @@ class DraftSchedule:
 
     def __init__(self, options: DraftOptions) -> None:
         self._options = options
-        self._segment = -1
+        self.segment = -1
+        """The id of the segment that was recognised last."""
         self._heard_s = 0.0
         self._took_s = 0.0
 
     def due(self, segment: SpeechSegment) -> bool:
         """Whether enough speech has come since the last draft."""
-        if segment.id != self._segment:
+        if segment.id != self.segment:
             return segment.speech_end_s - segment.start_s >= self._options.first_ms / 1000
         return segment.speech_end_s - self._heard_s >= max(self._options.every_ms / 1000, _REST * self._took_s)
 
     def ran(self, segment: SpeechSegment, took_s: float) -> None:
         """``segment`` was recognised in ``took_s`` seconds."""
-        self._segment, self._heard_s = segment.id, segment.speech_end_s
+        self.segment, self._heard_s = segment.id, segment.speech_end_s
         self._took_s = took_s if not self._took_s else (1 - _NEWEST) * self._took_s + _NEWEST * took_s
 
 

@@ -54,6 +54,8 @@ class PipelineStats:
     """Segments cut sooner than configured, while behind."""
     narrowed: int = 0
     """Transcripts recognised with fewer hypotheses than configured, while behind."""
+    undrafted: int = 0
+    """Segments without drafts, while behind."""
     overflows: int = 0
     """How often the audio source lost audio because it was not read in time."""
     lost_s: float = 0.0
@@ -215,7 +217,7 @@ class PipelineStats:
         if self.longest_lag_s:
             lines.append(
                 f"lag: {self.longest_lag_s:.1f} s at most; {self.shortened} segments cut sooner, {self.joined} joined, "
-                f"{self.narrowed} recognised with fewer hypotheses to keep up"
+                f"{self.narrowed} recognised with fewer hypotheses, {self.undrafted} without drafts to keep up"
             )
         return "\n".join(lines)
 

@@ -36,6 +36,7 @@ from tests.conftest import HANG_S, PHRASES, ROOT, spoken_texts
         (AudioLost(5.0, 1.26, "full"), "[0:00:05] 1.3 s of audio were lost: full"),
         (Paused(5.0), "[0:00:05] paused"),
         (Resumed(5.0), "[0:00:05] listening again"),
+        (LoadChanged(1, 5.2), "lag 5.2 s: no drafts, and text comes in shorter pieces"),
         (LoadChanged(2, 12.3), "lag 12.3 s: catching up"),
         (LoadChanged(0, 1.0), "lag 1.0 s: caught up"),
     ],

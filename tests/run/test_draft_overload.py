@@ -1,0 +1,90 @@
+"""A machine that is too slow for drafts, by simulated time: they are left out while the run is behind, and nothing else is."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+
+import numpy as np
+import pytest
+
+from pipeline import (
+    LoadChanged,
+    Models,
+    OpenTexts,
+    PipelineConfig,
+    PipelineEvent,
+    SourceSentence,
+    SpeechTranslator,
+    Transcript,
+    Translation,
+)
+from pipeline.apps.controls import NoticeSink
+from pipeline.bench.errors import edits, units
+from pipeline.events import SAMPLE_RATE
+from pipeline.run.overload import OverloadOptions
+from pipeline.run.stats import PipelineStats
+from tests.conftest import HANG_S, PHRASES, read_wav, spoken_texts
+from tests.drafting import Pace, Slow, Steady, at_once, chunks
+from tests.run.test_overload import letters
+
+# Ten times what Whisper base takes on two cores for a draft, and for a segment with five hypotheses.
+DRAFT_S, FINAL_S = 3.0, 6.0
+
+
+# From the beginning, and once words of the first sentence are committed by drafts.
+@pytest.mark.parametrize(
+    "slow", [pytest.param(range(4), marks=pytest.mark.slow), range(5, 8)], ids=["at first", "later"]
+)
+def test_drafts_are_left_out_while_behind_and_nothing_that_was_said_is(
+    slow: range,
+    demo_config: PipelineConfig,
+    demo_models: Models,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    overload = OverloadOptions(behind_s=3.0, caught_up_s=1.0)
+    queues = dataclasses.replace(demo_config.queues, segments=100, audio_chunks=1_000)
+    config = dataclasses.replace(demo_config, overload=overload, queues=queues)
+    pace = Pace(monkeypatch)
+    recognizer = Slow(demo_models.recognizer, pace, DRAFT_S, FINAL_S, slow)
+    speech = read_wav(PHRASES)
+    speech = np.concatenate([speech, speech[: 6 * SAMPLE_RATE]])
+    events: list[PipelineEvent] = []
+    drafted: list[int] = []  # drafts before each change of the load
+
+    async def work() -> PipelineStats:
+        models = Models(recognizer, demo_models.translations)  # type: ignore[arg-type]
+        async with SpeechTranslator(config, models, live=True) as translator:
+            stats = recognizer.stats = translator.stats
+            at_once(stats)
+            async for event in translator.run(Steady(chunks(speech), pace)):
+                events.append(event)
+                NoticeSink().write(event)
+                if isinstance(event, LoadChanged):
+                    drafted.append(len(recognizer.levels))
+            return stats
+
+    stats = asyncio.run(asyncio.wait_for(work(), HANG_S))
+    changes = [event for event in events if isinstance(event, LoadChanged)]
+    assert [change.level for change in changes] in ([1, 2, 0], [1, 2, 1, 0])
+    assert len(set(drafted)) == 1, "no draft while behind"
+    assert 0 < drafted[0] < len(recognizer.levels) == stats.drafts, "drafts before and after"
+    assert set(recognizer.levels) == {0}
+    assert stats.undrafted >= 3
+    assert f"lag {changes[0].lag_s:.1f} s: no drafts" in capsys.readouterr().err
+    assert f"{stats.undrafted} without drafts to keep up" in stats.summary()
+    assert (stats.load_level, stats.lag_s) == (0, 0.0)
+
+    texts = OpenTexts()
+    for event in events:
+        texts.push(event)  # raises if committed text is withdrawn
+    transcripts = [event for event in events if isinstance(event, Transcript)]
+    assert [event.segment_id for event in transcripts] == list(range(stats.segments))
+    sentences = [event for event in events if isinstance(event, SourceSentence)]
+    assert [event.sentence for event in events if isinstance(event, Translation)] == [s.sentence for s in sentences]
+    heard = letters(transcript.text for transcript in transcripts if transcript.rejected is None)
+    assert letters(sentence.text for sentence in sentences) == heard
+    said = [*spoken_texts()["phrases"], spoken_texts()["phrases"][0]]
+    for text, sentence in zip(said, sentences, strict=False):
+        assert edits(units(text, "en"), units(sentence.text, "en")) <= 1, sentence.text
