@@ -1,0 +1,427 @@
+"""Failures, cancels and closed readers at every event of a live run with drafts.
+
+The recogniser's answers are recorded, so that many runs are quick. They are those of the real one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import takewhile
+from pathlib import Path
+from typing import Any
+
+import pytest
+import srt
+
+import pipeline.stages as chain
+from pipeline import (
+    Delta,
+    EndOfInput,
+    Models,
+    OpenTexts,
+    PipelineConfig,
+    PipelineEvent,
+    SourceDelta,
+    SourceSentence,
+    SpeechTranslator,
+    StageError,
+    Transcript,
+    Translation,
+)
+from pipeline.apps.live_run import LiveRun
+from pipeline.asr.context import Heard
+from pipeline.bench.errors import edits, units
+from pipeline.errors import SinkError
+from pipeline.events import SAMPLE_RATE, SpeechSegment
+from pipeline.sinks.jsonl import JsonlSink, read_event
+from pipeline.sinks.sink import Sink
+from pipeline.sinks.srt import SrtSink
+from pipeline.sinks.txt import TextSink
+from tests.conftest import HANG_S, PHRASES, read_wav
+from tests.drafting import Pace, Steady, at_once, chunks
+from tests.test_failures import STAGES, FailsAt, InjectedError
+
+# A sentence with six drafts, and the beginning of the next one.
+SPEECH = read_wav(PHRASES)[: 6 * 16_000]
+
+
+class Recorded:
+    """A recogniser that is asked each question once."""
+
+    def __init__(self, models: Models) -> None:
+        self._recognizer: Any = models.recognizer
+        self.config = models.recognizer.config
+        self._answers: dict[object, Any] = {}
+        self.methods: list[str] = []
+        """Those called in this run."""
+        self.begin()
+
+    def begin(self, fails_at: int = -1, at_call: Callable[[int], None] = lambda _: None) -> None:
+        """Another run begins, in which call number ``fails_at`` raises; ``at_call`` is called with the number of each."""
+        self.calls, self.fails_at, self._at_call = 0, fails_at, at_call
+
+    def _ask(self, method: str, context: Sequence[Heard], segment: SpeechSegment, *rest: Any, **named: Any) -> Any:
+        self.calls += 1
+        self.methods[self.calls - 1 :] = [method]
+        self._at_call(self.calls - 1)
+        if self.calls - 1 == self.fails_at:
+            raise InjectedError
+        before = tuple((each.text, each.segment.start_sample, len(each.segment.samples)) for each in context)
+        question = (method, before, segment.start_sample, len(segment.samples), segment.heard_s, rest, *named.items())
+        if question not in self._answers:
+            arguments = (segment,) if method == "transcribe" else (context, segment)
+            self._answers[question] = getattr(self._recognizer, method)(*arguments, *rest, **named)
+        return self._answers[question]
+
+    def transcribe(self, segment: SpeechSegment, *rest: Any, **named: Any) -> Transcript:
+        return self._ask("transcribe", (), segment, *rest, **named)
+
+    def transcribe_after(self, *arguments: Any, **named: Any) -> Transcript:
+        return self._ask("transcribe_after", *arguments, **named)
+
+    def draft(self, *arguments: Any, **named: Any) -> Transcript | None:
+        return self._ask("draft", *arguments, **named)
+
+    def transcribe_packed(self, *_: object, **__: object) -> list[Transcript]:
+        raise AssertionError("segments are joined while behind only")
+
+
+class Kept:
+    """A sink that keeps the events, and then calls ``at_event`` with the number of each."""
+
+    def __init__(self, at_event: Callable[[int], None] = lambda _: None) -> None:
+        self.events: list[PipelineEvent] = []
+        self._at_event = at_event
+
+    def write(self, event: PipelineEvent) -> None:
+        self.events.append(event)
+        self._at_event(len(self.events) - 1)
+
+    def close(self) -> None: ...
+
+
+class Files:
+    """The files of one run, and what they hold."""
+
+    def __init__(self, folder: Path, config: PipelineConfig) -> None:
+        folder.mkdir()
+        self._folder, rules = folder, config.subtitles
+        self.sinks: list[Sink] = [
+            SrtSink(folder / "srt", rules), TextSink(folder / "txt", rules), JsonlSink(folder / "jsonl", rules),
+        ]  # fmt: skip
+
+    def close(self) -> None:
+        for sink in self.sinks:
+            sink.close()
+
+    def read(self, name: str) -> str:
+        """The content of a file, which may not have been begun."""
+        path = self._folder / name
+        return path.read_text("utf-8") if path.exists() else ""
+
+    @property
+    def cues(self) -> list[str]:
+        return [cue.content for cue in srt.parse(self.read("srt"))]
+
+    @property
+    def sentences(self) -> list[str]:
+        return self.read("txt").splitlines()
+
+    @property
+    def records(self) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in self.read("jsonl").splitlines()]
+
+
+class Runs:
+    """Makes live runs of the same speech."""
+
+    def __init__(self, config: PipelineConfig, recognizer: Recorded, models: Models, pace: Pace, folder: Path) -> None:
+        self.config, self.recognizer, self.pace = config, recognizer, pace
+        self.models = Models(recognizer, models.translations)  # type: ignore[arg-type]
+        self._folder, self._number = folder, 0
+
+    def source(self) -> Steady:
+        self.recognizer.begin()
+        self.pace.forget()
+        return Steady(chunks(SPEECH), self.pace)
+
+    def files(self) -> Files:
+        self._number += 1
+        return Files(self._folder / str(self._number), self.config)
+
+    def into(self, sinks: Sequence[Sink], models: Models | None = None, fails_at: int = -1) -> LiveRun:
+        run = LiveRun(self.source(), self.config, sinks, models=models or self.models, live=True)
+        self.recognizer.begin(fails_at)
+        at_once(run.stats)
+        return run
+
+
+@dataclass(frozen=True)
+class Whole:
+    """A run to its end."""
+
+    events: list[PipelineEvent]
+    cues: list[str]
+    sentences: list[str]
+    streams: dict[str, list[dict[str, Any]]]
+    calls: int
+    """Of the recogniser."""
+
+
+@pytest.fixture(params=[7, pytest.param(1, marks=pytest.mark.slow)], ids=["some", "every"])
+def step(request: pytest.FixtureRequest) -> int:
+    """Of how many events one is tested."""
+    found: int = request.param
+    return found
+
+
+@pytest.fixture(scope="module")
+def recorded(demo_models: Models) -> Recorded:
+    return Recorded(demo_models)
+
+
+@pytest.fixture
+def runs(
+    demo_config: PipelineConfig,
+    demo_models: Models,
+    recorded: Recorded,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Runs:
+    return Runs(demo_config, recorded, demo_models, Pace(monkeypatch), tmp_path)
+
+
+@pytest.fixture
+def whole(runs: Runs) -> Whole:
+    files, kept = runs.files(), Kept()
+    assert ended(runs.into([*files.sinks, kept])) is None
+    files.close()
+    early = list(takewhile(lambda event: not isinstance(event, Transcript), kept.events))
+    assert sum(isinstance(event, SourceDelta) for event in early) >= 5
+    assert any(isinstance(event, Delta) for event in early)
+    assert len(files.sentences) == 2
+    return Whole(kept.events, files.cues, files.sentences, streams(files.records), runs.recognizer.calls)
+
+
+def streams(records: Sequence[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+    """The events by the language translated into, which may interleave. Cues are made of them."""
+    found: dict[str, list[dict[str, Any]]] = {"": [], "zh": []}
+    for record in records:
+        if record["type"] not in ("events", "cue"):
+            found["zh" if record["type"] in ("delta", "translation") else ""].append(record)
+    return found
+
+
+def ended(run: LiveRun) -> BaseException | None:
+    """The exception of a run. Checks that it leaves neither tasks nor threads."""
+    return asyncio.run(left_nothing(run.run()))
+
+
+async def left_nothing(work: Coroutine[Any, Any, None]) -> BaseException | None:
+    before = set(threading.enumerate())
+    error: BaseException | None = None
+    async with asyncio.timeout(HANG_S):
+        try:
+            await work
+        except (Exception, asyncio.CancelledError) as problem:
+            error = problem
+    assert asyncio.all_tasks() == {asyncio.current_task()}
+    for thread in set(threading.enumerate()) - before:
+        thread.join(HANG_S)
+        assert not thread.is_alive()
+    return error
+
+
+def check_beginning(files: Files, whole: Whole, kept: Sequence[PipelineEvent]) -> None:
+    """The files hold the beginning of what those of a whole run hold, and everything that is finished."""
+    files.close()
+    assert files.sentences == whole.sentences[: len(files.sentences)]
+    assert files.cues == whole.cues[: len(files.cues)]
+    finished = [event.text for event in kept if isinstance(event, Translation)]
+    assert files.sentences[: len(finished)] == finished
+    assert "".join(files.cues).replace("\n", "").startswith("".join(finished))
+    texts = OpenTexts()
+    for record in files.records:
+        if (event := read_event(record)) is not None:
+            texts.push(event)  # raises if committed text is withdrawn
+    found = streams(files.records)
+    assert all(found[each] == whole.streams[each][: len(found[each])] for each in found)
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_a_stage_that_fails_at_any_event(
+    stage: str,
+    step: int,
+    runs: Runs,
+    whole: Whole,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    kind = getattr(chain, STAGES[stage])
+    at, error = 0, None
+    while at == 0 or error is not None:
+
+        def failing(*arguments: Any, at: int = at, **named: Any) -> Any:
+            made = kind(*arguments, **named)
+            made.inbox = FailsAt(made.inbox, at)
+            return made
+
+        monkeypatch.setattr(chain, kind.__name__, failing)
+        files, kept = runs.files(), Kept()
+        error = ended(runs.into([*files.sinks, kept]))
+        if error is not None:
+            assert_failed(error, stage)
+        check_beginning(files, whole, kept.events)
+        at += step
+    assert len(kept.events) == len(whole.events), "the last run has too few events to fail"
+    assert at >= 2 * step
+    assert not caplog.records, "the failure is raised, and reported nowhere else"
+
+
+def assert_failed(error: BaseException | None, stage: str) -> None:
+    assert isinstance(error, StageError)
+    assert error.stage == stage
+    assert isinstance(error.__cause__, InjectedError)
+
+
+def test_a_recogniser_that_fails_at_any_call(step: int, runs: Runs, whole: Whole) -> None:
+    for at in range(0, whole.calls, step):
+        files, kept = runs.files(), Kept()
+        assert_failed(ended(runs.into([*files.sinks, kept], fails_at=at)), "ASR")
+        check_beginning(files, whole, kept.events)
+
+
+class Failing:
+    """The translation model, failing at its ``fails_at``-th event, those of drafts included."""
+
+    def __init__(self, models: Models, fails_at: int) -> None:
+        self._model, self._left = models.translations["zh"], fails_at
+
+    def stream(self, sentence: SourceSentence, *arguments: Any) -> Iterator[Delta | Translation]:
+        for event in self._model.stream(sentence, *arguments):
+            if self._left == 0:
+                raise InjectedError
+            self._left -= 1
+            yield event
+
+
+def test_a_translator_that_fails_at_any_event(step: int, runs: Runs, whole: Whole) -> None:
+    at, error = 0, None
+    while at == 0 or error is not None:
+        files, kept = runs.files(), Kept()
+        models = Models(runs.models.recognizer, {"zh": Failing(runs.models, at)})  # type: ignore[dict-item]
+        error = ended(runs.into([*files.sinks, kept], models))
+        if error is not None:
+            assert_failed(error, "NMT")
+        check_beginning(files, whole, kept.events)
+        at += step
+    assert at > len([event for event in whole.events if isinstance(event, Delta | Translation)])
+
+
+def test_a_sink_that_fails_at_any_event_costs_the_others_nothing(step: int, runs: Runs, whole: Whole) -> None:
+    for at in range(0, len(whole.events), step):
+        error = SinkError("disk full")
+
+        def fail(number: int, at: int = at, error: SinkError = error) -> None:
+            if number == at:
+                raise error
+
+        files = runs.files()
+        dead, kept = Kept(fail), Kept()
+        assert ended(runs.into([dead, *files.sinks, kept])) is error
+        check_beginning(files, whole, kept.events)
+        assert len(kept.events) > at
+
+
+def test_a_run_interrupted_twice_at_any_event(
+    step: int, runs: Runs, whole: Whole, caplog: pytest.LogCaptureFixture
+) -> None:
+    for at in range(0, len(whole.events) - 1, step):
+        files = runs.files()
+        holder: list[LiveRun] = []
+
+        async def work(holder: list[LiveRun] = holder, kept_at: int = at, files: Files = files) -> None:
+            loop = asyncio.get_running_loop()
+
+            def interrupt(number: int) -> None:
+                if number == kept_at:
+                    for _ in range(2):
+                        loop.call_soon_threadsafe(holder[0]._interrupted)
+
+            holder.append(runs.into([*files.sinks, Kept(interrupt)]))
+            await holder[0].run()
+
+        error = asyncio.run(left_nothing(work()))
+        assert isinstance(error, asyncio.CancelledError) or at > len(whole.events) - 3, at
+        check_beginning(files, whole, [])
+    assert not caplog.records
+
+
+@pytest.mark.parametrize("how", [LiveRun._interrupted, LiveRun._hung_up])
+def test_what_was_said_comes_out_if_a_run_is_interrupted_in_the_middle_of_a_draft(
+    how: Callable[[LiveRun], None], runs: Runs, whole: Whole
+) -> None:
+    drafted = [at for at, method in enumerate(runs.recognizer.methods) if method == "draft"]
+    for at in drafted[1 if how is LiveRun._interrupted else 4 :: 2]:
+        files, kept = runs.files(), Kept()
+
+        async def work(at: int = at, files: Files = files, kept: Kept = kept) -> None:
+            loop = asyncio.get_running_loop()
+            run = runs.into([*files.sinks, kept])
+
+            def interrupt(number: int) -> None:
+                if number == at:
+                    loop.call_soon_threadsafe(how, run)
+
+            runs.recognizer.begin(at_call=interrupt)
+            await run.run()
+
+        assert asyncio.run(left_nothing(work())) is None
+        files.close()
+        assert isinstance(kept.events[-1], EndOfInput)
+        assert kept.events[-1].duration_s < len(SPEECH) / SAMPLE_RATE
+        texts = OpenTexts()
+        for event in kept.events:
+            texts.push(event)  # raises if committed text is withdrawn
+        sentences = [event for event in kept.events if isinstance(event, SourceSentence)]
+        translations = [event for event in kept.events if isinstance(event, Translation)]
+        assert [each.sentence for each in translations] == [each.sentence for each in sentences]
+        assert files.sentences == [each.text for each in translations]
+        assert "".join(files.cues).replace("\n", "") == "".join(files.sentences)
+        said = units(" ".join(each.text for each in sentences), "en")
+        expected = units(" ".join(each.text for each in whole.events if isinstance(each, SourceSentence)), "en")
+        assert len(said) >= 3
+        # The last word may be cut off.
+        assert edits(said[:-1], expected[: len(said) - 1]) <= 1
+
+
+Stop = Callable[[SpeechTranslator, AsyncGenerator[PipelineEvent, None]], Awaitable[object]]
+
+
+@pytest.mark.parametrize(
+    "stop",
+    [lambda _, events: events.aclose(), lambda translator, _: translator.cancel()],
+    ids=["the reader leaves", "the run is cancelled"],
+)
+def test_a_run_that_stops_at_any_event(stop: Stop, step: int, runs: Runs, whole: Whole) -> None:
+    for at in range(0, len(whole.events) - 1, step):
+        seen: list[PipelineEvent] = []
+
+        async def work(at: int = at, seen: list[PipelineEvent] = seen) -> None:
+            source = runs.source()
+            async with SpeechTranslator(runs.config, runs.models, live=True) as translator:
+                at_once(translator.stats)
+                events = translator.run(source)
+                while len(seen) <= at:
+                    seen.append(await anext(events))
+                await stop(translator, events)
+                assert [event async for event in events] == []
+
+        assert asyncio.run(left_nothing(work())) is None
+        for kinds in ((SourceDelta, SourceSentence, Transcript), (Delta, Translation)):
+            found, expected = ([event for event in each if isinstance(event, kinds)] for each in (seen, whole.events))
+            assert found == expected[: len(found)]
