@@ -1,0 +1,257 @@
+"""Live runs with drafts on difficult audio: gaps, long pauses, other languages, silence, noise and music."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import os
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pipeline import (
+    AudioLost,
+    Delta,
+    Models,
+    OpenTexts,
+    PipelineConfig,
+    PipelineEvent,
+    SourceDelta,
+    SourceSentence,
+    SpeechTranslator,
+    Transcript,
+    Translation,
+    load_config,
+    load_models,
+)
+from pipeline.asr.context import Heard
+from pipeline.asr.whisper import WhisperRecognizer
+from pipeline.bench.errors import edits, units
+from pipeline.events import SAMPLE_RATE, Samples, SpeechSegment, Word
+from pipeline.run.stats import PipelineStats
+from tests.apps.test_targets import config_file
+from tests.conftest import CHINESE, PHRASES, read_wav, spoken_texts
+from tests.drafting import Pace, Slow, Steady, at_once, chunks
+from tests.vad.test_stage import cut
+
+
+@pytest.fixture
+def pace(monkeypatch: pytest.MonkeyPatch) -> Pace:
+    return Pace(monkeypatch)
+
+
+def run(
+    config: PipelineConfig,
+    models: Models,
+    source: Steady,
+    *,
+    at_event: Callable[[PipelineEvent], None] = lambda _: None,
+) -> tuple[list[PipelineEvent], PipelineStats]:
+    """The events of a live run, and its counters. Checks that committed text is not withdrawn."""
+
+    async def work() -> tuple[list[PipelineEvent], PipelineStats]:
+        events: list[PipelineEvent] = []
+        async with SpeechTranslator(config, models, live=True) as translator:
+            at_once(translator.stats)
+            async for event in translator.run(source):
+                events.append(event)
+                at_event(event)
+        return events, translator.stats
+
+    events, stats = asyncio.run(work())
+    texts = OpenTexts()
+    for event in events:
+        texts.push(event)  # raises if committed text is withdrawn
+    sentences = [event.sentence for event in events if isinstance(event, SourceSentence)]
+    assert (
+        [event.sentence for event in events if isinstance(event, Translation)] == sentences == [*range(len(sentences))]
+    )
+    return events, stats
+
+
+def of(events: Sequence[PipelineEvent]) -> list[SourceSentence]:
+    return [event for event in events if isinstance(event, SourceSentence)]
+
+
+def without_drafts(config: PipelineConfig) -> PipelineConfig:
+    return dataclasses.replace(config, drafts=dataclasses.replace(config.drafts, enabled=False))
+
+
+# One that is shorter than the silence that ends a segment, and one that ends it in the middle of the sentence.
+@pytest.mark.parametrize("end_s", [pytest.param(2.3, marks=pytest.mark.slow), 3.0])
+def test_a_gap_in_the_middle_of_a_draft_costs_no_other_text(
+    end_s: float, demo_config: PipelineConfig, demo_models: Models, pace: Pace
+) -> None:
+    begin, end = 2 * SAMPLE_RATE, round(end_s * SAMPLE_RATE)
+    speech = read_wav(PHRASES)[: 5 * SAMPLE_RATE].copy()
+    speech[begin:end] = 0  # a source replaces what was lost by silence
+    recognizer = Slow(demo_models.recognizer, pace, draft_s=0.4, final_s=0.4, slow=range(100))
+    drafting: list[bool] = []
+
+    def lose(said: int) -> None:
+        if said == begin:
+            source.notify(AudioLost(begin / SAMPLE_RATE, 0.0, "full"))
+            drafting.append(recognizer.drafting)
+        if said == end:
+            source.notify(AudioLost(end_s, (end - begin) / SAMPLE_RATE, "there is room again"))
+
+    source = Steady(chunks(speech), pace, lose)
+    events, stats = run(demo_config, Models(recognizer, demo_models.translations), source)  # type: ignore[arg-type]
+    assert drafting == [True]
+    assert stats.lost_s == pytest.approx(end_s - 2)
+    assert sum(isinstance(event, AudioLost) for event in events) == 2
+    pace.forget()
+    expected, _ = run(without_drafts(demo_config), demo_models, Steady(chunks(speech), pace))
+    assert [sentence.sentence for sentence in of(events)] == [sentence.sentence for sentence in of(expected)]
+    for found, other in zip(of(events), of(expected), strict=True):
+        assert edits(units(other.text, "en"), units(found.text, "en")) <= 1
+        assert (found.start_s, found.end_s) == pytest.approx((other.start_s, other.end_s), abs=0.1)
+
+
+def resident_mb() -> float:
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="this system does not tell the resident memory")
+def test_an_hour_of_silence_in_a_sentence_ends_it(demo_config: PipelineConfig, demo_models: Models, pace: Pace) -> None:
+    speech = read_wav(PHRASES)
+    at, hour = 2 * SAMPLE_RATE, 3_600 * SAMPLE_RATE  # in the middle of the first sentence
+    silence = np.zeros(4 * SAMPLE_RATE, np.int16)
+    said = [chunks(speech[:at]), [silence] * (hour // len(silence)), chunks(speech[at : 8 * SAMPLE_RATE])]
+    memory_mb: list[float] = []
+    ended_s: list[float] = []
+
+    def look(so_far: int) -> None:
+        if so_far in (at + hour // 60, at + hour):
+            memory_mb.append(resident_mb())
+
+    def ended(event: PipelineEvent) -> None:
+        if isinstance(event, SourceSentence):
+            ended_s.append(source.said / SAMPLE_RATE)
+
+    source = Steady([chunk for part in said for chunk in part], pace, look)
+    events, _ = run(demo_config, demo_models, source, at_event=ended)
+    first, second = of(events)[:2]
+    assert ended_s[0] <= 2 + 4 + 4, "the long pause ends the sentence, not what is said after it"
+    assert memory_mb[1] - memory_mb[0] < 20, "an hour of samples is 115 MB"
+    assert units(first.text, "en")[:3] == units("The plane from", "en")
+    assert edits(units(second.text, "en"), units("arrives at seven o'clock in the evening", "en")) <= 1
+    assert (first.end_s, second.start_s, second.end_s) == pytest.approx((2.0, 3602.0, 3604.24), abs=0.3)
+    assert all(before.end_s <= after.start_s for before, after in pairwise(second.words))
+    transcript = next(event for event in events if isinstance(event, Transcript) and event.start_s > 3_600)
+    drafts = events[: events.index(transcript)]
+    assert sum(isinstance(event, SourceDelta) and event.sentence == 1 for event in drafts) >= 3
+
+
+def turns(pause_s: float) -> tuple[list[tuple[str, str]], Samples]:
+    """What is said in turns in two languages, by two people with a pause between them, and the audio."""
+    english = list(zip(spoken_texts()["phrases"], cut(read_wav(PHRASES), 1600), strict=True))
+    chinese = list(zip(spoken_texts()["chinese"], cut(read_wav(CHINESE), 1600), strict=True))
+    said = [("en", *english[0]), ("zh", *chinese[0]), ("en", *english[5])]
+    pause = np.zeros(round(pause_s * SAMPLE_RATE), np.int16)
+    return [(language, text) for language, text, _ in said], np.concatenate(
+        [samples for *_, segment in said for samples in (segment.samples, pause)]
+    )
+
+
+@pytest.mark.parametrize("wrong", [1, pytest.param(2, marks=pytest.mark.slow)])
+def test_a_draft_in_another_language_than_the_sentence(
+    wrong: int, pace: Pace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first drafts of the Chinese sentence are made English. Words on which two drafts agree stay as they are."""
+    config = load_config(config_file(tmp_path, ["zh", "en"], source="auto"))
+    models = load_models(config)
+    recognizer = models.recognizer
+    assert isinstance(recognizer, WhisperRecognizer)
+    draft, drafts = recognizer.draft, [0]
+    english = "My brother likes noodles and fish"
+
+    def drafted(context: Sequence[Heard], segment: SpeechSegment, *rest: Any, **named: Any) -> Transcript | None:
+        drafts[0] += segment.id == 1
+        if segment.id != 1 or drafts[0] > wrong:
+            return draft(context, segment, *rest, **named)
+        at = segment.start_s
+        words = tuple(Word(f" {text}", at + n / 20, at + (n + 1) / 20) for n, text in enumerate(english.split()))
+        return Transcript(1, at, segment.end_s, english, "en", heard_s=segment.heard_s, words=words)
+
+    monkeypatch.setattr(recognizer, "draft", drafted)
+    said, speech = turns(2.2)  # a long pause: the sentence before has ended
+    events, _ = run(config, models, Steady(chunks(speech), pace))
+    assert any(isinstance(event, SourceDelta) and (event.sentence, event.text) == (1, english) for event in events)
+    spoken = {sentence.start_s: sentence for sentence in of(events)}
+    translations = {event.sentence: event for event in events if isinstance(event, Translation)}
+    for sentence in spoken.values():
+        assert translations[sentence.sentence].language == ("en" if sentence.language == "zh" else "zh")
+    first, second, *_, last = spoken.values()
+    for found, (language, text) in ((first, said[0]), (last, said[2]), *([(second, said[1])] if wrong == 1 else [])):
+        assert found.language == language
+        assert edits(units(text, language), units(found.text, language)) <= len(text) / 4
+    if wrong == 2:
+        assert second.text.startswith(english)
+        return
+    # The translation of the English draft into Chinese is withdrawn.
+    shown = [event for event in events if isinstance(event, Delta) and (event.sentence, event.language) == (1, "zh")]
+    assert any(event.text for event in shown)
+    assert sum(len(event.text) - event.withdrawn for event in shown) == 0
+
+
+SOUNDS = ("silence", "white noise", "pink noise", "hum", "tone", "chords and drums")
+
+
+def sound(kind: str, seconds: float, level: float = 3_000) -> Samples:
+    """A sound that is no speech, of ``level`` root mean square, [n] int16."""
+    n = round(seconds * SAMPLE_RATE)
+    t = np.arange(n) / SAMPLE_RATE
+    random = np.random.default_rng(0)
+    wave = np.zeros(n)
+    if kind == "white noise":
+        wave = random.standard_normal(n)
+    elif kind == "pink noise":
+        spectrum = np.fft.rfft(random.standard_normal(n))
+        wave = np.fft.irfft(spectrum / np.sqrt(np.maximum(1, np.arange(len(spectrum)))), n)
+    elif kind == "hum":
+        wave = np.sum([np.sin(2 * np.pi * 50 * harmonic * t) / harmonic for harmonic in (1, 2, 3, 5, 7)], axis=0)
+    elif kind == "tone":
+        wave = np.sin(2 * np.pi * 440 * t)
+    elif kind == "chords and drums":
+        chords = ((262, 330, 392), (349, 440, 523), (392, 494, 587))
+        for begin in range(0, n, round(0.4 * SAMPLE_RATE)):
+            at = t[: min(n - begin, round(0.4 * SAMPLE_RATE))]
+            for note in chords[begin // round(0.4 * SAMPLE_RATE) % 3]:
+                for harmonic in range(1, 6):
+                    tone = np.sin(2 * np.pi * note * harmonic * at) / harmonic
+                    wave[begin : begin + len(at)] += tone * np.exp(-3 * at)
+            wave[begin : begin + len(at)] += random.standard_normal(len(at)) * np.exp(-30 * at)
+    loud = np.sqrt(np.mean(wave**2))
+    return np.clip(wave / max(loud, 1e-9) * level, -32_768, 32_767).astype(np.int16)
+
+
+def heard(config: PipelineConfig, models: Models, samples: Samples, pace: Pace) -> tuple[int, list[PipelineEvent]]:
+    """Number of drafts, and the events of text that is shown."""
+    pace.forget()
+    events, stats = run(config, models, Steady(chunks(samples), pace))
+    return stats.drafts, [event for event in events if isinstance(event, SourceDelta | Delta)]
+
+
+def test_silence_noise_and_music_are_not_recognised_at_all(
+    demo_config: PipelineConfig, demo_models: Models, pace: Pace
+) -> None:
+    for kind in SOUNDS:
+        for level in (300, 3_000):
+            assert heard(demo_config, demo_models, sound(kind, 4, level), pace) == (0, [])
+
+
+def test_noise_and_music_that_are_taken_for_speech_show_no_draft(
+    demo_config: PipelineConfig, demo_models: Models, pace: Pace
+) -> None:
+    """webrtcvad alone takes them for speech."""
+    config = dataclasses.replace(demo_config, vad=dataclasses.replace(demo_config.vad, detector="webrtc"))
+    for kind in SOUNDS[1:]:
+        drafts, shown = heard(config, demo_models, sound(kind, 1.8), pace)
+        assert drafts >= 2, kind
+        assert shown == [], kind
