@@ -1,0 +1,140 @@
+"""The live command ended in the middle of a draft, by signals, closed outputs and a full disk."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any
+
+import pytest
+import srt
+
+from pipeline import OpenTexts, SourceDelta
+from pipeline.bench.errors import units
+from pipeline.sinks.jsonl import read_event
+from tests.conftest import HANG_S, PHRASES, ROOT, spoken_texts
+
+
+class Live:
+    """A run at the recording's own pace, with drafts, into files."""
+
+    def __init__(self, folder: Path, srt_file: Path | None = None) -> None:
+        self.srt, self._txt = srt_file or folder / "out.srt", folder / "out.txt"
+        events = folder / "events"
+        os.mkfifo(events)
+        outputs = ("--srt", self.srt, "--txt", self._txt, "--jsonl", events)
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "pipeline.live", *map(str, (PHRASES, "--config", "demo", *outputs))],
+            cwd=ROOT,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        self._events: IO[str] = events.open(encoding="utf-8")
+        self.records: list[dict[str, Any]] = []
+
+    def until_draft(self, count: int) -> None:
+        """Read events until ``count`` changes of source text have come."""
+        while sum(record["type"] == "source_delta" for record in self.records) < count:
+            line = self._events.readline()
+            assert line, self.process.stderr and self.process.stderr.read()
+            self.records.append(json.loads(line))
+        assert not self.of("end")
+
+    def end(self) -> tuple[int, str]:
+        """Read the other events; the exit status, and what was printed on standard error."""
+        self.records += map(json.loads, self._events)
+        self._events.close()
+        stdout = self.process.stdout
+        if stdout is not None and not stdout.closed:
+            stdout.read()
+        assert self.process.stderr is not None
+        error = self.process.stderr.read().decode()
+        assert "Traceback" not in error
+        return self.process.wait(HANG_S), error
+
+    def of(self, kind: str) -> list[dict[str, Any]]:
+        return [record for record in self.records if record["type"] == kind]
+
+    def check(self) -> None:
+        """The files hold finished translations, in order, and the events withdraw nothing that is committed."""
+        texts = OpenTexts()
+        for event in map(read_event, self.records):
+            if event is not None:
+                texts.push(event)
+        finished = [record["text"] for record in self.of("translation")]
+        written = self._txt.read_text("utf-8").splitlines() if self._txt.exists() else []
+        # A kill may come between the writing of two files.
+        assert written in (finished, finished[:-1]) or written[:-1] == finished
+        if self.srt.is_file():
+            cues = "".join(cue.content.replace("\n", "") for cue in srt.parse(self.srt.read_text("utf-8")))
+            assert "".join([*finished, *written[len(finished) :]]).startswith(cues)
+
+
+@pytest.fixture
+def live(tmp_path: Path) -> Iterator[Live]:
+    run = Live(tmp_path)
+    yield run
+    run.process.kill()
+    run.process.communicate()
+
+
+@pytest.mark.parametrize("drafts", [1, *(pytest.param(count, marks=pytest.mark.slow) for count in (4, 8, 12))])
+def test_kill_9_leaves_committed_text_only(drafts: int, live: Live) -> None:
+    live.until_draft(drafts)
+    live.process.kill()
+    status, _ = live.end()
+    assert status == -signal.SIGKILL
+    live.check()
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, pytest.param(signal.SIGHUP, marks=pytest.mark.slow)])
+def test_an_interrupt_in_the_middle_of_a_draft_finishes_what_was_said(how: signal.Signals, live: Live) -> None:
+    live.until_draft(3)
+    live.process.send_signal(how)
+    status, error = live.end()
+    assert status == 0, error
+    live.check()
+    assert live.records[-1]["type"] == "end"
+    sentences = live.of("source_sentence")
+    said = units(" ".join(record["text"] for record in sentences), "en")
+    assert 3 <= len(said) < len(units(" ".join(spoken_texts()["phrases"]), "en"))
+    assert said[:3] == units("The plane from", "en")
+    assert [r.get("sentence", 0) for r in live.of("translation")] == [r.get("sentence", 0) for r in sentences]
+
+
+@pytest.mark.slow
+def test_a_second_interrupt_in_the_middle_of_a_draft_ends_at_once(live: Live) -> None:
+    live.until_draft(2)
+    live.process.send_signal(signal.SIGINT)
+    live.process.send_signal(signal.SIGTERM)  # a different signal, because two equal ones may be merged
+    status, error = live.end()
+    assert status == 130, error
+    live.check()
+    assert not live.of("end")
+
+
+@pytest.mark.slow
+def test_a_closed_reader_ends_a_run_with_drafts(live: Live) -> None:
+    live.until_draft(1)
+    assert live.process.stdout is not None
+    live.process.stdout.close()
+    status, error = live.end()
+    assert status == 1
+    assert "error:" not in error  # the one who closed the pipe knows
+    live.check()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
+def test_a_full_disk_ends_a_run_with_drafts(tmp_path: Path) -> None:
+    run = Live(tmp_path, Path("/dev/full"))
+    status, error = run.end()
+    assert status == 1
+    assert error.count("cannot write /dev/full (No space left on device)") == 1
+    run.check()
+    assert any(isinstance(event, SourceDelta) and not event.committed for event in map(read_event, run.records))
