@@ -142,7 +142,7 @@ def test_an_hour_of_silence_in_a_sentence_ends_it(demo_config: PipelineConfig, d
     assert units(first.text, "en")[:3] == units("The plane from", "en")
     assert edits(units(second.text, "en"), units("arrives at seven o'clock in the evening", "en")) <= 1
     assert (first.end_s, second.start_s, second.end_s) == pytest.approx((2.0, 3602.0, 3604.24), abs=0.3)
-    assert all(before.end_s <= after.start_s for before, after in pairwise(second.words))
+    assert all(before.end_s <= after.start_s + 0.001 for before, after in pairwise(second.words))
     transcript = next(event for event in events if isinstance(event, Transcript) and event.start_s > 3_600)
     drafts = events[: events.index(transcript)]
     assert sum(isinstance(event, SourceDelta) and event.sentence == 1 for event in drafts) >= 3
