@@ -31,7 +31,7 @@ from pipeline.events import (
     Translation,
 )
 from pipeline.nmt.drafts import Draft
-from pipeline.nmt.search import OnStart
+from pipeline.nmt.generation import OnStart
 from pipeline.nmt.stage import TextTranslator
 from pipeline.sinks.files import FORMATS
 from pipeline.sinks.jsonl import Text, line, read_event

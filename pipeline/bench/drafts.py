@@ -24,7 +24,8 @@ from pipeline.errors import PipelineError, UsageError
 from pipeline.events import Delta, SourceSentence
 from pipeline.languages import spaced
 from pipeline.nmt.drafts import Draft, draft_limit, masked
-from pipeline.nmt.search import Token, greedy, verified
+from pipeline.nmt.generation import Token
+from pipeline.nmt.search import greedy, verified
 from pipeline.nmt.stage import updates
 from pipeline.run.drafts import DraftOptions
 from pipeline.sentences.growing import GrowingText

@@ -6,7 +6,7 @@ import threading
 from collections import OrderedDict
 
 from pipeline.nmt.checked import Rewind
-from pipeline.nmt.search import Token
+from pipeline.nmt.generation import Token
 
 
 class SentenceCache:

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 
+from pipeline.nmt.generation import GenerationOptions, Token
 from pipeline.nmt.loops import Loop, LoopGuard, kept_tokens, length_limit
-from pipeline.nmt.search import GenerationOptions, Token
 
 # Size of the n-grams that a retry may not repeat: 2 if the loop was a single token, else 3.
 _SINGLE_TOKEN_NGRAM, _NGRAM = 2, 3

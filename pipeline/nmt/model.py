@@ -6,12 +6,11 @@ import dataclasses
 import math
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from pipeline.errors import ModelError, UsageError
-from pipeline.events import Confidence, Delta, SourceSentence, Translation
+from pipeline.events import Delta, SourceSentence, Translation
 from pipeline.languages import language_tag, sets_sentences_apart, two_letters
 from pipeline.languages.chinese import Convert
 from pipeline.nmt.cache import SentenceCache
@@ -19,36 +18,22 @@ from pipeline.nmt.checked import Rewind, checked
 from pipeline.nmt.decoder import Decoder
 from pipeline.nmt.decoders import load_decoder
 from pipeline.nmt.drafts import Draft, draft_limit
+from pipeline.nmt.generation import GenerationOptions, OnStart, Token
 from pipeline.nmt.layout import find_layout
 from pipeline.nmt.loops import MAX_LENGTH_FACTOR
+from pipeline.nmt.pieces import Piece, deltas, translated
 from pipeline.nmt.preparation import capitalised, prepared
 from pipeline.nmt.scripts import check_script, choose_code, needed_conversion, rewritten
-from pipeline.nmt.search import GenerationOptions, OnStart, Token, generate, verified
+from pipeline.nmt.search import generate, verified
 from pipeline.nmt.settings import generation_options, integer, read_json
 from pipeline.nmt.stopwatch import Stopwatch
 from pipeline.nmt.tokenizer import MarianTokenizer
-from pipeline.sentences.growing import GrowingText
 from pipeline.sentences.splitting import fit, split_sentences
 
 UNDETERMINED = "und"
 """ISO 639-2 code for an undetermined language."""
 _TOKENS = ("pad_token_id", "eos_token_id", "decoder_start_token_id")
 _SURROGATE = re.compile("[\ud800-\udfff]")
-
-
-@dataclass(frozen=True)
-class Piece:
-    """One target token of a sentence, and the change of the sentence's text that it makes."""
-
-    token: Token
-    text: str
-    """The text that the token completes."""
-    withdrawn: int = 0
-    """Characters removed from the end of the text before ``text`` is appended."""
-    committed: int = 0
-    """Length of the text if this is the last piece, else 0: the text is a draft until then."""
-    tokens: tuple[Token, ...] = ()
-    """On the last piece, all tokens of the sentence."""
 
 
 class MarianModel:
@@ -364,41 +349,6 @@ class MarianModel:
         if source is not None and _differs(source, own):
             raise UsageError(f"this model does not translate from {source!r}; it translates only from {own!r}")
         return translated(self.stream(SourceSentence(0, source or own or "en", text), target))
-
-
-def translated(events: Iterable[Delta | Translation]) -> str:
-    """The text of the translation that ends ``events``."""
-    return next((event.text for event in events if isinstance(event, Translation)), "")
-
-
-def deltas(sentence: SourceSentence, pieces: Iterable[Piece], target: str) -> Iterator[Delta | Translation]:
-    """Yield one delta per piece, then the translation. The last piece ends the sentence."""
-    text = GrowingText()
-    tokens: tuple[Token, ...] = ()
-    for piece in pieces:
-        token, tokens = piece.token, piece.tokens
-        text.apply(piece)
-        yield Delta(
-            sentence=sentence.sentence,
-            language=target,
-            text=piece.text,
-            withdrawn=piece.withdrawn,
-            committed=piece.committed,
-            token=token.id,
-            log_probability=token.log_probability,
-            heard_s=sentence.heard_s,
-            complete=token.last,
-        )
-    yield Translation(
-        sentence=sentence.sentence,
-        language=target,
-        text=text.text,
-        confidence=Confidence.of([token.log_probability for token in tokens]) if tokens else None,
-        truncated=any(token.truncated for token in tokens[-1:]),
-        searched_again=any(token.searched_again for token in tokens[-1:]),
-        guarded=sum(token.guarded for token in tokens),
-        heard_s=sentence.heard_s,
-    )
 
 
 def _differs(asked: str, own: str | None) -> bool:

@@ -7,9 +7,10 @@ from collections.abc import Iterator, Sequence
 
 from pipeline.events import Delta, SourceSentence, Translation
 from pipeline.nmt.drafts import Draft
-from pipeline.nmt.model import UNDETERMINED, MarianModel, Piece, deltas, translated
+from pipeline.nmt.generation import GenerationOptions, OnStart
+from pipeline.nmt.model import UNDETERMINED, MarianModel
+from pipeline.nmt.pieces import Piece, deltas, translated
 from pipeline.nmt.scripts import rewritten
-from pipeline.nmt.search import GenerationOptions, OnStart
 from pipeline.sentences.growing import GrowingText
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.errors import ModelError
-from pipeline.nmt.search import GenerationOptions
+from pipeline.nmt.generation import GenerationOptions
 from pipeline.nmt.tokenizer import MarianTokenizer
 
 log = logging.getLogger(__name__)

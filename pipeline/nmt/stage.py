@@ -12,7 +12,7 @@ from pipeline.languages import same_language
 from pipeline.languages.marks import MARKS, final_marks
 from pipeline.nmt.decoder import DecoderState
 from pipeline.nmt.drafts import Draft, Steady, masked
-from pipeline.nmt.search import OnStart
+from pipeline.nmt.generation import OnStart
 from pipeline.run.drafts import DraftOptions
 from pipeline.run.overload import LoadControl
 from pipeline.run.stats import PipelineStats

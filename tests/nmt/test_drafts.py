@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from pipeline import Delta, EndOfInput, MarianModel, NmtStage, PipelineEvent
 from pipeline.events import SAMPLE_RATE, SourceDelta, SourceSentence, SpeechSegment, Translation
 from pipeline.nmt.drafts import Draft, Steady
-from pipeline.nmt.search import OnStart
+from pipeline.nmt.generation import OnStart
 from pipeline.nmt.stage import Text, TextTranslator, updates
 from pipeline.run.drafts import DraftOptions
 from pipeline.run.stats import PipelineStats

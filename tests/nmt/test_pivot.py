@@ -12,9 +12,9 @@ from pipeline import Delta, EndOfInput, MarianModel, NmtStage, PipelineEvent
 from pipeline.errors import DecodingStoppedError, UsageError
 from pipeline.events import Confidence, SourceSentence, Translation
 from pipeline.nmt.decoder import DecoderState
-from pipeline.nmt.model import translated
+from pipeline.nmt.generation import Token
+from pipeline.nmt.pieces import translated
 from pipeline.nmt.pivot import PivotTranslator
-from pipeline.nmt.search import Token
 from pipeline.nmt.stage import Text
 from tests.conftest import ROOT, make_model_dir
 

@@ -21,8 +21,8 @@ from pipeline.events import Confidence, SourceSentence, Translation
 from pipeline.languages import TWO_LETTERS, spaced, two_letters
 from pipeline.nmt.cache import SentenceCache
 from pipeline.nmt.decoder import Decoder, DecoderState
-from pipeline.nmt.model import translated
-from pipeline.nmt.search import OnStart, Token
+from pipeline.nmt.generation import OnStart, Token
+from pipeline.nmt.pieces import translated
 from pipeline.nmt.stage import Text, TextTranslator
 from pipeline.run.overload import LoadControl, OverloadOptions
 from pipeline.sentences.growing import GrowingText

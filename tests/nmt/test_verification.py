@@ -16,10 +16,11 @@ from pipeline.errors import DecodingStoppedError
 from pipeline.nmt.decoder import Decoder, DecoderState
 from pipeline.nmt.decoders import load_decoder
 from pipeline.nmt.drafts import Draft
+from pipeline.nmt.generation import GenerationOptions
 from pipeline.nmt.layout import find_layout
 from pipeline.nmt.model import MarianModel
 from pipeline.nmt.onnx_header import has_dynamic_scales
-from pipeline.nmt.search import GenerationOptions, greedy, verified
+from pipeline.nmt.search import greedy, verified
 from pipeline.nmt.streaming import StreamingDecoder
 from tests.conftest import LAYOUTS, SHIPPED_TRANSLATORS, TINY, compiled_tiny, golden, make_model_dir
 from tests.nmt.test_decoder import PAD, spied

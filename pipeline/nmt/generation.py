@@ -1,0 +1,94 @@
+"""What every search needs: its options, the tokens it yields, and the guards on what it may choose."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipeline.nmt.decoder import DecoderState
+
+OnStart = Callable[[DecoderState], None]
+
+
+@dataclass(frozen=True)
+class GenerationOptions:
+    """Decoding options from generation_config.json and the user's configuration."""
+
+    start_token: int
+    end_token: int
+    pad_token: int
+    # Sequences that are never generated. The pad token is never chosen, listed here or not.
+    bad_words: tuple[tuple[int, ...], ...] = ()
+    # Token forced at the maximum length (transformers' forced_eos_token_id).
+    forced_end_token: int | None = None
+    # Token forced as the first one (transformers' forced_bos_token_id).
+    forced_begin_token: int | None = None
+    # N-grams of this size are not generated twice; 0 disables the check.
+    no_repeat_ngram: int = 0
+    # Maximum number of generated tokens, including the end token.
+    max_tokens: int = 511
+    # 1 is greedy.
+    beams: int = 1
+    # Scores are divided by the length raised to this power.
+    length_penalty: float = 1.0
+    # Renormalise probabilities after masking (transformers' renormalize_logits). Beam search only.
+    renormalize: bool = False
+    # transformers' early_stopping. True: stop at ``beams`` finished hypotheses. False: stop by a heuristic. "never":
+    # stop only when no better hypothesis is possible.
+    early_stopping: bool | str = False
+
+    @property
+    def guards_only_pad(self) -> bool:
+        """True if no token other than pad is ever masked."""
+        return not self.no_repeat_ngram and all(word == (self.pad_token,) for word in self.bad_words)
+
+
+@dataclass(frozen=True)
+class Token:
+    """One generated token."""
+
+    id: int
+    log_probability: float
+    """Natural logarithm of the model's probability for it."""
+    last: bool
+    truncated: bool = False
+    """A limit ended the sentence instead of the model."""
+    guarded: bool = False
+    """A guard (bad word, repeated n-gram) masked a more probable token."""
+    searched_again: bool = False
+    """Set on the last token of a sentence if the first search looped or reached its limit and was replaced."""
+
+
+def no_time_limit() -> bool:
+    return False
+
+
+def mask(scores: NDArray[np.float64], history: list[int], options: GenerationOptions) -> None:
+    """Mask the tokens that would complete a bad word or a repeated n-gram after ``history``."""
+    for word in options.bad_words:
+        if len(word) == 1 or tuple(history[1 - len(word) :]) == word[:-1]:
+            scores[word[-1]] = -np.inf
+    size = options.no_repeat_ngram
+    if size and len(history) >= size:
+        beginning = history[len(history) - size + 1 :]
+        for at in range(len(history) - size + 1):
+            if history[at : at + size - 1] == beginning:
+                scores[history[at + size - 1]] = -np.inf
+
+
+def forced(count: int, options: GenerationOptions, otherwise: int) -> int:
+    """Return the token that the settings force at step ``count``, else ``otherwise``."""
+    if count == options.max_tokens and options.forced_end_token is not None:
+        return options.forced_end_token
+    if count == 1 and options.forced_begin_token is not None:
+        return options.forced_begin_token
+    return otherwise
+
+
+def log_softmax(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    top = scores.max()
+    result: NDArray[np.float64] = scores - top - np.log(np.exp(scores - top).sum())
+    return result
