@@ -26,6 +26,7 @@ from pipeline.events import (
     SourceNotice,
 )
 from pipeline.loading import Models, load_models
+from pipeline.nmt.commitment import appending
 from pipeline.run.overload import LoadControl
 from pipeline.run.stats import PipelineStats
 from pipeline.run.worker import Worker
@@ -101,6 +102,7 @@ class SpeechTranslator:
         Raises:
             ValueError: the translator has run before.
             PipelineError: see ``load_models``.
+            UsageError: a live run is configured to commit words, and a translator cannot do that.
         """
         if self._stages is not None:
             raise ValueError(_ONE_STREAM)
@@ -113,6 +115,8 @@ class SpeechTranslator:
                 worker.close()
         if self._ended:
             raise ValueError("the translator was cancelled before it ran")
+        if self.live:
+            self._check_live(self._models)
         self.stats.load_s = time.perf_counter() - began
         self.stats.started = time.perf_counter()
         self._stages = asyncio.create_task(self._run_stages(self._models))
@@ -123,6 +127,11 @@ class SpeechTranslator:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.cancel()
+
+    def _check_live(self, models: Models) -> None:
+        if self.config.drafts.commit == "word":
+            for target, model in models.translations.items():
+                appending(model, target)
 
     @property
     def running(self) -> bool:
@@ -215,6 +224,7 @@ class SpeechTranslator:
         Raises:
             StageError: a stage failed.
             AudioError, DeviceError: the source failed. Audio read before the failure is translated and yielded first.
+            UsageError: see ``__aenter__``.
             ValueError: outside ``async with``, or after another ``run`` or ``end``.
         """
         if self._stages is None:
@@ -225,6 +235,8 @@ class SpeechTranslator:
             raise ValueError(_NOT_RUNNING)
         self._used = True
         self.live = self.live or paced or isinstance(source, LiveSource)
+        if self.live and self._models is not None:
+            self._check_live(self._models)
         if isinstance(source, LiveSource):
             loop = asyncio.get_running_loop()
             source.listen(lambda notice: _call_soon(loop, self._on_source_notice, notice))

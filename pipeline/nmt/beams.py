@@ -36,16 +36,29 @@ def beam_search(
     options: GenerationOptions,
     on_start: OnStart | None = None,
     expired: Callable[[], bool] = no_time_limit,
+    *,
+    committed: Sequence[int] = (),
 ) -> Iterator[Token]:
-    """Yield the tokens of the best hypothesis, each as soon as all hypotheses that can still win share it."""
-    size = options.beams
+    """Yield the tokens of the best hypothesis, each as soon as all hypotheses that can still win share it.
+
+    ``committed`` tokens begin every hypothesis, count towards ``options.max_tokens``, and are not yielded. As in transformers'
+    ``generate`` with ``decoder_input_ids``, they count neither in scores nor for the length penalty.
+    """
+    size, known = options.beams, len(committed)
+    if known >= options.max_tokens:
+        return
     root = decoder.encode(source, on_start)
-    running = [_Hypothesis((options.start_token,), (), 0.0)]
+    history = (options.start_token, *committed)
+    for known_token in history[:-1]:
+        decoder.choose(root, known_token, options.pad_token)
+    running = [_Hypothesis(history, (0.0,) * known, 0.0, (False,) * known)]
     states = [root]
     finished: list[_Hypothesis] = []  # at most ``size``, best first
-    emitted = 1  # length of the shared prefix already yielded, counting the start token, which is not yielded
+    emitted = len(
+        history
+    )  # length of the shared prefix already yielded, counting the start token, which is not yielded
     improvable = True
-    count = 0
+    count = known
     while True:
         count += 1
         candidates = _expand(decoder, running, states, options, count)
@@ -54,7 +67,7 @@ def beam_search(
         full = len(finished) == size and options.early_stopping is True
         if improvable and not full:
             finished += [
-                replace(h, score=h.score / count**options.length_penalty)
+                replace(h, score=h.score / (count - known) ** options.length_penalty)
                 for (h, _), over in zip(candidates[:size], ended, strict=False)
                 if over
             ]
@@ -63,7 +76,9 @@ def beam_search(
         if alive:
             running = [hypothesis for hypothesis, _ in alive]
             states = _continue_states(states, [parent for _, parent in alive])
-            improvable = improvable and _may_improve(running[0].score, finished, count, options)
+            improvable = improvable and _may_improve(
+                running[0].score, finished, count - known, options.max_tokens - known, options
+            )
         if not alive or not improvable or (len(finished) == size and options.early_stopping is True):
             break
         if expired():
@@ -138,9 +153,14 @@ def _continue_states(states: list[DecoderState], parents: list[int]) -> list[Dec
     return found
 
 
-def _may_improve(running: float, finished: list[_Hypothesis], count: int, options: GenerationOptions) -> bool:
-    """Return False if no running hypothesis can beat the worst finished one, by transformers' heuristic."""
-    length = options.max_tokens if options.early_stopping == "never" and options.length_penalty > 0 else count
+def _may_improve(
+    running: float, finished: list[_Hypothesis], count: int, most: int, options: GenerationOptions
+) -> bool:
+    """Return False if no running hypothesis can beat the worst finished one, by transformers' heuristic.
+
+    ``count`` tokens are generated, and at most ``most`` will be.
+    """
+    length = most if options.early_stopping == "never" and options.length_penalty > 0 else count
     worst = finished[-1].score if len(finished) == options.beams else _MIN_SCORE
     best_possible: float = running / length**options.length_penalty
     return best_possible > worst

@@ -32,6 +32,7 @@ def checked(
     retry: bool = True,
     widen: bool = True,
     expired: Callable[[], bool],
+    committed: Sequence[int] = (),
 ) -> Iterator[Token | Rewind]:
     """Yield the tokens of ``search(options)``; if it loops or reaches its limit, yield a ``Rewind`` and a replacement.
 
@@ -43,12 +44,13 @@ def checked(
         length_factor: see ``length_limit``.
         retry: whether to search again; otherwise the first search's tokens before the first repetition are kept.
         widen: whether a retry with more beams is allowed.
+        committed: tokens with which every search begins, without yielding them.
     """
     limit = length_limit(len(source), length_factor, options.max_tokens)
     options = dataclasses.replace(options, max_tokens=limit)
     guard = LoopGuard(source, plain)
     found: list[Token] = []
-    ids: list[int] = []
+    ids = list(committed)
     loop: Loop | None = None
     for token in search(options):
         found.append(token)
@@ -59,16 +61,17 @@ def checked(
         yield token
         if token.last:
             return
-    shown = len(found) - 1  # the last token was not yielded
+    shown = ids[len(committed) : -1] if found else []  # the last token was not yielded
     if retry and not expired():
         for narrower in _alternatives(options, loop, widen=widen):
-            again = _complete_search(search(narrower), guard)
+            again = _complete_search(search(narrower), guard, committed)
             if again is not None:
-                yield from _replace_shown(ids[:shown], again)
+                yield from _replace_shown(shown, again)
                 return
-    if (kept := kept_tokens(ids, loop, len(source))) < len(found):
+    kept = max(0, kept_tokens(ids, loop, len(source)) - len(committed))
+    if kept < len(found) or not found:
         found[kept:] = [Token(options.end_token, 0.0, last=True, truncated=True)]
-    yield from _replace_shown(ids[:shown], found)
+    yield from _replace_shown(shown, found)
 
 
 def _alternatives(options: GenerationOptions, loop: Loop | None, *, widen: bool) -> Iterator[GenerationOptions]:
@@ -80,14 +83,15 @@ def _alternatives(options: GenerationOptions, loop: Loop | None, *, widen: bool)
         yield dataclasses.replace(without_repeats, beams=max(_RETRY_BEAMS, 2 * options.beams))
 
 
-def _complete_search(tokens: Iterator[Token], guard: LoopGuard) -> list[Token] | None:
+def _complete_search(tokens: Iterator[Token], guard: LoopGuard, committed: Sequence[int]) -> list[Token] | None:
     """Return all tokens of a search, or None if it fails too."""
     found: list[Token] = []
     for token in tokens:
         found.append(token)
-        if token.truncated or guard.loop([t.id for t in found]) is not None:
+        if token.truncated or guard.loop([*committed, *(t.id for t in found)]) is not None:
             return None
-    return found if len(found) > 1 else None  # only an end token: not a translation
+    least = 1 if committed else 2  # only an end token is not a translation
+    return found if len(found) >= least else None
 
 
 def _replace_shown(shown: Sequence[int], tokens: Sequence[Token]) -> Iterator[Token | Rewind]:

@@ -190,6 +190,13 @@ class Decoder(ABC):
         assert rows is not None
         return rows[-len(tokens) :]
 
+    def attention(self, state: DecoderState, tokens: Sequence[int]) -> NDArray[np.float32] | None:
+        """Feed several tokens in one run, and return the attention of each over the source: [tokens, S].
+
+        Each row sums to 1. None, without a run, if the model does not give out an alignment head.
+        """
+        return None
+
     def truncate(self, state: DecoderState, steps: int) -> None:
         """Make ``state`` forget the tokens after the first ``steps``."""
         if steps < state.steps:

@@ -75,7 +75,7 @@ def masked(events: Iterator[Delta | Translation], shown: str, options: DraftOpti
         waiting.append((len(text), event))
         now = text.text
         length = visible_length(now, event.language, options)
-        length = max(length, _whole_words(now, common_length(shown, now), event.language))
+        length = max(length, whole_words(now, common_length(shown, now), event.language))
         withdrawn, appended = edit(seen, now[:length])
         if not (withdrawn or appended or event.complete):
             continue
@@ -133,16 +133,22 @@ def visible_length(text: str, language: str, options: DraftOptions) -> int:
 
     Something of it is always shown, so that a translation appears as soon as its source.
     """
-    if spaced(language):
-        end = len(text)
-        for _ in range(min(options.mask_words, int(len(text.split()) * _MOST_HIDDEN))):
-            match = _WORD.search(text, 0, end)
-            end = match.start() if match else 0
-        return end
-    return _whole_words(text, len(text) - min(options.mask_characters, int(len(text) * _MOST_HIDDEN)), language)
+    words = min(options.mask_words, int(len(text.split()) * _MOST_HIDDEN))
+    return masked_length(text, language, words, min(options.mask_characters, int(len(text) * _MOST_HIDDEN)))
 
 
-def _whole_words(text: str, length: int, language: str) -> int:
+def masked_length(text: str, language: str, words: int, characters: int) -> int:
+    """The length of ``text`` without its last words or, in a language without spaces, its last characters."""
+    if not spaced(language):
+        return whole_words(text, max(0, len(text) - characters), language)
+    end = len(text)
+    for _ in range(words):
+        match = _WORD.search(text, 0, end)
+        end = match.start() if match else 0
+    return end
+
+
+def whole_words(text: str, length: int, language: str) -> int:
     """The greatest length up to ``length`` at which ``text`` can be cut without cutting a word."""
     if length >= len(text):
         return len(text)

@@ -9,23 +9,27 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+import numpy as np
+from numpy.typing import NDArray
+
 from pipeline.errors import ModelError, UsageError
 from pipeline.events import Delta, SourceSentence, Translation
 from pipeline.languages import language_tag, sets_sentences_apart, two_letters
 from pipeline.languages.chinese import Convert
 from pipeline.nmt.cache import SentenceCache
 from pipeline.nmt.checked import Rewind, checked
+from pipeline.nmt.commitment import CertainSource, Commitment, PartDraft, certain_sources
 from pipeline.nmt.decoder import Decoder
 from pipeline.nmt.decoders import load_decoder
 from pipeline.nmt.drafts import Draft, draft_limit
 from pipeline.nmt.generation import GenerationOptions, OnStart, Token
 from pipeline.nmt.layout import find_layout
 from pipeline.nmt.loops import MAX_LENGTH_FACTOR
-from pipeline.nmt.pieces import Piece, deltas, translated
+from pipeline.nmt.pieces import PartText, Piece, RunningSearch, deltas, translated
 from pipeline.nmt.preparation import capitalised, prepared
 from pipeline.nmt.scripts import check_script, choose_code, needed_conversion, rewritten
 from pipeline.nmt.search import generate, verified
-from pipeline.nmt.settings import generation_options, integer, read_json
+from pipeline.nmt.settings import generation_options, integer, read_json, require_at_least
 from pipeline.nmt.stopwatch import Stopwatch
 from pipeline.nmt.tokenizer import MarianTokenizer
 from pipeline.sentences.splitting import fit, split_sentences
@@ -95,8 +99,8 @@ class MarianModel:
             UsageError: a number is too small.
             ModelError: a file is missing, damaged, or inconsistent with the others.
         """
-        _require_at_least(1, beams=beams, max_tokens=max_tokens)
-        _require_at_least(
+        require_at_least(1, beams=beams, max_tokens=max_tokens)
+        require_at_least(
             0,
             max_length_factor=max_length_factor,
             no_repeat_ngram=no_repeat_ngram,
@@ -214,6 +218,31 @@ class MarianModel:
         found = deltas(sentence, self.pieces(sources, target, on_start, beams, draft), target)
         yield from rewritten(found, self.conversion(target))
 
+    def append(
+        self,
+        sentence: SourceSentence,
+        commitment: Commitment,
+        target: str | None = None,
+        on_start: OnStart | None = None,
+        beams: int | None = None,
+        draft: Draft | None = None,
+    ) -> Iterator[Delta | Translation]:
+        """As ``stream``, with a translation that begins with the committed tokens of earlier drafts.
+
+        What follows them is the result of the search from there, also if it is repeated because it looped. The last delta
+        of a ``draft`` says how much of the text is committed now, and ``commitment`` has the tokens.
+
+        Raises:
+            UsageError, ModelError, DecodingStoppedError: see ``stream``.
+        """
+        if target is None:
+            target = self.languages[1] or UNDETERMINED
+        code = self.target_code(target)
+        sources = self.sources(sentence.text, sentence.language, code)
+        certain = certain_sources(sources, self.sources(commitment.source, sentence.language, code))
+        pieces = self.pieces(sources, target, on_start, beams, draft, commitment, certain)
+        yield from rewritten(deltas(sentence, pieces, target), self.conversion(target))
+
     def pieces(
         self,
         sources: Sequence[tuple[int, ...]],
@@ -221,53 +250,63 @@ class MarianModel:
         on_start: OnStart | None,
         beams: int | None,
         draft: Draft | None = None,
+        commitment: Commitment | None = None,
+        certain: Sequence[CertainSource] | None = None,
     ) -> Iterator[Piece]:
         """Yield the translation of one sentence, which may be given in several parts.
 
         Each part has an end token; only the one of the last part ends the sentence.
+
+        ``commitment``: the tokens with which the parts begin; a ``draft`` adds to them. ``certain``: how much of each part of
+        the source is committed; None: unknown.
         """
         if beams is not None:
-            _require_at_least(1, beams=beams)
+            require_at_least(1, beams=beams)
+        if commitment is not None:
+            sources = commitment.laid_out(sources)
         begun = truncated = again = False
-        sentence: list[Token] = []
-        length = 0
-        for part, source in enumerate(sources, 1):
-            separator = " " if begun and sets_sentences_apart(target) else ""
-            detokenizer = self.tokenizer.detokenizer()
-            texts: list[str] = []
-            ids: list[int] = []
-            withdrawn = 0
-            guess = None if draft is None else draft.guess(part - 1)
-            for token in self._tokens(source, on_start, beams, guess):
+        before: list[Token] = []  # of the parts before
+        length = committed = 0
+        for part, source in enumerate(sources):
+            found = PartText(self.tokenizer, " " if begun and sets_sentences_apart(target) else "")
+            known = () if commitment is None else commitment.tokens(part)
+            search, withdrawn = RunningSearch(on_start), 0
+            for token in self._tokens(source, search, beams, None if draft is None else draft.guess(part), known):
                 if isinstance(token, Rewind):
-                    withdrawn = sum(map(len, texts[token.kept :]))
+                    withdrawn = found.rewind(token.kept)
                     length -= withdrawn
-                    del sentence[len(sentence) - len(ids) + token.kept :]
-                    del ids[token.kept :], texts[token.kept :]
-                    detokenizer = self.tokenizer.detokenizer()
-                    for index in ids:
-                        detokenizer.push(index)
                     continue
-                text = detokenizer.push(token.id)
-                if token.last:
-                    text += detokenizer.flush()
-                if text and not any(texts):
-                    text = separator + text
-                ids.append(token.id)
-                texts.append(text)
+                text = found.push(token)
+                length += len(text)
                 truncated |= token.truncated
                 again |= token.searched_again
-                last = token.last and part == len(sources)
+                last = token.last and part == len(sources) - 1
                 ended = dataclasses.replace(
                     token, last=last, truncated=last and truncated, searched_again=last and again
                 )
-                sentence.append(ended)
-                length += len(text)
-                yield Piece(ended, text, withdrawn, length if last else 0, tuple(sentence) if last else ())
+                if token.last and draft is not None and commitment is not None:
+                    of_part = certain[part] if certain is not None and part < len(certain) else None
+                    attention = self._attention(search, found.ids, len(known)) if of_part is not None else None
+                    pushed = PartDraft(tuple(found.tokens), tuple(found.texts), target, of_part, attention)
+                    committed += found.length(commitment.push(part, pushed))
+                elif last:
+                    committed = length
+                tokens = (*before, *found.tokens[:-1], ended) if last else ()
+                yield Piece(ended, text, withdrawn, committed if last else 0, tokens)
                 withdrawn = 0
-            begun = begun or any(texts)
+            begun = begun or any(found.texts)
+            before += found.followed()
             if draft is not None:
-                draft.keep(part - 1, tuple(ids[:-1]))
+                draft.keep(part, tuple(found.ids[:-1]))
+
+    def _attention(self, search: RunningSearch, ids: Sequence[int], known: int) -> NDArray[np.float32] | None:
+        """The attention over the source of the tokens after the first ``known``, [tokens, S]; None if it is unknown."""
+        if (state := search.state) is None:
+            return None
+        history = [self.generation.start_token, *ids[:-1]]
+        self.decoder.truncate(state, min(known, state.steps))
+        rows = self.decoder.attention(state, history[state.steps :])
+        return None if rows is None else rows[len(rows) - (len(ids) - known) :]
 
     def sources(self, text: str, language: str, code: str | None) -> list[tuple[int, ...]]:
         """Split a text into sentences that fit the model; return their ids with the end token, none for blank ones.
@@ -290,21 +329,33 @@ class MarianModel:
         return [tuple(ids) for ids in found if ids != nothing]  # from an empty source the model would hallucinate text
 
     def _tokens(
-        self, source: tuple[int, ...], on_start: OnStart | None, beams: int | None, draft: tuple[int, ...] | None
+        self,
+        source: tuple[int, ...],
+        on_start: OnStart | None,
+        beams: int | None,
+        draft: tuple[int, ...] | None,
+        committed: Sequence[Token] = (),
     ) -> Iterator[Token | Rewind]:
         """Yield the tokens of one sentence: from the cache, or generated within the time limit and checked.
 
-        ``draft`` holds the ids with which a draft is likely to begin; None if this is not a draft.
+        ``draft`` holds the ids with which a draft is likely to begin; None if this is not a draft. The ``committed`` tokens
+        come first.
         """
-        if (known := self.cache.get(source)) is not None:
+        if not committed and (known := self.cache.get(source)) is not None:
             yield from known
             return
+        yield from committed
+        if committed and (committed[-1].last or not source):
+            if not committed[-1].last:
+                yield Token(self.generation.end_token, 0.0, last=True)
+            return
+        begun = [token.id for token in committed]
         stopwatch = Stopwatch(self.time_limit_s or math.inf)
         options = dataclasses.replace(self.generation, beams=min(beams or sys.maxsize, self.generation.beams))
         if draft is not None:
             options = dataclasses.replace(options, max_tokens=draft_limit(len(source), options.max_tokens))
         tokens = checked(
-            lambda chosen: self._search(source, chosen, on_start, stopwatch.expired, draft),
+            lambda chosen: self._search(source, chosen, on_start, stopwatch.expired, draft, begun),
             options,
             source,
             self.tokenizer.is_plain,
@@ -312,6 +363,7 @@ class MarianModel:
             retry=draft is None,
             widen=options == self.generation,
             expired=stopwatch.expired,
+            committed=begun,
         )
         found: list[Token | Rewind] = []
         while True:
@@ -323,9 +375,9 @@ class MarianModel:
             # resumed run writes the same files.
             found.append(token)
             ended = isinstance(token, Token) and token.last
-            if ended and draft is None and options == self.generation and not stopwatch.expired():
+            if ended and draft is None and not begun and options == self.generation and not stopwatch.expired():
                 self.cache.put(source, tuple(found))
-            yield token
+            yield Rewind(len(begun) + token.kept) if isinstance(token, Rewind) else token
 
     def _search(
         self,
@@ -334,10 +386,13 @@ class MarianModel:
         on_start: OnStart | None,
         expired: Callable[[], bool],
         draft: tuple[int, ...] | None,
+        committed: Sequence[int],
     ) -> Iterator[Token]:
         if draft is None:
-            return generate(self.decoder, source, options, on_start, expired)
-        return verified(self.decoder, source, options, draft, on_start, expired)
+            return generate(self.decoder, source, options, on_start, expired, committed=committed)
+        same = list(draft[: len(committed)]) == list(committed)
+        guess = draft[len(committed) :] if same else ()
+        return verified(self.decoder, source, options, guess, on_start, expired, committed=committed)
 
     def translate(self, text: str, *, source: str | None = None, target: str | None = None) -> str:
         """Translate ``text`` and return the whole translation; languages default to those that the model names.
@@ -358,12 +413,6 @@ def _differs(asked: str, own: str | None) -> bool:
 
 def _script_of(code: object) -> str | None:
     return language_tag(code).script if isinstance(code, str) else None
-
-
-def _require_at_least(least: int, **given: float) -> None:
-    for name, value in given.items():
-        if value < least:
-            raise UsageError(f"{name} is {value}; expected at least {least}")
 
 
 def _check_vocabulary(scores: int | None, tokenizer: MarianTokenizer, directory: Path) -> None:

@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Iterator, Sequence
 
 from pipeline.events import Delta, SourceSentence, Translation
+from pipeline.nmt.commitment import Commitment
 from pipeline.nmt.drafts import Draft
 from pipeline.nmt.generation import GenerationOptions, OnStart
 from pipeline.nmt.model import UNDETERMINED, MarianModel
@@ -52,23 +53,51 @@ class PivotTranslator:
         Raises:
             UsageError, ModelError, DecodingStoppedError: see ``MarianModel.stream``.
         """
+        yield from self._stream(sentence, target, on_start, beams, draft, None)
+
+    def append(
+        self,
+        sentence: SourceSentence,
+        commitment: Commitment,
+        target: str | None = None,
+        on_start: OnStart | None = None,
+        beams: int | None = None,
+        draft: Draft | None = None,
+    ) -> Iterator[Delta | Translation]:
+        """As ``MarianModel.append``. Only the second model's tokens are committed, when its translations agree on them.
+
+        Raises:
+            UsageError, ModelError, DecodingStoppedError: see ``MarianModel.stream``.
+        """
+        yield from self._stream(sentence, target, on_start, beams, draft, commitment)
+
+    def _stream(
+        self,
+        sentence: SourceSentence,
+        target: str | None,
+        on_start: OnStart | None,
+        beams: int | None,
+        draft: Draft | None,
+        commitment: Commitment | None,
+    ) -> Iterator[Delta | Translation]:
         if target is None:
             target = self.languages[1] or UNDETERMINED
-        code = self.second.target_code(target)
         sources = self.first.sources(sentence.text, sentence.language, self.first.target_code(self.via))
-        found = deltas(sentence, self._pieces(sources, target, code, on_start, beams, draft), target)
+        found = deltas(sentence, self._pieces(sources, target, on_start, beams, draft, commitment), target)
         yield from rewritten(found, self.second.conversion(target))
 
     def _pieces(
         self,
         sources: Sequence[tuple[int, ...]],
         target: str,
-        code: str | None,
         on_start: OnStart | None,
         beams: int | None,
         draft: Draft | None,
+        commitment: Commitment | None,
     ) -> Iterator[Piece]:
+        code = self.second.target_code(target)
         if not sources:
+            yield from self.second.pieces((), target, on_start, beams, draft, commitment)
             return
         first = None if draft is None else draft.of_first_model()
         halfway = GrowingText()
@@ -76,11 +105,12 @@ class PivotTranslator:
             halfway.apply(piece, piece.token)
         ended = halfway.pieces[-1].mark
         parts = self.second.sources(halfway.text, self.via, code)
-        if not parts:  # the first model wrote nothing, but the sentence still needs its end token
+        begun = commitment is not None and commitment.tokens(0)
+        if not parts and not begun:  # the first model wrote nothing, but the sentence still needs its end token
             end = dataclasses.replace(ended, id=self.generation.end_token, guarded=False)
             yield Piece(end, "", tokens=(end,))
             return
-        for piece in self.second.pieces(parts, target, on_start, beams, draft):
+        for piece in self.second.pieces(parts, target, on_start, beams, draft, commitment):
             token = piece.token
             if token.last:
                 token = dataclasses.replace(

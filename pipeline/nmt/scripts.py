@@ -124,9 +124,14 @@ class _SentenceConverter:
             # After a withdrawal, the remaining text before it may convert differently in its new context.
             same = min(at, common_length(self._emitted[:at], whole))
             withdrawn, at = len(self._emitted) - same, at + len(delta.text)
-            committed = at if delta.complete else 0
+            committed = min(at, _settled(text, delta.committed)) if delta.complete else 0
             yield replace(delta, withdrawn=withdrawn, text=whole[same:at], committed=committed)
             self._emitted = whole[:at]
+
+
+def _settled(text: str, committed: int) -> int:
+    """How many characters of the conversion of ``text`` are final if so many of it are."""
+    return committed if committed == len(text) else settled(text[:committed])
 
 
 def _convertible(tag: LanguageTag) -> bool:

@@ -24,12 +24,16 @@ def generate(
     options: GenerationOptions,
     on_start: OnStart | None = None,
     expired: Callable[[], bool] = no_time_limit,
+    *,
+    committed: Sequence[int] = (),
 ) -> Iterator[Token]:
     """Yield the translation of ``source`` token by token; the last token is the end token.
 
     ``expired`` is called after every step. Once it returns True, the sentence ends there, marked as truncated.
+    ``committed``: see ``greedy`` and ``beam_search``.
     """
-    return (greedy if options.beams == 1 else beam_search)(decoder, source, options, on_start, expired)
+    search = greedy if options.beams == 1 else beam_search
+    return search(decoder, source, options, on_start, expired, committed=committed)
 
 
 def greedy(

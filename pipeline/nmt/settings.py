@@ -7,7 +7,7 @@ import logging
 from pathlib import Path
 from typing import Any
 
-from pipeline.errors import ModelError
+from pipeline.errors import ModelError, UsageError
 from pipeline.nmt.generation import GenerationOptions
 from pipeline.nmt.tokenizer import MarianTokenizer
 
@@ -128,3 +128,10 @@ def _token(settings: dict[str, Any], key: str, default: int, size: int, director
 
 def _optional_token(settings: dict[str, Any], key: str, size: int, directory: Path) -> int | None:
     return None if settings.get(key) is None else _token(settings, key, 0, size, directory)
+
+
+def require_at_least(least: int, **given: float) -> None:
+    """Raise UsageError if a number is less than ``least``."""
+    for name, value in given.items():
+        if value < least:
+            raise UsageError(f"{name} is {value}; expected at least {least}")

@@ -10,6 +10,7 @@ from typing import Protocol
 from pipeline.events import Delta, EndOfInput, SourceDelta, SourceSentence, Translation
 from pipeline.languages import same_language
 from pipeline.languages.marks import MARKS, final_marks
+from pipeline.nmt.commitment import Commitment, appended, appending
 from pipeline.nmt.decoder import DecoderState
 from pipeline.nmt.drafts import Draft, Steady, masked
 from pipeline.nmt.generation import OnStart
@@ -52,7 +53,8 @@ class NmtStage:
     ``Translation`` on ``outbox``, and finally the end of input. With ``drafts``, a sentence in progress is translated too
     whenever its text has changed, and so is the next one if a draft reaches into it; if several changes of a sentence wait,
     only the newest text is translated. The last words of a draft are not shown, unless all words so far are committed and
-    end like a sentence, and what is shown is only withdrawn if later drafts agree that it must change (``options``).
+    end like a sentence, and what is shown is only withdrawn if later drafts agree that it must change (``options``). If words
+    are committed one by one (``options.commit``), only these are put out, and the final translation begins with them.
     Sentences spoken in the target language are left out.
 
     A full ``outbox`` pauses the translation. Cancelling ``run`` stops the current decode within one step; ``model``
@@ -76,6 +78,7 @@ class NmtStage:
         self.model, self.inbox, self.outbox, self.target = model, inbox, outbox, target
         self.stats = stats or PipelineStats()
         self._drafts, self._options, self._load = drafts, options or DraftOptions(), load
+        self._by_word = self._options.commit == "word"
         self._open: dict[int, _Open] = {}
         """The sentence in progress, and the next one if a draft reaches into it."""
 
@@ -84,7 +87,10 @@ class NmtStage:
 
         Raises:
             TextChangeError: a ``SourceDelta`` withdraws committed text.
+            UsageError: words are to be committed one by one, and ``model`` cannot do that.
         """
+        if self._by_word:
+            appending(self.model, self.target)
         worker = Worker(self.name)
         try:
             while not isinstance(item := await self.inbox.get(), EndOfInput):
@@ -110,16 +116,21 @@ class NmtStage:
         sentence.spoken = change.language
 
     async def _withdraw(self, number: int, heard_s: float) -> None:
-        """Withdraw what is shown of a sentence's translation, and translate it anew if there is more of it."""
+        """Withdraw what is shown of a sentence's translation, and translate it anew if there is more of it.
+
+        A translation of which words are committed stays.
+        """
         sentence = self._opened(number)
+        if sentence.shown.committed:
+            return
         withdrawn = Delta(number, sentence.language, "", len(sentence.shown), heard_s=heard_s, complete=True)
-        sentence.restart(self._options.agreeing)
+        sentence.restart(self._options)
         if withdrawn.withdrawn:
             await self.outbox.put(withdrawn)
 
     def _opened(self, number: int) -> _Open:
         if number not in self._open:
-            self._open[number] = _Open(self._options.agreeing)
+            self._open[number] = _Open(self._options)
         return self._open[number]
 
     def _forget_until(self, number: int) -> None:
@@ -132,7 +143,7 @@ class NmtStage:
             change, sentence.newest = sentence.newest, None
             if change is None or not sentence.source.text:
                 continue
-            text, before = sentence.to_translate, sentence.translated
+            text, before = sentence.to_append if self._by_word else sentence.to_translate, sentence.translated
             sentence.translated = text
             if text != before:
                 return SourceSentence(
@@ -147,9 +158,14 @@ class NmtStage:
             await self._withdraw(sentence.sentence, sentence.heard_s)  # a draft may have been in another language
             self.stats.translated(self.target, sentence.heard_s)
             if final:
+                if (kept := self._opened(sentence.sentence)).shown.committed:
+                    text = kept.shown.text
+                    await self.outbox.put(Translation(sentence.sentence, kept.language, text, heard_s=sentence.heard_s))
                 self._forget_until(sentence.sentence + 1)
             return
         opened = self._opened(sentence.sentence)
+        by_word = bool(opened.shown.committed) or (self._by_word and self._drafts())
+        opened.commitment.source = opened.source.committed_text
         running: list[DecoderState] = []
         stopped = False
 
@@ -162,6 +178,11 @@ class NmtStage:
 
         def stream() -> Iterator[Delta | Translation]:  # a generator, so that the model is first called on the worker
             shown = opened.shown.text
+            if by_word:
+                model, draft = appending(self.model, self.target), None if final else opened.draft
+                found = model.append(sentence, opened.commitment, self.target, started, beams, draft)
+                yield from appended(opened.shown, found, final=final)
+                return
             if final:
                 found = self.model.stream(sentence, self.target, started, beams)
             else:
@@ -201,15 +222,15 @@ class NmtStage:
 class _Open:
     """A sentence in progress and its translation."""
 
-    def __init__(self, agreeing: int) -> None:
+    def __init__(self, options: DraftOptions) -> None:
         self.source = GrowingText()
         self.spoken = ""
         """The language of the text."""
         self.newest: SourceDelta | None = None
         """The last change, if it is not translated yet."""
-        self.restart(agreeing)
+        self.restart(options)
 
-    def restart(self, agreeing: int) -> None:
+    def restart(self, options: DraftOptions) -> None:
         """Begin the translation."""
         self.translated = ""
         """The text that was translated last."""
@@ -217,7 +238,7 @@ class _Open:
         """The translation, as put on ``outbox``."""
         self.language = ""
         """Of the translation."""
-        self.draft, self.steady = Draft(), Steady(agreeing)
+        self.draft, self.steady, self.commitment = Draft(), Steady(options.agreeing), Commitment(options)
 
     @property
     def to_translate(self) -> str:
@@ -225,6 +246,11 @@ class _Open:
         committed, draft = self.source.committed_text, self.source.draft
         has_words = any(map(str.isalnum, committed)) and any(map(str.isalnum, draft))
         return committed if has_words else committed + draft
+
+    @property
+    def to_append(self) -> str:
+        """The committed words, and the draft, which tells the model how they go on; nothing while no word is committed."""
+        return self.source.text if any(map(str.isalnum, self.source.committed_text)) else ""
 
     @property
     def ends_like_a_sentence(self) -> bool:

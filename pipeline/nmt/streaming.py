@@ -192,6 +192,13 @@ class StreamingDecoder(Decoder):
         chosen = zip(memory.token.tolist(), memory.log_probability.tolist(), memory.lead.tolist(), strict=True)
         return [Choice(*each) for each in chosen]
 
+    def attention(self, state: DecoderState, tokens: Sequence[int]) -> NDArray[np.float32] | None:
+        if ALIGNMENT not in self.layout.first.outputs:
+            return None
+        self._run_step(state, tuple(tokens), scores=False)
+        assert isinstance(state, StreamingState)
+        return state.alignment
+
     def truncate(self, state: DecoderState, steps: int) -> None:
         state.tokens = state.tokens[:steps]  # later runs overwrite the buffers from there
 

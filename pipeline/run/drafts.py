@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pipeline.bounds import within
+from pipeline.bounds import one_of, within
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,6 +19,9 @@ class DraftOptions:
     every_ms: int = within(500, 100, 10_000)
     # A word is committed when two drafts in a row agree on it and it ended this long before the end of their audio.
     margin_ms: int = within(400, 0, 5_000)
+    # When a translation becomes final. "sentence": when its sentence ends; until then it is a draft, which may change. "word":
+    # word by word, and only these words are shown. Word mode takes nothing back, so it costs quality.
+    commit: str = one_of("sentence", "sentence", "word")
     # The last words of a draft translation are the least certain and are not shown. Their number, for languages that separate
     # words with spaces; 0 shows everything.
     mask_words: int = within(3, 0, 100)
