@@ -146,7 +146,8 @@ def whole_tokens(texts: Sequence[str], count: int, language: str) -> int:
     count = min(count, _tokens_within(texts, words))
     while count:
         end = len("".join(texts[:count]))
-        if whole_words(whole[:words] + "x", end, language) == end:
+        # A token without text may be a part of the next character.
+        if texts[count - 1] and whole_words(whole[:words] + "x", end, language) == end:
             break
         count -= 1
     return count
@@ -155,12 +156,11 @@ def whole_tokens(texts: Sequence[str], count: int, language: str) -> int:
 def _tokens_within(texts: Sequence[str], length: int) -> int:
     """How many tokens have a text that ends within ``length`` characters."""
     count = end = 0
-    for number, text in enumerate(texts, 1):
+    for text in texts:
         end += len(text)
         if end > length:
             break
-        if text:  # others may be a part of the next character
-            count = number
+        count += 1
     return count
 
 

@@ -1,0 +1,563 @@
+"""Translations of sentences in progress that are committed word by word: nothing of them is ever taken back."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from pipeline import Delta, EndOfInput, MarianModel, NmtStage, PipelineEvent, SpeechTranslator
+from pipeline.config import PipelineConfig
+from pipeline.errors import UsageError
+from pipeline.events import SourceDelta, SourceSentence, Translation
+from pipeline.loading import Models
+from pipeline.nmt.beams import beam_search
+from pipeline.nmt.checked import Rewind, checked
+from pipeline.nmt.commitment import (
+    CertainSource,
+    Commitment,
+    PartDraft,
+    appended,
+    attending,
+    certain_sources,
+    whole_tokens,
+)
+from pipeline.nmt.compiler.build import compile_model
+from pipeline.nmt.drafts import Draft
+from pipeline.nmt.generation import GenerationOptions, Token
+from pipeline.nmt.pivot import PivotTranslator
+from pipeline.nmt.search import greedy
+from pipeline.nmt.stage import Text, TextTranslator
+from pipeline.run.drafts import DraftOptions
+from pipeline.sentences.growing import GrowingText
+from tests.conftest import SHIPPED_TRANSLATORS, TINY, golden, make_model_dir
+
+BY_WORD = DraftOptions(commit="word", mask_words=1, mask_characters=1)
+WORDS = [
+    "where",
+    "is",
+    "the",
+    "bank",
+    "?",
+    "thank",
+    "you",
+    ".",
+    "I",
+    "don't",
+    "know",
+    ",",
+    "the",
+    "meeting",
+    "begins",
+    "at",
+    "two",
+]
+
+
+def tokens_of(ids: Sequence[int], end: int = 0) -> tuple[Token, ...]:
+    return (*(Token(one, -0.5, last=False) for one in ids), Token(end, -0.1, last=True))
+
+
+def part_draft(
+    texts: Sequence[str],
+    certain: CertainSource | None = None,
+    attention: NDArray[np.float32] | None = None,
+    language: str = "zh",
+) -> PartDraft:
+    """A draft in which each text is a token of its own number."""
+    ids = [hash(text) % 10_000 + 1 for text in texts]
+    return PartDraft(tokens_of(ids), (*texts, ""), language, certain, attention)
+
+
+# The rules
+
+
+def test_tokens_are_committed_until_one_attends_to_source_that_may_change() -> None:
+    rows = np.array([[0.9, 0.1, 0, 0], [0.2, 0.7, 0.1, 0], [0.1, 0.5, 0.4, 0], [1, 0, 0, 0]], np.float32)
+    assert [attending(rows, certain) for certain in range(5)] == [0, 1, 2, 4, 4]
+
+
+def test_attention_decides_where_it_is_known() -> None:
+    commitment = Commitment(BY_WORD)
+    rows = np.array([[1, 0, 0], [0.95, 0.05, 0], [0.5, 0.5, 0], [0, 0, 1]], np.float32)
+    assert commitment.push(0, part_draft("甲乙丙", CertainSource(1), rows)) == 2
+    assert [token.last for token in commitment.tokens(0)] == [False, False]
+    # Only the tokens that follow have rows.
+    assert commitment.push(0, part_draft("甲乙丁戊", CertainSource(2), rows[:1].repeat(3, 0))) == 4
+
+
+def test_translations_of_different_source_texts_must_agree_where_attention_is_unknown() -> None:
+    commitment = Commitment(BY_WORD)
+    found = []
+    for source, text in [
+        ("A", "甲乙丙"),
+        ("A", "甲乙丁"),
+        ("A b", "甲乙戊己"),
+        ("A b c", "甲乙戊庚辛"),
+        ("A b c d", "甲乙戊庚"),
+    ]:
+        commitment.source = source
+        found.append(commitment.push(0, part_draft(text)))
+    # Of the last one, 庚 is masked.
+    assert found == [0, 0, 2, 3, 3]
+
+
+def test_a_later_translation_of_the_same_source_replaces_the_one_before() -> None:
+    commitment = Commitment(BY_WORD)
+    for source, text, expected in [("A", "甲乙丙", 0), ("A b", "丁乙丙", 0), ("A b", "甲乙丙", 2)]:
+        commitment.source = source
+        assert commitment.push(0, part_draft(text)) == expected
+
+
+@pytest.mark.parametrize(
+    ("texts", "language", "expected"),
+    [
+        (["Das", " Haus", " ist"], "de", [0, 1, 2, 2]),  # the last word may go on
+        (["Das", " Hau", "s", " ist", "."], "de", [0, 1, 1, 3, 3, 3]),
+        (["Ja", ",", " gut", "."], "de", [0, 0, 2, 2, 2]),
+        (["我", "很", "好", "。"], "zh", [0, 1, 2, 3, 3]),
+        (["我", "用", "Wi", "Fi", "吧"], "zh", [0, 1, 2, 2, 4, 5]),
+        (["我", "用", "Wi", "Fi"], "zh", [0, 1, 2, 2, 2]),
+        (["我", "", "", "𠮷", "吧"], "zh", [0, 1, 1, 1, 4, 5]),  # one character of several tokens
+        (["。", "？"], "zh", [0, 0, 0]),
+        ([], "zh", [0]),
+    ],
+)
+def test_whole_words_are_committed_and_no_marks_at_the_end(
+    texts: list[str], language: str, expected: list[int]
+) -> None:
+    assert [whole_tokens(texts, count, language) for count in range(len(texts) + 1)] == expected
+
+
+def test_a_part_is_complete_when_words_after_it_are_committed() -> None:
+    first, second = (1, 2, 3, 0), (4, 5, 0)
+    assert certain_sources([first], [(1, 2, 0)]) == [CertainSource(2)]
+    assert certain_sources([first], [first]) == [CertainSource(3)]
+    assert certain_sources([first, second], [first]) == [CertainSource(3), CertainSource(0)]
+    assert certain_sources([first, second], [first, (4, 0)]) == [CertainSource(3, complete=True), CertainSource(1)]
+    assert certain_sources([first], []) == [CertainSource(0)]
+
+
+def test_a_part_waits_for_those_before_it() -> None:
+    commitment, rows = Commitment(BY_WORD), np.array([[1, 0], [1, 0], [0, 1]], np.float32)
+    assert commitment.push(1, part_draft("甲乙", CertainSource(1), rows)) == 0
+    assert commitment.push(0, part_draft("丙", CertainSource(1, complete=True), rows[:2])) == 2
+    assert commitment.tokens(0)[-1].last
+    assert commitment.push(1, part_draft("甲乙", CertainSource(1), rows)) == 2
+
+
+def test_a_translation_that_was_cut_commits_nothing() -> None:
+    commitment, rows = Commitment(BY_WORD), np.ones((2, 1), np.float32)
+    found = part_draft("甲", CertainSource(1), rows)
+    cut = dataclasses.replace(found, tokens=(found.tokens[0], Token(0, 0.0, last=True, truncated=True)))
+    assert commitment.push(0, cut) == 0
+    assert commitment.push(0, found) == 1
+
+
+def test_a_source_with_fewer_parts_than_are_committed_stands_for_the_rest() -> None:
+    commitment = Commitment(BY_WORD)
+    for part in range(2):
+        commitment.push(part, part_draft("甲", CertainSource(1, complete=True)))
+    assert commitment.laid_out([(1, 0)]) == [(1, 0), (1, 0)]
+    assert commitment.laid_out([(1, 0), (2, 0), (3, 0)]) == [(1, 0), (2, 0), (3, 0)]
+    assert commitment.laid_out([]) == [(), ()]
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.integers(0, 2),  # the part
+            st.text("甲乙ab 。", max_size=6),  # what follows the committed tokens
+            st.text("AB", max_size=2),  # the committed source
+            st.integers(0, 4),  # its tokens
+            st.booleans(),  # whether it is complete
+            st.lists(st.floats(0, 1, width=32), min_size=7, max_size=7) | st.none(),
+            st.booleans(),  # whether it was cut
+        ),
+        max_size=12,
+    ),
+    st.sampled_from(["zh", "de"]),
+)
+def test_committed_tokens_are_only_added_to(
+    updates: list[tuple[int, str, str, int, bool, list[float] | None, bool]], language: str
+) -> None:
+    commitment = Commitment(BY_WORD)
+    for part, rest, source, tokens, complete, shares, cut in updates:
+        before = [commitment.tokens(number) for number in range(3)]
+        known = before[part]
+        if known and known[-1].last:
+            continue  # such a part is not translated again
+        texts = (*(chr(token.id) for token in known), *rest, "")
+        found = (*known, *(Token(ord(character), -1.0, last=False) for character in rest))
+        end = Token(0, -1.0, last=True, truncated=cut)
+        attention = None if shares is None else np.array([[1 - share, share] for share in shares[: len(rest) + 1]])
+        commitment.source = source
+        certain = CertainSource(tokens, complete) if shares is not None or complete else None
+        count = commitment.push(part, PartDraft((*found, end), texts, language, certain, attention))
+        for number in range(3):
+            after = commitment.tokens(number)
+            assert after[: len(before[number])] == before[number]
+            assert number == part or after == before[number]
+        assert len(commitment.tokens(part)) == count
+        assert commitment.tokens(part)[:count] == (*found, end)[:count]
+
+
+# Events
+
+
+def events_of(text: str, committed: int) -> Iterator[Delta | Translation]:
+    for number, character in enumerate(text):
+        yield Delta(0, "zh", character, token=number, log_probability=-(2.0**number))
+    yield Delta(0, "zh", "", committed=committed, token=99, log_probability=-(2.0 ** len(text)), complete=True)
+    yield Translation(0, "zh", text)
+
+
+def test_a_change_appends_what_is_newly_committed() -> None:
+    shown = GrowingText()
+    (first,) = appended(shown, events_of("甲乙丙丁", 2), final=False)
+    assert isinstance(first, Delta)
+    assert (first.text, first.withdrawn, first.committed, first.log_probability) == ("甲乙", 0, 2, -3.0)
+    shown.apply(first)
+    assert list(appended(shown, events_of("甲乙丙", 2), final=False)) == []
+    change, end = appended(shown, events_of("甲乙丙", 3), final=True)
+    assert isinstance(change, Delta)
+    assert (change.text, change.withdrawn, change.committed, change.complete) == ("丙", 0, 3, True)
+    assert change.log_probability == -(4.0 + 8.0)  # with the end token
+    assert end == Translation(0, "zh", "甲乙丙")
+
+
+# The stage
+
+
+def converse(
+    model: TextTranslator, items: Sequence[Text], target: str = "zh", options: DraftOptions = BY_WORD
+) -> list[list[PipelineEvent]]:
+    """What a live stage puts out for each item, each given once the one before has been dealt with."""
+
+    class WatchedQueue(asyncio.Queue[Text | EndOfInput]):
+        def __init__(self) -> None:
+            super().__init__()
+            self.idle = asyncio.Event()
+
+        async def get(self) -> Text | EndOfInput:
+            if self.empty():
+                self.idle.set()
+            return await super().get()
+
+    async def work() -> list[list[PipelineEvent]]:
+        inbox, outbox = WatchedQueue(), asyncio.Queue[PipelineEvent]()
+        stage = NmtStage(model, inbox, outbox, target=target, drafts=lambda: True, options=options)
+        running = asyncio.create_task(stage.run())
+        found = []
+        for item in items:
+            inbox.put_nowait(item)
+            inbox.idle.clear()
+            waiting = asyncio.create_task(inbox.idle.wait())
+            await asyncio.wait({waiting, running}, return_when=asyncio.FIRST_COMPLETED)
+            if running.done():
+                running.result()
+            found.append([outbox.get_nowait() for _ in range(outbox.qsize())])
+        inbox.put_nowait(EndOfInput())
+        await running
+        return found
+
+    return asyncio.run(work())
+
+
+def joined(events: Sequence[list[PipelineEvent]]) -> list[PipelineEvent]:
+    return [event for of_item in events for event in of_item]
+
+
+def growing(words: Sequence[str], ahead: int = 1, language: str = "en") -> list[Text]:
+    """A sentence of which one word after the other is committed, ``ahead`` words before it is heard whole."""
+    items: list[Text] = []
+    shown = ""
+    for count in range(1, len(words) + 1):
+        text = " ".join(words[:count])
+        committed = len(" ".join(words[: max(0, count - ahead)]))
+        items.append(SourceDelta(0, language, text[len(shown) :], committed=committed, heard_s=float(count)))
+        shown = text
+    return [*items, SourceSentence(0, language, " ".join(words), heard_s=float(len(words)))]
+
+
+def check_append_only(events: Sequence[PipelineEvent]) -> tuple[str, int]:
+    """Check the events of one sentence's translation; return its text, and its length before the final translation."""
+    *changes, end = events
+    assert isinstance(end, Translation)
+    text, before = "", 0
+    for number, change in enumerate(changes):
+        assert isinstance(change, Delta)
+        assert change.withdrawn == 0
+        before = len(text) if number == len(changes) - 1 else before
+        text += change.text
+        assert change.committed == len(text), "shown, but not committed"
+    assert end.text == text
+    return text, before
+
+
+@pytest.fixture(scope="module")
+def with_alignment(tmp_path_factory: pytest.TempPathFactory) -> MarianModel:
+    out = tmp_path_factory.mktemp("alignment") / "out"
+    compile_model(TINY, out, weights="fp32", alignment=(1, 2))
+    return MarianModel.load(out)
+
+
+@pytest.fixture(scope="module")
+def demo() -> MarianModel:
+    return MarianModel.load(SHIPPED_TRANSLATORS["demo-en-zh"])
+
+
+@pytest.fixture(scope="module")
+def pivot(demo: MarianModel) -> PivotTranslator:
+    return PivotTranslator(demo, MarianModel.load(SHIPPED_TRANSLATORS["demo-zh-en"]), "zh")
+
+
+@pytest.mark.parametrize(
+    ("name", "spoken", "target"),
+    [("demo", "en", "zh"), ("demo", "en", "zh-TW"), ("with_alignment", "en", "zh"), ("pivot", "de", "en")],
+)
+@settings(max_examples=12, deadline=None)
+@given(
+    words=st.lists(st.sampled_from(WORDS), min_size=1, max_size=14),
+    final=st.lists(st.sampled_from(WORDS), max_size=3),
+    ahead=st.integers(0, 2),
+    loud=st.booleans(),
+)
+def test_nothing_is_ever_withdrawn(
+    name: str,
+    spoken: str,
+    target: str,
+    words: list[str],
+    final: list[str],
+    ahead: int,
+    loud: bool,
+    demo: MarianModel,
+    with_alignment: MarianModel,
+    pivot: PivotTranslator,
+) -> None:
+    """Whatever is heard, and whatever the whole sentence is at last."""
+    model = {"demo": demo, "with_alignment": with_alignment, "pivot": pivot}[name]
+    *drafts, _ = growing(words, ahead=ahead, language=spoken)
+    text = " ".join([*words, *final])
+    events = converse(model, [*drafts, SourceSentence(0, spoken, text.upper() if loud else text)], target)
+    check_append_only(joined(events))
+
+
+def test_words_are_committed_before_the_sentence_ends(demo: MarianModel, with_alignment: MarianModel) -> None:
+    words = [
+        "I",
+        "want",
+        "to",
+        "go",
+        "to",
+        "Shanghai",
+        "next",
+        "week",
+        "with",
+        "my",
+        "sister",
+        "and",
+        "my",
+        "brother",
+        ".",
+    ]
+    for model in (demo, with_alignment):
+        text, before = check_append_only(joined(converse(model, growing(words))))
+        assert 0 < before < len(text)
+
+
+def test_files_and_sentence_mode_get_the_translation_of_the_whole_sentence(demo: MarianModel) -> None:
+    words = ["I", "want", "to", "go", "to", "Shanghai", "next", "week", "with", "my", "sister", "."]
+    options = dataclasses.replace(BY_WORD, commit="sentence")
+    *_, end = joined(converse(demo, growing(words), options=options))
+    assert isinstance(end, Translation)
+    assert end.text == demo.translate(" ".join(words))
+
+
+def test_a_sentence_without_drafts_is_translated_freely(demo: MarianModel) -> None:
+    text = "I want to go to Shanghai next week."
+    (events,) = converse(demo, [SourceSentence(0, "en", text)])
+    assert check_append_only(events) == (demo.translate(text), 0)
+
+
+def test_several_sentences_in_one_keep_what_is_committed(demo: MarianModel) -> None:
+    words = [
+        "Where",
+        "is",
+        "the",
+        "bank?",
+        "Thank",
+        "you.",
+        "I",
+        "want",
+        "to",
+        "go",
+        "to",
+        "Shanghai",
+        "next",
+        "week",
+        "with",
+        "my",
+        "sister.",
+    ]
+    text, before = check_append_only(joined(converse(demo, growing(words))))
+    assert text.startswith(demo.translate("Where is the bank?"))
+    assert before > len(demo.translate("Where is the bank?"))
+    # The text may be divided otherwise in the end.
+    whole = " ".join(words).replace("?", "").replace("you.", "you")
+    *drafts, _ = growing(words)
+    check_append_only(joined(converse(demo, [*drafts, SourceSentence(0, "en", whole)])))
+    check_append_only(joined(converse(demo, [*drafts, SourceSentence(0, "en", "")])))
+
+
+def test_committed_words_stay_when_the_language_changes(demo: MarianModel) -> None:
+    *drafts, _ = growing(
+        ["I", "want", "to", "go", "to", "Shanghai", "next", "week", "with", "my", "sister", "and", "my", "brother"]
+    )
+    found = converse(demo, [*drafts, SourceSentence(0, "zh", "我想去", heard_s=9.0)])
+    text, before = check_append_only(joined(found))
+    assert len(text) > 0 == before or len(text) >= before
+    (end,) = found[-1]  # what is spoken in the target language is not translated
+    assert isinstance(end, Translation)
+    assert end.heard_s == 9.0
+
+
+def test_the_final_translation_is_what_the_search_gives_after_the_committed_tokens(demo: MarianModel) -> None:
+    text = "I want to go to Shanghai next week with my sister and my brother"
+    commitment, draft = Commitment(BY_WORD), Draft()
+    for count in range(1, 14):
+        commitment.source = " ".join(text.split()[:count])
+        list(demo.append(SourceSentence(0, "en", commitment.source), commitment, "zh", draft=draft))
+    known = [token.id for token in commitment.tokens(0)]
+    assert len(known) > 2
+    (source,) = demo.sources(text + ".", "en", None)
+    expected = [token.id for token in greedy(demo.decoder, source, demo.generation, committed=known)]
+    cached = len(demo.cache)
+    (*_, end) = demo.append(SourceSentence(0, "en", text + "."), commitment, "zh")
+    assert isinstance(end, Translation)
+    assert end.text == demo.tokenizer.decode([*known, *expected])
+    assert end.confidence is not None
+    assert len(demo.cache) == cached, "a translation that begins with given tokens is of no use for others"
+
+
+def test_the_attention_is_that_of_single_steps(with_alignment: MarianModel) -> None:
+    model, pushed = with_alignment, list[tuple[PartDraft, int]]()
+
+    class Watched(Commitment):
+        def push(self, part: int, draft: PartDraft) -> int:
+            pushed.append((draft, len(self.tokens(part))))
+            return super().push(part, draft)
+
+    commitment = Watched(BY_WORD)
+    for row in golden("tiny-marian")[:3]:
+        commitment.source = row["source"]
+        list(model.append(SourceSentence(0, "en", row["source"]), commitment, "zh", draft=Draft()))
+    assert max(known for _, known in pushed) > 0
+    draft, known = pushed[-1]
+    assert draft.attention is not None
+    (source,) = model.sources(commitment.source, "en", None)[:1]
+    state = model.decoder.encode(source)
+    ids = [token.id for token in draft.tokens]
+    rows = [model.decoder.attention(state, [token]) for token in [model.generation.start_token, *ids[:-1]]]
+    expected = np.concatenate([row for row in rows if row is not None])[known:]
+    assert draft.attention == pytest.approx(expected, abs=1e-5)
+
+
+# The searches
+
+
+@pytest.mark.parametrize("beams", [1, 2, 4])
+def test_beam_search_begins_with_committed_tokens(beams: int, tmp_path: Path) -> None:
+    model = MarianModel.load(make_model_dir(tmp_path / "model", "merged"), beams=beams)
+    for row in golden("tiny-marian")[:6]:
+        source, known = row["source_ids"], row["target_ids"][:2]
+        found = list(beam_search(model.decoder, source, model.generation, committed=known))
+        assert found[-1].last
+        assert all(token.log_probability <= 0 for token in found)
+        single = list(greedy(model.decoder, source, model.generation, committed=known))
+        if beams == 1:
+            assert [token.id for token in found] == [token.id for token in single]
+        means = [sum(token.log_probability for token in tokens) / len(tokens) for tokens in (found, single)]
+        assert means[0] > means[1] - 1e-3, "more hypotheses find no worse one"
+
+
+@pytest.mark.parametrize("search", [greedy, beam_search])
+def test_nothing_follows_committed_tokens_that_fill_the_limit(search: object, tmp_path: Path) -> None:
+    model = MarianModel.load(make_model_dir(tmp_path / "model", "merged"))
+    row = golden("tiny-marian")[0]
+    options = dataclasses.replace(model.generation, max_tokens=2, beams=1)
+    assert callable(search)
+    assert list(search(model.decoder, row["source_ids"], options, committed=row["target_ids"][:2])) == []
+
+
+def checked_from(committed: Sequence[int], searches: Sequence[Sequence[int]]) -> list[Token | Rewind]:
+    """The tokens of a sentence of which each search gives other ids after the committed ones; 0 is the end token."""
+    left = iter(searches)
+
+    def search(options: GenerationOptions) -> Iterator[Token]:
+        for one in next(left):
+            yield Token(one, -1.0, last=one == 0)
+
+    options = GenerationOptions(start_token=99, end_token=0, pad_token=99, max_tokens=100)
+    arguments = (search, options, range(1, 21), lambda _: False)
+    return list(checked(*arguments, length_factor=0, expired=lambda: False, committed=committed))
+
+
+def test_a_second_search_after_a_loop_begins_with_the_committed_tokens_too() -> None:
+    found = checked_from([1, 2], [[3] * 30, [4, 5, 0]])
+    ids: list[int] = []
+    for token in found:
+        if isinstance(token, Rewind):
+            del ids[token.kept :]
+        else:
+            ids.append(token.id)
+    assert ids == [4, 5, 0]
+    assert any(isinstance(token, Rewind) for token in found)
+
+
+def test_a_loop_that_began_in_the_committed_tokens_is_found_and_cut_after_them() -> None:
+    found = checked_from([3] * 20, [[3] * 9, [3] * 9, [3] * 9])
+    assert [token for token in found if isinstance(token, Rewind)] == []
+    (end,) = found
+    assert isinstance(end, Token)
+    assert (end.id, end.last, end.truncated) == (0, True, True)
+
+
+def test_committed_tokens_that_fill_the_limit_end_the_sentence() -> None:
+    (end,) = checked_from([1, 2], [[], [], []])
+    assert isinstance(end, Token)
+    assert (end.last, end.truncated) == (True, True)
+
+
+# Translators that cannot commit
+
+
+class OnlyWhole:
+    """A translator of an app's own, which cannot go on from committed words."""
+
+    def stream(self, sentence: SourceSentence, *_: object) -> Iterator[Delta | Translation]:
+        yield Translation(sentence.sentence, "zh", "好")
+
+
+def test_a_translator_that_cannot_commit_words_is_refused_in_live_runs(demo_models: Models) -> None:
+    config = dataclasses.replace(PipelineConfig(), drafts=BY_WORD)
+    models = dataclasses.replace(demo_models, translations={"zh": OnlyWhole()})
+
+    async def live(*, live: bool) -> None:
+        async with SpeechTranslator(config, models, live=live) as translator:
+            await translator.end()
+            async for _ in translator.events():
+                pass
+
+    with pytest.raises(UsageError, match=r'commit is "word".* into zh \(OnlyWhole\).* set commit = "sentence"'):
+        asyncio.run(live(live=True))
+    asyncio.run(live(live=False))
+    with pytest.raises(UsageError, match="OnlyWhole"):
+        converse(OnlyWhole(), [SourceSentence(0, "en", "Hello.")])
