@@ -22,9 +22,13 @@ from pipeline.sentences.growing import GrowingText, common_length
 
 # A token is committed if at most this share of its attention is on what may still change: source tokens after the committed
 # words, and the source's end token, which is attended where the sentence lacks something. Cf. AlignAtt (Papi, Turchi and
-# Negri, 2023), which looks at the most attended position only.
-_UNCERTAIN_ATTENTION = 0.1
-# Translations of different source texts that must agree (LocalAgreement-2: Liu, Spanakis and Niehues, 2020).
+# Negri, 2023), which looks at the most attended position only. Measured with the demo's translator and head 1:0, 100 sentences
+# of 10 to 20 words, the words committed 3 and drafted 1 after they were said: lag in words, and chrF against the translation of
+# the whole sentence: 0.1 5.0 and 72, 0.15 4.7 and 60, 0.2 4.4 and 49, 0.3 4.1 and 43; agreement 5.0 and 43. On 108 s of
+# speech unlike its training, StreamLAAL in two runs on a busy machine: 0.1 3.9 and 4.8 s, 0.15 2.1 and 3.8, 0.2 2.5 and 2.2.
+_UNCERTAIN_ATTENTION = 0.2
+# Translations of different source texts that must agree (LocalAgreement-2: Liu, Spanakis and Niehues, 2020). On the same speech,
+# StreamLAAL and chrF: 2 2.8 s and 43, 3 4.7 s and 49.
 _AGREEING = 2
 
 

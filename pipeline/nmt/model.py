@@ -286,7 +286,8 @@ class MarianModel:
                 )
                 if token.last and draft is not None and commitment is not None:
                     of_part = certain[part] if certain is not None and part < len(certain) else None
-                    attention = self._attention(search, found.ids, len(known)) if of_part is not None else None
+                    needed = of_part is not None and not token.truncated
+                    attention = self._attention(search, found.ids, len(known)) if needed else None
                     pushed = PartDraft(tuple(found.tokens), tuple(found.texts), target, of_part, attention)
                     committed += found.length(commitment.push(part, pushed))
                 elif last:
@@ -304,9 +305,8 @@ class MarianModel:
         if (state := search.state) is None:
             return None
         history = [self.generation.start_token, *ids[:-1]]
-        self.decoder.truncate(state, min(known, state.steps))
-        rows = self.decoder.attention(state, history[state.steps :])
-        return None if rows is None else rows[len(rows) - (len(ids) - known) :]
+        self.decoder.truncate(state, known)
+        return self.decoder.attention(state, history[known:])
 
     def sources(self, text: str, language: str, code: str | None) -> list[tuple[int, ...]]:
         """Split a text into sentences that fit the model; return their ids with the end token, none for blank ones.

@@ -17,6 +17,7 @@ from pipeline import Delta, EndOfInput, MarianModel, NmtStage, PipelineEvent, Sp
 from pipeline.config import PipelineConfig
 from pipeline.errors import UsageError
 from pipeline.events import SourceDelta, SourceSentence, Translation
+from pipeline.languages.chinese import conversion
 from pipeline.loading import Models
 from pipeline.nmt.beams import beam_search
 from pipeline.nmt.checked import Rewind, checked
@@ -33,11 +34,13 @@ from pipeline.nmt.compiler.build import compile_model
 from pipeline.nmt.drafts import Draft
 from pipeline.nmt.generation import GenerationOptions, Token
 from pipeline.nmt.pivot import PivotTranslator
+from pipeline.nmt.scripts import rewritten
 from pipeline.nmt.search import greedy
 from pipeline.nmt.stage import Text, TextTranslator
 from pipeline.run.drafts import DraftOptions
 from pipeline.sentences.growing import GrowingText
 from tests.conftest import SHIPPED_TRANSLATORS, TINY, golden, make_model_dir
+from tests.nmt.test_checked import Looping
 
 BY_WORD = DraftOptions(commit="word", mask_words=1, mask_characters=1)
 WORDS = [
@@ -86,7 +89,7 @@ def test_tokens_are_committed_until_one_attends_to_source_that_may_change() -> N
 
 def test_attention_decides_where_it_is_known() -> None:
     commitment = Commitment(BY_WORD)
-    rows = np.array([[1, 0, 0], [0.95, 0.05, 0], [0.5, 0.5, 0], [0, 0, 1]], np.float32)
+    rows = np.array([[1, 0, 0], [0.85, 0.15, 0], [0.5, 0.5, 0], [0, 0, 1]], np.float32)
     assert commitment.push(0, part_draft("甲乙丙", CertainSource(1), rows)) == 2
     assert [token.last for token in commitment.tokens(0)] == [False, False]
     # Only the tokens that follow have rows.
@@ -231,6 +234,17 @@ def test_a_change_appends_what_is_newly_committed() -> None:
     assert (change.text, change.withdrawn, change.committed, change.complete) == ("丙", 0, 3, True)
     assert change.log_probability == -(4.0 + 8.0)  # with the end token
     assert end == Translation(0, "zh", "甲乙丙")
+
+
+@pytest.mark.parametrize(
+    ("text", "committed", "final"),
+    [("干部", 1, 0), ("好，干部", 3, 2), ("好，干部", 4, 4), ("好，干", 2, 2)],
+)
+def test_converted_text_is_final_when_later_text_cannot_change_it(text: str, committed: int, final: int) -> None:
+    """干 is 幹 or 乾 by what follows."""
+    *changes, _ = rewritten(events_of(text, committed), conversion("Hant"))
+    assert isinstance(changes[-1], Delta)
+    assert changes[-1].committed == final
 
 
 # The stage
@@ -520,6 +534,40 @@ def test_a_second_search_after_a_loop_begins_with_the_committed_tokens_too() -> 
             ids.append(token.id)
     assert ids == [4, 5, 0]
     assert any(isinstance(token, Rewind) for token in found)
+
+
+def test_committed_tokens_count_in_what_a_second_search_may_not_repeat() -> None:
+    loop = [3] * 30
+    again = [token for token in checked_from([3, 3, 3], [loop, [3, 5, 0], [6, 0]]) if isinstance(token, Token)]
+    assert [token.id for token in again][-2:] == [6, 0]
+
+
+def test_a_second_search_may_end_right_after_the_committed_tokens() -> None:
+    *_, end = checked_from([1, 2], [[3] * 30, [0]])
+    assert isinstance(end, Token)
+    assert (end.id, end.last, end.truncated, end.searched_again) == (0, True, False, True)
+
+
+def test_text_that_is_searched_again_keeps_the_committed_tokens(demo: MarianModel) -> None:
+    text, commitment = "We are meeting at ten o'clock.", Commitment(BY_WORD)
+    (source,) = demo.sources(text, "en", None)
+    known = tuple(token for token, _ in zip(greedy(demo.decoder, source, demo.generation), range(2), strict=False))
+    ids, texts = [token.id for token in known], tuple(demo.tokenizer.decode([token.id]) for token in known)
+    part = PartDraft((*known, Token(0, 0.0, last=True)), (*texts, "x", ""), "zh", CertainSource(2), np.eye(2, 4))
+    assert commitment.push(0, part) == 2
+    looping = Looping(demo, [ids[1], 7], forbidden_too=False)
+    *changes, end = looping.append(SourceSentence(0, "en", text), commitment, "zh")
+    assert isinstance(end, Translation)
+    assert end.searched_again
+    shown = GrowingText()
+    for change in changes:
+        assert isinstance(change, Delta)
+        shown.apply(change, change.token)
+    assert any(isinstance(change, Delta) and change.withdrawn for change in changes)
+    options = dataclasses.replace(demo.generation, no_repeat_ngram=2)
+    rest = [token.id for token in greedy(demo.decoder, source, options, committed=ids)]
+    assert [piece.mark for piece in shown.pieces] == [*ids, *rest]
+    assert end.text == demo.tokenizer.decode([*ids, *rest])
 
 
 def test_a_loop_that_began_in_the_committed_tokens_is_found_and_cut_after_them() -> None:
