@@ -20,9 +20,10 @@ class DraftOptions:
     # A word is committed when two drafts in a row agree on it and it ended this long before the end of their audio.
     margin_ms: int = within(400, 0, 5_000)
     # When a translation becomes final. "sentence": when its sentence ends; until then it is a draft, which may change. "word":
-    # word by word, and only these words are shown. That costs quality: on 108 s of speech, the demo's translator, a busy machine
-    # (source words committed after 1.8 s), StreamLAAL of committed text and chrF against the whole sentences' translations were
-    # 5.7 s and 100 with "sentence", 2.8 s and 43 with "word", 2.2 s and 40 with "word" and an alignment head.
+    # word by word, and only these words are shown. That costs quality: on 108 s of speech, with the demo's translator, means of
+    # four runs on a busy machine (source words with a lag of 1.7 s), StreamLAAL of committed text and chrF against the
+    # translations of the whole sentences were 5.6 s and 100 with "sentence"; with "word" 3.4 s and 42, and 2.4 s and 45 with
+    # an alignment head.
     commit: str = one_of("sentence", "sentence", "word")
     # The last words of a draft translation are the least certain and are not shown. Their number, for languages that separate
     # words with spaces; 0 shows everything.
