@@ -47,7 +47,8 @@ def ship(work: Path, shape: Size, sample: list[Pair], destination: Path) -> None
     lines.write_text("".join(f"{source}\t{target}\n" for source, target in sample), "utf-8")
     compiled = work / "compiled"
     shutil.rmtree(compiled, ignore_errors=True)
-    print(compile_model(work / "hf", compiled, weights="int8", sample=lines))
+    alignment = shape.decoder_layers - 1, 0  # the training guides head 0 of each layer; see marian.py
+    print(compile_model(work / "hf", compiled, weights="int8", sample=lines, alignment=alignment))
     shutil.rmtree(destination, ignore_errors=True)
     shutil.copytree(compiled, destination)
 

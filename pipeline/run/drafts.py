@@ -22,8 +22,8 @@ class DraftOptions:
     # When a translation becomes final. "sentence": when its sentence ends; until then it is a draft, which may change. "word":
     # word by word, and only these words are shown. That costs quality: on 108 s of speech, with the demo's translator, means of
     # four runs on a busy machine (source words with a lag of 1.7 s), StreamLAAL of committed text and chrF against the
-    # translations of the whole sentences were 5.6 s and 100 with "sentence"; with "word" 3.4 s and 42, and 2.4 s and 45 with
-    # an alignment head.
+    # translations of the whole sentences were 5.6 s and 100 with "sentence", 2.4 s and 45 with "word", and 3.4 s and 42
+    # with "word" without its alignment head.
     commit: str = one_of("sentence", "sentence", "word")
     # The last words of a draft translation are the least certain and are not shown. Their number, for languages that separate
     # words with spaces; 0 shows everything.

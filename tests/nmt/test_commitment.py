@@ -324,6 +324,11 @@ def with_alignment(tmp_path_factory: pytest.TempPathFactory) -> MarianModel:
 
 
 @pytest.fixture(scope="module")
+def without_alignment(tmp_path_factory: pytest.TempPathFactory) -> MarianModel:
+    return MarianModel.load(make_model_dir(tmp_path_factory.mktemp("merged") / "model", "merged"))
+
+
+@pytest.fixture(scope="module")
 def demo() -> MarianModel:
     return MarianModel.load(SHIPPED_TRANSLATORS["demo-en-zh"])
 
@@ -335,7 +340,13 @@ def pivot(demo: MarianModel) -> PivotTranslator:
 
 @pytest.mark.parametrize(
     ("name", "spoken", "target"),
-    [("demo", "en", "zh"), ("demo", "en", "zh-TW"), ("with_alignment", "en", "zh"), ("pivot", "de", "en")],
+    [
+        ("demo", "en", "zh"),
+        ("demo", "en", "zh-TW"),
+        ("with_alignment", "en", "zh"),
+        ("without_alignment", "en", "zh"),
+        ("pivot", "de", "en"),
+    ],
 )
 @settings(max_examples=12, deadline=None)
 @given(
@@ -354,17 +365,25 @@ def test_nothing_is_ever_withdrawn(
     loud: bool,
     demo: MarianModel,
     with_alignment: MarianModel,
+    without_alignment: MarianModel,
     pivot: PivotTranslator,
 ) -> None:
     """Whatever is heard, and whatever the whole sentence is at last."""
-    model = {"demo": demo, "with_alignment": with_alignment, "pivot": pivot}[name]
+    model = {
+        "demo": demo,
+        "with_alignment": with_alignment,
+        "without_alignment": without_alignment,
+        "pivot": pivot,
+    }[name]
     *drafts, _ = growing(words, ahead=ahead, language=spoken)
     text = " ".join([*words, *final])
     events = converse(model, [*drafts, SourceSentence(0, spoken, text.upper() if loud else text)], target)
     check_append_only(joined(events))
 
 
-def test_words_are_committed_before_the_sentence_ends(demo: MarianModel, with_alignment: MarianModel) -> None:
+def test_words_are_committed_before_the_sentence_ends(
+    demo: MarianModel, with_alignment: MarianModel, without_alignment: MarianModel
+) -> None:
     words = [
         "I",
         "want",
@@ -382,7 +401,7 @@ def test_words_are_committed_before_the_sentence_ends(demo: MarianModel, with_al
         "brother",
         ".",
     ]
-    for model in (demo, with_alignment):
+    for model in (demo, with_alignment, without_alignment):
         text, before = check_append_only(joined(converse(model, growing(words))))
         assert 0 < before < len(text)
 
