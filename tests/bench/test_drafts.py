@@ -28,7 +28,7 @@ def test_hidden_words_are_not_withdrawn() -> None:
     grown = [beginnings(sentence, "en", 1) for sentence in SENTENCES]
     kinds = [erasure(grown, model, "en", "zh", hidden) for hidden in (0, 3, 100)]
     assert kinds[0].rate > kinds[1].rate >= kinds[2].rate
-    assert 1 == kinds[0].shown > kinds[1].shown > kinds[2].shown >= 0.5
+    assert 1 == kinds[0].shown > kinds[1].shown > kinds[2].shown >= 0.25
     assert len({kind.final for kind in kinds}) == 1
     assert Erasure(0, 5, 10, 1.0).rate == 0.5
 
