@@ -152,7 +152,7 @@ async def simulate(
     listener = Listener(source.scenes, alone)
     translator = SpeechTranslator(config, models)
     translator.stats = ledger = Ledger()
-    log = open_latency_log(folder / "day-latency.jsonl", unit_of(only_target(config)))
+    log = open_latency_log(folder / "day-latency.jsonl", unit_of(only_target(config)), only_target(config))
     log.start("day.wav", lambda: ledger.audio_s)
     files = {(kind, ""): folder / f"day.{kind}" for kind in FORMATS}
     sinks = [*open_sinks(files, None, sink_makers(config.subtitles)), log]

@@ -119,7 +119,7 @@ def run(options: argparse.Namespace) -> int:
         logs: list[LatencyLog] = []
         for name in _LOGS:
             if (path := getattr(options, name.replace("-", "_"))) is not None:
-                logs.append(open_latency_log(path, unit, committed=name == "committed-log"))
+                logs.append(open_latency_log(path, unit, only_target(config), committed=name == "committed-log"))
                 stack.callback(logs[-1].close)
         pictures = {name: BlockFile(path) for name in _PICTURES if (path := getattr(options, name)) is not None}
         for picture in pictures.values():

@@ -24,7 +24,7 @@ from pipeline.bench.peer_messages import PeerError, as_received, taken_back
 from pipeline.bench.peer_play import PeerRun, check_server, play_to_peer
 from pipeline.bench.report import delay_table
 from pipeline.config import PipelineConfig
-from pipeline.errors import AudioError
+from pipeline.errors import AudioError, UsageError
 from pipeline.events import Samples, SourceSentence
 from pipeline.names import escaped
 
@@ -54,7 +54,8 @@ def _web_socket(text: str) -> str:
     try:
         parts = urlsplit(some_text(text))
         valid = parts.scheme in ("ws", "wss") and bool(parts.hostname) and parts.port != 0
-    except ValueError:  # no number as port, or wrong brackets
+        (parts.hostname or "").encode("idna")
+    except ValueError:  # no number as port, wrong brackets, or an empty or too long label
         valid = False
     if not valid:
         raise argparse.ArgumentTypeError(
@@ -65,6 +66,11 @@ def _web_socket(text: str) -> str:
 
 def run(options: argparse.Namespace) -> int:
     config = configured(options)
+    if config.languages.only_spoken is None:
+        raise UsageError(
+            f"the source is {config.languages.source}, but the server is compared in one spoken language; name it with "
+            "--source"
+        )
     path = options.audio or default_recording()
     text = transcripts([path]).get(path)
     samples = read_audio(path)

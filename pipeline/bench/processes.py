@@ -40,7 +40,7 @@ def is_this_machine(host: str) -> bool:
     """Whether a host name stands for the loopback interface."""
     try:
         found = socket.getaddrinfo(host, None)
-    except OSError:
+    except (OSError, UnicodeError):  # UnicodeError: an empty or too long label
         return False
     return all(str(address[0]).startswith("127.") or address[0] == "::1" for *_, address in found)
 
@@ -59,7 +59,11 @@ def usage_of(process: int | None) -> Usage | None:
     # User and system time, and both of the children that were waited for: fields 14 to 17, here from the state, field 3.
     ticks = sum(int(value) for number in tree for value in stats[number][11:15])
     resident_mb = sum(map(_resident_mb, tree))
-    return Usage(ticks / os.sysconf("SC_CLK_TCK"), resident_mb, len(os.sched_getaffinity(process)))
+    try:
+        cores = len(os.sched_getaffinity(process))
+    except OSError:  # it has ended just now
+        return None
+    return Usage(ticks / os.sysconf("SC_CLK_TCK"), resident_mb, cores)
 
 
 def _processes() -> Iterator[int]:

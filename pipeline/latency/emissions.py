@@ -95,6 +95,11 @@ class TextSoFar:
     def empty(self) -> bool:
         return not any(len(text) for text in self._sentences.values())
 
+    def has(self, sentence: int) -> bool:
+        """Whether the sentence has text."""
+        text = self._sentences.get(sentence)
+        return text is not None and len(text) > 0
+
     def forget(self, sentence: int) -> None:
         """Drop a finished sentence, for logs that need only those in progress."""
         self._sentences.pop(sentence, None)

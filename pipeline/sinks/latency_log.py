@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.errors import UsageError
-from pipeline.events import Delta, EndOfInput, PipelineEvent, SourceDelta, SourceSentence, Translation
+from pipeline.events import Delta, EndOfInput, PipelineEvent, SourceDelta, SourceSentence, Translation, TranslationLost
 from pipeline.languages import same_language
 from pipeline.latency.emissions import CommittedOnly, TextSoFar, Unit
 from pipeline.sentences.growing import Applied, Piece, merged
@@ -60,16 +60,19 @@ class LatencyLog(ABC):
         self._text = TextSoFar(self._unit)
         self._committed = CommittedOnly() if self._only_committed else None
         self._unfinished: set[int] = set()  # sentences of which a translation is expected
+        self._untranslated: set[int] = set()  # those of them that ended in the language translated into
+        self._lost = False  # whether the translation has failed
         self._waiting: list[Delta] = []  # drafts of the sentence after an unfinished one
 
     def write(self, event: PipelineEvent) -> None:
         if isinstance(event, Delta | Translation) and self._language not in (None, event.language):
             return
         match event:
-            case SourceDelta():
+            case SourceDelta() if not self._lost:
                 self._unfinished.add(event.sentence)
             case SourceSentence(language=spoken) if self._language and same_language(spoken, self._language):
-                self._unfinished.discard(event.sentence)
+                self._untranslated.add(event.sentence)
+                self._settle(event.sentence)
             case Delta(committed=0) if any(number < event.sentence for number in self._unfinished):
                 self._wait(event)
             case Delta():
@@ -77,15 +80,30 @@ class LatencyLog(ABC):
                 self._unfinished = {number for number in self._unfinished if number >= event.sentence}
                 self._log_waiting(event.sentence)
                 self._log(event)
+                self._settle(event.sentence)
             case Translation():
-                self._unfinished.discard(event.sentence)
                 if self._committed:
                     self._committed.forget(event.sentence)
                 self._finished(event)
-                self._log_waiting(min(self._unfinished, default=None))
+                self._untranslated.discard(event.sentence)
+                self._finish(event.sentence)
+            case TranslationLost(language=lost) if self._language in (None, lost):
+                self._lost = True
+                self._unfinished.clear()
+                self._log_waiting()
             case EndOfInput():
                 self._log_waiting()
                 self._ended(event.duration_s)
+
+    def _settle(self, sentence: int) -> None:
+        """Finish a sentence in the language translated into, once what a draft said of its translation is withdrawn."""
+        if sentence in self._untranslated and not self._text.has(sentence):
+            self._untranslated.discard(sentence)
+            self._finish(sentence)
+
+    def _finish(self, sentence: int) -> None:
+        self._unfinished.discard(sentence)
+        self._log_waiting(min(self._unfinished, default=None))
 
     def _wait(self, delta: Delta) -> None:
         both = merged(self._waiting[-1], delta) if self._waiting else None
@@ -121,11 +139,21 @@ class LatencyLog(ABC):
     def _ended(self, duration_s: float) -> None:
         """Log the end of the stream."""
 
+    @abstractmethod
+    def _stopped(self) -> None:
+        """Log what is left of a stream that may not have ended."""
+
     def _line(self, record: dict[str, Any]) -> None:
         self._file.append(json.dumps(record, ensure_ascii=False) + "\n")
 
     def close(self) -> None:
-        self._file.close()
+        """Close the file. A stream that was stopped early is logged up to that point."""
+        try:
+            if self._streams >= 0:
+                self._log_waiting()
+                self._stopped()
+        finally:
+            self._file.close()
         if self._early:
             log.warning(
                 "the audio came faster than real time: wall-clock times in %s are not those of a live stream",
@@ -156,6 +184,9 @@ class SimulstreamLog(LatencyLog):
 
     def _ended(self, duration_s: float) -> None:
         self._output(duration_s, 0.0)
+
+    def _stopped(self) -> None:
+        """Do nothing: everything is written as it comes."""
 
     def _output(
         self, heard_s: float, computation_s: float, appended: Sequence[Piece] = (), withdrawn: Sequence[Piece] = ()
@@ -208,13 +239,9 @@ class SimulEvalLog(LatencyLog):
             }
         )
 
-    def close(self) -> None:
-        """Close the file. A stream that was stopped early is logged up to that point."""
-        try:
-            if self._streams >= 0 and not self._written and not self._text.empty:
-                self._ended(self._heard_s)
-        finally:
-            super().close()
+    def _stopped(self) -> None:
+        if not self._written and not self._text.empty:
+            self._ended(self._heard_s)
 
 
 _FORMATS: dict[str, type[LatencyLog]] = {".jsonl": SimulstreamLog, ".log": SimulEvalLog}

@@ -406,12 +406,17 @@ def test_results_before_a_failure_are_printed(
     assert any(line.endswith("–") for line in printed)  # drained
 
 
-@pytest.mark.parametrize("url", ["localhost:8000", "http://localhost:8000/asr", "ws://", "ws://localhost:x/asr", ""])
+@pytest.mark.parametrize("url", ["localhost:8000", "http://localhost:8000/asr", "ws://", "ws://localhost:x/asr", "ws://a..b/asr", ""])
 def test_a_wrong_address_is_wrong_usage(url: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as end:
         run(["peer", "--url", url])
     assert end.value.code == 2
     assert "--url" in capsys.readouterr().err
+
+
+def test_a_peer_is_compared_in_one_language() -> None:
+    with pytest.raises(UsageError, match="one spoken language"):
+        run(["peer", "--config", "demo", "--source", "auto", "--target", "en,zh"])
 
 
 def test_a_missing_client_library_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+import dataclasses
+import itertools
 import json
 import logging
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from pipeline.errors import UsageError
-from pipeline.events import Delta, EndOfInput
+from pipeline.events import (
+    Delta,
+    EndOfInput,
+    PipelineEvent,
+    SourceDelta,
+    SourceSentence,
+    Translation,
+    TranslationLost,
+)
 from pipeline.latency.emissions import Unit
-from pipeline.sinks.latency_log import open_latency_log
+from pipeline.sinks.latency_log import LatencyLog, open_latency_log
 from tests.latency.streams import DURATION_S, REFERENCES, events, written
 from tests.streams import translated
 
@@ -175,3 +186,63 @@ def test_the_suffix_selects_the_format(tmp_path: Path) -> None:
         open_latency_log(tmp_path / "run.txt", "char")
     with pytest.raises(UsageError, match="cannot write"):
         open_latency_log(tmp_path / "nowhere" / "run.jsonl", "char")
+
+
+def replayed(path: Path) -> str:
+    """The text that the lines of simulstream's format add up to."""
+    text = ""
+    for line in lines(path)[1:]:
+        deleted, appended = "".join(line["deleted_tokens"]), "".join(line["generated_tokens"])
+        assert text.endswith(deleted)
+        text = text.removesuffix(deleted) + appended
+    return text
+
+
+AHEAD = [
+    SourceDelta(0, "en", "Hello", heard_s=1.0),
+    Delta(0, "zh", "你好", heard_s=1.0),
+    SourceDelta(1, "en", "Thanks", heard_s=2.0),
+    Delta(1, "zh", "谢谢", heard_s=2.0),
+]
+
+
+def logged(path: Path, events: Sequence[PipelineEvent]) -> LatencyLog:
+    log = open_latency_log(path, "char", "zh")
+    log.start("talk.wav", itertools.count(10.0).__next__)
+    for event in events:
+        log.write(event)
+    return log
+
+
+def test_a_draft_of_the_next_sentence_is_logged_when_the_one_before_is_finished(tmp_path: Path) -> None:
+    path = tmp_path / "run.jsonl"
+    log = logged(path, AHEAD)
+    assert replayed(path) == "你好"
+    for event in translated(0, ["你好。"], heard_s=3.0):
+        log.write(event if isinstance(event, Translation) else dataclasses.replace(event, withdrawn=2))  # type: ignore[type-var]
+    assert replayed(path) == "你好。谢谢"
+
+
+@pytest.mark.parametrize("name", ["run.jsonl", "instances.log"])
+def test_what_waits_is_logged_if_the_stream_is_stopped(name: str, tmp_path: Path) -> None:
+    logged(tmp_path / name, AHEAD).close()
+    if name == "run.jsonl":
+        assert replayed(tmp_path / name) == "你好谢谢"
+    else:
+        assert lines(tmp_path / name)[0]["prediction"] == "你好谢谢"
+
+
+def test_a_sentence_in_the_language_translated_into_is_withdrawn_before_the_next_is_logged(tmp_path: Path) -> None:
+    path = tmp_path / "run.jsonl"
+    log = logged(path, [*AHEAD, SourceSentence(0, "zh", "你好。", heard_s=3.0)])
+    assert replayed(path) == "你好"
+    log.write(Delta(0, "zh", "", withdrawn=2, heard_s=3.0, complete=True))
+    assert replayed(path) == "谢谢"
+
+
+def test_nothing_waits_for_a_language_that_was_lost(tmp_path: Path) -> None:
+    log = logged(tmp_path / "run.jsonl", [*AHEAD, TranslationLost("zh", "full")])
+    assert replayed(tmp_path / "run.jsonl") == "你好谢谢"
+    for number in range(2, 100):
+        log.write(SourceDelta(number, "en", "Yes."))
+    assert not log._unfinished
