@@ -406,7 +406,9 @@ def test_results_before_a_failure_are_printed(
     assert any(line.endswith("–") for line in printed)  # drained
 
 
-@pytest.mark.parametrize("url", ["localhost:8000", "http://localhost:8000/asr", "ws://", "ws://localhost:x/asr", "ws://a..b/asr", ""])
+@pytest.mark.parametrize(
+    "url", ["localhost:8000", "http://localhost:8000/asr", "ws://", "ws://localhost:x/asr", "ws://a..b/asr", ""]
+)
 def test_a_wrong_address_is_wrong_usage(url: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as end:
         run(["peer", "--url", url])
