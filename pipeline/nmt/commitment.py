@@ -5,7 +5,6 @@ Committed tokens are forced in every later translation of the sentence, so what 
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol, runtime_checkable
@@ -58,6 +57,18 @@ class PartDraft:
     """Attention of the tokens after the committed ones over the source: [tokens, S]. None: the model does not tell."""
 
 
+@dataclass(frozen=True)
+class _Translated:
+    """What is remembered of a translation of one part."""
+
+    source: str
+    """The committed text of the source."""
+    text: str
+    """The whole text of the source."""
+    ids: tuple[int, ...]
+    """Of the target, without the end token."""
+
+
 class Commitment:
     """The committed tokens of one sentence's translation, part by part."""
 
@@ -65,9 +76,11 @@ class Commitment:
         self._options = options or DraftOptions()
         self.source = ""
         """The committed text of the source. The caller sets it before each translation."""
+        self.text = ""
+        """The whole text of the source, as it is translated. The caller sets it too."""
         self._parts: list[tuple[Token, ...]] = []
-        self._drafts: list[deque[tuple[str, tuple[int, ...]]]] = []
-        """For each part, the newest translations of different source texts: (committed source text, target ids)."""
+        self._drafts: list[list[_Translated]] = []
+        """For each part, the newest translations of different source texts."""
 
     def tokens(self, part: int) -> tuple[Token, ...]:
         """The committed tokens of a part, counted from 0. The last is the end token if the part is complete."""
@@ -107,14 +120,15 @@ class Commitment:
     def _agreed_tokens(self, part: int, draft: PartDraft) -> int:
         """How many tokens the newest translations of different source texts share, without the last words."""
         while len(self._drafts) <= part:
-            self._drafts.append(deque(maxlen=_AGREEING))
-        newest, ids = self._drafts[part], tuple(token.id for token in draft.tokens[:-1])
-        if newest and newest[-1][0] == self.source:
-            newest.pop()
-        newest.append((self.source, ids))
+            self._drafts.append([])
+        ids = tuple(token.id for token in draft.tokens[:-1])
+        # The same text has the same translation, however much of the text is committed.
+        others = [one for one in self._drafts[part] if one.source != self.source and one.text != self.text]
+        newest = [*others, _Translated(self.source, self.text, ids)][-_AGREEING:]
+        self._drafts[part] = newest
         if len(newest) < _AGREEING:
             return 0
-        shared = min(common_length(other, ids) for _, other in newest)
+        shared = min(common_length(one.ids, ids) for one in newest)
         options = self._options
         length = masked_length("".join(draft.texts), draft.language, options.mask_words, options.mask_characters)
         return min(shared, _tokens_within(draft.texts, length))

@@ -51,8 +51,8 @@ class NmtStage:
 
     Takes ``SourceDelta`` and ``SourceSentence`` from ``inbox``. For each finished sentence it puts deltas and one
     ``Translation`` on ``outbox``, and finally the end of input. With ``drafts``, a sentence in progress is translated too
-    whenever its text has changed, and so is the next one if a draft reaches into it; if several changes of a sentence wait,
-    only the newest text is translated. The last words of a draft are not shown, unless all words so far are committed and
+    whenever its text has changed or more of it is certain, and so is the next one if a draft reaches into it; if several
+    changes of a sentence wait, only the newest text is translated. The last words of a draft are not shown, unless all words so far are committed and
     end like a sentence, and what is shown is only withdrawn if later drafts agree that it must change (``options``). If words
     are committed one by one (``options.commit``), only these are put out, and the final translation begins with them.
     Sentences spoken in the target language are left out.
@@ -138,14 +138,13 @@ class NmtStage:
             del self._open[before]
 
     def _next_draft(self) -> SourceSentence | None:
-        """The text of the first sentence that has changed since it was last translated."""
+        """The text of the first sentence that has changed, or of which more is certain, since it was last translated."""
         for _, sentence in sorted(self._open.items()):
             change, sentence.newest = sentence.newest, None
             if change is None or not sentence.source.text:
                 continue
-            text, before = sentence.to_append if self._by_word else sentence.to_translate, sentence.translated
-            sentence.translated = text
-            if text != before:
+            text = sentence.to_append if self._by_word else sentence.to_translate
+            if sentence.gained(text, by_word=self._by_word):
                 return SourceSentence(
                     change.sentence, change.language, text, change.start_s, change.end_s, change.heard_s
                 )
@@ -165,7 +164,7 @@ class NmtStage:
             return
         opened = self._opened(sentence.sentence)
         by_word = bool(opened.shown.committed) or (self._by_word and self._drafts())
-        opened.commitment.source = opened.source.committed_text
+        opened.commitment.source, opened.commitment.text = opened.source.committed_text, sentence.text
         running: list[DecoderState] = []
         stopped = False
 
@@ -232,13 +231,26 @@ class _Open:
 
     def restart(self, options: DraftOptions) -> None:
         """Begin the translation."""
-        self.translated = ""
-        """The text that was translated last."""
+        self._translated = ("", 0)
+        """The text that was translated last, and how much of it was certain; see ``gained``."""
         self.shown = GrowingText()
         """The translation, as put on ``outbox``."""
         self.language = ""
         """Of the translation."""
         self.draft, self.steady, self.commitment = Draft(), Steady(options.agreeing), Commitment(options)
+
+    def gained(self, text: str, *, by_word: bool) -> bool:
+        """Whether ``text`` is new, or more of it is certain than when it was translated last; then it is remembered.
+
+        More of the same translation may be shown when more is certain: ``by_word`` when more words are committed, otherwise
+        when the committed words end like a sentence.
+        """
+        certain = self.source.committed if by_word else int(self.ends_like_a_sentence)
+        before, known = self._translated
+        if not text or (text == before and certain <= known):
+            return False
+        self._translated = text, certain
+        return True
 
     @property
     def to_translate(self) -> str:

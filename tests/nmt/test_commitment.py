@@ -106,7 +106,7 @@ def test_translations_of_different_source_texts_must_agree_where_attention_is_un
         ("A b c", "甲乙戊庚辛"),
         ("A b c d", "甲乙戊庚"),
     ]:
-        commitment.source = source
+        commitment.source = commitment.text = source
         found.append(commitment.push(0, part_draft(text)))
     # Of the last one, 庚 is masked.
     assert found == [0, 0, 2, 3, 3]
@@ -115,8 +115,23 @@ def test_translations_of_different_source_texts_must_agree_where_attention_is_un
 def test_a_later_translation_of_the_same_source_replaces_the_one_before() -> None:
     commitment = Commitment(BY_WORD)
     for source, text, expected in [("A", "甲乙丙", 0), ("A b", "丁乙丙", 0), ("A b", "甲乙丙", 2)]:
-        commitment.source = source
+        commitment.source = commitment.text = source
         assert commitment.push(0, part_draft(text)) == expected
+
+
+@pytest.mark.parametrize(
+    "heard",
+    [
+        [("A", "A b"), ("A b", "A b")],
+        [("A", "A b"), ("A b", "A b c"), ("A b", "A b")],  # a word was withdrawn
+    ],
+)
+def test_translations_of_one_text_do_not_agree_because_more_of_it_is_committed(heard: list[tuple[str, str]]) -> None:
+    commitment = Commitment(BY_WORD)
+    for commitment.source, commitment.text in heard:
+        assert commitment.push(0, part_draft("甲乙丙" if commitment.text == "A b" else "丁")) == 0
+    commitment.source = commitment.text = "A b c"
+    assert commitment.push(0, part_draft("甲乙丙丁")) == 3
 
 
 @pytest.mark.parametrize(
@@ -201,7 +216,7 @@ def test_committed_tokens_are_only_added_to(
         found = (*known, *(Token(ord(character), -1.0, last=False) for character in rest))
         end = Token(0, -1.0, last=True, truncated=cut)
         attention = None if shares is None else np.array([[1 - share, share] for share in shares[: len(rest) + 1]])
-        commitment.source = source
+        commitment.source = commitment.text = source
         certain = CertainSource(tokens, complete) if shares is not None or complete else None
         count = commitment.push(part, PartDraft((*found, end), texts, language, certain, attention))
         for number in range(3):
@@ -404,6 +419,22 @@ def test_words_are_committed_before_the_sentence_ends(
     for model in (demo, with_alignment, without_alignment):
         text, before = check_append_only(joined(converse(model, growing(words))))
         assert 0 < before < len(text)
+
+
+def test_words_that_a_pause_commits_are_translated_at_once(demo: MarianModel) -> None:
+    text = "Thank you very much for the meeting tomorrow morning"
+    drafted, paused, again = converse(
+        demo,
+        [
+            SourceDelta(0, "en", text, committed=5),
+            SourceDelta(0, "en", "", committed=len(text), heard_s=2.0),
+            SourceDelta(0, "en", "", committed=len(text), heard_s=3.0),
+        ],
+    )
+    assert drafted == again == []
+    (change,) = paused
+    assert isinstance(change, Delta)
+    assert change.committed == len(change.text) > 0
 
 
 def test_files_and_sentence_mode_get_the_translation_of_the_whole_sentence(demo: MarianModel) -> None:

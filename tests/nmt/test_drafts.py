@@ -451,6 +451,25 @@ def test_a_draft_of_committed_text_with_a_final_mark_is_shown_as_a_whole(
     assert (shown_after(drafted) == model.translate(text)) == whole
 
 
+def test_a_sentence_that_is_committed_whole_in_a_pause_is_shown_as_a_whole(model: MarianModel) -> None:
+    text = "Where is the bank?"
+    drafted, paused, again, resumed = converse(
+        model,
+        [
+            SourceDelta(0, "en", text),
+            SourceDelta(0, "en", "", committed=17),
+            SourceDelta(0, "en", "", committed=18),
+            SourceDelta(0, "en", " I", committed=18),
+        ],
+        None,
+        DraftOptions(mask_characters=1),
+    )
+    shown = shown_after(drafted)
+    assert shown == model.translate(text)[:-1]
+    assert shown_after(paused, shown) == model.translate(text)
+    assert again == resumed == []
+
+
 class Recorder:
     """A translator that notes what it is given."""
 
