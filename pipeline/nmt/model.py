@@ -271,7 +271,9 @@ class MarianModel:
             found = PartText(self.tokenizer, " " if begun and sets_sentences_apart(target) else "")
             known = () if commitment is None else commitment.tokens(part)
             search, withdrawn = RunningSearch(on_start), 0
-            for token in self._tokens(source, search, beams, None if draft is None else draft.guess(part), known):
+            guess = None if draft is None else draft.guess(part)
+            cached = draft is None or commitment is None  # the attention is known of a search only
+            for token in self._tokens(source, search, beams, guess, known, cached=cached):
                 if isinstance(token, Rewind):
                     withdrawn = found.rewind(token.kept)
                     length -= withdrawn
@@ -335,13 +337,15 @@ class MarianModel:
         beams: int | None,
         draft: tuple[int, ...] | None,
         committed: Sequence[Token] = (),
+        *,
+        cached: bool = True,
     ) -> Iterator[Token | Rewind]:
         """Yield the tokens of one sentence: from the cache, or generated within the time limit and checked.
 
         ``draft`` holds the ids with which a draft is likely to begin; None if this is not a draft. The ``committed`` tokens
-        come first.
+        come first. ``cached``: whether the cache may be used.
         """
-        if not committed and (known := self.cache.get(source)) is not None:
+        if cached and not committed and (known := self.cache.get(source)) is not None:
             yield from known
             return
         yield from committed

@@ -511,6 +511,21 @@ def test_the_final_translation_is_what_the_search_gives_after_the_committed_toke
     assert len(demo.cache) == cached, "a translation that begins with given tokens is of no use for others"
 
 
+def test_a_sentence_that_is_in_the_cache_is_committed_by_its_attention_too() -> None:
+    text = "Pity the world, or else this glutton be,"
+    found = []
+    for cached in (0, 1):
+        model = MarianModel.load(SHIPPED_TRANSLATORS["demo-en-zh"], cached_sentences=cached)
+        model.translate(text)
+        assert len(model.cache) == cached
+        commitment, draft = Commitment(BY_WORD), Draft()
+        for words, heard in ((6, 7), (7, 8)):
+            commitment.source, commitment.text = (" ".join(text.split()[:count]) for count in (words, heard))
+            list(model.append(SourceSentence(0, "en", commitment.text), commitment, "zh", draft=draft))
+        found.append(commitment.tokens(0))
+    assert found[0] == found[1]
+
+
 def test_the_attention_is_that_of_single_steps(with_alignment: MarianModel) -> None:
     model, pushed = with_alignment, list[tuple[PartDraft, int]]()
 
