@@ -17,7 +17,7 @@ from pipeline.events import Delta, SourceSentence, Translation
 from pipeline.nmt.drafts import Draft, masked_length, whole_words
 from pipeline.nmt.generation import OnStart, Token
 from pipeline.run.drafts import DraftOptions
-from pipeline.sentences.growing import GrowingText, common_length
+from pipeline.sentences.growing import GrowingText, TextChangeError, common_length
 
 # A token is committed if at most this share of its attention is on what may still change: source tokens after the committed
 # words, and the source's end token, which is attended where the sentence lacks something. Cf. AlignAtt (Papi, Turchi and
@@ -224,12 +224,16 @@ def appended(
 
     The change has the log-probabilities of the tokens whose text it completes. Without new committed text there is
     none, unless the translation is ``final``: then its ``Translation`` follows.
+
+    Raises:
+        TextChangeError: the translation does not begin with ``shown``.
     """
     text, before = GrowingText(), len(shown)
     waiting: list[tuple[int, Delta]] = []  # (length of the text up to the token's end, the token's change)
     for event in events:
         if isinstance(event, Translation):
             if final:
+                _check_kept(shown.text, event.text)
                 yield event
             continue
         text.apply(replace(event, committed=0))
@@ -237,6 +241,7 @@ def appended(
         waiting.append((len(text), event))
         if not event.complete or not (final or event.committed > before):
             continue
+        _check_kept(shown.text, text.text)
         told = [token for end, token in waiting if before < end <= event.committed or (final and token is event)]
         yield replace(
             event,
@@ -244,4 +249,11 @@ def appended(
             withdrawn=0,
             token=told[0].token if len(told) == 1 else None,
             log_probability=sum(token.log_probability for token in told),
+        )
+
+
+def _check_kept(committed: str, text: str) -> None:
+    if not text.startswith(committed):
+        raise TextChangeError(
+            f"the translation {text!r} does not begin with the committed text {committed!r}, which must not change"
         )

@@ -241,7 +241,7 @@ class MarianModel:
         sources = self.sources(sentence.text, sentence.language, code)
         certain = certain_sources(sources, self.sources(commitment.source, sentence.language, code))
         pieces = self.pieces(sources, target, on_start, beams, draft, commitment, certain)
-        yield from rewritten(deltas(sentence, pieces, target), self.conversion(target))
+        yield from rewritten(deltas(sentence, pieces, target), self.conversion(target), final=draft is None)
 
     def pieces(
         self,

@@ -84,7 +84,7 @@ class PivotTranslator:
             target = self.languages[1] or UNDETERMINED
         sources = self.first.sources(sentence.text, sentence.language, self.first.target_code(self.via))
         found = deltas(sentence, self._pieces(sources, target, on_start, beams, draft, commitment), target)
-        yield from rewritten(found, self.second.conversion(target))
+        yield from rewritten(found, self.second.conversion(target), final=commitment is None or draft is None)
 
     def _pieces(
         self,

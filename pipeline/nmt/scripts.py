@@ -79,16 +79,18 @@ def needed_conversion(target: str, written: str | None) -> Convert | None:
     return conversion(tag.script, tag.region)
 
 
-def rewritten(events: Iterable[Delta | Translation], convert: Convert | None) -> Iterator[Delta | Translation]:
+def rewritten(
+    events: Iterable[Delta | Translation], convert: Convert | None, *, final: bool = True
+) -> Iterator[Delta | Translation]:
     """Yield the events of one sentence with converted texts. The deltas add up to the conversion of the whole sentence.
 
     A delta is held back until later text cannot change its conversion: until the next punctuation mark, or for some
-    characters.
+    characters. So is what the last delta commits, unless the translation is ``final``.
     """
     if convert is None:
         yield from events
         return
-    sentence = _SentenceConverter(convert)
+    sentence = _SentenceConverter(convert, final=final)
     for event in events:
         if isinstance(event, Delta):
             yield from sentence.push(event)
@@ -100,8 +102,8 @@ def rewritten(events: Iterable[Delta | Translation], convert: Convert | None) ->
 class _SentenceConverter:
     """The text of a sentence so far: the original and the converted part that was passed on."""
 
-    def __init__(self, convert: Convert) -> None:
-        self._convert = convert
+    def __init__(self, convert: Convert, *, final: bool) -> None:
+        self._convert, self._final = convert, final
         self._text = GrowingText()
         self._emitted = ""
         self._pending: list[Delta] = []  # held back; their texts are the end of ``_text``
@@ -124,14 +126,14 @@ class _SentenceConverter:
             # After a withdrawal, the remaining text before it may convert differently in its new context.
             same = min(at, common_length(self._emitted[:at], whole))
             withdrawn, at = len(self._emitted) - same, at + len(delta.text)
-            committed = min(at, _settled(text, delta.committed)) if delta.complete else 0
+            committed = min(at, self._committed(text, delta)) if delta.complete else 0
             yield replace(delta, withdrawn=withdrawn, text=whole[same:at], committed=committed)
             self._emitted = whole[:at]
 
-
-def _settled(text: str, committed: int) -> int:
-    """How many characters of the conversion of ``text`` are final if so many of it are."""
-    return committed if committed == len(text) else settled(text[:committed])
+    def _committed(self, text: str, delta: Delta) -> int:
+        """How many characters of the conversion of ``text`` are final when those are that ``delta`` commits."""
+        whole = self._final and delta.committed == len(text)
+        return delta.committed if whole else settled(text[: delta.committed])
 
 
 def _convertible(tag: LanguageTag) -> bool:

@@ -38,7 +38,7 @@ from pipeline.nmt.scripts import rewritten
 from pipeline.nmt.search import greedy
 from pipeline.nmt.stage import Text, TextTranslator
 from pipeline.run.drafts import DraftOptions
-from pipeline.sentences.growing import GrowingText
+from pipeline.sentences.growing import GrowingText, TextChangeError
 from tests.conftest import SHIPPED_TRANSLATORS, TINY, golden, make_model_dir
 from tests.nmt.test_checked import Looping
 
@@ -260,6 +260,27 @@ def test_converted_text_is_final_when_later_text_cannot_change_it(text: str, com
     *changes, _ = rewritten(events_of(text, committed), conversion("Hant"))
     assert isinstance(changes[-1], Delta)
     assert changes[-1].committed == final
+
+
+def test_a_converted_draft_is_final_to_its_end_only_when_later_text_cannot_change_it() -> None:
+    """发 is 發, and 髮 before 廊."""
+    draft, whole = events_of("好，我去发", 5), events_of("好，我去发廊", 6)
+    shown = GrowingText()
+    for change in appended(shown, rewritten(draft, conversion("Hant"), final=False), final=False):
+        assert isinstance(change, Delta)
+        shown.apply(change)
+    assert shown.text == "好，"
+    *_, end = appended(shown, rewritten(whole, conversion("Hant")), final=True)
+    assert isinstance(end, Translation)
+    assert end.text == "好，我去髮廊"
+
+
+@pytest.mark.parametrize("final", [False, True])
+def test_a_translation_that_does_not_begin_with_the_committed_text_is_an_error(final: bool) -> None:
+    shown = GrowingText()
+    shown.apply(Delta(0, "zh", "甲乙", committed=2))
+    with pytest.raises(TextChangeError, match="'甲丙丁' does not begin with the committed text '甲乙'"):
+        list(appended(shown, events_of("甲丙丁", 3), final=final))
 
 
 # The stage
@@ -524,6 +545,31 @@ def test_a_sentence_that_is_in_the_cache_is_committed_by_its_attention_too() -> 
             list(model.append(SourceSentence(0, "en", commitment.text), commitment, "zh", draft=draft))
         found.append(commitment.tokens(0))
     assert found[0] == found[1]
+
+
+def test_a_converted_draft_of_which_all_is_committed_may_still_change(demo: MarianModel) -> None:
+    text = "I want to go to Shanghai next week"
+    *_, mark, _ = greedy(demo.decoder, demo.sources(text, "en", None)[0], demo.generation)
+    second = MarianModel.load(SHIPPED_TRANSLATORS["demo-en-zh"])
+    bad = (*demo.generation.bad_words, (mark.id,))
+    second.generation = dataclasses.replace(demo.generation, bad_words=bad)
+    both = PivotTranslator(MarianModel.load(SHIPPED_TRANSLATORS["demo-zh-en"]), second, "en")
+    models: tuple[tuple[MarianModel | PivotTranslator, str, str], ...] = (
+        (second, "en", text),
+        (both, "zh", demo.translate(text)),
+    )
+    for model, language, said in models:
+        found = []
+        for target in ("zh", "zh-TW"):
+            commitment, draft = Commitment(DraftOptions(commit="word", mask_characters=0)), Draft()
+            for commitment.text in (said, said + "?"):  # translations of two texts agree
+                commitment.source = commitment.text if model is both else said
+                *_, change, end = model.append(SourceSentence(0, language, said), commitment, target, draft=draft)
+            assert isinstance(change, Delta)
+            assert isinstance(end, Translation)
+            found.append((change.committed, len(end.text)))
+        (committed, length), (converted, _) = found
+        assert committed == length > converted
 
 
 def test_the_attention_is_that_of_single_steps(with_alignment: MarianModel) -> None:
