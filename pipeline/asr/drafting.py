@@ -83,6 +83,7 @@ class Drafting:
         self._begin(segment)
         if not agreement.known:
             self._last = found
+            agreement.correct_marks(found.previous_end)
         agreement.push(found.words, segment.heard_s)
         return self._shown(segment, found, without_end(agreement.draft))
 
@@ -96,6 +97,8 @@ class Drafting:
             self._last = transcript
         rest = transcript.words[len(agreement.committed) :]
         if self._commits:
+            if not agreement.committed:
+                agreement.correct_marks(transcript.previous_end)
             agreement.push(rest, segment.heard_s)
         else:
             agreement.confirm(rest, segment.heard_s)

@@ -8,7 +8,7 @@ from itertools import accumulate, takewhile
 
 from pipeline.asr.context import Heard
 from pipeline.events import SAMPLE_RATE, SpeechSegment, Word
-from pipeline.languages.marks import MARKS, final_marks, letters
+from pipeline.languages.marks import CLAUSE_MARKS, CLOSERS, MARKS, final_marks, letters
 from pipeline.run.drafts import DraftOptions
 
 # A draft may begin once this many times its computing time of new speech has come, so that finals find the recogniser idle.
@@ -66,10 +66,13 @@ class Agreement:
         """The words after the committed ones on which two drafts agree."""
         self.draft: list[Word] = []
         """The words after these."""
+        self._start = ""  # the marks heard before the segment
+        self._begins = False  # whether the marks before the draft end a sentence, as they were or as they are now
 
     def begin(self, segment: int, committed: Sequence[Word] = ()) -> None:
         """Another segment is in progress, of which some words may be committed already."""
         self.segment, self.committed, self.settled, self.draft = segment, list(committed), [], []
+        self._start, self._begins = "", False
 
     @property
     def known(self) -> list[Word]:
@@ -78,11 +81,12 @@ class Agreement:
 
     def push(self, heard: Sequence[Word], heard_s: float) -> None:
         """Take the newest draft: the words after the known ones, from audio received until ``heard_s``."""
-        heard = steadied(self.draft, heard)
+        ended = self._begins or any(map(_ends_sentence, self.known[-1:]))
+        heard = steadied(self.draft, heard, ended=ended)
         certain = self._ended(heard[: agreeing(self.draft, heard)], heard_s)
         known = self.committed if self._commits else self.settled
         known += heard[:certain]
-        self.draft = list(heard[certain:])
+        self.draft, self._begins = list(heard[certain:]), False
 
     def confirm(self, heard: Sequence[Word], heard_s: float) -> None:
         """Commit the words after the committed ones as the bigger model hears them in a pause; they replace the drafts'."""
@@ -95,12 +99,19 @@ class Agreement:
         return sum(1 for _ in takewhile(lambda word: word.end_s <= heard_s - self._margin_s, words))
 
     def correct_marks(self, marks: str | None) -> None:
-        """Replace the marks after the last known word by those heard there together with the next words, if any."""
-        known = self.settled or self.committed
-        if known and marks is not None:
+        """Replace the marks after the last known word by those heard there together with the next words, if any.
+
+        If no word is known, they are the marks before the segment.
+        """
+        if marks is None:
+            return
+        if known := self.settled or self.committed:
             last = known[-1].text.rstrip()
-            text = last.removesuffix(final_marks(last)) + marks
-            known[-1] = replace(known[-1], text=text)
+            before = final_marks(last)
+            known[-1] = replace(known[-1], text=last.removesuffix(before) + marks)
+        else:
+            before, self._start = self._start, marks
+        self._begins = bool(set(MARKS) & {*before, *marks})
 
     def cut(self, at_s: float) -> list[Word]:
         """Remove and return the committed words after ``at_s``, where the segment was cut."""
@@ -127,19 +138,29 @@ def agreeing(old: Sequence[Word], new: Sequence[Word]) -> int:
     return found
 
 
-def steadied(old: Sequence[Word], new: Sequence[Word]) -> list[Word]:
-    """``new``, written as in ``old`` as far as they have the same words.
+def steadied(old: Sequence[Word], new: Sequence[Word], *, ended: bool = False) -> list[Word]:
+    """``new``, written as in ``old`` as far as they have the same words and differ only in case or in commas and the like.
 
-    Case and commas of two drafts differ by chance, and each change would take back all words that follow. A word that ``old``
-    ends with, or that ends a sentence in one of the drafts, is written as in ``new``, which has heard more.
+    These differ by chance, and each change would take back all words that follow. A word is written as in ``new``, which has
+    heard more, if ``old`` ends with it, or if it ends or begins a sentence in one of the drafts: the mark and the capital
+    letter after it belong together. ``ended``: a sentence may have ended before the first word.
     """
     found = list(new)
     for at, (before, now) in enumerate(zip(old[:-1], new, strict=False)):
         if letters(before.text) != letters(now.text):
             break
-        if not set(MARKS) & {*final_marks(before.text), *final_marks(now.text)}:
+        begins, ended = ended, _ends_sentence(before) or _ends_sentence(now)
+        if not begins and not ended and _without_commas(before) == _without_commas(now):
             found[at] = replace(now, text=before.text)
     return found
+
+
+def _ends_sentence(word: Word) -> bool:
+    return bool(set(MARKS) & set(final_marks(word.text.rstrip().rstrip(CLOSERS))))
+
+
+def _without_commas(word: Word) -> str:
+    return word.text.strip().rstrip(CLAUSE_MARKS).casefold()
 
 
 def divided(segment: SpeechSegment, committed: Sequence[Word], *, whole: bool = False) -> tuple[Heard, SpeechSegment]:

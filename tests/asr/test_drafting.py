@@ -235,3 +235,33 @@ def test_what_was_said_before_is_left_out_once_a_draft_does_not_hear_it() -> Non
     context = [Heard(speech(0, 0.0, 1.0), "Once.")]
     heard = [found.draft(speech(1, 0.0, end_s), context, None) is not None for end_s in (0.6, 0.7, 0.8)]
     assert heard == [False, True, True]
+
+
+class Changing(Scripted):
+    """Hears each of ``texts`` once, with the mark that ends it before it."""
+
+    def __init__(self, *texts: str) -> None:
+        super().__init__()
+        self._texts = list(texts)
+
+    def _transcript(self, segment: SpeechSegment) -> Transcript:
+        self.marks, self.said = self._texts[0][-1], self._texts.pop(0)[:-1].split()
+        return replace(super()._transcript(segment), previous_end=self.marks)
+
+
+@pytest.mark.parametrize(
+    "texts", [("My brother lives.", "my brother lives,"), ("my brother lives,", "My brother lives.")]
+)
+@pytest.mark.parametrize("pausing", [False, True])
+def test_the_first_word_of_a_segment_is_written_as_heard_with_the_mark_before_it(
+    texts: tuple[str, str], pausing: bool
+) -> None:
+    recognizer = Changing(*texts)
+    found = Drafting(recognizer, recognizer, DraftOptions(), lambda: 0.0)
+    segment = speech(0, 0.0, 3.0)
+    found.draft(segment, (), None)
+    so_far = found.pushed(segment, recognizer.transcribe(segment)) if pausing else found.draft(segment, (), None)
+    assert so_far is not None
+    transcript = so_far.transcript
+    assert transcript.committed_words == 3
+    assert f"{transcript.text}{transcript.previous_end}" == texts[1]

@@ -109,12 +109,32 @@ def test_words_on_which_two_drafts_agree_are_committed() -> None:
         ("press the star key", "Press the pound, key now", "press the pound, key now"),
         ("the last name. Using", "the last name using your", "the last name using your"),
         ("the last name using", "the last name. Using your", "the last name. Using your"),
+        ("I see him, my Brother lives", "I see him. My brother lives here", "I see him. My Brother lives here"),
+        ("I see him. My Brother lives", "I see him, my brother lives here", "I see him, my Brother lives here"),
+        ("he said Go.” Then we", "he said Go,” then we went", "he said Go,” then we went"),
+        ("35 per Cent", "3.5 per Cent of", "3.5 per Cent of"),
+        ("-5 Degrees in", "5 degrees in the", "5 Degrees in the"),
+        ("5 Euros and", "$5 euros and some", "$5 Euros and some"),
+        ("well Go now", "we'll go now to", "we'll Go now to"),
         ("Press", "press,", "press,"),
         ("", "Press", "Press"),
     ],
 )
 def test_words_are_written_as_before_until_a_word_or_a_sentence_end_differs(old: str, new: str, shown: str) -> None:
     assert texts(steadied(words(old.split()), words(new.split()))) == shown
+
+
+@pytest.mark.parametrize("marks", [(".", ","), (",", ".")])
+@pytest.mark.parametrize("committed", [["I", "see", "him"], []])
+def test_a_word_after_a_mark_that_changes_is_written_as_heard_with_it(
+    committed: list[str], marks: tuple[str, str]
+) -> None:
+    agreement = Agreement(0.0, 0, words(committed))
+    for mark in marks:
+        agreement.correct_marks(mark)
+        agreement.push(words(["My" if mark == "." else "my", "brother", "lives"], 0.5, 1.5), 4.0)
+    expected = {".": "My brother lives", ",": "my brother lives"}[marks[1]]
+    assert texts(agreement.committed) == (f"I see him{marks[1]} {expected}" if committed else expected)
 
 
 def test_words_at_the_end_of_the_audio_are_not_committed() -> None:
