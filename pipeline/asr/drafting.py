@@ -69,7 +69,7 @@ class Drafting:
             assert self._last is not None
             known, rest = divided(segment, agreement.known, whole=self._unheard)
             found = self._drafter.draft([known], rest, language=self._last.language)
-            if found is not None:
+            if found is not None and (self._commits or agreement.settled):  # committed marks are the recogniser's
                 agreement.correct_marks(found.previous_end)
         else:
             found = self._drafter.draft(() if self._alone else context, segment, before)

@@ -209,6 +209,16 @@ def test_what_follows_the_words_committed_in_a_pause_is_heard_by_the_bigger_mode
     assert (whole.text, whole.committed_words) == ("It was, the best of times", 2)
 
 
+def test_a_smaller_model_changes_no_mark_of_a_committed_word() -> None:
+    bigger, smaller = Scripted(), Changing("It was the vest of,")
+    found = Drafting(bigger, smaller, DraftOptions(), lambda: 0.0, commits=False)
+    found.pushed(speech(0, 0.0, 1.5), bigger.transcribe(speech(0, 0.0, 1.5)))
+    shown = found.draft(speech(0, 0.0, 2.5), (), None)
+    assert shown is not None
+    assert shown.transcript.text == "It was the vest of"
+    assert found.recognised(speech(0, 0.0, 3.0), None).text == "It was the best of times"
+
+
 def test_a_segment_without_a_pause_is_recognised_as_without_drafts() -> None:
     bigger, smaller = Scripted(), Smaller()
     shown = run(bigger, [*growing(2.0, 2.5, 3.0), speech(0, 0.0, 3.0)], smaller)
