@@ -50,9 +50,9 @@ class Drafting:
         """Whether the segment is to be recognised now."""
         return self._schedule.due(segment)
 
-    def drafted(self, segment: SpeechSegment) -> bool:
-        """Whether the segment, the newest one, was recognised while it was in progress."""
-        return self._schedule.segment == segment.id
+    def missed(self, segment: SpeechSegment) -> bool:
+        """Whether the segment, the newest one, was not recognised while in progress although it is long enough for that."""
+        return self._schedule.segment != segment.id and self._schedule.long_enough(segment)
 
     def committed_in(self, segment: SpeechSegment) -> bool:
         """Whether words of the segment are committed."""

@@ -35,8 +35,12 @@ class DraftSchedule:
     def due(self, segment: SpeechSegment) -> bool:
         """Whether enough speech has come since the last draft."""
         if segment.id != self.segment:
-            return segment.speech_end_s - segment.start_s >= self._options.first_ms / 1000
+            return self.long_enough(segment)
         return segment.speech_end_s - self._heard_s >= max(self._options.every_ms / 1000, _REST * self._took_s)
+
+    def long_enough(self, segment: SpeechSegment) -> bool:
+        """Whether there is enough speech for a first draft."""
+        return segment.speech_end_s - segment.start_s >= self._options.first_ms / 1000
 
     def ran(self, segment: SpeechSegment, took_s: float) -> None:
         """``segment`` was recognised in ``took_s`` seconds."""

@@ -138,7 +138,7 @@ class AsrStage:
     def _transcribe(self, segments: list[SpeechSegment]) -> list[Transcript]:
         drafting = self._drafting
         if drafting is not None and self._load is not None and not self._load.measures.early:
-            self.stats.undrafted += sum(not drafting.drafted(segment) for segment in segments)
+            self.stats.undrafted += sum(map(drafting.missed, segments))
         if drafting is not None and drafting.committed_in(segments[0]):
             found = [self._finish(segment, drafting) for segment in segments]
         else:

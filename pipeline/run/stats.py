@@ -55,7 +55,7 @@ class PipelineStats:
     narrowed: int = 0
     """Transcripts recognised with fewer hypotheses than configured, while behind."""
     undrafted: int = 0
-    """Segments without drafts, while behind."""
+    """Segments without drafts, while behind, that are long enough for one."""
     overflows: int = 0
     """How often the audio source lost audio because it was not read in time."""
     lost_s: float = 0.0

@@ -24,6 +24,7 @@ from pipeline.events import (
     Word,
 )
 from pipeline.run.drafts import DraftOptions
+from pipeline.run.overload import LoadControl, OverloadOptions
 from pipeline.run.stats import PipelineStats
 
 SAID = ["It", "was", "the", "best", "of", "times"]
@@ -217,6 +218,20 @@ def test_a_smaller_model_changes_no_mark_of_a_committed_word() -> None:
     assert shown is not None
     assert shown.transcript.text == "It was the vest of"
     assert found.recognised(speech(0, 0.0, 3.0), None).text == "It was the best of times"
+
+
+def test_only_segments_long_enough_for_a_draft_count_as_without_drafts() -> None:
+    async def work() -> int:
+        inbox: asyncio.Queue[SpeechSegment | SegmentSoFar | Pause | EndOfInput] = asyncio.Queue()
+        for item in (speech(0, 0.0, 0.7), speech(1, 10.0, 10.8), speech(2, 20.0, 22.0), EndOfInput(30.0)):
+            inbox.put_nowait(item)
+        load, stats = LoadControl(OverloadOptions()), PipelineStats()
+        load.observe(6.0)
+        assert load.level == 1
+        await AsrStage(Scripted(), inbox, asyncio.Queue(), stats, load, drafts=DraftOptions(first_ms=800)).run()
+        return stats.undrafted
+
+    assert asyncio.run(work()) == 2
 
 
 def test_a_segment_without_a_pause_is_recognised_as_without_drafts() -> None:
