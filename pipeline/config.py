@@ -65,9 +65,14 @@ class PipelineConfig:
     """At most one per target."""
 
     @property
+    def has_drafts(self) -> bool:
+        """Whether speech in progress is recognised in live runs."""
+        return self.drafts.enabled and self.asr.word_timestamps
+
+    @property
     def draft_model(self) -> AsrConfig | None:
         """The options of the model that drafts for that of ``asr``; None if there is none, or there are no drafts."""
-        return self.asr.of_draft_model if self.drafts.enabled and self.asr.word_timestamps else None
+        return self.asr.of_draft_model if self.has_drafts else None
 
     def nmt_for(self, target: str) -> NmtConfig:
         """The translation options for one target: ``nmt`` with the target's overrides."""

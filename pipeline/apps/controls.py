@@ -31,8 +31,8 @@ _METER_CELLS = 10
 _METER_FLOOR_DBFS = -60.0
 
 
-def described(notice: Notice) -> str:
-    """A notice as a line for display."""
+def described(notice: Notice, *, drafts: bool = True) -> str:
+    """A notice as a line for display. ``drafts``: the run has drafts unless it is behind."""
     match notice:
         case DeviceLost(at_s, device, reason):
             return f"[{_clock(at_s)}] the microphone {device!r} is gone: {reason}; waiting for it"
@@ -46,8 +46,8 @@ def described(notice: Notice) -> str:
         case Resumed(at_s):
             return f"[{_clock(at_s)}] listening again"
         case LoadChanged(level, lag_s):
-            action = ("caught up", "no drafts, and text comes in shorter pieces", "catching up")
-            return f"lag {lag_s:.1f} s: {action[level]}"
+            action = ("caught up", "text comes in shorter pieces", "catching up")[level]
+            return f"lag {lag_s:.1f} s: {'no drafts, and ' if drafts and level else ''}{action}"
         case TranslationLost(language, reason):
             return f"the translation into {language} has failed: {reason}; the other languages go on"
 
@@ -72,9 +72,13 @@ def status_line(lag_s: float, microphone: Microphone | None) -> str:
 class NoticeSink:
     """Prints notices on standard error; a terminal shows them above the growing subtitles."""
 
+    def __init__(self, *, drafts: bool = True) -> None:
+        """``drafts``: the run has drafts unless it is behind."""
+        self._drafts = drafts
+
     def write(self, event: PipelineEvent) -> None:
         if isinstance(event, Notice):
-            tell(described(event))
+            tell(described(event, drafts=self._drafts))
 
     def close(self) -> None:
         """Do nothing: there is no resource to release."""

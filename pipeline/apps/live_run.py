@@ -64,7 +64,7 @@ class LiveRun:
         self._translator = SpeechTranslator(config, models, live=live or paced or microphone is not None)
         # Files and pipes hold back the stages instead of losing text. A terminal may be stopped (Ctrl-S) or slow.
         self._files = {sink: QueuedSink(sink.write, Delivery.LOSSLESS) for sink in sinks if sink is not terminal}
-        self._shown = FanOut([*([terminal] if terminal is not None else []), NoticeSink()])
+        self._shown = FanOut([*([terminal] if terminal is not None else []), NoticeSink(drafts=config.has_drafts)])
         self._delivery = Delivery.LATEST if terminal is None or terminal.is_terminal else Delivery.LOSSLESS
         self._display = QueuedSink(self._show, self._delivery)
         self._queued = [*self._files.values(), self._display]

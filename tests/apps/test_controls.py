@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 import srt
 
-from pipeline.apps.controls import described, meter, status_line
+from pipeline.apps.controls import NoticeSink, described, meter, status_line
 from pipeline.audio.microphone import Microphone
 from pipeline.events import AudioLost, DeviceBack, DeviceLost, LoadChanged, Notice, Paused, Resumed
 from tests.audio.portaudio import FakePortAudio, ended
@@ -37,12 +37,23 @@ from tests.conftest import HANG_S, PHRASES, ROOT, spoken_texts
         (Paused(5.0), "[0:00:05] paused"),
         (Resumed(5.0), "[0:00:05] listening again"),
         (LoadChanged(1, 5.2), "lag 5.2 s: no drafts, and text comes in shorter pieces"),
-        (LoadChanged(2, 12.3), "lag 12.3 s: catching up"),
+        (LoadChanged(2, 12.3), "lag 12.3 s: no drafts, and catching up"),
         (LoadChanged(0, 1.0), "lag 1.0 s: caught up"),
     ],
 )
 def test_every_notice_is_a_line_for_people(notice: Notice, line: str) -> None:
     assert described(notice).startswith(line)
+
+
+@pytest.mark.parametrize(
+    ("level", "line"),
+    [(0, "lag 9.0 s: caught up"), (1, "lag 9.0 s: text comes in shorter pieces"), (2, "lag 9.0 s: catching up")],
+)
+def test_a_run_without_drafts_does_not_say_that_there_are_none(
+    level: int, line: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    NoticeSink(drafts=False).write(LoadChanged(level, 9.0))
+    assert capsys.readouterr().err == f"{line}\n"
 
 
 def test_the_meter_spans_speech() -> None:
