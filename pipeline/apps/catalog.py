@@ -92,7 +92,7 @@ def named_models(configs: Iterable[str]) -> list[NamedModel]:
     found: dict[NamedModel, list[str]] = {}
     for name in configs:
         config = load_config(name)
-        recognizers = [asr for asr in (config.asr, config.asr.of_draft_model) if asr is not None]
+        recognizers = [asr for asr in (config.asr, config.draft_model) if asr is not None]
         speech = [_speech(recognizer_name(asr), asr.revision) for asr in recognizers]
         steps = [step for nmt in translation_options(config).values() for step in nmt.steps]
         for model in dict.fromkeys((*speech, *map(_translation, steps))):

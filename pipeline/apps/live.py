@@ -7,6 +7,7 @@ import asyncio
 import signal
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -117,6 +118,8 @@ def run(argv: list[str]) -> int:
     config = configured(options)
     source = open_source(options, config)
     microphone = source if isinstance(source, Microphone) else None
+    if options.fast and microphone is None:
+        config = replace(config, drafts=replace(config.drafts, enabled=False))  # so that no draft model is loaded
     for name in ("latency-log", "committed-log"):
         if options.fast and getattr(options, name.replace("-", "_")):
             raise UsageError(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import json
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -152,3 +153,31 @@ def test_microphone_audio_is_kept_while_the_stages_are_behind(monkeypatch: pytes
     config.write_text((CONFIGS / "demo.toml").read_text() + "\n[overload]\nbacklog_s = 900.0\n")
     with pytest.raises(UsageError, match="900 s are kept of 900"):
         live.run(["--mic", "--config", str(config)])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "drafter"),
+    [
+        ([str(PHRASES)], "tiny.en"),
+        ([str(PHRASES), "--fast"], None),
+        (["-", "--fast"], None),
+        (["--mic", "--fast"], "tiny.en"),  # a microphone is live in any case
+    ],
+)
+def test_a_run_that_is_not_live_loads_no_draft_model(
+    arguments: list[str], drafter: str | None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setitem(sys.modules, "sounddevice", FakePortAudio(("Mic", 1, 16_000)))
+    found: list[str | None] = []
+
+    def started(source: AudioSource, config: PipelineConfig, *_: object, **__: object) -> None:
+        found.append(config.draft_model.model if config.draft_model is not None else None)
+        raise UsageError("enough")
+
+    monkeypatch.setattr(live_run, "LiveRun", started)
+    config = tmp_path / "draft.toml"
+    config.write_text((CONFIGS / "demo.toml").read_text() + '\n[asr.draft]\nmodel = "tiny.en"\n')
+    with open(os.devnull, "rb") as nothing, pytest.raises(UsageError, match="enough"):
+        monkeypatch.setattr(live, "standard_input", lambda: nothing)
+        live.run([*arguments, "--config", str(config)])
+    assert found == [drafter]

@@ -401,3 +401,5 @@ def test_the_draft_model_of_a_configuration_is_listed_and_fetched(tmp_path: Path
     assert [name for name, _ in speech] == ["Systran/faster-whisper-base", "owner/smaller"]
     assert speech[1][1] == "v1"
     assert named_models([str(path)]) == models_called(str(path))
+    path.write_text(path.read_text() + "[drafts]\nenabled = false\n")
+    assert [model.name for model in named_models([str(path)]) if model.kind == "speech"] == [speech[0][0]]
