@@ -13,7 +13,7 @@ from pipeline.asr.options import AsrConfig
 from pipeline.asr.recognizer import DraftRecognizer, Recognizer
 from pipeline.asr.whisper import WhisperRecognizer
 from pipeline.config import PipelineConfig, pinned_revisions
-from pipeline.errors import ModelError, UsageError
+from pipeline.errors import DownloadError, ModelError, UsageError
 from pipeline.languages import language_tag
 from pipeline.nmt.load import find_translation_models, in_sequence, load_model, loaded_as
 from pipeline.nmt.model import MarianModel
@@ -99,5 +99,5 @@ def _as_draft_model(asr: AsrConfig) -> Iterator[None]:
     """Say in errors of the draft model that it is this one, and for which model it drafts."""
     try:
         yield
-    except (ModelError, UsageError) as error:
+    except (DownloadError, ModelError, UsageError) as error:
         raise type(error)(f"asr.draft.model, {asr.draft.model}, which drafts for {asr.model}: {error}") from error

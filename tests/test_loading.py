@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from pipeline import MarianModel, Models, load_config, load_models
-from pipeline.errors import ModelError, UsageError
+from pipeline.errors import DownloadError, ModelError, UsageError
 from pipeline.nmt.pivot import PivotTranslator
 from tests.conftest import SHIPPED_TRANSLATORS, TINY, make_model_dir
 
@@ -141,3 +141,11 @@ def test_a_draft_model_that_cannot_draft_is_refused_by_name(
             f'[asr.draft]\nmodel = "{draft}"',
         )
     assert f"asr.draft.model, {draft}, which drafts for base: " in str(caught.value)
+
+
+def test_a_draft_model_that_cannot_be_fetched_is_called_one(
+    tmp_path: Path, read: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    with pytest.raises(DownloadError, match="asr.draft.model, owner/none, which drafts for base: owner/none is not in"):
+        loaded(tmp_path, f'[nmt]\nmodel = "{EN_ZH}"', '[asr.draft]\nmodel = "owner/none"')
