@@ -156,7 +156,7 @@ def _vad(inbox: Queue, outbox: Queue, context: StageContext) -> Stage:
         return context.live() and context.load.measures.early
 
     def drafts() -> bool:
-        return context.config.drafts.enabled and context.config.asr.word_timestamps and early()
+        return context.config.has_drafts and early()
 
     return VadStage(context.config.vad, inbox, outbox, context.stats, context.load, pauses_ms, early, drafts)
 
