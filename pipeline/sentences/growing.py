@@ -6,7 +6,7 @@ from the end, appends others, and says how much of the result is committed.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import Any, Protocol
@@ -167,3 +167,18 @@ def merged(first: SourceDelta | Delta, second: SourceDelta | Delta) -> SourceDel
         score = first.log_probability + second.log_probability
         return replace(second, text=text, withdrawn=withdrawn, token=None, log_probability=score)
     return replace(second, text=text, withdrawn=withdrawn)
+
+
+def merged_with(newest_first: Iterable[PipelineEvent], event: PipelineEvent) -> tuple[int, PipelineEvent] | None:
+    """An event merged with the last waiting change of the same text, and how many events wait after that change.
+
+    Changes of other texts, such as those in another language, may wait between the two. None if there is no such change.
+    """
+    if not isinstance(event, SourceDelta | Delta):
+        return None
+    for back, waiting in enumerate(newest_first):
+        if not isinstance(waiting, SourceDelta | Delta):
+            return None
+        if (both := merged(waiting, event)) is not None:
+            return back, both
+    return None

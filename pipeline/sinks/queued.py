@@ -17,7 +17,7 @@ from pipeline.events import (
     Translation,
     TranslationLost,
 )
-from pipeline.sentences.growing import merged
+from pipeline.sentences.growing import merged_with
 from pipeline.sinks.sink import SINK_FAILURES
 
 _CAPACITY = 1_000
@@ -79,7 +79,10 @@ class QueuedSink:
             if self._delivery is Delivery.LATEST:
                 if _sentence(event) in self._newest_dropped:
                     return
-                event = _taken_together(self._waiting, event)
+                found = merged_with((waiting for _, waiting in reversed(self._waiting)), event)
+                if found is not None:
+                    back, event = found
+                    del self._waiting[-1 - back]
             self._written += 1
             self._waiting.append((self._written, event))
             if len(self._waiting) > self._capacity and self._delivery is Delivery.LATEST:
@@ -181,20 +184,3 @@ class QueuedSink:
 def _sentence(event: PipelineEvent) -> int:
     """The sentence that an event belongs to, or -1."""
     return event.sentence if isinstance(event, SourceDelta | SourceSentence | Delta | Translation) else -1
-
-
-def _taken_together(waiting: deque[_Numbered], event: PipelineEvent) -> PipelineEvent:
-    """``event``, merged with the last waiting change of the same text, which is removed.
-
-    Changes of other texts, such as those in another language, may wait between the two.
-    """
-    if not isinstance(event, SourceDelta | Delta):
-        return event
-    for at in range(len(waiting) - 1, -1, -1):
-        _, last = waiting[at]
-        if not isinstance(last, SourceDelta | Delta):
-            break
-        if (both := merged(last, event)) is not None:
-            del waiting[at]
-            return both
-    return event

@@ -1,0 +1,227 @@
+"""python -m pipeline.serve: speak in one browser, read in many.
+
+Without more options the server is for this machine only. On any other address speakers need a token.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import importlib.util
+import logging
+import signal
+import socket
+import ssl
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pipeline.apps.cli import Parser, importing, some_path, some_text, whole_number
+from pipeline.apps.controls import tell
+from pipeline.apps.options import add_model_arguments, configured
+from pipeline.errors import UsageError
+from pipeline.loading import load_models
+from pipeline.server.access import Access, is_loopback
+from pipeline.server.options import ServerLimits
+
+if TYPE_CHECKING:
+    import uvicorn
+
+    from pipeline.server.service import Service
+
+_PACKAGES = {
+    "starlette": "starlette",
+    "uvicorn": "uvicorn",
+    "websockets": "websockets",
+    "prometheus_client": "prometheus-client",
+    "multipart": "python-multipart",
+}
+_SHORTEST_TOKEN = 16
+
+
+def arguments() -> Parser:
+    parser = Parser(
+        prog="python -m pipeline.serve", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    add_model_arguments(parser)
+    parser.add_argument("--host", type=some_text, default="127.0.0.1", metavar="ADDRESS", help="default: 127.0.0.1")
+    parser.add_argument(
+        "--port", type=whole_number(0, 65_535), default=8000, metavar="N", help="default: 8000; 0 takes a free one"
+    )
+    parser.add_argument(
+        "--token-file",
+        type=some_path,
+        metavar="FILE",
+        help="a file with the token that speakers need; needed on any other address",
+    )
+    parser.add_argument("--tls-cert", type=some_path, metavar="FILE", help="certificate chain (PEM), for https")
+    parser.add_argument("--tls-key", type=some_path, metavar="FILE", help="its private key")
+    parser.add_argument(
+        "--max-sessions",
+        type=whole_number(1, 1_000),
+        default=ServerLimits.max_sessions,
+        metavar="N",
+        help=f"speakers at the same time (default: {ServerLimits.max_sessions})",
+    )
+    parser.add_argument(
+        "--allow-host",
+        type=some_text,
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="a name under which the server is reached",
+    )
+    parser.add_argument(
+        "--allow-origin",
+        type=some_text,
+        action="append",
+        default=[],
+        metavar="ORIGIN",
+        help="another site whose pages may connect, such as https://example.org",
+    )
+    return parser
+
+
+def run(argv: list[str]) -> int:
+    options = arguments().parse_args(argv)
+    missing = [package for module, package in _PACKAGES.items() if importlib.util.find_spec(module) is None]
+    if missing:
+        raise UsageError(
+            f"the server needs {', '.join(missing)}; install them with pip install 'streaming-speech-translation[server]'"
+        )
+    context = tls_context(options.tls_cert, options.tls_key)
+    access = access_of(options)
+    config = configured(options)
+    with importing():
+        import uvicorn
+
+        from pipeline.server.app import create_app
+        from pipeline.server.service import Service
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
+    with listening(options.host, options.port) as listener:
+        models = load_models(config)
+        service = Service(config, models, replace(ServerLimits(), max_sessions=options.max_sessions))
+        settings = uvicorn.Config(
+            create_app(service, access),
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            ws="websockets-sansio",
+            ws_max_size=service.limits.message_bytes,
+            ws_ping_interval=20.0,
+            ws_ping_timeout=20.0,
+            timeout_graceful_shutdown=5,
+        )
+        settings.load()
+        settings.ssl = context
+        address, port = listener.getsockname()[:2]
+        shown = f"[{address}]" if ":" in address else address
+        tell(f"serving on {'https' if context else 'http'}://{shown}:{port}/  (Ctrl-C ends)")
+        asyncio.run(serve(uvicorn.Server(settings), service, listener))
+    return 0
+
+
+def access_of(options: argparse.Namespace) -> Access:
+    """The checks that the options ask for.
+
+    Raises:
+        UsageError: the token file cannot be used, or an address that others reach has none.
+    """
+    token = None if options.token_file is None else read_token(options.token_file)
+    if token is None and not is_loopback(options.host):
+        raise UsageError(
+            f"{options.host} is reached by other machines, and no token is set: give --token-file FILE, with a token that "
+            "speakers have to know, or leave --host out to serve this machine only"
+        )
+    return Access.of(token, [socket.gethostname(), options.host, *options.allow_host], options.allow_origin)
+
+
+def read_token(path: Path) -> str:
+    """The token in a file: its text without blanks at the ends.
+
+    Raises:
+        UsageError: the file cannot be read, or its token is too short.
+    """
+    try:
+        token = path.read_text("utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not text"
+        raise UsageError(
+            f"cannot read the token file {path}: {reason}; write a token into it, such as openssl rand -hex 16 gives"
+        ) from None
+    if len(token) < _SHORTEST_TOKEN or not token.isprintable():
+        raise UsageError(
+            f"the token in {path} has {len(token)} characters; it must have at least {_SHORTEST_TOKEN}, in one line, such as "
+            "openssl rand -hex 16 gives"
+        )
+    return token
+
+
+def tls_context(certificate: Path | None, key: Path | None) -> ssl.SSLContext | None:
+    """The TLS settings of a server; None without a certificate.
+
+    Raises:
+        UsageError: only one of the two files is given, or they cannot be used.
+    """
+    if certificate is None and key is None:
+        return None
+    if certificate is None or key is None:
+        given, missing = ("--tls-cert", "--tls-key") if key is None else ("--tls-key", "--tls-cert")
+        raise UsageError(f"{given} is given without {missing}; https needs both")
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    try:
+        context.load_cert_chain(certificate, key, password=_no_password)
+    except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
+        reason = error.strerror if isinstance(error, FileNotFoundError) else str(error)
+        raise UsageError(f"cannot use the certificate {certificate} with the key {key}: {reason}") from None
+    return context
+
+
+def _no_password() -> str:
+    raise ValueError("the key has a password; give one without")
+
+
+@contextmanager
+def listening(host: str, port: int) -> Iterator[socket.socket]:
+    """A socket that listens on the address, which is free and this machine's.
+
+    Raises:
+        UsageError: it is not.
+    """
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        listener = socket.create_server(found[0][4][:2], family=found[0][0])
+    except (OSError, UnicodeError, OverflowError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise UsageError(f"cannot listen on {host}, port {port}: {reason}; choose another --port or --host") from None
+    with listener:
+        yield listener
+
+
+async def serve(server: uvicorn.Server, service: Service, listener: socket.socket) -> None:
+    """Serve until SIGTERM or SIGINT; then let the sessions end first. A second signal ends at once."""
+    loop = asyncio.get_running_loop()
+    stopping = asyncio.Event()
+
+    def stop() -> None:
+        if stopping.is_set():
+            server.should_exit = server.force_exit = True
+        stopping.set()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        if sys.platform != "win32":
+            loop.add_signal_handler(number, stop)
+    serving = asyncio.create_task(server._serve([listener]))  # serve() would install signal handlers of its own
+    waiting = asyncio.create_task(stopping.wait())
+    await asyncio.wait({serving, waiting}, return_when=asyncio.FIRST_COMPLETED)
+    if stopping.is_set() and not serving.done():
+        tell("stopping: the sessions in progress end first")
+        draining = asyncio.create_task(service.drain())
+        await asyncio.wait({serving, draining}, return_when=asyncio.FIRST_COMPLETED)
+        server.should_exit = True
+    waiting.cancel()
+    await serving

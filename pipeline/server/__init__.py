@@ -1,0 +1,1 @@
+"""HTTP and WebSocket server: one speaker and many readers per session, models shared by all sessions."""

@@ -1,0 +1,82 @@
+"""Who may use the server: the token, and the names of the hosts and pages that requests may come from. Pure."""
+
+from __future__ import annotations
+
+import hmac
+import ipaddress
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from urllib.parse import urlsplit
+
+_LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach the address."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+@dataclass(frozen=True)
+class Access:
+    """What a request must show.
+
+    A page of another site can make a browser send requests here: WebSockets are not covered by CORS, and a name of that site
+    may be made to resolve to this machine. So ``Host`` must be an address or a known name, and ``Origin``, which browsers
+    send with WebSockets, must be this server's own.
+    """
+
+    token: str | None = field(default=None, repr=False)
+    """What speakers must know; None: nothing."""
+    names: frozenset[str] = _LOOPBACK_NAMES
+    """Names of this server, in lower case. Addresses are always accepted, as no other site can have them as its name."""
+    origins: frozenset[str] = frozenset()
+    """Further pages that may connect, such as "https://example.org"."""
+
+    @classmethod
+    def of(cls, token: str | None = None, names: Iterable[str] = (), origins: Iterable[str] = ()) -> Access:
+        """``names`` and ``origins`` are added to the server's own."""
+        known = _LOOPBACK_NAMES | {name.lower() for name in names}
+        return cls(token, known, frozenset(origin.rstrip("/").lower() for origin in origins))
+
+    def knows_host(self, host: str | None) -> bool:
+        """Whether the ``Host`` header names this server."""
+        name = _host_name(host)
+        if name is None:
+            return False
+        try:
+            ipaddress.ip_address(name)
+        except ValueError:
+            return name in self.names
+        return True
+
+    def knows_origin(self, origin: str | None, host: str | None) -> bool:
+        """Whether the page that sent the request may: this server's own, or one of ``origins``.
+
+        Programs send no ``Origin``; browsers always do.
+        """
+        if origin is None:
+            return True
+        if origin.lower() in self.origins:
+            return True
+        try:
+            parts = urlsplit(origin)
+        except ValueError:
+            return False
+        return parts.scheme in ("http", "https") and host is not None and parts.netloc.lower() == host.lower()
+
+    def knows_token(self, given: str | None) -> bool:
+        """Whether the token is right, or none is needed. Takes the same time for any wrong token of its length."""
+        return self.token is None or (given is not None and hmac.compare_digest(self.token.encode(), given.encode()))
+
+
+def _host_name(host: str | None) -> str | None:
+    """The name or address in a ``Host`` header, without the port; None if it is malformed."""
+    try:
+        parts = urlsplit(f"//{host}")
+        _ = parts.port  # raises if it is no number
+    except ValueError:
+        return None
+    return parts.hostname if host and parts.username is None and not parts.path else None

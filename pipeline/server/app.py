@@ -1,0 +1,77 @@
+"""The ASGI application. It does not depend on uvicorn and can be mounted into another application."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import FileResponse, JSONResponse, PlainTextResponse, Response
+from starlette.routing import BaseRoute, Mount, Route, WebSocketRoute
+from starlette.staticfiles import StaticFiles
+
+from pipeline.server.access import Access
+from pipeline.server.guard import Guard, Rate
+from pipeline.server.metrics import Metrics
+from pipeline.server.service import Service
+from pipeline.server.websocket import endpoint
+
+STATIC = Path(__file__).parent / "static"
+
+
+def create_app(service: Service, access: Access | None = None, routes: Sequence[BaseRoute] = ()) -> Starlette:
+    """The pages, the WebSocket, and what operators ask.
+
+    Args:
+        access: who may use it; by default everybody who reaches it under a name of this machine's loopback.
+        routes: more routes behind the same checks.
+    """
+    access = access or Access()
+    metrics = Metrics(service)
+
+    async def info(request: Request) -> Response:
+        languages = service.config.languages
+        return JSONResponse(
+            {
+                "source": languages.source,
+                "targets": list(languages.targets),
+                "token": access.token is not None,
+                "ready": service.ready,
+            }
+        )
+
+    async def ready(request: Request) -> Response:
+        if service.draining:
+            return PlainTextResponse("stopping\n", 503)
+        return PlainTextResponse("ready\n" if service.ready else "full\n")
+
+    async def healthy(request: Request) -> Response:
+        return PlainTextResponse("ok\n")
+
+    async def measured(request: Request) -> Response:
+        return Response(metrics.text(), media_type=metrics.content_type)
+
+    return Starlette(
+        routes=[
+            Route("/", _page("index.html")),
+            Route("/view/{session}", _page("view.html")),
+            Route("/overlay/{session}", _page("overlay.html")),
+            Route("/v1/info", info),
+            WebSocketRoute("/v1/session", endpoint(service, access)),
+            Route("/healthz", healthy),
+            Route("/readyz", ready),
+            Route("/metrics", measured),
+            *routes,
+            Mount("/static", StaticFiles(directory=STATIC)),
+        ],
+        middleware=[Middleware(Guard, access=access, rate=Rate(service.limits.connections_a_minute))],
+    )
+
+
+def _page(name: str):  # type: ignore[no-untyped-def]
+    async def page(request: Request) -> Response:
+        return FileResponse(STATIC / name, headers={"cache-control": "no-cache"})
+
+    return page

@@ -1,0 +1,71 @@
+"""The events that wait for one reader of a session: the newest state counts, and a slow reader holds nobody back."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from dataclasses import dataclass
+
+from pipeline.events import PipelineEvent
+from pipeline.sentences.growing import merged_with
+from pipeline.server.history import History, concerns
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """All texts of the session as they are now: a reader that has any of these sentences replaces them."""
+
+    events: tuple[PipelineEvent, ...]
+
+
+class Feed:
+    """What a reader is to be told next. Waiting changes of one text become one change.
+
+    If too many events wait, or if the reader is new, it gets a ``Snapshot`` instead.
+    """
+
+    def __init__(self, history: History, language: str | None, capacity: int) -> None:
+        """``language``: the only one whose translations the reader wants; None: all."""
+        self.language = language
+        self._history, self._capacity = history, capacity
+        self._waiting: deque[PipelineEvent] = deque()
+        self._anew = True
+        self._ended = False
+        self._changed = asyncio.Event()
+        self._changed.set()
+
+    def push(self, event: PipelineEvent) -> None:
+        """Take an event that ``history`` has too."""
+        if self._anew or not concerns(event, self.language):
+            return
+        if (found := merged_with(reversed(self._waiting), event)) is not None:
+            back, event = found
+            del self._waiting[-1 - back]
+        self._waiting.append(event)
+        if len(self._waiting) > self._capacity:
+            self.begin_anew()
+        self._changed.set()
+
+    def begin_anew(self) -> None:
+        """Tell the reader all texts as they are when it next takes something."""
+        self._waiting.clear()
+        self._anew = True
+        self._changed.set()
+
+    def end(self) -> None:
+        """No event follows."""
+        self._ended = True
+        self._changed.set()
+
+    async def take(self) -> PipelineEvent | Snapshot | None:
+        """The next event, as soon as there is one; None after the last."""
+        while True:
+            if self._anew:
+                self._anew = False
+                return Snapshot(tuple(self._history.events(self.language)))
+            if self._waiting:
+                return self._waiting.popleft()
+            if self._ended:
+                return None
+            self._changed.clear()
+            await self._changed.wait()

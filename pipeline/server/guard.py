@@ -1,0 +1,93 @@
+"""What is checked before any request is looked at, and the headers of every answer."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from pipeline.server.access import Access
+
+# Scripts, styles and connections of the pages come from this server only; nobody may frame them but the overlay's reader.
+_HEADERS = {
+    "content-security-policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; media-src 'self' blob:; "
+        "connect-src 'self'; worker-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    ),
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cross-origin-opener-policy": "same-origin",
+    "permissions-policy": "camera=(), geolocation=(), microphone=(self), display-capture=(self)",
+}
+_MINUTE_S = 60.0
+_MAX_ADDRESSES = 10_000
+
+
+class Rate:
+    """Counts what each address does, and says whether that is too much. Pure, with bounded memory."""
+
+    def __init__(self, a_minute: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self._a_minute, self._clock = a_minute, clock
+        self._times: dict[str, deque[float]] = {}
+
+    def allows(self, address: str) -> bool:
+        """Count one more; False if there were too many in the last minute."""
+        now_s = self._clock()
+        times = self._times.pop(address, deque())
+        while times and times[0] <= now_s - _MINUTE_S:
+            times.popleft()
+        allowed = len(times) < self._a_minute
+        if allowed:
+            times.append(now_s)
+        self._times[address] = times  # the newest last
+        while len(self._times) > _MAX_ADDRESSES:
+            del self._times[next(iter(self._times))]
+        return allowed
+
+
+class Guard:
+    """Refuses requests for another host, from another site's page, or too many; adds headers to every answer."""
+
+    def __init__(self, app: ASGIApp, access: Access, rate: Rate) -> None:
+        self._app, self._access, self._rate = app, access, rate
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] not in ("http", "websocket"):
+            await self._app(scope, receive, send)
+            return
+        headers = Headers(scope=scope)
+        host, origin = headers.get("host"), headers.get("origin")
+        address = scope["client"][0] if scope.get("client") else ""
+        changes = scope["type"] == "websocket" or scope["method"] not in ("GET", "HEAD")
+        if not self._access.knows_host(host):
+            await _refuse(scope, receive, send, 421, f"this server is not called {host!r}; see --allow-host")
+        elif changes and not self._access.knows_origin(origin, host):
+            await _refuse(scope, receive, send, 403, f"pages of {origin} may not connect; see --allow-origin")
+        elif changes and not self._rate.allows(address):
+            await _refuse(scope, receive, send, 429, "too many connections; wait a minute")
+        elif scope["type"] == "websocket":
+            await self._app(scope, receive, send)
+        else:
+            await self._app(scope, receive, _with_headers(send))
+
+
+def _with_headers(send: Send) -> Send:
+    async def sending(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            headers = MutableHeaders(scope=message)
+            for name, value in _HEADERS.items():
+                headers.setdefault(name, value)
+        await send(message)
+
+    return sending
+
+
+async def _refuse(scope: Scope, receive: Receive, send: Send, status: int, reason: str) -> None:
+    if scope["type"] == "websocket":  # closing before accepting answers the handshake with 403
+        await send({"type": "websocket.close", "code": 1008, "reason": ""})
+        return
+    await PlainTextResponse(reason + "\n", status)(scope, receive, _with_headers(send))

@@ -1,0 +1,90 @@
+"""The audio of a session: from the rate of the speaker's device to 16 kHz, waiting until the stages take it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+
+import av
+import numpy as np
+from av.audio.resampler import AudioResampler
+
+from pipeline.events import SAMPLE_RATE, Samples
+from pipeline.server.protocol import ProtocolError
+
+
+class Intake:
+    """Takes 16-bit little-endian mono PCM at any rate and gives int16 samples [n] at 16 kHz. Loses nothing."""
+
+    def __init__(self, sample_rate: int, limit_s: float) -> None:
+        """``limit_s``: seconds of audio that may wait before ``room`` makes the sender wait."""
+        self.received = 0
+        """Samples received, at the sender's rate."""
+        self._rate, self._limit = sample_rate, round(limit_s * SAMPLE_RATE)
+        self._resampler = AudioResampler("s16", "mono", SAMPLE_RATE) if sample_rate != SAMPLE_RATE else None
+        self._waiting: deque[Samples] = deque()
+        self._length = 0  # samples that wait
+        self._ended = False
+        self._changed = asyncio.Event()
+
+    @property
+    def waiting_s(self) -> float:
+        """Seconds of audio that wait to be taken."""
+        return self._length / SAMPLE_RATE
+
+    def push(self, data: bytes) -> None:
+        """Take audio.
+
+        Raises:
+            ProtocolError: half a sample, or audio after the end.
+        """
+        if self._ended:
+            raise ProtocolError("ended", "audio came after the end of the session; start another one")
+        if len(data) % 2:
+            raise ProtocolError("bad-audio", f"the message has {len(data)} bytes; 16-bit samples need an even number")
+        samples = np.frombuffer(data, "<i2")
+        self.received += len(samples)
+        if self._resampler is None:
+            self._add(samples.astype(np.int16))
+        elif len(samples):
+            frame = av.AudioFrame.from_ndarray(samples.astype(np.int16)[None, :], "s16", "mono")
+            frame.sample_rate = self._rate
+            self._resample(frame)
+
+    def end(self) -> None:
+        """No more audio comes. Idempotent."""
+        if not self._ended:
+            if self._resampler is not None and self.received:
+                self._resample(None)
+            self._ended = True
+            self._changed.set()
+
+    async def take(self) -> Samples | None:
+        """All audio that waits, as soon as there is some; None after the last."""
+        while not self._waiting and not self._ended:
+            self._changed.clear()
+            await self._changed.wait()
+        if not self._waiting:
+            return None
+        taken = np.concatenate(self._waiting)
+        self._waiting.clear()
+        self._length = 0
+        self._changed.set()
+        return taken
+
+    async def room(self) -> None:
+        """Wait while too much audio waits."""
+        while self._length > self._limit and not self._ended:
+            self._changed.clear()
+            await self._changed.wait()
+
+    def _resample(self, frame: av.AudioFrame | None) -> None:
+        assert self._resampler is not None
+        for resampled in self._resampler.resample(frame):
+            self._add(resampled.to_ndarray()[0].astype(np.int16))
+
+    def _add(self, samples: Samples) -> None:
+        if len(samples):
+            self._waiting.append(samples)
+            self._length += len(samples)
+            self._changed.set()

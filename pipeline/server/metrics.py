@@ -1,0 +1,50 @@
+"""The figures of the server in Prometheus' format."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from pipeline.server.service import Service
+
+
+class Metrics(Collector):
+    """Reads the figures from the service when they are asked for."""
+
+    content_type = CONTENT_TYPE_LATEST
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._registry = CollectorRegistry()
+        self._registry.register(self)
+
+    def text(self) -> bytes:
+        """All figures."""
+        return generate_latest(self._registry)
+
+    def collect(self) -> Iterator[Metric]:
+        """One family a figure."""
+        service, sessions = self._service, list(self._service.sessions.values())
+        yield GaugeMetricFamily("speech_sessions", "Sessions in progress", len(sessions))
+        yield GaugeMetricFamily("speech_sessions_max", "Sessions that may be in progress", service.limits.max_sessions)
+        yield GaugeMetricFamily("speech_viewers", "Readers of all sessions", sum(one.viewers for one in sessions))
+        lags = [one.stats.lag_s for one in sessions]
+        yield GaugeMetricFamily("speech_lag_seconds", "The longest lag of a session", max(lags, default=0.0))
+        waiting = sum(one.intake.waiting_s for one in sessions)
+        yield GaugeMetricFamily("speech_backlog_seconds", "Audio that waits to be taken by the stages", waiting)
+        yield GaugeMetricFamily(
+            "speech_recognitions_waiting", "Calls that wait for the recogniser", service.turns.waiting
+        )
+        refused = CounterMetricFamily("speech_refused_sessions", "Sessions refused, by reason", labels=["reason"])
+        for reason, count in sorted(service.refused.items()):
+            refused.add_metric([reason], count)
+        yield refused
+        yield CounterMetricFamily("speech_served_sessions", "Sessions that have ended", service.served)
+        busy = CounterMetricFamily("speech_stage_seconds", "Working time of the stages", labels=["stage"])
+        for stage, spent_s in sorted(service.busy_s().items()):
+            busy.add_metric([stage], spent_s)
+        yield busy
+        yield CounterMetricFamily("speech_audio_seconds", "Audio of all sessions", service.audio_s())

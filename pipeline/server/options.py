@@ -1,0 +1,39 @@
+"""Limits of the server."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServerLimits:
+    """What one process serves. Times are in seconds, sizes in bytes."""
+
+    max_sessions: int = 4
+    """Speakers at the same time; a further one is refused."""
+    max_viewers: int = 100
+    """Readers of one session."""
+    first_message_s: float = 10.0
+    """A WebSocket that has not said what it wants by then is closed."""
+    resume_s: float = 30.0
+    """A session whose connection was lost waits this long for its speaker before it ends."""
+    idle_s: float = 300.0
+    """A session without audio for this long ends."""
+    session_s: float = 8 * 3600.0
+    """The longest session."""
+    message_bytes: int = 1 << 20
+    """The largest WebSocket message: 5 s of 16-bit audio at 96 kHz."""
+    backlog_s: float = 30.0
+    """Audio that waits in the server for recognition; then the connection is not read until there is room."""
+    waiting_events: int = 500
+    """Events that may wait for a reader; if more come, it gets the whole text anew."""
+    kept_sentences: int = 1000
+    """Finished sentences that a reader gets who comes later."""
+    drain_s: float = 30.0
+    """How long sessions may take to end when the server is told to stop."""
+    connections_a_minute: int = 120
+    """New WebSockets and uploads of one address."""
+    upload_bytes: int = 500 << 20
+    """The largest file that is translated."""
+    upload_s: float = 600.0
+    """The longest time that an upload may take."""

@@ -1,0 +1,142 @@
+"""The messages of the server's own WebSocket, read and checked. docs/server.md describes them. Pure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from pipeline.events import PipelineEvent
+from pipeline.sinks.jsonl import line
+
+VERSION = 1
+_LOWEST_RATE, _HIGHEST_RATE = 8_000, 192_000
+
+
+class ProtocolError(Exception):
+    """A message that is not understood or not allowed. ``code`` tells programs, the message tells people."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+@dataclass(frozen=True)
+class Start:
+    """A speaker begins a session."""
+
+    sample_rate: int = 16_000
+    source: str | None = None
+    """None: as configured."""
+    targets: tuple[str, ...] = ()
+    """Empty: all that are configured."""
+    token: str = field(default="", repr=False)
+
+
+@dataclass(frozen=True)
+class Resume:
+    """A speaker comes back after its connection was lost."""
+
+    session: str
+    key: str = field(repr=False)
+    token: str = field(default="", repr=False)
+
+
+@dataclass(frozen=True)
+class Watch:
+    """A reader asks for a session's text."""
+
+    session: str
+    language: str | None = None
+    """Whose translations; None: all."""
+
+
+@dataclass(frozen=True)
+class End:
+    """The speaker has finished: everything heard is still translated."""
+
+
+Message = Start | Resume | Watch | End
+
+_FIELDS: dict[str, dict[str, type]] = {
+    "start": {"version": int, "sample_rate": int, "source": str, "targets": list, "token": str},
+    "resume": {"version": int, "session": str, "key": str, "token": str},
+    "watch": {"version": int, "session": str, "language": str},
+    "end": {},
+}
+_NEEDED = {"resume": ("session", "key"), "watch": ("session",)}
+
+
+def read_message(text: str) -> Message:
+    """The message in a WebSocket's text frame.
+
+    Raises:
+        ProtocolError: it is no JSON object, its type or a field is unknown, or a value is not allowed.
+    """
+    try:
+        record = json.loads(text)
+    except (ValueError, RecursionError):
+        raise ProtocolError("bad-message", "the message is not JSON; send an object with a type") from None
+    if not isinstance(record, dict):
+        raise ProtocolError("bad-message", f"the message is a JSON {_json_type(record)}; send an object with a type")
+    kind = record.pop("type", None)
+    if not isinstance(kind, str) or kind not in _FIELDS:
+        raise ProtocolError("bad-message", f"the type is {_shown(kind)}; it must be one of {', '.join(_FIELDS)}")
+    for name, value in record.items():
+        if name not in _FIELDS[kind]:
+            allowed = ", ".join(_FIELDS[kind]) or "none"
+            raise ProtocolError("bad-message", f"a {kind} message has no field {_shown(name)}; it may have: {allowed}")
+        if type(value) is not _FIELDS[kind][name]:
+            raise ProtocolError("bad-message", f"{name} is {_shown(value)}; it must be {_FIELDS[kind][name].__name__}")
+    if record.pop("version", VERSION) != VERSION:
+        raise ProtocolError("bad-version", f"this server speaks version {VERSION} of the protocol only")
+    for name in _NEEDED.get(kind, ()):
+        if name not in record:
+            raise ProtocolError(
+                "bad-message", f"a {kind} message needs {name}, which the server sends when a session starts"
+            )
+    match kind:
+        case "start":
+            return _start(record)
+        case "resume":
+            return Resume(**record)
+        case "watch":
+            return Watch(**record)
+    return End()
+
+
+def _start(record: dict[str, Any]) -> Start:
+    rate = record.get("sample_rate", Start.sample_rate)
+    if not _LOWEST_RATE <= rate <= _HIGHEST_RATE:
+        raise ProtocolError(
+            "bad-sample-rate", f"the sample rate is {rate} Hz; it must be from {_LOWEST_RATE} to {_HIGHEST_RATE} Hz"
+        )
+    targets = record.pop("targets", [])
+    if not all(isinstance(target, str) for target in targets):
+        raise ProtocolError("bad-message", "targets must be a list of language codes")
+    return Start(**record, targets=tuple(targets))
+
+
+def event_text(event: PipelineEvent) -> str:
+    """An event as the text of a frame: the line of the JSONL format."""
+    return line(event).rstrip("\n")
+
+
+def snapshot_text(events: Sequence[PipelineEvent]) -> str:
+    """A ``snapshot`` message: the reader replaces what it has of these sentences."""
+    return f'{{"type": "snapshot", "events": [{", ".join(map(event_text, events))}]}}'
+
+
+def message_text(kind: str, **values: object) -> str:
+    """A message of the server that is no event."""
+    return json.dumps({"type": kind, **values}, ensure_ascii=False)
+
+
+def _shown(value: object) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 60 else f"{text[:60]}…"
+
+
+def _json_type(value: object) -> str:
+    return {list: "array", str: "string", bool: "boolean", type(None): "null"}.get(type(value), "number")

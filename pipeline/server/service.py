@@ -1,0 +1,146 @@
+"""The sessions of a server, its capacity, and its end."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import Counter
+from dataclasses import replace
+
+from pipeline.config import PipelineConfig
+from pipeline.loading import Models
+from pipeline.server.options import ServerLimits
+from pipeline.server.protocol import ProtocolError, Start
+from pipeline.server.session import Session
+from pipeline.server.sharing import Turns, shared
+
+log = logging.getLogger(__name__)
+
+# How long readers may take to receive the last text of a session.
+_DELIVER_S = 10.0
+
+
+class Service:
+    """Starts sessions, finds them again, and ends them. Knows nothing of connections."""
+
+    def __init__(self, config: PipelineConfig, models: Models, limits: ServerLimits | None = None) -> None:
+        """``models`` are shared by all sessions; recognition is shared out in turns."""
+        self.config, self.limits = config, limits or ServerLimits()
+        self.sessions: dict[str, Session] = {}
+        """The sessions in progress."""
+        self.draining = False
+        """Whether no session is started any more."""
+        self.refused: Counter[str] = Counter()
+        """Sessions that were refused, by the code of the reason."""
+        self.served = 0
+        """Sessions that have ended."""
+        self.turns = Turns()
+        self._models = replace(models, recognizer=shared(models.recognizer, self.turns))
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._busy_s: Counter[str] = Counter()  # of sessions that have ended
+        self._audio_s = 0.0
+
+    @property
+    def ready(self) -> bool:
+        """Whether another session could be started."""
+        return not self.draining and len(self.sessions) < self.limits.max_sessions
+
+    def busy_s(self) -> Counter[str]:
+        """Working time of each stage, in seconds, over all sessions."""
+        total = Counter(self._busy_s)
+        for session in self.sessions.values():
+            total.update(session.stats.busy_s)
+        return total
+
+    def audio_s(self) -> float:
+        """Seconds of audio taken, over all sessions."""
+        return self._audio_s + sum(session.stats.audio_s for session in self.sessions.values())
+
+    def start(self, wanted: Start) -> Session:
+        """Begin a session.
+
+        Raises:
+            ProtocolError: the server is full or stopping, or it does not know the languages.
+        """
+        try:
+            config = self._configured(wanted)
+        except ProtocolError as error:
+            self.refused[error.code] += 1
+            raise
+        translations = {target: self._models.translations[target] for target in config.languages.targets}
+        models = replace(self._models, translations=translations)
+        session = Session(config, models, self.limits, wanted.sample_rate)
+        self.sessions[session.id] = session
+        task = asyncio.create_task(self._run(session))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return session
+
+    def find(self, session_id: str) -> Session:
+        """A session in progress.
+
+        Raises:
+            ProtocolError: there is none of that id.
+        """
+        if (session := self.sessions.get(session_id)) is None:
+            raise ProtocolError("no-session", "there is no such session; it may have ended")
+        return session
+
+    async def drain(self) -> None:
+        """Start no more sessions, and end those in progress: what was heard is still translated and delivered.
+
+        Sessions that have not ended after ``drain_s`` are cancelled.
+        """
+        self.draining = True
+        for session in self.sessions.values():
+            session.end()
+        if self._tasks:
+            _, late = await asyncio.wait(self._tasks, timeout=self.limits.drain_s)
+            for task in late:
+                task.cancel()
+            await asyncio.gather(*late, return_exceptions=True)
+
+    def _configured(self, wanted: Start) -> PipelineConfig:
+        if self.draining:
+            raise ProtocolError("stopping", "the server is stopping; try again later")
+        if len(self.sessions) >= self.limits.max_sessions:
+            raise ProtocolError(
+                "busy",
+                f"the server has {len(self.sessions)} sessions, which is as many as it can serve in time; try again later",
+            )
+        languages = self.config.languages
+        if wanted.source not in (None, languages.source):
+            raise ProtocolError(
+                "unknown-source", f"this server does not recognise {wanted.source!r}; it recognises {languages.source}"
+            )
+        for target in wanted.targets:
+            if target not in languages.targets:
+                raise ProtocolError(
+                    "unknown-target",
+                    f"this server does not translate into {target!r}; choose from {', '.join(languages.targets)}",
+                )
+        targets = tuple(target for target in languages.targets if target in wanted.targets) or languages.targets
+        if languages.only_spoken is None and targets != languages.targets:
+            raise ProtocolError(
+                "unknown-target", f"this conversation needs both languages, {', '.join(languages.targets)}"
+            )
+        return replace(self.config, languages=replace(languages, targets=targets))
+
+    async def _run(self, session: Session) -> None:
+        try:
+            await session.run()
+            await session.delivered(_DELIVER_S)
+        finally:
+            del self.sessions[session.id]
+            self.served += 1
+            stats = session.stats
+            self._busy_s.update(stats.busy_s)
+            self._audio_s += stats.audio_s
+            log.info(
+                "session %s ended%s: %.1f s of audio, %d sentences, lag at most %.1f s",
+                session.id,
+                f" ({session.failure.code})" if session.failure else "",
+                stats.audio_s,
+                session.sentences,
+                stats.longest_lag_s,
+            )

@@ -1,0 +1,186 @@
+"""A session: one speaker's audio through a chain of its own, to the speaker and any number of readers."""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import logging
+import secrets
+import time
+from collections.abc import Callable
+from contextlib import suppress
+
+from pipeline.config import PipelineConfig
+from pipeline.errors import PipelineError
+from pipeline.events import SourceSentence
+from pipeline.loading import Models
+from pipeline.run.stats import PipelineStats
+from pipeline.server.feed import Feed
+from pipeline.server.history import History
+from pipeline.server.intake import Intake
+from pipeline.server.options import ServerLimits
+from pipeline.server.protocol import ProtocolError
+from pipeline.translator import SpeechTranslator
+
+log = logging.getLogger(__name__)
+
+# How often a session looks at its limits.
+_WATCH_S = 1.0
+
+
+class Session:
+    """One speaker and its readers. ``run`` works until the speaker has ended and everything heard is translated.
+
+    A lost connection leaves the session waiting for ``ServerLimits.resume_s``; then it ends as if the speaker had.
+    """
+
+    def __init__(
+        self,
+        config: PipelineConfig,
+        models: Models,
+        limits: ServerLimits,
+        sample_rate: int,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.id = secrets.token_urlsafe(12)
+        """Who knows it may read the session's text."""
+        self.key = secrets.token_urlsafe(24)
+        """Who knows it may go on speaking."""
+        self.config, self.sample_rate = config, sample_rate
+        self.intake = Intake(sample_rate, limits.backlog_s)
+        self.failure: ProtocolError | None = None
+        """Why the session ended early."""
+        self.sentences = 0
+        self._limits, self._clock = limits, clock
+        self._translator = SpeechTranslator(config, models, live=True)
+        self._translator.stats.backlog_s = lambda: self.intake.waiting_s
+        self._history = History(limits.kept_sentences)
+        self._feeds: set[Feed] = set()
+        self._all_gone = asyncio.Event()
+        self._began_s = self._heard_s = clock()
+        self._lost_s: float | None = None
+        self._speaker: object | None = None
+
+    @property
+    def stats(self) -> PipelineStats:
+        return self._translator.stats
+
+    @property
+    def viewers(self) -> int:
+        """Readers, without the speaker."""
+        return len(self._feeds) - (self._speaker is not None)
+
+    async def run(self) -> None:
+        """Translate until the end. Never raises but when cancelled; see ``failure``."""
+        watching: asyncio.Task[None] | None = None
+        try:
+            async with self._translator:
+                feeding = asyncio.create_task(self._feed())
+                watching = asyncio.create_task(self._watch())
+                try:
+                    async for event in self._translator.events():
+                        self.sentences += isinstance(event, SourceSentence)
+                        self._history.push(event)
+                        for feed in self._feeds:
+                            feed.push(event)
+                finally:
+                    feeding.cancel()
+                    await asyncio.gather(feeding, return_exceptions=True)
+        except PipelineError as error:
+            log.error("session %s failed: %s", self.id, error)
+            self.failure = ProtocolError("failed", "the session failed; the server's log says why")
+        finally:
+            if watching is not None:
+                watching.cancel()
+            self.intake.end()
+            for feed in self._feeds:
+                feed.end()
+
+    def attach(self, language: str | None = None) -> Feed:
+        """The events for one more reader, beginning with all texts so far. ``language``: see ``Feed``.
+
+        Raises:
+            ProtocolError: there are too many readers, or the session does not translate into the language.
+        """
+        if self.viewers >= self._limits.max_viewers:
+            raise ProtocolError("busy", f"the session has {self.viewers} readers, which is the limit; try again later")
+        targets = self.config.languages.targets
+        if language is not None and language not in targets:
+            raise ProtocolError(
+                "unknown-target", f"this session is not translated into {language!r}; choose from {', '.join(targets)}"
+            )
+        feed = Feed(self._history, language, self._limits.waiting_events)
+        self._feeds.add(feed)
+        return feed
+
+    def detach(self, feed: Feed) -> None:
+        """A reader has gone."""
+        self._feeds.discard(feed)
+        if not self._feeds:
+            self._all_gone.set()
+
+    async def delivered(self, limit_s: float) -> None:
+        """Wait until every reader has taken what waits for it and gone, but at most ``limit_s`` seconds."""
+        if self._feeds:
+            self._all_gone.clear()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(limit_s):
+                    await self._all_gone.wait()
+
+    def is_speaker(self, key: str) -> bool:
+        """Whether the key is the speaker's. Takes the same time for any wrong key."""
+        return hmac.compare_digest(self.key.encode(), key.encode())
+
+    def connect(self, connection: object) -> Feed:
+        """The speaker is there, or there again; an earlier connection of it counts as lost."""
+        feed = Feed(self._history, None, self._limits.waiting_events)
+        self._feeds.add(feed)
+        self._speaker, self._lost_s = connection, None
+        return feed
+
+    def disconnect(self, connection: object, feed: Feed) -> None:
+        """The connection of the speaker is gone."""
+        self.detach(feed)
+        if self._speaker is connection:
+            self._speaker, self._lost_s = None, self._clock()
+
+    def is_connected(self, connection: object) -> bool:
+        """Whether the speaker uses this connection, and no later one."""
+        return self._speaker is connection
+
+    async def hear(self, data: bytes) -> None:
+        """Take audio of the speaker: 16-bit little-endian mono PCM. Waits while too much of it waits.
+
+        Raises:
+            ProtocolError: see ``Intake.push``.
+        """
+        self.intake.push(data)
+        self._heard_s = self._clock()
+        await self.intake.room()
+
+    def end(self) -> None:
+        """The speaker has finished: what was heard is still translated. Idempotent."""
+        self.intake.end()
+
+    async def _feed(self) -> None:
+        with suppress(PipelineError, ValueError):  # a failed stage, which ``run`` reports, or one that was cancelled
+            while (samples := await self.intake.take()) is not None:
+                await self._translator.feed(samples)
+            await self._translator.end()
+
+    async def _watch(self) -> None:
+        while True:
+            await asyncio.sleep(_WATCH_S)
+            now_s, limits = self._clock(), self._limits
+            if self._lost_s is not None and now_s - self._lost_s > limits.resume_s:
+                log.info("session %s: its speaker did not come back", self.id)
+                self.end()
+            elif now_s - self._heard_s > limits.idle_s:
+                self._stop("idle", f"no audio came for {limits.idle_s:.0f} s")
+            elif now_s - self._began_s > limits.session_s:
+                self._stop("too-long", f"a session may last {limits.session_s / 3600:g} hours")
+
+    def _stop(self, code: str, message: str) -> None:
+        if self.failure is None:
+            self.failure = ProtocolError(code, message)
+        self.end()

@@ -1,0 +1,189 @@
+"""The server's own WebSocket: a speaker's audio and events, or a reader's events."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import Any
+
+from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
+
+from pipeline.server.access import Access
+from pipeline.server.feed import Feed, Snapshot
+from pipeline.server.protocol import (
+    VERSION,
+    End,
+    ProtocolError,
+    Resume,
+    Start,
+    Watch,
+    event_text,
+    message_text,
+    read_message,
+    snapshot_text,
+)
+from pipeline.server.service import Service
+from pipeline.server.session import Session
+
+log = logging.getLogger(__name__)
+
+# How often a speaker is told how much of its audio has arrived, and how far the text is behind.
+_STATUS_S = 1.0
+# A message that the other side does not take for so long ends the connection.
+_SEND_S = 20.0
+# WebSocket close codes (RFC 6455, 7.4.1).
+_NORMAL, _REFUSED, _TRY_LATER = 1000, 1008, 1013
+_LATER = ("busy", "stopping")
+
+
+class Connection:
+    """One WebSocket from its first message to its end."""
+
+    def __init__(self, socket: WebSocket, service: Service, access: Access) -> None:
+        self._socket, self._service, self._access = socket, service, access
+
+    async def run(self) -> None:
+        """Accept the WebSocket and serve it until either side has finished. The guard has checked where it comes from."""
+        await self._socket.accept()
+        try:
+            try:
+                await self._serve()
+            except ProtocolError as error:
+                await self._refuse(error)
+        except (WebSocketDisconnect, RuntimeError, TimeoutError):  # Starlette raises RuntimeError on a closed socket
+            with suppress(Exception):
+                await self._socket.close(_NORMAL)
+
+    async def _serve(self) -> None:
+        try:
+            async with asyncio.timeout(self._service.limits.first_message_s):
+                first = read_message(await self._text())
+        except TimeoutError:
+            raise ProtocolError("no-message", "no message came; begin with start, resume or watch") from None
+        match first:
+            case Start(token=token) | Resume(token=token) if not self._access.knows_token(token):
+                raise ProtocolError("wrong-token", "the token is missing or wrong")
+            case Start():
+                await self._speak(self._service.start(first), "started")
+            case Resume():
+                session = self._service.find(first.session)
+                if not session.is_speaker(first.key):
+                    raise ProtocolError("wrong-key", "the key is not that of the session")
+                await self._speak(session, "resumed")
+            case Watch():
+                session = self._service.find(first.session)
+                feed = session.attach(first.language)
+                try:
+                    await self._send(_described("watching", session))
+                    await self._both(self._deliver(session, feed), self._ignore())
+                finally:
+                    session.detach(feed)
+            case End():
+                raise ProtocolError("bad-message", "end came first; begin with start, resume or watch")
+
+    async def _speak(self, session: Session, kind: str) -> None:
+        feed = session.connect(self)
+        try:
+            await self._send(_described(kind, session, key=session.key, received=session.intake.received))
+            await self._both(self._deliver(session, feed), self._hear(session), self._report(session))
+        finally:
+            session.disconnect(self, feed)
+
+    async def _both(self, delivering: Awaitable[None], *others: Awaitable[None]) -> None:
+        """Deliver to the end, or until one of the others fails: the connection is lost or a message is not understood."""
+        tasks = [asyncio.ensure_future(each) for each in (delivering, *others)]
+        try:
+            pending = set(tasks)
+            while tasks[0] in pending:
+                done, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
+                for task in done:
+                    task.result()
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _deliver(self, session: Session, feed: Feed) -> None:
+        while (item := await feed.take()) is not None:
+            if isinstance(item, Snapshot):
+                await self._send(snapshot_text(item.events))
+            else:
+                await self._send(event_text(item))
+        if session.failure is not None:
+            raise session.failure
+        await self._socket.close(_NORMAL)
+
+    async def _hear(self, session: Session) -> None:
+        while session.is_connected(self):
+            message = await self._received()
+            if (data := message.get("bytes")) is not None:
+                await session.hear(data)
+            elif isinstance(first := read_message(message["text"]), End):
+                session.end()
+            else:
+                raise ProtocolError(
+                    "bad-message", f"{type(first).__name__.lower()} came in a session; it may only come first"
+                )
+        raise ProtocolError("replaced", "the speaker has connected again elsewhere")
+
+    async def _ignore(self) -> None:
+        """Read what a reader sends, to notice its end. It has nothing to say."""
+        while True:
+            await self._received()
+            raise ProtocolError("bad-message", "a reader sends nothing after watch")
+
+    async def _report(self, session: Session) -> None:
+        while True:
+            await asyncio.sleep(_STATUS_S)
+            lag_s = round(session.stats.lag_s, 2)
+            await self._send(
+                message_text("status", received=session.intake.received, lag_s=lag_s, viewers=session.viewers)
+            )
+
+    async def _text(self) -> str:
+        message = await self._received()
+        if (text := message.get("text")) is None:
+            raise ProtocolError("bad-message", "audio came first; begin with start, resume or watch")
+        return str(text)
+
+    async def _received(self) -> dict[str, Any]:
+        message = await self._socket.receive()
+        if message["type"] == "websocket.disconnect":
+            raise WebSocketDisconnect(message.get("code", _NORMAL))
+        return {key: message[key] for key in ("bytes", "text") if message.get(key) is not None}
+
+    async def _send(self, text: str) -> None:
+        async with asyncio.timeout(_SEND_S):
+            await self._socket.send_text(text)
+
+    async def _refuse(self, error: ProtocolError) -> None:
+        if self._socket.application_state is WebSocketState.CONNECTED:
+            await self._send(message_text("error", code=error.code, message=str(error)))
+            await self._socket.close(_TRY_LATER if error.code in _LATER else _REFUSED, error.code)
+
+
+def _described(kind: str, session: Session, **values: object) -> str:
+    languages = session.config.languages
+    return message_text(
+        kind,
+        version=VERSION,
+        session=session.id,
+        source=languages.source,
+        targets=list(languages.targets),
+        sample_rate=session.sample_rate,
+        **values,
+    )
+
+
+Handler = Callable[[WebSocket], Awaitable[None]]
+
+
+def endpoint(service: Service, access: Access) -> Handler:
+    """The ASGI endpoint of the WebSocket."""
+
+    async def serve(socket: WebSocket) -> None:
+        await Connection(socket, service, access).run()
+
+    return serve
