@@ -13,6 +13,7 @@ import signal
 import socket
 import ssl
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -100,7 +101,7 @@ def run(argv: list[str]) -> int:
 
         from pipeline.server.app import create_app
         from pipeline.server.service import Service
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
+    logging.getLogger("pipeline.server").setLevel(logging.INFO)  # a line a session
     with listening(options.host, options.port) as listener:
         models = load_models(config)
         service = Service(config, models, replace(ServerLimits(), max_sessions=options.max_sessions))
@@ -202,26 +203,45 @@ def listening(host: str, port: int) -> Iterator[socket.socket]:
         yield listener
 
 
-async def serve(server: uvicorn.Server, service: Service, listener: socket.socket) -> None:
-    """Serve until SIGTERM or SIGINT; then let the sessions end first. A second signal ends at once."""
-    loop = asyncio.get_running_loop()
-    stopping = asyncio.Event()
+async def serve(
+    server: uvicorn.Server, service: Service, listener: socket.socket, stopping: asyncio.Event | None = None
+) -> None:
+    """Serve until SIGTERM or SIGINT, or until ``stopping`` is set; then let the sessions end first.
+
+    A second signal ends at once.
+    """
+    stopping = stopping or asyncio.Event()
+    with _signals(server, stopping):
+        serving = asyncio.create_task(server._serve([listener]))  # serve() would install signal handlers of its own
+        waiting = asyncio.create_task(stopping.wait())
+        await asyncio.wait({serving, waiting}, return_when=asyncio.FIRST_COMPLETED)
+        waiting.cancel()
+        if not serving.done():
+            draining = asyncio.create_task(service.drain())
+            await asyncio.wait({serving, draining}, return_when=asyncio.FIRST_COMPLETED)
+            server.should_exit = True
+        await serving
+
+
+@contextmanager
+def _signals(server: uvicorn.Server, stopping: asyncio.Event) -> Iterator[None]:
+    """Set ``stopping`` at the first SIGTERM or SIGINT; make the server end at once at the second."""
 
     def stop() -> None:
         if stopping.is_set():
             server.should_exit = server.force_exit = True
+        else:
+            tell("stopping: the sessions in progress end first; once more to end at once")
         stopping.set()
 
-    for number in (signal.SIGTERM, signal.SIGINT):
-        if sys.platform != "win32":
-            loop.add_signal_handler(number, stop)
-    serving = asyncio.create_task(server._serve([listener]))  # serve() would install signal handlers of its own
-    waiting = asyncio.create_task(stopping.wait())
-    await asyncio.wait({serving, waiting}, return_when=asyncio.FIRST_COMPLETED)
-    if stopping.is_set() and not serving.done():
-        tell("stopping: the sessions in progress end first")
-        draining = asyncio.create_task(service.drain())
-        await asyncio.wait({serving, draining}, return_when=asyncio.FIRST_COMPLETED)
-        server.should_exit = True
-    waiting.cancel()
-    await serving
+    loop = asyncio.get_running_loop()
+    numbers = [signal.SIGTERM, signal.SIGINT]
+    on_main_thread = threading.current_thread() is threading.main_thread()
+    handled = on_main_thread and sys.platform != "win32"
+    for number in numbers if handled else []:
+        loop.add_signal_handler(number, stop)
+    try:
+        yield
+    finally:
+        for number in numbers if handled else []:
+            loop.remove_signal_handler(number)

@@ -57,6 +57,11 @@ class Feed:
         self._ended = True
         self._changed.set()
 
+    @property
+    def waiting(self) -> bool:
+        """Whether ``take`` returns at once."""
+        return self._anew or bool(self._waiting) or self._ended
+
     async def take(self) -> PipelineEvent | Snapshot | None:
         """The next event, as soon as there is one; None after the last."""
         while True:

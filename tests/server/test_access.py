@@ -1,0 +1,93 @@
+"""Hosts, origins, tokens and rates."""
+
+from __future__ import annotations
+
+import pytest
+
+from pipeline.server.access import Access, is_loopback
+from pipeline.server.guard import Rate
+
+ACCESS = Access.of("0123456789abcdef", ["Caption.example"], ["https://App.example/"])
+
+
+@pytest.mark.parametrize(
+    "host",
+    ["localhost", "localhost:8000", "LOCALHOST", "127.0.0.1:1", "[::1]:8000", "192.168.1.7:8000", "caption.example"],
+)
+def test_own_names_and_addresses_are_known(host: str) -> None:
+    assert ACCESS.knows_host(host)
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        None,
+        "",
+        "evil.example",
+        "localhost.evil.example",
+        "127.0.0.1.evil.example",
+        "a@localhost",
+        "localhost:x",
+        "localhost/x",
+        "[",
+    ],
+)
+def test_other_names_are_not(host: str | None) -> None:
+    assert not ACCESS.knows_host(host)
+
+
+@pytest.mark.parametrize(
+    ("origin", "host", "known"),
+    [
+        (None, "localhost:8000", True),
+        ("http://localhost:8000", "localhost:8000", True),
+        ("https://LOCALHOST:8000", "localhost:8000", True),
+        ("https://app.example", "localhost:8000", True),
+        ("http://localhost:9000", "localhost:8000", False),
+        ("http://evil.example", "localhost:8000", False),
+        ("http://app.example", "localhost:8000", False),
+        ("null", "localhost:8000", False),
+        ("", "localhost:8000", False),
+        ("file://localhost:8000", "localhost:8000", False),
+        ("http://localhost:8000", None, False),
+        ("http://[", "localhost:8000", False),
+    ],
+)
+def test_only_own_pages_may_connect(origin: str | None, host: str | None, known: bool) -> None:
+    assert ACCESS.knows_origin(origin, host) == known
+
+
+def test_the_token_must_be_right_where_there_is_one() -> None:
+    assert ACCESS.knows_token("0123456789abcdef")
+    for wrong in (None, "", "0123456789abcdeF", "0123456789abcdef ", "ü"):
+        assert not ACCESS.knows_token(wrong)
+    assert Access().knows_token(None)
+    assert "0123456789abcdef" not in repr(ACCESS)
+
+
+@pytest.mark.parametrize(
+    ("host", "own"),
+    [
+        ("127.0.0.1", True),
+        ("127.8.8.8", True),
+        ("::1", True),
+        ("localhost", True),
+        ("0.0.0.0", False),
+        ("::", False),
+        ("", False),
+    ],
+)
+def test_loopback_addresses_are_told_from_others(host: str, own: bool) -> None:
+    assert is_loopback(host) == own
+
+
+def test_an_address_may_do_so_much_a_minute() -> None:
+    now_s = 0.0
+    rate = Rate(2, lambda: now_s)
+    assert [rate.allows("a") for _ in range(3)] == [True, True, False]
+    assert rate.allows("b")
+    now_s = 60.0
+    assert rate.allows("a")
+    for number in range(20_000):
+        rate.allows(str(number))
+    assert len(rate._times) == 10_000

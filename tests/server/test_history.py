@@ -1,0 +1,132 @@
+"""What a late or slow reader is told adds up to what every reader has."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterable
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline.events import Delta, EndOfInput, PipelineEvent, SourceDelta, SourceSentence, Translation, TranslationLost
+from pipeline.sentences.growing import OpenTexts
+from pipeline.server.feed import Feed, Snapshot
+from pipeline.server.history import History, concerns
+from pipeline.server.protocol import snapshot_text
+from pipeline.sinks.jsonl import read_event
+from tests.streams import Stream, spoken, streams, translated
+from tests.subtitles.strategies import CHINESE, ENGLISH
+
+Texts = dict[tuple[int, str], tuple[str, int, bool]]
+"""(sentence, language or "" for the source) → text, length of its committed part, whether it has ended."""
+
+
+def texts(events: Iterable[PipelineEvent], found: Texts | None = None) -> Texts:
+    """What the events add up to, with those of a snapshot in the place of earlier ones."""
+    found, open_texts = {} if found is None else found, OpenTexts()
+    for event in events:
+        if isinstance(event, SourceDelta | Delta | SourceSentence | Translation):
+            text = open_texts.push(event)
+            assert text is not None
+            ended = isinstance(event, SourceSentence | Translation)
+            assert not ended or event.text == text.text
+            key = "" if isinstance(event, SourceDelta | SourceSentence) else event.language
+            found[event.sentence, key] = text.text, text.committed, ended
+    return {key: text for key, text in found.items() if text[0] or text[2]}
+
+
+@given(streams(st.one_of(ENGLISH, CHINESE)), st.data())
+def test_a_snapshot_and_what_follows_add_up_to_the_whole(stream: Stream, data: st.DataObject) -> None:
+    history = History(100)
+    at = data.draw(st.integers(0, len(stream.events)))
+    for event in stream.events[:at]:
+        history.push(event)
+    snapshot = history.events()
+    assert texts(snapshot) == texts(stream.events[:at])
+    assert texts([*snapshot, *stream.events[at:]]) == texts(stream.events)
+
+
+@given(streams(st.one_of(ENGLISH, CHINESE)))
+def test_a_reader_of_one_language_gets_that_and_the_source(stream: Stream) -> None:
+    history = History(100)
+    for event in stream.events:
+        history.push(event)
+    wanted = {key: text for key, text in texts(stream.events).items() if key[1] != "de"}
+    assert texts(history.events("zh")) == wanted
+    assert texts(event for event in stream.events if concerns(event, "zh")) == wanted
+
+
+def test_only_the_newest_sentences_are_kept() -> None:
+    history = History(2)
+    for number in range(5):
+        for event in [*spoken(number, "Yes."), *translated(number, ["是", "。"])]:
+            history.push(event)
+    assert {number for number, _ in texts(history.events())} == {3, 4}
+
+
+def test_the_loss_of_a_language_and_the_end_are_told_to_late_readers() -> None:
+    history = History(2)
+    for event in (TranslationLost("de", "full"), EndOfInput(3.0)):
+        history.push(event)
+    assert history.events("zh") == [EndOfInput(3.0)]
+    assert history.events() == [TranslationLost("de", "full"), EndOfInput(3.0)]
+
+
+def test_a_snapshot_can_be_read_back_from_its_message() -> None:
+    events = [*spoken(0, "Yes."), *translated(0, ["是", "。"])[-1:]]
+    record = json.loads(snapshot_text(events))
+    assert record["type"] == "snapshot"
+    assert [read_event(one) for one in record["events"]] == events
+
+
+@given(streams(st.one_of(ENGLISH, CHINESE)), st.integers(1, 6), st.data())
+def test_a_slow_reader_ends_up_with_the_same_texts(stream: Stream, capacity: int, data: st.DataObject) -> None:
+    async def work() -> Texts:
+        history = History(100)
+        feed = Feed(history, None, capacity)
+        found: Texts = {}
+        told: list[PipelineEvent] = []
+
+        def take(item: PipelineEvent | Snapshot | None) -> None:
+            if isinstance(item, Snapshot):
+                found.update(texts(told, found))
+                told[:] = item.events
+            elif item is not None:
+                told.append(item)
+
+        for event in stream.events:
+            history.push(event)
+            feed.push(event)
+            for _ in range(data.draw(st.integers(0, 2))):
+                if feed.waiting:
+                    take(await feed.take())
+        feed.end()
+        while (item := await feed.take()) is not None:
+            take(item)
+        return texts(told, found)
+
+    assert asyncio.run(work()) == texts(stream.events)
+
+
+def test_changes_that_wait_are_taken_together() -> None:
+    async def work() -> list[PipelineEvent | Snapshot | None]:
+        feed = Feed(History(9), "zh", 10)
+        first = await feed.take()
+        for event in (
+            SourceDelta(0, "en", "Where"),
+            Delta(0, "zh", "哪"),
+            Delta(0, "de", "Wo"),
+            SourceDelta(0, "en", " is", committed=5),
+            Delta(0, "zh", "里", withdrawn=0),
+        ):
+            feed.push(event)
+        feed.end()
+        return [first, *[await feed.take() for _ in range(3)]]
+
+    assert asyncio.run(work()) == [
+        Snapshot(()),
+        SourceDelta(0, "en", "Where is", committed=5),
+        Delta(0, "zh", "哪里"),
+        None,
+    ]

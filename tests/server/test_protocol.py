@@ -1,0 +1,66 @@
+"""Messages of the WebSocket: what is read, and what a client is told about one that is not."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline.server.protocol import End, Message, ProtocolError, Resume, Start, Watch, read_message
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('{"type": "start"}', Start()),
+        (
+            '{"type": "start", "version": 1, "sample_rate": 48000, "source": "en", "targets": ["zh"], "token": "t"}',
+            Start(48_000, "en", ("zh",), "t"),
+        ),
+        ('{"type": "resume", "session": "s", "key": "k"}', Resume("s", "k")),
+        ('{"type": "watch", "session": "s", "language": "zh"}', Watch("s", "zh")),
+        ('{"type": "end"}', End()),
+    ],
+)
+def test_messages_are_read(text: str, message: Message) -> None:
+    assert read_message(text) == message
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "words"),
+    [
+        ("", "bad-message", "not JSON"),
+        ("[" * 100_000, "bad-message", "not JSON"),
+        ("[1]", "bad-message", "a JSON array"),
+        ("1", "bad-message", "a JSON number"),
+        ("{}", "bad-message", "the type is null"),
+        ('{"type": ["start"]}', "bad-message", "the type is"),
+        ('{"type": "begin"}', "bad-message", "one of start, resume, watch, end"),
+        ('{"type": "start", "rate": 1}', "bad-message", "no field"),
+        ('{"type": "end", "now": true}', "bad-message", "may have: none"),
+        ('{"type": "start", "sample_rate": "16000"}', "bad-message", "must be int"),
+        ('{"type": "start", "sample_rate": true}', "bad-message", "must be int"),
+        ('{"type": "start", "targets": [1]}', "bad-message", "language codes"),
+        ('{"type": "start", "sample_rate": 0}', "bad-sample-rate", "from 8000 to 192000 Hz"),
+        ('{"type": "start", "sample_rate": 10000000}', "bad-sample-rate", "10000000 Hz"),
+        ('{"type": "start", "version": 2}', "bad-version", "version 1"),
+        ('{"type": "resume", "session": "s"}', "bad-message", "needs key"),
+        ('{"type": "watch"}', "bad-message", "needs session"),
+    ],
+)
+def test_what_is_wrong_is_said(text: str, code: str, words: str) -> None:
+    with pytest.raises(ProtocolError, match=words) as error:
+        read_message(text)
+    assert error.value.code == code
+
+
+@given(st.text() | st.recursive(st.none() | st.booleans() | st.integers() | st.text(), st.lists).map(str))
+def test_any_text_is_a_message_or_a_protocol_error(text: str) -> None:
+    try:
+        read_message(text)
+    except ProtocolError as error:
+        assert len(str(error)) < 500  # noqa: PT017 (most texts are refused, some are not)
+
+
+def test_secrets_are_not_in_the_representation() -> None:
+    assert "secret" not in repr(Start(token="secret")) + repr(Resume("s", key="secret", token="secret"))

@@ -1,0 +1,321 @@
+"""Speakers and readers over the WebSocket, with real models: text, resuming, refusals, and the end of the server."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from websockets.exceptions import ConnectionClosed, InvalidStatus
+
+from pipeline import Models, PipelineConfig
+from pipeline.events import SourceSentence, Translation
+from pipeline.server.access import Access
+from pipeline.server.options import ServerLimits
+from pipeline.server.service import Service
+from pipeline.translator import SpeechTranslator
+from tests.conftest import PHRASES, read_wav
+from tests.server.running import Running, final, heard, rest, running, say, speak
+
+SPEECH = read_wav(PHRASES)
+
+
+def service(config: PipelineConfig, models: Models, **limits: Any) -> Service:
+    return Service(config, models, replace(ServerLimits(), connections_a_minute=10_000, **limits))
+
+
+@pytest.fixture(scope="module")
+def expected(demo_config: PipelineConfig, demo_models: Models) -> dict[tuple[int, str], str]:
+    """The text of the recording from a translator in this process."""
+
+    async def work() -> dict[tuple[int, str], str]:
+        async with SpeechTranslator(demo_config, demo_models, live=True) as translator:
+            await translator.feed(SPEECH)
+            await translator.end()
+            return {
+                (event.sentence, event.language): event.text
+                async for event in translator.events()
+                if isinstance(event, SourceSentence | Translation)
+            }
+
+    found = asyncio.run(work())
+    assert len(found) >= 2
+    return found
+
+
+def test_a_speaker_and_readers_get_the_text(
+    demo_config: PipelineConfig, demo_models: Models, expected: dict[tuple[int, str], str]
+) -> None:
+    async def work() -> None:
+        async with running(service(demo_config, demo_models)) as server, server.connect() as speaker:
+            await say(speaker, type="start", targets=["zh"])
+            started = await heard(speaker)
+            assert (started["type"], started["received"], started["targets"]) == ("started", 0, ["zh"])
+            async with server.connect() as reader:
+                await say(reader, type="watch", session=started["session"], language="zh")
+                watching = await heard(reader)
+                assert watching["type"] == "watching"
+                assert "key" not in watching
+                reading = asyncio.create_task(rest(reader))
+                await speak(speaker, SPEECH)
+                await say(speaker, type="end")
+                records = await rest(speaker)
+                assert final(records) == expected == final(await reading)
+                assert records[-1]["type"] == "end"
+                assert speaker.close_code == reader.close_code == 1000
+            assert not server.service.sessions
+
+    asyncio.run(work())
+
+
+def test_a_reader_who_comes_late_gets_all_texts(
+    demo_config: PipelineConfig, demo_models: Models, expected: dict[tuple[int, str], str]
+) -> None:
+    async def work() -> None:
+        async with running(service(demo_config, demo_models)) as server, server.connect() as speaker:
+            await say(speaker, type="start")
+            started = await heard(speaker)
+            await speak(speaker, SPEECH)
+            while (await heard(speaker))["type"] != "translation":
+                pass
+            async with server.connect() as reader:
+                await say(reader, type="watch", session=started["session"])
+                await heard(reader)
+                await say(speaker, type="end")
+                assert final(await rest(reader)) == expected
+
+    asyncio.run(work())
+
+
+def test_a_lost_connection_loses_neither_audio_nor_text(
+    demo_config: PipelineConfig, demo_models: Models, expected: dict[tuple[int, str], str]
+) -> None:
+    async def work() -> None:
+        async with running(service(demo_config, demo_models)) as server:
+            records: list[dict[str, Any]] = []
+            async with server.connect() as first:
+                await say(first, type="start")
+                started = await heard(first)
+                await speak(first, SPEECH[:40_000])
+                while not records or records[-1]["type"] != "source_delta":
+                    records.append(await heard(first))
+                first.transport.abort()
+            async with server.connect() as second:
+                await say(second, type="resume", session=started["session"], key=started["key"])
+                resumed = await heard(second)
+                assert resumed["type"] == "resumed"
+                assert resumed["received"] <= 40_000
+                await speak(second, SPEECH[resumed["received"] :])
+                await say(second, type="end")
+                found = final([*records, *await rest(second)])
+                assert found == expected
+
+    asyncio.run(work())
+
+
+def test_a_session_whose_speaker_does_not_come_back_ends(demo_config: PipelineConfig, demo_models: Models) -> None:
+    async def work() -> None:
+        async with running(service(demo_config, demo_models, resume_s=0.0)) as server:
+            async with server.connect() as speaker:
+                await say(speaker, type="start")
+                started = await heard(speaker)
+                await speak(speaker, SPEECH)
+            async with server.connect() as reader:
+                await say(reader, type="watch", session=started["session"])
+                records = await rest(reader)
+                assert final(records)
+                assert records[-1]["type"] == "end"
+
+    asyncio.run(work())
+
+
+def test_a_second_connection_of_the_speaker_replaces_the_first(
+    demo_config: PipelineConfig, demo_models: Models
+) -> None:
+    async def work() -> None:
+        async with running(service(demo_config, demo_models)) as server, server.connect() as first:
+            await say(first, type="start")
+            started = await heard(first)
+            async with server.connect() as second:
+                await say(second, type="resume", session=started["session"], key=started["key"])
+                assert (await heard(second))["type"] == "resumed"
+                await speak(first, SPEECH[:3_200])
+                assert (await rest(first))[-1]["code"] == "replaced"
+                await say(second, type="end")
+                assert (await rest(second))[-1]["type"] == "end"
+
+    asyncio.run(work())
+
+
+async def answer(server: Running, *messages: str | bytes) -> dict[str, Any]:
+    """The last message that the server sends in answer to these."""
+    async with server.connect() as socket:
+        for message in messages:
+            await socket.send(message)
+        return (await rest(socket))[-1]
+
+
+START = '{"type": "start"}'
+
+
+@pytest.mark.parametrize(
+    ("messages", "code"),
+    [
+        ([b"\0\0"], "bad-message"),
+        (["hello"], "bad-message"),
+        (['{"type": "end"}'], "bad-message"),
+        ([START, START], "bad-message"),
+        ([START, "{"], "bad-message"),
+        ([START, b"abc"], "bad-audio"),
+        ([START, '{"type": "end"}', b"ab"], "ended"),
+        (['{"type": "start", "targets": ["fr"]}'], "unknown-target"),
+        (['{"type": "start", "source": "de"}'], "unknown-source"),
+        (['{"type": "start", "sample_rate": 0}'], "bad-sample-rate"),
+        (['{"type": "watch", "session": "x"}'], "no-session"),
+        (['{"type": "resume", "session": "x", "key": "y"}'], "no-session"),
+    ],
+)
+def test_what_is_wrong_is_answered_with_its_code(
+    messages: list[str | bytes], code: str, demo_config: PipelineConfig, demo_models: Models
+) -> None:
+    async def work() -> dict[str, Any]:
+        async with running(service(demo_config, demo_models, resume_s=0.0)) as server:
+            return await answer(server, *messages)
+
+    error = asyncio.run(work())
+    # Audio after the end may find that the session has ended already.
+    assert error["type"] == "error" or code == "ended"
+    assert code == "ended" or error["code"] == code
+
+
+def test_one_speaker_too_many_is_told_so(demo_config: PipelineConfig, demo_models: Models) -> None:
+    async def work() -> None:
+        async with running(service(demo_config, demo_models, max_sessions=1)) as server, server.connect() as first:
+            await say(first, type="start")
+            await heard(first)
+            async with server.connect() as second:
+                await say(second, type="start")
+                (error,) = await rest(second)
+                assert (error["code"], second.close_code) == ("busy", 1013)
+            await say(first, type="end")
+            await rest(first)
+            async with server.connect() as third:
+                await say(third, type="start")
+                assert (await heard(third))["type"] == "started"
+            assert server.service.refused == {"busy": 1}
+
+    asyncio.run(work())
+
+
+def test_one_reader_too_many_is_told_so(demo_config: PipelineConfig, demo_models: Models) -> None:
+    async def work() -> None:
+        async with running(service(demo_config, demo_models, max_viewers=1)) as server, server.connect() as speaker:
+            await say(speaker, type="start")
+            started = await heard(speaker)
+            watch = json.dumps({"type": "watch", "session": started["session"]})
+            async with server.connect() as reader:
+                await reader.send(watch)
+                await heard(reader)
+                assert (await answer(server, watch))["code"] == "busy"
+
+    asyncio.run(work())
+
+
+def test_speakers_need_the_token_and_the_key(demo_config: PipelineConfig, demo_models: Models) -> None:
+    async def work() -> None:
+        access = Access.of("0123456789abcdef")
+        async with running(service(demo_config, demo_models), access) as server, server.connect() as speaker:
+            for token in ({}, {"token": "0123456789abcdeg"}):
+                assert (await answer(server, json.dumps({"type": "start", **token})))["code"] == "wrong-token"
+            await say(speaker, type="start", token="0123456789abcdef")
+            started = await heard(speaker)
+            wrong = {"type": "resume", "session": started["session"], "key": started["key"] + "x"}
+            assert (await answer(server, json.dumps(wrong)))["code"] == "wrong-token"
+            assert (await answer(server, json.dumps({**wrong, "token": access.token})))["code"] == "wrong-key"
+
+    asyncio.run(work())
+
+
+@pytest.mark.parametrize(("name", "origin"), [("127.0.0.1", "http://evil.example"), ("evil.example", None)])
+def test_other_sites_pages_and_names_are_refused(
+    name: str, origin: str | None, demo_config: PipelineConfig, demo_models: Models
+) -> None:
+    async def work() -> None:
+        async with running(service(demo_config, demo_models)) as server:
+            with pytest.raises(InvalidStatus) as refused:
+                async with server.connect(name, origin=origin):
+                    pass
+            assert refused.value.response.status_code == 403
+            async with server.connect("127.0.0.1", origin=f"http://127.0.0.1:{server.port}") as socket:
+                await say(socket, type="watch", session="x")
+                assert (await rest(socket))[-1]["code"] == "no-session"
+
+    asyncio.run(work())
+
+
+def test_a_message_that_is_too_large_ends_the_connection_alone(
+    demo_config: PipelineConfig, demo_models: Models
+) -> None:
+    async def work() -> None:
+        async with (
+            running(service(demo_config, demo_models, message_bytes=10_000)) as server,
+            server.connect() as first,
+        ):
+            await say(first, type="start")
+            await heard(first)
+            async with server.connect() as second:
+                await say(second, type="start")
+                await heard(second)
+                await second.send(bytes(20_000))
+                with pytest.raises(ConnectionClosed):
+                    while True:
+                        await second.recv()
+                assert second.close_code == 1009
+            await say(first, type="end")
+            assert (await rest(first))[-1]["type"] == "end"
+
+    asyncio.run(work())
+
+
+def test_a_silent_connection_is_closed(demo_config: PipelineConfig, demo_models: Models) -> None:
+    async def work() -> None:
+        async with (
+            running(service(demo_config, demo_models, first_message_s=0.0)) as server,
+            server.connect() as socket,
+        ):
+            assert (await rest(socket))[-1]["code"] == "no-message"
+
+    asyncio.run(work())
+
+
+@pytest.mark.parametrize(("limit", "code"), [({"idle_s": 0.0}, "idle"), ({"session_s": 0.0}, "too-long")])
+def test_a_session_has_limits(
+    limit: dict[str, float], code: str, demo_config: PipelineConfig, demo_models: Models
+) -> None:
+    async def work() -> None:
+        async with running(service(demo_config, demo_models, **limit)) as server, server.connect() as speaker:
+            await say(speaker, type="start")
+            *_, end, error = await rest(speaker)
+            assert (end["type"], error["code"]) == ("end", code)
+
+    asyncio.run(work())
+
+
+def test_a_stopping_server_ends_sessions_as_their_speakers_would(
+    demo_config: PipelineConfig, demo_models: Models, expected: dict[tuple[int, str], str]
+) -> None:
+    async def work() -> None:
+        async with running(service(demo_config, demo_models)) as server, server.connect() as speaker:
+            await say(speaker, type="start")
+            await heard(speaker)
+            await speak(speaker, SPEECH)
+            while json.loads(await speaker.recv()).get("received") != len(SPEECH):
+                pass
+            server.stop()
+            records = await rest(speaker)
+            assert records[-1]["type"] == "end"
+            assert speaker.close_code == 1000
+
+    asyncio.run(work())
