@@ -15,6 +15,7 @@ from starlette.staticfiles import StaticFiles
 from pipeline.server.access import Access
 from pipeline.server.guard import Guard, Rate
 from pipeline.server.metrics import Metrics
+from pipeline.server.openai import openai_routes
 from pipeline.server.service import Service
 from pipeline.server.websocket import endpoint
 
@@ -63,6 +64,7 @@ def create_app(service: Service, access: Access | None = None, routes: Sequence[
             Route("/healthz", healthy),
             Route("/readyz", ready),
             Route("/metrics", measured),
+            *openai_routes(service, access),
             *routes,
             Mount("/static", StaticFiles(directory=STATIC)),
         ],

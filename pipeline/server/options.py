@@ -33,6 +33,8 @@ class ServerLimits:
     """How long sessions may take to end when the server is told to stop."""
     connections_a_minute: int = 120
     """New WebSockets and uploads of one address."""
+    max_recordings: int = 2
+    """Uploaded recordings at the same time."""
     upload_bytes: int = 500 << 20
     """The largest file that is translated."""
     upload_s: float = 600.0

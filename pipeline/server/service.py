@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 
 from pipeline.config import PipelineConfig
@@ -12,7 +14,7 @@ from pipeline.loading import Models
 from pipeline.server.options import ServerLimits
 from pipeline.server.protocol import ProtocolError, Start
 from pipeline.server.session import Session
-from pipeline.server.sharing import Turns, shared
+from pipeline.server.sharing import RECORDING, Turns, shared
 
 log = logging.getLogger(__name__)
 
@@ -35,6 +37,9 @@ class Service:
         self.served = 0
         """Sessions that have ended."""
         self.turns = Turns()
+        self.recordings = 0
+        """Recordings in progress."""
+        self._recognizer = models.recognizer
         self._models = replace(models, recognizer=shared(models.recognizer, self.turns))
         self._tasks: set[asyncio.Task[None]] = set()
         self._busy_s: Counter[str] = Counter()  # of sessions that have ended
@@ -75,6 +80,32 @@ class Service:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return session
+
+    @contextmanager
+    def recording(self) -> Iterator[None]:
+        """Make room for a recording for the time of the block.
+
+        Raises:
+            ProtocolError: the server translates as many as it may, or it is stopping.
+        """
+        if self.draining or self.recordings >= self.limits.max_recordings:
+            self.refused["busy"] += 1
+            reason = "the server is stopping" if self.draining else f"it is translating {self.recordings} recordings"
+            raise ProtocolError("busy", f"{reason}; try again later")
+        self.recordings += 1
+        try:
+            yield
+        finally:
+            self.recordings -= 1
+
+    def for_recording(self, targets: tuple[str, ...]) -> tuple[PipelineConfig, Models]:
+        """The configuration and the models for a recording into some of the languages."""
+        config = replace(self.config, languages=replace(self.config.languages, targets=targets))
+        if self.config.languages.only_spoken is None:
+            config = self.config
+        translations = {target: self._models.translations[target] for target in config.languages.targets}
+        recognizer = shared(self._recognizer, self.turns, RECORDING)
+        return config, replace(self._models, recognizer=recognizer, translations=translations)
 
     def find(self, session_id: str) -> Session:
         """A session in progress.

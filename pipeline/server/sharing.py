@@ -15,11 +15,12 @@ from pipeline.asr.options import AsrConfig
 from pipeline.asr.stage import Recognizer
 from pipeline.events import SpeechSegment, Transcript
 
-FINAL, DRAFT = 0, 1
+FINAL, DRAFT, RECORDING = 0, 1, 2
+"""Urgencies: the end of a stretch of live speech, speech in progress, a recording that nobody waits for."""
 
 
 class Turns:
-    """Lets one thread at a time work; of those that wait, finals come before drafts, then whoever came first.
+    """Lets one thread at a time work; of those that wait, the most urgent first, then whoever came first.
 
     A session waits with one call at most, so no session gets a second turn while another waits with the same urgency.
     """
@@ -60,34 +61,35 @@ class Turns:
 class SharedRecognizer:
     """A recogniser whose calls take turns; a ``DraftRecognizer`` if the one it shares is."""
 
-    def __init__(self, recognizer: Recognizer, turns: Turns) -> None:
-        self._recognizer, self._turns = recognizer, turns
+    def __init__(self, recognizer: Recognizer, turns: Turns, urgency: int = FINAL) -> None:
+        """``urgency``: of all calls but drafts."""
+        self._recognizer, self._turns, self._urgency = recognizer, turns, urgency
 
     @property
     def config(self) -> AsrConfig:
         return self._recognizer.config
 
     def transcribe(self, segment: SpeechSegment, beam_size: int | None = None, before: str | None = None) -> Transcript:
-        with self._turns.turn(FINAL):
+        with self._turns.turn(self._urgency):
             return self._recognizer.transcribe(segment, beam_size, before)
 
     def transcribe_packed(
         self, segments: Sequence[SpeechSegment], beam_size: int | None = None, before: str | None = None
     ) -> list[Transcript]:
-        with self._turns.turn(FINAL):
+        with self._turns.turn(self._urgency):
             return self._recognizer.transcribe_packed(segments, beam_size, before)
 
     def transcribe_after(self, *arguments: Any, **options: Any) -> Transcript:
         """See ``Recognizer`` and ``DraftRecognizer``."""
-        with self._turns.turn(FINAL):
+        with self._turns.turn(self._urgency):
             return self._recognizer.transcribe_after(*arguments, **options)
 
 
 class SharedDraftRecognizer(SharedRecognizer):
     """A recogniser of drafts whose calls take turns."""
 
-    def __init__(self, recognizer: Recognizer, turns: Turns) -> None:
-        super().__init__(recognizer, turns)
+    def __init__(self, recognizer: Recognizer, turns: Turns, urgency: int = FINAL) -> None:
+        super().__init__(recognizer, turns, urgency)
         assert isinstance(recognizer, DraftRecognizer)
         self._drafting: DraftRecognizer = recognizer
 
@@ -102,7 +104,7 @@ class SharedDraftRecognizer(SharedRecognizer):
             return self._drafting.draft(context, segment, before, language)
 
 
-def shared(recognizer: Recognizer, turns: Turns) -> SharedRecognizer:
+def shared(recognizer: Recognizer, turns: Turns, urgency: int = FINAL) -> SharedRecognizer:
     """``recognizer`` for several sessions."""
     kind = SharedDraftRecognizer if isinstance(recognizer, DraftRecognizer) else SharedRecognizer
-    return kind(recognizer, turns)
+    return kind(recognizer, turns, urgency)
