@@ -1,0 +1,115 @@
+// The texts of a session: applies the server's events. Lengths in events count code points, not UTF-16 units.
+
+const KINDS = { source_delta: "source", source_sentence: "source", delta: "target", translation: "target" };
+
+export class Texts {
+  constructor() {
+    this.sentences = new Map(); // number → {number, language, start, end, source: Text, targets: Map(language → Text)}
+  }
+
+  // Apply an event; returns the numbers of the sentences that changed.
+  apply(event) {
+    if (event.type === "snapshot") return this.#replace(event.events);
+    const kind = KINDS[event.type];
+    if (!kind) return [];
+    const sentence = this.#sentence(event.sentence);
+    const text = kind === "source" ? sentence.source : this.#target(sentence, event.language);
+    if (kind === "source") {
+      sentence.language = event.language;
+      sentence.start = event.start_s ?? sentence.start;
+      sentence.end = event.end_s ?? sentence.end;
+    }
+    if (event.type.endsWith("delta")) text.change(event);
+    else text.finish(event.text);
+    return [event.sentence];
+  }
+
+  // Sentences in their order, without those of which nothing is left.
+  shown() {
+    return [...this.sentences.values()]
+      .filter((each) => each.source.text || [...each.targets.values()].some((target) => target.text))
+      .sort((one, other) => one.number - other.number);
+  }
+
+  // A snapshot has whole texts: they take the place of what is known of these sentences, and drafts that it lacks are gone.
+  #replace(events) {
+    const numbers = new Set(events.map((event) => event.sentence).filter((number) => number !== undefined));
+    for (const [number, sentence] of this.sentences) {
+      if (numbers.has(number) || !sentence.source.done) {
+        numbers.add(number);
+        this.sentences.delete(number);
+      }
+    }
+    for (const event of events) this.apply(event);
+    return [...numbers];
+  }
+
+  #sentence(number) {
+    if (!this.sentences.has(number)) {
+      this.sentences.set(number, { number, language: "", start: 0, end: 0, source: new Text(), targets: new Map() });
+    }
+    return this.sentences.get(number);
+  }
+
+  #target(sentence, language) {
+    if (!sentence.targets.has(language)) sentence.targets.set(language, new Text());
+    return sentence.targets.get(language);
+  }
+}
+
+class Text {
+  constructor() {
+    this.points = [];
+    this.length = 0; // of the committed part
+    this.done = false;
+  }
+
+  change({ text, withdrawn = 0, committed = 0 }) {
+    this.points.length -= withdrawn;
+    for (const point of text) this.points.push(point);
+    this.length = committed;
+  }
+
+  finish(text) {
+    this.points = [...text];
+    this.length = this.points.length;
+    this.done = true;
+  }
+
+  get text() {
+    return this.points.join("");
+  }
+
+  get committed() {
+    return this.points.slice(0, this.length).join("");
+  }
+
+  get draft() {
+    return this.points.slice(this.length).join("");
+  }
+}
+
+// Subtitles for download: the finished translations into a language, or the source for "".
+export function subtitles(texts, language, kind) {
+  const cues = [];
+  for (const sentence of texts.shown()) {
+    const text = language ? sentence.targets.get(language) : sentence.source;
+    if (text?.done && text.text.trim()) cues.push({ start: sentence.start, end: sentence.end, text: text.text.trim() });
+  }
+  if (kind === "txt") return cues.map((cue) => cue.text + "\n").join("");
+  const mark = kind === "srt" ? "," : ".";
+  const blocks = cues.map((cue, at) => {
+    const end = Math.max(cue.start + 0.8, cue.end);
+    const until = cues[at + 1] ? Math.min(end, cues[at + 1].start) : end;
+    const times = `${clock(cue.start, mark)} --> ${clock(Math.max(until, cue.start + 0.1), mark)}`;
+    const text = kind === "vtt" ? cue.text.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;") : cue.text;
+    return kind === "srt" ? `${at + 1}\n${times}\n${text}\n` : `${times}\n${text}\n`;
+  });
+  return (kind === "vtt" ? "WEBVTT\n\n" : "") + blocks.join("\n");
+}
+
+function clock(seconds, mark) {
+  const ms = Math.round(seconds * 1000);
+  const two = (value) => String(Math.floor(value)).padStart(2, "0");
+  return `${two(ms / 3600000)}:${two((ms / 60000) % 60)}:${two((ms / 1000) % 60)}${mark}${String(ms % 1000).padStart(3, "0")}`;
+}
