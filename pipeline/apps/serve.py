@@ -39,6 +39,7 @@ _PACKAGES = {
     "websockets": "websockets",
     "prometheus_client": "prometheus-client",
     "multipart": "python-multipart",
+    "segno": "segno",
 }
 _SHORTEST_TOKEN = 16
 

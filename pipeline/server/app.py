@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import io
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
+import segno
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.requests import Request
@@ -51,6 +53,13 @@ def create_app(service: Service, access: Access | None = None, routes: Sequence[
     async def healthy(request: Request) -> Response:
         return PlainTextResponse("ok\n")
 
+    async def code(request: Request) -> Response:
+        """A QR code of the page for readers, at the address by which this request came."""
+        page = request.url.replace(path=request.url.path.removesuffix("/qr.svg"), query="")
+        image = io.BytesIO()
+        segno.make(str(page), error="m").save(image, kind="svg", scale=4, border=4)
+        return Response(image.getvalue(), media_type="image/svg+xml")
+
     async def measured(request: Request) -> Response:
         return Response(metrics.text(), media_type=metrics.content_type)
 
@@ -58,6 +67,7 @@ def create_app(service: Service, access: Access | None = None, routes: Sequence[
         routes=[
             Route("/", _page("index.html")),
             Route("/view/{session}", _page("view.html")),
+            Route("/view/{session}/qr.svg", code),
             Route("/overlay/{session}", _page("overlay.html")),
             Route("/v1/info", info),
             WebSocketRoute("/v1/session", endpoint(service, access)),
@@ -72,7 +82,7 @@ def create_app(service: Service, access: Access | None = None, routes: Sequence[
     )
 
 
-def _page(name: str):  # type: ignore[no-untyped-def]
+def _page(name: str) -> Callable[[Request], Awaitable[Response]]:
     async def page(request: Request) -> Response:
         return FileResponse(STATIC / name, headers={"cache-control": "no-cache"})
 
