@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import subprocess
+import sys
 from dataclasses import replace
 from typing import Any
 
@@ -16,7 +18,7 @@ from pipeline.server.access import Access
 from pipeline.server.options import ServerLimits
 from pipeline.server.service import Service
 from pipeline.translator import SpeechTranslator
-from tests.conftest import PHRASES, read_wav
+from tests.conftest import PHRASES, ROOT, read_wav
 from tests.server.running import Running, final, heard, rest, running, say, speak
 
 SPEECH = read_wav(PHRASES)
@@ -319,3 +321,20 @@ def test_a_stopping_server_ends_sessions_as_their_speakers_would(
             assert speaker.close_code == 1000
 
     asyncio.run(work())
+
+
+def test_the_client_of_the_examples_prints_the_translation(
+    demo_config: PipelineConfig, demo_models: Models, expected: dict[tuple[int, str], str]
+) -> None:
+    async def work() -> str:
+        async with running(service(demo_config, demo_models)) as server:
+            address = f"ws://127.0.0.1:{server.port}/v1/session"
+            client = await asyncio.create_subprocess_exec(
+                sys.executable, ROOT / "examples" / "serve_client.py", PHRASES, address, stdout=subprocess.PIPE
+            )
+            printed, _ = await client.communicate()
+            assert client.returncode == 0
+            return printed.decode()
+
+    wanted = [text for (_, language), text in sorted(expected.items()) if language == "zh"]
+    assert asyncio.run(work()).splitlines() == wanted
