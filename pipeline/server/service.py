@@ -14,7 +14,7 @@ from pipeline.loading import Models
 from pipeline.server.options import ServerLimits
 from pipeline.server.protocol import ProtocolError, Start
 from pipeline.server.session import Session
-from pipeline.server.sharing import RECORDING, Turns, shared
+from pipeline.server.sharing import RECORDING, SharedDrafter, Turns, shared
 
 log = logging.getLogger(__name__)
 
@@ -40,7 +40,8 @@ class Service:
         self.recordings = 0
         """Recordings in progress."""
         self._recognizer = models.recognizer
-        self._models = replace(models, recognizer=shared(models.recognizer, self.turns))
+        drafter = SharedDrafter(models.drafter, self.turns) if models.drafter is not None else None
+        self._models = replace(models, recognizer=shared(models.recognizer, self.turns), drafter=drafter)
         self._tasks: set[asyncio.Task[None]] = set()
         self._busy_s: Counter[str] = Counter()  # of sessions that have ended
         self._audio_s = 0.0

@@ -10,9 +10,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from pipeline.asr.context import Heard
-from pipeline.asr.drafting import DraftRecognizer
 from pipeline.asr.options import AsrConfig
-from pipeline.asr.stage import Recognizer
+from pipeline.asr.recognizer import DraftRecognizer, Recognizer
 from pipeline.events import SpeechSegment, Transcript
 
 FINAL, DRAFT, RECORDING = 0, 1, 2
@@ -59,7 +58,7 @@ class Turns:
 
 
 class SharedRecognizer:
-    """A recogniser whose calls take turns; a ``DraftRecognizer`` if the one it shares is."""
+    """A recogniser whose calls take turns."""
 
     def __init__(self, recognizer: Recognizer, turns: Turns, urgency: int = FINAL) -> None:
         """``urgency``: of all calls but drafts."""
@@ -85,13 +84,11 @@ class SharedRecognizer:
             return self._recognizer.transcribe_after(*arguments, **options)
 
 
-class SharedDraftRecognizer(SharedRecognizer):
+class SharedDrafter:
     """A recogniser of drafts whose calls take turns."""
 
-    def __init__(self, recognizer: Recognizer, turns: Turns, urgency: int = FINAL) -> None:
-        super().__init__(recognizer, turns, urgency)
-        assert isinstance(recognizer, DraftRecognizer)
-        self._drafting: DraftRecognizer = recognizer
+    def __init__(self, drafter: DraftRecognizer, turns: Turns) -> None:
+        self._drafter, self._draft_turns = drafter, turns
 
     def draft(
         self,
@@ -100,11 +97,21 @@ class SharedDraftRecognizer(SharedRecognizer):
         before: str | None = None,
         language: str | None = None,
     ) -> Transcript | None:
-        with self._turns.turn(DRAFT):
-            return self._drafting.draft(context, segment, before, language)
+        """See ``DraftRecognizer``."""
+        with self._draft_turns.turn(DRAFT):
+            return self._drafter.draft(context, segment, before, language)
+
+
+class SharedDraftingRecognizer(SharedRecognizer, SharedDrafter):
+    """Both in one."""
+
+    def __init__(self, recognizer: Recognizer, turns: Turns, urgency: int = FINAL) -> None:
+        SharedRecognizer.__init__(self, recognizer, turns, urgency)
+        assert isinstance(recognizer, DraftRecognizer)
+        SharedDrafter.__init__(self, recognizer, turns)
 
 
 def shared(recognizer: Recognizer, turns: Turns, urgency: int = FINAL) -> SharedRecognizer:
     """``recognizer`` for several sessions."""
-    kind = SharedDraftRecognizer if isinstance(recognizer, DraftRecognizer) else SharedRecognizer
+    kind = SharedDraftingRecognizer if isinstance(recognizer, DraftRecognizer) else SharedRecognizer
     return kind(recognizer, turns, urgency)

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from pipeline.asr.drafting import DraftRecognizer
+from pipeline.asr.recognizer import DraftRecognizer
 from pipeline.loading import Models
 from pipeline.server.sharing import DRAFT, FINAL, Turns, shared
 from tests.conftest import HANG_S
