@@ -38,18 +38,29 @@ _DURATION_FORMATS = {"matroska,webm", "mov,mp4,m4a,3gp,3g2,mj2", "flac"}
 _CUT_OFF_S = 2.0
 # Containers used for films, in which channels may be unnamed. Unnamed channels in WAV come from mixing consoles.
 _FILM_FORMATS = {"matroska,webm", "mov,mp4,m4a,3gp,3g2,mj2", "mxf"}
+# Containers that hold all of their audio. Others name further files or addresses, which FFmpeg opens: playlists (hls, dash,
+# concat), sdp, image sequences. References in mov files are not followed by default (enable_drefs).
+_SELF_CONTAINED = (
+    "aac,ac3,aiff,amr,amrnb,amrwb,ape,asf,au,avi,caf,dts,eac3,flac,flv,loas,matroska,mov,mp3,mpeg,mpegts,mxf,ogg,tta,voc,"
+    "w64,wav,webm,wv"
+)
+_UNTRUSTED = {"format_whitelist": _SELF_CONTAINED, "protocol_whitelist": "file"}
 _URL = re.compile(r"[a-z][a-z0-9+.-]+:/", re.IGNORECASE)  # as a Path, which reduces :// to :/
 
 
 class Recording:
     """One audio track of a file, as mono with the file's times. Memory use does not depend on the file's length."""
 
-    def __init__(self, path: Path, *, language: str | None = None, track: int | None = None) -> None:
+    def __init__(
+        self, path: Path, *, language: str | None = None, track: int | None = None, untrusted: bool = False
+    ) -> None:
         """Open the file and, if it has several audio tracks, choose one (see ``pipeline.audio.tracks``).
 
         Args:
             language: the spoken language; prefer a track tagged with it.
             track: use this audio track, counted from 1.
+            untrusted: the file comes from somebody else. Accept only containers that hold all of their audio, so that no
+                other file and no connection is opened.
 
         Raises:
             UsageError: no such file, or no such track.
@@ -59,6 +70,7 @@ class Recording:
         self.track_note: str | None = None
         """A message that says which of several tracks is read, and why; None if there is only one."""
         self._pipe: PipeReader | None = None
+        self._options = _UNTRUSTED if untrusted else {}
         try:
             self._container = self._open_container()
         except FileNotFoundError:
@@ -92,7 +104,7 @@ class Recording:
 
     def _open_container(self) -> InputContainer:
         if not self.path.is_fifo():
-            return av.open(str(self.path.absolute()), metadata_errors="replace")
+            return av.open(str(self.path.absolute()), metadata_errors="replace", options=self._options)
         self._pipe = PipeReader(self.path.open("rb", buffering=0))
         descriptor = relayed(self._pipe)
         # av.open reads the beginning of the pipe, and signals do not interrupt it. Run it on another thread, so that
@@ -117,7 +129,7 @@ class Recording:
             choice = track_by_number(self.path, tracks, number)
         else:
             # A pipe cannot be read twice, so its tracks are chosen by tags alone.
-            sounds = probe_tracks(self.path, tracks) if len(tracks) > 1 and self._pipe is None else {}
+            sounds = probe_tracks(self.path, tracks, self._options) if len(tracks) > 1 and self._pipe is None else {}
             choice = choose(tracks, sounds, language)
         if len(tracks) > 1:
             self.track_note = selection_note(self.path, tracks, choice)

@@ -224,12 +224,12 @@ def selection_note(path: Path, tracks: Sequence[Track], choice: Choice) -> str:
     )
 
 
-def probe_tracks(path: Path, tracks: Sequence[Track]) -> dict[int, Sound]:
-    """Probe the tracks; return the results by track number.
+def probe_tracks(path: Path, tracks: Sequence[Track], options: dict[str, str] | None = None) -> dict[int, Sound]:
+    """Probe the tracks; return the results by track number. ``options``: for FFmpeg, to open the file.
 
     Reads a bounded part of the file: the first 20 s of a track and, if they are silent, 10 s at each of five positions.
     """
-    with av.open(str(path.absolute()), metadata_errors="replace") as container:
+    with av.open(str(path.absolute()), metadata_errors="replace", options=options) as container:
         streams = container.streams.audio
         probes = {
             streams[t.number - 1].index: _TrackProbe(streams[t.number - 1], t.number) for t in tracks if t.decodable

@@ -72,6 +72,12 @@ class Access:
         return self.token is None or (given is not None and hmac.compare_digest(self.token.encode(), given.encode()))
 
 
+def bearer_token(authorization: str | None) -> str | None:
+    """The token in an ``Authorization`` header (RFC 6750); None without one."""
+    scheme, _, token = (authorization or "").partition(" ")
+    return token.strip() if scheme.lower() == "bearer" else None
+
+
 def _host_name(host: str | None) -> str | None:
     """The name or address in a ``Host`` header, without the port; None if it is malformed."""
     try:

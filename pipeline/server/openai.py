@@ -6,27 +6,39 @@ not only into English.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import tempfile
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import AsyncExitStack, aclosing
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from starlette.requests import Request
-from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import BaseRoute, Route
+from starlette.types import Receive, Scope, Send
 
-from pipeline.events import Delta, EndOfInput, PipelineEvent, SourceDelta, SourceSentence, Translation
+from pipeline.events import Delta, EndOfInput, PipelineEvent, SourceDelta, SourceSentence, Transcript, Translation
 from pipeline.languages import same_language, sets_sentences_apart
-from pipeline.server.access import Access
+from pipeline.server.access import Access, bearer_token
 from pipeline.server.service import Service
-from pipeline.server.uploads import Upload, UploadError, as_dict, received, translated
+from pipeline.server.uploads import (
+    Body,
+    Upload,
+    UploadError,
+    as_dict,
+    received,
+    translated,
+    while_connected,
+)
 from pipeline.sinks.files import sink_makers
 
-_FORMATS = ("json", "text", "srt", "verbose_json", "vtt")
-_MODEL = "speech-translation"
+FORMATS = ("json", "text", "srt", "verbose_json", "vtt")
+MODEL = "speech-translation"
+# A part of a streamed answer that the client does not take for so long ends the connection.
+_SEND_S = 20.0
 
 
 @dataclass(frozen=True)
@@ -48,53 +60,81 @@ def openai_routes(service: Service, access: Access) -> list[BaseRoute]:
     def guarded(handler: Callable[[Request], Awaitable[Response]]) -> Callable[[Request], Awaitable[Response]]:
         async def answer(request: Request) -> Response:
             try:
-                scheme, _, token = request.headers.get("authorization", "").partition(" ")
-                if not access.knows_token(token if scheme.lower() == "bearer" else None):
-                    raise UploadError(401, "wrong-token", "the token is missing or wrong; give it as the API key")
+                _check_token(request, access)
                 return await handler(request)
             except UploadError as error:
-                headers = {"retry-after": "10"} if error.status == 503 else None
-                return JSONResponse(as_dict(error), error.status, headers)
+                return _refusal(error)
 
         return answer
-
-    async def transcribe(request: Request) -> Response:
-        return await _answer(request, service, "transcribe")
-
-    async def translate(request: Request) -> Response:
-        return await _answer(request, service, "translate")
 
     async def models(request: Request) -> Response:
         return JSONResponse({"object": "list", "data": [_model()]})
 
     async def model(request: Request) -> Response:
-        if request.path_params["model"] != _MODEL:
-            raise UploadError(404, "unknown-model", f"there is no such model; the only one is {_MODEL}")
+        if request.path_params["model"] != MODEL:
+            raise UploadError(404, "unknown-model", f"there is no such model; the only one is {MODEL}")
         return JSONResponse(_model())
 
     return [
-        Route("/v1/audio/transcriptions", guarded(transcribe), methods=["POST"]),
-        Route("/v1/audio/translations", guarded(translate), methods=["POST"]),
+        Route("/v1/audio/transcriptions", _Files(service, access, "transcribe"), methods=["POST"]),
+        Route("/v1/audio/translations", _Files(service, access, "translate"), methods=["POST"]),
         Route("/v1/models", guarded(models)),
         Route("/v1/models/{model}", guarded(model)),
     ]
 
 
 def _model() -> dict[str, Any]:
-    return {"id": _MODEL, "object": "model", "created": 0, "owned_by": "local"}
+    return {"id": MODEL, "object": "model", "created": 0, "owned_by": "local"}
 
 
-async def _answer(request: Request, service: Service, task: str) -> Response:
-    async with AsyncExitStack() as stack:
-        upload = await stack.enter_async_context(received(request, service))
-        wanted = _wanted(upload, service, task)
-        targets = (wanted.language,) if task == "translate" else service.config.languages.targets[:1]
-        events = await stack.enter_async_context(aclosing(translated(upload.path, service, targets)))
-        if wanted.streamed:
-            return StreamingResponse(_streamed(events, wanted, stack.pop_all()), media_type="text/event-stream")
-        found = [event async for event in events]
-        return _response(found, wanted, service)
-    raise AssertionError("the stack suppresses no exception")
+def _check_token(request: Request, access: Access) -> None:
+    if not access.knows_token(bearer_token(request.headers.get("authorization"))):
+        raise UploadError(401, "wrong-token", "the token is missing or wrong; give it as the API key")
+
+
+def _refusal(error: UploadError) -> Response:
+    headers = {503: {"retry-after": "10"}, 401: {"www-authenticate": "Bearer"}}.get(error.status)
+    return JSONResponse(as_dict(error), error.status, headers)
+
+
+class _Files:
+    """The ASGI endpoint that recognises or translates a file. Stops when the client goes away."""
+
+    def __init__(self, service: Service, access: Access, task: str) -> None:
+        self._service, self._access, self._task = service, access, task
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        body, stream = Body(receive), _EventStream(send)
+        request = Request(scope, body)
+        try:
+            try:
+                _check_token(request, self._access)
+                async with received(request, self._service) as upload:
+                    response = await while_connected(body, self._answer(upload, stream))
+            except UploadError as error:
+                if stream.begun:
+                    await stream.say({"type": "error", **as_dict(error)}, more=False)
+                    return
+                response = _refusal(error)
+                await body.discard()
+            if response is not None:
+                await response(scope, body, send)
+        except ClientDisconnect:
+            return  # nobody reads an answer
+
+    async def _answer(self, upload: Upload, stream: _EventStream) -> Response | None:
+        """The answer; None if it was streamed."""
+        service, limit_s = self._service, self._service.limits.translating_s
+        wanted = _wanted(upload, service, self._task)
+        targets = (wanted.language,) if self._task == "translate" else service.config.languages.targets[:1]
+        try:
+            async with asyncio.timeout(limit_s), aclosing(translated(upload.path, service, targets)) as events:
+                if wanted.streamed:
+                    await _stream(events, wanted, stream)
+                    return None
+                return _response([event async for event in events], wanted, service)
+        except TimeoutError:
+            raise UploadError(413, "too-long", f"translating the recording takes longer than {limit_s:g} s") from None
 
 
 def _wanted(upload: Upload, service: Service, task: str) -> _Wanted:
@@ -105,8 +145,8 @@ def _wanted(upload: Upload, service: Service, task: str) -> _Wanted:
     """
     languages = service.config.languages
     form = upload.field("response_format", "json")
-    if form not in _FORMATS:
-        raise UploadError(400, "bad-format", f"response_format is {form!r}; it must be one of {', '.join(_FORMATS)}")
+    if form not in FORMATS:
+        raise UploadError(400, "bad-format", f"response_format is {form!r}; it must be one of {', '.join(FORMATS)}")
     spoken = upload.field("language")
     if spoken and not any(same_language(spoken, one) for one in languages.spoken):
         raise UploadError(
@@ -125,7 +165,7 @@ def _wanted(upload: Upload, service: Service, task: str) -> _Wanted:
     if streamed and form not in ("json", "text"):
         raise UploadError(400, "bad-format", f"a streamed answer has no format {form}; ask for json or text")
     granularities = upload.fields.get("timestamp_granularities[]", [])
-    language = target if task == "translate" else languages.spoken[0]
+    language = target if task == "translate" else spoken or languages.spoken[0]
     return _Wanted(task, language, form, streamed, "word" in granularities)
 
 
@@ -164,10 +204,7 @@ def _verbose(
         "language": wanted.language,
         "duration": round(duration_s, 3),
         "text": text,
-        "segments": [
-            {"id": number, "start": round(sentence.start_s, 3), "end": round(sentence.end_s, 3), "text": said}
-            for number, (sentence, said) in enumerate(sentences)
-        ],
+        "segments": _segments(events, sentences),
     }
     if wanted.words and wanted.task == "transcribe":
         found["words"] = [
@@ -175,6 +212,29 @@ def _verbose(
             for sentence, _ in sentences
             for word in sentence.words
         ]
+    return found
+
+
+def _segments(events: Sequence[PipelineEvent], sentences: list[tuple[SourceSentence, str]]) -> list[dict[str, Any]]:
+    """The sentences as OpenAI's segments. The recogniser's measures are the worst of the stretches that a sentence spans."""
+    heard = [event for event in events if isinstance(event, Transcript) and event.rejected is None]
+    found = []
+    for number, (sentence, text) in enumerate(sentences):
+        parts = [one for one in heard if one.start_s < sentence.end_s and one.end_s > sentence.start_s]
+        found.append(
+            {
+                "id": number,
+                "start": round(sentence.start_s, 3),
+                "end": round(sentence.end_s, 3),
+                "text": text,
+                "avg_logprob": min((one.mean_log_probability for one in parts), default=0.0),
+                "compression_ratio": max((one.compression_ratio for one in parts), default=1.0),
+                "no_speech_prob": max((one.no_speech_probability for one in parts), default=0.0),
+                "seek": 0,
+                "temperature": 0.0,
+                "tokens": [],
+            }
+        )
     return found
 
 
@@ -203,21 +263,39 @@ def _as_translations(events: list[PipelineEvent]) -> Iterator[PipelineEvent]:
             yield Translation(event.sentence, event.language, text, heard_s=event.heard_s)
 
 
-async def _streamed(events: AsyncIterator[PipelineEvent], wanted: _Wanted, stack: AsyncExitStack) -> AsyncIterator[str]:
-    """Server-sent events: the text of each sentence as it comes, then the whole."""
-    async with stack:
-        whole = ""
+class _EventStream:
+    """Server-sent events, of which the first begins the answer."""
+
+    def __init__(self, send: Send) -> None:
+        self.begun = False
+        self._send = send
+
+    async def begin(self) -> None:
+        """Send the header, unless it was sent. From now on the status is 200."""
+        if not self.begun:
+            self.begun = True
+            headers = [(b"content-type", b"text/event-stream; charset=utf-8"), (b"cache-control", b"no-store")]
+            await self._send({"type": "http.response.start", "status": 200, "headers": headers})
+
+    async def say(self, record: dict[str, Any], more: bool = True) -> None:
+        """Send one event. Raises ClientDisconnect if the client does not take it."""
+        await self.begin()
+        body = f"data: {json.dumps(record, ensure_ascii=False)}\n\n".encode()
         try:
-            async for event in events:
-                kind = SourceSentence if wanted.task == "transcribe" else Translation
-                if isinstance(event, kind) and event.text:
-                    space = " " if whole and sets_sentences_apart(wanted.language) else ""
-                    whole += space + event.text
-                    yield _sse({"type": "transcript.text.delta", "delta": space + event.text})
-            yield _sse({"type": "transcript.text.done", "text": whole})
-        except UploadError as error:
-            yield _sse({"type": "error", **as_dict(error)})
+            async with asyncio.timeout(_SEND_S):
+                await self._send({"type": "http.response.body", "body": body, "more_body": more})
+        except TimeoutError:
+            raise ClientDisconnect from None
 
 
-def _sse(record: dict[str, Any]) -> str:
-    return f"data: {json.dumps(record, ensure_ascii=False)}\n\n"
+async def _stream(events: AsyncIterator[PipelineEvent], wanted: _Wanted, stream: _EventStream) -> None:
+    """Send the text of each sentence as it comes, then the whole."""
+    whole = ""
+    async for event in events:
+        await stream.begin()
+        kind = SourceSentence if wanted.task == "transcribe" else Translation
+        if isinstance(event, kind) and event.text:
+            space = " " if whole and sets_sentences_apart(wanted.language) else ""
+            whole += space + event.text
+            await stream.say({"type": "transcript.text.delta", "delta": space + event.text})
+    await stream.say({"type": "transcript.text.done", "text": whole}, more=False)

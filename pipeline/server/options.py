@@ -39,3 +39,7 @@ class ServerLimits:
     """The largest file that is translated."""
     upload_s: float = 600.0
     """The longest time that an upload may take."""
+    recording_s: float = 4 * 3600.0
+    """The longest recording that is translated, in audio."""
+    translating_s: float = 4 * 3600.0
+    """The longest time that translating a recording may take."""

@@ -3,30 +3,39 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import tempfile
-from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import ExitStack, aclosing, asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Iterator
+from contextlib import aclosing, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from starlette.datastructures import FormData, UploadFile
 from starlette.exceptions import HTTPException
 from starlette.formparsers import MultiPartException
-from starlette.requests import Request
-from starlette.types import Message
+from starlette.requests import ClientDisconnect, Request
+from starlette.types import Message, Receive
 
 from pipeline.audio.recording import Recording
+from pipeline.audio.source import AudioSource
 from pipeline.errors import AudioError, PipelineError, UsageError
-from pipeline.events import PipelineEvent
+from pipeline.events import SAMPLE_RATE, PipelineEvent, Samples
 from pipeline.run.worker import Worker
+from pipeline.server.options import ServerLimits
 from pipeline.server.protocol import ProtocolError
 from pipeline.server.service import Service
 from pipeline.translator import SpeechTranslator
 
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
 _BLOCK_BYTES = 1 << 20
 # Beside the file: its header and the other fields.
 _FORM_BYTES = 1 << 16
+# Many clients read no answer before they have sent everything. The file of a client that is refused is read for so long.
+_DISCARD_S = 5.0
 
 
 class UploadError(PipelineError):
@@ -51,33 +60,54 @@ class Upload:
 
 @asynccontextmanager
 async def received(request: Request, service: Service) -> AsyncIterator[Upload]:
-    """The file of a multipart form; it exists inside the block.
+    """The file of a multipart form; it exists inside the block, and the server has room to translate it there.
 
-    Its name at the client's is not used. Raises UploadError if it is too large, comes too slowly, or is no form with a file.
+    Its name at the client's is not used.
+
+    Raises:
+        UploadError: there is no room; the file is too large, comes too slowly or cannot be kept; the body is no form with
+            a file.
+        ClientDisconnect: the client has gone.
     """
-    limits = service.limits
-    form = None
-    try:
+    with _room(service):
+        form = await _form(request, service.limits)
         try:
-            async with asyncio.timeout(limits.upload_s):
-                form = await _counted(request, limits.upload_bytes).form(max_files=1, max_fields=32)
-        except TimeoutError:
-            raise UploadError(408, "too-slow", f"the upload took longer than {limits.upload_s:.0f} s") from None
-        except (HTTPException, MultiPartException) as error:
-            raise UploadError(400, "bad-form", f"the form cannot be read: {getattr(error, 'detail', error)}") from None
-        file = form.get("file")
-        if not isinstance(file, UploadFile):
-            raise UploadError(
-                400, "no-file", "the form has no file; send one as multipart/form-data with the name file"
-            )
-        fields = {name: [value for value in form.getlist(name) if isinstance(value, str)] for name in form}
-        with tempfile.TemporaryDirectory(prefix="speech-") as folder:
-            path = Path(folder) / "upload"
-            await _copy(file, path)
-            yield Upload(path, fields)
-    finally:
-        if isinstance(form, FormData):
+            file = form.get("file")
+            if not isinstance(file, UploadFile):
+                raise UploadError(
+                    400, "no-file", "the form has no file; send one as multipart/form-data with the name file"
+                )
+            fields = {name: [value for value in form.getlist(name) if isinstance(value, str)] for name in form}
+            with tempfile.TemporaryDirectory(prefix="speech-") as folder:
+                path = Path(folder) / "upload"
+                await _copy(file, path)
+                yield Upload(path, fields)
+        finally:
             await form.close()
+
+
+@contextmanager
+def _room(service: Service) -> Iterator[None]:
+    try:
+        with service.recording():
+            yield
+    except ProtocolError as error:
+        raise UploadError(503, error.code, str(error)) from None
+
+
+async def _form(request: Request, limits: ServerLimits) -> FormData:
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != "multipart/form-data":
+        raise UploadError(400, "no-file", f"the request is {kind or 'without a type'}; send a multipart/form-data")
+    try:
+        async with asyncio.timeout(limits.upload_s):
+            return await _counted(request, limits.upload_bytes).form(max_files=1, max_fields=32)
+    except TimeoutError:
+        raise UploadError(408, "too-slow", f"the upload took longer than {limits.upload_s:g} s") from None
+    except OSError as error:
+        raise _not_kept(error) from error
+    except (HTTPException, MultiPartException, ValueError) as error:  # ValueError: errors of python-multipart
+        raise UploadError(400, "bad-form", f"the form cannot be read: {getattr(error, 'detail', error)}") from None
 
 
 def _counted(request: Request, limit: int) -> Request:
@@ -104,36 +134,119 @@ async def _copy(file: UploadFile, path: Path) -> None:
         with await worker.run(lambda: path.open("wb")) as copy:
             while block := await file.read(_BLOCK_BYTES):
                 await worker.run(lambda block=block: copy.write(block))  # type: ignore[misc]
+    except OSError as error:
+        raise _not_kept(error) from error
     finally:
         worker.close()
+
+
+def _not_kept(error: OSError) -> UploadError:
+    log.error("an upload could not be kept: %s", error)
+    return UploadError(507, "no-space", "the server cannot keep the file; its log says why")
+
+
+class Body:
+    """A request's ``receive`` that knows whether the whole body has been read."""
+
+    def __init__(self, receive: Receive) -> None:
+        self._receive = receive
+        self._ended = False
+
+    async def __call__(self) -> Message:
+        message = await self._receive()
+        self._ended = not message.get("more_body", False)
+        return message
+
+    async def discard(self) -> None:
+        """Read what the client still sends, for a few seconds."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_DISCARD_S):
+                while not self._ended:
+                    await self()
+
+
+async def while_connected(receive: Receive, work: Coroutine[Any, Any, T]) -> T:
+    """The result of ``work``, which is cancelled when the client goes away. The body must have been read.
+
+    Raises:
+        ClientDisconnect: the client has gone.
+    """
+
+    async def leave() -> None:
+        while (await receive())["type"] != "http.disconnect":
+            pass
+
+    working, leaving = asyncio.ensure_future(work), asyncio.ensure_future(leave())
+    try:
+        await asyncio.wait({working, leaving}, return_when=asyncio.FIRST_COMPLETED)
+        if working.done():
+            return working.result()
+        raise ClientDisconnect
+    finally:
+        working.cancel()
+        leaving.cancel()
+        await asyncio.gather(working, leaving, return_exceptions=True)
+
+
+class _Bounded:
+    """A source that fails after a number of seconds of audio, whatever its file says of its length."""
+
+    def __init__(self, source: AudioSource, limit_s: float) -> None:
+        if source.duration_s is not None and source.duration_s > limit_s:
+            source.close()
+            raise _too_long(limit_s)
+        self.duration_s = source.duration_s
+        self._source, self._limit_s, self._count = source, limit_s, 0
+
+    @property
+    def overflows(self) -> int:
+        return self._source.overflows
+
+    def read(self) -> Samples | None:
+        samples = self._source.read()
+        self._count += 0 if samples is None else len(samples)
+        if self._count > self._limit_s * SAMPLE_RATE:
+            raise _too_long(self._limit_s)
+        return samples
+
+    def close(self) -> None:
+        self._source.close()
+
+
+def _too_long(limit_s: float) -> UploadError:
+    return UploadError(413, "too-long", f"the recording is longer than {limit_s:g} s, which is the limit")
 
 
 async def translated(path: Path, service: Service, targets: tuple[str, ...]) -> AsyncGenerator[PipelineEvent, None]:
     """The events of a recording, as fast as the machine gives; sessions in progress come first.
 
     Raises:
-        UploadError: it is not audio, or the server has no room for another one.
-        StageError: see ``SpeechTranslator.run``.
+        UploadError: it is not audio, it is too long, or a stage failed.
     """
-    with ExitStack() as stack:
-        try:
-            stack.enter_context(service.recording())
-        except ProtocolError as error:
-            raise UploadError(503, error.code, str(error)) from None
-        try:
-            recording = await asyncio.to_thread(Recording, path, language=service.config.languages.only_spoken)
-        except (AudioError, UsageError) as error:
-            raise UploadError(400, "no-audio", str(error).replace(str(path), "the file")) from None
+    worker = Worker("upload")
+    try:
+        source = await worker.run(lambda: _opened(path, service))
         config, models = service.for_recording(targets)
         async with (
             SpeechTranslator(config, models) as translator,
-            aclosing(translator.run(recording)) as events,
+            aclosing(translator.run(source)) as events,
         ):
-            try:
-                async for event in events:
-                    yield event
-            except AudioError as error:
-                raise UploadError(400, "no-audio", str(error).replace(str(path), "the file")) from None
+            async for event in events:
+                yield event
+    except UploadError:
+        raise
+    except (AudioError, UsageError) as error:
+        raise UploadError(400, "no-audio", str(error).replace(str(path), "the file")) from None
+    except PipelineError as error:
+        log.error("a recording failed: %s", error)
+        raise UploadError(500, "failed", "the recording failed; the server's log says why") from error
+    finally:
+        worker.close()
+
+
+def _opened(path: Path, service: Service) -> AudioSource:
+    recording = Recording(path, language=service.config.languages.only_spoken, untrusted=True)
+    return _Bounded(recording, service.limits.recording_s)
 
 
 def as_dict(error: UploadError) -> dict[str, Any]:

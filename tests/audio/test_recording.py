@@ -6,6 +6,7 @@ import io
 import itertools
 import os
 import resource
+import socket
 import sys
 import threading
 import wave
@@ -416,3 +417,32 @@ def test_a_recording_that_was_cut_off_is_reported(tmp_path: Path, caplog: pytest
         with suppress(AudioError):
             read_all(Recording(path))
         assert ("it was cut off" in caplog.text) == (path == half)
+
+
+def test_an_untrusted_playlist_opens_no_other_file_and_no_connection(tmp_path: Path) -> None:
+    encode(tmp_path / "a.ts", "aac", 16_000, "mono")
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.setblocking(False)
+        address = f"http://127.0.0.1:{server.getsockname()[1]}/a.ts"
+        for name, text in {
+            "a.m3u8": "#EXTM3U\n#EXT-X-TARGETDURATION:10\n#EXTINF:10,\n{}\n#EXT-X-ENDLIST\n",
+            "a.ffconcat": "ffconcat version 1.0\nfile {}\n",
+        }.items():
+            playlist = tmp_path / name
+            playlist.write_text(text.format("a.ts"))
+            assert len(read_all(Recording(playlist))) > 16_000  # the user's own
+            for reference in ("a.ts", address):
+                playlist.write_text(text.format(reference))
+                with pytest.raises(AudioError, match="not audio that can be read"):
+                    Recording(playlist, untrusted=True)
+        with pytest.raises(BlockingIOError):
+            server.accept()
+
+
+@pytest.mark.parametrize(
+    ("name", "codec"),
+    [("a.mp3", "libmp3lame"), ("a.flac", "flac"), ("a.m4a", "aac"), ("a.ogg", "libopus"), ("a.webm", "libopus")],
+)
+def test_an_untrusted_recording_is_read_like_any_other(name: str, codec: str, tmp_path: Path) -> None:
+    path = encode(tmp_path / name, codec, 48_000, "mono")
+    assert np.array_equal(read_all(Recording(path, untrusted=True)), read_all(Recording(path)))

@@ -7,16 +7,19 @@ import json
 import socket
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
 import uvicorn
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 
+from pipeline import Models, PipelineConfig
 from pipeline.apps.serve import serve
 from pipeline.events import Samples
 from pipeline.server.access import Access
 from pipeline.server.app import create_app
+from pipeline.server.options import ServerLimits
 from pipeline.server.service import Service
 from tests.conftest import HANG_S
 
@@ -34,10 +37,20 @@ class Running:
         """Tell the server to stop, as a signal does."""
         self._stopping.set()
 
+    @property
+    def address(self) -> str:
+        """Of OpenAI's interface."""
+        return f"http://127.0.0.1:{self.port}/v1"
+
     def connect(self, name: str = "127.0.0.1", **options: Any) -> connect:
         """A new connection of a client that calls the server ``name``."""
         address = f"ws://{name}:{self.port}/v1/session"
         return connect(address, host="127.0.0.1", max_size=None, proxy=None, **options)
+
+
+def serving(config: PipelineConfig, models: Models, **limits: Any) -> Service:
+    """A service with these limits and no limit of connections."""
+    return Service(config, models, replace(ServerLimits(), connections_a_minute=10_000, **limits))
 
 
 @asynccontextmanager
@@ -54,13 +67,13 @@ async def running(service: Service, access: Access | None = None) -> AsyncIterat
     )
     server = uvicorn.Server(config)
     stopping = asyncio.Event()
-    serving = asyncio.create_task(serve(server, service, listener, stopping))
+    served = asyncio.create_task(serve(server, service, listener, stopping))
     try:
         async with asyncio.timeout(HANG_S):
             yield Running(service, stopping, listener.getsockname()[1])
     finally:
         stopping.set()
-        await serving
+        await served
         listener.close()
 
 

@@ -1,0 +1,465 @@
+"""OpenAI's REST interface with the openai package as it is: text, subtitles, words, streams, and every refusal."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+import os
+import socket
+import tempfile
+import wave
+from collections.abc import Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import av
+import numpy as np
+import openai
+import pytest
+import srt
+import webvtt
+from openai import AsyncOpenAI
+
+from pipeline import Models, PipelineConfig
+from pipeline.audio.recording import Recording
+from pipeline.events import PipelineEvent, Samples, SourceSentence, Translation
+from pipeline.server.access import Access
+from pipeline.server.service import Service
+from pipeline.server.sharing import FINAL
+from pipeline.sinks.files import sink_makers
+from pipeline.translator import SpeechTranslator
+from tests.conftest import CHINESE, PHRASE_SECONDS, PHRASES, read_wav
+from tests.server.running import Running, running, serving
+
+# The package calls its translations deprecated.
+pytestmark = pytest.mark.filterwarnings("ignore:deprecated:DeprecationWarning")
+
+MODEL = "speech-translation"
+
+
+def wav_of(samples: Samples) -> bytes:
+    data = io.BytesIO()
+    with wave.open(data, "wb") as file:
+        file.setparams((1, 2, 16_000, 0, "NONE", ""))
+        file.writeframes(samples.tobytes())
+    return data.getvalue()
+
+
+SPEECH = wav_of(read_wav(PHRASES)[: round(2 * PHRASE_SECONDS * 16_000)])
+"""Two sentences."""
+TALK = ("talk.wav", SPEECH)
+
+
+@pytest.fixture(scope="module")
+def chain(
+    demo_config: PipelineConfig, demo_models: Models, tmp_path_factory: pytest.TempPathFactory
+) -> list[PipelineEvent]:
+    """The events of the recording from a translator in this process."""
+    path = tmp_path_factory.mktemp("talk") / "talk.wav"
+    path.write_bytes(SPEECH)
+
+    async def work() -> list[PipelineEvent]:
+        async with SpeechTranslator(demo_config, demo_models) as translator:
+            return [event async for event in translator.run(Recording(path))]
+
+    return asyncio.run(work())
+
+
+@pytest.fixture(scope="module")
+def sentences(chain: list[PipelineEvent]) -> list[SourceSentence]:
+    found = [event for event in chain if isinstance(event, SourceSentence)]
+    assert len(found) >= 2
+    return found
+
+
+@pytest.fixture(scope="module")
+def translations(chain: list[PipelineEvent]) -> list[str]:
+    return [event.text for event in chain if isinstance(event, Translation)]
+
+
+@pytest.fixture
+def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder that takes temporary files."""
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    return folder
+
+
+@asynccontextmanager
+async def client_of(service: Service, access: Access | None = None, key: str = "any") -> Any:
+    async with (
+        running(service, access) as server,
+        AsyncOpenAI(base_url=server.address, api_key=key, max_retries=0) as client,
+    ):
+        yield client
+
+
+def test_a_recording_is_recognised_and_translated_as_in_this_process(
+    demo_config: PipelineConfig, demo_models: Models, sentences: list[SourceSentence], translations: list[str]
+) -> None:
+    async def work() -> None:
+        async with client_of(serving(demo_config, demo_models)) as client:
+            said = await client.audio.transcriptions.create(model=MODEL, file=TALK)
+            assert said.text == " ".join(sentence.text for sentence in sentences)
+            translated = await client.audio.translations.create(model=MODEL, file=TALK)
+            assert translated.text == "".join(translations)
+
+    asyncio.run(work())
+
+
+def test_a_detailed_answer_has_times_and_words(
+    demo_config: PipelineConfig, demo_models: Models, sentences: list[SourceSentence]
+) -> None:
+    async def work() -> None:
+        async with client_of(serving(demo_config, demo_models)) as client:
+            said = await client.audio.transcriptions.create(
+                model=MODEL,
+                file=TALK,
+                language="en",
+                response_format="verbose_json",
+                timestamp_granularities=["word", "segment"],
+            )
+            assert (said.language, said.duration) == ("en", pytest.approx(2 * PHRASE_SECONDS))
+            assert [(one.start, one.end, one.text) for one in said.segments] == [
+                (pytest.approx(one.start_s, abs=0.001), pytest.approx(one.end_s, abs=0.001), one.text)
+                for one in sentences
+            ]
+            assert all(one.avg_logprob < 0 <= one.no_speech_prob < 1 and one.tokens == [] for one in said.segments)
+            words = [word for sentence in sentences for word in sentence.words]
+            assert [word.word for word in said.words] == [word.text.strip() for word in words]
+            assert [word.start for word in said.words] == [pytest.approx(word.start_s, abs=0.001) for word in words]
+
+    asyncio.run(work())
+
+
+def test_subtitles_are_those_of_the_command_line(
+    demo_config: PipelineConfig,
+    demo_models: Models,
+    chain: list[PipelineEvent],
+    sentences: list[SourceSentence],
+    tmp_path: Path,
+) -> None:
+    expected = tmp_path / "expected.srt"
+    sink = sink_makers(demo_config.subtitles)["srt"](expected, ["zh"])
+    for event in chain:
+        sink.write(event)
+    sink.close()
+    cues = [
+        (cue.start.total_seconds(), cue.end.total_seconds(), cue.content) for cue in srt.parse(expected.read_text())
+    ]
+
+    async def work() -> None:
+        async with client_of(serving(demo_config, demo_models)) as client:
+            text = await client.audio.translations.create(model=MODEL, file=TALK, response_format="srt")
+            assert [
+                (cue.start.total_seconds(), cue.end.total_seconds(), cue.content) for cue in srt.parse(text)
+            ] == cues
+            vtt = await client.audio.transcriptions.create(model=MODEL, file=TALK, response_format="vtt")
+            said = [cue.text.replace("\n", " ") for cue in webvtt.from_buffer(io.StringIO(vtt))]
+            assert " ".join(said) == " ".join(sentence.text for sentence in sentences)
+
+    asyncio.run(work())
+
+
+def test_a_streamed_answer_has_a_piece_for_each_sentence(
+    demo_config: PipelineConfig, demo_models: Models, sentences: list[SourceSentence]
+) -> None:
+    async def work() -> None:
+        service = serving(demo_config, demo_models)
+        async with client_of(service) as client:
+            stream = await client.audio.transcriptions.create(model=MODEL, file=TALK, stream=True)
+            events = [event async for event in stream]
+            pieces = [event.delta for event in events if event.type == "transcript.text.delta"]
+            assert [piece.strip() for piece in pieces] == [sentence.text for sentence in sentences]
+            assert (events[-1].type, events[-1].text) == ("transcript.text.done", "".join(pieces))
+        assert service.recordings == 0
+
+    asyncio.run(work())
+
+
+def test_the_one_model_is_listed(demo_config: PipelineConfig, demo_models: Models) -> None:
+    async def work() -> None:
+        async with client_of(serving(demo_config, demo_models)) as client:
+            assert [model.id async for model in client.models.list()] == [MODEL]
+            assert (await client.models.retrieve(MODEL)).id == MODEL
+            with pytest.raises(openai.NotFoundError):
+                await client.models.retrieve("whisper-2")
+
+    asyncio.run(work())
+
+
+async def refused(client: AsyncOpenAI, file: Any = SPEECH, **options: Any) -> tuple[int, str]:
+    """Status and code with which a request is refused."""
+    with pytest.raises(openai.APIStatusError) as refusal:
+        await client.audio.transcriptions.create(model=MODEL, file=file, **options)
+    return refusal.value.status_code, str(refusal.value.code)
+
+
+@pytest.mark.parametrize(
+    ("file", "options", "expected"),
+    [
+        (b"", {}, (400, "no-audio")),
+        (b"garbage" * 1000, {}, (400, "no-audio")),
+        (SPEECH[:20], {}, (400, "no-audio")),
+        (wav_of(np.zeros(0, np.int16)), {}, (400, "no-audio")),
+        (SPEECH, {"response_format": "docx"}, (400, "bad-format")),
+        (SPEECH, {"response_format": "srt", "stream": True}, (400, "bad-format")),
+        (SPEECH, {"language": "fr"}, (400, "unknown-language")),
+        (SPEECH, {"extra_body": {"target": "fr"}}, (400, "unknown-target")),
+    ],
+)
+def test_what_cannot_be_done_is_refused_with_its_code(
+    file: bytes,
+    options: dict[str, Any],
+    expected: tuple[int, str],
+    demo_config: PipelineConfig,
+    demo_models: Models,
+    own_folder: Path,
+) -> None:
+    async def work() -> None:
+        service = serving(demo_config, demo_models)
+        async with client_of(service) as client:
+            assert await refused(client, file, **options) == expected
+        assert (service.recordings, os.listdir(own_folder)) == (0, [])
+
+    asyncio.run(work())
+
+
+def test_silence_has_no_text(demo_config: PipelineConfig, demo_models: Models) -> None:
+    async def work() -> None:
+        async with client_of(serving(demo_config, demo_models)) as client:
+            silence = wav_of(np.zeros(32_000, np.int16))
+            assert (await client.audio.translations.create(model=MODEL, file=("a.wav", silence))).text == ""
+
+    asyncio.run(work())
+
+
+@pytest.mark.parametrize(
+    ("limits", "status", "code"),
+    [
+        ({"upload_bytes": 1_000}, 413, "too-large"),
+        ({"upload_s": 0.0}, 408, "too-slow"),
+        ({"recording_s": 2.0}, 413, "too-long"),
+        ({"translating_s": 0.0}, 413, "too-long"),
+        ({"max_recordings": 0}, 503, "busy"),
+    ],
+)
+def test_limits_are_kept(
+    limits: dict[str, Any],
+    status: int,
+    code: str,
+    demo_config: PipelineConfig,
+    demo_models: Models,
+    own_folder: Path,
+) -> None:
+    async def work() -> None:
+        service = serving(demo_config, demo_models, **limits)
+        async with client_of(service) as client:
+            for streamed in (False, True):
+                with pytest.raises(openai.APIStatusError) as refusal:
+                    await client.audio.transcriptions.create(model=MODEL, file=SPEECH, stream=streamed)
+                assert (refusal.value.status_code, refusal.value.code) == (status, code)
+                assert refusal.value.response.headers.get("retry-after") == ("10" if status == 503 else None)
+        assert (service.recordings, os.listdir(own_folder)) == (0, [])
+
+    asyncio.run(work())
+
+
+def test_a_server_that_stops_takes_no_recordings(demo_config: PipelineConfig, demo_models: Models) -> None:
+    async def work() -> None:
+        service = serving(demo_config, demo_models)
+        async with client_of(service) as client:
+            service.draining = True
+            assert await refused(client) == (503, "busy")
+
+    asyncio.run(work())
+
+
+def test_a_wrong_token_is_refused_before_the_file_is_read(demo_config: PipelineConfig, demo_models: Models) -> None:
+    async def work() -> None:
+        service, access = serving(demo_config, demo_models), Access.of("0123456789abcdef")
+        async with client_of(service, access, "0123456789abcdeg") as client:
+            # Far more than the buffers of a connection take: a server that just closed it would not be understood.
+            assert await refused(client, bytes(30 << 20)) == (401, "wrong-token")
+            with pytest.raises(openai.AuthenticationError):
+                await client.models.list()
+        async with client_of(service, access, access.token) as client:
+            assert [model.id async for model in client.models.list()] == [MODEL]
+
+    asyncio.run(work())
+
+
+BOUNDARY = "limit-of-parts"
+FILE_HEADER = (
+    f'--{BOUNDARY}\r\nContent-Disposition: form-data; name="file"; filename="../../x"\r\n'
+    "Content-Type: audio/wav\r\n\r\n"
+).encode()
+STREAMED = f'--{BOUNDARY}\r\nContent-Disposition: form-data; name="stream"\r\n\r\ntrue\r\n'.encode()
+END = f"\r\n--{BOUNDARY}--\r\n".encode()
+
+
+class Raw:
+    """A client that sends what it likes."""
+
+    def __init__(self, server: Running, *headers: str, kind: str = f"multipart/form-data; boundary={BOUNDARY}") -> None:
+        self._port = server.port
+        lines = ["POST /v1/audio/transcriptions HTTP/1.1", "Host: localhost", f"Content-Type: {kind}", *headers]
+        self._head = "\r\n".join([*lines, "", ""]).encode()
+
+    async def send(self, *parts: bytes) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        reader, writer = await asyncio.open_connection("127.0.0.1", self._port)
+        for part in (self._head, *parts):
+            writer.write(part)
+        await writer.drain()
+        return reader, writer
+
+    async def answer(self, *parts: bytes) -> tuple[int, str]:
+        """Status and code of the answer."""
+        reader, writer = await self.send(*parts)
+        head = await reader.readuntil(b"\r\n\r\n")
+        length = int(head.lower().partition(b"content-length:")[2].split()[0])
+        body = json.loads(await reader.readexactly(length))
+        writer.close()
+        return int(head.split()[1]), body["error"]["code"]
+
+
+def chunk(data: bytes) -> bytes:
+    """A part of a body in chunked transfer coding."""
+    return f"{len(data):x}\r\n".encode() + data + b"\r\n"
+
+
+def test_bytes_are_counted_as_they_come(demo_config: PipelineConfig, demo_models: Models, own_folder: Path) -> None:
+    async def work() -> None:
+        async with running(serving(demo_config, demo_models, upload_bytes=1_000)) as server:
+            raw = Raw(server, "Transfer-Encoding: chunked")
+            assert await raw.answer(chunk(FILE_HEADER), chunk(bytes(100_000)), b"0\r\n\r\n") == (413, "too-large")
+            assert (server.service.recordings, os.listdir(own_folder)) == (0, [])
+
+    asyncio.run(work())
+
+
+@pytest.mark.parametrize(
+    ("kind", "body", "code"),
+    [
+        ("application/json", b"{}", "no-file"),
+        ("application/x-www-form-urlencoded", b"file=x", "no-file"),
+        (f"multipart/form-data; boundary={BOUNDARY}", STREAMED + END[2:], "no-file"),
+        (f"multipart/form-data; boundary={BOUNDARY}", b"nonsense", "bad-form"),
+        ("multipart/form-data", b"nonsense", "bad-form"),
+        (f"multipart/form-data; boundary={BOUNDARY}", FILE_HEADER + b"x\r\n" + FILE_HEADER + b"x" + END, "bad-form"),
+        (f"multipart/form-data; boundary={BOUNDARY}", STREAMED * 40 + END[2:], "bad-form"),
+    ],
+)
+def test_a_body_that_is_no_form_with_one_file_is_refused(
+    kind: str, body: bytes, code: str, demo_config: PipelineConfig, demo_models: Models
+) -> None:
+    async def work() -> None:
+        async with running(serving(demo_config, demo_models)) as server:
+            raw = Raw(server, f"Content-Length: {len(body)}", kind=kind)
+            assert await raw.answer(body) == (400, code)
+            assert server.service.recordings == 0
+
+    asyncio.run(work())
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+def test_the_recording_of_a_client_that_goes_away_is_given_up(
+    streamed: bool, demo_config: PipelineConfig, demo_models: Models, own_folder: Path
+) -> None:
+    async def work() -> None:
+        service = serving(demo_config, demo_models)
+        async with running(service) as server:
+            body = (STREAMED if streamed else b"") + FILE_HEADER + SPEECH + END
+            with service.turns.turn(FINAL):  # the recogniser is busy, so the recording cannot end by itself
+                _, writer = await Raw(server, f"Content-Length: {len(body)}").send(body)
+                while not service.turns.waiting:
+                    await asyncio.sleep(0.01)
+                assert service.recordings == 1
+                writer.transport.abort()
+                while service.recordings:
+                    await asyncio.sleep(0.01)
+                assert os.listdir(own_folder) == []
+
+    asyncio.run(work())
+
+
+def test_an_upload_that_is_cut_off_leaves_nothing(
+    demo_config: PipelineConfig, demo_models: Models, own_folder: Path
+) -> None:
+    async def work() -> None:
+        service = serving(demo_config, demo_models)
+        async with running(service) as server:
+            _, writer = await Raw(server, "Content-Length: 1000000").send(FILE_HEADER + bytes(100_000))
+            while not service.recordings:
+                await asyncio.sleep(0.01)
+            writer.transport.abort()
+            while service.recordings:
+                await asyncio.sleep(0.01)
+            assert os.listdir(own_folder) == []
+
+    asyncio.run(work())
+
+
+def flac_of_silence(seconds: int, folder: Path) -> bytes:
+    """A small file with much silence that does not say how long it is."""
+    path = folder / "silence.flac"
+    with av.open(str(path), "w") as container:
+        stream = container.add_stream("flac", rate=16_000, layout="mono")
+        for _ in range(seconds):
+            frame = av.AudioFrame.from_ndarray(np.zeros((1, 16_000), np.int16), "s16", "mono")
+            frame.sample_rate = 16_000
+            container.mux(stream.encode(frame))
+        container.mux(stream.encode(None))
+    data = bytearray(path.read_bytes())
+    # The number of samples: the last 36 bits before the checksum in the first block (RFC 9639, 8.2).
+    data[21] &= 0xF0
+    data[22:26] = bytes(4)
+    return bytes(data)
+
+
+def test_a_small_file_with_endless_audio_is_given_up(
+    demo_config: PipelineConfig, demo_models: Models, tmp_path: Path
+) -> None:
+    bomb = flac_of_silence(120, tmp_path)
+    assert len(bomb) < 100_000
+
+    async def work() -> None:
+        service = serving(demo_config, demo_models, recording_s=60.0)
+        async with client_of(service) as client:
+            assert await refused(client, bomb) == (413, "too-long")
+        assert service.recordings == 0
+
+    asyncio.run(work())
+
+
+@pytest.fixture
+def listener() -> Iterator[socket.socket]:
+    """A server on this machine that nobody should connect to."""
+    with socket.create_server(("127.0.0.1", 0)) as found:
+        found.setblocking(False)
+        yield found
+
+
+def test_a_playlist_is_refused_and_nothing_that_it_names_is_opened(
+    demo_config: PipelineConfig, demo_models: Models, listener: socket.socket
+) -> None:
+    address = f"http://127.0.0.1:{listener.getsockname()[1]}/a.ts"
+    playlists = [
+        f"#EXTM3U\n#EXT-X-TARGETDURATION:10\n#EXTINF:10,\n{CHINESE}\n#EXT-X-ENDLIST\n",
+        f"#EXTM3U\n#EXT-X-TARGETDURATION:10\n#EXTINF:10,\n{address}\n#EXT-X-ENDLIST\n",
+        f"ffconcat version 1.0\nfile {CHINESE}\n",
+        f"ffconcat version 1.0\nfile {address}\n",
+        "v=0\no=- 0 0 IN IP4 127.0.0.1\ns=x\nc=IN IP4 127.0.0.1\nt=0 0\nm=audio 5004 RTP/AVP 0\n",
+    ]
+
+    async def work() -> None:
+        async with client_of(serving(demo_config, demo_models)) as client:
+            for playlist in playlists:
+                assert await refused(client, playlist.encode()) == (400, "no-audio")
+
+    asyncio.run(work())
+    with pytest.raises(BlockingIOError):
+        listener.accept()
