@@ -24,15 +24,7 @@ from pipeline.events import Delta, EndOfInput, PipelineEvent, SourceDelta, Sourc
 from pipeline.languages import same_language, sets_sentences_apart
 from pipeline.server.access import Access, bearer_token
 from pipeline.server.service import Service
-from pipeline.server.uploads import (
-    Body,
-    Upload,
-    UploadError,
-    as_dict,
-    received,
-    translated,
-    while_connected,
-)
+from pipeline.server.uploads import Upload, UploadError, as_dict, received, translated, while_connected
 from pipeline.sinks.files import sink_makers
 
 FORMATS = ("json", "text", "srt", "verbose_json", "vtt")
@@ -104,21 +96,19 @@ class _Files:
         self._service, self._access, self._task = service, access, task
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        body, stream = Body(receive), _EventStream(send)
-        request = Request(scope, body)
+        request, stream = Request(scope, receive), _EventStream(send)
         try:
             try:
                 _check_token(request, self._access)
                 async with received(request, self._service) as upload:
-                    response = await while_connected(body, self._answer(upload, stream))
+                    response = await while_connected(receive, self._answer(upload, stream))
             except UploadError as error:
                 if stream.begun:
                     await stream.say({"type": "error", **as_dict(error)}, more=False)
                     return
                 response = _refusal(error)
-                await body.discard()
             if response is not None:
-                await response(scope, body, send)
+                await response(scope, receive, send)
         except ClientDisconnect:
             return  # nobody reads an answer
 

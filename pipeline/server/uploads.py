@@ -6,7 +6,7 @@ import asyncio
 import logging
 import tempfile
 from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Iterator
-from contextlib import aclosing, asynccontextmanager, contextmanager, suppress
+from contextlib import aclosing, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -34,8 +34,6 @@ T = TypeVar("T")
 _BLOCK_BYTES = 1 << 20
 # Beside the file: its header and the other fields.
 _FORM_BYTES = 1 << 16
-# Many clients read no answer before they have sent everything. The file of a client that is refused is read for so long.
-_DISCARD_S = 5.0
 
 
 class UploadError(PipelineError):
@@ -143,26 +141,6 @@ async def _copy(file: UploadFile, path: Path) -> None:
 def _not_kept(error: OSError) -> UploadError:
     log.error("an upload could not be kept: %s", error)
     return UploadError(507, "no-space", "the server cannot keep the file; its log says why")
-
-
-class Body:
-    """A request's ``receive`` that knows whether the whole body has been read."""
-
-    def __init__(self, receive: Receive) -> None:
-        self._receive = receive
-        self._ended = False
-
-    async def __call__(self) -> Message:
-        message = await self._receive()
-        self._ended = not message.get("more_body", False)
-        return message
-
-    async def discard(self) -> None:
-        """Read what the client still sends, for a few seconds."""
-        with suppress(TimeoutError):
-            async with asyncio.timeout(_DISCARD_S):
-                while not self._ended:
-                    await self()
 
 
 async def while_connected(receive: Receive, work: Coroutine[Any, Any, T]) -> T:
