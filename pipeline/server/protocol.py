@@ -82,13 +82,13 @@ def read_message(text: str) -> Message:
         raise ProtocolError("bad-message", f"the message is a JSON {_json_type(record)}; send an object with a type")
     kind = record.pop("type", None)
     if not isinstance(kind, str) or kind not in _FIELDS:
-        raise ProtocolError("bad-message", f"the type is {_shown(kind)}; it must be one of {', '.join(_FIELDS)}")
+        raise ProtocolError("bad-message", f"the type is {shown(kind)}; it must be one of {', '.join(_FIELDS)}")
     for name, value in record.items():
         if name not in _FIELDS[kind]:
             allowed = ", ".join(_FIELDS[kind]) or "none"
-            raise ProtocolError("bad-message", f"a {kind} message has no field {_shown(name)}; it may have: {allowed}")
+            raise ProtocolError("bad-message", f"a {kind} message has no field {shown(name)}; it may have: {allowed}")
         if type(value) is not _FIELDS[kind][name]:
-            raise ProtocolError("bad-message", f"{name} is {_shown(value)}; it must be {_FIELDS[kind][name].__name__}")
+            raise ProtocolError("bad-message", f"{name} is {shown(value)}; it must be {_FIELDS[kind][name].__name__}")
     if record.pop("version", VERSION) != VERSION:
         raise ProtocolError("bad-version", f"this server speaks version {VERSION} of the protocol only")
     for name in _NEEDED.get(kind, ()):
@@ -133,7 +133,8 @@ def message_text(kind: str, **values: object) -> str:
     return json.dumps({"type": kind, **values}, ensure_ascii=False)
 
 
-def _shown(value: object) -> str:
+def shown(value: object) -> str:
+    """A value of a message for an error: its JSON, not more than its beginning."""
     text = json.dumps(value, ensure_ascii=False)
     return text if len(text) <= 60 else f"{text[:60]}…"
 

@@ -34,8 +34,8 @@ _STATUS_S = 1.0
 # A message that the other side does not take for so long ends the connection.
 _SEND_S = 20.0
 # WebSocket close codes (RFC 6455, 7.4.1).
-_NORMAL, _REFUSED, _TRY_LATER = 1000, 1008, 1013
-_LATER = ("busy", "stopping")
+NORMAL, REFUSED, TRY_LATER = 1000, 1008, 1013
+LATER = ("busy", "stopping")
 
 
 class Connection:
@@ -46,7 +46,7 @@ class Connection:
 
     async def run(self) -> None:
         """Accept the WebSocket and serve it until either side has finished. The guard has checked where it comes from."""
-        await self._socket.accept()
+        await self._accept()
         try:
             try:
                 await self._serve()
@@ -54,7 +54,10 @@ class Connection:
                 await self._refuse(error)
         except (WebSocketDisconnect, RuntimeError, TimeoutError):  # Starlette raises RuntimeError on a closed socket
             with suppress(Exception):
-                await self._socket.close(_NORMAL)
+                await self._socket.close(NORMAL)
+
+    async def _accept(self) -> None:
+        await self._socket.accept()
 
     async def _serve(self) -> None:
         try:
@@ -113,7 +116,7 @@ class Connection:
                 await self._send(event_text(item))
         if session.failure is not None:
             raise session.failure
-        await self._socket.close(_NORMAL)
+        await self._socket.close(NORMAL)
 
     async def _hear(self, session: Session) -> None:
         while session.is_connected(self):
@@ -151,7 +154,7 @@ class Connection:
     async def _received(self) -> dict[str, Any]:
         message = await self._socket.receive()
         if message["type"] == "websocket.disconnect":
-            raise WebSocketDisconnect(message.get("code", _NORMAL))
+            raise WebSocketDisconnect(message.get("code", NORMAL))
         return {key: message[key] for key in ("bytes", "text") if message.get(key) is not None}
 
     async def _send(self, text: str) -> None:
@@ -161,7 +164,7 @@ class Connection:
     async def _refuse(self, error: ProtocolError) -> None:
         if self._socket.application_state is WebSocketState.CONNECTED:
             await self._send(message_text("error", code=error.code, message=str(error)))
-            await self._socket.close(_TRY_LATER if error.code in _LATER else _REFUSED, error.code)
+            await self._socket.close(TRY_LATER if error.code in LATER else REFUSED, error.code)
 
 
 def _described(kind: str, session: Session, **values: object) -> str:

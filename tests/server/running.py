@@ -42,9 +42,9 @@ class Running:
         """Of OpenAI's interface."""
         return f"http://127.0.0.1:{self.port}/v1"
 
-    def connect(self, name: str = "127.0.0.1", **options: Any) -> connect:
+    def connect(self, name: str = "127.0.0.1", path: str = "/v1/session", **options: Any) -> connect:
         """A new connection of a client that calls the server ``name``."""
-        address = f"ws://{name}:{self.port}/v1/session"
+        address = f"ws://{name}:{self.port}{path}"
         return connect(address, host="127.0.0.1", max_size=None, proxy=None, **options)
 
 

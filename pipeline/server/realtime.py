@@ -1,0 +1,198 @@
+"""OpenAI's realtime translation session: audio in JSON messages up, committed text down.
+
+https://platform.openai.com/docs/api-reference/realtime. No translated audio is sent, and a session cannot be resumed.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import itertools
+import json
+import time
+from typing import Any
+
+from starlette.responses import JSONResponse
+from starlette.routing import WebSocketRoute
+from starlette.websockets import WebSocket
+
+from pipeline.events import Delta, SourceDelta, SourceSentence, Translation
+from pipeline.server.access import Access, bearer_token
+from pipeline.server.appended import AppendedText
+from pipeline.server.feed import Feed, Snapshot
+from pipeline.server.openai import MODEL
+from pipeline.server.protocol import ProtocolError, Start, shown
+from pipeline.server.service import Service
+from pipeline.server.session import Session
+from pipeline.server.websocket import LATER, NORMAL, REFUSED, TRY_LATER, Connection
+
+_SAMPLE_RATE = 24_000
+# How browsers, which cannot set headers, send the token: as one of the subprotocols that they offer.
+_SUBPROTOCOL, _KEY_PREFIX = "realtime", "openai-insecure-api-key."
+# elapsed_ms is a multiple of this.
+_FRAME_MS = 200
+
+
+class RealtimeConnection(Connection):
+    """One session, from the handshake to its end."""
+
+    def __init__(self, socket: WebSocket, service: Service, access: Access) -> None:
+        super().__init__(socket, service, access)
+        languages = service.config.languages
+        # In a conversation, each sentence is translated into the language of the other.
+        self._language = languages.targets[0] if languages.only_spoken is not None else None
+        self._transcription: dict[str, Any] | None = None
+        self._event_ids = map("event_{}".format, itertools.count())
+
+    async def run(self) -> None:
+        """Refuse a wrong token in the handshake; then as ``Connection.run``."""
+        offered = self._socket.scope.get("subprotocols", [])
+        keys = [one.removeprefix(_KEY_PREFIX) for one in offered if one.startswith(_KEY_PREFIX)]
+        token = bearer_token(self._socket.headers.get("authorization")) or next(iter(keys), None)
+        if self._access.knows_token(token):
+            await super().run()
+        elif "websocket.http.response" in self._socket.scope.get("extensions", {}):
+            error = ProtocolError("wrong-token", "the token is missing or wrong; give it as the API key")
+            await self._socket.send_denial_response(JSONResponse({"error": _details(error)}, 401))
+        else:
+            await self._socket.close(REFUSED)
+
+    async def _accept(self) -> None:
+        offered = self._socket.scope.get("subprotocols", [])
+        await self._socket.accept(_SUBPROTOCOL if _SUBPROTOCOL in offered else None)
+
+    async def _serve(self) -> None:
+        session = self._service.start(Start(sample_rate=_SAMPLE_RATE))
+        feed = session.connect(self)
+        try:
+            await self._tell("session.created", session=self._described(session))
+            await self._both(self._deliver(session, feed), self._hear(session))
+        finally:
+            session.disconnect(self, feed)
+            session.end()
+
+    async def _hear(self, session: Session) -> None:
+        while True:
+            message = await self._received()
+            record: dict[str, Any] = {}
+            try:
+                record = _read(message.get("text"))
+                await self._obey(record, session)
+            except ProtocolError as error:  # the session goes on
+                await self._tell("error", error=_details(error, record.get("event_id")))
+
+    async def _obey(self, record: dict[str, Any], session: Session) -> None:
+        match record.get("type"):
+            case "session.input_audio_buffer.append":
+                await session.hear(_audio(record.get("audio")))
+            case "session.update":
+                self._update(record, session)
+                await self._tell("session.updated", session=self._described(session))
+            case "session.close":
+                session.end()
+            case other:
+                raise ProtocolError(
+                    "bad-message",
+                    f"the type is {shown(other)}; it must be session.update, session.input_audio_buffer.append or session.close",
+                )
+
+    def _update(self, record: dict[str, Any], session: Session) -> None:
+        audio = _object(_object(record, "session"), "audio")
+        given, output = _object(audio, "input"), _object(audio, "output")
+        language, targets = output.get("language", self._language), session.config.languages.targets
+        if language != self._language:
+            if language not in targets:
+                raise ProtocolError(
+                    "unknown-target",
+                    f"this server does not translate into {shown(language)}; choose from {', '.join(targets)}",
+                )
+            if session.intake.received:
+                raise ProtocolError("too-late", "audio has come; the language can only be chosen before")
+        if "transcription" in given:
+            self._transcription = _object(given, "transcription") or None
+        self._language = language
+
+    async def _deliver(self, session: Session, feed: Feed) -> None:
+        source, translation = AppendedText(), AppendedText()
+        while (item := await feed.take()) is not None:
+            if isinstance(item, Snapshot):
+                source.begin_anew()
+                translation.begin_anew()
+            for event in item.events if isinstance(item, Snapshot) else (item,):
+                match event:
+                    case SourceDelta() | SourceSentence():
+                        text, kind, wanted = source.push(event), "input", self._transcription is not None
+                    case Delta() | Translation() if self._language in (None, event.language):
+                        text, kind, wanted = translation.push(event), "output", True
+                    case _:
+                        continue
+                if text and wanted:
+                    elapsed_ms = int(event.heard_s * 1000 / _FRAME_MS) * _FRAME_MS
+                    await self._tell(f"session.{kind}_transcript.delta", delta=text, elapsed_ms=elapsed_ms)
+        if session.failure is not None:
+            await self._tell("error", error=_details(session.failure))
+        await self._tell("session.closed")
+        await self._socket.close(NORMAL)
+
+    async def _refuse(self, error: ProtocolError) -> None:
+        await self._tell("error", error=_details(error))
+        await self._socket.close(TRY_LATER if error.code in LATER else REFUSED, error.code)
+
+    async def _tell(self, kind: str, **values: object) -> None:
+        record = {"type": kind, "event_id": next(self._event_ids), **values}
+        await self._send(json.dumps(record, ensure_ascii=False))
+
+    def _described(self, session: Session) -> dict[str, Any]:
+        return {
+            "id": session.id,
+            "type": "translation",
+            "model": self._socket.query_params.get("model", MODEL),
+            "expires_at": round(time.time() + self._service.limits.session_s),
+            "audio": {
+                "input": {"transcription": self._transcription, "noise_reduction": None},
+                "output": {"language": self._language},
+            },
+        }
+
+
+def _read(text: str | None) -> dict[str, Any]:
+    try:
+        record = json.loads(text) if text is not None else None
+    except (ValueError, RecursionError):
+        record = None
+    if not isinstance(record, dict):
+        raise ProtocolError("bad-message", "the message is no JSON object; send one with a type")
+    return record
+
+
+def _object(record: dict[str, Any], name: str) -> dict[str, Any]:
+    """The object in a field; empty if it is missing or null."""
+    value = record.get(name)
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise ProtocolError("bad-message", f"{name} must be an object")
+    return value
+
+
+def _audio(text: object) -> bytes:
+    try:
+        if isinstance(text, str):
+            return base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError):
+        pass
+    raise ProtocolError("bad-audio", "audio is no base64; send 16-bit mono PCM at 24 kHz in base64")
+
+
+def _details(error: ProtocolError, event_id: object = None) -> dict[str, Any]:
+    kind = "server_error" if error.code in (*LATER, "failed") else "invalid_request_error"
+    return {"type": kind, "code": error.code, "message": str(error), "param": None, "event_id": event_id}
+
+
+def realtime_route(service: Service, access: Access) -> WebSocketRoute:
+    """``/v1/realtime/translations``."""
+
+    async def serve(socket: WebSocket) -> None:
+        await RealtimeConnection(socket, service, access).run()
+
+    return WebSocketRoute("/v1/realtime/translations", serve)

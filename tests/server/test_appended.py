@@ -1,0 +1,69 @@
+"""Committed text as it is appended, from any valid stream of events and for a reader of any pace."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline.events import Delta, PipelineEvent, SourceDelta, SourceSentence, Translation
+from pipeline.server.appended import AppendedText
+from pipeline.server.feed import Feed, Snapshot
+from pipeline.server.history import History
+from tests.streams import Stream, spoken, streams
+from tests.subtitles.strategies import CHINESE, ENGLISH
+
+
+def pieces(text: AppendedText, events: Iterable[PipelineEvent], language: str = "") -> list[str]:
+    """What is appended to the source, or to one translation."""
+    found = []
+    for event in events:
+        if isinstance(event, Delta | Translation if language else SourceDelta | SourceSentence):
+            assert isinstance(event, SourceDelta | SourceSentence | Delta | Translation)
+            if not language or event.language == language:
+                found.append(text.push(event))
+    return found
+
+
+@given(streams(st.one_of(ENGLISH, CHINESE)))
+def test_the_pieces_add_up_to_the_final_text(stream: Stream) -> None:
+    assert "".join(pieces(AppendedText(), stream.events)) == " ".join(text for text in stream.sources.values() if text)
+    zh = [text for (_, language), text in stream.translations.items() if language == "zh"]
+    assert "".join(pieces(AppendedText(), stream.events, "zh")) == "".join(zh)
+
+
+@given(streams(ENGLISH), st.data())
+def test_a_reader_that_is_slow_gets_each_text_once(stream: Stream, data: st.DataObject) -> None:
+    async def work() -> str:
+        history = History(100)
+        feed, text = Feed(history, None, data.draw(st.integers(1, 4))), AppendedText()
+        found = []
+
+        async def read() -> None:
+            item = await feed.take()
+            assert item is not None
+            if isinstance(item, Snapshot):
+                text.begin_anew()
+            found.extend(pieces(text, item.events if isinstance(item, Snapshot) else [item]))
+
+        for event in stream.events:
+            history.push(event)
+            feed.push(event)
+            while feed.waiting and data.draw(st.booleans()):
+                await read()
+        while feed.waiting:
+            await read()
+        return "".join(found)
+
+    assert asyncio.run(work()) == " ".join(text for text in stream.sources.values() if text)
+
+
+def test_text_comes_when_it_is_committed_and_sentences_are_set_apart() -> None:
+    text = AppendedText()
+    assert text.push(SourceDelta(0, "en", "Thank you fo", committed=5)) == "Thank"
+    assert text.push(SourceDelta(0, "en", " all.", withdrawn=3, committed=14)) == " you all."
+    assert text.push(SourceSentence(0, "en", "Thank you all.", 0.0, 1.0)) == ""
+    assert pieces(text, spoken(1, "Bye.")) == [" Bye.", ""]
+    assert pieces(text, spoken(2, "再见。", language="zh")) == ["再见。", ""]

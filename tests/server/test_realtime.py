@@ -1,0 +1,242 @@
+"""OpenAI's realtime translation session with the openai package as it is."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import Any
+
+import av
+import numpy as np
+import pytest
+from openai import AsyncOpenAI
+from websockets.exceptions import ConnectionClosed, InvalidStatus
+
+from pipeline import Models, PipelineConfig
+from pipeline.server.access import Access
+from tests.conftest import HANG_S, PHRASE_SECONDS, PHRASES, read_wav
+from tests.server.running import Running, final, heard, rest, running, say, serving
+
+MODEL = "speech-translation"
+CHUNK = 9_600
+"""Bytes of 0.2 s at 24 kHz."""
+
+
+def at_24_khz() -> bytes:
+    """Two sentences."""
+    frame = av.AudioFrame.from_ndarray(read_wav(PHRASES)[None, : round(2 * PHRASE_SECONDS * 16_000)], "s16", "mono")
+    frame.sample_rate = 16_000
+    resampler = av.AudioResampler("s16", "mono", 24_000)
+    parts = [*resampler.resample(frame), *resampler.resample(None)]
+    return np.concatenate([part.to_ndarray()[0] for part in parts]).astype("<i2").tobytes()
+
+
+SPEECH = at_24_khz()
+
+
+@asynccontextmanager
+async def connected(server: Running, key: str = "any", **options: Any) -> Any:
+    async with (
+        AsyncOpenAI(base_url=server.address, api_key=key, max_retries=0) as client,
+        client.realtime.translations.connect(model=MODEL, **options) as connection,
+    ):
+        yield connection
+
+
+async def all_events(connection: Any) -> list[Any]:
+    return [event async for event in connection]
+
+
+def joined(events: list[Any], kind: str) -> str:
+    return "".join(event.delta for event in events if event.type == f"session.{kind}_transcript.delta")
+
+
+def test_committed_text_is_appended_as_in_the_servers_own_session(
+    demo_config: PipelineConfig, demo_models: Models
+) -> None:
+    async def work() -> None:
+        service = serving(demo_config, demo_models)
+        async with running(service) as server, connected(server) as connection:
+            created = await connection.recv()
+            assert (created.type, created.session.model) == ("session.created", MODEL)
+            assert created.session.audio.output.language == "zh"
+            await connection.session.update(
+                session={"audio": {"input": {"transcription": {"model": "any"}}, "output": {"language": "zh"}}}
+            )
+            updated = await connection.recv()
+            assert updated.session.audio.input.transcription.model == "any"
+            async with server.connect() as reader:  # of the same session, through the server's own WebSocket
+                await say(reader, type="watch", session=created.session.id)
+                await heard(reader)
+                reading = asyncio.create_task(rest(reader))
+                for begin in range(0, len(SPEECH), CHUNK):
+                    audio = base64.b64encode(SPEECH[begin : begin + CHUNK]).decode()
+                    await connection.session.input_audio_buffer.append(audio=audio)
+                await connection.session.close()
+                events = await all_events(connection)
+                texts = final(await reading)
+            assert {event.type for event in events} == {
+                "session.input_transcript.delta",
+                "session.output_transcript.delta",
+                "session.closed",
+            }
+            assert events[-1].type == "session.closed"
+            english = [text for (_, language), text in sorted(texts.items()) if language == "en"]
+            assert len(english) >= 2
+            assert joined(events, "input") == " ".join(english)
+            assert joined(events, "output") == "".join(
+                text for (_, language), text in sorted(texts.items()) if language == "zh"
+            )
+            assert all(event.elapsed_ms % 200 == 0 for event in events[:-1])
+            assert len({event.event_id for event in events}) == len(events)
+
+    asyncio.run(work())
+
+
+def test_the_source_is_sent_only_if_it_was_asked_for(demo_config: PipelineConfig, demo_models: Models) -> None:
+    async def work() -> None:
+        async with running(serving(demo_config, demo_models)) as server, connected(server) as connection:
+            sentence = SPEECH[: round(PHRASE_SECONDS * 48_000)]
+            await connection.session.input_audio_buffer.append(audio=base64.b64encode(sentence).decode())
+            await connection.session.close()
+            events = await all_events(connection)
+            assert joined(events, "output")
+            assert not joined(events, "input")
+
+    asyncio.run(work())
+
+
+@pytest.mark.parametrize(
+    ("message", "code"),
+    [
+        ("{", "bad-message"),
+        ("[]", "bad-message"),
+        (b"\0\0", "bad-message"),
+        ('{"type": "response.create"}', "bad-message"),
+        ('{"type": "session.update", "session": []}', "bad-message"),
+        ('{"type": "session.update", "session": {"audio": {"output": {"language": "fr"}}}}', "unknown-target"),
+        ('{"type": "session.update", "session": {"audio": {"output": {"language": []}}}}', "unknown-target"),
+        ('{"type": "session.input_audio_buffer.append"}', "bad-audio"),
+        ('{"type": "session.input_audio_buffer.append", "audio": "?"}', "bad-audio"),
+        ('{"type": "session.input_audio_buffer.append", "audio": "AAAA"}', "bad-audio"),
+    ],
+)
+def test_a_message_that_is_wrong_is_answered_and_the_session_goes_on(
+    message: str | bytes, code: str, demo_config: PipelineConfig, demo_models: Models
+) -> None:
+    async def work() -> None:
+        async with running(serving(demo_config, demo_models)) as server, connected(server) as connection:
+            await connection.recv()
+            await connection.send_raw(message)
+            error = await connection.recv()
+            assert (error.type, error.error.code) == ("error", code)
+            await connection.send({"type": "session.update", "session": {}})
+            assert (await connection.recv()).type == "session.updated"
+
+    asyncio.run(work())
+
+
+def test_an_error_names_the_message_that_caused_it(demo_config: PipelineConfig, demo_models: Models) -> None:
+    async def work() -> None:
+        async with running(serving(demo_config, demo_models)) as server, connected(server) as connection:
+            await connection.recv()
+            await connection.session.input_audio_buffer.append(audio="?", event_id="mine")
+            assert (await connection.recv()).error.event_id == "mine"
+
+    asyncio.run(work())
+
+
+def with_second_target(config: PipelineConfig, models: Models) -> tuple[PipelineConfig, Models]:
+    """A second language, which is translated by the model of the first."""
+    languages = replace(config.languages, targets=("zh", "de"))
+    return replace(config, languages=languages), replace(
+        models, translations={"zh": models.translations["zh"], "de": models.translations["zh"]}
+    )
+
+
+def test_another_language_is_chosen_before_the_audio_only(demo_config: PipelineConfig, demo_models: Models) -> None:
+    config, models = with_second_target(demo_config, demo_models)
+
+    async def work() -> None:
+        async with running(serving(config, models)) as server, connected(server) as connection:
+            await connection.recv()
+            for language, expected in (("de", "session.updated"), ("zh", "session.updated")):
+                await connection.session.update(session={"audio": {"output": {"language": language}}})
+                assert (await connection.recv()).type == expected
+            await connection.session.input_audio_buffer.append(audio="AAAA" * 2)
+            await connection.session.update(session={"audio": {"output": {"language": "de"}}})
+            assert (await connection.recv()).error.code == "too-late"
+
+    asyncio.run(work())
+
+
+def test_a_client_that_goes_away_ends_its_session(demo_config: PipelineConfig, demo_models: Models) -> None:
+    async def work() -> None:
+        service = serving(demo_config, demo_models, resume_s=HANG_S)
+        async with running(service) as server:
+            async with connected(server) as connection:
+                await connection.recv()
+                assert len(service.sessions) == 1
+            while service.sessions:
+                await asyncio.sleep(0.01)
+
+    asyncio.run(work())
+
+
+def test_a_session_too_many_is_told_so(demo_config: PipelineConfig, demo_models: Models) -> None:
+    async def work() -> None:
+        async with (
+            running(serving(demo_config, demo_models, max_sessions=1)) as server,
+            connected(server) as first,
+            connected(server) as second,
+        ):
+            assert (await first.recv()).type == "session.created"
+            assert (await second.recv()).error.code == "busy"
+            with pytest.raises(ConnectionClosed) as closed:
+                await second.recv()
+            assert closed.value.rcvd.code == 1013
+
+    asyncio.run(work())
+
+
+def test_a_session_that_hears_nothing_for_long_ends(demo_config: PipelineConfig, demo_models: Models) -> None:
+    async def work() -> None:
+        async with running(serving(demo_config, demo_models, idle_s=0.0)) as server, connected(server) as connection:
+            created, error, closed = await all_events(connection)
+            assert (created.type, error.error.code, closed.type) == ("session.created", "idle", "session.closed")
+
+    asyncio.run(work())
+
+
+def test_a_stopping_server_ends_the_session(demo_config: PipelineConfig, demo_models: Models) -> None:
+    async def work() -> None:
+        async with running(serving(demo_config, demo_models)) as server, connected(server) as connection:
+            await connection.recv()
+            server.stop()
+            assert [event.type for event in await all_events(connection)] == ["session.closed"]
+
+    asyncio.run(work())
+
+
+def test_the_token_is_the_api_key_or_a_subprotocol(demo_config: PipelineConfig, demo_models: Models) -> None:
+    access = Access.of("0123456789abcdef")
+
+    async def work() -> None:
+        async with running(serving(demo_config, demo_models), access) as server:
+            for key in ("", "0123456789abcdeg"):
+                with pytest.raises(InvalidStatus) as refused:
+                    async with connected(server, key or "none"):
+                        pass
+                assert refused.value.response.status_code == 401
+                assert json.loads(refused.value.response.body)["error"]["code"] == "wrong-token"
+            async with connected(server, "0123456789abcdef") as connection:
+                assert (await connection.recv()).type == "session.created"
+            protocols = ["realtime", "openai-insecure-api-key.0123456789abcdef"]
+            async with server.connect(path="/v1/realtime/translations", subprotocols=protocols) as browser:
+                assert browser.subprotocol == "realtime"
+                assert (await heard(browser))["type"] == "session.created"
+
+    asyncio.run(work())
