@@ -15,10 +15,11 @@ import ssl
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AsyncExitStack, ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from pipeline.apps.cli import Parser, importing, some_path, some_text, whole_number
 from pipeline.apps.controls import tell
@@ -84,18 +85,26 @@ def arguments() -> Parser:
         metavar="ORIGIN",
         help="another site whose pages may connect, such as https://example.org",
     )
+    parser.add_argument(
+        "--wyoming",
+        type=some_text,
+        metavar="URI",
+        help="serve Home Assistant's protocol as well, such as tcp://127.0.0.1:10300",
+    )
     return parser
 
 
 def run(argv: list[str]) -> int:
     options = arguments().parse_args(argv)
-    missing = [package for module, package in _PACKAGES.items() if importlib.util.find_spec(module) is None]
+    needed = _PACKAGES | ({"wyoming": "wyoming"} if options.wyoming else {})
+    missing = [package for module, package in needed.items() if importlib.util.find_spec(module) is None]
     if missing:
         raise UsageError(
             f"the server needs {', '.join(missing)}; install them with pip install 'streaming-speech-translation[server]'"
         )
     context = tls_context(options.tls_cert, options.tls_key)
     access = access_of(options)
+    wyoming_at = wyoming_address(options.wyoming) if options.wyoming else None
     config = configured(options)
     with importing():
         import uvicorn
@@ -103,7 +112,9 @@ def run(argv: list[str]) -> int:
         from pipeline.server.app import create_app
         from pipeline.server.service import Service
     logging.getLogger("pipeline.server").setLevel(logging.INFO)  # a line a session
-    with listening(options.host, options.port) as listener:
+    with ExitStack() as stack:
+        listener = stack.enter_context(listening(options.host, options.port))
+        wyoming_listener = stack.enter_context(listening(*wyoming_at)) if wyoming_at else None
         models = load_models(config)
         service = Service(config, models, replace(ServerLimits(), max_sessions=options.max_sessions))
         settings = uvicorn.Config(
@@ -123,8 +134,42 @@ def run(argv: list[str]) -> int:
         address, port = listener.getsockname()[:2]
         shown = f"[{address}]" if ":" in address else address
         tell(f"serving on {'https' if context else 'http'}://{shown}:{port}/  (Ctrl-C ends)")
-        asyncio.run(serve(uvicorn.Server(settings), service, listener))
+        if wyoming_listener is not None:
+            tell(f"serving Wyoming on {options.wyoming}")
+        asyncio.run(_serve_all(uvicorn.Server(settings), service, listener, wyoming_listener))
     return 0
+
+
+def wyoming_address(uri: str) -> tuple[str, int]:
+    """Host and port of a URI such as tcp://127.0.0.1:10300.
+
+    Raises:
+        UsageError: it is no such URI, or other machines reach the address: the protocol has no token.
+    """
+    try:
+        parts = urlsplit(uri)
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        host = port = None
+    if host is None or port is None or uri.lower() not in (f"tcp://{host}:{port}", f"tcp://[{host}]:{port}"):
+        raise UsageError(f"--wyoming is {uri!r}; give an address such as tcp://127.0.0.1:10300")
+    if not is_loopback(host):
+        raise UsageError(
+            f"--wyoming {uri} is reached by other machines, and the protocol has no token: use tcp://127.0.0.1:{port}, and a "
+            "tunnel (ssh -L) from elsewhere"
+        )
+    return host, port
+
+
+async def _serve_all(
+    server: uvicorn.Server, service: Service, listener: socket.socket, wyoming_listener: socket.socket | None
+) -> None:
+    async with AsyncExitStack() as stack:
+        if wyoming_listener is not None:
+            from pipeline.server.wyoming import serving_wyoming
+
+            await stack.enter_async_context(serving_wyoming(service, wyoming_listener))
+        await serve(server, service, listener)
 
 
 def access_of(options: argparse.Namespace) -> Access:

@@ -107,15 +107,23 @@ def read_message(text: str) -> Message:
 
 
 def _start(record: dict[str, Any]) -> Start:
-    rate = record.get("sample_rate", Start.sample_rate)
-    if not _LOWEST_RATE <= rate <= _HIGHEST_RATE:
-        raise ProtocolError(
-            "bad-sample-rate", f"the sample rate is {rate} Hz; it must be from {_LOWEST_RATE} to {_HIGHEST_RATE} Hz"
-        )
+    check_rate(record.get("sample_rate", Start.sample_rate))
     targets = record.pop("targets", [])
     if not all(isinstance(target, str) for target in targets):
         raise ProtocolError("bad-message", "targets must be a list of language codes")
     return Start(**record, targets=tuple(targets))
+
+
+def check_rate(rate: int) -> None:
+    """Check a sample rate in Hz.
+
+    Raises:
+        ProtocolError: it is out of range.
+    """
+    if not _LOWEST_RATE <= rate <= _HIGHEST_RATE:
+        raise ProtocolError(
+            "bad-sample-rate", f"the sample rate is {rate} Hz; it must be from {_LOWEST_RATE} to {_HIGHEST_RATE} Hz"
+        )
 
 
 def event_text(event: PipelineEvent) -> str:

@@ -1,0 +1,287 @@
+"""The Wyoming protocol of Home Assistant: audio over TCP up, a transcript or its translation down.
+
+https://github.com/OHF-Voice/wyoming. The protocol knows no translation, so each language that is translated into is a program
+of its own for recognising speech, whose transcript is the translation. It has no token either: for loopback only.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from socket import socket
+from typing import Any
+
+from wyoming.asr import Transcript, TranscriptChunk, TranscriptStart, TranscriptStop
+from wyoming.error import Error
+from wyoming.event import Event, Eventable, async_write_event
+from wyoming.info import AsrModel, AsrProgram, Attribution, Info
+from wyoming.ping import Pong
+
+from pipeline.config import PipelineConfig
+from pipeline.events import Delta, SourceDelta, SourceSentence, Translation
+from pipeline.languages import same_language
+from pipeline.server.appended import AppendedText
+from pipeline.server.feed import Feed, Snapshot
+from pipeline.server.protocol import ProtocolError, Start, check_rate, shown
+from pipeline.server.service import Service
+from pipeline.server.session import Session
+
+_PACKAGE = "streaming-speech-translation"
+_LINE_BYTES = 1 << 16
+"""The longest header of an event, and the most data beside it."""
+_MAX_CONNECTIONS = 100
+# An event that the client does not take for so long ends the connection.
+_SEND_S = 20.0
+_WIDTH, _CHANNELS = 2, 1
+
+
+@dataclass(frozen=True)
+class Program:
+    """What the server offers under one name, which clients use as name of the program or of its model."""
+
+    name: str
+    description: str
+    translates: bool = False
+    target: str | None = None
+    """The language translated into; None in a conversation: that of the other."""
+
+
+def programs(config: PipelineConfig) -> list[Program]:
+    """The programs of a server; clients that name none get the first."""
+    languages = config.languages
+    transcribe = Program("transcribe", f"Speech in {', '.join(languages.spoken)} to text")
+    if languages.only_spoken is None:
+        return [transcribe, Program("translate", "Speech to text in the other language", True)]
+    return [
+        transcribe,
+        *(Program(f"translate-{one}", f"Speech to text in {one}", True, one) for one in languages.targets),
+    ]
+
+
+def described(config: PipelineConfig) -> Info:
+    """The answer to ``describe``."""
+    try:
+        release = version(_PACKAGE)
+    except PackageNotFoundError:
+        release = None
+    common: dict[str, Any] = {"attribution": Attribution(_PACKAGE, ""), "installed": True, "version": release}
+    spoken = list(config.languages.spoken)
+    return Info(
+        asr=[
+            AsrProgram(
+                name=one.name,
+                description=one.description,
+                models=[AsrModel(name=one.name, description=one.description, languages=spoken, **common)],
+                supports_transcript_streaming=True,
+                **common,
+            )
+            for one in programs(config)
+        ]
+    )
+
+
+async def read_event(reader: asyncio.StreamReader, limit: int) -> Event | None:
+    """The next event; None at the end. The package's own function accepts a payload of any size.
+
+    Args:
+        limit: the largest payload, in bytes.
+
+    Raises:
+        ProtocolError: it is no event, or too large.
+    """
+    try:
+        if not (line := await reader.readline()):
+            return None
+        header = json.loads(line)
+    except (ValueError, RecursionError):  # ValueError: also a line that is too long
+        raise ProtocolError("bad-message", "the line is not JSON, or too long; this is a Wyoming server") from None
+    if not isinstance(header, dict) or not isinstance(kind := header.get("type"), str):
+        raise ProtocolError("bad-message", "the line is no event; send an object with a type")
+    data = header.get("data") or {}
+    if length := _length(header, "data_length", _LINE_BYTES):
+        try:
+            data = json.loads(await reader.readexactly(length))
+        except (ValueError, RecursionError):
+            raise ProtocolError("bad-message", "the data of the event is not JSON") from None
+    if not isinstance(data, dict):
+        raise ProtocolError("bad-message", "the data of the event is no object")
+    length = _length(header, "payload_length", limit)
+    return Event(kind, data, await reader.readexactly(length) if length else None)
+
+
+def _length(header: dict[str, Any], name: str, limit: int) -> int:
+    value = header.get(name) or 0
+    if type(value) is not int or not 0 <= value <= limit:
+        raise ProtocolError("bad-message", f"{name} is {shown(value)}; at most {limit} are allowed")
+    return value
+
+
+@dataclass(frozen=True)
+class _Speech:
+    """What a client is saying, from audio-start to audio-stop, and the task that answers it."""
+
+    session: Session
+    feed: Feed
+    delivering: asyncio.Task[None]
+
+    async def close(self, connection: object) -> None:
+        """End the session, and answer no more."""
+        self.session.end()
+        self.delivering.cancel()
+        await asyncio.gather(self.delivering, return_exceptions=True)
+        self.session.disconnect(connection, self.feed)
+
+
+class WyomingConnection:
+    """One client, which may send several recordings one after another."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, service: Service) -> None:
+        self._reader, self._writer, self._service = reader, writer, service
+        self._program = programs(service.config)[0]
+        self._speech: _Speech | None = None
+
+    async def run(self) -> None:
+        """Serve the client until either side has finished."""
+        limits = self._service.limits
+        try:
+            try:
+                while True:
+                    async with asyncio.timeout(limits.idle_s):
+                        event = await read_event(self._reader, limits.message_bytes)
+                    if event is None:
+                        break
+                    await self._obey(event)
+            except ProtocolError as error:
+                await self._write(Error(str(error), error.code))
+        except (OSError, EOFError, TimeoutError):  # EOFError: the connection ended within an event
+            pass
+        finally:
+            if self._speech is not None:
+                await self._speech.close(self)
+            self._writer.close()
+
+    async def _obey(self, event: Event) -> None:
+        match event.type:
+            case "describe":
+                await self._write(described(self._service.config))
+            case "ping":
+                await self._write(Pong(event.data.get("text")))
+            case "select-program" | "transcribe":
+                self._choose(event.data)
+            case "audio-start":
+                self._start(event.data)
+            case "audio-chunk":
+                if self._speech is None:
+                    raise ProtocolError("bad-message", "audio-chunk came before audio-start")
+                _check_format(event.data, self._speech.session.sample_rate)
+                await self._speech.session.hear(event.payload or b"")
+            case "audio-stop":
+                if self._speech is None:
+                    raise ProtocolError("bad-message", "audio-stop came before audio-start")
+                self._speech.session.end()
+                await self._speech.delivering
+                await self._speech.close(self)
+                self._speech = None
+            # Others are ignored, as the protocol demands.
+
+    def _choose(self, data: dict[str, Any]) -> None:
+        languages = self._service.config.languages
+        spoken, name = data.get("language"), data.get("name")
+        if spoken is not None and not (
+            isinstance(spoken, str) and any(same_language(spoken, one) for one in languages.spoken)
+        ):
+            raise ProtocolError(
+                "unknown-language",
+                f"this server does not recognise {shown(spoken)}; it recognises {', '.join(languages.spoken)}",
+            )
+        if name is not None:
+            known = {one.name: one for one in programs(self._service.config)}
+            if not isinstance(name, str) or name not in known:
+                raise ProtocolError(
+                    "unknown-program", f"there is no program {shown(name)}; choose from {', '.join(known)}"
+                )
+            self._program = known[name]
+
+    def _start(self, data: dict[str, Any]) -> None:
+        if self._speech is not None:
+            raise ProtocolError("bad-message", "audio-start came twice; send audio-stop first")
+        rate = data.get("rate")
+        if type(rate) is not int:
+            raise ProtocolError("bad-sample-rate", f"the rate is {shown(rate)}; it must be a number")
+        check_rate(rate)
+        _check_format(data, rate)
+        languages, target = self._service.config.languages, self._program.target
+        targets = (target or languages.targets[0],) if languages.only_spoken is not None else ()
+        session = self._service.start(Start(rate, targets=targets))
+        feed = session.connect(self)
+        self._speech = _Speech(session, feed, asyncio.create_task(self._deliver(session, feed, self._program)))
+
+    async def _deliver(self, session: Session, feed: Feed, program: Program) -> None:
+        """Send committed text as it comes, then the whole."""
+        try:
+            text, whole = AppendedText(), ""
+            languages = session.config.languages
+            language = program.target if program.translates else languages.only_spoken
+            await self._write(TranscriptStart(language=language))
+            while (item := await feed.take()) is not None:
+                if isinstance(item, Snapshot):
+                    text.begin_anew()
+                for event in item.events if isinstance(item, Snapshot) else (item,):
+                    kinds = Delta | Translation if program.translates else SourceDelta | SourceSentence
+                    if isinstance(event, kinds) and (piece := text.push(event)):
+                        whole += piece
+                        await self._write(TranscriptChunk(piece))
+            if session.failure is not None:
+                await self._write(Error(str(session.failure), session.failure.code))
+            else:
+                await self._write(Transcript(whole, language=language))
+                await self._write(TranscriptStop())
+        except (OSError, TimeoutError):
+            self._writer.transport.abort()  # the client does not read: end the connection
+        finally:
+            if session.failure is not None or self._service.draining:
+                self._writer.close()  # the client may be waiting
+
+    async def _write(self, event: Eventable) -> None:
+        async with asyncio.timeout(_SEND_S):
+            await async_write_event(event.event(), self._writer)
+
+
+def _check_format(data: dict[str, Any], rate: int) -> None:
+    found = [data.get(name) for name in ("rate", "width", "channels")]
+    if found != [rate, _WIDTH, _CHANNELS]:
+        raise ProtocolError(
+            "bad-audio", f"rate, width and channels are {shown(found)}; they must be {rate}, {_WIDTH} and {_CHANNELS}"
+        )
+
+
+@asynccontextmanager
+async def serving_wyoming(service: Service, listener: socket) -> AsyncIterator[None]:
+    """Serve Wyoming clients on a socket that listens, for the time of the block."""
+    serving: set[asyncio.Task[Any]] = set()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if len(serving) >= _MAX_CONNECTIONS:
+            writer.close()
+            return
+        task = asyncio.current_task()
+        assert task is not None
+        serving.add(task)
+        try:
+            with suppress(asyncio.CancelledError):  # asyncio logs it as an error
+                await WyomingConnection(reader, writer, service).run()
+        finally:
+            serving.discard(task)
+
+    server = await asyncio.start_server(serve, sock=listener, limit=_LINE_BYTES)
+    try:
+        yield
+    finally:
+        server.close()
+        for task in list(serving):
+            task.cancel()
+        await asyncio.gather(*serving, return_exceptions=True)

@@ -1,0 +1,267 @@
+"""The Wyoming protocol with the client of the wyoming package as it is."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from wyoming.asr import Transcribe, Transcript, TranscriptChunk
+from wyoming.audio import AudioChunk, AudioStart, AudioStop
+from wyoming.client import AsyncClient
+from wyoming.event import Event, Eventable
+from wyoming.info import Describe, Info
+from wyoming.ping import Ping
+
+from pipeline import Models, PipelineConfig
+from pipeline.apps.serve import run, wyoming_address
+from pipeline.errors import UsageError
+from pipeline.events import Samples, SourceSentence, Translation
+from pipeline.server.service import Service
+from pipeline.server.wyoming import serving_wyoming
+from pipeline.translator import SpeechTranslator
+from tests.conftest import HANG_S, PHRASE_SECONDS, PHRASES, read_wav
+from tests.server.running import serving
+
+SPEECH = read_wav(PHRASES)[: round(2 * PHRASE_SECONDS * 16_000)]
+FORMAT = {"rate": 16_000, "width": 2, "channels": 1}
+
+
+@pytest.fixture(scope="module")
+def expected(demo_config: PipelineConfig, demo_models: Models) -> tuple[str, str]:
+    """Source and translation from a translator in this process."""
+
+    async def work() -> list[Any]:
+        async with SpeechTranslator(demo_config, demo_models, live=True) as translator:
+            await translator.feed(SPEECH)
+            await translator.end()
+            return [event async for event in translator.events()]
+
+    events = asyncio.run(work())
+    source = " ".join(event.text for event in events if isinstance(event, SourceSentence))
+    return source, "".join(event.text for event in events if isinstance(event, Translation))
+
+
+@asynccontextmanager
+async def listening(service: Service) -> AsyncIterator[str]:
+    """The URI of a server that runs; its sessions are ended at the end."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        async with asyncio.timeout(HANG_S), serving_wyoming(service, listener):
+            try:
+                yield f"tcp://127.0.0.1:{listener.getsockname()[1]}"
+            finally:
+                await service.drain()
+
+
+def recording(samples: Samples) -> list[Eventable]:
+    chunks = [samples[begin : begin + 3_200] for begin in range(0, len(samples), 3_200)]
+    audio = [AudioChunk(audio=chunk.astype("<i2").tobytes(), **FORMAT) for chunk in chunks]
+    return [AudioStart(**FORMAT), *audio, AudioStop()]
+
+
+async def answers(client: AsyncClient, events: Sequence[Eventable | Event], last: str = "") -> list[Event]:
+    """What the server sends after these events, up to one of type ``last`` or the end."""
+    for event in events:
+        await client.write_event(event if isinstance(event, Event) else event.event())
+    found = []
+    while (event := await client.read_event()) is not None:
+        found.append(event)
+        if event.type == last:
+            break
+    return found
+
+
+def test_speech_is_recognised_and_translated(
+    demo_config: PipelineConfig, demo_models: Models, expected: tuple[str, str]
+) -> None:
+    async def work() -> None:
+        service = serving(demo_config, demo_models)
+        async with listening(service) as uri, AsyncClient.from_uri(uri) as client:
+            # Several recordings on one connection, each with a request of its own.
+            for request, text, language in (
+                (Transcribe(language="en-GB"), expected[0], "en"),
+                (Transcribe(name="translate-zh"), expected[1], "zh"),
+            ):
+                start, *chunks, whole, _ = await answers(client, [request, *recording(SPEECH)], "transcript-stop")
+                assert start.type == "transcript-start"
+                assert Transcript.from_event(whole) == Transcript(text, language=language)
+                assert "".join(TranscriptChunk.from_event(chunk).text for chunk in chunks) == text
+
+    asyncio.run(work())
+
+
+def test_the_description_has_a_program_for_the_source_and_one_for_each_language(
+    demo_config: PipelineConfig, demo_models: Models
+) -> None:
+    async def work() -> None:
+        async with listening(serving(demo_config, demo_models)) as uri, AsyncClient.from_uri(uri) as client:
+            (info,) = await answers(client, [Describe()], "info")
+            programs = Info.from_event(info).asr
+            assert [program.name for program in programs] == ["transcribe", "translate-zh"]
+            for program in programs:
+                (model,) = program.models
+                assert (model.name, model.languages, program.supports_transcript_streaming) == (
+                    program.name,
+                    ["en"],
+                    True,
+                )
+            (pong,) = await answers(client, [Ping("x")], "pong")
+            assert pong.data["text"] == "x"
+
+    asyncio.run(work())
+
+
+CHUNK = AudioChunk(audio=bytes(4), **FORMAT)
+
+
+@pytest.mark.parametrize(
+    ("events", "code"),
+    [
+        ([Transcribe(language="fr")], "unknown-language"),
+        ([Transcribe(name="translate-fr")], "unknown-program"),
+        ([Event("select-program", {"name": 5})], "unknown-program"),
+        ([CHUNK], "bad-message"),
+        ([AudioStop()], "bad-message"),
+        ([AudioStart(**FORMAT), AudioStart(**FORMAT)], "bad-message"),
+        ([Event("audio-start", {})], "bad-sample-rate"),
+        ([AudioStart(rate=0, width=2, channels=1)], "bad-sample-rate"),
+        ([AudioStart(rate=10_000_000, width=2, channels=1)], "bad-sample-rate"),
+        ([AudioStart(rate=16_000, width=4, channels=1)], "bad-audio"),
+        ([AudioStart(rate=16_000, width=2, channels=2)], "bad-audio"),
+        ([AudioStart(**FORMAT), AudioChunk(rate=8_000, width=2, channels=1, audio=bytes(4))], "bad-audio"),
+        ([AudioStart(**FORMAT), AudioChunk(audio=bytes(3), **FORMAT)], "bad-audio"),
+    ],
+)
+def test_what_is_wrong_is_answered_with_its_code(
+    events: list[Eventable], code: str, demo_config: PipelineConfig, demo_models: Models
+) -> None:
+    async def work() -> None:
+        service = serving(demo_config, demo_models, resume_s=HANG_S)
+        async with listening(service) as uri, AsyncClient.from_uri(uri) as client:
+            *_, error = await answers(client, events)
+            assert (error.type, error.data["code"]) == ("error", code)
+            while service.sessions:
+                await asyncio.sleep(0.01)
+
+    asyncio.run(work())
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"GET / HTTP/1.1\r\n",
+        b"[]\n",
+        b'{"type": 5}\n',
+        b'{"type": "ping", "data": 5}\n',
+        b'{"type": "ping", "data_length": "5"}\n',
+        b'{"type": "ping", "data_length": 3}\n5 5',
+        b'{"type": "ping", "data_length": 100000}\n',
+        b'{"type": "audio-chunk", "payload_length": 100000000000}\n',
+        b'{"type": "audio-chunk", "payload_length": -1}\n',
+        b"x" * 100_000,
+    ],
+)
+def test_garbage_ends_the_connection_alone(data: bytes, demo_config: PipelineConfig, demo_models: Models) -> None:
+    async def work() -> None:
+        async with listening(serving(demo_config, demo_models)) as uri, AsyncClient.from_uri(uri) as other:
+            reader, writer = await asyncio.open_connection("127.0.0.1", int(uri.rpartition(":")[2]))
+            writer.write(data)
+            assert json.loads(await reader.readline())["type"] == "error"
+            writer.close()
+            assert [event.type for event in await answers(other, [Ping()], "pong")] == ["pong"]
+
+    asyncio.run(work())
+
+
+def test_a_client_that_goes_away_ends_its_session(demo_config: PipelineConfig, demo_models: Models) -> None:
+    async def work() -> None:
+        service = serving(demo_config, demo_models, resume_s=HANG_S)
+        async with listening(service) as uri:
+            async with AsyncClient.from_uri(uri) as client:
+                await answers(client, recording(SPEECH)[:3], "transcript-start")
+                assert len(service.sessions) == 1
+            while service.sessions:
+                await asyncio.sleep(0.01)
+
+    asyncio.run(work())
+
+
+@pytest.mark.parametrize(("limits", "code"), [({"max_sessions": 0}, "busy"), ({"session_s": 0.0}, "too-long")])
+def test_limits_are_kept(limits: dict[str, Any], code: str, demo_config: PipelineConfig, demo_models: Models) -> None:
+    async def work() -> None:
+        async with (
+            listening(serving(demo_config, demo_models, **limits)) as uri,
+            AsyncClient.from_uri(uri) as client,
+        ):
+            *_, error = await answers(client, [AudioStart(**FORMAT)])
+            assert (error.type, error.data["code"]) == ("error", code)
+
+    asyncio.run(work())
+
+
+def test_a_client_that_sends_nothing_is_let_go(demo_config: PipelineConfig, demo_models: Models) -> None:
+    async def work() -> None:
+        service = serving(demo_config, demo_models, idle_s=0.0)
+        async with listening(service) as uri, AsyncClient.from_uri(uri) as client:
+            assert await answers(client, []) == []
+
+    asyncio.run(work())
+
+
+def test_a_stopping_server_gives_the_transcript_of_what_it_has_heard(
+    demo_config: PipelineConfig, demo_models: Models, expected: tuple[str, str]
+) -> None:
+    async def work() -> None:
+        service = serving(demo_config, demo_models)
+        async with listening(service) as uri, AsyncClient.from_uri(uri) as client:
+            events = [event.event() for event in recording(SPEECH)[:-1]]
+            await answers(client, events, "transcript-start")
+            (session,) = service.sessions.values()
+            while session.intake.received != len(SPEECH):
+                await asyncio.sleep(0.01)
+            service_ends = asyncio.create_task(service.drain())
+            *_, whole, _ = await answers(client, [])
+            assert Transcript.from_event(whole).text == expected[0]
+            await service_ends
+
+    asyncio.run(work())
+
+
+def test_a_conversation_has_one_program_that_translates(
+    demo_config: PipelineConfig, demo_models: Models, expected: tuple[str, str]
+) -> None:
+    languages = replace(demo_config.languages, source="auto", targets=("zh", "en"))
+    config = replace(demo_config, languages=languages)
+    assert languages.only_spoken is None
+    models = replace(demo_models, translations=dict.fromkeys(("zh", "en"), demo_models.translations["zh"]))
+
+    async def work() -> None:
+        async with listening(serving(config, models)) as uri, AsyncClient.from_uri(uri) as client:
+            (info,) = await answers(client, [Describe()], "info")
+            assert [program.name for program in Info.from_event(info).asr] == ["transcribe", "translate"]
+            events = [Transcribe(name="translate"), *recording(SPEECH)]
+            whole = (await answers(client, events, "transcript"))[-1]
+            assert Transcript.from_event(whole).text
+
+    asyncio.run(work())
+
+
+@pytest.mark.parametrize(
+    "uri", ["", "tcp://127.0.0.1", "127.0.0.1:10300", "http://127.0.0.1:1", "tcp://127.0.0.1:x", "tcp://127.0.0.1:1/x"]
+)
+def test_an_address_that_is_none_is_invalid_usage(uri: str) -> None:
+    with pytest.raises(UsageError, match="give an address such as"):
+        wyoming_address(uri)
+
+
+def test_addresses_that_others_reach_are_invalid_usage() -> None:
+    assert wyoming_address("tcp://localhost:10300") == ("localhost", 10_300)
+    assert wyoming_address("tcp://[::1]:10300") == ("::1", 10_300)
+    for host in ("0.0.0.0", "192.168.1.2", "example.org", "[::]"):
+        with pytest.raises(UsageError, match="reached by other machines"):
+            run(["--config", "demo", "--port", "0", "--wyoming", f"tcp://{host}:10300"])
