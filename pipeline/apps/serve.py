@@ -242,6 +242,8 @@ def listening(host: str, port: int) -> Iterator[socket.socket]:
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
         listener = socket.create_server(found[0][4][:2], family=found[0][0])
+        # For connections too, which inherit it; asyncio does not set it on those of a socket without a protocol number.
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     except (OSError, UnicodeError, OverflowError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise UsageError(f"cannot listen on {host}, port {port}: {reason}; choose another --port or --host") from None

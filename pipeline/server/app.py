@@ -18,6 +18,7 @@ from pipeline.server.access import Access
 from pipeline.server.guard import Guard, Rate
 from pipeline.server.metrics import Metrics
 from pipeline.server.openai import openai_routes
+from pipeline.server.openapi import openapi_route
 from pipeline.server.realtime import realtime_route
 from pipeline.server.service import Service
 from pipeline.server.websocket import endpoint
@@ -77,6 +78,7 @@ def create_app(service: Service, access: Access | None = None, routes: Sequence[
             Route("/metrics", measured),
             *openai_routes(service, access),
             realtime_route(service, access),
+            openapi_route(service.config, access),
             *routes,
             Mount("/static", StaticFiles(directory=STATIC)),
         ],

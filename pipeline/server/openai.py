@@ -28,7 +28,9 @@ from pipeline.server.uploads import Upload, UploadError, as_dict, received, tran
 from pipeline.sinks.files import sink_makers
 
 FORMATS = ("json", "text", "srt", "verbose_json", "vtt")
+GRANULARITIES = ("word", "segment")
 MODEL = "speech-translation"
+_YES, _NO = ("true", "1"), ("false", "0", "")
 # A part of a streamed answer that the client does not take for so long ends the connection.
 _SEND_S = 20.0
 
@@ -151,10 +153,19 @@ def _wanted(upload: Upload, service: Service, task: str) -> _Wanted:
             "unknown-target",
             f"this server does not translate into {target!r}; choose from {', '.join(languages.targets)}",
         )
-    streamed = upload.field("stream").lower() in ("true", "1")
+    stream = upload.field("stream").lower()
+    if stream not in (*_YES, *_NO):
+        raise UploadError(400, "bad-format", f"stream is {stream[:60]!r}; it must be true or false")
+    streamed = stream in _YES
     if streamed and form not in ("json", "text"):
         raise UploadError(400, "bad-format", f"a streamed answer has no format {form}; ask for json or text")
     granularities = upload.fields.get("timestamp_granularities[]", [])
+    if unknown := set(granularities) - set(GRANULARITIES):
+        raise UploadError(
+            400,
+            "bad-format",
+            f"timestamp_granularities[] has {min(unknown)[:60]!r}; it may have {' and '.join(GRANULARITIES)}",
+        )
     language = target if task == "translate" else spoken or languages.spoken[0]
     return _Wanted(task, language, form, streamed, "word" in granularities)
 

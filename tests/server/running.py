@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-import socket
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from typing import Any
 
 import uvicorn
@@ -15,7 +13,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 
 from pipeline import Models, PipelineConfig
-from pipeline.apps.serve import serve
+from pipeline.apps.serve import listening, serve
 from pipeline.events import Samples
 from pipeline.server.access import Access
 from pipeline.server.app import create_app
@@ -49,14 +47,13 @@ class Running:
 
 
 def serving(config: PipelineConfig, models: Models, **limits: Any) -> Service:
-    """A service with these limits and no limit of connections."""
-    return Service(config, models, replace(ServerLimits(), connections_a_minute=10_000, **limits))
+    """A service with these limits; without them, an address may connect often."""
+    return Service(config, models, ServerLimits(**{"connections_a_minute": 10_000, **limits}))
 
 
 @asynccontextmanager
 async def running(service: Service, access: Access | None = None) -> AsyncIterator[Running]:
     """Run a server for ``service`` as the command does, on a free port; drain it at the end."""
-    listener = socket.create_server(("127.0.0.1", 0))
     config = uvicorn.Config(
         create_app(service, access),
         lifespan="off",
@@ -67,14 +64,14 @@ async def running(service: Service, access: Access | None = None) -> AsyncIterat
     )
     server = uvicorn.Server(config)
     stopping = asyncio.Event()
-    served = asyncio.create_task(serve(server, service, listener, stopping))
-    try:
-        async with asyncio.timeout(HANG_S):
-            yield Running(service, stopping, listener.getsockname()[1])
-    finally:
-        stopping.set()
-        await served
-        listener.close()
+    with listening("127.0.0.1", 0) as listener:
+        served = asyncio.create_task(serve(server, service, listener, stopping))
+        try:
+            async with asyncio.timeout(HANG_S):
+                yield Running(service, stopping, listener.getsockname()[1])
+        finally:
+            stopping.set()
+            await served
 
 
 async def say(socket: ClientConnection, **message: object) -> None:

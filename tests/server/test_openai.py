@@ -207,6 +207,8 @@ async def refused(client: AsyncOpenAI, file: Any = SPEECH, **options: Any) -> tu
         (wav_of(np.zeros(0, np.int16)), {}, (400, "no-audio")),
         (SPEECH, {"response_format": "docx"}, (400, "bad-format")),
         (SPEECH, {"response_format": "srt", "stream": True}, (400, "bad-format")),
+        (SPEECH, {"extra_body": {"stream": "maybe"}}, (400, "bad-format")),
+        (SPEECH, {"timestamp_granularities": ["sentence"]}, (400, "bad-format")),
         (SPEECH, {"language": "fr"}, (400, "unknown-language")),
         (SPEECH, {"extra_body": {"target": "fr"}}, (400, "unknown-target")),
     ],

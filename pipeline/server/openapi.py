@@ -1,0 +1,193 @@
+"""The description of the server's HTTP interface, ``/openapi.json`` (OpenAPI 3.1). Pages and WebSockets are not in it."""
+
+from __future__ import annotations
+
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from pipeline.config import PipelineConfig
+from pipeline.server.access import Access
+from pipeline.server.openai import FORMATS, GRANULARITIES, MODEL
+
+Json = dict[str, Any]
+
+_STRING: Json = {"type": "string"}
+_NUMBER: Json = {"type": "number"}
+_SECONDS: Json = {"type": "number", "minimum": 0}
+_BOOLEAN: Json = {"type": "boolean"}
+
+# Answers that are no result: status → what it means.
+_ERRORS = {
+    400: "The form, its file, or a field cannot be used",
+    401: "The token is missing or wrong",
+    404: "There is no such model",
+    408: "The upload took too long",
+    413: "The file is too large, or its audio too long",
+    500: "The recording failed",
+    503: "The server is translating as many recordings as it may, or it is stopping",
+    507: "The server cannot keep the file",
+}
+# Those of the checks that come before any other, as plain text.
+_GUARD_ERRORS = {
+    403: "The page that sent the request may not",
+    421: "The Host header names another server",
+    429: "Too many connections of one address",
+}
+
+
+def description(config: PipelineConfig, access: Access) -> Json:
+    """The description for a server's languages. With a token, the operations that need it say so."""
+    try:
+        release = version("streaming-speech-translation")
+    except PackageNotFoundError:
+        release = "0"
+    found: Json = {
+        "openapi": "3.1.0",
+        "info": {"title": "Streaming speech translation", "version": release},
+        "paths": {
+            "/v1/audio/transcriptions": {"post": _upload("transcribe", "Recognise a recording", config, access)},
+            "/v1/audio/translations": {"post": _upload("translate", "Translate a recording", config, access)},
+            "/v1/models": {"get": _get("listModels", "The one model", _json("Models"), access, 401)},
+            "/v1/models/{model}": {
+                "get": _get("getModel", "A model", _json("Model"), access, 401, 404),
+                "parameters": [
+                    {"name": "model", "in": "path", "required": True, "schema": {**_STRING, "examples": [MODEL]}}
+                ],
+            },
+            "/v1/info": {"get": _get("getInfo", "What the server does", _json("Info"))},
+            "/healthz": {"get": _get("isHealthy", "Whether the process works", _text("It does"))},
+            "/readyz": {
+                "get": _get("isReady", "Whether the server takes work", _text("It does", ["ready\n", "full\n"]))
+            },
+            "/metrics": {"get": _get("getMetrics", "Figures for Prometheus", _text("Figures"))},
+            "/openapi.json": {"get": _get("describe", "This description", _json("Description"))},
+        },
+        "components": {"schemas": _schemas()},
+    }
+    found["paths"]["/readyz"]["get"]["responses"]["503"] = _text("The server is stopping", ["stopping\n"])
+    if access.token is not None:
+        found["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
+    return found
+
+
+def _get(name: str, summary: str, result: Json, access: Access | None = None, *errors: int) -> Json:
+    return _operation(name, summary, {"200": result}, access, errors, (421,))
+
+
+def _operation(
+    name: str, summary: str, results: Json, access: Access | None, errors: tuple[int, ...], guard: tuple[int, ...]
+) -> Json:
+    """An operation; ``access`` is given if it needs the token."""
+    responses = results | {str(status): _json("Error", _ERRORS[status]) for status in errors}
+    responses |= {str(status): _text(_GUARD_ERRORS[status]) for status in guard}
+    security: Json = {"security": [{"token": []}]} if access is not None and access.token is not None else {}
+    return {"operationId": name, "summary": summary, "responses": responses, **security}
+
+
+def _upload(task: str, summary: str, config: PipelineConfig, access: Access) -> Json:
+    languages = config.languages
+    fields: Json = {
+        "file": {"contentMediaType": "application/octet-stream", "description": "Any container that FFmpeg reads"},
+        "model": {**_STRING, "description": f"Ignored; the only one is {MODEL}"},
+        "language": {**_STRING, "description": f"The spoken language, one of {', '.join(languages.spoken)}"},
+        "target": {"enum": list(languages.targets), "description": "The language that is translated into"},
+        "response_format": {"enum": list(FORMATS), "default": "json"},
+        "stream": {**_BOOLEAN, "default": False, "description": "Server-sent events; for json and text"},
+        "timestamp_granularities[]": {"type": "array", "items": {"enum": list(GRANULARITIES)}},
+    }
+    form: Json = {"type": "object", "properties": fields, "required": ["file"]}
+    subtitles: Json = {"schema": _STRING}
+    result: Json = {
+        "description": "The text, in the format that was asked for",
+        "content": {
+            "application/json": {"schema": {"anyOf": [_reference("Text"), _reference("Detailed")]}},
+            "text/plain": subtitles,
+            "application/x-subrip": subtitles,
+            "text/vtt": subtitles,
+            "text/event-stream": {},
+        },
+    }
+    errors = (400, 401, 408, 413, 500, 503, 507)
+    operation = _operation(task, summary, {"200": result}, access, errors, (403, 421, 429))
+    operation["responses"]["503"]["headers"] = {"Retry-After": {"schema": {"type": "string", "pattern": "^[0-9]+$"}}}
+    operation["requestBody"] = {"required": True, "content": {"multipart/form-data": {"schema": form}}}
+    return operation
+
+
+def _reference(name: str) -> Json:
+    return {"$ref": f"#/components/schemas/{name}"}
+
+
+def _json(name: str, meaning: str = "The answer") -> Json:
+    return {"description": meaning, "content": {"application/json": {"schema": _reference(name)}}}
+
+
+def _text(meaning: str, values: list[str] | None = None) -> Json:
+    return {"description": meaning, "content": {"text/plain": {"schema": {"enum": values} if values else _STRING}}}
+
+
+def _object(**properties: Json) -> Json:
+    """An object that has all of these fields and no others."""
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+def _list(item: Json) -> Json:
+    return {"type": "array", "items": item}
+
+
+def _schemas() -> Json:
+    segment = _object(
+        id={"type": "integer", "minimum": 0},
+        start=_SECONDS,
+        end=_SECONDS,
+        text=_STRING,
+        avg_logprob={"type": "number", "maximum": 0},
+        compression_ratio=_NUMBER,
+        no_speech_prob={"type": "number", "minimum": 0, "maximum": 1},
+        seek={"const": 0},
+        temperature={"const": 0},
+        tokens={"type": "array", "maxItems": 0},
+    )
+    detailed = _object(
+        task={"enum": ["transcribe", "translate"]},
+        language=_STRING,
+        duration=_SECONDS,
+        text=_STRING,
+        segments=_list(segment),
+    )
+    detailed["properties"]["words"] = _list(_object(word=_STRING, start=_SECONDS, end=_SECONDS))
+    model = _object(id={"const": MODEL}, object={"const": "model"}, created={"const": 0}, owned_by=_STRING)
+    error = _object(
+        message=_STRING,
+        type={"enum": ["invalid_request_error", "server_error"]},
+        param={"type": "null"},
+        code=_STRING,
+    )
+    return {
+        "Text": _object(text=_STRING),
+        "Detailed": detailed,
+        "Model": model,
+        "Models": _object(object={"const": "list"}, data=_list(_reference("Model"))),
+        "Info": _object(source=_STRING, targets=_list(_STRING), token=_BOOLEAN, ready=_BOOLEAN),
+        "Error": _object(error=error),
+        "Description": {"type": "object", "required": ["openapi", "info", "paths"]},
+    }
+
+
+def openapi_route(config: PipelineConfig, access: Access) -> Route:
+    """``/openapi.json``."""
+    content = description(config, access)
+
+    async def describe(request: Request) -> Response:
+        return JSONResponse(content)
+
+    return Route("/openapi.json", describe)
