@@ -28,7 +28,7 @@ from pipeline.translator import SpeechTranslator
 from tests.conftest import HANG_S, PHRASE_SECONDS, PHRASES, read_wav
 from tests.server.running import serving
 
-SPEECH = read_wav(PHRASES)[: round(2 * PHRASE_SECONDS * 16_000)]
+SPEECH = read_wav(PHRASES)[: round(PHRASE_SECONDS * 16_000)]
 FORMAT = {"rate": 16_000, "width": 2, "channels": 1}
 
 
