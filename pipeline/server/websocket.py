@@ -29,7 +29,8 @@ from pipeline.server.session import Session
 
 log = logging.getLogger(__name__)
 
-# How often a speaker is told how much of its audio has arrived, and how far the text is behind.
+# How often all are told how much of the speaker's audio has arrived, and how far the text is behind. A client that is told
+# nothing for several times as long knows that its connection is dead.
 _STATUS_S = 1.0
 # A message that the other side does not take for so long ends the connection.
 _SEND_S = 20.0
@@ -80,7 +81,7 @@ class Connection:
                 feed = session.attach(first.language)
                 try:
                     await self._send(_described("watching", session))
-                    await self._both(self._deliver(session, feed), self._ignore())
+                    await self._both(self._deliver(session, feed), self._ignore(), self._report(session))
                 finally:
                     session.detach(feed)
             case End():

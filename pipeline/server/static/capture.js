@@ -1,81 +1,127 @@
 // Audio from a microphone, a tab or screen, or a file, at the device's own rate.
 
+const FLUSH_MS = 1000;
+
 export class CaptureError extends Error {}
 
-// kind: "microphone" | "screen" | "file"; file: a File; device: a microphone's id. onAudio(samples, peak), onEnd().
+// Why this browser can give no audio to this page; "" if it can.
+export function obstacle() {
+  if (!window.isSecureContext) {
+    return "Browsers give audio to pages on https or localhost only. Open this page on the computer that serves it, or have the server started with --tls-cert and --tls-key.";
+  }
+  if (!navigator.mediaDevices || !window.AudioWorkletNode) return "This browser is too old to give audio to a page. Use a newer one.";
+  return "";
+}
+
+// kind: "microphone" | "screen" | "file"; file: a File; device: a microphone's id. onAudio(samples, peak); onEnd(reason), with
+// a reason to tell or "".
 export async function capture(kind, { file, device, onAudio, onEnd }) {
-  if (!window.isSecureContext || !navigator.mediaDevices) {
-    throw new CaptureError("Browsers give audio to pages on https or localhost only. Open this page by one of these.");
-  }
   const context = new AudioContext();
-  await context.audioWorklet.addModule("/static/worklet.js");
-  const tap = new AudioWorkletNode(context, "tap", { numberOfOutputs: 1 });
-  const silent = new GainNode(context, { gain: 0 });
-  tap.connect(silent).connect(context.destination); // a node that leads nowhere is not run everywhere
-  let paused = false;
-  tap.port.onmessage = ({ data }) => !paused && onAudio(data.samples, data.peak);
-  let stream = null;
-  let player = null;
-  if (kind === "file") {
-    player = new Audio(URL.createObjectURL(file));
-    const source = context.createMediaElementSource(player);
-    source.connect(tap);
-    source.connect(context.destination);
-    player.onended = onEnd;
-    try {
-      await context.resume();
-      await player.play();
-    } catch {
-      await context.close();
-      throw new CaptureError("The browser cannot play this file. Choose a recording such as wav, mp3, m4a or webm.");
-    }
-  } else {
-    try {
-      stream = await (kind === "screen"
-        ? navigator.mediaDevices.getDisplayMedia({ audio: true, video: true })
-        : navigator.mediaDevices.getUserMedia({ audio: { deviceId: device || undefined, channelCount: 1 } }));
-    } catch (error) {
-      await context.close();
-      throw new CaptureError(reason(kind, error));
-    }
-    if (!stream.getAudioTracks().length) {
-      stream.getTracks().forEach((track) => track.stop());
-      await context.close();
-      throw new CaptureError("No sound was shared. Choose a tab, and tick “Also share tab audio”.");
-    }
-    stream.getVideoTracks().forEach((track) => track.stop());
-    stream.getAudioTracks()[0].onended = onEnd;
-    new MediaStreamAudioSourceNode(context, { mediaStream: new MediaStream(stream.getAudioTracks()) }).connect(tap);
+  const source = { stop() {} };
+  try {
+    await context.audioWorklet.addModule(new URL("worklet.js", import.meta.url));
+    const tap = new AudioWorkletNode(context, "tap", { numberOfOutputs: 1 });
+    const silent = new GainNode(context, { gain: 0 });
+    tap.connect(silent).connect(context.destination); // a node that leads nowhere is not run everywhere
+    if (kind === "file") await play(file, context, tap, source, onEnd);
+    else await listen(kind, device, context, tap, source, onEnd);
     await context.resume();
+    return new Capture(context, tap, source, onAudio);
+  } catch (error) {
+    source.stop();
+    await context.close();
+    throw error;
   }
-  return {
-    rate: context.sampleRate,
-    pause() {
-      paused = true;
-      player?.pause();
-    },
-    resume() {
-      paused = false;
-      player?.play();
-    },
-    async stop() {
-      player?.pause();
-      stream?.getTracks().forEach((track) => track.stop());
-      if (context.state !== "closed") await context.close();
-    },
+}
+
+class Capture {
+  constructor(context, tap, source, onAudio) {
+    this.rate = context.sampleRate;
+    this.context = context;
+    this.tap = tap;
+    this.source = source;
+    tap.port.onmessage = ({ data }) => {
+      if (data.samples.length) onAudio(data.samples, data.peak);
+      if (data.last) this.flushed?.();
+    };
+  }
+
+  // Resolves when all audio so far has been given.
+  async pause() {
+    this.source.pause?.();
+    await new Promise((resolve) => {
+      this.flushed = resolve;
+      setTimeout(resolve, FLUSH_MS); // a suspended context does not answer
+      this.tap.port.postMessage("pause");
+    });
+  }
+
+  resume() {
+    this.tap.port.postMessage("resume");
+    this.source.resume?.();
+  }
+
+  async stop() {
+    if (this.context.state === "closed") return;
+    await this.pause();
+    this.source.stop();
+    await this.context.close();
+  }
+}
+
+async function play(file, context, tap, source, onEnd) {
+  const player = new Audio(URL.createObjectURL(file));
+  const node = context.createMediaElementSource(player);
+  node.connect(tap);
+  node.connect(context.destination);
+  player.onended = () => onEnd("");
+  source.pause = () => player.pause();
+  source.resume = () => player.play();
+  source.stop = () => {
+    player.pause();
+    URL.revokeObjectURL(player.src);
   };
+  try {
+    await context.resume();
+    await player.play();
+  } catch {
+    throw new CaptureError("The browser cannot play this file. Choose a recording such as wav, mp3, m4a or webm.");
+  }
+}
+
+async function listen(kind, device, context, tap, source, onEnd) {
+  let stream;
+  try {
+    stream = await (kind === "screen"
+      ? navigator.mediaDevices.getDisplayMedia({ audio: true, video: true })
+      : navigator.mediaDevices.getUserMedia({ audio: { deviceId: device || undefined, channelCount: 1 } }));
+  } catch (error) {
+    throw new CaptureError(reason(kind, error));
+  }
+  source.stop = () => stream.getTracks().forEach((track) => track.stop());
+  const [track] = stream.getAudioTracks();
+  if (!track) throw new CaptureError("No sound was shared. Press Start again, choose a tab, and tick “Also share tab audio”.");
+  stream.getVideoTracks().forEach((picture) => picture.stop());
+  track.onended = () => onEnd(kind === "screen" ? "" : "The microphone was disconnected. Connect it and press Start again.");
+  new MediaStreamAudioSourceNode(context, { mediaStream: new MediaStream([track]) }).connect(tap);
 }
 
 function reason(kind, error) {
-  if (error.name === "NotAllowedError") {
-    return kind === "screen"
-      ? "Nothing was shared. Press Start again and choose a tab or screen."
-      : "The browser may not use the microphone. Allow it by the icon in the address bar, then press Start again.";
+  switch (error.name) {
+    case "NotAllowedError":
+      return kind === "screen"
+        ? "Nothing was shared. Press Start again and choose a tab or screen."
+        : "The microphone is blocked. Allow it with the icon beside the page's address, or in the system's privacy settings, then press Start again.";
+    case "NotFoundError":
+      return "There is no microphone. Connect one and press Start again, or choose a tab or a recording.";
+    case "NotReadableError":
+      return "The microphone cannot be opened. Another program may be using it; close that and press Start again.";
+    default:
+      return `The sound cannot be opened: ${error.message}`;
   }
-  if (error.name === "NotFoundError") return "There is no microphone. Connect one, or choose a tab or a file.";
-  return `The audio cannot be opened: ${error.message}`;
 }
 
+// Devices have names only once the microphone has been allowed.
 export async function microphones() {
   const devices = (await navigator.mediaDevices?.enumerateDevices()) ?? [];
   return devices.filter((device) => device.kind === "audioinput" && device.label);

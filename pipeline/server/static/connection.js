@@ -1,8 +1,11 @@
 // The WebSocket of a speaker or reader. It comes back after a lost connection, and a speaker's audio is sent again from
 // where the server has it.
 
+import { BASE } from "./base.js";
+
 const FIRST_WAIT_MS = 500;
 const LONGEST_WAIT_MS = 5000;
+const SILENT_MS = 8000; // the server sends a status every second; without it the connection is dead, though still open
 const RESUME_MS = 30000; // the server waits so long for a speaker
 const FINAL_CODES = new Set(["busy", "stopping", "wrong-token", "wrong-key", "no-session", "replaced", "bad-message",
   "bad-version", "bad-sample-rate", "unknown-source", "unknown-target", "idle", "too-long", "failed"]);
@@ -17,9 +20,13 @@ export class Connection {
     this.key = null;
     this.ended = false; // the speaker has finished
     this.over = false; // nothing more comes
+    this.refused = false; // because of an error
     this.waiting = []; // audio that the server may not have: {begin, samples}
     this.sent = 0; // samples handed to the socket or kept for it
     this.waitMs = FIRST_WAIT_MS;
+    window.addEventListener("online", () => {
+      if (this.retry) this.#connect();
+    });
     this.#connect();
   }
 
@@ -37,16 +44,14 @@ export class Connection {
     if (this.ready) this.socket.send(JSON.stringify({ type: "end" }));
   }
 
-  close() {
-    this.over = true;
-    this.socket?.close();
-  }
-
   #connect() {
+    clearTimeout(this.retry);
+    this.retry = null;
     this.ready = false;
-    this.handlers.onState("connecting");
-    const scheme = location.protocol === "https:" ? "wss" : "ws";
-    const socket = new WebSocket(`${scheme}://${location.host}/v1/session`);
+    if (!this.lostAt) this.handlers.onState("connecting");
+    const address = new URL("v1/session", BASE);
+    address.protocol = address.protocol === "https:" ? "wss:" : "ws:";
+    const socket = new WebSocket(address);
     this.socket = socket;
     socket.binaryType = "arraybuffer";
     socket.onopen = () => {
@@ -55,8 +60,21 @@ export class Connection {
       if (resuming && this.first.token) message.token = this.first.token;
       socket.send(JSON.stringify(message));
     };
-    socket.onmessage = ({ data }) => this.#received(JSON.parse(data));
+    socket.onmessage = ({ data }) => {
+      if (socket !== this.socket) return;
+      this.#watch(socket);
+      this.#received(JSON.parse(data));
+    };
     socket.onclose = () => this.#lost(socket);
+    this.#watch(socket);
+  }
+
+  #watch(socket) {
+    clearTimeout(this.silence);
+    this.silence = setTimeout(() => {
+      socket.close(); // which may take long where nobody answers
+      this.#lost(socket);
+    }, SILENT_MS);
   }
 
   #received(event) {
@@ -76,10 +94,15 @@ export class Connection {
         this.waiting = this.waiting.filter(({ begin, samples }) => begin + samples.length > event.received);
         break;
       case "error":
-        if (FINAL_CODES.has(event.code)) {
-          this.over = true;
-          this.handlers.onState("refused", event);
+        if (event.code === "ended") {
+          this.ended = true; // the server has ended the session; its text still comes
+          this.waiting = [];
+        } else if (FINAL_CODES.has(event.code)) {
+          this.#refuse(event);
         }
+        break;
+      case "snapshot":
+        this.over ||= event.events.some(({ type }) => type === "end");
         break;
       case "end":
         this.over = true;
@@ -97,19 +120,28 @@ export class Connection {
 
   #lost(socket) {
     if (socket !== this.socket) return;
+    this.socket = null;
     this.ready = false;
+    clearTimeout(this.silence);
     if (this.over) {
-      this.handlers.onState("ended");
+      if (!this.refused) this.handlers.onState("ended");
       return;
     }
     this.lostAt ??= Date.now();
-    if (this.key && Date.now() - this.lostAt > RESUME_MS) {
-      this.over = true;
-      this.handlers.onState("refused", { code: "lost", message: "The connection was lost for too long; the session has ended." });
+    if (this.first.type === "start" && Date.now() - this.lostAt > RESUME_MS) {
+      const message = this.session
+        ? "The connection was lost for too long; the session has ended. Press Start to begin another one."
+        : "The server cannot be reached. Check the network, then press Start again.";
+      this.#refuse({ code: "lost", message });
       return;
     }
     this.handlers.onState("lost");
-    setTimeout(() => this.#connect(), this.waitMs);
+    this.retry = setTimeout(() => this.#connect(), this.waitMs);
     this.waitMs = Math.min(LONGEST_WAIT_MS, 2 * this.waitMs);
+  }
+
+  #refuse(error) {
+    this.over = this.refused = true;
+    this.handlers.onState("refused", error);
   }
 }

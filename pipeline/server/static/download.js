@@ -1,33 +1,28 @@
 // The download buttons under the text.
 
-import { subtitles } from "/static/texts.js";
+import { fill, languageName } from "./languages.js";
+import { subtitles } from "./texts.js";
 
-export function downloads(element, texts) {
-  const choice = element.querySelector("select");
-  for (const button of element.querySelectorAll("button")) {
-    button.addEventListener("click", () => {
-      const kind = button.dataset.kind;
-      const content = subtitles(texts, choice.value, kind);
-      const link = document.createElement("a");
-      link.href = URL.createObjectURL(new Blob([content], { type: "text/plain;charset=utf-8" }));
-      link.download = `speech.${choice.value || "source"}.${kind}`;
-      link.click();
-      URL.revokeObjectURL(link.href);
-    });
+// element: with a select of languages and buttons with data-kind. texts(): the texts to download.
+export class Downloads {
+  constructor(element, texts) {
+    this.element = element;
+    this.choice = element.querySelector("select");
+    for (const button of element.querySelectorAll("button")) {
+      button.addEventListener("click", () => save(texts(), this.choice.value, button.dataset.kind));
+    }
+  }
+
+  offer(targets) {
+    fill(this.choice, [...targets.map((code) => [code, languageName(code)]), ["", "What was said"]]);
+    this.element.hidden = false;
   }
 }
 
-// The languages of a session as choices: [value, label] pairs.
-export function fill(select, choices) {
-  const before = select.value;
-  select.replaceChildren(...choices.map(([value, label]) => new Option(label, value)));
-  if (choices.some(([value]) => value === before)) select.value = before;
-}
-
-export function languageName(code) {
-  try {
-    return new Intl.DisplayNames([navigator.language || "en"], { type: "language" }).of(code);
-  } catch {
-    return code;
-  }
+function save(texts, language, kind) {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(new Blob([subtitles(texts, language, kind)], { type: "text/plain;charset=utf-8" }));
+  link.download = `speech.${language || "source"}.${kind}`;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 60000); // some browsers read it later
 }

@@ -1,52 +1,83 @@
 // The page of a speaker.
 
-import { capture, CaptureError, microphones } from "/static/capture.js";
-import { Connection } from "/static/connection.js";
-import { downloads, fill, languageName } from "/static/download.js";
-import { Board } from "/static/render.js";
-import { settings } from "/static/settings.js";
-import { Texts } from "/static/texts.js";
+import { BASE } from "./base.js";
+import { capture, CaptureError, microphones, obstacle } from "./capture.js";
+import { Connection } from "./connection.js";
+import { Downloads } from "./download.js";
+import { fill, languageName, targetChoices } from "./languages.js";
+import { stayAwake } from "./awake.js";
+import { menus } from "./menus.js";
+import { errorMessage, showProblem } from "./messages.js";
+import { Board } from "./render.js";
+import { settings } from "./settings.js";
+import { Texts } from "./texts.js";
 
 const $ = (id) => document.getElementById(id);
 const controls = $("controls").elements;
-const STATES = { connecting: "Connecting", open: "Listening", lost: "Connection lost, trying again", ended: "Ended", refused: "Stopped" };
+const STATES = {
+  idle: "Ready",
+  connecting: "Connecting",
+  lost: "Connection lost. Speech is kept and sent as soon as it is back.",
+  ended: "Ended",
+  refused: "Stopped",
+};
+const LOOPBACK = /^(localhost|127\..*|\[::1\])$/;
+const FLOOR_DB = 60; // the lowest level that the meter shows
 
-let texts, board, connection, audio;
+let state = "idle";
 let paused = false;
+let finishing = false;
+let texts = new Texts();
+let connection = null;
+let audio = null;
+let info = null;
+
+const board = new Board($("text"), $("spoken"), $("newest"));
+const downloads = new Downloads($("download"), () => texts);
+const problem = (text) => showProblem($("problem"), text);
 
 settings($("display").querySelector("form"));
-const info = await (await fetch("/v1/info")).json();
-fill(controls.target, [
-  ...(info.targets.length > 1 ? [["", "all languages"]] : []),
-  ...info.targets.map((code) => [code, languageName(code)]),
-]);
-$("token").hidden = !info.token;
+menus();
 controls.kind.addEventListener("change", choose);
-choose();
 $("controls").addEventListener("submit", (event) => {
   event.preventDefault();
   start();
 });
 $("pause").addEventListener("click", pause);
-$("stop").addEventListener("click", stop);
+$("stop").addEventListener("click", () => stop());
+$("copy").addEventListener("click", copy);
 addEventListener("beforeunload", (event) => {
   if (audio) event.preventDefault(); // the browser asks whether to leave
 });
-document.body.dataset.ready = "yes";
+prepare();
+
+async function prepare() {
+  choose();
+  const missing = obstacle();
+  if (missing) problem(missing);
+  try {
+    info = await (await fetch(new URL("v1/info", BASE))).json();
+  } catch {
+    problem("The server cannot be reached. Check that it is running, then reload this page.");
+    return;
+  }
+  fill(controls.target, targetChoices(info.targets));
+  $("token").hidden = !info.token;
+  $("start").disabled = Boolean(missing);
+  document.body.dataset.ready = "yes";
+}
 
 async function choose() {
   $("file").hidden = controls.kind.value !== "file";
   const devices = controls.kind.value === "microphone" ? await microphones() : [];
-  $("device").hidden = devices.length < 2; // labels are known once the microphone has been allowed
+  $("device").hidden = devices.length < 2;
   fill(controls.device, devices.map((device) => [device.deviceId, device.label]));
 }
 
 async function start() {
   problem("");
-  if (controls.kind.value === "file" && !controls.file.files.length) {
-    problem("Choose a recording first.");
-    return;
-  }
+  if (info.token && !controls.token.value) return ask("token", "Type in the token first. Whoever runs this server knows it.");
+  if (controls.kind.value === "file" && !controls.file.files.length) return ask("file", "Choose a recording first.");
   $("start").disabled = true;
   const early = []; // audio before the connection exists
   try {
@@ -54,104 +85,125 @@ async function start() {
       file: controls.file.files[0],
       device: controls.device.value,
       onAudio(samples, peak) {
-        $("level").value = peak;
+        $("level").value = peak > 0 ? Math.max(0, 1 + (20 * Math.log10(peak)) / FLOOR_DB) : 0;
         if (connection) connection.speak(samples);
         else early.push(samples);
       },
-      onEnd: stop,
+      onEnd(reason) {
+        problem(reason);
+        stop();
+      },
     });
   } catch (error) {
     $("start").disabled = false;
-    problem(error instanceof CaptureError ? error.message : `The audio cannot be opened: ${error.message}`);
+    problem(error instanceof CaptureError ? error.message : `The sound cannot be opened: ${error.message}`);
     return;
   }
   texts = new Texts();
-  $("text").replaceChildren();
-  board = new Board($("text"), $("spoken"), texts);
+  board.clear(texts);
   const first = { type: "start", version: 1, sample_rate: audio.rate };
   if (controls.target.value) first.targets = [controls.target.value];
   if (info.token) first.token = controls.token.value;
+  paused = finishing = false;
   connection = new Connection(first, { onEvent, onState });
   for (const samples of early) connection.speak(samples);
   running(true);
   choose();
 }
 
+function ask(name, text) {
+  problem(text);
+  controls[name].focus();
+}
+
 function onEvent(event) {
-  if (event.type === "status") {
-    const readers = event.viewers === 1 ? "1 reader" : `${event.viewers} readers`;
-    $("lag").textContent = `${event.lag_s.toFixed(1)} s behind, ${readers}`;
-  } else if (event.type === "translation_lost") {
-    problem(`The translation into ${languageName(event.language)} has stopped: ${event.reason}`);
-  } else {
-    board.changed(texts.apply(event));
+  switch (event.type) {
+    case "status": {
+      const readers = event.viewers === 1 ? "1 reader" : `${event.viewers} readers`;
+      $("lag").textContent = `${event.lag_s.toFixed(1)} s behind · ${readers}`;
+      break;
+    }
+    case "translation_lost":
+      problem(`The translation into ${languageName(event.language)} has stopped: ${event.reason}`);
+      break;
+    default:
+      board.changed(texts.apply(event));
+      if (event.type === "snapshot") event.events.filter(({ type }) => type === "translation_lost").forEach(onEvent);
   }
 }
 
-function onState(state, detail) {
-  $("state").textContent = paused && state === "open" ? "Paused" : STATES[state];
+function onState(now, detail) {
+  state = now;
+  if (now === "open") share(detail);
+  if (now === "refused") problem(errorMessage(detail));
+  if (now === "ended" || now === "refused") finished();
+  else tell();
+  if (now === "refused" && detail.code === "wrong-token") controls.token.focus();
+}
+
+function tell() {
+  const listening = finishing ? "Finishing" : paused ? "Paused" : "Listening";
+  const text = state === "open" ? listening : STATES[state];
+  if ($("state").textContent !== text) $("state").textContent = text;
   document.body.dataset.state = state;
-  if (state === "open") share(detail);
-  if (state === "refused") problem(detail.message);
-  if (state === "ended" || state === "refused") finished();
 }
 
-function share(session) {
-  $("viewer").href = `/view/${session.session}`;
-  $("overlay").href = `/overlay/${session.session}`;
-  $("qr").src = `/view/${session.session}/qr.svg`;
-  $("share").hidden = $("download").hidden = false;
-  fill($("download").querySelector("select"), [
-    ...session.targets.map((code) => [code, languageName(code)]),
-    ["", "what was said"],
-  ]);
-  if (!$("download").dataset.on) {
-    $("download").dataset.on = "yes";
-    downloads($("download"), { shown: () => texts.shown() });
-  }
+function share({ session, targets }) {
+  const page = new URL(`view/${session}`, BASE);
+  $("viewer").href = $("viewer").textContent = page;
+  $("overlay").href = new URL(`overlay/${session}`, BASE);
+  $("qr").src = `${page}/qr.svg`;
+  $("local").hidden = !LOOPBACK.test(location.hostname);
+  $("share").hidden = false;
+  downloads.offer(targets);
+}
+
+async function copy() {
+  await navigator.clipboard.writeText($("viewer").href);
+  $("copy").textContent = "Copied";
+  setTimeout(() => ($("copy").textContent = "Copy address"), 2000);
 }
 
 function pause() {
   paused = !paused;
   $("pause").textContent = paused ? "Continue" : "Pause";
-  $("pause").setAttribute("aria-pressed", String(paused));
-  $("state").textContent = paused ? "Paused" : "Listening";
-  if (paused) audio?.pause();
-  else audio?.resume();
+  if (paused) {
+    audio?.pause();
+    $("level").value = 0;
+  } else {
+    audio?.resume();
+  }
+  tell();
 }
 
 async function stop() {
   const stopping = audio;
   audio = null;
-  connection?.end();
-  $("state").textContent = "Finishing";
+  finishing = true;
   $("pause").hidden = $("stop").hidden = true;
-  await stopping?.stop();
+  $("level").value = 0;
+  tell();
+  await stopping?.stop(); // gives the last audio
+  connection?.end();
 }
 
 async function finished() {
   const stopping = audio;
-  audio = null;
-  connection = null;
-  paused = false;
-  $("pause").textContent = "Pause";
+  audio = connection = null;
   running(false);
   await stopping?.stop();
 }
 
 function running(on) {
-  $("start").hidden = on;
+  const focused = document.activeElement === document.body || $("controls").contains(document.activeElement);
+  document.body.dataset.running = on ? "yes" : "no";
+  $("setup").hidden = $("start").hidden = on;
   $("start").disabled = false;
-  $("pause").hidden = $("stop").hidden = !on;
-  for (const name of ["kind", "device", "file", "target", "token"]) controls[name].disabled = on;
-  if (!on) {
-    $("level").value = 0;
-    $("lag").textContent = "";
-    $("share").hidden = true;
-  }
-}
-
-function problem(text) {
-  $("problem").textContent = text;
-  $("problem").hidden = !text;
+  $("pause").hidden = $("stop").hidden = $("gauges").hidden = !on;
+  $("pause").textContent = "Pause";
+  $("lag").textContent = "";
+  if (!on) $("share").hidden = true;
+  if (focused) $(on ? "stop" : "start").focus(); // the button that had it is gone
+  stayAwake(on);
+  tell();
 }

@@ -1,15 +1,37 @@
 // Draws the texts of a session, and says finished translations to screen readers.
 
+import { textFor } from "./texts.js";
+
+const NEAR_END_PX = 80;
+const SAID = 20; // elements that the live region keeps
+
 export class Board {
-  // list: where sentences are drawn. spoken: a live region. settings: {language: of the translation or "" for all, source: bool}.
-  constructor(list, spoken, texts) {
+  // list: where sentences are drawn; it scrolls. spoken: a live region. newest: a button that scrolls to the end.
+  constructor(list, spoken, newest) {
     this.list = list;
     this.spoken = spoken;
+    this.language = ""; // of the translations shown; "" for all
+    this.following = true; // the end of the text stays in sight
+    list.addEventListener("scroll", () => {
+      this.following = list.scrollHeight - list.scrollTop - list.clientHeight < NEAR_END_PX;
+      newest.hidden = this.following;
+    });
+    newest.addEventListener("click", () => {
+      this.following = true;
+      this.#follow();
+    });
+    new ResizeObserver(() => this.#follow()).observe(list);
+    this.clear(null);
+  }
+
+  // Begin anew, with other texts.
+  clear(texts) {
     this.texts = texts;
     this.rows = new Map();
-    this.language = "";
     this.said = new Set();
     this.pending = new Set();
+    if (texts) this.list.replaceChildren();
+    this.spoken.replaceChildren();
   }
 
   changed(numbers) {
@@ -20,33 +42,45 @@ export class Board {
     }
   }
 
-  redraw() {
+  // Show the translations into a language, without saying those again that are finished.
+  show(language) {
+    this.language = language;
+    for (const sentence of this.texts.sentences.values()) this.skip(sentence);
     this.changed(this.texts.sentences.keys());
+  }
+
+  // Do not say what is finished of a sentence.
+  skip(sentence) {
+    for (const [code, text] of sentence.targets) if (text.done) this.said.add(`${sentence.number} ${code}`);
   }
 
   draw() {
     this.frame = null;
-    const atEnd = this.list.scrollHeight - this.list.scrollTop - this.list.clientHeight < 80;
     for (const number of this.pending) this.#row(number);
     this.pending.clear();
-    if (atEnd) this.list.scrollTop = this.list.scrollHeight;
+    this.#follow();
+  }
+
+  #follow() {
+    if (this.following) this.list.scrollTop = this.list.scrollHeight;
   }
 
   #row(number) {
     const sentence = this.texts.sentences.get(number);
-    const targets = sentence ? [...sentence.targets].filter(([code]) => !this.language || code === this.language) : [];
-    if (!sentence || !(sentence.source.text || targets.some(([, text]) => text.text))) {
+    const lines = sentence ? rows(sentence, this.language) : [];
+    if (!lines.length) {
       this.rows.get(number)?.remove();
       this.rows.delete(number);
       return;
     }
     const row = this.rows.get(number) ?? this.#insert(number);
-    const parts = [time(sentence), line("source", sentence.language, sentence.source)];
-    for (const [code, text] of targets) {
-      parts.push(line("target", code, text));
-      this.#say(number, code, text);
+    const body = document.createElement("div");
+    body.append(...lines);
+    body.classList.toggle("several", lines.filter((each) => each.className === "target").length > 1);
+    row.replaceChildren(time(sentence), body);
+    for (const [code, text] of sentence.targets) {
+      if (!this.language || code === this.language) this.#say(number, code, text);
     }
-    row.replaceChildren(...parts);
   }
 
   #insert(number) {
@@ -60,22 +94,33 @@ export class Board {
 
   #say(number, code, text) {
     const key = `${number} ${code}`;
-    if (!this.spoken || !text.done || this.said.has(key)) return;
+    if (!text.done || this.said.has(key)) return;
     this.said.add(key);
     const said = document.createElement("p");
     said.lang = code;
+    said.dir = "auto";
     said.textContent = text.text;
     this.spoken.append(said);
-    while (this.spoken.childElementCount > 20) this.spoken.firstElementChild.remove();
+    while (this.spoken.childElementCount > SAID) this.spoken.firstElementChild.remove();
   }
 }
 
-export function line(kind, language, text) {
+// The lines of a sentence for readers of a language, or of all for "": what was said, and its translations.
+export function rows(sentence, language) {
+  const targets = language ? [[language, textFor(sentence, language)]] : [...sentence.targets].sort();
+  const lines = targets.filter(([, text]) => text?.text).map(([code, text]) => line("target", code, text));
+  const spoken = targets.some(([, text]) => text === sentence.source); // in the reader's own language
+  if (!spoken && sentence.source.text) lines.unshift(line("source", sentence.language, sentence.source));
+  return lines;
+}
+
+function line(kind, language, text) {
   const found = document.createElement("p");
   found.className = kind;
   found.lang = language;
   found.dir = "auto";
   const committed = document.createElement("span");
+  committed.className = "committed";
   committed.textContent = text.committed;
   const draft = document.createElement("span");
   draft.className = "draft";
@@ -87,6 +132,8 @@ export function line(kind, language, text) {
 function time(sentence) {
   const found = document.createElement("time");
   const seconds = Math.floor(sentence.start);
-  found.textContent = `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}`;
+  const two = (value) => String(value).padStart(2, "0");
+  const [hours, minutes] = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60];
+  found.textContent = hours ? `${hours}:${two(minutes)}:${two(seconds % 60)}` : `${minutes}:${two(seconds % 60)}`;
   return found;
 }

@@ -1,5 +1,7 @@
 // The texts of a session: applies the server's events. Lengths in events count code points, not UTF-16 units.
 
+import { sameLanguage } from "./languages.js";
+
 const KINDS = { source_delta: "source", source_sentence: "source", delta: "target", translation: "target" };
 
 export class Texts {
@@ -57,6 +59,12 @@ export class Texts {
   }
 }
 
+// The text of a sentence for readers of a language: its translation, or what was said if that was in this language.
+export function textFor(sentence, language) {
+  const translation = sentence.targets.get(language);
+  return translation ?? (sameLanguage(sentence.language, language) ? sentence.source : undefined);
+}
+
 class Text {
   constructor() {
     this.points = [];
@@ -89,11 +97,11 @@ class Text {
   }
 }
 
-// Subtitles for download: the finished translations into a language, or the source for "".
+// Subtitles for download: the finished text for readers of a language, or what was said for "".
 export function subtitles(texts, language, kind) {
   const cues = [];
   for (const sentence of texts.shown()) {
-    const text = language ? sentence.targets.get(language) : sentence.source;
+    const text = language ? textFor(sentence, language) : sentence.source;
     if (text?.done && text.text.trim()) cues.push({ start: sentence.start, end: sentence.end, text: text.text.trim() });
   }
   if (kind === "txt") return cues.map((cue) => cue.text + "\n").join("");

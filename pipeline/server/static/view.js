@@ -1,48 +1,80 @@
 // The page of a reader.
 
-import { Connection } from "/static/connection.js";
-import { downloads, fill, languageName } from "/static/download.js";
-import { Board } from "/static/render.js";
-import { settings } from "/static/settings.js";
-import { Texts } from "/static/texts.js";
+import { Connection } from "./connection.js";
+import { Downloads } from "./download.js";
+import { fill, languageName, targetChoices } from "./languages.js";
+import { stayAwake } from "./awake.js";
+import { menus } from "./menus.js";
+import { errorMessage, showProblem } from "./messages.js";
+import { Board } from "./render.js";
+import { settings } from "./settings.js";
+import { Texts } from "./texts.js";
 
 const $ = (id) => document.getElementById(id);
-const STATES = { connecting: "Connecting", open: "Live", lost: "Connection lost, trying again", ended: "The speaker has finished", refused: "Ended" };
-const session = decodeURIComponent(location.pathname.split("/")[2]);
-const asked = new URLSearchParams(location.search).get("language");
+const STATES = {
+  connecting: "Connecting",
+  open: "Live",
+  lost: "Connection lost. The text goes on as soon as it is back.",
+  ended: "The speaker has finished",
+  refused: "Not connected",
+};
+const address = new URL(location);
+const session = decodeURIComponent(address.pathname.split("/").pop());
+const language = $("language");
+const texts = new Texts();
+const board = new Board($("text"), $("spoken"), $("newest"));
+const downloads = new Downloads($("download"), () => texts);
+let begun = false;
 
 settings($("display").querySelector("form"));
-const texts = new Texts();
-const board = new Board($("text"), $("spoken"), texts);
-downloads($("download"), texts);
-board.language = asked ?? "";
+menus();
+board.clear(texts);
+language.addEventListener("change", () => {
+  address.searchParams.set("language", language.value);
+  history.replaceState(null, "", address); // a reload keeps it
+  board.show(language.value);
+});
+stayAwake(true);
+new Connection({ type: "watch", version: 1, session }, { onEvent, onState });
 
-new Connection({ type: "watch", version: 1, session }, {
-  onEvent(event) {
-    board.changed(texts.apply(event));
-  },
-  onState(state, detail) {
-    $("state").textContent = STATES[state];
-    document.body.dataset.state = state;
-    if (state === "open") languages(detail);
-    if (state === "refused") {
-      $("problem").textContent = detail.message;
-      $("problem").hidden = false;
+function onEvent(event) {
+  if (event.type === "translation_lost") {
+    if (["", event.language].includes(language.value)) {
+      showProblem($("problem"), `The translation into ${languageName(event.language)} has stopped: ${event.reason}`);
     }
-  },
-});
+    return;
+  }
+  board.changed(texts.apply(event));
+  if (event.type !== "snapshot") return;
+  event.events.filter(({ type }) => type === "translation_lost").forEach(onEvent);
+  if (!begun) texts.sentences.forEach((sentence) => board.skip(sentence)); // a screen reader begins with what is new
+  begun = true;
+}
 
-$("language").addEventListener("change", () => {
-  board.language = $("language").value;
-  board.redraw();
-});
+function onState(state, detail) {
+  $("state").textContent = STATES[state];
+  document.body.dataset.state = state;
+  if (state === "open") offer(detail.targets);
+  if (state === "refused") showProblem($("problem"), errorMessage(detail));
+  if (state === "ended" || state === "refused") stayAwake(false);
+}
 
-function languages({ targets }) {
-  const several = targets.length > 1 ? [["", "all languages"]] : [];
-  fill($("language"), [...several, ...targets.map((code) => [code, languageName(code)])]);
-  if (targets.includes(board.language)) $("language").value = board.language;
-  board.language = $("language").value;
-  fill($("download").querySelector("select"), [...targets.map((code) => [code, languageName(code)]), ["", "what was said"]]);
-  $("download").hidden = false;
-  board.redraw();
+function offer(targets) {
+  if (language.options.length) return;
+  fill(language, targetChoices(targets));
+  language.value = chosen(targets);
+  $("choice").hidden = targets.length < 2;
+  downloads.offer(targets);
+  board.show(language.value);
+}
+
+// What the address asks for, else the first of the browser's languages that there is, else all.
+function chosen(targets) {
+  const asked = address.searchParams.get("language");
+  if (targets.includes(asked) || (asked === "" && targets.length > 1)) return asked;
+  for (const wanted of navigator.languages) {
+    const found = targets.find((code) => wanted === code) ?? targets.find((code) => wanted.split("-")[0] === code.split("-")[0]);
+    if (found) return found;
+  }
+  return targets.length > 1 ? "" : targets[0];
 }
