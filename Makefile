@@ -2,8 +2,8 @@
 
 PYTHON ?= python3
 VENV ?= .venv
-# Which tests: all that need no microphone and no FFmpeg. .ci/run has both, and runs the slow ones too.
-TESTS ?= not microphone and not libass and not slow
+# Which tests: all that need no microphone, no FFmpeg and no browser. .ci/run has them, and runs the slow ones too.
+TESTS ?= not microphone and not libass and not browser and not slow
 BIN := $(VENV)/bin
 
 .PHONY: demo test lint types clean

@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import uvicorn
+from starlette.routing import BaseRoute
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 
@@ -52,10 +53,12 @@ def serving(config: PipelineConfig, models: Models, **limits: Any) -> Service:
 
 
 @asynccontextmanager
-async def running(service: Service, access: Access | None = None) -> AsyncIterator[Running]:
+async def running(
+    service: Service, access: Access | None = None, routes: Sequence[BaseRoute] = ()
+) -> AsyncIterator[Running]:
     """Run a server for ``service`` as the command does, on a free port; drain it at the end."""
     config = uvicorn.Config(
-        create_app(service, access),
+        create_app(service, access, routes),
         lifespan="off",
         log_config=None,
         ws="websockets-sansio",

@@ -1,0 +1,143 @@
+"""Chromium with a recording as its microphone, and a network to it that fails when told."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import wave
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from playwright.async_api import Browser, ConsoleMessage, Page, Playwright
+
+from pipeline import Models, PipelineConfig
+from pipeline.events import Delta, Samples, SourceSentence, Translation
+from tests.conftest import HANG_S
+
+CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+FAR_NAME = "far.example"
+"""A name of this machine by which it looks like another one to the browser."""
+HANG_MS = 1000 * HANG_S
+# What Chromium calls errors: a connection that is refused or cut, and a header that plain HTTP cannot have.
+_EXPECTED = ("WebSocket", "Cross-Origin-Opener-Policy")
+
+
+async def launch(playwright: Playwright, microphone: Path) -> Browser:
+    """A browser whose microphone plays a WAV once, from its beginning whenever it is opened, and then is silent."""
+    return await playwright.chromium.launch(
+        executable_path=CHROMIUM,
+        args=[
+            "--no-sandbox",  # as root there is none
+            "--use-fake-device-for-media-stream",
+            f"--use-file-for-fake-audio-capture={microphone}%noloop",
+            f"--host-resolver-rules=MAP {FAR_NAME} 127.0.0.1",
+        ],
+    )
+
+
+def write_wav(path: Path, samples: Samples) -> Path:
+    """Write 16 kHz mono samples."""
+    with wave.open(str(path), "wb") as file:
+        file.setparams((1, 2, 16_000, 0, "NONE", ""))
+        file.writeframes(samples.tobytes())
+    return path
+
+
+@asynccontextmanager
+async def page_at(browser: Browser, address: str, init: str = "", **context: Any) -> AsyncIterator[Page]:
+    """A page in a context of its own, at an address. ``init``: a script that runs first.
+
+    Raises:
+        AssertionError: the page reported an error, such as a script that the content security policy blocks.
+    """
+    problems: list[str] = []
+
+    def note(message: ConsoleMessage) -> None:
+        if message.type == "error" and not any(part in message.text for part in _EXPECTED):
+            problems.append(message.text)
+
+    opened = await browser.new_context(**context)
+    opened.set_default_timeout(HANG_MS)
+    if init:
+        await opened.add_init_script(init)
+    page = await opened.new_page()
+    page.on("pageerror", lambda error: problems.append(str(error)))
+    page.on("console", note)
+    try:
+        await page.goto(address)
+        yield page
+    finally:
+        await opened.close()
+    assert not problems, problems
+
+
+class Hebrew:
+    """Stands for a second translator, which the demo does not have: capitals after a Hebrew word."""
+
+    code = "he"
+
+    def stream(self, sentence: SourceSentence, *_: object, **__: object) -> Iterator[Delta | Translation]:
+        text = f"תרגום {sentence.text.upper()}"
+        yield Delta(sentence.sentence, self.code, text, committed=len(text), complete=True)
+        yield Translation(sentence.sentence, self.code, text)
+
+
+def with_hebrew(config: PipelineConfig, models: Models) -> tuple[PipelineConfig, Models]:
+    """The demo with a second language, written from right to left."""
+    languages = replace(config.languages, targets=(*config.languages.targets, Hebrew.code))
+    translations: Mapping[str, Any] = {**models.translations, Hebrew.code: Hebrew()}
+    return replace(config, languages=languages), replace(models, translations=translations)
+
+
+class Network:
+    """Forwards connections to a port of this machine until told not to."""
+
+    def __init__(self, to: int) -> None:
+        self.port = 0
+        self._to = to
+        self._stalled: set[asyncio.StreamWriter] = set()
+        self._writers: set[asyncio.StreamWriter] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def __aenter__(self) -> Network:
+        self._server = await asyncio.start_server(self._forward, "127.0.0.1", 0)
+        self.port = self._server.sockets[0].getsockname()[1]
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._server.close()
+        self.cut()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def cut(self) -> None:
+        """Break all connections; new ones work."""
+        for writer in self._writers:
+            writer.transport.abort()
+
+    def stall(self) -> None:
+        """Leave all connections open but let nothing through; new ones work."""
+        self._stalled |= self._writers
+
+    async def _forward(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        server_reader, server_writer = await asyncio.open_connection("127.0.0.1", self._to)
+        self._writers |= {writer, server_writer}
+        for pipe in (self._pipe(reader, server_writer), self._pipe(server_reader, writer)):
+            task = asyncio.create_task(pipe)
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    async def _pipe(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            while data := await reader.read(1 << 16):
+                if writer not in self._stalled:
+                    writer.write(data)
+                    await writer.drain()
+        except ConnectionError:
+            pass
+        finally:
+            self._writers.discard(writer)
+            writer.close()

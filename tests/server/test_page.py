@@ -1,0 +1,429 @@
+"""The pages in Chromium, with a recording as the microphone and the demo's real models."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import srt
+import webvtt
+
+from pipeline import Models, PipelineConfig
+from pipeline.events import Samples, SourceSentence, Translation
+from pipeline.server.access import Access
+from pipeline.server.app import STATIC, create_app
+from pipeline.server.options import ServerLimits
+from pipeline.server.service import Service
+from pipeline.translator import SpeechTranslator
+from tests.conftest import PHRASES, read_wav, spoken_texts
+from tests.server.browser import CHROMIUM, FAR_NAME, HANG_MS, Network, launch, page_at, with_hebrew, write_wav
+from tests.server.running import heard, running, say
+
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium; .ci/run installs one, and CHROMIUM may name one"),
+]
+if CHROMIUM is not None:
+    from playwright.async_api import Browser, Page, async_playwright, expect
+
+    expect.set_options(timeout=HANG_MS)
+
+SPEECH = read_wav(PHRASES)[168_000:256_000]
+SAID = spoken_texts()["phrases"][3:5]
+"""The two sentences of it. Neither has a number, which a recogniser may write in figures or not."""
+TOKEN = "a token that nobody guesses"
+MICROPHONE: dict[str, Any] = {"permissions": ["microphone"]}
+Texts = dict[tuple[int, str], str]
+"""(sentence, language) → text."""
+
+# Records in ``drawn`` each state of each line of text, [sentence, language, committed, draft], and in ``spoken`` what the live
+# region was given.
+RECORD = """
+window.drawn = [];
+window.spoken = [];
+document.addEventListener("DOMContentLoaded", () => {
+  const states = new Map();
+  new MutationObserver(() => {
+    for (const row of document.querySelectorAll("#text article")) {
+      for (const line of row.querySelectorAll("p")) {
+        const state = [Number(row.dataset.number), line.lang, ...[...line.children].map((part) => part.textContent)];
+        const key = `${state[0]} ${state[1]}`;
+        if (states.get(key) !== state.join("|")) window.drawn.push(state);
+        states.set(key, state.join("|"));
+      }
+    }
+  }).observe(document.querySelector("#text"), { childList: true, subtree: true, characterData: true });
+  new MutationObserver((changes) => {
+    for (const { addedNodes } of changes) for (const node of addedNodes) window.spoken.push([node.lang, node.textContent]);
+  }).observe(document.querySelector("#spoken"), { childList: true });
+});
+"""
+
+
+@dataclass(frozen=True)
+class Talk:
+    """What two sentences into a microphone looked like."""
+
+    expected: Texts
+    speaker: Texts
+    readers: dict[str, Texts]
+    """By language."""
+    drawn: list[tuple[int, str, str, str]]
+    spoken: list[tuple[str, str]]
+    focused: list[str]
+    """The elements that had the focus when Enter was pressed."""
+    hebrew_direction: str
+    overlay: list[str]
+    overlay_backgrounds: list[str]
+    files: dict[str, str]
+    """Kind → content of the download."""
+
+
+@pytest.fixture(scope="module")
+def runner() -> Iterator[asyncio.Runner]:
+    with asyncio.Runner() as runner:
+        yield runner
+
+
+@pytest.fixture(scope="module")
+def browser(runner: asyncio.Runner, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    microphone = write_wav(tmp_path_factory.mktemp("microphone") / "speech.wav", SPEECH)
+    playwright = runner.run(async_playwright().start())
+    browser = runner.run(launch(playwright, microphone))
+    yield browser
+    runner.run(browser.close())
+    runner.run(playwright.stop())
+
+
+@pytest.fixture(scope="module")
+def service_of(demo_config: PipelineConfig, demo_models: Models) -> Any:
+    """Makes a service of two languages."""
+
+    def make(**limits: Any) -> Service:
+        return Service(*with_hebrew(demo_config, demo_models), replace(ServerLimits(), **limits))
+
+    return make
+
+
+@pytest.fixture(scope="module")
+def expected(demo_config: PipelineConfig, demo_models: Models) -> Texts:
+    """The text of the recording from a translator in this process."""
+
+    async def work(samples: Samples) -> Texts:
+        async with SpeechTranslator(*with_hebrew(demo_config, demo_models), live=True) as translator:
+            await translator.feed(samples)
+            await translator.end()
+            return {
+                (event.sentence, event.language): event.text
+                async for event in translator.events()
+                if isinstance(event, SourceSentence | Translation)
+            }
+
+    found = asyncio.run(work(SPEECH))
+    assert [found[0, "en"], found[1, "en"]] == SAID
+    return found
+
+
+async def texts_of(page: Page) -> Texts:
+    """The committed text on a page; there must be no draft."""
+    states = await page.evaluate(
+        "[...document.querySelectorAll('#text article p')].map((line) => [Number(line.closest('article').dataset.number),"
+        " line.lang, ...[...line.children].map((part) => part.textContent)])"
+    )
+    assert [draft for *_, draft in states if draft] == []
+    return {(sentence, language): committed for sentence, language, committed, _ in states}
+
+
+def only(texts: Texts, *languages: str) -> Texts:
+    return {key: text for key, text in texts.items() if key[1] in languages}
+
+
+async def has_state(page: Page, state: str) -> None:
+    await page.wait_for_selector(f"body[data-state={state}]")
+
+
+async def has_said(page: Page, count: int) -> None:
+    """Wait until so many translations are finished."""
+    await expect(page.locator("#spoken p")).to_have_count(count)
+
+
+async def enter_on(page: Page, wanted: str) -> str:
+    """Go on by Tab until an element has the focus, and press Enter; returns which had it before."""
+    focused = "document.activeElement.id"
+    before: str = await page.evaluate(focused)
+    for _ in range(20):
+        if await page.evaluate(focused) == wanted:
+            break
+        await page.keyboard.press("Tab")
+    assert await page.evaluate(focused) == wanted
+    await page.keyboard.press("Enter")
+    return before
+
+
+async def downloaded(page: Page, kind: str) -> str:
+    async with page.expect_download() as waiting:
+        await page.click(f"#download button[data-kind={kind}]")
+    return Path(await (await waiting.value).path()).read_text("utf-8")
+
+
+@pytest.fixture(scope="module")
+def talk(runner: asyncio.Runner, browser: Browser, service_of: Any, expected: Texts) -> Talk:
+    async def work() -> Talk:
+        async with (
+            running(service_of()) as server,
+            page_at(browser, f"http://localhost:{server.port}/", RECORD, **MICROPHONE) as speaker,
+        ):
+            await expect(speaker.locator("#start")).to_be_enabled()
+            await enter_on(speaker, "start")
+            await has_state(speaker, "open")
+            view = str(await speaker.get_attribute("#viewer", "href"))
+            overlay = view.replace("/view/", "/overlay/") + "?language=zh&lines=1"
+            async with (
+                page_at(browser, f"{view}?language=zh") as chinese,
+                page_at(browser, view, locale="he-IL") as hebrew,
+                page_at(browser, overlay) as lines,
+            ):
+                await has_said(speaker, 4)
+                newest = expected[1, "zh"]
+                await expect(lines.locator(".target")).to_have_text(newest)
+                shown = await lines.locator("#lines p").all_inner_texts()
+                backgrounds = [
+                    await lines.evaluate(f"getComputedStyle(document.{element}).backgroundColor")
+                    for element in ("documentElement", "body", "querySelector('main')")
+                ]
+                focused = await enter_on(speaker, "stop")
+                for page in (speaker, chinese, hebrew):
+                    await has_state(page, "ended")
+                await expect(speaker.locator("#start")).to_be_focused()
+                direction = await hebrew.evaluate("getComputedStyle(document.querySelector('.target')).direction")
+                return Talk(
+                    expected,
+                    await texts_of(speaker),
+                    {"zh": await texts_of(chinese), "he": await texts_of(hebrew)},
+                    [tuple(state) for state in await speaker.evaluate("drawn")],
+                    [tuple(said) for said in await speaker.evaluate("spoken")],
+                    [focused],
+                    direction,
+                    shown,
+                    backgrounds,
+                    {kind: await downloaded(chinese, kind) for kind in ("srt", "vtt", "txt")},
+                )
+
+    return runner.run(work())
+
+
+def test_the_page_shows_the_translation_of_what_is_said(talk: Talk) -> None:
+    assert talk.speaker == talk.expected
+
+
+def test_drafts_are_shown_before_committed_text(talk: Talk) -> None:
+    for key, text in talk.expected.items():
+        states = [state[2:] for state in talk.drawn if state[:2] == key]
+        assert states[0][1], f"{key} begins without a draft"
+        assert states[-1] == (text, "")
+        committed = [state[0] for state in states]
+        assert all(now.startswith(before) for before, now in zip(committed, committed[1:], strict=False))
+
+
+def test_readers_see_the_same_each_in_a_language(talk: Talk) -> None:
+    assert talk.readers["zh"] == only(talk.expected, "en", "zh")
+    assert talk.readers["he"] == only(talk.expected, "en", "he")
+
+
+def test_text_from_right_to_left_is_shown_so(talk: Talk) -> None:
+    assert talk.hebrew_direction == "rtl"
+
+
+def test_screen_readers_are_told_finished_translations_only(talk: Talk) -> None:
+    finished = [(language, text) for (_, language), text in talk.expected.items() if language != "en"]
+    assert sorted(talk.spoken) == sorted(finished)
+
+
+def test_after_start_the_focus_is_on_stop(talk: Talk) -> None:
+    assert talk.focused == ["stop"]
+
+
+def test_the_overlay_is_transparent_and_shows_the_newest_line(talk: Talk) -> None:
+    assert talk.overlay == [talk.expected[1, "zh"]]
+    assert talk.overlay_backgrounds == ["rgba(0, 0, 0, 0)"] * 3
+
+
+def test_downloads_are_subtitles(talk: Talk) -> None:
+    texts = list(only(talk.expected, "zh").values())
+    cues = list(srt.parse(talk.files["srt"]))
+    assert [cue.content for cue in cues] == texts
+    captions = webvtt.from_string(talk.files["vtt"]).captions
+    assert [caption.text for caption in captions] == texts
+    for cue, caption in zip(cues, captions, strict=True):
+        times = cue.start.total_seconds(), cue.end.total_seconds()
+        assert times == pytest.approx((caption.start_in_seconds, caption.end_in_seconds), abs=1)
+        assert times[0] < times[1]
+    assert cues[0].end <= cues[1].start
+    assert talk.files["txt"].splitlines() == texts
+
+
+def test_nothing_is_lost_by_reloads_and_lost_connections(
+    runner: asyncio.Runner, browser: Browser, service_of: Any, expected: Texts
+) -> None:
+    """The speaker's connection and the reader's are cut in the first sentence; in the second they stay open but dead."""
+
+    async def work() -> None:
+        async with (
+            running(service_of()) as server,
+            Network(server.port) as network,
+            page_at(browser, f"http://localhost:{network.port}/", **MICROPHONE) as speaker,
+        ):
+            await speaker.click("#start")
+            await has_state(speaker, "open")
+            view = str(await speaker.get_attribute("#viewer", "href"))
+            async with page_at(browser, f"{view}?language=he") as reader:
+                await expect(reader.locator("#text article")).to_have_count(1)
+                network.cut()
+                await has_state(speaker, "lost")
+                await has_state(speaker, "open")
+                await reader.select_option("#language", "zh")
+                await reader.reload()
+                await has_state(reader, "open")
+                assert await reader.input_value("#language") == "zh"
+                await has_said(speaker, 2)
+                network.stall()
+                await has_state(speaker, "lost")
+                await has_state(reader, "open")
+                await has_said(speaker, 4)
+                await speaker.click("#stop")
+                for page in (speaker, reader):
+                    await has_state(page, "ended")
+                assert await texts_of(speaker) == expected
+                assert await texts_of(reader) == only(expected, "en", "zh")
+            assert server.service.served == 1
+
+    runner.run(work())
+
+
+def test_without_permission_for_the_microphone_the_page_says_what_to_do(
+    runner: asyncio.Runner, browser: Browser, service_of: Any
+) -> None:
+    async def work() -> None:
+        async with running(service_of()) as server, page_at(browser, f"http://localhost:{server.port}/") as page:
+            await page.click("#start")
+            await expect(page.get_by_role("alert")).to_contain_text("Allow it with the icon beside the page's address")
+            await expect(page.locator("#start")).to_be_enabled()
+            assert not server.service.sessions
+
+    runner.run(work())
+
+
+def test_over_plain_http_from_another_machine_the_page_says_what_to_do(
+    runner: asyncio.Runner, browser: Browser, service_of: Any
+) -> None:
+    async def work() -> None:
+        access = Access.of(names=[FAR_NAME])
+        async with (
+            running(service_of(), access) as server,
+            page_at(browser, f"http://{FAR_NAME}:{server.port}/") as page,
+        ):
+            await page.wait_for_selector("body[data-ready=yes]")
+            await expect(page.get_by_role("alert")).to_contain_text("https or localhost only")
+            await expect(page.locator("#start")).to_be_disabled()
+
+    runner.run(work())
+
+
+def test_a_token_is_asked_for(runner: asyncio.Runner, browser: Browser, service_of: Any) -> None:
+    async def work() -> None:
+        async with (
+            running(service_of(), Access.of(TOKEN)) as server,
+            page_at(browser, f"http://localhost:{server.port}/", **MICROPHONE) as page,
+        ):
+            await page.click("#start")
+            await expect(page.get_by_role("alert")).to_contain_text("Type in the token first")
+            await page.keyboard.type("another token")  # the field has the focus
+            await page.keyboard.press("Enter")
+            await expect(page.get_by_role("alert")).to_contain_text("The token is missing or wrong")
+            await page.get_by_label("Token").fill(TOKEN)
+            await page.click("#start")
+            await has_state(page, "open")
+            await expect(page.get_by_role("alert")).to_be_hidden()
+            await page.click("#stop")
+            await has_state(page, "ended")
+
+    runner.run(work())
+
+
+def test_a_full_server_says_so(runner: asyncio.Runner, browser: Browser, service_of: Any) -> None:
+    async def work() -> None:
+        async with (
+            running(service_of(max_sessions=1)) as server,
+            server.connect() as other,
+            page_at(browser, f"http://localhost:{server.port}/", **MICROPHONE) as page,
+        ):
+            await say(other, type="start")
+            assert (await heard(other))["type"] == "started"
+            await page.click("#start")
+            await expect(page.get_by_role("alert")).to_have_text(
+                "The server has 1 sessions, which is as many as it can serve in time; try again later."
+            )
+            await has_state(page, "refused")
+            await expect(page.locator("#start")).to_be_enabled()
+
+    runner.run(work())
+
+
+def test_a_server_that_stops_ends_the_session_with_its_text(
+    runner: asyncio.Runner, browser: Browser, service_of: Any, expected: Texts
+) -> None:
+    async def work() -> None:
+        async with (
+            running(service_of()) as server,
+            page_at(browser, f"http://localhost:{server.port}/", **MICROPHONE) as page,
+        ):
+            await page.click("#start")
+            await has_said(page, 2)
+            server.stop()
+            await has_state(page, "ended")
+            assert only(await texts_of(page), "zh")[0, "zh"] == expected[0, "zh"]
+
+    runner.run(work())
+
+
+def test_pages_work_where_the_application_is_mounted(
+    runner: asyncio.Runner, browser: Browser, service_of: Any
+) -> None:
+    async def work() -> None:
+        service = service_of()
+        async with (
+            running(service, routes=[mounted(service)]) as server,
+            page_at(browser, f"http://localhost:{server.port}/inside/", **MICROPHONE) as speaker,
+        ):
+            await speaker.click("#start")
+            await has_state(speaker, "open")
+            view = str(await speaker.get_attribute("#viewer", "href"))
+            assert "/inside/view/" in view
+            async with page_at(browser, view) as reader:
+                await has_state(reader, "open")
+                await speaker.click("#stop")
+                await has_state(reader, "ended")
+            async with page_at(browser, f"http://localhost:{server.port}/inside/view/none") as reader:
+                await expect(reader.get_by_role("alert")).to_contain_text("There is no such session.")
+
+    runner.run(work())
+
+
+def mounted(service: Service) -> Any:
+    from starlette.routing import Mount
+
+    return Mount("/inside", create_app(service))
+
+
+def test_pages_have_no_inline_scripts_or_styles() -> None:
+    for path in STATIC.glob("*.html"):
+        text = path.read_text("utf-8")
+        assert "style=" not in text
+        assert "<style" not in text
+        assert "<script>" not in text
+        assert " on" + "click" not in text
