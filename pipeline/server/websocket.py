@@ -120,17 +120,22 @@ class Connection:
         await self._socket.close(NORMAL)
 
     async def _hear(self, session: Session) -> None:
-        while session.is_connected(self):
+        finished = False
+        while True:
             message = await self._received()
+            if not session.is_connected(self):  # the speaker sends this audio again over the new connection
+                raise ProtocolError("replaced", "the speaker has connected again elsewhere")
             if (data := message.get("bytes")) is not None:
-                await session.hear(data)
+                # A speaker goes on until it is told that the server has ended the session; that audio is left out.
+                if finished or not session.intake.ended:
+                    await session.hear(data)
             elif isinstance(first := read_message(message["text"]), End):
+                finished = True
                 session.end()
             else:
                 raise ProtocolError(
                     "bad-message", f"{type(first).__name__.lower()} came in a session; it may only come first"
                 )
-        raise ProtocolError("replaced", "the speaker has connected again elsewhere")
 
     async def _ignore(self) -> None:
         """Read what a reader sends, to notice its end. It has nothing to say."""

@@ -19,7 +19,7 @@ from pipeline.server.options import ServerLimits
 from pipeline.server.service import Service
 from pipeline.translator import SpeechTranslator
 from tests.conftest import PHRASES, ROOT, read_wav
-from tests.server.running import Running, final, heard, rest, running, say, speak
+from tests.server.running import CHUNK, Running, final, heard, rest, running, say, speak
 
 SPEECH = read_wav(PHRASES)
 
@@ -145,6 +145,7 @@ def test_a_second_connection_of_the_speaker_replaces_the_first(
                 assert (await heard(second))["type"] == "resumed"
                 await speak(first, SPEECH[:3_200])
                 assert (await rest(first))[-1]["code"] == "replaced"
+                assert server.service.find(started["session"]).intake.received == 0
                 await say(second, type="end")
                 assert (await rest(second))[-1]["type"] == "end"
 
@@ -316,6 +317,9 @@ def test_a_stopping_server_ends_sessions_as_their_speakers_would(
             while json.loads(await speaker.recv()).get("received") != len(SPEECH):
                 pass
             server.stop()
+            while not server.service.draining:
+                await asyncio.sleep(0)
+            await speak(speaker, SPEECH[:CHUNK])  # a speaker goes on until it is told
             records = await rest(speaker)
             assert records[-1]["type"] == "end"
             assert speaker.close_code == 1000

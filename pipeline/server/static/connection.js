@@ -94,12 +94,7 @@ export class Connection {
         this.waiting = this.waiting.filter(({ begin, samples }) => begin + samples.length > event.received);
         break;
       case "error":
-        if (event.code === "ended") {
-          this.ended = true; // the server has ended the session; its text still comes
-          this.waiting = [];
-        } else if (FINAL_CODES.has(event.code)) {
-          this.#refuse(event);
-        }
+        if (FINAL_CODES.has(event.code)) this.#refuse(event);
         break;
       case "snapshot":
         this.over ||= event.events.some(({ type }) => type === "end");

@@ -119,8 +119,8 @@ function ask(name, text) {
 function onEvent(event) {
   switch (event.type) {
     case "status": {
-      const readers = event.viewers === 1 ? "1 reader" : `${event.viewers} readers`;
-      $("lag").textContent = `${event.lag_s.toFixed(1)} s behind · ${readers}`;
+      const readers = event.viewers === 1 ? " · 1 reader" : ` · ${event.viewers} readers`;
+      $("lag").textContent = `${event.lag_s.toFixed(1)} s behind${event.viewers ? readers : ""}`;
       break;
     }
     case "translation_lost":
@@ -136,6 +136,7 @@ function onState(now, detail) {
   state = now;
   if (now === "open") share(detail);
   if (now === "refused") problem(errorMessage(detail));
+  if (now === "ended" && !finishing) problem("The server has ended the session.");
   if (now === "ended" || now === "refused") finished();
   else tell();
   if (now === "refused" && detail.code === "wrong-token") controls.token.focus();
