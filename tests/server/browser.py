@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pytest
 from playwright.async_api import Browser, ConsoleMessage, Page, Playwright
 
 from pipeline import Models, PipelineConfig
@@ -19,6 +20,13 @@ from pipeline.events import Delta, Samples, SourceSentence, Translation
 from tests.conftest import HANG_S
 
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+NEEDS_BROWSER = [
+    pytest.mark.browser,
+    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium; .ci/run installs one, and CHROMIUM may name one"),
+]
+"""For tests that use one."""
+SPOKEN = slice(168_000, 256_000)
+"""The part of ``PHRASES`` that the microphone hears: two sentences, without a number, which a recogniser may write in figures."""
 FAR_NAME = "far.example"
 """A name of this machine by which it looks like another one to the browser."""
 HANG_MS = 1000 * HANG_S

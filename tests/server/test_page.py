@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import json
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 import srt
 import webvtt
+from playwright.async_api import Browser, Page, expect
+from starlette.routing import Mount
 
 from pipeline import Models, PipelineConfig
 from pipeline.events import Samples, SourceSentence, Translation
@@ -21,21 +22,14 @@ from pipeline.server.options import ServerLimits
 from pipeline.server.service import Service
 from pipeline.translator import SpeechTranslator
 from tests.conftest import PHRASES, read_wav, spoken_texts
-from tests.server.browser import CHROMIUM, FAR_NAME, HANG_MS, Network, launch, page_at, with_hebrew, write_wav
+from tests.server.browser import FAR_NAME, HANG_MS, NEEDS_BROWSER, SPOKEN, Network, page_at, with_hebrew
 from tests.server.running import heard, running, say
 
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium; .ci/run installs one, and CHROMIUM may name one"),
-]
-if CHROMIUM is not None:
-    from playwright.async_api import Browser, Page, async_playwright, expect
+pytestmark = NEEDS_BROWSER
+expect.set_options(timeout=HANG_MS)
 
-    expect.set_options(timeout=HANG_MS)
-
-SPEECH = read_wav(PHRASES)[168_000:256_000]
+SPEECH = read_wav(PHRASES)[SPOKEN]
 SAID = spoken_texts()["phrases"][3:5]
-"""The two sentences of it. Neither has a number, which a recogniser may write in figures or not."""
 TOKEN = "a token that nobody guesses"
 MICROPHONE: dict[str, Any] = {"permissions": ["microphone"]}
 Texts = dict[tuple[int, str], str]
@@ -64,6 +58,16 @@ document.addEventListener("DOMContentLoaded", () => {
 });
 """
 
+# Counts in <html data-losses> how often the connection was lost.
+LOSSES = """
+document.addEventListener("DOMContentLoaded", () => {
+  let losses = 0;
+  new MutationObserver((changes) => {
+    if (document.body.dataset.state === "lost") document.documentElement.dataset.losses = (losses += 1);
+  }).observe(document.body, { attributeFilter: ["data-state"] });
+});
+"""
+
 
 @dataclass(frozen=True)
 class Talk:
@@ -82,22 +86,6 @@ class Talk:
     overlay_backgrounds: list[str]
     files: dict[str, str]
     """Kind → content of the download."""
-
-
-@pytest.fixture(scope="module")
-def runner() -> Iterator[asyncio.Runner]:
-    with asyncio.Runner() as runner:
-        yield runner
-
-
-@pytest.fixture(scope="module")
-def browser(runner: asyncio.Runner, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    microphone = write_wav(tmp_path_factory.mktemp("microphone") / "speech.wav", SPEECH)
-    playwright = runner.run(async_playwright().start())
-    browser = runner.run(launch(playwright, microphone))
-    yield browser
-    runner.run(browser.close())
-    runner.run(playwright.stop())
 
 
 @pytest.fixture(scope="module")
@@ -149,7 +137,12 @@ async def has_state(page: Page, state: str) -> None:
 
 async def has_said(page: Page, count: int) -> None:
     """Wait until so many translations are finished."""
-    await expect(page.locator("#spoken p")).to_have_count(count)
+    await page.locator("#spoken p").nth(count - 1).wait_for(state="attached")
+
+
+async def has_lost(page: Page, times: int) -> None:
+    """Wait until the connection was lost so often, and is there again."""
+    await page.wait_for_selector(f"html[data-losses='{times}'] body[data-state=open]")
 
 
 async def enter_on(page: Page, wanted: str) -> str:
@@ -168,7 +161,8 @@ async def enter_on(page: Page, wanted: str) -> str:
 async def downloaded(page: Page, kind: str) -> str:
     async with page.expect_download() as waiting:
         await page.click(f"#download button[data-kind={kind}]")
-    return Path(await (await waiting.value).path()).read_text("utf-8")
+    path = await (await waiting.value).path()
+    return await asyncio.to_thread(Path(path).read_text, "utf-8")
 
 
 @pytest.fixture(scope="module")
@@ -222,12 +216,17 @@ def test_the_page_shows_the_translation_of_what_is_said(talk: Talk) -> None:
 
 
 def test_drafts_are_shown_before_committed_text(talk: Talk) -> None:
+    drafted = set()
     for key, text in talk.expected.items():
         states = [state[2:] for state in talk.drawn if state[:2] == key]
-        assert states[0][1], f"{key} begins without a draft"
         assert states[-1] == (text, "")
         committed = [state[0] for state in states]
-        assert all(now.startswith(before) for before, now in zip(committed, committed[1:], strict=False))
+        assert all(now.startswith(before) for before, now in pairwise(committed))
+        if states[0][1] and not states[0][0]:
+            drafted.add(key[1])
+    # A machine that falls behind leaves drafts out, so some texts may have none.
+    assert "en" in drafted
+    assert drafted & {"zh", "he"}
 
 
 def test_readers_see_the_same_each_in_a_language(talk: Talk) -> None:
@@ -270,30 +269,28 @@ def test_downloads_are_subtitles(talk: Talk) -> None:
 def test_nothing_is_lost_by_reloads_and_lost_connections(
     runner: asyncio.Runner, browser: Browser, service_of: Any, expected: Texts
 ) -> None:
-    """The speaker's connection and the reader's are cut in the first sentence; in the second they stay open but dead."""
+    """The connections are cut in the first sentence. Later they stay open, but nothing gets through."""
 
     async def work() -> None:
         async with (
             running(service_of()) as server,
             Network(server.port) as network,
-            page_at(browser, f"http://localhost:{network.port}/", **MICROPHONE) as speaker,
+            page_at(browser, f"http://localhost:{network.port}/", LOSSES, **MICROPHONE) as speaker,
         ):
             await speaker.click("#start")
             await has_state(speaker, "open")
             view = str(await speaker.get_attribute("#viewer", "href"))
-            async with page_at(browser, f"{view}?language=he") as reader:
-                await expect(reader.locator("#text article")).to_have_count(1)
+            async with page_at(browser, f"{view}?language=he", LOSSES) as reader:
+                await reader.locator("#text article").wait_for()
                 network.cut()
-                await has_state(speaker, "lost")
-                await has_state(speaker, "open")
+                await has_lost(speaker, 1)
                 await reader.select_option("#language", "zh")
                 await reader.reload()
                 await has_state(reader, "open")
                 assert await reader.input_value("#language") == "zh"
-                await has_said(speaker, 2)
                 network.stall()
-                await has_state(speaker, "lost")
-                await has_state(reader, "open")
+                await has_lost(speaker, 2)
+                await has_lost(reader, 1)
                 await has_said(speaker, 4)
                 await speaker.click("#stop")
                 for page in (speaker, reader):
@@ -386,18 +383,17 @@ def test_a_server_that_stops_ends_the_session_with_its_text(
             await has_said(page, 2)
             server.stop()
             await has_state(page, "ended")
-            assert only(await texts_of(page), "zh")[0, "zh"] == expected[0, "zh"]
+            await expect(page.get_by_role("alert")).to_have_text("The server has ended the session.")
+            assert (await texts_of(page))[0, "zh"] == expected[0, "zh"]
 
     runner.run(work())
 
 
-def test_pages_work_where_the_application_is_mounted(
-    runner: asyncio.Runner, browser: Browser, service_of: Any
-) -> None:
+def test_pages_work_where_the_application_is_mounted(runner: asyncio.Runner, browser: Browser, service_of: Any) -> None:
     async def work() -> None:
         service = service_of()
         async with (
-            running(service, routes=[mounted(service)]) as server,
+            running(service, routes=[Mount("/inside", create_app(service))]) as server,
             page_at(browser, f"http://localhost:{server.port}/inside/", **MICROPHONE) as speaker,
         ):
             await speaker.click("#start")
@@ -414,10 +410,46 @@ def test_pages_work_where_the_application_is_mounted(
     runner.run(work())
 
 
-def mounted(service: Service) -> Any:
-    from starlette.routing import Mount
+# Captures the microphone, pauses for a second of audio, and goes on: samples before, in and after the pause, and the rate.
+CAPTURE = """async () => {
+  const { capture } = await import("/static/capture.js");
+  let heard = 0, loud = 0;
+  const audio = await capture("microphone", { onAudio(samples, peak) { heard += samples.length; loud = Math.max(loud, peak); }, onEnd() {} });
+  const until = async (done) => { while (!done()) await new Promise(requestAnimationFrame); };
+  const counts = [];
+  await until(() => heard > audio.rate);
+  await audio.pause();
+  counts.push(heard);
+  const time = audio.context.currentTime;
+  await until(() => audio.context.currentTime > time + 1);
+  counts.push(heard);
+  audio.resume();
+  await until(() => heard > counts[1]);
+  await audio.stop();
+  counts.push(heard);
+  const { state } = audio.context;
+  return { counts, loud, rate: audio.rate, state };
+}"""
 
-    return Mount("/inside", create_app(service))
+
+def test_a_pause_leaves_out_audio_and_a_stop_gives_the_rest(
+    runner: asyncio.Runner, browser: Browser, service_of: Any
+) -> None:
+    async def work() -> dict[str, Any]:
+        async with (
+            running(service_of()) as server,
+            page_at(browser, f"http://localhost:{server.port}/", **MICROPHONE) as page,
+        ):
+            found: dict[str, Any] = await page.evaluate(CAPTURE)
+            return found
+
+    found = runner.run(work())
+    before, paused, after = found["counts"]
+    assert before == paused < after
+    # Audio comes in pieces of 128 samples; messages have a tenth of a second, but for the last before a pause.
+    assert before % 128 == after % 128 == 0
+    assert 0.05 < found["loud"] <= 1
+    assert found["state"] == "closed"
 
 
 def test_pages_have_no_inline_scripts_or_styles() -> None:
