@@ -9,13 +9,14 @@ import argparse
 import asyncio
 import importlib.util
 import logging
+import os
 import signal
 import socket
 import ssl
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import AsyncExitStack, ExitStack, contextmanager
+from contextlib import AsyncExitStack, ExitStack, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -43,6 +44,8 @@ _PACKAGES = {
     "segno": "segno",
 }
 _SHORTEST_TOKEN = 16
+# File descriptors beside those of connections: models, records, and the process's own.
+_OTHER_FILES = 200
 
 
 def arguments() -> Parser:
@@ -91,6 +94,20 @@ def arguments() -> Parser:
         metavar="URI",
         help="serve Home Assistant's protocol as well, such as tcp://127.0.0.1:10300",
     )
+    parser.add_argument(
+        "--proxy",
+        type=some_text,
+        action="append",
+        default=[],
+        metavar="ADDRESS",
+        help="a reverse proxy in front, whose X-Forwarded-For and X-Forwarded-Proto are believed",
+    )
+    parser.add_argument(
+        "--record",
+        type=some_path,
+        metavar="DIR",
+        help="keep the text of each session in this folder (JSONL, SRT, VTT); by default nothing is kept",
+    )
     return parser
 
 
@@ -110,25 +127,22 @@ def run(argv: list[str]) -> int:
         import uvicorn
 
         from pipeline.server.app import create_app
+        from pipeline.server.connections import Settings
+        from pipeline.server.record import check_folder
         from pipeline.server.service import Service
     logging.getLogger("pipeline.server").setLevel(logging.INFO)  # a line a session
+    logging.getLogger("uvicorn.error").setLevel(logging.ERROR)  # not a line for each malformed request
+    if options.record is not None:
+        os.umask(0o077)  # records are for the owner of the process
+        check_folder(options.record)
     with ExitStack() as stack:
         listener = stack.enter_context(listening(options.host, options.port))
         wyoming_listener = stack.enter_context(listening(*wyoming_at)) if wyoming_at else None
         models = load_models(config)
-        service = Service(config, models, replace(ServerLimits(), max_sessions=options.max_sessions))
-        settings = uvicorn.Config(
-            create_app(service, access),
-            lifespan="off",
-            log_config=None,
-            access_log=False,
-            server_header=False,
-            ws="websockets-sansio",
-            ws_max_size=service.limits.message_bytes,
-            ws_ping_interval=20.0,
-            ws_ping_timeout=20.0,
-            timeout_graceful_shutdown=5,
-        )
+        limits = replace(ServerLimits(), max_sessions=options.max_sessions)
+        allow_files(limits.connections + _OTHER_FILES)
+        service = Service(config, models, limits, options.record)
+        settings = Settings(create_app(service, access), limits, options.proxy)
         settings.load()
         settings.ssl = context
         address, port = listener.getsockname()[:2]
@@ -176,13 +190,14 @@ def access_of(options: argparse.Namespace) -> Access:
     """The checks that the options ask for.
 
     Raises:
-        UsageError: the token file cannot be used, or an address that others reach has none.
+        UsageError: the token file cannot be used, or others reach the server and there is none.
     """
     token = None if options.token_file is None else read_token(options.token_file)
-    if token is None and not is_loopback(options.host):
+    if token is None and (options.proxy or not is_loopback(options.host)):
+        where, option = ("the proxy", "--proxy") if options.proxy else (options.host, "--host")
         raise UsageError(
-            f"{options.host} is reached by other machines, and no token is set: give --token-file FILE, with a token that "
-            "speakers have to know, or leave --host out to serve this machine only"
+            f"{where} is reached by other machines, and no token is set: give --token-file FILE, with a token that "
+            f"speakers have to know, or leave {option} out to serve this machine only"
         )
     return Access.of(token, [socket.gethostname(), options.host, *options.allow_host], options.allow_origin)
 
@@ -200,10 +215,10 @@ def read_token(path: Path) -> str:
         raise UsageError(
             f"cannot read the token file {path}: {reason}; write a token into it, such as openssl rand -hex 16 gives"
         ) from None
-    if len(token) < _SHORTEST_TOKEN or not token.isprintable():
+    if len(token) < _SHORTEST_TOKEN or not (token.isascii() and token.isprintable()) or " " in token:
         raise UsageError(
-            f"the token in {path} has {len(token)} characters; it must have at least {_SHORTEST_TOKEN}, in one line, such as "
-            "openssl rand -hex 16 gives"
+            f"the token in {path} has {len(token)} characters; it must have at least {_SHORTEST_TOKEN}, all ASCII, without "
+            "blanks, in one line, such as openssl rand -hex 16 gives"
         )
     return token
 
@@ -259,7 +274,10 @@ async def serve(
     A second signal ends at once.
     """
     stopping = stopping or asyncio.Event()
+    from pipeline.server.connections import sweep
+
     with _signals(server, stopping):
+        sweeping = asyncio.create_task(sweep(server, service.limits))
         serving = asyncio.create_task(server._serve([listener]))  # serve() would install signal handlers of its own
         waiting = asyncio.create_task(stopping.wait())
         await asyncio.wait({serving, waiting}, return_when=asyncio.FIRST_COMPLETED)
@@ -269,6 +287,19 @@ async def serve(
             await asyncio.wait({serving, draining}, return_when=asyncio.FIRST_COMPLETED)
             server.should_exit = True
         await serving
+        sweeping.cancel()
+
+
+def allow_files(wanted: int) -> None:
+    """Raise the limit on open files of this process, where it is lower and may be raised."""
+    if sys.platform != "win32":
+        import resource
+
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        if soft != resource.RLIM_INFINITY and soft < wanted:
+            highest = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+            with suppress(ValueError, OSError):
+                resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, highest), hard))
 
 
 @contextmanager

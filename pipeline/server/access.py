@@ -69,7 +69,12 @@ class Access:
 
     def knows_token(self, given: str | None) -> bool:
         """Whether the token is right, or none is needed. Takes the same time for any wrong token of its length."""
-        return self.token is None or (given is not None and hmac.compare_digest(self.token.encode(), given.encode()))
+        return self.token is None or (given is not None and same_secret(self.token, given))
+
+
+def same_secret(secret: str, given: str) -> bool:
+    """Whether the texts are equal, in a time that does not depend on where they differ. ``given`` may be any text."""
+    return hmac.compare_digest(secret.encode(), given.encode("utf-8", "surrogatepass"))
 
 
 def bearer_token(authorization: str | None) -> str | None:

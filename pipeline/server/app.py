@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import segno
 from starlette.applications import Starlette
@@ -14,7 +15,7 @@ from starlette.responses import FileResponse, JSONResponse, PlainTextResponse, R
 from starlette.routing import BaseRoute, Mount, Route, WebSocketRoute
 from starlette.staticfiles import StaticFiles
 
-from pipeline.server.access import Access
+from pipeline.server.access import Access, bearer_token
 from pipeline.server.guard import Guard, Rate
 from pipeline.server.metrics import Metrics
 from pipeline.server.openai import openai_routes
@@ -44,6 +45,7 @@ def create_app(service: Service, access: Access | None = None, routes: Sequence[
                 "targets": list(languages.targets),
                 "token": access.token is not None,
                 "ready": service.ready,
+                "recorded": service.record is not None,
             }
         )
 
@@ -57,12 +59,18 @@ def create_app(service: Service, access: Access | None = None, routes: Sequence[
 
     async def code(request: Request) -> Response:
         """A QR code of the page for readers, at the address by which this request came."""
+        if request.path_params["session"] not in service.sessions:  # a code of any long text takes long to draw
+            return PlainTextResponse("there is no such session\n", 404)
         page = request.url.replace(path=request.url.path.removesuffix("/qr.svg"), query="")
         image = io.BytesIO()
         segno.make(str(page), error="m").save(image, kind="svg", scale=4, border=4)
         return Response(image.getvalue(), media_type="image/svg+xml")
 
     async def measured(request: Request) -> Response:
+        if not access.knows_token(bearer_token(request.headers.get("authorization"))):
+            return PlainTextResponse(
+                "give the token: Authorization: Bearer TOKEN\n", 401, {"www-authenticate": "Bearer"}
+            )
         return Response(metrics.text(), media_type=metrics.content_type)
 
     return Starlette(
@@ -80,10 +88,19 @@ def create_app(service: Service, access: Access | None = None, routes: Sequence[
             realtime_route(service, access),
             openapi_route(service.config, access),
             *routes,
-            Mount("/static", StaticFiles(directory=STATIC)),
+            Mount("/static", _Static(directory=STATIC)),
         ],
         middleware=[Middleware(Guard, access=access, rate=Rate(service.limits.connections_a_minute))],
     )
+
+
+class _Static(StaticFiles):
+    """Files that the browser may keep, and asks for again."""
+
+    def file_response(self, *arguments: Any, **options: Any) -> Response:
+        response = super().file_response(*arguments, **options)
+        response.headers["cache-control"] = "no-cache"
+        return response
 
 
 def _page(name: str) -> Callable[[Request], Awaitable[Response]]:

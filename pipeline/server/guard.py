@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import time
 from collections import deque
 from collections.abc import Callable
@@ -12,7 +13,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from pipeline.server.access import Access
 
-# Scripts, styles and connections of the pages come from this server only; nobody may frame them but the overlay's reader.
+# Scripts, styles and connections of the pages come from this server only, and no page may frame them.
 _HEADERS = {
     "content-security-policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; media-src 'self' blob:; "
@@ -21,6 +22,8 @@ _HEADERS = {
     "x-content-type-options": "nosniff",
     "referrer-policy": "no-referrer",
     "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "cache-control": "no-store",
     "permissions-policy": "camera=(), geolocation=(), microphone=(self), display-capture=(self)",
 }
 _MINUTE_S = 60.0
@@ -36,7 +39,7 @@ class Rate:
 
     def allows(self, address: str) -> bool:
         """Count one more; False if there were too many in the last minute."""
-        now_s = self._clock()
+        now_s, address = self._clock(), _counted_as(address)
         times = self._times.pop(address, deque())
         while times and times[0] <= now_s - _MINUTE_S:
             times.popleft()
@@ -47,6 +50,17 @@ class Rate:
         while len(self._times) > _MAX_ADDRESSES:
             del self._times[next(iter(self._times))]
         return allowed
+
+
+def _counted_as(address: str) -> str:
+    """The address, or its network if it is of IPv6, where one host may have 2 ** 64 addresses."""
+    try:
+        parsed = ipaddress.ip_address(address.partition("%")[0])
+    except ValueError:
+        return address
+    if parsed.version == 4 or parsed.ipv4_mapped is not None:
+        return address
+    return str(ipaddress.ip_network((parsed, 64), strict=False))
 
 
 class Guard:
@@ -63,11 +77,12 @@ class Guard:
         host, origin = headers.get("host"), headers.get("origin")
         address = scope["client"][0] if scope.get("client") else ""
         changes = scope["type"] == "websocket" or scope["method"] not in ("GET", "HEAD")
+        counts = changes or "authorization" in headers  # a token may be guessed with GET too
         if not self._access.knows_host(host):
             await _refuse(scope, receive, send, 421, f"this server is not called {host!r}; see --allow-host")
         elif changes and not self._access.knows_origin(origin, host):
             await _refuse(scope, receive, send, 403, f"pages of {origin} may not connect; see --allow-origin")
-        elif changes and not self._rate.allows(address):
+        elif counts and not self._rate.allows(address):
             await _refuse(scope, receive, send, 429, "too many connections; wait a minute")
         elif scope["type"] == "websocket":
             await self._app(scope, receive, send)

@@ -32,11 +32,6 @@ class Intake:
         """Seconds of audio that wait to be taken."""
         return self._length / SAMPLE_RATE
 
-    @property
-    def ended(self) -> bool:
-        """Whether no more audio is taken."""
-        return self._ended
-
     def push(self, data: bytes) -> None:
         """Take audio.
 

@@ -63,19 +63,20 @@ def description(config: PipelineConfig, access: Access) -> Json:
             "/readyz": {
                 "get": _get("isReady", "Whether the server takes work", _text("It does", ["ready\n", "full\n"]))
             },
-            "/metrics": {"get": _get("getMetrics", "Figures for Prometheus", _text("Figures"))},
+            "/metrics": {"get": _get("getMetrics", "Figures for Prometheus", _text("Figures"), access)},
             "/openapi.json": {"get": _get("describe", "This description", _json("Description"))},
         },
         "components": {"schemas": _schemas()},
     }
     found["paths"]["/readyz"]["get"]["responses"]["503"] = _text("The server is stopping", ["stopping\n"])
     if access.token is not None:
+        found["paths"]["/metrics"]["get"]["responses"]["401"] = _text(_ERRORS[401])
         found["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
     return found
 
 
 def _get(name: str, summary: str, result: Json, access: Access | None = None, *errors: int) -> Json:
-    return _operation(name, summary, {"200": result}, access, errors, (421,))
+    return _operation(name, summary, {"200": result}, access, errors, (421, 429))
 
 
 def _operation(
@@ -177,7 +178,7 @@ def _schemas() -> Json:
         "Detailed": detailed,
         "Model": model,
         "Models": _object(object={"const": "list"}, data=_list(_reference("Model"))),
-        "Info": _object(source=_STRING, targets=_list(_STRING), token=_BOOLEAN, ready=_BOOLEAN),
+        "Info": _object(source=_STRING, targets=_list(_STRING), token=_BOOLEAN, ready=_BOOLEAN, recorded=_BOOLEAN),
         "Error": _object(error=error),
         "Description": {"type": "object", "required": ["openapi", "info", "paths"]},
     }

@@ -32,7 +32,17 @@ class ServerLimits:
     drain_s: float = 30.0
     """How long sessions may take to end when the server is told to stop."""
     connections_a_minute: int = 120
-    """New WebSockets and uploads of one address."""
+    """New WebSockets, uploads, and requests with a token, of one address (one /64 network with IPv6)."""
+    connections_of_address: int = 300
+    """Connections of one address at the same time."""
+    connections: int = 1000
+    """Connections at the same time."""
+    request_s: float = 10.0
+    """A connection that has sent no complete request for this long is closed."""
+    answer_s: float = 60.0
+    """An HTTP answer that is not taken for this long ends the connection."""
+    closing_s: float = 10.0
+    """A connection whose last data are not taken for this long is cut."""
     max_recordings: int = 2
     """Uploaded recordings at the same time."""
     upload_bytes: int = 500 << 20

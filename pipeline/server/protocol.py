@@ -144,6 +144,7 @@ def message_text(kind: str, **values: object) -> str:
 def shown(value: object) -> str:
     """A value of a message for an error: its JSON, not more than its beginning."""
     text = json.dumps(value, ensure_ascii=False)
+    text = text.encode("utf-8", "backslashreplace").decode()  # half a surrogate pair cannot be sent
     return text if len(text) <= 60 else f"{text[:60]}…"
 
 

@@ -55,7 +55,7 @@ class RealtimeConnection(Connection):
             error = ProtocolError("wrong-token", "the token is missing or wrong; give it as the API key")
             await self._socket.send_denial_response(JSONResponse({"error": _details(error)}, 401))
         else:
-            await self._socket.close(REFUSED)
+            await self._close(REFUSED)
 
     async def _accept(self) -> None:
         offered = self._socket.scope.get("subprotocols", [])
@@ -132,11 +132,11 @@ class RealtimeConnection(Connection):
         if session.failure is not None:
             await self._tell("error", error=_details(session.failure))
         await self._tell("session.closed")
-        await self._socket.close(NORMAL)
+        await self._close(NORMAL)
 
     async def _refuse(self, error: ProtocolError) -> None:
         await self._tell("error", error=_details(error))
-        await self._socket.close(TRY_LATER if error.code in LATER else REFUSED, error.code)
+        await self._close(TRY_LATER if error.code in LATER else REFUSED, error.code)
 
     async def _tell(self, kind: str, **values: object) -> None:
         record = {"type": kind, "event_id": next(self._event_ids), **values}

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 
 from pipeline.config import PipelineConfig
 from pipeline.loading import Models
@@ -25,9 +26,14 @@ _DELIVER_S = 10.0
 class Service:
     """Starts sessions, finds them again, and ends them. Knows nothing of connections."""
 
-    def __init__(self, config: PipelineConfig, models: Models, limits: ServerLimits | None = None) -> None:
-        """``models`` are shared by all sessions; recognition is shared out in turns."""
-        self.config, self.limits = config, limits or ServerLimits()
+    def __init__(
+        self, config: PipelineConfig, models: Models, limits: ServerLimits | None = None, record: Path | None = None
+    ) -> None:
+        """``models`` are shared by all sessions; recognition is shared out in turns.
+
+        ``record``: the folder for the sessions' records; None: nothing is kept of a session after it.
+        """
+        self.config, self.limits, self.record = config, limits or ServerLimits(), record
         self.sessions: dict[str, Session] = {}
         """The sessions in progress."""
         self.draining = False
@@ -75,7 +81,7 @@ class Service:
             raise
         translations = {target: self._models.translations[target] for target in config.languages.targets}
         models = replace(self._models, translations=translations)
-        session = Session(config, models, self.limits, wanted.sample_rate)
+        session = Session(config, models, self.limits, wanted.sample_rate, self.record)
         self.sessions[session.id] = session
         task = asyncio.create_task(self._run(session))
         self._tasks.add(task)
@@ -125,7 +131,7 @@ class Service:
         """
         self.draining = True
         for session in self.sessions.values():
-            session.end()
+            session.stop()
         if self._tasks:
             _, late = await asyncio.wait(self._tasks, timeout=self.limits.drain_s)
             for task in late:
@@ -170,7 +176,7 @@ class Service:
             self._audio_s += stats.audio_s
             log.info(
                 "session %s ended%s: %.1f s of audio, %d sentences, lag at most %.1f s",
-                session.id,
+                session.name,
                 f" ({session.failure.code})" if session.failure else "",
                 stats.audio_s,
                 session.sentences,

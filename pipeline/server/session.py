@@ -3,29 +3,37 @@
 from __future__ import annotations
 
 import asyncio
-import hmac
 import logging
 import secrets
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
 
 from pipeline.config import PipelineConfig
 from pipeline.errors import PipelineError
 from pipeline.events import SourceSentence
 from pipeline.loading import Models
 from pipeline.run.stats import PipelineStats
+from pipeline.server.access import same_secret
 from pipeline.server.feed import Feed
 from pipeline.server.history import History
 from pipeline.server.intake import Intake
 from pipeline.server.options import ServerLimits
 from pipeline.server.protocol import ProtocolError
+from pipeline.server.record import Record
 from pipeline.translator import SpeechTranslator
 
 log = logging.getLogger(__name__)
 
 # How often a session looks at its limits.
 _WATCH_S = 1.0
+
+
+def new_name() -> str:
+    """A name that begins with the time, and says nothing of the session's ``id``, which lets one read."""
+    return f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{secrets.token_hex(4)}"
 
 
 class Session:
@@ -40,8 +48,12 @@ class Session:
         models: Models,
         limits: ServerLimits,
         sample_rate: int,
+        record: Path | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        """``record``: the folder for the session's record; None: nothing is kept."""
+        self.name = new_name()
+        """For the log and the record."""
         self.id = secrets.token_urlsafe(12)
         """Who knows it may read the session's text."""
         self.key = secrets.token_urlsafe(24)
@@ -54,11 +66,14 @@ class Session:
         self._limits, self._clock = limits, clock
         self._translator = SpeechTranslator(config, models, live=True)
         self._translator.stats.backlog_s = lambda: self.intake.waiting_s
+        targets = config.languages.targets
+        self._record = Record(record, self.name, config.subtitles, targets) if record is not None else None
         self._history = History(limits.kept_sentences)
         self._feeds: set[Feed] = set()
         self._all_gone = asyncio.Event()
         self._began_s = self._heard_s = clock()
         self._lost_s: float | None = None
+        self._stopped = False
         self._speaker: object | None = None
 
     @property
@@ -80,6 +95,8 @@ class Session:
                 try:
                     async for event in self._translator.events():
                         self.sentences += isinstance(event, SourceSentence)
+                        if self._record is not None:  # first: what a reader has is in the record
+                            await self._record.write(event)
                         self._history.push(event)
                         for feed in self._feeds:
                             feed.push(event)
@@ -87,7 +104,7 @@ class Session:
                     feeding.cancel()
                     await asyncio.gather(feeding, return_exceptions=True)
         except PipelineError as error:
-            log.error("session %s failed: %s", self.id, error)
+            log.error("session %s failed: %s", self.name, error)
             self.failure = ProtocolError("failed", "the session failed; the server's log says why")
         finally:
             if watching is not None:
@@ -95,6 +112,8 @@ class Session:
             self.intake.end()
             for feed in self._feeds:
                 feed.end()
+            if self._record is not None:
+                await self._record.close()
 
     def attach(self, language: str | None = None) -> Feed:
         """The events for one more reader, beginning with all texts so far. ``language``: see ``Feed``.
@@ -129,7 +148,7 @@ class Session:
 
     def is_speaker(self, key: str) -> bool:
         """Whether the key is the speaker's. Takes the same time for any wrong key."""
-        return hmac.compare_digest(self.key.encode(), key.encode())
+        return same_secret(self.key, key)
 
     def connect(self, connection: object) -> Feed:
         """The speaker is there, or there again; an earlier connection of it counts as lost."""
@@ -151,15 +170,25 @@ class Session:
     async def hear(self, data: bytes) -> None:
         """Take audio of the speaker: 16-bit little-endian mono PCM. Waits while too much of it waits.
 
+        Audio that comes after ``stop`` is left out: a speaker goes on until it is told.
+
         Raises:
             ProtocolError: see ``Intake.push``.
         """
+        if self._stopped:
+            return
         self.intake.push(data)
-        self._heard_s = self._clock()
+        if data:
+            self._heard_s = self._clock()
         await self.intake.room()
 
     def end(self) -> None:
         """The speaker has finished: what was heard is still translated. Idempotent."""
+        self.intake.end()
+
+    def stop(self) -> None:
+        """End the session although its speaker has not finished: what was heard is still translated. Idempotent."""
+        self._stopped = True
         self.intake.end()
 
     async def _feed(self) -> None:
@@ -173,8 +202,8 @@ class Session:
             await asyncio.sleep(_WATCH_S)
             now_s, limits = self._clock(), self._limits
             if self._lost_s is not None and now_s - self._lost_s > limits.resume_s:
-                log.info("session %s: its speaker did not come back", self.id)
-                self.end()
+                log.info("session %s: its speaker did not come back", self.name)
+                self.stop()
             elif now_s - self._heard_s > limits.idle_s:
                 self._stop("idle", f"no audio came for {limits.idle_s:.0f} s")
             elif now_s - self._began_s > limits.session_s:
@@ -183,4 +212,4 @@ class Session:
     def _stop(self, code: str, message: str) -> None:
         if self.failure is None:
             self.failure = ProtocolError(code, message)
-        self.end()
+        self.stop()

@@ -34,6 +34,7 @@ log = logging.getLogger(__name__)
 _STATUS_S = 1.0
 # A message that the other side does not take for so long ends the connection.
 _SEND_S = 20.0
+_CLOSE_S = 5.0
 # WebSocket close codes (RFC 6455, 7.4.1).
 NORMAL, REFUSED, TRY_LATER = 1000, 1008, 1013
 LATER = ("busy", "stopping")
@@ -55,7 +56,7 @@ class Connection:
                 await self._refuse(error)
         except (WebSocketDisconnect, RuntimeError, TimeoutError):  # Starlette raises RuntimeError on a closed socket
             with suppress(Exception):
-                await self._socket.close(NORMAL)
+                await self._close(NORMAL)
 
     async def _accept(self) -> None:
         await self._socket.accept()
@@ -117,20 +118,16 @@ class Connection:
                 await self._send(event_text(item))
         if session.failure is not None:
             raise session.failure
-        await self._socket.close(NORMAL)
+        await self._close(NORMAL)
 
     async def _hear(self, session: Session) -> None:
-        finished = False
         while True:
             message = await self._received()
             if not session.is_connected(self):  # the speaker sends this audio again over the new connection
                 raise ProtocolError("replaced", "the speaker has connected again elsewhere")
             if (data := message.get("bytes")) is not None:
-                # A speaker goes on until it is told that the server has ended the session; that audio is left out.
-                if finished or not session.intake.ended:
-                    await session.hear(data)
+                await session.hear(data)
             elif isinstance(first := read_message(message["text"]), End):
-                finished = True
                 session.end()
             else:
                 raise ProtocolError(
@@ -167,10 +164,14 @@ class Connection:
         async with asyncio.timeout(_SEND_S):
             await self._socket.send_text(text)
 
+    async def _close(self, code: int, reason: str = "") -> None:
+        async with asyncio.timeout(_CLOSE_S):  # it waits while the other side does not read
+            await self._socket.close(code, reason)
+
     async def _refuse(self, error: ProtocolError) -> None:
         if self._socket.application_state is WebSocketState.CONNECTED:
             await self._send(message_text("error", code=error.code, message=str(error)))
-            await self._socket.close(TRY_LATER if error.code in LATER else REFUSED, error.code)
+            await self._close(TRY_LATER if error.code in LATER else REFUSED, error.code)
 
 
 def _described(kind: str, session: Session, **values: object) -> str:

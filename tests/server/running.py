@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Sequence
+import ssl
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import uvicorn
@@ -18,6 +20,7 @@ from pipeline.apps.serve import listening, serve
 from pipeline.events import Samples
 from pipeline.server.access import Access
 from pipeline.server.app import create_app
+from pipeline.server.connections import Settings
 from pipeline.server.options import ServerLimits
 from pipeline.server.service import Service
 from tests.conftest import HANG_S
@@ -25,11 +28,27 @@ from tests.conftest import HANG_S
 CHUNK = 1_600
 
 
+@dataclass(frozen=True)
+class Response:
+    """An answer; the names of headers are in lower case."""
+
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+
+def read_response(data: bytes) -> Response:
+    head, _, body = data.partition(b"\r\n\r\n")
+    status, *lines = head.decode("latin-1").split("\r\n")
+    headers = dict(line.split(": ", 1) for line in lines)
+    return Response(int(status.split()[1]), {name.lower(): value for name, value in headers.items()}, body)
+
+
 class Running:
     """A server that runs, and the address of its WebSocket."""
 
-    def __init__(self, service: Service, stopping: asyncio.Event, port: int) -> None:
-        self.service, self.port = service, port
+    def __init__(self, service: Service, server: uvicorn.Server, stopping: asyncio.Event, port: int) -> None:
+        self.service, self.server, self.port = service, server, port
         self._stopping = stopping
 
     def stop(self) -> None:
@@ -40,6 +59,27 @@ class Running:
     def address(self) -> str:
         """Of OpenAI's interface."""
         return f"http://127.0.0.1:{self.port}/v1"
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    async def get(self, path: str, headers: Mapping[str, str] | None = None, method: str = "GET") -> Response:
+        """Send one request, with the path as it is, and read the answer to its end."""
+        lines = [f"{method} {path} HTTP/1.1", "Connection: close"]
+        lines += [f"{name}: {value}" for name, value in {"Host": f"127.0.0.1:{self.port}", **(headers or {})}.items()]
+        return read_response(await self.raw("\r\n".join([*lines, "", ""]).encode("latin-1")))
+
+    async def raw(self, data: bytes) -> bytes:
+        """Send bytes and read what comes until the server closes the connection."""
+        reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
+        writer.write(data)
+        try:
+            return await reader.read()
+        except ConnectionError:
+            return b""
+        finally:
+            writer.close()
 
     def connect(self, name: str = "127.0.0.1", path: str = "/v1/session", **options: Any) -> connect:
         """A new connection of a client that calls the server ``name``."""
@@ -54,24 +94,24 @@ def serving(config: PipelineConfig, models: Models, **limits: Any) -> Service:
 
 @asynccontextmanager
 async def running(
-    service: Service, access: Access | None = None, routes: Sequence[BaseRoute] = ()
+    service: Service,
+    access: Access | None = None,
+    routes: Sequence[BaseRoute] = (),
+    tls: ssl.SSLContext | None = None,
+    proxies: Sequence[str] = (),
 ) -> AsyncIterator[Running]:
     """Run a server for ``service`` as the command does, on a free port; drain it at the end."""
-    config = uvicorn.Config(
-        create_app(service, access, routes),
-        lifespan="off",
-        log_config=None,
-        ws="websockets-sansio",
-        ws_max_size=service.limits.message_bytes,
-        timeout_graceful_shutdown=1,
-    )
-    server = uvicorn.Server(config)
+    settings = Settings(create_app(service, access, routes), service.limits, proxies, graceful_s=1)
+    if tls is not None:
+        settings.load()
+        settings.ssl = tls
+    server = uvicorn.Server(settings)
     stopping = asyncio.Event()
     with listening("127.0.0.1", 0) as listener:
         served = asyncio.create_task(serve(server, service, listener, stopping))
         try:
             async with asyncio.timeout(HANG_S):
-                yield Running(service, stopping, listener.getsockname()[1])
+                yield Running(service, server, stopping, listener.getsockname()[1])
         finally:
             stopping.set()
             await served

@@ -91,3 +91,15 @@ def test_an_address_may_do_so_much_a_minute() -> None:
     for number in range(20_000):
         rate.allows(str(number))
     assert len(rate._times) == 10_000
+
+
+def test_a_network_of_ipv6_counts_as_one_address() -> None:
+    rate = Rate(1, lambda: 0.0)
+    assert rate.allows("2001:db8::1")
+    assert not rate.allows("2001:db8::2")
+    assert rate.allows("2001:db8:0:1::1")
+    assert rate.allows("::ffff:192.0.2.1")
+    assert rate.allows("::ffff:192.0.2.2")
+    assert rate.allows("fe80::1%eth0")
+    assert not rate.allows("fe80::2%eth0")
+    assert rate.allows("")

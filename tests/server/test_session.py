@@ -263,7 +263,7 @@ def test_a_message_that_is_too_large_ends_the_connection_alone(
 ) -> None:
     async def work() -> None:
         async with (
-            running(service(demo_config, demo_models, message_bytes=10_000)) as server,
+            running(service(demo_config, demo_models, message_bytes=1_000)) as server,
             server.connect() as first,
         ):
             await say(first, type="start")
@@ -271,7 +271,7 @@ def test_a_message_that_is_too_large_ends_the_connection_alone(
             async with server.connect() as second:
                 await say(second, type="start")
                 await heard(second)
-                await second.send(bytes(20_000))
+                await second.send(bytes(2_000))
                 with pytest.raises(ConnectionClosed):
                     while True:
                         await second.recv()
@@ -321,10 +321,23 @@ def test_a_stopping_server_ends_sessions_as_their_speakers_would(
                 await asyncio.sleep(0)
             await speak(speaker, SPEECH[:CHUNK])  # a speaker goes on until it is told
             records = await rest(speaker)
-            assert records[-1]["type"] == "end"
+            assert (records[-1]["type"], records[-1]["duration_s"]) == ("end", round(len(SPEECH) / 16_000, 4))
             assert speaker.close_code == 1000
 
     asyncio.run(work())
+
+
+def test_a_stopping_server_is_healthy_and_not_ready(demo_config: PipelineConfig, demo_models: Models) -> None:
+    async def work() -> list[int]:
+        async with running(service(demo_config, demo_models, max_sessions=1)) as server, server.connect() as speaker:
+            await say(speaker, type="start")
+            await heard(speaker)
+            full = await server.get("/readyz")
+            assert (full.status, full.body) == (200, b"full\n")
+            server.service.draining = True
+            return [(await server.get(path)).status for path in ("/healthz", "/readyz")]
+
+    assert asyncio.run(work()) == [200, 503]
 
 
 def test_the_client_of_the_examples_prints_the_translation(

@@ -1,0 +1,268 @@
+"""Clients that send too much, too little, or never read: they are cut, memory is bounded, and the others notice nothing."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from websockets.asyncio.client import ClientConnection
+from websockets.exceptions import ConnectionClosed, InvalidStatus
+
+from pipeline import Models, PipelineConfig
+from pipeline.events import SourceSentence
+from pipeline.server.connections import SocketConnection
+from pipeline.server.intake import Intake
+from pipeline.server.options import ServerLimits
+from pipeline.server.service import Service
+from tests.server.running import Running, heard, rest, running, say, speak
+
+LARGE = 1 << 20
+
+
+def service(config: PipelineConfig, models: Models, **limits: Any) -> Service:
+    return Service(config, models, replace(ServerLimits(), **{"connections_a_minute": 10_000, **limits}))
+
+
+@pytest.fixture(autouse=True)
+def frequent_sweeps(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pipeline.server.connections._SWEEP_S", 0.01)
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    """Let the loop go on until something is so."""
+    while not condition():
+        await asyncio.sleep(0.01)
+
+
+@pytest.mark.parametrize("begun", [b"", b"GET / HTTP/1.1\r\nHost: local", b"POST / HTTP/1.1\r\nContent-Length: 9\r\n"])
+def test_a_connection_without_a_request_is_closed(
+    begun: bytes, demo_config: PipelineConfig, demo_models: Models
+) -> None:
+    async def work() -> None:
+        async with running(service(demo_config, demo_models, request_s=0.0)) as server:
+            assert await server.raw(begun) == b""
+
+    asyncio.run(work())
+
+
+def test_a_request_whose_body_never_ends_is_closed(demo_config: PipelineConfig, demo_models: Models) -> None:
+    async def work() -> None:
+        async with running(service(demo_config, demo_models, request_s=0.0)) as server:
+            reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+            writer.write(
+                f"POST /x HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\nContent-Length: 999999\r\n\r\n".encode()
+            )
+            assert b"404" in await reader.readline()
+
+            async def trickle() -> None:
+                while True:
+                    writer.write(b"x")
+                    await asyncio.sleep(0.01)
+
+            trickling = asyncio.create_task(trickle())
+            try:
+                await reader.read()  # until the server has closed it
+            except ConnectionResetError:
+                pass
+            finally:
+                trickling.cancel()
+                writer.close()
+
+    asyncio.run(work())
+
+
+@pytest.mark.parametrize("limit", ["connections", "connections_of_address"])
+def test_too_many_connections_at_once_are_closed(limit: str, demo_config: PipelineConfig, demo_models: Models) -> None:
+    async def work() -> None:
+        async with running(service(demo_config, demo_models, **{limit: 3})) as server, server.connect() as speaker:
+            await say(speaker, type="start")
+            await heard(speaker)
+            others = [await asyncio.open_connection("127.0.0.1", server.port) for _ in range(10)]
+            await until(lambda: sum(reader.at_eof() for reader, _ in others) >= 8)
+            assert not any(reader.at_eof() for reader, _ in others[:2])
+            for _, writer in others:
+                writer.close()
+            await say(speaker, type="end")
+            assert (await rest(speaker))[-1]["type"] == "end"
+            assert (await server.get("/healthz")).status == 200
+
+    asyncio.run(work())
+
+
+def test_an_address_opens_so_many_a_minute(demo_config: PipelineConfig, demo_models: Models) -> None:
+    async def work() -> None:
+        async with running(service(demo_config, demo_models, connections_a_minute=2)) as server:
+            for _ in range(2):
+                async with server.connect():
+                    pass
+            with pytest.raises(InvalidStatus):
+                async with server.connect():
+                    pass
+            assert (await server.get("/healthz")).status == 200
+
+    asyncio.run(work())
+
+
+def stalled(socket: ClientConnection) -> None:
+    """Read nothing more of a connection."""
+    socket.transport.pause_reading()
+
+
+async def served(server: Running, count: int) -> list[SocketConnection]:
+    """The server's side of the WebSockets, once there are ``count``."""
+    found: list[SocketConnection] = []
+
+    def there() -> bool:
+        found[:] = [each for each in server.server.server_state.connections if isinstance(each, SocketConnection)]
+        return len(found) == count
+
+    await until(there)
+    return found
+
+
+def test_a_reader_that_does_not_read_is_cut(
+    demo_config: PipelineConfig, demo_models: Models, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pipeline.server.websocket._SEND_S", 2.0)
+    monkeypatch.setattr("pipeline.server.websocket._CLOSE_S", 0.0)
+
+    async def work() -> None:
+        limits = service(demo_config, demo_models, closing_s=0.0)
+        async with running(limits) as server, server.connect() as speaker, server.connect(close_timeout=0) as reader:
+            await say(speaker, type="start")
+            id = (await heard(speaker))["session"]
+            await say(reader, type="watch", session=id)
+            while (await heard(reader))["type"] != "snapshot":
+                pass
+            stalled(reader)
+            (session,) = server.service.sessions.values()
+            sentences = 60
+            for number in range(sentences):  # more than the system's buffers take
+                for feed in session._feeds:
+                    feed.push(SourceSentence(number, "en", "x" * LARGE))
+            largest = 0
+            got = 0
+            while got < sentences:
+                got += (await heard(speaker))["type"] == "source_sentence"
+                for each in server.server.server_state.connections:
+                    largest = max(largest, each.transport.get_write_buffer_size())
+            assert largest < 3 * LARGE
+            await served(server, 1)
+            assert session.viewers == 0
+            await say(speaker, type="end")
+            assert (await rest(speaker))[-1]["type"] == "end"
+
+    asyncio.run(work())
+
+
+def test_answers_to_pings_do_not_pile_up(demo_config: PipelineConfig, demo_models: Models) -> None:
+    async def work() -> None:
+        async with running(service(demo_config, demo_models)) as server, server.connect(close_timeout=0) as socket:
+            (connection,) = await served(server, 1)
+            stalled(socket)
+            ping = b"\x89\xfd" + bytes(4) + bytes(125)  # masked with zeros
+            largest = 0
+            for _ in range(200):
+                socket.transport.write(ping * 1_000)
+                await until(lambda: not socket.transport.get_write_buffer_size())
+                largest = max(largest, connection.transport.get_write_buffer_size())
+            assert not connection.writable.is_set()
+            assert largest < LARGE
+
+    asyncio.run(work())
+
+
+def test_what_is_read_at_once_is_small(
+    demo_config: PipelineConfig, demo_models: Models, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes: list[int] = []
+    receive = SocketConnection.data_received
+
+    def receiving(connection: SocketConnection, data: bytes) -> None:
+        sizes.append(len(data))
+        receive(connection, data)
+
+    monkeypatch.setattr(SocketConnection, "data_received", receiving)
+
+    async def work() -> None:
+        async with running(service(demo_config, demo_models)) as server, server.connect() as speaker:
+            await say(speaker, type="start")
+            await heard(speaker)
+            await speaker.send(bytes(LARGE))
+            await say(speaker, type="end")
+            await rest(speaker)
+
+    asyncio.run(work())
+    assert sum(sizes) > LARGE
+    assert max(sizes) <= 1 << 14
+
+
+@pytest.mark.parametrize("fragments", [[b""] * 3_000, [b"x" * LARGE] * 100])
+def test_endless_messages_end_the_connection(
+    fragments: list[bytes], demo_config: PipelineConfig, demo_models: Models
+) -> None:
+    async def work() -> None:
+        async with running(service(demo_config, demo_models)) as server, server.connect() as speaker:
+            await say(speaker, type="start")
+            await heard(speaker)
+            async with server.connect() as socket:
+                await say(socket, type="start")
+                await heard(socket)
+                with pytest.raises(ConnectionClosed):
+                    await socket.send(fragments)
+                    while True:
+                        await socket.recv()
+            await say(speaker, type="end")
+            assert (await rest(speaker))[-1]["type"] == "end"
+
+    asyncio.run(work())
+
+
+def test_audio_that_comes_too_fast_is_taken_as_fast_as_it_is_used(
+    demo_config: PipelineConfig, demo_models: Models, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    most_s, push = 0.0, Intake.push
+
+    def pushing(intake: Intake, data: bytes) -> None:
+        nonlocal most_s
+        push(intake, data)
+        most_s = max(most_s, intake.waiting_s)
+
+    monkeypatch.setattr(Intake, "push", pushing)
+
+    async def work() -> None:
+        async with running(service(demo_config, demo_models, backlog_s=1.0)) as server, server.connect() as speaker:
+            await say(speaker, type="start")
+            await heard(speaker)
+            reading = asyncio.create_task(rest(speaker))
+            await speak(speaker, np.zeros(16_000 * 120, np.int16))
+            await say(speaker, type="end")
+            assert (await reading)[-1]["duration_s"] == 120.0
+
+    asyncio.run(work())
+    assert 0.0 < most_s <= 1.2
+
+
+def test_messages_without_audio_do_not_keep_a_session(demo_config: PipelineConfig, demo_models: Models) -> None:
+    async def work() -> None:
+        async with running(service(demo_config, demo_models, idle_s=0.5)) as server, server.connect() as speaker:
+            await say(speaker, type="start")
+            await heard(speaker)
+
+            async def send() -> None:
+                while True:
+                    await speaker.send(b"")
+                    await asyncio.sleep(0.01)
+
+            sending = asyncio.create_task(send())
+            try:
+                assert (await rest(speaker))[-1]["code"] in ("idle", "ended")
+            finally:
+                sending.cancel()
+                await asyncio.gather(sending, return_exceptions=True)
+
+    asyncio.run(work())

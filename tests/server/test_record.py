@@ -1,0 +1,133 @@
+"""Records of sessions: complete, private, and no reason for a session to end."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import os
+import threading
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import srt
+import webvtt
+
+from pipeline import Models, PipelineConfig
+from pipeline.errors import UsageError
+from pipeline.events import EndOfInput, SourceSentence
+from pipeline.server.options import ServerLimits
+from pipeline.server.record import Record, check_folder
+from pipeline.server.service import Service
+from pipeline.subtitles.rules import SubtitleRules
+from tests.conftest import HANG_S, PHRASES, read_wav
+from tests.server.running import final, heard, rest, running, say, speak
+
+SPEECH = read_wav(PHRASES)[:112_000]
+EVENT = SourceSentence(0, "en", "Hello.", end_s=1.0, heard_s=1.0)
+
+
+def spoken(config: PipelineConfig, models: Models, folder: Path | None) -> dict[tuple[int, str], str]:
+    """The texts of a session that is recorded into a folder."""
+
+    async def work() -> dict[tuple[int, str], str]:
+        async with running(Service(config, models, record=folder)) as server, server.connect() as speaker:
+            await say(speaker, type="start")
+            await heard(speaker)
+            await speak(speaker, SPEECH)
+            await say(speaker, type="end")
+            records = await rest(speaker)
+            assert records[-1]["type"] == "end"
+            return final(records)
+
+    return asyncio.run(work())
+
+
+def test_the_record_has_all_texts(demo_config: PipelineConfig, demo_models: Models, tmp_path: Path) -> None:
+    threads = set(threading.enumerate())
+    said = spoken(demo_config, demo_models, tmp_path)
+    assert len(said) >= 2
+    for thread in set(threading.enumerate()) - threads:
+        thread.join(HANG_S)
+        assert not thread.is_alive()
+    jsonl, subtitles, captions = sorted(tmp_path.iterdir())
+    assert [path.name.split(".", 1)[1] for path in (jsonl, subtitles, captions)] == ["jsonl", "zh.srt", "zh.vtt"]
+    records = [json.loads(line) for line in jsonl.read_text("utf-8").splitlines()]
+    assert final(records) == said
+    assert records[-1]["type"] == "end"
+    translation = "".join(text for (_, language), text in sorted(said.items()) if language == "zh")
+    for shown in (
+        [cue.content for cue in srt.parse(subtitles.read_text("utf-8"))],
+        [cue.text for cue in webvtt.read(str(captions)).captions],
+    ):
+        assert "".join("".join(shown).split()) == "".join(translation.split())
+
+
+def test_a_full_disk_ends_the_record_and_not_the_session(
+    demo_config: PipelineConfig,
+    demo_models: Models,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    monkeypatch.setattr("pipeline.server.session.new_name", lambda: "x")
+    (tmp_path / "x.jsonl").symlink_to("/dev/full")
+    assert len(spoken(demo_config, demo_models, tmp_path)) >= 2
+    warnings = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
+    assert len(warnings) == 1
+    assert "No space left on device" in warnings[0]
+    assert "the session goes on" in warnings[0]
+
+
+def test_a_disk_that_does_not_answer_ends_the_record(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    os.mkfifo(tmp_path / "x.jsonl")  # opening it waits for a reader
+
+    async def work() -> None:
+        record = Record(tmp_path, "x", SubtitleRules(), ["zh"], limit_s=0.0)
+        await record.write(EVENT)
+        assert record.failed
+        await record.write(EVENT)
+        await record.close()
+
+    asyncio.run(work())
+    os.close(os.open(tmp_path / "x.jsonl", os.O_RDONLY | os.O_NONBLOCK))  # lets the thread go on
+    assert [record.getMessage() for record in caplog.records] == [
+        "the record of session x ends here: the disk took longer than 0 s; the session goes on"
+    ]
+
+
+def test_an_event_is_in_the_file_when_write_returns(tmp_path: Path) -> None:
+    async def work() -> None:
+        record = Record(tmp_path, "x", SubtitleRules(), ["zh"])
+        for events, event in enumerate([EVENT, EndOfInput(1.0)], 1):
+            await record.write(event)
+            assert len((tmp_path / "x.jsonl").read_text("utf-8").splitlines()) == 1 + events
+        await record.close()
+
+    asyncio.run(work())
+
+
+def test_the_folder_is_made_for_its_owner_alone(tmp_path: Path) -> None:
+    check_folder(tmp_path / "a" / "records")
+    assert (tmp_path / "a" / "records").stat().st_mode & 0o777 == 0o700
+    (tmp_path / "file").touch()
+    with pytest.raises(UsageError, match="cannot write records into"):
+        check_folder(tmp_path / "file")
+
+
+def test_sessions_of_one_second_have_different_names(demo_config: PipelineConfig, demo_models: Models) -> None:
+    limits = replace(ServerLimits(), max_sessions=20)
+
+    async def work() -> set[str]:
+        async with running(Service(demo_config, demo_models, limits)) as server:
+            sockets = [await server.connect() for _ in range(5)]
+            for socket in sockets:
+                await say(socket, type="start")
+                await heard(socket)
+            names = {session.name for session in server.service.sessions.values()}
+            for socket in sockets:
+                await socket.close()
+            return names
+
+    assert len(asyncio.run(work())) == 5

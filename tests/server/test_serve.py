@@ -1,0 +1,290 @@
+"""The command: what it refuses, TLS, signals, and what is left when it is killed."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import json
+import re
+import shutil
+import signal
+import socket
+import ssl
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from websockets.asyncio.client import connect
+
+from pipeline.apps.serve import run
+from pipeline.errors import UsageError
+from pipeline.events import Delta, SourceDelta
+from pipeline.server.history import History
+from pipeline.sinks.jsonl import read_event
+from tests.conftest import HANG_S, PHRASES, ROOT, read_wav
+from tests.server.running import heard, rest, say, speak
+
+TOKEN = "0123456789abcdef"
+SPEECH = read_wav(PHRASES)
+openssl = pytest.mark.skipif(shutil.which("openssl") is None, reason="makes the certificate with openssl")
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """A certificate for this machine that signs itself, and its key."""
+    folder = tmp_path_factory.mktemp("tls")
+    paths = folder / "cert.pem", folder / "key.pem"
+    command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost"]
+    names = ["-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1", "-out", str(paths[0]), "-keyout", str(paths[1])]
+    subprocess.run([*command, *names], check=True, capture_output=True)
+    return paths
+
+
+@pytest.fixture(scope="module")
+def token_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("token") / "token"
+    path.write_text(f"{TOKEN}\n")
+    return path
+
+
+def refused(*options: str | Path) -> str:
+    """What the command says before it ends."""
+    with pytest.raises(UsageError) as error:
+        run(["--config", "demo", *map(str, options)])
+    return str(error.value)
+
+
+def test_other_machines_need_a_token() -> None:
+    assert "no token is set: give --token-file" in refused("--host", "0.0.0.0")
+    assert "no token is set: give --token-file" in refused("--host", "::")
+    assert "no token is set: give --token-file" in refused("--proxy", "127.0.0.1")
+
+
+def test_a_token_file_must_have_a_token(tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    assert "cannot read the token file" in refused("--token-file", file)
+    assert "cannot read the token file" in refused("--token-file", tmp_path)
+    file.write_bytes(b"\xff" * 20)
+    assert "it is not text" in refused("--token-file", file)
+    for text in ("", "short", "0123456789abcde\n", "a" * 16 + "\n" + "b" * 16, "0123456789 abcdef", "ä" * 16):
+        file.write_text(text, "utf-8")
+        said = refused("--token-file", file)
+        assert "at least 16" in said
+        assert not text.strip() or text.strip() not in said
+
+
+@openssl
+def test_a_certificate_needs_its_key(certificate: tuple[Path, Path], tmp_path: Path) -> None:
+    cert, key = certificate
+    assert "--tls-cert is given without --tls-key" in refused("--tls-cert", cert)
+    assert "--tls-key is given without --tls-cert" in refused("--tls-key", key)
+    assert "cannot use the certificate" in refused("--tls-cert", cert, "--tls-key", tmp_path / "missing")
+    assert "cannot use the certificate" in refused("--tls-cert", key, "--tls-key", key)
+    (tmp_path / "text").write_text("no certificate")
+    assert "cannot use the certificate" in refused("--tls-cert", tmp_path / "text", "--tls-key", key)
+    other = tmp_path / "other.pem"
+    subprocess.run(["openssl", "genrsa", "-out", other, "2048"], check=True, capture_output=True)
+    assert "cannot use the certificate" in refused("--tls-cert", cert, "--tls-key", other)
+    locked = tmp_path / "locked.pem"
+    lock = ["openssl", "rsa", "-in", key, "-aes256", "-passout", "pass:secret", "-out", locked]
+    subprocess.run(lock, check=True, capture_output=True)
+    assert "has a password" in refused("--tls-cert", cert, "--tls-key", locked)
+
+
+def test_an_address_must_be_free_and_ours(token_file: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        said = refused("--port", str(taken.getsockname()[1]))
+        assert "cannot listen on 127.0.0.1" in said
+        assert "in use" in said
+    # 192.0.2.0/24 is for documentation: no machine has such an address.
+    for host in ("192.0.2.1", "name.invalid"):
+        assert f"cannot listen on {host}" in refused("--host", host, "--token-file", token_file)
+
+
+def test_missing_packages_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    find = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name, *rest: None if name in ("uvicorn", "segno") else find(name, *rest)
+    )
+    assert "the server needs uvicorn, segno; install them with pip" in refused()
+
+
+def test_records_need_a_folder(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    assert "cannot write records into" in refused("--record", tmp_path / "file")
+
+
+class Command:
+    """The command in a process of its own, and what it has written."""
+
+    def __init__(self, process: asyncio.subprocess.Process, said: bytes) -> None:
+        self.process, self.said = process, said
+        found = re.search(rb"serving on (https?)://[^/]*:(\d+)/", said)
+        assert found is not None, said.decode()
+        self.secure, self.port = found[1] == b"https", int(found[2])
+
+    def connect(self, context: ssl.SSLContext | None = None) -> connect:
+        scheme = "wss" if self.secure else "ws"
+        return connect(f"{scheme}://127.0.0.1:{self.port}/v1/session", ssl=context, max_size=None, proxy=None)
+
+    async def status(self) -> int:
+        """Wait for the end of the process."""
+        assert self.process.stderr is not None
+        self.said += await self.process.stderr.read()
+        return await self.process.wait()
+
+
+@asynccontextmanager
+async def command(*options: str | Path, before: str = "") -> AsyncIterator[Command]:
+    """Start the command with the demo's models on a free port; kill it at the end if it still runs.
+
+    ``before``: Python that the process runs first.
+    """
+    program = ["-c", f"{before}; from pipeline.serve import main; main()"] if before else ["-m", "pipeline.serve"]
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, *program, "--config", "demo", "--port", "0", *map(str, options),
+        stderr=subprocess.PIPE, cwd=ROOT,
+    )  # fmt: skip
+    try:
+        async with asyncio.timeout(HANG_S):
+            assert process.stderr is not None
+            said = b""
+            while b"serving on" not in said and (line := await process.stderr.readline()):
+                said += line
+            yield Command(process, said)
+    finally:
+        if process.returncode is None:
+            process.kill()
+        await process.wait()
+
+
+@openssl
+def test_sigterm_lets_speakers_end_over_tls(certificate: tuple[Path, Path], token_file: Path, tmp_path: Path) -> None:
+    cert, key = certificate
+
+    async def work() -> None:
+        options = ["--tls-cert", cert, "--tls-key", key, "--token-file", token_file, "--record", tmp_path / "records"]
+        async with command(*options) as server:
+            assert server.secure
+            context = ssl.create_default_context(cafile=str(cert))
+            async with server.connect(context) as speaker:
+                await say(speaker, type="start", token=TOKEN)
+                await heard(speaker)
+                await speak(speaker, SPEECH)
+                while json.loads(await speaker.recv()).get("received") != len(SPEECH):
+                    pass
+                reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+                writer.write(b"no TLS, \x1b[31m\r\n\r\n")
+                await reader.read()
+                writer.close()
+                server.process.send_signal(signal.SIGTERM)
+                records = await rest(speaker)
+                assert records[-1]["type"] == "end"
+                assert records[-1]["duration_s"] == pytest.approx(len(SPEECH) / 16_000, abs=1e-4)
+                assert speaker.close_code == 1000
+            assert await server.status() == 0
+            first, second, *lines = server.said.decode().splitlines()
+            assert first.startswith("serving on https://127.0.0.1:")
+            assert second.startswith("stopping:")
+            assert [line.split()[:2] for line in lines] == [["INFO:", "session"]]
+        (jsonl,) = (tmp_path / "records").glob("*.jsonl")
+        assert jsonl.stat().st_mode & 0o777 == 0o600
+        assert json.loads(jsonl.read_text("utf-8").splitlines()[-1])["type"] == "end"
+
+    asyncio.run(work())
+
+
+def test_a_second_signal_ends_at_once() -> None:
+    # The drain would last until everything is translated.
+    patient = "from pipeline.server.options import ServerLimits as L; L.__init__.__kwdefaults__['drain_s'] = 1e6"
+
+    async def work() -> None:
+        async with command(before=patient) as server, server.connect() as speaker:
+            await say(speaker, type="start")
+            await heard(speaker)
+            for _ in range(3):
+                await speak(speaker, SPEECH)
+            server.process.send_signal(signal.SIGINT)
+            assert server.process.stderr is not None
+            assert b"stopping" in await server.process.stderr.readline()
+            server.process.send_signal(signal.SIGTERM)
+            records = await rest(speaker)
+            assert not records or records[-1]["type"] != "end"
+            assert await server.status() == 0
+
+    asyncio.run(work())
+
+
+def test_sigterm_while_models_are_loaded_ends_at_once() -> None:
+    # Loading takes for ever here, so that the signal surely comes within it.
+    program = """
+import sys, threading
+from pipeline.apps import serve
+from pipeline.apps.cli import main_program
+def load_models(config):
+    print("loading", flush=True)
+    threading.Event().wait()
+serve.load_models = load_models
+main_program(serve.run)
+"""
+    process = subprocess.Popen(
+        [sys.executable, "-c", program, "--config", "demo", "--port", "0"],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=ROOT,
+    )  # fmt: skip
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"loading\n"
+    process.send_signal(signal.SIGTERM)
+    _, said = process.communicate(timeout=HANG_S)
+    assert (process.returncode, said) == (130, b"")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="has no such limit")
+def test_the_limit_on_open_files_is_raised_as_far_as_it_may() -> None:
+    program = """
+import resource
+from pipeline.apps.serve import allow_files
+resource.setrlimit(resource.RLIMIT_NOFILE, (100, 200))
+for wanted in (50, 150, 1000):
+    allow_files(wanted)
+    print(resource.getrlimit(resource.RLIMIT_NOFILE))
+"""
+    done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, cwd=ROOT, timeout=HANG_S)
+    assert done.stdout.decode().split("\n")[:3] == ["(100, 200)", "(150, 200)", "(200, 200)"]
+
+
+def committed(lines: Sequence[dict[str, Any]]) -> dict[tuple[int, str], str]:
+    """The committed text of each sentence and language in these messages or lines: what is shown and never changes."""
+    history = History(1_000)
+    for line in lines:
+        for record in line["events"] if line["type"] == "snapshot" else [line]:
+            if (event := read_event(record)) is not None:
+                history.push(event)
+    return {
+        (event.sentence, event.language): event.text[: event.committed]
+        for event in history.events()
+        if isinstance(event, SourceDelta | Delta)
+    }
+
+
+def test_a_killed_server_leaves_what_clients_had_in_the_record(tmp_path: Path) -> None:
+    async def work() -> list[dict[str, Any]]:
+        records: list[dict[str, Any]] = []
+        async with command("--record", tmp_path) as server, server.connect() as speaker:
+            await say(speaker, type="start")
+            await heard(speaker)
+            await speak(speaker, SPEECH)
+            while not records or records[-1]["type"] != "translation":
+                records.append(await heard(speaker))
+            server.process.kill()
+            return [*records, *await rest(speaker)]
+
+    shown = committed(asyncio.run(work()))
+    (jsonl,) = tmp_path.glob("*.jsonl")
+    kept = committed([json.loads(line) for line in jsonl.read_text("utf-8").splitlines()])
+    assert sum(map(len, shown.values())) > 0
+    for text, value in shown.items():
+        assert kept[text].startswith(value)
