@@ -23,7 +23,7 @@ class _Command(NamedTuple):
     run: Callable[[argparse.Namespace], int]
 
 
-COMMANDS: tuple[str, ...] = ("nmt", "live", "asr", "day", "vad", "speech", "pauses", "drafts", "peer")
+COMMANDS: tuple[str, ...] = ("nmt", "live", "asr", "day", "vad", "speech", "pauses", "drafts", "peer", "serve")
 """Modules of this package. They import slow or optional dependencies only when they run."""
 
 

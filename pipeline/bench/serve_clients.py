@@ -1,0 +1,243 @@
+"""Clients for a measured server: speakers and readers, and adversaries that misuse it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import time
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import ConnectionClosed, WebSocketException
+
+from pipeline.errors import PipelineError
+from pipeline.events import SAMPLE_RATE, Samples
+
+_CHUNK = SAMPLE_RATE // 10
+_LOST = (OSError, TimeoutError, WebSocketException)
+
+
+class ServerError(PipelineError):
+    """The server refuses a speaker or reader, or does not do what it should."""
+
+
+@dataclass
+class Heard:
+    """What a speaker or reader received."""
+
+    session: str = ""
+    shown_s: list[float] = field(default_factory=list)
+    """For each change of a translation that shows more: the age of the newest audio in it when it was received."""
+    committed_s: list[float] = field(default_factory=list)
+    """The same for each change that commits more."""
+    texts: dict[tuple[int, str], str] = field(default_factory=dict)
+    """(sentence, language) → the final text."""
+    duration_s: float | None = None
+    """Audio of the session by the end event; None: it did not come."""
+    failure: str = ""
+    _committed: dict[tuple[int, str], int] = field(default_factory=dict)
+
+    def take(self, record: dict[str, Any], elapsed_s: float) -> None:
+        """Take a message. ``elapsed_s``: since the first sample was spoken."""
+        kind = record["type"]
+        if kind == "snapshot":
+            for event in record["events"]:
+                self.take(event, elapsed_s)
+        elif kind == "delta":
+            key, age_s = (record["sentence"], record["language"]), elapsed_s - record.get("heard_s", 0.0)
+            if record["text"]:
+                self.shown_s.append(age_s)
+            if record.get("committed", 0) > self._committed.get(key, 0):
+                self._committed[key] = record["committed"]
+                self.committed_s.append(age_s)
+        elif kind in ("source_sentence", "translation"):
+            self.texts[record["sentence"], record["language"]] = record["text"]
+        elif kind == "end":
+            self.duration_s = record["duration_s"]
+        elif kind == "error":
+            self.failure = record["message"]
+
+    def text(self, language: str) -> str:
+        """The whole final text in a language."""
+        return " ".join(text for (_, of), text in sorted(self.texts.items()) if of == language)
+
+
+@asynccontextmanager
+async def opened(url: str, first: dict[str, Any]) -> AsyncIterator[tuple[ClientConnection, Heard]]:
+    """A connection whose first message was accepted.
+
+    Raises:
+        ServerError: it was refused; the message is the server's.
+    """
+    async with connect(url, max_size=None, proxy=None, close_timeout=1) as socket:
+        await socket.send(json.dumps(first))
+        answer = json.loads(await socket.recv())
+        if answer["type"] == "error":
+            raise ServerError(answer["message"])
+        yield socket, Heard(answer["session"])
+
+
+async def listen(socket: ClientConnection, heard: Heard, began_s: Callable[[], float]) -> None:
+    """Take all messages until the server closes the connection."""
+    with suppress(ConnectionClosed):
+        async for message in socket:
+            heard.take(json.loads(message), time.monotonic() - began_s())
+
+
+async def speak(url: str, samples: Samples, began: asyncio.Future[float], heard: asyncio.Future[Heard]) -> None:
+    """Speak at real pace, and set ``began`` to when the first sample was spoken and ``heard`` when the session exists."""
+    async with opened(url, {"type": "start"}) as (socket, mine):
+        began.set_result(time.monotonic())
+        heard.set_result(mine)
+        listening = asyncio.create_task(listen(socket, mine, began.result))
+        with suppress(ConnectionClosed):
+            for begin in range(0, len(samples), _CHUNK):
+                chunk = samples[begin : begin + _CHUNK]
+                await asyncio.sleep(began.result() + (begin + len(chunk)) / SAMPLE_RATE - time.monotonic())
+                await socket.send(chunk.astype("<i2").tobytes())
+            await socket.send('{"type": "end"}')
+        await listening
+
+
+async def read(url: str, session: str, began: asyncio.Future[float]) -> Heard:
+    """Read a session to its end."""
+    async with opened(url, {"type": "watch", "session": session}) as (socket, mine):
+        await listen(socket, mine, began.result)
+        return mine
+
+
+async def _stall(url: str, session: str) -> None:
+    """A reader that stops to read."""
+    async with opened(url, {"type": "watch", "session": session}) as (socket, _):
+        socket.transport.pause_reading()
+        await asyncio.Event().wait()
+
+
+async def _garbage(url: str, session: str) -> None:
+    """Random bytes, as a WebSocket's first message and instead of HTTP."""
+    while True:
+        with suppress(*_LOST):
+            async with connect(url, proxy=None, close_timeout=1) as socket:
+                await socket.send(os.urandom(2_000))
+        await _raw(url, os.urandom(2_000))
+        await asyncio.sleep(0.5)
+
+
+async def _huge(url: str, session: str) -> None:
+    """Messages of 100 MB."""
+    message = bytes(100_000_000)
+    while True:
+        with suppress(*_LOST):
+            async with connect(url, proxy=None, close_timeout=1) as socket:
+                await socket.send(message)
+        await asyncio.sleep(5.0)
+
+
+async def _silent(url: str, session: str) -> None:
+    """WebSockets that never send, opened again whenever they are closed."""
+
+    async def one() -> None:
+        while True:
+            with suppress(*_LOST):
+                async with connect(url, proxy=None, close_timeout=1) as socket:
+                    await socket.wait_closed()
+            await asyncio.sleep(1.0)
+
+    await asyncio.gather(*(one() for _ in range(10)))
+
+
+async def _flood(url: str, session: str) -> None:
+    """1,000 connections that say nothing, opened again whenever they are closed."""
+
+    async def one() -> None:
+        while True:
+            await _raw(url, b"")
+            await asyncio.sleep(10.0)
+
+    await asyncio.gather(*(one() for _ in range(1_000)))
+
+
+async def _raw(url: str, data: bytes) -> None:
+    host, _, port = url.split("/")[2].rpartition(":")
+    with suppress(*_LOST):
+        reader, writer = await asyncio.open_connection(host, int(port))
+        try:
+            writer.write(data)
+            while await reader.read(1 << 16):
+                pass
+        finally:
+            writer.close()
+
+
+ADVERSARIES: dict[str, Callable[[str, str], Coroutine[Any, Any, None]]] = {
+    "stalled": _stall,
+    "garbage": _garbage,
+    "huge": _huge,
+    "silent": _silent,
+    "flood": _flood,
+}
+
+
+@dataclass(frozen=True)
+class Played:
+    """One speaker and its readers."""
+
+    speaker: Heard
+    readers: list[Heard]
+    seconds: float
+
+    @property
+    def losses(self) -> list[str]:
+        """What was not delivered; empty if everything was."""
+        found = [self.speaker.failure] if self.speaker.failure else []
+        if self.speaker.duration_s is None:
+            found.append("the speaker got no end")
+        elif abs(self.speaker.duration_s - self.seconds) > 0.001:
+            found.append(f"{self.seconds - self.speaker.duration_s:.1f} s of audio are missing")
+        different = sum(reader.texts != self.speaker.texts for reader in self.readers)
+        return [*found, *([f"{different} readers got other text"] if different else [])]
+
+
+async def played(
+    url: str, samples: Samples, speakers: int, readers: int, adversaries: Sequence[str], apart_s: float = 1.0
+) -> tuple[list[Played], str]:
+    """Speak with several speakers, ``apart_s`` seconds after each other, with readers shared out among them.
+
+    Returns:
+        The sessions, and what the server answered to one speaker more.
+
+    Raises:
+        ServerError: a speaker or reader was refused.
+    """
+    loop = asyncio.get_running_loop()
+    async with AsyncExitStack() as stack:
+        group = await stack.enter_async_context(asyncio.TaskGroup())
+        sessions: list[tuple[Heard, list[asyncio.Task[Heard]]]] = []
+        speaking = []
+        for number in range(speakers):
+            began: asyncio.Future[float] = loop.create_future()
+            heard: asyncio.Future[Heard] = loop.create_future()
+            speaking.append(group.create_task(speak(url, samples, began, heard)))
+            mine = await heard
+            count = readers // speakers + (number < readers % speakers)
+            sessions.append((mine, [group.create_task(read(url, mine.session, began)) for _ in range(count)]))
+            await asyncio.sleep(apart_s)
+        refusal = await _refusal(url) if speakers > 1 else ""
+        attacks = [group.create_task(ADVERSARIES[name](url, sessions[0][0].session)) for name in adversaries]
+        await asyncio.wait([*speaking, *(task for _, tasks in sessions for task in tasks)])
+        for attack in attacks:
+            attack.cancel()
+    seconds = len(samples) / SAMPLE_RATE
+    return [Played(mine, [task.result() for task in tasks], seconds) for mine, tasks in sessions], refusal
+
+
+async def _refusal(url: str) -> str:
+    try:
+        async with opened(url, {"type": "start"}):
+            return ""
+    except ServerError as error:
+        return str(error)
