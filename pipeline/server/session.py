@@ -73,7 +73,7 @@ class Session:
         self._all_gone = asyncio.Event()
         self._began_s = self._heard_s = clock()
         self._lost_s: float | None = None
-        self._stopped = False
+        self._stopped = self._over = False
         self._speaker: object | None = None
 
     @property
@@ -110,6 +110,7 @@ class Session:
             if watching is not None:
                 watching.cancel()
             self.intake.end()
+            self._over = True
             for feed in self._feeds:
                 feed.end()
             if self._record is not None:
@@ -128,9 +129,7 @@ class Session:
             raise ProtocolError(
                 "unknown-target", f"this session is not translated into {language!r}; choose from {', '.join(targets)}"
             )
-        feed = Feed(self._history, language, self._limits.waiting_events)
-        self._feeds.add(feed)
-        return feed
+        return self._fed(language)
 
     def detach(self, feed: Feed) -> None:
         """A reader has gone."""
@@ -152,9 +151,14 @@ class Session:
 
     def connect(self, connection: object) -> Feed:
         """The speaker is there, or there again; an earlier connection of it counts as lost."""
-        feed = Feed(self._history, None, self._limits.waiting_events)
-        self._feeds.add(feed)
         self._speaker, self._lost_s = connection, None
+        return self._fed(None)
+
+    def _fed(self, language: str | None) -> Feed:
+        feed = Feed(self._history, language, self._limits.waiting_events)
+        self._feeds.add(feed)
+        if self._over:  # the session's last text is still being delivered to others
+            feed.end()
         return feed
 
     def disconnect(self, connection: object, feed: Feed) -> None:

@@ -15,8 +15,11 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from pipeline import Models, PipelineConfig
 from pipeline.events import SourceSentence, Translation
 from pipeline.server.access import Access
+from pipeline.server.feed import Snapshot
 from pipeline.server.options import ServerLimits
+from pipeline.server.protocol import snapshot_text
 from pipeline.server.service import Service
+from pipeline.server.session import Session
 from pipeline.translator import SpeechTranslator
 from tests.conftest import PHRASES, ROOT, read_wav
 from tests.server.running import CHUNK, Running, final, heard, rest, running, say, speak
@@ -355,3 +358,20 @@ def test_the_client_of_the_examples_prints_the_translation(
 
     wanted = [text for (_, language), text in sorted(expected.items()) if language == "zh"]
     assert asyncio.run(work()).splitlines() == wanted
+
+
+def test_a_reader_who_comes_when_all_is_said_gets_the_texts_and_the_end(
+    demo_config: PipelineConfig, demo_models: Models, expected: dict[tuple[int, str], str]
+) -> None:
+    async def work() -> None:
+        session = Session(demo_config, demo_models, ServerLimits(), 16_000)
+        await session.hear(SPEECH.tobytes())
+        session.end()
+        await session.run()
+        feed = session.attach()
+        snapshot = await feed.take()
+        assert isinstance(snapshot, Snapshot)
+        assert final([json.loads(snapshot_text(snapshot.events))]) == expected
+        assert await feed.take() is None
+
+    asyncio.run(work())
