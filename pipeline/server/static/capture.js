@@ -23,9 +23,9 @@ export async function capture(kind, { file, device, onAudio, onEnd }) {
     const tap = new AudioWorkletNode(context, "tap", { numberOfOutputs: 1 });
     const silent = new GainNode(context, { gain: 0 });
     tap.connect(silent).connect(context.destination); // a node that leads nowhere is not run everywhere
+    await context.resume(); // first: until it runs, what a microphone hears is lost
     if (kind === "file") await play(file, context, tap, source, onEnd);
     else await listen(kind, device, context, tap, source, onEnd);
-    await context.resume();
     return new Capture(context, tap, source, onAudio);
   } catch (error) {
     source.stop();
@@ -82,7 +82,6 @@ async function play(file, context, tap, source, onEnd) {
     URL.revokeObjectURL(player.src);
   };
   try {
-    await context.resume();
     await player.play();
   } catch {
     throw new CaptureError("The browser cannot play this file. Choose a recording such as wav, mp3, m4a or webm.");
