@@ -93,13 +93,17 @@ def _changes(draw: st.DrawFn, text: str) -> list[_Change]:
 
 @st.composite
 def streams(
-    draw: st.DrawFn, texts: st.SearchStrategy[str], languages: Sequence[str] = ("zh", "de"), sentences: int = 4
+    draw: st.DrawFn,
+    texts: st.SearchStrategy[str],
+    languages: Sequence[str] = ("zh", "de"),
+    sentences: int = 4,
+    ahead: bool = True,
 ) -> Stream:
     """Any stream that a live run may put out, of one to ``sentences`` sentences.
 
     They are recognised one after another; each language translates them in order and at its own pace, the sentence in
-    progress as a draft, and finally when it has ended. Drafts of the next sentence may come before that. Each change of the
-    source has a ``heard_s`` of its own.
+    progress as a draft, and finally when it has ended. Drafts of the next sentence may come before that (``ahead``). Each
+    change of the source has a ``heard_s`` of its own.
     """
     source: list[PipelineEvent] = []
     # For each language, its events, each with the source event that it is made from.
@@ -115,7 +119,7 @@ def streams(
             changes.append(
                 SourceDelta(number, "en", change.text, change.withdrawn, change.committed, start_s, end_s, heard_s)
             )
-        _insert(draw, source, changes, 1)
+        _insert(draw, source, changes, 1 if ahead else 0)
         source.append(SourceSentence(number, "en", text, start_s, end_s, heard_s))
         for language, track in zip(languages, made, strict=True):
             text = stream.translations[number, language] = draw(texts)
@@ -125,7 +129,7 @@ def streams(
             for change in drafts:
                 at = draw(st.integers(at, len(changes) - 1))
                 begun.append((_delta(number, language, change, changes[at], complete=draw(st.booleans())), changes[at]))
-            _insert(draw, track, begun, 2)
+            _insert(draw, track, begun, 2 if ahead else 0)
             track.append((_delta(number, language, last, source[-1], complete=True), source[-1]))
             track.append((Translation(number, language, text, heard_s=heard_s), source[-1]))
     # For each language, its events, each with the number of source events that come before it.
