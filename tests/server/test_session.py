@@ -6,6 +6,8 @@ import asyncio
 import json
 import subprocess
 import sys
+import threading
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,7 +15,8 @@ import pytest
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from pipeline import Models, PipelineConfig
-from pipeline.events import SourceSentence, Translation
+from pipeline.events import PipelineEvent, SourceSentence, Translation
+from pipeline.server import websocket
 from pipeline.server.access import Access
 from pipeline.server.feed import Snapshot
 from pipeline.server.options import ServerLimits
@@ -375,3 +378,24 @@ def test_a_reader_who_comes_when_all_is_said_gets_the_texts_and_the_end(
         assert await feed.take() is None
 
     asyncio.run(work())
+
+
+def test_a_snapshot_is_not_written_on_the_event_loop(
+    demo_config: PipelineConfig, demo_models: Models, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads = []
+
+    def noted(events: Sequence[PipelineEvent]) -> str:
+        threads.append(threading.current_thread())
+        return snapshot_text(events)
+
+    async def work() -> None:
+        async with running(service(demo_config, demo_models)) as server, server.connect() as speaker:
+            await say(speaker, type="start")
+            while (await heard(speaker))["type"] != "snapshot":
+                pass
+
+    monkeypatch.setattr(websocket, "snapshot_text", noted)
+    asyncio.run(work())
+    assert threads
+    assert threading.current_thread() not in threads
