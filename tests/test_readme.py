@@ -75,25 +75,3 @@ def test_a_command_that_needs_portaudio_runs(command: str) -> None:
     done = subprocess.run([sys.executable, *command.split()[1:]], capture_output=True, timeout=HANG_S, check=False)
     assert done.returncode == 0, done.stderr.decode()
     assert "pulse" in done.stdout.decode()
-
-
-def test_every_configuration_key_is_listed() -> None:
-    import dataclasses
-
-    from pipeline.config import PipelineConfig
-
-    table = README.split("## Configuration")[1].split("##")[0]
-
-    def listed(section: str) -> set[str]:
-        row = next(line for line in table.splitlines() if f"`[{section}]`" in line)
-        return set(re.findall(r"`(\w+)`", row))
-
-    for section in dataclasses.fields(PipelineConfig):
-        if section.name == "nmt_overrides":  # [nmt.TARGET] has the keys of [nmt]
-            continue
-        options = getattr(PipelineConfig(), section.name)
-        keys = {"target" if key.name == "targets" else key.name for key in dataclasses.fields(options)}
-        within = {key for key in keys if dataclasses.is_dataclass(getattr(options, key, None))}
-        for name in within:
-            assert listed(f"{section.name}.{name}") == {key.name for key in dataclasses.fields(getattr(options, name))}
-        assert listed(section.name) - {"_quantized", "_fp16"} == keys - within

@@ -9,34 +9,39 @@ from pipeline.bounds import one_of, within
 
 @dataclass(frozen=True)
 class DraftModel:
-    """The section [asr.draft]: another, smaller model for drafts."""
+    """Another, smaller model for drafts. All other options are those of [asr]."""
 
-    # As in [asr]; None: the model of [asr] makes the drafts.
+    # A model as in [asr]. Without it, the model of [asr] makes the drafts.
     model: str | None = None
+    # Commit of this model's hub repository.
     revision: str | None = None
 
 
 @dataclass(frozen=True)
 class AsrConfig:
+    """Recognition: the model, how much it hears at once, and when its text is rejected."""
+
     # A directory, a Whisper size ("small"), or the hub id of a CTranslate2 model.
     model: str = "Systran/faster-whisper-small"
-    # Commit of the hub repository; None: the known one, else the newest.
+    # Commit of the hub repository. Without it: the known one, else the newest.
     revision: str | None = None
     # Seconds of audio the encoder computes on: the speech, padded to this length. Whisper was trained on 30 s; a third
     # of that is enough and three to five times as fast. Longer speech gets a longer window, with at least one second of padding.
     window_s: float = within(10.0, 1, 30)
     # Beam size; 1 is greedy. 5 in a short window is as accurate as 1 in the full window.
     beam_size: int = within(5, 1, 20)
+    # CTranslate2's type of weights and arithmetic.
     compute_type: str = one_of("int8", "default", "auto", "int8", "int8_float32", "float32")
-    threads: int = within(0, 0, 256)  # 0: CTranslate2's default, one per core, at most four
+    # Threads of one recognition; 0 is CTranslate2's default, one per core, at most four.
+    threads: int = within(0, 0, 256)
     # For sources that are not live: milliseconds of speech recognised in one call; 0 recognises each segment alone.
-    # None: 28,000 in pipeline.translate, 0 elsewhere. More context and less work, but text comes later.
+    # Without it: 28,000 in ``pipeline.translate``, 0 elsewhere. More context and less work, but text comes later.
     join_ms: int | None = within(None, 0, 29_000)
     # Where segments are not joined: milliseconds of the speech before a segment that is recognised again together with it,
     # so that the rest of a sentence is heard in its context; 0 recognises each segment alone. Not while behind.
     context_ms: int = within(8_000, 0, 13_000)
-    # Script of Chinese transcripts, because Whisper mixes both: "simplified", "traditional" or "as-heard". None:
-    # simplified for Mandarin (zh), as heard otherwise. It applies to the displayed text; the Mandarin translator always
+    # Script of Chinese transcripts, because Whisper mixes both. Without it: simplified for Mandarin (zh), as heard
+    # otherwise. It applies to the displayed text; the Mandarin translator always
     # gets simplified text, unless its files say that it was trained on traditional text.
     script: str | None = one_of(None, "simplified", "traditional", "as-heard")
     # Time subtitles by words; otherwise sentences share a segment's time in proportion to their letters.
@@ -45,10 +50,13 @@ class AsrConfig:
     hotwords: str = ""
     # Text before the speech, in its language and style. Keep hotwords and prompt short: each token costs time.
     prompt: str = ""
-    # Rejection thresholds; None: the known values of the model. Whisper's own rules (openai/whisper, transcribe.py):
-    # silence if both of the first two are crossed, a loop above the third.
+    # Without the rejection thresholds, the known values of the model apply. The rules are Whisper's own (openai/whisper,
+    # transcribe.py).
+    # A transcript is rejected as silence if the probability of no speech is above this and the text is uncertain.
     no_speech_threshold: float | None = within(None, 0, 1)
+    # A transcript is uncertain, and rejected, if the mean log-probability of its tokens is below this.
     log_probability_threshold: float | None = within(None, -100, 0)
+    # A transcript is rejected as a repetition if its size divided by its compressed size is above this.
     compression_ratio_threshold: float | None = within(None, 1, 100)
     # A smaller model for the drafts of live runs: they come sooner and more often than those of a big one. Its words are
     # never committed; ``model`` commits at pauses. Not loaded for recordings.

@@ -11,11 +11,15 @@ from pipeline.nmt.loops import MAX_LENGTH_FACTOR
 
 @dataclass(frozen=True)
 class NmtConfig:
+    """Translation: the model, its precision, and the limits of the search."""
+
     # A directory or a hub id; "auto" looks up the languages in the bundled table (pipeline.models list --pairs).
     model: str = "Xenova/opus-mt-en-zh"
+    # Commit of the model's hub repository. Without it: the newest.
     revision: str | None = None
     # A second model, which translates the first model's output from the language via into the target language.
     second: str | None = None
+    # Commit of the second model's hub repository.
     second_revision: str | None = None
     # Pivot language of two models in sequence if the table has no direct model; "none" forbids two models.
     via: str = "en"
@@ -38,6 +42,7 @@ class NmtConfig:
     time_limit_s: float = within(0.0, 0, 86_400)
     # Number of translations kept for repeated sentences.
     cached_sentences: int = within(256, 0, 1_000_000)
+    # Threads of ONNX Runtime; 0 is its default, one per core.
     threads: int = within(1, 0, 256)
 
     @property

@@ -10,31 +10,35 @@ from pipeline.bounds import one_of, within
 
 @dataclass(frozen=True)
 class SubtitleRules:
-    """Options of subtitles.
+    """Layout of subtitles.
 
-    Defaults follow Netflix's Timed Text Style Guides (general requirements; English; Simplified Chinese), the most
+    The defaults follow Netflix's Timed Text Style Guides (general requirements; English; Simplified Chinese), the most
     widely used in the trade.
     """
 
+    # Maximum number of lines of one subtitle, in each language.
     max_lines: int = within(2, 1, 4)
     # Columns per line in alphabetic scripts.
     line_columns: int = within(42, 10, 200)
     # Full-width characters per line in Chinese and Japanese; a Latin letter counts as half.
     line_cjk_characters: int = within(16, 5, 100)
-    # 5/6 of a second.
+    # Minimum duration: 5/6 of a second.
     min_duration_ms: int = within(833, 100, 10_000)
+    # Maximum duration. A sentence that is spoken for longer is shown again.
     max_duration_ms: int = within(7_000, 500, 60_000)
     # From a subtitle's end to the next one's start: two frames at 24 fps.
     gap_ms: int = within(83, 0, 2_000)
     # Comfortable reading speed; all characters count, including spaces and punctuation.
     characters_per_second: float = within(17.0, 1, 100)
+    # The same for Chinese and Japanese.
     cjk_characters_per_second: float = within(9.0, 1, 100)
     # Maximum time that a subtitle stays after its speech if reading it takes longer.
     linger_ms: int = within(2_000, 0, 60_000)
     # Show the source with the translation, in formats that support it.
     bilingual: bool = False
-    # Position of the translation and, if shown, of the source in WebVTT and ASS.
+    # Position of the translation in WebVTT and ASS.
     position: str = one_of("bottom", "bottom", "top")
+    # Position of the source in WebVTT and ASS, if it is shown.
     source_position: str = one_of("top", "bottom", "top")
 
 

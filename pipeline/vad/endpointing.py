@@ -21,9 +21,11 @@ from pipeline.events import Samples, SpeechSegment
 class EndpointingOptions:
     """Endpointing rules, in milliseconds of audio."""
 
+    # Length of a frame, for which the detectors decide.
     frame_ms: int = one_of(20, 10, 20, 30)
-    # Audio kept before the first frame and after the last frame of a segment, for quiet onsets and endings.
+    # Audio kept before the first frame of a segment, for quiet onsets.
     pre_roll_ms: int = within(100, 0, 2_000)
+    # Audio kept after the last frame of a segment, for quiet endings.
     post_roll_ms: int = within(80, 0, 2_000)
     # Audible frames up to this far before and after speech belong to the segment: faint first and last sounds.
     faint_ms: int = within(500, 0, 2_000)

@@ -1,0 +1,72 @@
+"""docs/configuration.md is generated from the option dataclasses, and lists every key."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import tomllib
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+
+import pytest
+
+from pipeline.bounds import within
+from pipeline.config import PipelineConfig, parse_config
+from tests.conftest import ROOT
+
+PAGE = (ROOT / "docs" / "configuration.md").read_text("utf-8")
+_spec = spec_from_file_location("generate", ROOT / "docs" / "generate.py")
+assert _spec is not None
+assert _spec.loader is not None
+generate = module_from_spec(_spec)
+_spec.loader.exec_module(generate)
+
+
+def test_the_page_is_what_is_generated() -> None:
+    assert generate.configuration_page() == PAGE, "run: python docs/generate.py"
+
+
+def test_every_key_has_a_row() -> None:
+    sections = dict(re.findall(r"^## `\[([\w.]+)\]`\n(.*?)(?=^## |\Z)", PAGE, re.DOTALL | re.MULTILINE))
+    listed = {name: re.findall(r"^\| `(\w+)` ", text, re.MULTILINE) for name, text in sections.items()}
+    config = PipelineConfig()
+    for section in dataclasses.fields(config):
+        if section.name == "nmt_overrides":  # [nmt.TARGET] has the keys of [nmt]
+            continue
+        keys = [
+            "target" if key.name == "targets" else key.name for key in dataclasses.fields(getattr(config, section.name))
+        ]
+        assert listed[section.name] == [key for key in keys if f"{section.name}.{key}" not in sections]
+    assert listed["asr.draft"] == ["model", "revision"]
+    assert "nmt.TARGET" in sections
+
+
+def test_the_example_and_every_default_are_accepted() -> None:
+    (example,) = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)
+    parse_config(tomllib.loads(example), Path("example.toml"))
+    for name, text in re.findall(r"^## `\[([\w.]+)\]`\n(.*?)(?=^## |\Z)", PAGE, re.DOTALL | re.MULTILINE):
+        rows = re.findall(r"^\| `(\w+)` \| `(.+?)` ", text, re.MULTILINE)
+        values = "\n".join([f"[{name}]", *(f"{key} = {default}" for key, default in rows)])
+        if name != "nmt.TARGET":
+            parse_config(tomllib.loads(values), Path("defaults.toml"))
+
+
+def test_a_field_without_a_comment_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"write a comment above Bare\.length"):
+        generate.descriptions(Bare)
+    assert generate.descriptions(Described) == {"length": "The length of `Bare`. In metres.", "width": "a \\| b"}
+
+
+@dataclasses.dataclass(frozen=True)
+class Bare:
+    # About something else.
+
+    length: int = within(1, 0, 2)
+
+
+@dataclasses.dataclass(frozen=True)
+class Described:
+    # The length
+    # of ``Bare``.
+    length: int = 1  # In metres.
+    width: int = 2  # a | b
