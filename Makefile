@@ -6,7 +6,7 @@ VENV ?= .venv
 TESTS ?= not microphone and not libass and not browser and not slow
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint types clean
+.PHONY: demo test lint types docs clean
 
 demo: $(VENV)/.installed
 	@for audio in examples/audio/*.wav; do \
@@ -24,12 +24,20 @@ lint: $(VENV)/.installed-dev
 types: $(VENV)/.installed-dev
 	$(BIN)/mypy
 
+# The site in build/site. A broken link or anchor is an error.
+docs: $(VENV)/.installed-docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache
 
 $(VENV)/.installed: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[demo]"
+	@touch $@
+
+$(VENV)/.installed-docs: $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[docs]"
 	@touch $@
 
 $(VENV)/.installed-dev: $(VENV)/.installed

@@ -1,6 +1,6 @@
 """Play a recording in real time to a running WhisperLiveKit server, and measure its text as ``live`` measures ours.
 
-docs/measuring.md says how to install and start the server, and defines the figures.
+docs/benchmarks.md says how to install and start the server, docs/measuring.md defines the figures.
 """
 
 from __future__ import annotations

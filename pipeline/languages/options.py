@@ -22,7 +22,7 @@ class LanguageConfig:
 
     # The language spoken. "auto" recognises which of two targets is spoken, and the translation is into the other one.
     source: str = "en"
-    # The languages to translate into (in a configuration file the key is ``target``: a code, or a list). A script or region selects how the
+    # The languages to translate into. A script or region selects how the
     # translation is written: zh-TW, zh-HK and zh-Hant are traditional Chinese, zh-CN and zh-Hans simplified; sr-Latn is
     # for a model that writes Serbian in both scripts. Without one, Chinese stays as the model writes it.
     targets: tuple[str, ...] = ("zh",)

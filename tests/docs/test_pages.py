@@ -1,0 +1,57 @@
+"""What the pages name exists: files, public names, and the messages of the program."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+import pipeline
+from tests.conftest import ROOT
+from tests.docs.pages import PAGES
+
+LINKING = [*PAGES.values(), ROOT / "models" / "README.md", *(ROOT / "examples").rglob("README.md")]
+
+
+@pytest.mark.parametrize("page", LINKING, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_linked_files_exist(page: Path) -> None:
+    links = re.findall(r"\]\(([^)\s#:]+)(?:#[^)\s]*)?\)", page.read_text("utf-8"))
+    assert [link for link in links if not (page.parent / link).exists()] == []
+
+
+def test_the_site_has_every_page() -> None:
+    listed = re.findall(r": ([\w-]+\.md)$", (ROOT / "mkdocs.yml").read_text("utf-8"), re.MULTILINE)
+    assert sorted(listed) == sorted(path.name for name, path in PAGES.items() if name.startswith("docs/"))
+
+
+def test_every_public_name_is_in_the_reference() -> None:
+    named = re.findall(r"^::: pipeline\.(\w+)$", PAGES["docs/api.md"].read_text("utf-8"), re.MULTILINE)
+    assert sorted(named) == sorted(pipeline.__all__)
+
+
+def test_files_to_change_exist() -> None:
+    table = PAGES["docs/architecture.md"].read_text("utf-8").split("## Where to change what")[1]
+    found = 0
+    for row in table.splitlines():
+        folder = ROOT
+        for name in re.findall(r"`([\w/]+(?:\.\w+|/))`", row.partition("|")[2].partition("|")[2]):
+            path = ROOT / name if name.startswith(("pipeline/", "tests/", "docs/")) else folder / name
+            assert path.exists() or name == "options.py", name
+            folder, found = path.parent, found + 1
+    assert found > 30
+
+
+def test_explained_messages_are_the_program_s() -> None:
+    texts: list[str] = []
+    for path in (ROOT / "pipeline").rglob("*.py"):
+        nodes = ast.walk(ast.parse(path.read_text("utf-8")))
+        texts += [node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)]
+    page = PAGES["docs/troubleshooting.md"].read_text("utf-8").split("## Messages")[1]
+    messages = [
+        part for cell in re.findall(r"^\| (`.+?) \|", page, re.MULTILINE) for part in re.findall("`(.+?)`", cell)
+    ]
+    assert len(messages) > 20
+    lacking = [part for each in messages for part in each.split("…") if not any(part in text for text in texts)]
+    assert lacking == []

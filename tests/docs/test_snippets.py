@@ -1,0 +1,122 @@
+"""The Python code of the README and of docs/ runs, and its TOML is accepted. The code of docs/events.md has a test of its own."""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+import inspect
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pipeline import Models, PipelineConfig, SpeechTranslator
+from pipeline.config import parse_config
+from pipeline.events import Samples
+from tests.conftest import EXAMPLES, ROOT, read_wav
+from tests.docs.pages import PAGES, blocks
+from tests.server.running import running, serving
+
+MEETING = EXAMPLES / "meeting.wav"
+PYTHON = {"README.md": 1, "docs/embedding.md": 3, "docs/events.md": 1, "docs/server.md": 2}
+"""Page → number of its blocks; each has a test."""
+
+
+async def run(code: str, **names: Any) -> dict[str, Any]:
+    """Run code that may await at its top level; return its names."""
+    compiled = compile(code, "snippet", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+    namespace: dict[str, Any] = {"asyncio": asyncio, **names}
+    if compiled.co_flags & inspect.CO_COROUTINE:
+        await eval(compiled, namespace)
+    else:
+        await asyncio.to_thread(exec, compiled, namespace)
+    return namespace
+
+
+def code_of(page: str, number: int = 0) -> str:
+    return blocks(PAGES[page], "python")[number]
+
+
+async def host_audio(translator: SpeechTranslator) -> None:
+    await translator.feed(read_wav(MEETING))
+    await translator.end()
+
+
+def chinese(text: str) -> bool:
+    return any("\u4e00" <= character <= "\u9fff" for character in text)
+
+
+def test_every_block_has_a_test() -> None:
+    assert {name: len(found) for name, page in PAGES.items() if (found := blocks(page, "python"))} == PYTHON
+
+
+def test_the_readme_prints_translations(capsys: pytest.CaptureFixture[str]) -> None:
+    asyncio.run(run(code_of("README.md"), host_audio=host_audio))
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 5
+    assert all(map(chinese, lines))
+
+
+def test_the_whole_chain_shows_growing_texts() -> None:
+    shown: dict[tuple[int, str], list[str]] = {}
+
+    def show(sentence: int, language: str, committed: str, draft: str) -> None:
+        shown.setdefault((sentence, language), []).append(committed + draft)
+
+    asyncio.run(run(code_of("docs/embedding.md"), host_audio=host_audio, show=show))
+    assert len(shown) == 10
+    assert max(map(len, shown.values())) > 3
+
+
+def test_the_decoder_is_driven_by_a_search_of_ones_own(capsys: pytest.CaptureFixture[str]) -> None:
+    names = asyncio.run(run(code_of("docs/embedding.md", 1)))
+    assert "酒店" in capsys.readouterr().out
+    model, state = names["model"], names["model"].decoder.encode(names["model"].tokenizer.encode("Where is the hotel?"))
+    model.decoder.step(state, model.generation.start_token)
+    assert model.decoder.force(state, names["tokens"]).token == model.generation.end_token
+
+
+def test_the_harness_gives_subtitles() -> None:
+    names = asyncio.run(run(code_of("docs/embedding.md", 2)))
+    assert chinese(names["translation"].text)
+    assert chinese("".join(names["cue"].lines))
+
+
+def upsampled(samples: Samples) -> bytes:
+    """16 kHz as 24 kHz PCM, by linear interpolation."""
+    times = np.arange(0, len(samples), 2 / 3)
+    return np.interp(times, np.arange(len(samples)), samples).astype("<i2").tobytes()
+
+
+@pytest.mark.filterwarnings("ignore:deprecated:DeprecationWarning")  # the package calls its translations deprecated
+@pytest.mark.parametrize("number", range(2))
+def test_clients_of_openai_s_interface_print_text(
+    number: int,
+    demo_config: PipelineConfig,
+    demo_models: Models,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    (tmp_path / "talk.wav").symlink_to(MEETING)
+    monkeypatch.chdir(tmp_path)
+
+    async def work() -> None:
+        async with running(serving(demo_config, demo_models)) as server:
+            code = code_of("docs/server.md", number)
+            assert "http://127.0.0.1:8000/v1" in code
+            await run(code.replace("http://127.0.0.1:8000/v1", server.address), pcm=upsampled(read_wav(MEETING)))
+
+    asyncio.run(work())
+    said = capsys.readouterr().out
+    assert chinese(said)
+    assert number == 1 or "budget" in said
+
+
+@pytest.mark.parametrize(
+    ("page", "text"), [(name, text) for name, page in PAGES.items() for text in blocks(page, "toml")]
+)
+def test_a_configuration_is_accepted(page: str, text: str) -> None:
+    parse_config(tomllib.loads(text), ROOT / f"{page}.toml")
