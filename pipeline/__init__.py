@@ -7,8 +7,17 @@ imported on first use of a name, so that an app that only translates text does n
 from __future__ import annotations
 
 import os
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+__version__ = "0.2.0"
+
+if sys.version_info < (3, 11):  # noqa: UP036 (from a clone, where pip has not looked at requires-python)
+    raise ImportError(
+        f"pipeline {__version__} needs Python 3.11 or newer, but this is {sys.version.split()[0]}; "
+        "make a virtual environment with a newer one, such as python3.12 -m venv .venv"
+    )
 
 # ONNX Runtime 1.29 and later sends usage telemetry with a machine id, unless this is set before it is imported. A host
 # app that wants telemetry sets the variable itself.

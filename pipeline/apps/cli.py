@@ -11,7 +11,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn, TextIO, cast
 
@@ -91,11 +91,41 @@ def importing() -> Iterator[None]:
         _restore_interrupts()
 
 
+class _HelpFormatter(argparse.HelpFormatter):
+    """Fills paragraphs, and keeps those with indented lines, such as examples, as they are."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        paragraphs = text.strip().split("\n\n")
+        filled = (
+            part if "\n  " in part else super(_HelpFormatter, self)._fill_text(part, width, indent)
+            for part in paragraphs
+        )
+        return "\n\n".join(filled)
+
+
 class Parser(argparse.ArgumentParser):
     """A parser that escapes arguments in its error messages. Its subcommands' parsers have the same class."""
 
+    def __init__(self, *, examples: Sequence[str] = (), **settings: Any) -> None:
+        """Make a parser.
+
+        Args:
+            examples: command lines to show at the end of the help; ``%(prog)s`` stands for the program's name.
+            settings: those of ``argparse.ArgumentParser``.
+        """
+        settings.setdefault("formatter_class", _HelpFormatter)
+        if examples:
+            settings["epilog"] = "\n  ".join(["examples:", *examples])
+        super().__init__(**settings)
+
     def error(self, message: str) -> NoReturn:
         super().error(escaped(message))
+
+
+def description_of(docstring: str | None) -> str:
+    """What a command does, for its help: the docstring of its module without the "python -m …: " at its start."""
+    text = (docstring or "").partition(": ")[2]
+    return text[:1].upper() + text[1:]
 
 
 class _Formatter(logging.Formatter):

@@ -16,6 +16,7 @@ from rich.console import Console
 from pipeline.apps.cli import (
     STARTED,
     Parser,
+    description_of,
     importing,
     some_output,
     some_path,
@@ -39,36 +40,45 @@ from pipeline.sinks.latency_log import LatencyLog, open_latency_log
 from pipeline.sinks.sink import Sink, close_all
 from pipeline.sinks.terminal import TerminalSink
 
+_EXAMPLES = (
+    "%(prog)s --mic --config demo",
+    "%(prog)s talk.wav --config demo --fast --srt talk.srt",
+    "ffmpeg -i URL -f s16le -ac 1 -ar 16000 - | %(prog)s - --source en --target de",
+)
 
-def arguments() -> Parser:
-    parser = Parser(prog="python -m pipeline.live", description=__doc__)
-    parser.add_argument(
+
+def arguments(prog: str = "python -m pipeline.live") -> Parser:
+    parser = Parser(prog=prog, description=description_of(__doc__), examples=_EXAMPLES)
+    source = parser.add_argument_group("input, one of them")
+    source.add_argument(
         "audio", nargs="?", metavar="AUDIO", help="a recording, or - for raw 16 kHz mono 16-bit PCM on standard input"
     )
-    parser.add_argument("--mic", action="store_true", help="listen to a microphone")
-    parser.add_argument("--device", type=some_text, metavar="ID|NAME", help="which input device; implies --mic")
-    parser.add_argument("--list-devices", action="store_true", help="list the input devices and exit")
-    add_audio_track_argument(parser)
-    add_model_arguments(parser)
-    parser.add_argument(
+    source.add_argument("--mic", action="store_true", help="listen to a microphone")
+    source.add_argument("--device", type=some_text, metavar="ID|NAME", help="which input device; implies --mic")
+    source.add_argument("--list-devices", action="store_true", help="list the input devices and exit")
+    add_audio_track_argument(source)
+    source.add_argument(
         "--fast",
         action="store_true",
         help="process a recording faster than its own pace; do not treat standard input as live",
     )
+    add_model_arguments(parser)
+    files = parser.add_argument_group("subtitle files")
     for kind in FORMATS:
-        parser.add_argument(
+        files.add_argument(
             f"--{kind}", type=some_output, metavar="FILE", help=f"also write {kind.upper()}; - is standard output"
         )
-    parser.add_argument(
+    add_bilingual_argument(files)
+    logs = parser.add_argument_group("latency")
+    logs.add_argument(
         "--latency-log",
         type=some_path,
         metavar="FILE",
         help="also log when text was displayed: .jsonl for simulstream, .log for SimulEval",
     )
-    parser.add_argument(
+    logs.add_argument(
         "--committed-log", type=some_path, metavar="FILE", help="the same for committed text: when it became final"
     )
-    add_bilingual_argument(parser)
     return parser
 
 
@@ -105,8 +115,8 @@ def display(languages: Sequence[str], *, taken: bool) -> TerminalSink | None:
     return TerminalSink(Console(stderr=True, highlight=False), languages) if visible else None
 
 
-def run(argv: list[str]) -> int:
-    options = arguments().parse_args(argv)
+def run(argv: list[str], prog: str = "python -m pipeline.live") -> int:
+    options = arguments(prog).parse_args(argv)
     if options.list_devices:
         print("\n".join(list_devices()) or "no input devices")
         return 0

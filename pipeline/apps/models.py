@@ -6,65 +6,90 @@ import argparse
 import dataclasses
 import json
 import sys
+from collections.abc import Callable
+from typing import NamedTuple
 
-from pipeline.apps.cli import Parser, importing, some_path
+from pipeline.apps.cli import Parser, description_of, importing, some_path
 from pipeline.errors import UsageError
 from pipeline.names import escaped
 from pipeline.nmt.inspection import as_text, inspect_model
 
 
-def arguments() -> argparse.ArgumentParser:
-    parser = Parser(prog="python -m pipeline.models", description=__doc__)
-    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    listing = commands.add_parser("list", help="list the known models, and where each one is")
-    listing.add_argument(
+class _Command(NamedTuple):
+    """A subcommand."""
+
+    add_arguments: Callable[[argparse.ArgumentParser], None]
+    run: Callable[[argparse.Namespace], int]
+    help: str
+    examples: tuple[str, ...]
+    """As ``Parser`` takes them."""
+
+
+_EXAMPLES = (
+    "%(prog)s list --pairs",
+    "%(prog)s pull en-zh",
+    "%(prog)s compile opus-mt-en-de my-model --report",
+)
+
+
+def arguments(prog: str = "python -m pipeline.models") -> Parser:
+    parser = Parser(prog=prog, description=description_of(__doc__), examples=_EXAMPLES)
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", title="commands")
+    for name, command in _COMMANDS.items():
+        description = command.help[:1].upper() + command.help[1:]
+        subparser = commands.add_parser(name, help=command.help, description=description, examples=command.examples)
+        command.add_arguments(subparser)
+        subparser.set_defaults(run=command.run)
+    return parser
+
+
+def _add_list_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
         "--config", action="append", default=[], metavar="FILE", help="one more configuration to include"
     )
-    listing.add_argument(
+    parser.add_argument(
         "--pairs", action="store_true", help="list the language pairs with a known translation model instead"
     )
-    listing.add_argument("--json", action="store_true", help="as JSON")
-    listing.set_defaults(run=run_list)
-    pull = commands.add_parser("pull", help="fetch models, or resume an interrupted download")
-    pull.add_argument(
+    parser.add_argument("--json", action="store_true", help="as JSON")
+
+
+def _add_pull_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
         "name", metavar="NAME", help="a configuration (en-zh, or a TOML file), a hub id, or a Whisper size"
     )
-    pull.add_argument("--revision", metavar="R", help="commit, tag or branch of a hub id's repository")
-    pull.set_defaults(run=run_pull)
-    compiled = commands.add_parser(
-        "compile", help="convert a translation model to the streaming layout, the fastest to decode"
-    )
-    compiled.add_argument("source", type=some_path, metavar="SRC", help="a checkpoint, or an fp32 ONNX export")
-    compiled.add_argument("destination", type=some_path, metavar="DST", help="a new directory")
-    compiled.add_argument(
+    parser.add_argument("--revision", metavar="R", help="commit, tag or branch of a hub id's repository")
+
+
+def _add_compile_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("source", type=some_path, metavar="SRC", help="a checkpoint, or an fp32 ONNX export")
+    parser.add_argument("destination", type=some_path, metavar="DST", help="a new directory")
+    graphs = parser.add_argument_group("weights and outputs")
+    graphs.add_argument(
         "--weights",
         choices=["fp32", "int8", "int4", "auto"],
         default="auto",
         help="default: auto, the fastest that is as good as fp32 on the sample, or int8 without one",
     )
-    compiled.add_argument(
+    graphs.add_argument(
         "--sample",
         type=some_path,
         metavar="FILE",
         help="text to measure with; each line is a sentence, a tab, and its translation",
     )
-    compiled.add_argument(
+    graphs.add_argument(
         "--shortlist", type=some_path, metavar="FILE", help="target-language text: keep only its most frequent pieces"
     )
-    compiled.add_argument(
-        "--shortlist-size", type=int, metavar="N", help="maximum number of output rows (default: 8192)"
-    )
-    compiled.add_argument(
+    graphs.add_argument("--shortlist-size", type=int, metavar="N", help="maximum number of output rows (default: 8192)")
+    graphs.add_argument(
         "--alignment", type=_layer_and_head, metavar="LAYER:HEAD", help="also output the cross-attention of this head"
     )
-    compiled.add_argument("--report", action="store_true", help="print size, agreement with fp32 and speed")
-    compiled.set_defaults(run=run_compile)
-    inspect = commands.add_parser("inspect", help="show what a model directory contains and whether it will run")
-    inspect.add_argument("directory", type=some_path, metavar="DIR")
-    inspect.add_argument("--file-suffix", default="", help='precision, such as "_quantized"')
-    inspect.add_argument("--json", action="store_true", help="the report as JSON")
-    inspect.set_defaults(run=run_inspect)
-    return parser
+    parser.add_argument("--report", action="store_true", help="print size, agreement with fp32 and speed")
+
+
+def _add_inspect_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("directory", type=some_path, metavar="DIR", help="the directory of a translation model")
+    parser.add_argument("--file-suffix", default="", metavar="S", help='precision, such as "_quantized"')
+    parser.add_argument("--json", action="store_true", help="the report as JSON")
 
 
 def _layer_and_head(text: str) -> tuple[int, int]:
@@ -160,7 +185,35 @@ def run_inspect(options: argparse.Namespace) -> int:
     return 0 if report.runs else 1
 
 
-def run(argv: list[str]) -> int:
-    options = arguments().parse_args(argv)
+_COMMANDS: dict[str, _Command] = {
+    "list": _Command(
+        _add_list_arguments,
+        run_list,
+        "list the known models, and where each one is",
+        ("%(prog)s", "%(prog)s --pairs"),
+    ),
+    "pull": _Command(
+        _add_pull_arguments,
+        run_pull,
+        "fetch models, or resume an interrupted download",
+        ("%(prog)s en-zh", "%(prog)s Helsinki-NLP/opus-mt-en-de"),
+    ),
+    "compile": _Command(
+        _add_compile_arguments,
+        run_compile,
+        "convert a translation model to the streaming layout, the fastest to decode",
+        ("%(prog)s opus-mt-en-de my-model", "%(prog)s opus-mt-en-de my-model --weights int4 --report"),
+    ),
+    "inspect": _Command(
+        _add_inspect_arguments,
+        run_inspect,
+        "show what a model directory contains and whether it will run",
+        ("%(prog)s models/demo/nmt-en-zh", "%(prog)s opus-mt-en-de/onnx --file-suffix _quantized"),
+    ),
+}
+
+
+def run(argv: list[str], prog: str = "python -m pipeline.models") -> int:
+    options = arguments(prog).parse_args(argv)
     status: int = options.run(options)
     return status

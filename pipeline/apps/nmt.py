@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from pipeline.apps.cli import Parser, some_path, some_text, standard_input, whole_number
+from pipeline.apps.cli import Parser, description_of, some_path, some_text, standard_input, whole_number
 from pipeline.config import pinned_revisions
 from pipeline.errors import SinkError, UsageError
 from pipeline.events import SourceSentence, Translation
@@ -17,31 +17,38 @@ from pipeline.nmt.pivot import PivotTranslator
 from pipeline.nmt.routing import routed
 from pipeline.sinks.jsonl import line
 
+_EXAMPLES = (
+    "echo 'Where is the hotel?' | %(prog)s --model models/demo/nmt-en-zh",
+    "%(prog)s --source en --target de --beams 4 < text.txt",
+)
 
-def arguments() -> argparse.ArgumentParser:
-    parser = Parser(prog="python -m pipeline.nmt", description=__doc__)
-    parser.add_argument(
+
+def arguments() -> Parser:
+    parser = Parser(prog="python -m pipeline.nmt", description=description_of(__doc__), examples=_EXAMPLES)
+    models = parser.add_argument_group("languages and models")
+    models.add_argument(
         "--model",
         type=some_path,
         metavar="DIR",
         help="a Marian model exported to ONNX (default: looked up in the table of pairs by --source and --target)",
     )
-    parser.add_argument(
-        "--file-suffix", default="", help='precision among a hub repository\'s files, such as "_quantized"'
+    models.add_argument(
+        "--file-suffix", default="", metavar="S", help='precision among a hub repository\'s files, such as "_quantized"'
     )
-    parser.add_argument("--source", metavar="L", help="language of the text (default: the model's)")
-    parser.add_argument("--target", metavar="L", help="language to translate into (default: the model's)")
-    parser.add_argument(
+    models.add_argument("--source", metavar="L", help="language of the text (default: the model's)")
+    models.add_argument("--target", metavar="L", help="language to translate into (default: the model's)")
+    models.add_argument(
         "--via", type=some_text, default="en", metavar="L",
         help="pivot language if no model translates directly (default: en); none forbids two steps",
     )  # fmt: skip
-    parser.add_argument(
+    search = parser.add_argument_group("search")
+    search.add_argument(
         "--beams", type=whole_number(1, 100), default=1, metavar="N", help="hypotheses kept; 1 (default) is greedy"
     )
-    parser.add_argument(
+    search.add_argument(
         "--max-tokens", type=whole_number(1, 100_000), default=256, metavar="N", help="target token limit per sentence"
     )
-    parser.add_argument(
+    search.add_argument(
         "--threads", type=whole_number(0, 256), default=1, metavar="N", help="0: as many as the machine has cores"
     )
     parser.add_argument(

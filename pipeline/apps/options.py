@@ -18,32 +18,33 @@ from pipeline.nmt.routing import check_shared, is_same_pair, may_translate, name
 
 
 def add_model_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options for configuration, languages and models."""
-    parser.add_argument(
+    """Add the options for configuration, languages and models, as a group of the help."""
+    group = parser.add_argument_group("languages and models")
+    group.add_argument(
         "--config",
         type=some_text,
         default="en-zh",
         metavar="NAME|FILE",
         help="demo, en-zh (default), zh-en, or a TOML file",
     )
-    parser.add_argument(
+    group.add_argument(
         "--source",
         type=some_text,
         metavar="L",
         help=f"language spoken, such as en; {AUTO_SOURCE} recognises which of two targets is spoken",
     )
-    parser.add_argument(
+    group.add_argument(
         "--target",
         type=some_languages,
         default=(),
         metavar="L,…",
         help="languages of the subtitles, such as zh, zh-TW or zh,de",
     )
-    parser.add_argument(
+    group.add_argument(
         "--asr", type=some_text, metavar="M", help="speech model: a directory, a Whisper size, or a hub id"
     )
-    parser.add_argument("--nmt", type=some_text, metavar="M", help="translation model: a directory or a hub id")
-    parser.add_argument(
+    group.add_argument("--nmt", type=some_text, metavar="M", help="translation model: a directory or a hub id")
+    group.add_argument(
         "--via",
         type=some_text,
         metavar="L",
@@ -59,13 +60,13 @@ def some_languages(text: str) -> tuple[str, ...]:
     return codes
 
 
-def add_bilingual_argument(parser: argparse.ArgumentParser) -> None:
+def add_bilingual_argument(parser: argparse._ActionsContainer) -> None:
     parser.add_argument(
         "--bilingual", action="store_true", help="show the source with its translation in subtitle files"
     )
 
 
-def add_audio_track_argument(parser: argparse.ArgumentParser) -> None:
+def add_audio_track_argument(parser: argparse._ActionsContainer) -> None:
     parser.add_argument(
         "--audio-track",
         type=whole_number(1, 9_999),

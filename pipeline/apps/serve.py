@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from pipeline.apps.cli import Parser, importing, some_path, some_text, whole_number
+from pipeline.apps.cli import Parser, description_of, importing, some_path, some_text, whole_number
 from pipeline.apps.controls import tell
 from pipeline.apps.options import add_model_arguments, configured
 from pipeline.errors import UsageError
@@ -47,54 +47,24 @@ _SHORTEST_TOKEN = 16
 # File descriptors beside those of connections: models, records, and the process's own.
 _OTHER_FILES = 200
 
+_EXAMPLES = (
+    "%(prog)s --config demo",
+    "%(prog)s --config demo --host 0.0.0.0 --token-file token --allow-host captions.example.org",
+    "%(prog)s --source en --target zh,de --max-sessions 4 --record transcripts",
+)
 
-def arguments() -> Parser:
-    parser = Parser(
-        prog="python -m pipeline.serve", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+
+def arguments(prog: str = "python -m pipeline.serve") -> Parser:
+    parser = Parser(prog=prog, description=description_of(__doc__), examples=_EXAMPLES)
     add_model_arguments(parser)
-    parser.add_argument("--host", type=some_text, default="127.0.0.1", metavar="ADDRESS", help="default: 127.0.0.1")
-    parser.add_argument(
+    address = parser.add_argument_group("address")
+    address.add_argument("--host", type=some_text, default="127.0.0.1", metavar="ADDRESS", help="default: 127.0.0.1")
+    address.add_argument(
         "--port", type=whole_number(0, 65_535), default=8000, metavar="N", help="default: 8000; 0 takes a free one"
     )
-    parser.add_argument(
-        "--token-file",
-        type=some_path,
-        metavar="FILE",
-        help="a file with the token that speakers need; needed on any other address",
-    )
-    parser.add_argument("--tls-cert", type=some_path, metavar="FILE", help="certificate chain (PEM), for https")
-    parser.add_argument("--tls-key", type=some_path, metavar="FILE", help="its private key")
-    parser.add_argument(
-        "--max-sessions",
-        type=whole_number(1, 1_000),
-        default=ServerLimits.max_sessions,
-        metavar="N",
-        help=f"speakers at the same time (default: {ServerLimits.max_sessions})",
-    )
-    parser.add_argument(
-        "--allow-host",
-        type=some_text,
-        action="append",
-        default=[],
-        metavar="NAME",
-        help="a name under which the server is reached",
-    )
-    parser.add_argument(
-        "--allow-origin",
-        type=some_text,
-        action="append",
-        default=[],
-        metavar="ORIGIN",
-        help="another site whose pages may connect, such as https://example.org",
-    )
-    parser.add_argument(
-        "--wyoming",
-        type=some_text,
-        metavar="URI",
-        help="serve Home Assistant's protocol as well, such as tcp://127.0.0.1:10300",
-    )
-    parser.add_argument(
+    address.add_argument("--tls-cert", type=some_path, metavar="FILE", help="certificate chain (PEM), for https")
+    address.add_argument("--tls-key", type=some_path, metavar="FILE", help="its private key")
+    address.add_argument(
         "--proxy",
         type=some_text,
         action="append",
@@ -102,7 +72,44 @@ def arguments() -> Parser:
         metavar="ADDRESS",
         help="a reverse proxy in front, whose X-Forwarded-For and X-Forwarded-Proto are believed",
     )
-    parser.add_argument(
+    access = parser.add_argument_group("access")
+    access.add_argument(
+        "--token-file",
+        type=some_path,
+        metavar="FILE",
+        help="a file with the token that speakers need; needed on any other address",
+    )
+    access.add_argument(
+        "--allow-host",
+        type=some_text,
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="a name under which the server is reached",
+    )
+    access.add_argument(
+        "--allow-origin",
+        type=some_text,
+        action="append",
+        default=[],
+        metavar="ORIGIN",
+        help="another site whose pages may connect, such as https://example.org",
+    )
+    sessions = parser.add_argument_group("sessions")
+    sessions.add_argument(
+        "--max-sessions",
+        type=whole_number(1, 1_000),
+        default=ServerLimits.max_sessions,
+        metavar="N",
+        help=f"speakers at the same time (default: {ServerLimits.max_sessions})",
+    )
+    sessions.add_argument(
+        "--wyoming",
+        type=some_text,
+        metavar="URI",
+        help="serve Home Assistant's protocol as well, such as tcp://127.0.0.1:10300",
+    )
+    sessions.add_argument(
         "--record",
         type=some_path,
         metavar="DIR",
@@ -111,8 +118,8 @@ def arguments() -> Parser:
     return parser
 
 
-def run(argv: list[str]) -> int:
-    options = arguments().parse_args(argv)
+def run(argv: list[str], prog: str = "python -m pipeline.serve") -> int:
+    options = arguments(prog).parse_args(argv)
     needed = _PACKAGES | ({"wyoming": "wyoming"} if options.wyoming else {})
     missing = [package for module, package in needed.items() if importlib.util.find_spec(module) is None]
     if missing:

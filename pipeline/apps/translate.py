@@ -25,7 +25,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
-from pipeline.apps.cli import Parser, report, some_path
+from pipeline.apps.cli import Parser, description_of, report, some_path
 from pipeline.apps.journal import JournalSink, KnownSpeech, KnownTranslation, header
 from pipeline.apps.options import add_audio_track_argument, add_bilingual_argument, add_model_arguments, configured
 from pipeline.apps.outputs import Output, language_tags
@@ -42,6 +42,11 @@ from pipeline.sinks.sink import Sink, close_all, write_all
 
 # Milliseconds of a recording per recogniser window: Whisper's 30 s less its padding.
 _PACK_MS = 28_000
+_EXAMPLES = (
+    "%(prog)s talk.mp3 --config demo",
+    "%(prog)s recordings --output-dir subtitles --format srt,vtt --bilingual",
+    "%(prog)s film.mkv --source en --target zh,de --audio-track 2",
+)
 # How many withheld stretches the table names one by one; the JSONL has all.
 _NAMED = 3
 
@@ -50,26 +55,28 @@ if TYPE_CHECKING:
     from pipeline.run.stats import PipelineStats
 
 
-def arguments() -> Parser:
-    parser = Parser(prog="python -m pipeline.translate", description=__doc__)
-    parser.add_argument(
+def arguments(prog: str = "python -m pipeline.translate") -> Parser:
+    parser = Parser(prog=prog, description=description_of(__doc__), examples=_EXAMPLES)
+    source = parser.add_argument_group("input")
+    source.add_argument(
         "audio", nargs="+", type=some_path, metavar="AUDIO", help="recordings, or folders that hold some"
     )
-    parser.add_argument(
+    add_audio_track_argument(source)
+    files = parser.add_argument_group("subtitle files")
+    files.add_argument(
         "--output-dir",
         type=some_path,
         metavar="D",
         help="folder for the subtitle files, created if missing (default: beside each recording)",
     )
-    parser.add_argument("--format", default="srt", metavar="F,…", help=f"any of {','.join(FORMATS)} (default: srt)")
-    parser.add_argument(
+    files.add_argument("--format", default="srt", metavar="F,…", help=f"any of {','.join(FORMATS)} (default: srt)")
+    files.add_argument(
         "--lang-suffix",
         action="store_true",
         help="add the target language to the file names, as players expect: NAME.zh.srt; always on for several targets",
     )
-    parser.add_argument("--overwrite", action="store_true", help="replace existing subtitles")
-    add_audio_track_argument(parser)
-    add_bilingual_argument(parser)
+    files.add_argument("--overwrite", action="store_true", help="replace existing subtitles")
+    add_bilingual_argument(files)
     add_model_arguments(parser)
     return parser
 
@@ -333,8 +340,8 @@ def resume_hint(results: Sequence[Result], *, overwrite: bool) -> str:
     return f"the same command without --overwrite resumes the run{rest}"
 
 
-def run(argv: list[str]) -> int:
-    options = arguments().parse_args(argv)
+def run(argv: list[str], prog: str = "python -m pipeline.translate") -> int:
+    options = arguments(prog).parse_args(argv)
     config = configured(options)
     if config.asr.join_ms is None:
         config = replace(config, asr=replace(config.asr, join_ms=_PACK_MS))

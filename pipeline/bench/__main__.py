@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-if __name__ == "__main__":
-    from pipeline.apps.cli import quiet_interrupts
-
-    quiet_interrupts()
-
 import argparse
 from collections.abc import Callable
+from functools import partial
 from importlib import import_module
-from typing import NamedTuple, cast
+from typing import NamedTuple, NoReturn, cast
 
-from pipeline.apps.cli import Parser, importing, main_program
+from pipeline.apps.cli import Parser, description_of, importing, main_program, quiet_interrupts
 
 
 class _Command(NamedTuple):
@@ -23,32 +19,55 @@ class _Command(NamedTuple):
     run: Callable[[argparse.Namespace], int]
 
 
-COMMANDS: tuple[str, ...] = ("nmt", "live", "asr", "day", "vad", "speech", "pauses", "drafts", "peer", "serve")
-"""Modules of this package. They import slow or optional dependencies only when they run."""
+COMMANDS: dict[str, tuple[str, ...]] = {
+    "nmt": ("%(prog)s --weights int8 --rounds 3 --json speed.json", "%(prog)s --model my-model --threads 1,2"),
+    "live": ("%(prog)s --config demo", "%(prog)s talk.wav --config demo --compare all --json"),
+    "asr": ("%(prog)s recordings --threads 1", "%(prog)s recordings --asr small --hypotheses 1,5"),
+    "day": ("%(prog)s talk.wav --config demo", "%(prog)s talk.wav --config demo --hours 8 --seed 2"),
+    "vad": ("%(prog)s talk.wav", "%(prog)s talk.wav --config demo --each"),
+    "speech": ("%(prog)s recordings",),
+    "pauses": ("%(prog)s recordings --config demo", "%(prog)s recordings --config demo --mode live --count 20"),
+    "drafts": ("%(prog)s sentences.txt --config demo",),
+    "peer": ("%(prog)s --config demo --url ws://localhost:8000/asr", "%(prog)s talk.wav --config demo --json"),
+    "serve": ("%(prog)s --config demo", "%(prog)s --config demo --speakers 2 --seconds 30 --adversaries stalled"),
+}
+"""Modules of this package, with examples. They import slow or optional dependencies only when they run."""
+_EXAMPLES = (
+    "%(prog)s live --config demo",
+    "%(prog)s nmt --weights int8 --rounds 3 --json speed.json",
+    "%(prog)s asr --help",
+)
 
 
 def _command(name: str) -> _Command:
     with importing():
         module = import_module(f"pipeline.bench.{name}")
-    return _Command(cast(str, module.__doc__).splitlines()[0], module.add_arguments, module.run)
+    what = cast(str, module.__doc__).splitlines()[0].replace("``", "")
+    return _Command(what, module.add_arguments, module.run)
 
 
-def arguments() -> argparse.ArgumentParser:
-    parser = Parser(prog="python -m pipeline.bench", description=__doc__)
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    for name in COMMANDS:
+def arguments(prog: str = "python -m pipeline.bench") -> Parser:
+    parser = Parser(prog=prog, description=description_of(__doc__), examples=_EXAMPLES)
+    commands = parser.add_subparsers(required=True, metavar="COMMAND", title="commands")
+    for name, examples in COMMANDS.items():
         command = _command(name)
-        subparser = commands.add_parser(name, help=command.help, description=command.help)
+        subparser = commands.add_parser(name, help=command.help, description=command.help, examples=examples)
         command.add_arguments(subparser)
         subparser.set_defaults(run=command.run)
     return parser
 
 
-def run(argv: list[str]) -> int:
-    options = arguments().parse_args(argv)
+def run(argv: list[str], prog: str = "python -m pipeline.bench") -> int:
+    options = arguments(prog).parse_args(argv)
     status: int = options.run(options)
     return status
 
 
+def main(prog: str = "python -m pipeline.bench") -> NoReturn:
+    """Run the command with the process's arguments and end the process. ``prog`` is its name in help and errors."""
+    quiet_interrupts()
+    main_program(partial(run, prog=prog))
+
+
 if __name__ == "__main__":
-    main_program(run)
+    main()

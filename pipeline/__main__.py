@@ -1,0 +1,55 @@
+"""speech-translate COMMAND, or python -m pipeline COMMAND: the commands of this package as one program."""
+
+from __future__ import annotations
+
+import sys
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+from typing import NoReturn
+
+from pipeline import __version__
+from pipeline.apps.cli import Parser, main_program, quiet_interrupts
+
+COMMANDS = {
+    "live": "live subtitles from a microphone, or from a recording at its own pace",
+    "translate": "subtitle files from recordings, as fast as the machine allows",
+    "serve": "a server for browsers and programs, and its pages",
+    "models": "list, fetch, compile and inspect models",
+    "bench": "run a benchmark on this machine",
+}
+"""Command → what it does. Each is ``python -m pipeline.COMMAND`` as well, and imported only when it is run."""
+_EXAMPLES = (
+    "%(prog)s live --mic --config demo",
+    "%(prog)s translate talk.mp3 --source en --target de",
+    "%(prog)s live --help",
+)
+
+
+def run(argv: list[str], prog: str) -> int:
+    """Show the help, the version or an error; commands do not get here."""
+    description = "Streaming speech translation: translated subtitles while people speak."
+    parser = Parser(prog=prog, description=description, examples=_EXAMPLES)
+    parser.add_argument("--version", action="version", version=f"speech-translate {__version__}")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND", title="commands")
+    for name, what in COMMANDS.items():
+        commands.add_parser(name, help=what)
+    if argv and Path(argv[0]).exists():
+        parser.error(f"{argv[0]} is no command; for the subtitles of a recording: {prog} translate {argv[0]}")
+    parser.parse_args(argv)
+    return 0
+
+
+def main() -> NoReturn:
+    """Run the command that the process's first argument names, and end the process."""
+    quiet_interrupts()
+    prog = "python -m pipeline" if Path(sys.argv[0]).name == "__main__.py" else "speech-translate"
+    if len(sys.argv) > 1 and (name := sys.argv[1]) in COMMANDS:
+        del sys.argv[1]
+        module = import_module("pipeline.bench.__main__" if name == "bench" else f"pipeline.{name}")
+        module.main(f"{prog} {name}")
+    main_program(partial(run, prog=prog))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,134 @@
+"""The program speech-translate, its commands, and what all commands' help has in common."""
+
+from __future__ import annotations
+
+import io
+import shlex
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import redirect_stdout
+from pathlib import Path
+
+import pytest
+
+import pipeline
+from pipeline.__main__ import COMMANDS
+from pipeline.apps import live, models, nmt, serve, translate
+from pipeline.apps.cli import Parser
+from pipeline.bench import __main__ as bench
+from tests.conftest import HANG_S
+
+PARSERS: dict[str, Callable[[], Parser]] = {
+    "live": live.arguments,
+    "translate": translate.arguments,
+    "serve": serve.arguments,
+    "models": models.arguments,
+    "bench": bench.arguments,
+    "nmt": nmt.arguments,
+}
+SUBCOMMANDS = [("models", name) for name in ("list", "pull", "compile", "inspect")]
+SUBCOMMANDS += [("bench", name) for name in bench.COMMANDS]
+# As the console script, which pip writes, calls it.
+SCRIPT = "import sys; sys.argv[0] = '/usr/bin/speech-translate'; from pipeline.__main__ import main; main()"
+
+
+def started(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """Python run with these arguments, to its end."""
+    return subprocess.run([sys.executable, *arguments], capture_output=True, text=True, timeout=HANG_S, check=False)
+
+
+def help_of(command: str, *subcommands: str) -> str:
+    """The help of a command, as printed."""
+    with redirect_stdout(io.StringIO()) as said, pytest.raises(SystemExit):
+        PARSERS[command]().parse_args([*subcommands, "--help"])
+    return said.getvalue()
+
+
+def test_help_lists_each_command_with_one_line() -> None:
+    done = started("-c", SCRIPT, "--help")
+    assert done.returncode == 0
+    words = " ".join(done.stdout.split())
+    for name, what in COMMANDS.items():
+        assert f"{name} {what}" in words
+
+
+def test_help_and_version_import_no_other_package() -> None:
+    program = (
+        "import sys; before = set(sys.modules)\n"
+        "import contextlib, io\n"
+        "from pipeline.__main__ import run\n"
+        "for option in ('--help', '--version'):\n"
+        "    with contextlib.suppress(SystemExit), contextlib.redirect_stdout(io.StringIO()):\n"
+        "        run([option], 'x')\n"
+        "print({name.partition('.')[0] for name in set(sys.modules) - before} - sys.stdlib_module_names)\n"
+    )
+    assert started("-c", program).stdout.strip() == "{'pipeline'}"
+
+
+def test_version_is_the_package_s() -> None:
+    for arguments in (("-c", SCRIPT), ("-m", "pipeline")):
+        assert started(*arguments, "--version").stdout == f"speech-translate {pipeline.__version__}\n"
+
+
+@pytest.mark.parametrize("arguments", [["subtitle"], [], ["--config", "demo"]])
+def test_wrong_usage_exits_with_2(arguments: list[str]) -> None:
+    done = started("-c", SCRIPT, *arguments)
+    assert done.returncode == 2
+    assert "speech-translate: error: " in done.stderr
+    assert not done.stdout
+
+
+def test_unknown_command_names_those_that_exist() -> None:
+    said = started("-c", SCRIPT, "subtitle").stderr
+    assert "'subtitle'" in said
+    assert all(name in said for name in COMMANDS)
+
+
+def test_a_recording_is_no_command(tmp_path: Path) -> None:
+    (recording := tmp_path / "talk.wav").touch()
+    done = started("-c", SCRIPT, str(recording))
+    assert (done.returncode, f"speech-translate translate {recording}" in done.stderr) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("how", "program"),
+    [
+        (["-c", SCRIPT, "models"], "speech-translate models"),
+        (["-m", "pipeline", "models"], "python -m pipeline models"),
+        (["-m", "pipeline.models"], "python -m pipeline.models"),
+    ],
+)
+def test_help_and_errors_name_the_program_as_started(how: list[str], program: str) -> None:
+    done = started(*how, "pull")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert f"\n{program} pull: error: " in done.stderr
+    assert f"\n  {program} pull en-zh" in started(*how, "pull", "--help").stdout
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_each_command_starts_by_its_name(command: str) -> None:
+    done = started("-c", SCRIPT, command, "--help")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith(f"usage: speech-translate {command} ")
+
+
+@pytest.mark.parametrize("command", [(name,) for name in PARSERS] + SUBCOMMANDS, ids=" ".join)
+def test_help_ends_with_examples_that_parse(command: tuple[str, ...]) -> None:
+    name, *subcommands = command
+    program = f"python -m pipeline.{' '.join(command)}"
+    before, found, examples = help_of(name, *subcommands).partition("\nexamples:\n")
+    assert found
+    assert f"usage: {program} " in before
+    for line in examples.splitlines():
+        arguments = shlex.split(line.partition(f"{program} ")[2].partition(" < ")[0])
+        if "--help" not in arguments and line.strip() != program:
+            PARSERS[name]().parse_args([*subcommands, *arguments])
+
+
+@pytest.mark.parametrize("command", ["live", "translate", "serve", "nmt"])
+def test_options_are_grouped(command: str) -> None:
+    groups = [line for line in help_of(command).splitlines() if line.endswith(":") and not line.startswith(" ")]
+    assert {"languages and models:", "examples:"} < set(groups)
+    assert len(groups) >= 4
+    assert "positional arguments:" not in groups
