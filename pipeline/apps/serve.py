@@ -15,7 +15,7 @@ import socket
 import ssl
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, ExitStack, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -154,10 +154,10 @@ def run(argv: list[str], prog: str = "python -m pipeline.serve") -> int:
         settings.ssl = context
         address, port = listener.getsockname()[:2]
         shown = f"[{address}]" if ":" in address else address
-        tell(f"serving on {'https' if context else 'http'}://{shown}:{port}/  (Ctrl-C ends)")
+        lines = [f"serving on {'https' if context else 'http'}://{shown}:{port}/  (Ctrl-C ends)"]
         if wyoming_listener is not None:
-            tell(f"serving Wyoming on {options.wyoming}")
-        asyncio.run(_serve_all(uvicorn.Server(settings), service, listener, wyoming_listener))
+            lines.append(f"serving Wyoming on {options.wyoming}")
+        asyncio.run(_serve_all(uvicorn.Server(settings), service, listener, wyoming_listener, lines))
     return 0
 
 
@@ -183,14 +183,19 @@ def wyoming_address(uri: str) -> tuple[str, int]:
 
 
 async def _serve_all(
-    server: uvicorn.Server, service: Service, listener: socket.socket, wyoming_listener: socket.socket | None
+    server: uvicorn.Server,
+    service: Service,
+    listener: socket.socket,
+    wyoming_listener: socket.socket | None,
+    lines: Sequence[str],
 ) -> None:
+    """Serve, and print ``lines`` once signals are handled: whoever waits for them may send one at once."""
     async with AsyncExitStack() as stack:
         if wyoming_listener is not None:
             from pipeline.server.wyoming import serving_wyoming
 
             await stack.enter_async_context(serving_wyoming(service, wyoming_listener))
-        await serve(server, service, listener)
+        await serve(server, service, listener, ready=lambda: tell("\n".join(lines)))
 
 
 def access_of(options: argparse.Namespace) -> Access:
@@ -274,11 +279,15 @@ def listening(host: str, port: int) -> Iterator[socket.socket]:
 
 
 async def serve(
-    server: uvicorn.Server, service: Service, listener: socket.socket, stopping: asyncio.Event | None = None
+    server: uvicorn.Server,
+    service: Service,
+    listener: socket.socket,
+    stopping: asyncio.Event | None = None,
+    ready: Callable[[], None] = lambda: None,
 ) -> None:
     """Serve until SIGTERM or SIGINT, or until ``stopping`` is set; then let the sessions end first.
 
-    A second signal ends at once.
+    A second signal ends at once. ``ready`` is called when signals are handled and connections are accepted.
     """
     stopping = stopping or asyncio.Event()
     from pipeline.server.connections import sweep
@@ -287,6 +296,7 @@ async def serve(
         sweeping = asyncio.create_task(sweep(server, service.limits))
         serving = asyncio.create_task(server._serve([listener]))  # serve() would install signal handlers of its own
         waiting = asyncio.create_task(stopping.wait())
+        ready()
         await asyncio.wait({serving, waiting}, return_when=asyncio.FIRST_COMPLETED)
         waiting.cancel()
         if not serving.done():
