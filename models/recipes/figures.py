@@ -20,7 +20,7 @@ require_packages("opencc", "sacrebleu")
 
 from card import SHIPPED, table, write_card
 from measure import bleu_chrf
-from pairs import check_tests, translation_pairs, unseen_numbers
+from pairs import check_tests, translation_data, unseen_numbers
 from phrasebook import prices
 from tatoeba import nearest, spoken
 
@@ -34,8 +34,10 @@ def write_translator_card(directory: Path, pairs: Path) -> None:
     """Measure the translation model in ``directory`` and write its card."""
     facts = json.loads((directory / "training.json").read_text())
     source, target = facts["direction"].split("-")
-    training, phrases, test, test_phrases = translation_pairs(pairs, facts["direction"])
-    check_tests(facts, {text for text, _ in test})
+    data = translation_data(pairs, facts["direction"])
+    check_tests(facts, data.test_sources(facts.get("test_sets", ["Tatoeba"])))
+    test, test_phrases = data.tests["Tatoeba"], data.test_phrases
+    training = [pair for origin in data.training.values() for pair in origin]
     began = time.process_time()
     model = MarianModel.load(directory, cached_sentences=0)
     load_s, rows = time.process_time() - began, []
@@ -53,7 +55,7 @@ def write_translator_card(directory: Path, pairs: Path) -> None:
     per_sentence_ms = 1000 * (time.process_time() - began) / len(test)
     signatures = score("Tatoeba", found, test)
     score("Tatoeba, spoken style", translated([(spoken(text), wanted) for text, wanted in test]), test)
-    score("Tatoeba: most similar training sentence", nearest(training + phrases, [text for text, _ in test]), test)
+    score("Tatoeba: most similar training sentence", nearest(training, [text for text, _ in test]), test)
     score("phrasebook", translated(test_phrases), test_phrases)
     exact = []
     for test_numbers in (prices(), unseen_numbers()):

@@ -83,3 +83,6 @@ READING: tuple[tuple[str, str], ...] = (
 SENTENCES: frozenset[str] = frozenset(
     text for _, lines in (*RECORDINGS, ("tests", TEST_SENTENCES), ("reading", READING)) for _, text in lines
 )
+
+# Shorter ones, such as "好的。", are part of every conversation.
+CHINESE_SENTENCES: tuple[str, ...] = tuple(text for _, text, _ in CHINESE if len(text) > 5)

@@ -7,30 +7,39 @@ import io
 import json
 import math
 import os
-import random
 import shutil
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # one thread per worker; more would compete for the cores
 
+import numpy as np
 import onnx
 import sentencepiece
 import torch
 import torch.nn.functional as F
 from align import Alignments
 from compiled import marian_weights
+from feed import Encoder, Example, batches, encode
 from onnx import TensorProto, helper, numpy_helper
-from tatoeba import Pair, spoken
+from prefixes import Ids, Prefixes
+from progress import progress
+from schedule import guidance, learning_rate
+from tatoeba import Pair
 from transformers import GenerationConfig, MarianConfig, MarianMTModel, MarianTokenizer
 from workers import join, launch, leave, share_gradients
 
-# Weight of the cross-entropy of attention with word alignments, for one head per layer. It falls to 0 half-way through.
-# Without it, attention takes most of a short training to learn the correspondences.
-GUIDANCE = 0.5
+Sets = dict[str, list[Pair]]
+
+AVERAGE_DECAY = 0.999  # of the averaged weights, per step: about the last 1,000 steps count
+AVERAGED_EVERY = 4  # steps; averaging reads and writes all weights
+DEVELOPMENT_EVERY = 1000  # steps
+# The output is computed for the target side's pieces alone, which is faster, but for one step of so many: the others must
+# stay improbable.
+ALL_ROWS_EVERY = 8
 
 
 @dataclass(frozen=True)
@@ -132,41 +141,15 @@ def make_model(vocabulary: int, size: Size, dropout: float) -> MarianMTModel:
     return model
 
 
-Encoded = tuple[list[int], list[int], list[int]]  # source, source in spoken style, target
+def encoder(tokenizer: MarianTokenizer) -> Encoder:
+    """Encodes as the tokenizer does, many sentences at a time."""
 
+    def encode_all(texts: Sequence[str], *, target: bool) -> list[Ids]:
+        spm = tokenizer.spm_target if target else tokenizer.spm_source
+        ids, unknown, end = tokenizer.encoder, tokenizer.unk_token_id, tokenizer.eos_token_id
+        return [[*(ids.get(piece, unknown) for piece in row), end] for row in spm.encode(list(texts), out_type=str)]
 
-def encode(pairs: list[Pair], tokenizer: MarianTokenizer) -> list[Encoded]:
-    rows = []
-    for source, target in pairs:
-        plain_ids, spoken_ids = (tokenizer(text).input_ids for text in (source, spoken(source)))
-        rows.append((plain_ids, spoken_ids, tokenizer(text_target=target).input_ids))
-    return rows
-
-
-def batches(encoded: list[Encoded], pad: int, seed: int, budget: int) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
-    """Endless batches of (source, target) ids with about ``budget`` padded tokens. 20 % are in spoken style."""
-    rng = random.Random(seed)
-    while True:
-        order = list(range(len(encoded)))
-        rng.shuffle(order)
-        for start in range(0, len(order), 4000):
-            window = sorted(order[start : start + 4000], key=lambda i: len(encoded[i][2]))
-            groups, rows, width = [], [], 0
-            for i in window:
-                width = max(width, len(encoded[i][0]), len(encoded[i][2]))
-                if rows and width * (len(rows) + 1) > budget:
-                    groups.append(rows)
-                    rows, width = [], max(len(encoded[i][0]), len(encoded[i][2]))
-                rows.append(i)
-            groups.append(rows)
-            rng.shuffle(groups)
-            for rows in groups:
-                sources = [encoded[i][1 if rng.random() < 0.2 else 0] for i in rows]
-                targets = [encoded[i][2] for i in rows]
-                yield tuple(
-                    torch.tensor([row + [pad] * (max(map(len, side)) - len(row)) for row in side])
-                    for side in (sources, targets)
-                )
+    return encode_all
 
 
 def start_from(model: MarianMTModel, folder: Path) -> None:
@@ -179,20 +162,21 @@ def start_from(model: MarianMTModel, folder: Path) -> None:
     model.load_state_dict(weights, strict=False)
 
 
-def _train_worker(rank: int, work: Path, size: Size, pairs: list[Pair], options: argparse.Namespace) -> None:
+def _train_worker(
+    rank: int, work: Path, size: Size, pairs: list[Pair], development: Sets, options: argparse.Namespace
+) -> None:
     torch.set_num_threads(1)
     join(rank, work, options.workers)
     torch.manual_seed(options.seed)
     tokenizer = MarianTokenizer.from_pretrained(work / "vocabulary")
-    vocabulary = len(tokenizer.encoder)
     device = torch.device(options.device)
-    model = make_model(vocabulary, size, options.dropout).train().to(device)
+    model = make_model(len(tokenizer.encoder), size, options.dropout).train().to(device)
     model.set_attn_implementation("eager")  # the only one that returns attention weights
     step, checkpoint = 0, work / "checkpoint.pt"
     if (work / "init").exists() and not checkpoint.exists():
         start_from(model, work / "init")
-    optimiser = torch.optim.AdamW(model.parameters(), lr=1e-3, betas=(0.9, 0.98), weight_decay=0.01)
-    average = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+    optimiser = torch.optim.AdamW(model.parameters(), lr=1e-3, betas=(0.9, 0.98), weight_decay=0.01, fused=True)
+    average = {name: tensor.detach().clone() for name, tensor in model.named_parameters()}
     if checkpoint.exists():
         saved = torch.load(checkpoint, weights_only=True, map_location=device)
         model.load_state_dict(saved["model"])
@@ -200,51 +184,99 @@ def _train_worker(rank: int, work: Path, size: Size, pairs: list[Pair], options:
         average, step = saved["average"], saved["step"]
     torch.manual_seed(options.seed + 100 * rank + step)
     pad = tokenizer.pad_token_id
-    encoded = encode(pairs, tokenizer)
-    alignments = Alignments(
-        [(source, target) for plain_ids, spoken_ids, target in encoded for source in (plain_ids, spoken_ids)]
-    )
-    feed = batches(encoded, pad, options.seed + 1000 * rank + 7 * step, options.batch)
+    examples = encode(list(dict.fromkeys(pairs)), encoder(tokenizer))
+    alignments = Alignments([(source, example.target) for example in examples for source in example.sources[:2]])
+    if len(examples) < len(pairs):
+        examples = encode(pairs, encoder(tokenizer))
+    rows = producible(len(tokenizer.encoder), examples, device)
+    pieces = sorted(tokenizer.encoder, key=tokenizer.encoder.__getitem__)
+    prefixes = Prefixes(pieces, alignments) if options.prefixes else None
+    feed = batches(examples, prefixes, pad, options.seed + 1000 * rank + 7 * step, options.batch)
     began, last_saved, shown = time.time(), time.time(), 0.0
     log = (work / "train.log").open("a")
     while step < options.steps:
-        peak = options.peak * min(1.0, (step + 1) / 400)
         for group in optimiser.param_groups:
-            group["lr"] = peak * (0.02 + 0.98 * 0.5 * (1 + math.cos(math.pi * step / options.steps)))
-        source, target = next(feed)
-        wanted = torch.from_numpy(alignments(source.numpy(), target.numpy())).float().to(device)
-        source, target = source.to(device), target.to(device)
-        start = target.new_full((len(target), 1), pad)
-        with torch.autocast(device.type, torch.bfloat16, enabled=options.bf16):
-            output = model(
-                input_ids=source,
-                attention_mask=(source != pad).long(),
-                decoder_input_ids=torch.cat([start, target[:, :-1]], 1),
-                output_attentions=True,
-            )
-        logits = output.logits.float()
-        cross = F.cross_entropy(logits.flatten(0, 1), target.flatten(), ignore_index=pad, label_smoothing=0.1)
-        wanted *= (target != pad)[:, :, None] & (source != pad)[:, None, :]
-        guided = sum(-(wanted * (heads[:, 0].float() + 1e-6).log()).sum() for heads in output.cross_attentions)
-        loss = cross + GUIDANCE * max(0.0, 1 - 2 * step / options.steps) * guided / (target != pad).sum()
-        loss.backward()
+            group["lr"] = learning_rate(step, options.peak, options.steps, options.cooldown)
+        chosen = None if step % ALL_ROWS_EVERY == 0 else rows
+        cross, guided = losses(model, *next(feed), alignments, step, options.bf16, chosen)
+        (cross + guided).backward()
         share_gradients(list(model.parameters()), options.workers)
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimiser.step()
         optimiser.zero_grad(set_to_none=True)
         step += 1
-        shown = 0.98 * shown + 0.02 * cross.item()
-        if rank == 0:
-            decay = min(0.998, (1 + step) / (10 + step))
+        shown = cross.item() if not shown else 0.98 * shown + 0.02 * cross.item()
+        if rank:
+            continue
+        if step % AVERAGED_EVERY == 0:
+            decay = min(AVERAGE_DECAY, (1 + step) / (10 + step)) ** AVERAGED_EVERY
             with torch.no_grad():
-                for name, tensor in model.state_dict().items():
+                for name, tensor in model.named_parameters():
                     average[name].lerp_(tensor, 1 - decay)
-            if step % 50 == 0:
-                print(f"step {step} loss {shown:.3f} {time.time() - began:.0f} s", file=log, flush=True)
-            if time.time() - last_saved > 120 or step == options.steps:
-                _save_checkpoint(checkpoint, model, average, optimiser, step)
-                last_saved = time.time()
+        if step % 50 == 0:
+            print(f"step {step} loss {shown:.3f} {time.time() - began:.0f} s", file=log, flush=True)
+        if time.time() - last_saved > 120 or step == options.steps:
+            _save_checkpoint(checkpoint, model, average, optimiser, step)
+            last_saved = time.time()
+        if development and (step % DEVELOPMENT_EVERY == 0 or step == options.steps):
+            found = progress(with_weights(work, size, average), tokenizer, encoder(tokenizer), development)
+            print(f"step {step} {found}", file=log, flush=True)
     leave(options.workers)
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The rows of the output projection that a training computes."""
+
+    ids: torch.Tensor
+    """The pieces of the target side, in ascending order."""
+    positions: torch.Tensor
+    """The position in ``ids`` of each id of the vocabulary; 0 for the others."""
+
+
+def producible(vocabulary: int, examples: Sequence[Example], device: torch.device) -> Rows:
+    ids = torch.tensor(sorted({piece for example in examples for piece in example.target}))
+    positions = torch.zeros(vocabulary, dtype=torch.long)
+    positions[ids] = torch.arange(len(ids))
+    return Rows(ids.to(device), positions.to(device))
+
+
+def losses(
+    model: MarianMTModel,
+    sources: np.ndarray,
+    targets: np.ndarray,
+    alignments: Alignments,
+    step: int,
+    bf16: bool,
+    rows: Rows | None = None,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """The cross-entropy of a batch, and the weighted loss of its guided attention, per target token.
+
+    With ``rows``, the probabilities are among those pieces alone.
+    """
+    pad, device = model.config.pad_token_id, model.device
+    weights = [guidance(step, last) for last in [False] * (model.config.decoder_layers - 1) + [True]]
+    source, target = torch.from_numpy(sources).to(device), torch.from_numpy(targets).to(device)
+    present = target != pad
+    with torch.autocast(device.type, torch.bfloat16, enabled=bf16):
+        output = model.model(
+            input_ids=source,
+            attention_mask=(source != pad).long(),
+            decoder_input_ids=torch.cat([target.new_full((len(target), 1), pad), target[:, :-1]], 1),
+            output_attentions=True,
+        )
+        projection = model.lm_head.weight if rows is None else model.lm_head.weight[rows.ids]
+        logits = F.linear(output.last_hidden_state[present], projection)
+    wanted_ids = target[present] if rows is None else rows.positions[target[present]]
+    cross = F.cross_entropy(logits.float(), wanted_ids, label_smoothing=0.1)
+    wanted = torch.from_numpy(alignments(sources, targets)).float().to(device)
+    wanted *= present[:, :, None] & (source != pad)[:, None, :]
+    guided = sum(
+        -weight * (wanted * (heads[:, 0].float() + 1e-6).log()).sum()
+        for weight, heads in zip(weights, output.cross_attentions, strict=True)
+        if weight
+    )
+    return cross, guided / present.sum()
 
 
 def _save_checkpoint(
@@ -257,18 +289,28 @@ def _save_checkpoint(
     partial.rename(path)
 
 
-def train(work: Path, size: Size, pairs: list[Pair], options: argparse.Namespace) -> None:
-    """Train until ``options.steps``, resuming from ``work/checkpoint.pt`` if it exists."""
-    launch(_train_worker, work, options.workers, size, pairs, options)
+def train(work: Path, size: Size, pairs: list[Pair], development: Sets, options: argparse.Namespace) -> None:
+    """Train until ``options.steps``, resuming from ``work/checkpoint.pt`` if it exists.
+
+    ``train.log`` has the loss, and every ``DEVELOPMENT_EVERY`` steps the figures of the averaged weights on the
+    ``development`` sets.
+    """
+    launch(_train_worker, work, options.workers, size, pairs, development, options)
 
 
 def averaged(work: Path, size: Size) -> MarianMTModel:
     """The trained model with averaged weights, rounded so that half-precision files represent them exactly."""
+    saved = torch.load(work / "checkpoint.pt", weights_only=True, map_location="cpu")
+    return with_weights(work, size, {name: tensor.half().float() for name, tensor in saved["average"].items()})
+
+
+def with_weights(work: Path, size: Size, weights: dict[str, torch.Tensor]) -> MarianMTModel:
+    """A model with the vocabulary in ``work`` and the given parameters, for inference on the CPU."""
     tokenizer = MarianTokenizer.from_pretrained(work / "vocabulary")
     model = make_model(len(tokenizer.encoder), size, 0.0).eval()
-    saved = torch.load(work / "checkpoint.pt", weights_only=True, map_location="cpu")
-    model.load_state_dict({name: tensor.half().float() for name, tensor in saved["average"].items()})
-    model.tie_weights()
+    if missing := {name for name, _ in model.named_parameters()} - weights.keys():
+        sys.exit(f"the checkpoint in {work} lacks {', '.join(sorted(missing)[:3])}: use another --work")
+    model.load_state_dict(weights, strict=False)
     return model
 
 

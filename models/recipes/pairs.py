@@ -1,18 +1,26 @@
-"""The training and test pairs of the translators, from Tatoeba and the phrasebook, without overlap."""
+"""The training, development and test pairs of the translators, from all sources, without overlap."""
 
 from __future__ import annotations
 
 import hashlib
+import random
 import sys
 from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from heldout import SENTENCES
+from heldout import CHINESE_SENTENCES, SENTENCES
 from phrasebook import corpus, draws, numbers, prices
-from tatoeba import Pair, near_forms, read_pairs, split
+from tatoeba import SPLIT_SEED, TEST, Pair, read_pairs, split, spoken, without_near_duplicates
+from written import conversations, everyday
 
+TESTS = {"Tatoeba": TEST, "everyday": 500, "meetings": 300}
+"""Sentences in each test set."""
+MEETINGS = "meetings"  # the topic of the conversations in the test set
+DEVELOPMENT = 150
 PHRASES = 20_000
 TEST_PHRASES = 300
 
@@ -45,19 +53,73 @@ def unseen_numbers() -> list[Pair]:
     return [pair for pair in dict.fromkeys(numbers(seed=6)) if pair[0] not in learned]
 
 
-def translation_pairs(path: Path, direction: str) -> tuple[list[Pair], list[Pair], list[Pair], list[Pair]]:
-    """(source, target) pairs for training from Tatoeba and the phrasebook, then for testing from the same two."""
-    training, test = split(read_pairs(path))
-    sets = (training, without_near_duplicates(translators_phrases(), test), test, list(held_out_phrases()))
-    if direction == "zh-en":
-        sets = tuple([(chinese, english) for english, chinese in pairs] for pairs in sets)
-    return sets
+@dataclass(frozen=True)
+class Data:
+    """(source, target) pairs by origin. No training pair is a near-duplicate of a development or test pair."""
+
+    training: dict[str, list[Pair]]
+    """"Tatoeba", "everyday", "conversations" and "phrasebook", each without repeats."""
+    development: dict[str, list[Pair]]
+    """``DEVELOPMENT`` pairs of each origin but the phrasebook, which show whether a training still improves."""
+    tests: dict[str, list[Pair]]
+    """The sets named in ``TESTS``."""
+    test_phrases: list[Pair]
+    """Unseen combinations of the phrasebook's phrases. Other phrases differ from them in one word."""
+
+    def test_sources(self, names: Iterable[str]) -> set[str]:
+        return {source for name in names for source, _ in self.tests[name]}
 
 
-def without_near_duplicates(phrases: list[Pair], test: list[Pair]) -> list[Pair]:
-    """The phrases that are no near-duplicates of Tatoeba's ``test`` sentences; ``split`` does the same for Tatoeba."""
-    near = {form for english, _ in test for form in near_forms(english)}
-    return [pair for pair in phrases if near.isdisjoint(near_forms(pair[0]))]
+def translation_data(path: Path, direction: str) -> Data:
+    """The data of a translator, with the edition of Tatoeba in ``path``. The same for each call and both directions."""
+    data = prepared(read_pairs(path))
+    if direction == "en-zh":
+        return data
+    swapped = (
+        {name: _swapped(pairs) for name, pairs in sets.items()}
+        for sets in (data.training, data.development, data.tests)
+    )
+    return Data(*swapped, _swapped(data.test_phrases))
+
+
+def prepared(tatoeba: list[Pair]) -> Data:
+    """Split Tatoeba's and the written pairs, English first, into training, development and test pairs."""
+    training, test = split(tatoeba)
+    spoken_pairs = dict.fromkeys(pair for _, pair in conversations())
+    meetings = [pair for topic, pair in conversations() if topic == MEETINGS]
+    tests = {
+        "Tatoeba": test,
+        "everyday": _drawn(everyday(), TESTS["everyday"]),
+        "meetings": _drawn(meetings, TESTS["meetings"]),
+    }
+    phrases = list(held_out_phrases())
+    held = [*(pair for pairs in tests.values() for pair in pairs), tuple(SENTENCES), CHINESE_SENTENCES]
+    sources = {"Tatoeba": training, "everyday": everyday(), "conversations": spoken_pairs}
+    known_phrases = {spoken(side) for pair in phrases for side in pair}
+    kept = {
+        name: [
+            pair
+            for pair in without_near_duplicates(dict.fromkeys(pairs), held)
+            if known_phrases.isdisjoint(map(spoken, pair))
+        ]
+        for name, pairs in sources.items()
+    }
+    development = {name: _drawn(pairs, DEVELOPMENT) for name, pairs in kept.items()}
+    kept["phrasebook"] = without_near_duplicates(dict.fromkeys(translators_phrases()), held)
+    chosen = [pair for pairs in development.values() for pair in pairs]
+    return Data(
+        {name: without_near_duplicates(pairs, chosen) for name, pairs in kept.items()}, development, tests, phrases
+    )
+
+
+def _drawn(pairs: Iterable[Pair], count: int) -> list[Pair]:
+    """``count`` pairs with different English sides, whatever the order of ``pairs``."""
+    by_english = {spoken(english): (english, chinese) for english, chinese in sorted(pairs)}
+    return [by_english[key] for key in random.Random(SPLIT_SEED).sample(sorted(by_english), count)]
+
+
+def _swapped(pairs: list[Pair]) -> list[Pair]:
+    return [(chinese, english) for english, chinese in pairs]
 
 
 def digest(tests: set[str]) -> str:

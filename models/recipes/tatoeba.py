@@ -6,6 +6,7 @@ import math
 import random
 import sys
 from collections import Counter, defaultdict
+from collections.abc import Iterable
 from pathlib import Path
 
 from heldout import SENTENCES
@@ -17,7 +18,9 @@ ATTRIBUTION = (
     "sentence pairs of the Tatoeba Project (tatoeba.org; the selection of manythings.org/anki; CC BY 2.0 FR; © their "
     "contributors, whom that selection names beside each pair)"
 )
-_MARKS = dict.fromkeys(map(ord, '.!?,";:-。！？，、；：“”「」 '))
+_MARKS = dict.fromkeys(map(ord, '.!?,";:-–—…()。！？，、；：“”‘「」《》（）· ')) | {ord("’"): "'"}
+_FIRST_CJK = "\u3040"
+_NEAR_WORDS, _NEAR_CHARACTERS = 5, 7  # minimum lengths of sentences that count as near-duplicates of one another
 
 
 def spoken(text: str) -> str:
@@ -53,30 +56,36 @@ def read_pairs(path: Path) -> list[Pair]:
 
 
 def split(pairs: list[Pair]) -> tuple[list[Pair], list[Pair]]:
-    """Split into (training, test). No training pair shares a side with a test pair, or nearly its English side."""
+    """Split into (training, test). No side of a training pair is a near-duplicate of a side of a test pair."""
     keys = sorted({spoken(english) for english, _ in pairs})
     held = set(random.Random(SPLIT_SEED).sample(keys, TEST))
     test: dict[str, Pair] = {}
     for pair in pairs:
         if spoken(pair[0]) in held:
             test.setdefault(spoken(pair[0]), pair)
-    held |= {spoken(english) for english in SENTENCES}
-    near = {form for english in held for form in near_forms(english)}
-    chinese_held = {chinese.translate(_MARKS) for _, chinese in test.values()}
-    training = [
-        (english, chinese)
-        for english, chinese in pairs
-        if near.isdisjoint(near_forms(english)) and chinese.translate(_MARKS) not in chinese_held
-    ]
-    return training, list(test.values())
+    return without_near_duplicates(pairs, [(*held, *SENTENCES), *test.values()]), list(test.values())
 
 
-def near_forms(english: str) -> set[str]:
-    """Forms that two sentences share if they differ only in marks or, with five words or more, in one word."""
-    words = english.lower().translate({**_MARKS, ord(" "): " "}).split()
-    forms = {" ".join(words)}
-    if len(words) >= 5:
-        forms |= {" ".join((*words[:i], "*", *words[i + 1 :])) for i in range(len(words))}
+def without_near_duplicates(pairs: Iterable[Pair], held: Iterable[tuple[str, ...]]) -> list[Pair]:
+    """The pairs of which neither side is a near-duplicate of a sentence in ``held``; see ``near_forms``."""
+    near = {form for texts in held for text in texts for form in near_forms(text)}
+    return [pair for pair in pairs if all(near.isdisjoint(near_forms(side)) for side in pair)]
+
+
+def near_forms(text: str) -> set[str]:
+    """Forms that two sentences share if they differ only in case and marks, or also in one word or Chinese character.
+
+    Sentences of fewer than five words, or seven characters, must be equal apart from case and marks.
+    """
+    if text.isascii() or max(text) < _FIRST_CJK:
+        words = text.lower().translate({**_MARKS, ord(" "): " "}).split()
+        joint, least = " ", _NEAR_WORDS
+    else:
+        words = list(text.lower().translate(_MARKS))
+        joint, least = "", _NEAR_CHARACTERS
+    forms = {joint.join(words)}
+    if len(words) >= least:
+        forms |= {joint.join((*words[:i], "*", *words[i + 1 :])) for i in range(len(words))}
     return forms
 
 

@@ -14,9 +14,11 @@ import torch.distributed as dist
 
 
 def check_options(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
-    """Reject --steps, --batch or --workers below 1, and a missing --device."""
+    """Reject --steps, --batch or --workers below 1, --cooldown below 0, and a missing --device."""
     if min(options.steps, options.batch, options.workers) < 1:
         parser.error("--steps, --batch and --workers must be at least 1")
+    if options.cooldown < 0:
+        parser.error("--cooldown must be at least 0")
     if options.device == "cuda" and not torch.cuda.is_available():
         parser.error("--device cuda: PyTorch finds no such device; use --device cpu")
 
