@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
+import random
 import re
 import subprocess
 import sys
+from collections import Counter
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -16,11 +20,25 @@ import pytest
 from align import Alignments
 from card import refuse_other_files
 from compiled import marian_weights
-from heldout import SENTENCES
+from feed import STYLES, batches, encode
+from heldout import CHINESE_SENTENCES, SENTENCES
 from onnx.numpy_helper import to_array
-from pairs import check_tests, digest, held_out_phrases, translators_phrases, unseen_numbers, without_near_duplicates
+from pairs import (
+    TESTS,
+    Data,
+    check_tests,
+    digest,
+    held_out_phrases,
+    prepared,
+    translators_phrases,
+    unseen_numbers,
+    without_near_duplicates,
+)
 from phrasebook import corpus, draws, number, prices
+from prefixes import Prefixes
+from schedule import GUIDANCE, guidance, learning_rate
 from tatoeba import nearest, read_pairs, split, spoken
+from written import conversations, everyday
 
 from pipeline.nmt.compiler.assemble import assemble
 from pipeline.nmt.compiler.build import PRESETS
@@ -80,6 +98,56 @@ def test_everyday_sentences_are_distinct_and_none_is_spoken_by_the_demo_or_the_t
     assert not {spoken(line) for line in lines} & {spoken(sentence) for sentence in SENTENCES}
 
 
+@pytest.fixture(scope="module")
+def data() -> Data:
+    """All data of the translators, with sentences of the phrasebook in place of Tatoeba's."""
+    return prepared(corpus(1200, seed=7))
+
+
+def words(text: str) -> tuple[str, ...]:
+    """The words of an English sentence, or the characters of a Chinese one, in lower case and without marks."""
+    plain = re.sub(r"[^\w\s'$€£%&+/@#*]", "", text.lower().replace("’", "'"))
+    return tuple(plain.split()) if max(plain, default="") < "\u3040" else tuple("".join(plain.split()))
+
+
+def one_word_left_out(text: str) -> set[tuple[str, ...]]:
+    """The sentence with a gap in place of each word; nothing for short ones, which are alike by chance."""
+    units = words(text)
+    least = 5 if max(text) < "\u3040" else 7
+    return {(*units[:i], "", *units[i + 1 :]) for i in range(len(units))} if len(units) >= least else set()
+
+
+def test_no_side_of_a_training_pair_is_nearly_a_sentence_that_is_tested(data: Data) -> None:
+    assert {name: len(pairs) for name, pairs in data.tests.items()} == TESTS
+    held = [side for pairs in (*data.tests.values(), *data.development.values()) for pair in pairs for side in pair]
+    held += [*SENTENCES, *CHINESE_SENTENCES]
+    equal = {words(side) for side in held}
+    near = {form for side in held for form in one_word_left_out(side)}
+    for pairs in data.training.values():
+        for side in (side for pair in pairs for side in pair):
+            assert words(side) not in equal, side
+            assert near.isdisjoint(one_word_left_out(side)), side
+    trained = {
+        spoken(side) for name, pairs in data.training.items() if name != "phrasebook" for pair in pairs for side in pair
+    }
+    assert trained.isdisjoint(spoken(side) for pair in data.test_phrases for side in pair)
+
+
+def test_test_sets_are_of_their_subject_and_little_is_lost_to_them(data: Data) -> None:
+    assert set(data.tests["everyday"]) < set(everyday())
+    assert set(data.tests["meetings"]) < {pair for topic, pair in conversations() if topic == "meetings"}
+    assert len(data.training["everyday"]) > 44_000
+    assert len(data.training["conversations"]) > 14_500
+
+
+def test_the_sets_do_not_depend_on_the_order_of_tatoebas_pairs(data: Data) -> None:
+    again = prepared(corpus(1200, seed=7)[::-1])
+    assert {name: sorted(pairs) for name, pairs in again.tests.items()} == {
+        name: sorted(pairs) for name, pairs in data.tests.items()
+    }
+    assert again.development == data.development
+
+
 def test_a_model_is_measured_only_on_the_test_sentences_that_its_training_left_out() -> None:
     facts = {"tests": digest({"Where is it?", "It is here."})}
     check_tests(facts, {"It is here.", "Where is it?"})
@@ -120,6 +188,91 @@ def test_alignments_find_which_piece_comes_from_which() -> None:
     assert wanted.shape == (1, 3, 3)
     assert wanted.argmax(-1).tolist() == [[1, 2, 0]]
     assert np.allclose(wanted.sum(-1), 1)
+
+
+class Toy:
+    """Words as ids, with the end token 0 and the mark 1. The translation of a word has its id and 10."""
+
+    pieces = ("</s>", "▁.", "▁a", "▁b", "▁c", "▁d", "", "", "", "", "", "▁,", "▁A", "▁B", "▁C", "▁D", "▁E")
+    pairs = (
+        ([2, 3, 1, 0], [12, 13, 1, 0]),
+        ([3, 4, 1, 0], [13, 14, 1, 0]),
+        ([4, 5, 1, 0], [14, 15, 1, 0]),
+        ([5, 2, 1, 0], [15, 12, 1, 0]),
+        ([2, 3, 4, 5, 1, 0], [12, 13, 14, 15, 1, 0]),
+    )
+
+    def prefixes(self) -> Prefixes:
+        return Prefixes(self.pieces, Alignments(list(self.pairs)))
+
+
+def test_the_target_of_a_beginning_ends_where_it_rests_on_what_is_cut_off() -> None:
+    prefixes = Toy().prefixes()
+    in_order, turned = [12, 13, 14, 15, 1, 0], [15, 12, 13, 14, 1, 0]
+    source = [2, 3, 4, 5, 1, 0]
+    assert [prefixes.covered(source, in_order, at) for at in (1, 2, 3, 4)] == [1, 2, 3, 5]
+    # The first word of the translation comes last in the source.
+    assert [prefixes.covered(source, turned, at) for at in (1, 2, 3)] == [0, 0, 0]
+
+
+def test_beginnings_have_no_final_mark_and_lack_a_word_of_the_source() -> None:
+    prefixes, rng = Toy().prefixes(), random.Random(1)
+    source, target = [2, 3, 11, 4, 5, 1, 0], [12, 13, 11, 14, 15, 1, 0]
+    found = {
+        (tuple(kept), tuple(translated)) for kept, translated in (prefixes.cut(source, target, rng) for _ in range(99))
+    }
+    assert found == {
+        ((2, 0), (12, 0)),
+        ((2, 3, 0), (12, 13, 0)),
+        ((2, 3, 11, 4, 0), (12, 13, 11, 14, 0)),
+    }
+    assert prefixes.cut([2, 1, 0], [12, 1, 0], rng) is None
+    assert prefixes.cut([2, 3, 4, 5, 1, 0], [15, 12, 13, 14, 1, 0], rng) is None
+
+
+def test_words_are_not_cut() -> None:
+    pieces = ["</s>", "▁un", "der", "stand", "s", "他", "懂", "GP", "S"]
+    pairs = [([1, 2, 3, 4, 0], [5, 6, 0]), ([5, 7, 8, 6, 0], [1, 2, 0])]
+    prefixes, rng = Prefixes(pieces, Alignments(pairs)), random.Random(1)
+    assert all(prefixes.cut(*pairs[0], rng) is None for _ in range(9))
+    cuts = [prefixes.cut([5, 7, 8, 6, 0], [5, 7, 8, 6, 0], rng) for _ in range(50)]
+    assert {tuple(cut[0]) for cut in cuts if cut} <= {(5, 0), (5, 7, 8, 0)}
+
+
+def test_batches_have_every_pair_in_several_styles_once_a_pass() -> None:
+    names: dict[str, int] = {}
+
+    def encoder(texts: Sequence[str], *, target: bool) -> list[list[int]]:
+        return [[names.setdefault(word, len(names) + 1) for word in text.split()] for text in texts]
+
+    pairs = [(f"Word {n}, Again.", f"Wort {n}") for n in range(400)]
+    examples = encode(pairs, encoder)
+    assert len(examples[0].sources) == len(STYLES)
+    words_of = {number: word for word, number in names.items()}
+    feed, seen, styles = batches(examples, None, 0, seed=1, budget=60), Counter[str](), Counter[str]()
+    while seen.total() < 2 * len(pairs):
+        source, target = next(feed)
+        assert max(source.shape[1], target.shape[1]) * len(source) <= 60
+        for row, wanted in zip(source.tolist(), target.tolist(), strict=True):
+            seen[words_of[wanted[1]]] += 1
+            styles[words_of[row[-1]]] += 1
+            assert words_of[row[1]].strip(",") == words_of[wanted[1]]
+    assert set(seen.values()) == {2}
+    assert styles["Again."] > styles["again"] > styles["again."] > 0 < styles["Again"]
+
+
+def test_a_learning_rate_does_not_depend_on_the_end_until_the_cooldown() -> None:
+    rates = [[learning_rate(step, 1e-3, steps, 1000) for step in range(steps)] for steps in (9000, 12_000)]
+    assert rates[0][:8000] == rates[1][:8000]
+    assert max(rates[0]) == rates[0][1000] == 1e-3
+    assert all(one > other for one, other in itertools.pairwise(rates[0][4000:]))
+    assert 0 < rates[0][-1] < 1e-6
+    assert learning_rate(8999, 1e-3, 9000, 0) == rates[1][8999]
+
+
+def test_only_the_last_layers_attention_is_guided_to_the_end() -> None:
+    assert guidance(0, last_layer=False) == guidance(0, last_layer=True) == GUIDANCE
+    assert guidance(50_000, last_layer=False) == 0 < guidance(50_000, last_layer=True)
 
 
 @pytest.mark.parametrize("direction", ["en-zh", "zh-en"])
