@@ -26,7 +26,7 @@ import torch
 from card import SHIPPED, refuse_other_files
 from compiled import marian_weights
 from marian import Size, averaged, make_vocabulary, save, train
-from pairs import TESTS, check_tests, digest, translation_data
+from pairs import TESTS, Data, check_tests, digest, translation_data
 from tatoeba import ATTRIBUTION as TATOEBA
 from tatoeba import Pair
 from workers import check_options
@@ -131,7 +131,30 @@ def saved_steps(work: Path) -> int:
     return torch.load(checkpoint, weights_only=True, map_location="cpu")["step"] if checkpoint.exists() else 0
 
 
-def main() -> None:
+def model_facts(record: TrainingRecord, data: Data, steps: int, before: str | None) -> dict[str, object]:
+    """The content of training.json, which the card cites. ``before``: the trainings of the model of --init."""
+    ends = [*(first for first, _ in record.parts[1:]), steps]
+    parts = [
+        f"{end - first:,} steps of {tokens:,} tokens" for (first, tokens), end in zip(record.parts, ends, strict=True)
+    ]
+    trainings = (f"{before}; then " if before else "") + " and ".join(parts)
+    counts = {name: f"{len(pairs):,}" for name, pairs in data.training.items()}
+    return {
+        "direction": record.direction,
+        "trainings": trainings,
+        "tests": record.tests,
+        "test_sets": list(TESTS),
+        "trained_on": f"{counts['Tatoeba']} {TATOEBA}, with Chinese in simplified script (OpenCC); "
+        f"{counts['everyday']} everyday and {counts['conversations']} conversational {WRITTEN}; {counts['phrasebook']} "
+        "pairs of `models/recipes/phrasebook.py` (travel, times, prices, meetings, every number from 2 to 999). "
+        "Almost a third of the sources are written as recognisers write speech (without final mark, case or marks), and "
+        f"a fifth of the pairs are beginnings of sentences. {trainings}: `models/recipes/nmt.py`.",
+        "held_out": "No training pair has a side that equals a side of a test pair, whatever its case and marks, or "
+        "differs from it in one word or Chinese character.",
+    }
+
+
+def parsed_options() -> tuple[argparse.ArgumentParser, argparse.Namespace]:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("direction", choices=("en-zh", "zh-en"))
     parser.add_argument("--pairs", type=Path, required=True)
@@ -153,52 +176,33 @@ def main() -> None:
     options = parser.parse_args()
     options.prefixes = True
     check_options(parser, options)
+    return parser, options
+
+
+def main() -> None:
+    parser, options = parsed_options()
     work, shape = options.work, size(options.direction)
     destination = options.out or SHIPPED / f"nmt-{options.direction}"
     refuse_other_files(destination)
     if options.stage == "export" and not (work / "checkpoint.pt").exists():
         parser.error(f"--stage export: no checkpoint in {work}")
     data = translation_data(options.pairs, options.direction)
-    pairs = [pair for name, pairs in data.training.items() for pair in pairs * REPEATS[name]]
+    repeated = [pair for name, pairs in data.training.items() for pair in pairs * REPEATS[name]]
     test_sources = data.test_sources(TESTS)
     work.mkdir(parents=True, exist_ok=True)
     init = str(options.init.resolve()) if options.init else None
-    record = prepare(work, TrainingRecord(options.direction, init, digest(test_sources)), pairs, test_sources)
+    record = prepare(work, TrainingRecord(options.direction, init, digest(test_sources)), repeated, test_sources)
     if options.stage in ("all", "train"):
         done, tokens = saved_steps(work), options.batch * options.workers
         if not record.parts or tokens != record.parts[-1][1]:
             record.parts = [part for part in record.parts if part[0] < done] + [(done, tokens)]
             save_record(work, record)
-        train(work, shape, pairs, data.development, options)
+        train(work, shape, repeated, data.development, options)
     if options.stage in ("all", "export"):
         torch.set_num_threads(options.workers)
-        ship(
-            work,
-            shape,
-            [pair for pairs in data.training.values() for pair in pairs[:: len(pairs) // SAMPLE]],
-            destination,
-        )
-        ends = [*(first for first, _ in record.parts[1:]), saved_steps(work)]
-        trainings = " and ".join(
-            f"{end - first:,} steps of {tokens:,} tokens"
-            for (first, tokens), end in zip(record.parts, ends, strict=True)
-        )
-        before = training_facts(work / "init").get("trainings")
-        counts = {name: f"{len(pairs):,}" for name, pairs in data.training.items()}
-        trainings = f"{before + '; then ' if before else ''}{trainings}"
-        facts = {
-            "direction": options.direction,
-            "trainings": trainings,
-            "tests": record.tests,
-            "test_sets": list(TESTS),
-            "trained_on": f"{counts['Tatoeba']} {TATOEBA}, with Chinese in simplified script (OpenCC); "
-            f"{counts['everyday']} everyday and {counts['conversations']} conversational {WRITTEN}; {counts['phrasebook']} "
-            "pairs of `models/recipes/phrasebook.py` (travel, times, prices, meetings, every number from 2 to 999). "
-            "Almost a third of the sources are written as recognisers write speech (without final mark, case or marks), and "
-            f"a fifth of the pairs are beginnings of sentences. {trainings}: `models/recipes/nmt.py`.",
-            "held_out": "No training pair has a side that equals a side of a test pair, whatever its case and marks, or "
-            "differs from it in one word or Chinese character.",
-        }
+        sample = [pair for pairs in data.training.values() for pair in pairs[:: len(pairs) // SAMPLE]]
+        ship(work, shape, sample, destination)
+        facts = model_facts(record, data, saved_steps(work), training_facts(work / "init").get("trainings"))
         (destination / "training.json").write_text(json.dumps(facts, indent=1) + "\n")
         figures.write_translator_card(destination, options.pairs)
 
