@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from evaluation import beginnings, loops, score, styled_sets, too_long, translation
+from evaluation import Beginnings, Measured, Oddities, beginnings, loops, score, styled_sets, too_long, translation
+from figures import checked_facts, other_rows, score_header, score_rows
 from odd import LINES, odd_lines
 from pairs import Data, held_out_phrases
 from phrasebook import Pair
@@ -88,3 +89,27 @@ def test_scores_are_of_what_the_pipeline_translates_in_both_styles(model: Marian
     assert found["own", 1]["bleu"] == 100
     assert found["other", 4]["bleu"] < 5
     assert set(found) == {("own", 1), ("own", 4), ("other", 1), ("other", 4)}
+
+
+def test_a_comparison_has_a_column_for_each_translator_and_width() -> None:
+    def measured(bleu: float) -> Measured:
+        scores = {
+            (name, beams): {"bleu": bleu + beams, "chrf": 20.0} for name in styled_sets(tested) for beams in (1, 4)
+        }
+        halves = Beginnings(300, marked=40, long=20, invented=50, examples=())
+        return Measured(scores, halves, Oddities(2000, 7, 1, (("a", "b"),)), 0.1, 9.5, 14.7, {})
+
+    tested = data(PHRASES)
+    found = {"old": measured(30.0), "new": measured(40.0)}
+    header, rows = score_header(found), score_rows(tested, found, {"phrases": (15.0, 13.0)})
+    assert header == ("test set", "sentences", "old greedy", "old beam 4", "new greedy", "new beam 4")
+    assert {len(row) for row in rows} == {len(header)}
+    assert rows[0] == ("phrases", 12, "31.0 / 20.0", "34.0 / 20.0", "41.0 / 20.0", "44.0 / 20.0")
+    assert rows[1][:3] == ("phrases: most similar training sentence", 12, "15.0 / 13.0")
+    assert other_rows(found)[0] == ("half sentences with an invented ending", "50 of 300", "50 of 300")
+    assert ("lines of odd input that end in a loop", "1 of 2000", "1 of 2000") in other_rows(found)
+
+
+def test_figures_name_a_folder_without_a_translator(tmp_path: Path) -> None:
+    with pytest.raises(SystemExit, match=r"no such file: .*training\.json\. Expected a translator"):
+        checked_facts(tmp_path, data(PHRASES))

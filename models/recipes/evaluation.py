@@ -17,6 +17,7 @@ from pipeline.events import SourceSentence, Translation
 from pipeline.nmt.model import MarianModel
 
 BEAMS = (1, 4)
+SAMPLES = 50  # sentences of each test set whose translations are reported
 HALVES = 100  # sentences of each test set that are cut in half
 _FINAL_MARKS = ".!?。！？…"
 # A translation of half a sentence invents an ending if it has a final mark, or is so many times as long as the reference's
@@ -66,6 +67,8 @@ class Measured:
     sentence_ms: float
     """Processor time of a sentence of 12 words, or 20 characters, on one core, greedy."""
     megabytes: float
+    samples: dict[str, list[str]]
+    """Greedy translations of the first ``SAMPLES`` sentences of each test set."""
 
 
 def styled_sets(data: Data) -> dict[str, list[Pair]]:
@@ -89,6 +92,7 @@ def measure(directory: Path, data: Data, languages: tuple[str, str], beams: Iter
         load_s,
         sentence_ms(model, data, languages[0]),
         sum(path.stat().st_size for path in directory.iterdir()) / 1e6,
+        {name: [t.text for t in translations(model, pairs[:SAMPLES])] for name, pairs in data.tests.items()},
     )
 
 

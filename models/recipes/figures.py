@@ -155,6 +155,10 @@ def report(folders: list[Path], directions: tuple[str, ...], pairs: Path) -> str
         scores = score_rows(data, found, baseline(data, target))
         parts += [f"## {direction}", signatures(found), table(score_header(found), scores)]
         parts.append(table(("measure", *found), other_rows(found)))
+        for name, tested in data.tests.items():
+            rows = zip(tested, *(measured.samples[name] for measured in found.values()), strict=False)
+            parts.append(f"The first sentences of {name}:")
+            parts.append(table(("source", "reference", *found), [(*pair, *texts) for pair, *texts in rows]))
         for name, measured in found.items():
             parts.append(f"Half sentences, {name}:")
             parts.append("\n".join(f"- {half} → {made}" for half, made in measured.beginnings.examples))
