@@ -1,9 +1,12 @@
-"""The pages of the documentation, and what is set as code in them."""
+"""The pages of the documentation, the code in them, and the scripts beside them."""
 
 from __future__ import annotations
 
 import re
+import sys
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from types import ModuleType
 
 from tests.conftest import ROOT
 
@@ -22,3 +25,13 @@ def commands(page: Path) -> list[str]:
     """The commands of a page, one line each, without comments."""
     lines = "".join(blocks(page, "sh")).replace("\\\n", " ").splitlines()
     return [re.sub(r"\s+", " ", re.split(r"\s+# ", line)[0]).strip() for line in lines]
+
+
+def script(name: str) -> ModuleType:
+    """The module docs/NAME.py, which is in no package."""
+    spec = spec_from_file_location(f"docs_{name}", ROOT / "docs" / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = sys.modules[spec.name] = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module

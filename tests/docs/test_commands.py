@@ -10,6 +10,7 @@ import subprocess
 import sys
 from importlib import import_module
 from pathlib import Path
+from urllib.request import urlopen
 
 import pytest
 
@@ -99,7 +100,9 @@ def test_the_server_starts_and_stops(tmp_path: Path) -> None:
     ) as server:
         assert server.stderr is not None
         try:
-            assert any(line.startswith("serving on http://") for line in server.stderr)
+            address = next(line.split()[2] for line in server.stderr if line.startswith("serving on http://"))
+            with urlopen(f"{address}readyz") as answer:
+                assert answer.status == 200
             server.send_signal(signal.SIGTERM)
             assert server.wait(HANG_S) == 0
         finally:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import re
 import tomllib
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
 import pytest
@@ -13,13 +12,10 @@ import pytest
 from pipeline.bounds import within
 from pipeline.config import PipelineConfig, parse_config
 from tests.conftest import ROOT
+from tests.docs.pages import script
 
 PAGE = (ROOT / "docs" / "configuration.md").read_text("utf-8")
-_spec = spec_from_file_location("generate", ROOT / "docs" / "generate.py")
-assert _spec is not None
-assert _spec.loader is not None
-generate = module_from_spec(_spec)
-_spec.loader.exec_module(generate)
+generate = script("generate")
 
 
 def test_the_page_is_what_is_generated() -> None:

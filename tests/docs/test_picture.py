@@ -1,0 +1,45 @@
+"""The README's moving picture: its frames follow each other, and the committed one shows drafts."""
+
+from __future__ import annotations
+
+import re
+from xml.etree import ElementTree
+
+from pipeline.events import Delta, SourceDelta, SourceSentence, Translation
+from tests.conftest import ROOT
+from tests.docs.pages import script
+
+picture = script("picture")
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def test_a_draft_is_dim_until_it_is_committed() -> None:
+    screen = picture.Screen()
+    screen.take(SourceDelta(0, "en", "Thank you", committed=5))
+    assert screen.lines()[0].endswith(' opacity=".5"> you</tspan>')
+    screen.take(SourceDelta(0, "en", ".", committed=10))
+    screen.take(SourceSentence(0, "en", "Thank you."))
+    screen.take(Delta(0, "zh", "谢谢", heard_s=1.0))
+    assert any('opacity=".5">谢谢' in line for line in screen.lines())
+    screen.take(Delta(0, "zh", "", committed=2, heard_s=1.0, complete=True))
+    screen.take(Translation(0, "zh", "谢谢"))
+    assert not any("opacity" in line or "▌" in line for line in screen.lines())
+
+
+def test_each_frame_is_shown_from_its_time_on() -> None:
+    frames = [picture.Frame(0, ()), picture.Frame(1.0, ("a &lt; b",)), picture.Frame(7.0, ("a &lt; b", "c"))]
+    drawn = picture.svg(frames, "the command")
+    steps = re.findall(r"([\d.]+)%\{transform:translateY\((-?\d+)px\)\}", drawn)
+    assert [float(share) for share, _ in steps] == [0, 10, 70]  # of 7 s and 3 s of the last one
+    height = -int(steps[1][1])
+    assert [int(moved) for _, moved in steps] == [0, -height, -2 * height]
+    film = ElementTree.fromstring(drawn).find(f".//{SVG}g[@id='film']")
+    assert film is not None
+    assert [(int(text.attrib["y"]) // height, text.text) for text in film] == [(1, "a < b"), (2, "a < b"), (2, "c")]
+
+
+def test_the_committed_picture_shows_drafts_of_the_demo() -> None:
+    root = ElementTree.parse(ROOT / "docs" / "terminal.svg").getroot()
+    dim = {"".join(span.itertext()).strip() for span in root.iter(f"{SVG}tspan") if span.get("opacity") == ".5"}
+    assert any(re.search("[\u4e00-\u9fff]", text) for text in dim)
+    assert any(re.search("[a-z]", text) for text in dim)
