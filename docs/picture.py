@@ -142,7 +142,7 @@ text{{font:{FONT_PX}px ui-monospace,Menlo,Consolas,"DejaVu Sans Mono",monospace;
 
 def main(audio: Path, picture: Path) -> None:
     frames = asyncio.run(recorded(audio))
-    picture.write_text(svg(frames, f"python -m pipeline.live {audio} --config demo"), "utf-8")
+    picture.write_text(svg(frames, f"speech-translate live {audio} --config demo"), "utf-8")
 
 
 if __name__ == "__main__":

@@ -25,33 +25,33 @@ NOT_RUN = {
     ". .venv/bin/activate": "make demo does the same",
     "pip install '.[demo]'": ".ci/run runs it",
     "pip install '.[server,demo]'": "make test installs these extras",
-    "python -m pipeline.live --list-devices": "needs PortAudio and a device; the tests marked microphone run it",
-    "python -m pipeline.live --mic --config demo": "needs a microphone; the tests marked microphone speak into one",
-    "python -m pipeline.live --mic --source pt --target en": "needs a microphone and a network",
-    "python -m pipeline.models pull en-zh": "needs a network",
+    "speech-translate live --list-devices": "needs PortAudio and a device; the tests marked microphone run it",
+    "speech-translate live --mic --config demo": "needs a microphone; the tests marked microphone speak into one",
+    "speech-translate live --mic --source pt --target en": "needs a microphone and a network",
+    "speech-translate models pull en-zh": "needs a network",
     "optimum-cli export onnx --model Helsinki-NLP/opus-mt-en-de --task text2text-generation-with-past opus-mt-en-de": (
         "needs a network, and PyTorch"
     ),
-    "python -m pipeline.bench speech speech": "needs a network",
-    "python -m pipeline.bench asr speech --threads 1": "needs the recordings that the command before it fetches",
-    "python -m pipeline.bench day examples/audio/*.wav --config demo": "takes more than an hour",
-    "python -m pipeline.bench serve examples/audio/novel.wav --config demo --speakers 4 --readers 20 --seconds 600 "
+    "speech-translate bench speech speech": "needs a network",
+    "speech-translate bench asr speech --threads 1": "needs the recordings that the command before it fetches",
+    "speech-translate bench day examples/audio/*.wav --config demo": "takes more than an hour",
+    "speech-translate bench serve examples/audio/novel.wav --config demo --speakers 4 --readers 20 --seconds 600 "
     "--adversaries stalled garbage huge silent flood": "takes 20 minutes",
-    "python -m pipeline.bench peer talk.wav --config demo": "needs a running WhisperLiveKit",
+    "speech-translate bench peer talk.wav --config demo": "needs a running WhisperLiveKit",
     "python -m venv wlk": "installs WhisperLiveKit and PyTorch: needs a network",
     "wlk/bin/pip install torch --index-url https://download.pytorch.org/whl/cpu": "needs a network",
     "wlk/bin/pip install whisperlivekit==0.2.26": "needs a network",
     "wlk/bin/whisperlivekit-server --pcm-input --lan en --model base --backend faster-whisper --backend-policy "
     "localagreement": "needs WhisperLiveKit",
 }
-SERVER = "python -m pipeline.serve --config demo"
-"""Run by a test of its own, because it runs until it is told to stop."""
+SERVERS = ("speech-translate serve --config demo", "python -m pipeline.serve --config demo")
+"""Run by a test of their own, because they run until they are told to stop."""
 SLOW = {
-    "python -m pipeline.bench nmt --weights int8 --rounds 3 --json speed.json",
-    "python -m pipeline.bench live examples/audio/novel.wav --config demo --compare none,drafts",
-    "python -m pipeline.bench live talk.wav --config demo --plot talk.svg",
+    "speech-translate bench nmt --weights int8 --rounds 3 --json speed.json",
+    "speech-translate bench live examples/audio/novel.wav --config demo --compare none,drafts",
+    "speech-translate bench live talk.wav --config demo --plot talk.svg",
 }
-HERE = [command for command in COMMANDS if command not in {*NOT_RUN, SERVER}]
+HERE = [command for command in COMMANDS if command not in {*NOT_RUN, *SERVERS}]
 SAID = {
     "models inspect": "it runs",
     "models compile": "my-model: int8",
@@ -65,9 +65,14 @@ SAID = {
 """A part of a command → a pattern of what it prints; the longest part counts. All others print Chinese."""
 
 
+def runnable(command: str) -> str:
+    """The command for the tests' own interpreter, whether or not its folder is in PATH."""
+    return re.sub(r"\bpython\b", sys.executable, re.sub(r"\bspeech-translate\b", "python -m pipeline", command))
+
+
 def test_every_command_is_run_or_excused() -> None:
     assert len(HERE) >= 15
-    assert {*NOT_RUN, *SLOW, SERVER} <= {*COMMANDS}
+    assert {*NOT_RUN, *SLOW, *SERVERS} <= {*COMMANDS}
 
 
 def environment(folder: Path) -> dict[str, str]:
@@ -84,7 +89,7 @@ def environment(folder: Path) -> dict[str, str]:
 @pytest.mark.parametrize("command", [pytest.param(c, marks=[pytest.mark.slow] if c in SLOW else []) for c in HERE])
 def test_a_command_runs(command: str, tmp_path: Path) -> None:
     done = subprocess.run(
-        ["bash", "-o", "pipefail", "-c", re.sub(r"\bpython\b", sys.executable, command)],
+        ["bash", "-o", "pipefail", "-c", runnable(command)],
         cwd=tmp_path, env=environment(tmp_path), capture_output=True, timeout=HANG_S, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr.decode()
@@ -93,10 +98,11 @@ def test_a_command_runs(command: str, tmp_path: Path) -> None:
     assert re.search(SAID[parts[-1]] if parts else "[\u4e00-\u9fff]", said) or [*(tmp_path / "subtitles").iterdir()]
 
 
-def test_the_server_starts_and_stops(tmp_path: Path) -> None:
-    command = [sys.executable, *shlex.split(SERVER)[1:], "--port", "0"]  # the default port may be taken
+@pytest.mark.parametrize("command", SERVERS)
+def test_a_server_starts_and_stops(command: str, tmp_path: Path) -> None:
+    program = [*shlex.split(runnable(command)), "--port", "0"]  # the default port may be taken
     with subprocess.Popen(
-        command, cwd=tmp_path, env=environment(tmp_path), stderr=subprocess.PIPE, text=True
+        program, cwd=tmp_path, env=environment(tmp_path), stderr=subprocess.PIPE, text=True
     ) as server:
         assert server.stderr is not None
         try:
@@ -109,10 +115,9 @@ def test_the_server_starts_and_stops(tmp_path: Path) -> None:
             server.kill()
 
 
-@pytest.mark.parametrize("command", [each for each in NOT_RUN if each.startswith("python -m pipeline.")])
+@pytest.mark.parametrize("command", [each for each in NOT_RUN if each.startswith("speech-translate ")])
 def test_the_options_of_a_command_that_is_not_run_exist(command: str) -> None:
-    module, *options = shlex.split(command)[2:]
-    name = module.removeprefix("pipeline.")
+    name, *options = shlex.split(command)[1:]
     parser = import_module("pipeline.bench.__main__" if name == "bench" else f"pipeline.apps.{name}").arguments()
     parser.parse_args(options)
 
@@ -120,7 +125,7 @@ def test_the_options_of_a_command_that_is_not_run_exist(command: str) -> None:
 @pytest.mark.microphone
 @pytest.mark.skipif("VIRTUAL_MICROPHONE" not in os.environ, reason="no virtual microphone; .ci/run sets one up")
 def test_devices_are_listed() -> None:
-    command = [sys.executable, "-m", "pipeline.live", "--list-devices"]
+    command = shlex.split(runnable("speech-translate live --list-devices"))
     done = subprocess.run(command, capture_output=True, timeout=HANG_S, check=False)
     assert done.returncode == 0, done.stderr.decode()
     assert "pulse" in done.stdout.decode()
