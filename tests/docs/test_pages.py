@@ -50,7 +50,7 @@ def test_explained_messages_are_the_program_s() -> None:
         texts += [node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)]
     page = PAGES["docs/troubleshooting.md"].read_text("utf-8").split("## Messages")[1]
     messages = [
-        part for cell in re.findall(r"^\| (`.+?) \|", page, re.MULTILINE) for part in re.findall("`(.+?)`", cell)
+        part for cell in re.findall(r"^\| (`.+?`) \|", page, re.MULTILINE) for part in re.findall("`(.+?)`", cell)
     ]
     assert len(messages) > 20
     lacking = [part for each in messages for part in each.split("…") if not any(part in text for text in texts)]
