@@ -35,7 +35,7 @@ def run(argv: list[str], prog: str) -> int:
     for name, what in COMMANDS.items():
         commands.add_parser(name, help=what)
     if argv and Path(argv[0]).exists():
-        parser.error(f"{argv[0]} is no command; for the subtitles of a recording: {prog} translate {argv[0]}")
+        parser.error(f"{argv[0]} is not a command; to write subtitles of a recording: {prog} translate {argv[0]}")
     parser.parse_args(argv)
     return 0
 

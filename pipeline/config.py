@@ -127,7 +127,7 @@ def load_config(name_or_path: str | Path = "en-zh") -> PipelineConfig:
         if not os.path.isfile(path):  # Path.is_file raises if the name is too long
             allowed = ", ".join(named_configs())
             raise ConfigError(
-                f"no configuration is called {str(name_or_path)!r}; there are {allowed}, or a path to a .toml file"
+                f"there is no configuration {str(name_or_path)!r}; give {allowed}, or the path of a .toml file"
             )
     try:
         table = tomllib.loads(path.read_text("utf-8-sig"))
@@ -220,7 +220,9 @@ def _draft_model(values: object, path: Path) -> DraftModel:
     if not isinstance(values, dict):
         raise ConfigError(f"{path}: asr.draft must be a section, written as [asr.draft]")
     if "revision" in values and "model" not in values:
-        raise ConfigError(f"{path}: asr.draft.revision is the revision of asr.draft.model, which is not given")
+        raise ConfigError(
+            f"{path}: asr.draft.revision is given without asr.draft.model; name the model too, or leave the revision out"
+        )
     return DraftModel(**_checked("asr.draft", DraftModel, values, path))
 
 
@@ -237,7 +239,9 @@ def _nmt_overrides(by_target: dict[str, dict[str, Any]], targets: Sequence[str],
     for name in by_target:
         target = next((target for target in targets if language_tag(target) == language_tag(name)), None)
         if target is None:
-            raise ConfigError(f"{path}: [nmt.{name}] is for no target; the targets are {', '.join(targets)}")
+            raise ConfigError(
+                f"{path}: [nmt.{name}] is not for a target language; the targets are {', '.join(targets)}"
+            )
         if target in sections:
             raise ConfigError(f"{path}: [nmt.{sections[target]}] and [nmt.{name}] are for the same target; keep one")
         sections[target] = name

@@ -84,9 +84,9 @@ def with_stage(
     """
     names = [stage.name for stage in stages]
     if after not in names:
-        raise ValueError(f"no stage is called {after!r}; the stages are {', '.join(names)}")
+        raise ValueError(f"there is no stage {after!r}; the stages are {', '.join(names)}")
     if name in names:
-        raise ValueError(f"a stage is called {name!r} already; choose another name")
+        raise ValueError(f"there is a stage named {name!r} already; choose another name")
     at = names.index(after) + 1
 
     def make(inbox: Queue, outbox: Queue, context: StageContext) -> Stage:
@@ -138,7 +138,7 @@ def chained(stages: Sequence[StageSpec], inbox: Queue, outbox: Queue, context: S
     """
     names = [stage.name for stage in stages]
     if not stages or len(set(names)) < len(names):
-        raise ValueError(f"the stages are {', '.join(names) or 'none'}; give at least one, and each a name of its own")
+        raise ValueError(f"the stages are {', '.join(names) or 'none'}; expected at least one, with different names")
     made: list[Stage] = []
     for number, spec in enumerate(stages, 1):
         last = number == len(stages)

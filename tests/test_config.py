@@ -150,7 +150,7 @@ def test_a_draft_model_has_the_options_of_the_other_except_its_thresholds(tmp_pa
         ("[languages]\nsource = 'auto'\n", r"give exactly two languages as targets, such as en and zh, instead of zh$"),
         ("[languages]\nsource = 'auto'\ntarget = ['en', 'zh', 'de']\n", r"exactly two .* instead of en and zh and de"),
         ("[languages]\nsource = 'auto'\ntarget = ['zh-CN', 'zh-TW']\n", r"exactly two .* of zh-CN and zh-TW"),
-        ("[nmt.de]\nbeam_size = 4\n", r"\[nmt\.de\] is for no target; the targets are zh"),
+        ("[nmt.de]\nbeam_size = 4\n", r"\[nmt\.de\] is not for a target language; the targets are zh"),
         (
             "[nmt.zh]\nbeam_size = 4\n[nmt.zho]\nbeam_size = 4\n",
             r"\[nmt\.zh\] and \[nmt\.zho\] are for the same target",
@@ -234,9 +234,7 @@ def test_accepted_timings_give_segments_with_speech(vad: dict[str, int], while_b
 
 
 def test_the_error_for_an_unknown_name_lists_the_configurations(tmp_path: Path) -> None:
-    with pytest.raises(
-        ConfigError, match="no configuration is called 'dmeo'; there are demo, demo-zh-en, en-zh, zh-en"
-    ):
+    with pytest.raises(ConfigError, match="there is no configuration 'dmeo'; give demo, demo-zh-en, en-zh, zh-en"):
         load_config("dmeo")
     with pytest.raises(ConfigError, match="no such configuration file"):
         load_config(tmp_path / "none.toml")

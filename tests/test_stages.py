@@ -116,9 +116,9 @@ def test_a_stage_that_fails_ends_the_run_with_its_name(
 
 
 def test_a_place_that_is_not_there_and_a_name_that_is_are_mistakes() -> None:
-    with pytest.raises(ValueError, match="no stage is called 'TTS'; the stages are VAD, ASR, sentences, NMT"):
+    with pytest.raises(ValueError, match="there is no stage 'TTS'; the stages are VAD, ASR, sentences, NMT"):
         with_stage(standard_stages(), "mine", lambda event: event, after="TTS")
-    with pytest.raises(ValueError, match="a stage is called 'ASR' already"):
+    with pytest.raises(ValueError, match="there is a stage named 'ASR' already"):
         with_stage(standard_stages(), "ASR", lambda event: event, after="VAD")
 
 

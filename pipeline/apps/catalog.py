@@ -153,7 +153,7 @@ def models_called(name: str, revision: str | None = None) -> list[NamedModel]:
     if name in bundled or name.endswith(".toml"):
         if revision:
             raise UsageError(
-                f"a revision is for one model; {name} is a configuration, which has its own: leave --revision out"
+                f"--revision applies to a single model, but {name} is a configuration, which sets its own revisions; leave --revision out"
             )
         return named_models([name])
     hub_id = recognizer_name(AsrConfig(model=name))

@@ -60,7 +60,7 @@ def whole_number(smallest: int, largest: int) -> Callable[[str], int]:
 
     def parse(text: str) -> int:
         if not text.isdecimal() or len(text) > 9 or not smallest <= int(text) <= largest:
-            raise argparse.ArgumentTypeError(f"{text!r} is no whole number from {smallest} to {largest}")
+            raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from {smallest} to {largest}")
         return int(text)
 
     return parse

@@ -89,8 +89,8 @@ def open_source(options: argparse.Namespace, config: PipelineConfig) -> AudioSou
         raise UsageError(f"both a microphone and {options.audio} were given; choose one")
     if options.audio_track is not None and (microphone or options.audio == "-"):
         raise UsageError(
-            f"--audio-track chooses among the tracks of a recording; {'a microphone' if microphone else 'raw PCM'} has "
-            "none: leave it out"
+            f"--audio-track chooses a track of a recording, but the input is {'a microphone' if microphone else 'raw PCM'}; "
+            "leave it out"
         )
     if microphone:
         return Microphone(options.device, backlog_s=config.overload.backlog_s)
@@ -122,8 +122,8 @@ def run(argv: list[str], prog: str = "python -m pipeline.live") -> int:
         return 0
     if not hasattr(signal, "SIGHUP"):
         raise UsageError(
-            f"pipeline.live needs the signals of Linux and macOS; {sys.platform} lacks them: use pipeline.translate for "
-            "recordings, or SpeechTranslator in a program"
+            f"live subtitles in a terminal need signals that {sys.platform} lacks; use python -m pipeline.translate for "
+            "recordings, python -m pipeline.serve for a microphone, or SpeechTranslator in a program"
         )
     config = configured(options)
     source = open_source(options, config)
@@ -133,11 +133,11 @@ def run(argv: list[str], prog: str = "python -m pipeline.live") -> int:
     for name in ("latency-log", "committed-log"):
         if options.fast and getattr(options, name.replace("-", "_")):
             raise UsageError(
-                f"--fast does not run in real time, so there is no latency to measure; give --{name} without it"
+                f"--{name} measures latency, but --fast does not run in real time; leave one of the two out"
             )
         if getattr(options, name.replace("-", "_")) == STANDARD_OUTPUT:
             raise UsageError(
-                f"--{name} does not write to standard output; name a file, ….jsonl for simulstream's format or instances.log "
+                f"--{name} cannot write to standard output; name a file: ….jsonl for simulstream's format, or instances.log "
                 "for SimulEval's"
             )
     targets = config.languages.targets

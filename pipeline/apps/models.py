@@ -95,7 +95,7 @@ def _add_inspect_arguments(parser: argparse.ArgumentParser) -> None:
 def _layer_and_head(text: str) -> tuple[int, int]:
     layer, colon, head = text.partition(":")
     if not (colon and layer.isdecimal() and head.isdecimal()):
-        raise argparse.ArgumentTypeError(f"{text!r} is no LAYER:HEAD, such as 5:0")
+        raise argparse.ArgumentTypeError(f"{text!r} is not LAYER:HEAD; give two numbers, such as 5:0")
     return int(layer), int(head)
 
 
@@ -114,7 +114,7 @@ def run_list(options: argparse.Namespace) -> int:
 
     if options.pairs:
         if options.config:
-            raise UsageError("--pairs shows the bundled table, which no configuration adds to; leave --config out")
+            raise UsageError("--pairs lists the bundled table, which configurations cannot extend; leave --config out")
         pairs = pair_states()
         if options.json:
             table = [dataclasses.asdict(pair) | dataclasses.asdict(state) for pair, state in pairs]
@@ -156,7 +156,9 @@ def run_compile(options: argparse.Namespace) -> int:
     from rich.console import Console
 
     if options.shortlist is None and options.shortlist_size is not None:
-        raise UsageError("--shortlist-size says how much of --shortlist is kept; give --shortlist, too")
+        raise UsageError(
+            "--shortlist-size is the size of the list made from --shortlist, which is missing; give --shortlist FILE"
+        )
     with importing():
         from pipeline.nmt.compiler.build import SHORTLIST_SIZE, compile_model  # slow: imports onnx
     from pipeline.nmt.compiler.report import as_table

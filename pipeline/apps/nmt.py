@@ -60,7 +60,7 @@ def arguments() -> Parser:
 def run(argv: list[str]) -> int:
     options = arguments().parse_args(argv)
     if sys.stdout is None:
-        raise SinkError("standard output is closed, but translations are written to it; redirect it to a file")
+        raise SinkError("standard output is closed, so translations cannot be written; redirect it to a file")
     model = _load(options)
     source, target = options.source or model.languages[0] or "en", options.target or model.languages[1] or UNDETERMINED
     model.check_languages(source, target)

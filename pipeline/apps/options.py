@@ -56,7 +56,9 @@ def some_languages(text: str) -> tuple[str, ...]:
     """Argument type: language codes separated by commas."""
     codes = tuple(code.strip() for code in some_text(text).split(","))
     if not all(codes):
-        raise argparse.ArgumentTypeError(f"{text!r} has an empty entry; give language codes with a comma between two")
+        raise argparse.ArgumentTypeError(
+            f"{text!r} has an empty entry; separate language codes with single commas, such as zh,de"
+        )
     return codes
 
 

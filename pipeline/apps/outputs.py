@@ -113,8 +113,8 @@ def language_tags(targets: Sequence[str], *, always: bool) -> dict[str, str]:
     for target, tag in tags.items():
         if tag is None:
             raise UsageError(
-                f"the target language is part of the file names and must be a language code, such as zh or zh-Hant; it is "
-                f"{target!r}"
+                f"the target {target!r} is not a language code, but it becomes part of the file names; give a code such as zh "
+                "or zh-Hant"
             )
     return {target: tag for target, tag in tags.items() if tag is not None}
 
@@ -132,8 +132,8 @@ def named_outputs(given: Mapping[str, Path], targets: Sequence[str]) -> dict[Out
         for kind, path in given.items():
             if path == STANDARD_OUTPUT and kind not in _ALL_LANGUAGES:
                 raise UsageError(
-                    f"standard output cannot be the {kind} file of several languages ({', '.join(targets)}); name a file "
-                    "for them, or write jsonl, which has all languages"
+                    f"standard output cannot take the {kind} subtitles of several languages ({', '.join(targets)}); name a "
+                    "file, or write jsonl, which has all languages"
                 )
     # Tags are needed, and checked, only if a language has a file of its own.
     tags = language_tags(targets, always=False) if given.keys() - _ALL_LANGUAGES else {}
@@ -154,8 +154,8 @@ def _with_tag(path: Path, tag: str) -> Path:
     if path.name in ("", "..") or (os.path.exists(path) and not os.path.isfile(path)):
         kind = "a folder" if os.path.isdir(path) else "a pipe or a device"
         raise UsageError(
-            f"{path} is {kind}; several target languages need a file each, whose name gets the language: name a file, or "
-            "choose one target"
+            f"{path} is {kind}, but each target language needs its own file, named after it; name a file, or choose one "
+            "target"
         )
     return path.with_name(f"{path.stem}.{tag}{path.suffix}")
 

@@ -176,7 +176,7 @@ def wyoming_address(uri: str) -> tuple[str, int]:
         raise UsageError(f"--wyoming is {uri!r}; give an address such as tcp://127.0.0.1:10300")
     if not is_loopback(host):
         raise UsageError(
-            f"--wyoming {uri} is reached by other machines, and the protocol has no token: use tcp://127.0.0.1:{port}, and a "
+            f"other machines can reach --wyoming {uri}, and the protocol has no token; use tcp://127.0.0.1:{port}, and a "
             "tunnel (ssh -L) from elsewhere"
         )
     return host, port
@@ -208,8 +208,8 @@ def access_of(options: argparse.Namespace) -> Access:
     if token is None and (options.proxy or not is_loopback(options.host)):
         where, option = ("the proxy", "--proxy") if options.proxy else (options.host, "--host")
         raise UsageError(
-            f"{where} is reached by other machines, and no token is set: give --token-file FILE, with a token that "
-            f"speakers have to know, or leave {option} out to serve this machine only"
+            f"other machines can reach {where}, and no token is set; give --token-file FILE, with a token for speakers, "
+            f"or leave {option} out to serve this machine only"
         )
     return Access.of(token, [socket.gethostname(), options.host, *options.allow_host], options.allow_origin)
 

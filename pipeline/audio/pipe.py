@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 import select
+import sys
 import threading
 from contextlib import suppress
 from typing import BinaryIO
+
+from pipeline.errors import UsageError
 
 # How often a waiting read checks for ``close``.
 _POLL_MS = 100
@@ -17,6 +20,15 @@ class PipeReader:
     """Reads from a stream's descriptor, bypassing its buffer. The stream may also be a file."""
 
     def __init__(self, stream: BinaryIO) -> None:
+        """Prepare to read.
+
+        Raises:
+            UsageError: the system cannot wait for a pipe (Windows).
+        """
+        if not hasattr(select, "poll"):
+            raise UsageError(
+                f"pipes cannot be read on {sys.platform}; give a recording, or feed SpeechTranslator in a program"
+            )
         self._stream = stream  # keep a reference: the stream closes with this object
         self._ready = select.poll()  # select.select fails for descriptors above 1,023
         self._ready.register(stream.fileno(), select.POLLIN)

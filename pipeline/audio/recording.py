@@ -76,7 +76,7 @@ class Recording:
         except FileNotFoundError:
             if _URL.match(str(path)):
                 raise UsageError(
-                    f"{path} looks like a URL, which is not read; pipe it in: ffmpeg -i URL -f s16le -ac 1 "
+                    f"{path} is a URL, which this program does not fetch; pipe it in: ffmpeg -i URL -f s16le -ac 1 "
                     f"-ar {SAMPLE_RATE} - | python -m pipeline.live -"
                 ) from None
             raise UsageError(f"no such file: {path}; give the path of a recording, - for raw PCM, or --mic") from None

@@ -144,8 +144,8 @@ def track_by_number(path: Path, tracks: Sequence[Track], number: int) -> Choice:
         AudioError: there is no decoder for it.
     """
     if not 1 <= number <= len(tracks):
-        count = "1 audio track" if len(tracks) == 1 else f"{len(tracks)} audio tracks, numbered from 1"
-        raise UsageError(f"{path} has {count}; --audio-track {number} is none of: {listed(tracks)}")
+        count = "1 track" if len(tracks) == 1 else f"{len(tracks)} tracks"
+        raise UsageError(f"{path} has no audio track {number}; choose from its {count}: {listed(tracks)}")
     track = tracks[number - 1]
     if not track.decodable:
         others = [other for other in tracks if other.decodable]

@@ -154,12 +154,12 @@ def _check(options: argparse.Namespace, paths: Sequence[Path]) -> None:
         if name in _PICTURES and path.suffix.lower() != ".svg":
             raise UsageError(f"--{name} {path}: its name must end with .svg")
         if options.compare is not None and name != "plot":
-            raise UsageError(f"--{name} is of one run; leave it out, or leave --compare out")
+            raise UsageError(f"--{name} records one run, but --compare makes several; leave one of the two out")
         if path.resolve() in inputs:
             raise UsageError(f"{path} is also a recording or a reference; give --{name} another file")
     given = [path.resolve() for _, path in _outputs(options)]
     if len(set(given)) < len(given):
-        raise UsageError("two outputs have the same file; give each a file of its own")
+        raise UsageError("two outputs name the same file; give each its own")
 
 
 def _outputs(options: argparse.Namespace) -> Iterator[tuple[str, Path]]:

@@ -59,7 +59,7 @@ def _web_socket(text: str) -> str:
         valid = False
     if not valid:
         raise argparse.ArgumentTypeError(
-            f"{text!r} is no address of a WebSocket; give one like ws://localhost:8000/asr"
+            f"{text!r} is not a WebSocket address; give one such as ws://localhost:8000/asr"
         )
     return text
 
@@ -68,7 +68,7 @@ def run(options: argparse.Namespace) -> int:
     config = configured(options)
     if config.languages.only_spoken is None:
         raise UsageError(
-            f"the source is {config.languages.source}, but the server is compared in one spoken language; name it with "
+            f"the source language is {config.languages.source}, but this benchmark needs a single one; name it with "
             "--source"
         )
     path = options.audio or default_recording()

@@ -98,8 +98,8 @@ def _single_spaced(text: str) -> str:
 def _unknown(raw: str | bytes) -> PeerError:
     start = raw[:_QUOTED]
     return PeerError(
-        f"the server sent {start!r}{'…' if len(raw) > _QUOTED else ''}, which is no message of WhisperLiveKit 0.2; give the "
-        "address of its /asr"
+        f"the server sent {start!r}{'…' if len(raw) > _QUOTED else ''}, which is not a message of WhisperLiveKit 0.2; give "
+        "the address of its /asr"
     )
 
 

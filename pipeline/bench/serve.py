@@ -81,9 +81,9 @@ def run(options: argparse.Namespace) -> int:
     report = asyncio.run(_measured(options, models, samples, config.languages.spoken[0]))
     print(json.dumps(report.as_dict(), ensure_ascii=False, indent=1) if options.json else report.as_text())
     if lost := [loss for session in report.sessions for loss in session.losses]:
-        raise PipelineError(f"the server lost something: {'; '.join(lost)}")
+        raise PipelineError(f"the server lost audio or text: {'; '.join(lost)}")
     if options.speakers > 1 and not report.refusal:
-        raise PipelineError("the server took one speaker more than it was told to")
+        raise PipelineError("the server accepted more speakers than its --max-sessions allows")
     return 0
 
 

@@ -104,7 +104,7 @@ def _no_route_message(source: str, target: str, via: str) -> str:
     sources = sorted({pair.source for pair in all_pairs() if pair.target == target})
     through = f"and two steps are forbidden (via = {NO_VIA!r})" if via == NO_VIA else f"nor two through {via!r}"
     return (
-        f"no model is known that translates from {source!r} into {target!r}, {through}; there are models from "
+        f"no known model translates from {source!r} into {target!r}, {through}; there are models from "
         f"{source!r} into {', '.join(targets) or 'nothing'}, and into {target!r} from "
         f"{', '.join(sources) or 'nothing'}. Choose another language with --source, --target or --via "
         f"(python -m pipeline.models list --pairs shows all), or give a model with --nmt or, in a configuration, with "

@@ -72,7 +72,7 @@ def open_sinks(
     """
     taken = {os.path.realpath(source): "the recording"} if source else {}
     if (twice := [kind for (kind, _), path in paths.items() if path == STANDARD_OUTPUT])[1:]:
-        raise UsageError(f"{' and '.join(twice)} cannot all go to standard output; name a file for all but one")
+        raise UsageError(f"{' and '.join(twice)} cannot share standard output; name a file for all but one")
     sinks: list[Sink] = []
     try:
         for (kind, language), path in paths.items():

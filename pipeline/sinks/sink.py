@@ -15,6 +15,7 @@ from pipeline.events import PipelineEvent
 from pipeline.names import STANDARD_OUTPUT
 from pipeline.sinks.locks import is_locked, lock
 
+_BINARY = getattr(os, "O_BINARY", 0)  # Windows only: without it, it would write "\n" as two bytes
 _NONBLOCK = getattr(os, "O_NONBLOCK", 0)  # do not wait for the writer of a named pipe; not on Windows
 
 
@@ -130,10 +131,10 @@ def _open_locked(path: Path, flags: int) -> tuple[int, bool]:
     while True:
         try:
             try:
-                descriptor, created = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666), True
+                descriptor, created = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | _BINARY, 0o666), True
             except FileExistsError:
                 try:
-                    descriptor, created = os.open(path, flags), False
+                    descriptor, created = os.open(path, flags | _BINARY), False
                 except FileNotFoundError:
                     if os.path.islink(path):  # dangling
                         raise
@@ -159,7 +160,7 @@ def _standard_output() -> int:
             return os.dup(1)
     except OSError:
         pass
-    raise UsageError("standard output is closed, but subtitles go there; leave it open, or name a file")
+    raise UsageError("standard output is closed, so subtitles cannot be written to it; leave it open, or name a file")
 
 
 def _removed(descriptor: int, path: Path) -> bool:

@@ -282,11 +282,11 @@ WRONG = [
     (
         2,
         ["live", TRAVEL, "--config", "demo", "--srt", "-", "--txt", "-"],
-        "srt and txt cannot all go to standard output",
+        "srt and txt cannot share standard output",
     ),
     (2, ["translate", TRAVEL, "--target", "zh/..", "--lang-suffix", "--config", "demo"], "from 'en' into 'zh/..'"),
     (2, ["live", TRAVEL, "--mic", "--config", "demo"], "both a microphone and"),
-    (2, ["live", TRAVEL, "--config", "dmeo"], "no configuration is called 'dmeo'"),
+    (2, ["live", TRAVEL, "--config", "dmeo"], "there is no configuration 'dmeo'"),
     (2, ["live", TRAVEL, "--config", "demo", "--source", "fr", "--via", "none"], "from 'fr' into 'zh', and two steps"),
     (
         2,
@@ -304,7 +304,7 @@ WRONG = [
     (
         2,
         ["live", TRAVEL, "--config", "demo", "--target", "zh-CN,zh-TW", "--srt", "-"],
-        "standard output cannot be the srt file of several languages",
+        "standard output cannot take the srt subtitles of several languages",
     ),
     (2, ["live", TRAVEL, "--config", "demo", "--target", "xx"], "from 'en' into 'xx', nor two through 'en'"),
     (2, ["live", TRAVEL, "--config", "demo", "--srt", "/nowhere/out.srt"], "cannot write /nowhere/out.srt"),
@@ -321,12 +321,12 @@ WRONG = [
         (
             2,
             ["live", TRAVEL, "--config", "demo", "--target", targets, "--latency-log", "-"],
-            "--latency-log does not write to standard output; name a file",
+            "--latency-log cannot write to standard output; name a file",
         )
         for targets in ("zh", "zh-CN,zh-TW")
     ),
     (2, ["live", TRAVEL, "--config", "demo", "--fast", "--committed-log", "a.log"], "give --committed-log without it"),
-    (2, ["nmt", "--model", str(TINY), "--beams", "0"], "'0' is no whole number from 1 to 100"),
+    (2, ["nmt", "--model", str(TINY), "--beams", "0"], "'0' is not a whole number from 1 to 100"),
     (2, ["live", TRAVEL, "--config", "demo", "--fats"], "unrecognized arguments: --fats"),
     (
         2,
@@ -342,7 +342,7 @@ WRONG = [
     (
         2,
         ["live", "https://example.org/talk.mp3", "--config", "demo"],
-        "looks like a URL, which is not read; pipe it in: ffmpeg",
+        "is a URL, which this program does not fetch; pipe it in: ffmpeg",
     ),
     (2, ["translate", TRAVEL, "--output-dir", "out", "--format", "doc", "--config", "demo"], "unknown format 'doc'"),
     (2, ["translate", TRAVEL, "nowhere", "--config", "demo"], "no such file: nowhere; give the paths of recordings"),
@@ -463,7 +463,10 @@ def test_a_system_without_the_signals_gets_alternatives() -> None:
     done = subprocess.run([sys.executable, "-c", program, TRAVEL], capture_output=True, timeout=HANG_S, check=False)
     assert done.returncode == 2
     assert flat(done.stderr.decode()).endswith(
-        flat("use pipeline.translate for recordings, or SpeechTranslator in a program")
+        flat(
+            "use python -m pipeline.translate for recordings, python -m pipeline.serve for a microphone, or SpeechTranslator "
+            "in a program"
+        )
     )
 
 

@@ -390,7 +390,7 @@ def test_the_smallest_compilable_set_is_preferred_over_sets_that_only_run(tmp_pa
 
 def test_unknown_names_are_wrong_usage(home: Path) -> None:
     assert "unknown model or configuration 'xx'" in failed(models(home, "", "pull", "xx"), 2)
-    assert "a revision is for one model" in failed(models(home, "", "pull", "en-zh", "--revision", "main"), 2)
+    assert "--revision applies to a single model" in failed(models(home, "", "pull", "en-zh", "--revision", "main"), 2)
     assert "no such configuration file" in failed(models(home, "", "list", "--config", "gone.toml"), 2)
 
 

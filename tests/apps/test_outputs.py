@@ -221,7 +221,9 @@ def test_a_name_that_is_given_gets_the_language_before_its_suffix() -> None:
 
 @pytest.mark.parametrize("kind", ["srt", "vtt", "ass", "txt"])
 def test_only_jsonl_has_several_languages_on_standard_output(kind: str) -> None:
-    with pytest.raises(UsageError, match=rf"standard output cannot be the {kind} file of several languages \(zh, de\)"):
+    with pytest.raises(
+        UsageError, match=rf"standard output cannot take the {kind} subtitles of several languages \(zh, de\)"
+    ):
         named_outputs({kind: Path("-")}, ["zh", "de"])
     assert named_outputs({kind: Path("-")}, ["zh"]) == {(kind, "zh"): Path("-")}
     assert named_outputs({"jsonl": Path("-")}, ["zh", "de"]) == {("jsonl", ""): Path("-")}

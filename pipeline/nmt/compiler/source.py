@@ -85,7 +85,7 @@ def _files(
     try:
         return {name: (directory / name).read_bytes() for name in (*names, *optional) if (directory / name).is_file()}
     except OSError as error:
-        raise ModelError(f"a file of {directory} can't be read: {error}") from None
+        raise ModelError(f"cannot read the files of {directory}: {error}; check their permissions") from None
 
 
 def _listing(directory: Path) -> str:
