@@ -6,7 +6,7 @@ VENV ?= .venv
 TESTS ?= not microphone and not libass and not browser and not slow
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint types docs clean
+.PHONY: demo test test-fast lint types docs clean
 
 demo: $(VENV)/.installed
 	@for audio in examples/audio/*.wav; do \
@@ -16,6 +16,10 @@ demo: $(VENV)/.installed
 
 test: $(VENV)/.installed-dev lint types
 	$(BIN)/python -m pytest --numprocesses auto --dist worksteal -m "$(TESTS)"
+
+# What tests/fast.txt lists: no recognition, less than a minute.
+test-fast: $(VENV)/.installed-dev
+	$(BIN)/python -m pytest --numprocesses auto --dist worksteal @tests/fast.txt
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
@@ -32,6 +36,11 @@ clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache
 
 $(VENV)/.installed: pyproject.toml
+	@command -v $(PYTHON) >/dev/null || { echo "error: $(PYTHON) was not found; install Python 3.11 or newer, or" \
+		"name it, such as make $(MAKECMDGOALS) PYTHON=/opt/bin/python3.12" >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "error: $(PYTHON) is" \
+		"$$($(PYTHON) --version), but Python 3.11 or newer is needed; install one, and name it:" \
+		"make $(MAKECMDGOALS) PYTHON=python3.12" >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[demo]"
 	@touch $@

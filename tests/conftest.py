@@ -26,6 +26,10 @@ from hypothesis import settings
 _OTHERS = {"FORCE_COLOR", "NO_COLOR", "TTY_COMPATIBLE", "COLUMNS", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"}
 for name in [name for name in os.environ if name.upper() in _OTHERS or name.startswith("HF_")]:
     del os.environ[name]
+_NAME_LENGTH = 24
+_QUICK_AREAS = {"audio", "languages", "nmt", "run", "sentences", "sinks", "subtitles", "vad"}
+"""Folders whose tests neither start programs nor recognise minutes of speech: a minute is enough."""
+_WHOLE_CHAIN_S = 300
 HANG_S = 1_800
 """What takes longer hangs and fails its test. No test is about how long something takes, on however slow a machine."""
 # The hub's client waits 10 s for an answer, which a server on a slow machine may take.
@@ -71,8 +75,24 @@ class Panic(BaseException):
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The slow ones first, lest one of them is all that is left to do, and one process alone does it."""
+    """Let tests that do more than a minute's work on a busy machine take longer than pyproject.toml's timeout.
+
+    The slow ones come first, lest one of them is all that is left to do, and one process alone does it.
+    """
+    for item in items:
+        if item.get_closest_marker("timeout") is None:
+            at_its_own_pace = any(map(item.get_closest_marker, ("slow", "microphone", "browser")))
+            if at_its_own_pace or item.path.parent.name not in _QUICK_AREAS:
+                item.add_marker(pytest.mark.timeout(HANG_S if at_its_own_pace else _WHOLE_CHAIN_S))
     items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+
+
+def pytest_make_parametrize_id(val: object) -> str | None:
+    """Shorten texts in the names of tests, which would be up to a thousand characters long."""
+    if not isinstance(val, str | bytes):
+        return None
+    name = ascii(val)[1:-1] if isinstance(val, str) else ascii(val)[2:-1]
+    return f"{name[: _NAME_LENGTH - 3]}..." if len(name) > _NAME_LENGTH else None
 
 
 def read_wav(path: Path) -> Samples:

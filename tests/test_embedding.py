@@ -91,7 +91,7 @@ class Together:
         self.met.append(who)
 
 
-def test_a_sentence_is_translated_while_later_speech_is_recognised_and_still_later_speech_detected(
+def test_stages_work_on_three_stretches_of_speech_at_once(
     demo_config: PipelineConfig,
 ) -> None:
     async def work() -> list[str]:

@@ -74,7 +74,7 @@ class Display(TerminalSink):
             self.whole.set()
 
 
-def test_a_pipe_that_nobody_reads_holds_back_no_display_and_gets_everything_in_the_end(
+def test_a_pipe_that_nobody_reads_gets_everything_in_the_end(
     full_pipe: FullPipe, phrase: Path, demo_config: PipelineConfig, demo_models: Models, tmp_path: Path
 ) -> None:
     file, pipe = (JsonlSink(path, demo_config.subtitles) for path in (tmp_path / "out.jsonl", full_pipe.path))

@@ -424,7 +424,7 @@ def test_the_audio_track_is_reported_and_can_be_chosen(translated: Any, tmp_path
     path = film(tmp_path / "film.mkv", *tracks)
     status, printed, _ = translated(path, "--audio-track", "9")
     assert status == 1
-    assert "--audio-track 9 is none of: 1 (rus, mono), 2 (eng, mono)" in printed
+    assert "has no audio track 9; choose from its 2 tracks: 1 (rus, mono), 2 (eng, mono)" in printed
     assert translated(path, "--audio-track", "1")[0] == 0
     assert not (tmp_path / "film.srt").read_text("utf-8").strip()
     (tmp_path / "film.srt").unlink(missing_ok=True)
@@ -445,7 +445,7 @@ def test_overwriting_includes_formats_that_an_interrupted_run_began(
 
 
 @pytest.mark.parametrize("name", ["x" * 255, "会议" * 41 + "录.wav"], ids=["no suffix", "Chinese"])
-def test_subtitles_of_a_name_of_255_bytes_get_a_shorter_one_and_an_interrupted_run_is_found_again(
+def test_a_name_of_255_bytes_is_shortened_and_its_run_is_resumed(
     translated: Any, tmp_path: Path, whole: dict[str, bytes], name: str
 ) -> None:
     recording = tmp_path / name

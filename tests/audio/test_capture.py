@@ -329,7 +329,7 @@ def test_losses_of_the_device_are_counted_and_reported_once_a_second(monkeypatch
 
 
 @pytest.mark.parametrize(("channels", "rate"), [(1, 16_000), (2, 48_000)])
-def test_a_loss_of_the_device_is_replaced_by_silence_of_the_length_given_by_its_clock(
+def test_a_lost_device_is_replaced_by_silence_by_its_clock(
     monkeypatch: pytest.MonkeyPatch, channels: int, rate: int
 ) -> None:
     fake = plug_in(monkeypatch, ("Mic", channels, rate))

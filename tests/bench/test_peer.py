@@ -280,9 +280,9 @@ GARBAGE = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("raw", GARBAGE, ids=str)
+@pytest.mark.parametrize("raw", GARBAGE)
 def test_a_message_of_another_protocol_is_quoted(raw: str | bytes) -> None:
-    with pytest.raises(PeerError, match="which is no message of WhisperLiveKit") as error:
+    with pytest.raises(PeerError, match="which is not a message of WhisperLiveKit") as error:
         read_message(raw)
     assert repr(raw[:80]) in str(error.value)
     assert len(str(error.value)) < 250
@@ -340,8 +340,8 @@ def test_a_server_that_finishes_before_the_end() -> None:
 @pytest.mark.parametrize(
     ("message", "failure"),
     [
-        ("garbage", "the server sent 'garbage', which is no message of WhisperLiveKit"),
-        (b"\xff", "which is no message of WhisperLiveKit"),
+        ("garbage", "the server sent 'garbage', which is not a message of WhisperLiveKit"),
+        (b"\xff", "which is not a message of WhisperLiveKit"),
         (update(status="error", error="FFmpeg error: gone"), "the server reports an error: FFmpeg error: gone"),
     ],
     ids=["garbage", "bytes", "error"],
@@ -357,7 +357,7 @@ def test_a_message_that_ends_the_run(message: Any, failure: str) -> None:
     [
         ([], "closed the connection at once"),
         ([(0.0, update())], "did not begin with its settings"),
-        ([(0.0, "hello")], "is no message of WhisperLiveKit"),
+        ([(0.0, "hello")], "is not a message of WhisperLiveKit"),
         ([(0.0, SETTINGS | {"useAudioWorklet": False})], "decodes compressed audio; start it with: .* --pcm-input"),
         ([(0.0, {"type": "error", "error": "no such language"})], "reports an error: no such language"),
     ],

@@ -96,7 +96,7 @@ def test_attention_decides_where_it_is_known() -> None:
     assert commitment.push(0, part_draft("甲乙丁戊", CertainSource(2), rows[:1].repeat(3, 0))) == 4
 
 
-def test_translations_of_different_source_texts_must_agree_where_attention_is_unknown() -> None:
+def test_translations_must_agree_where_attention_is_unknown() -> None:
     commitment = Commitment(BY_WORD)
     found = []
     for source, text in [

@@ -219,9 +219,7 @@ def test_a_draft_is_shown_and_the_final_translation_replaces_and_commits_it(mode
 
 
 @pytest.mark.parametrize("draft", ["", BEGINNING, WHOLE, "Thank you. Thank you. Thank you."])
-def test_the_log_probabilities_of_the_final_translation_add_up_to_those_of_its_tokens(
-    draft: str, model: MarianModel
-) -> None:
+def test_log_probabilities_of_a_translation_add_up_to_those_of_its_tokens(draft: str, model: MarianModel) -> None:
     """Those of the draft are not counted; those of the text that both have in common are."""
     final = SourceSentence(0, "en", WHOLE)
     *_, finished = converse(model, [*([SourceDelta(0, "en", draft)] if draft else []), final])
@@ -488,7 +486,7 @@ class Recorder:
         yield from translation([(0, sentence.text)])
 
 
-def test_the_drafts_of_a_sentence_share_what_is_kept_and_the_final_translation_is_free() -> None:
+def test_drafts_of_a_sentence_share_what_is_kept() -> None:
     recorder = Recorder()
     said: list[Text] = [
         SourceDelta(0, "en", "One"),

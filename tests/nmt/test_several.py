@@ -158,7 +158,7 @@ def ended_threads(blocked: Blocked) -> Iterator[None]:
             assert not thread.is_alive(), f"{thread.name} outlives its stage"
 
 
-def test_recordings_have_the_translations_of_a_sentence_after_it_in_the_order_of_the_languages(
+def test_recordings_have_translations_in_the_order_of_the_languages(
     models: dict[str, MarianModel],
 ) -> None:
     for order in (["zh", "de"], ["de", "zh"]):

@@ -20,7 +20,9 @@ SHOWN: list[PipelineEvent] = [
 ]
 
 
-@pytest.mark.parametrize("rules", [SubtitleRules(), SubtitleRules(bilingual=True, source_position="top")], ids=str)
+@pytest.mark.parametrize(
+    "rules", [SubtitleRules(), SubtitleRules(bilingual=True, source_position="top")], ids=["plain", "bilingual"]
+)
 @pytest.mark.parametrize("kind", FORMATS)
 def test_an_output_is_blank_without_a_cue_and_not_blank_with_one(
     tmp_path: Path, kind: str, rules: SubtitleRules

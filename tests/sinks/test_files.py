@@ -148,7 +148,7 @@ def test_jsonl_has_every_event_and_every_cue(tmp_path: Path) -> None:
     assert records[ended + 1]["type"] == "cue"
 
 
-def test_jsonl_leaves_out_the_words_that_sentences_repeat_and_values_that_say_nothing(tmp_path: Path) -> None:
+def test_jsonl_leaves_out_repeated_words_and_empty_values(tmp_path: Path) -> None:
     words = (Word("Yes,", 1.0, 1.25), Word(" now.", 1.5, 2.0))
     transcript = Transcript(0, 1.0, 2.0, "Yes, now.", "en", words=words)
     said = SourceSentence(0, "en", "Yes, now.", 1.0, 2.0, 2.00005, words)

@@ -232,7 +232,7 @@ def test_what_waits_is_logged_if_the_stream_is_stopped(name: str, tmp_path: Path
         assert lines(tmp_path / name)[0]["prediction"] == "你好谢谢"
 
 
-def test_a_sentence_in_the_language_translated_into_is_withdrawn_before_the_next_is_logged(tmp_path: Path) -> None:
+def test_a_sentence_in_the_target_language_is_withdrawn_before_the_next(tmp_path: Path) -> None:
     path = tmp_path / "run.jsonl"
     log = logged(path, [*AHEAD, SourceSentence(0, "zh", "你好。", heard_s=3.0)])
     assert replayed(path) == "你好"

@@ -209,7 +209,7 @@ def test_a_lost_language_is_not_waited_for() -> None:
 
 
 @pytest.mark.parametrize("languages", [["zh"], ["zh", "de"]])
-def test_a_sentence_in_a_language_that_is_translated_into_does_not_hurry_the_one_before(languages: list[str]) -> None:
+def test_a_sentence_in_the_other_language_does_not_hurry_the_one_before(languages: list[str]) -> None:
     """It needs no translation into that language, but comes after a sentence that does."""
     chinese = spoken(1, "谢谢。", 4.0, 5.0, language="zh")
     german = translated(0, ["Guten Morgen."], language="de"), translated(1, ["Danke."], language="de")

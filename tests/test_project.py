@@ -1,0 +1,195 @@
+"""What surrounds the code: version, changelog, guides, workflows, and the packages that are built."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import tomllib
+import zipfile
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+import pipeline
+from tests.conftest import HANG_S, ROOT
+
+PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+CHANGELOG, CONTRIBUTING, SECURITY = (
+    (ROOT / f"{name}.md").read_text("utf-8") for name in ("CHANGELOG", "CONTRIBUTING", "SECURITY")
+)
+WORKFLOW: dict[str, Any] = yaml.safe_load((ROOT / ".github" / "workflows" / "ci.yml").read_text("utf-8"))
+ISSUES = ROOT / ".github" / "ISSUE_TEMPLATE"
+FAST = [
+    line for line in (ROOT / "tests" / "fast.txt").read_text("utf-8").splitlines() if line.startswith("tests/")
+]
+
+
+def lines_of(text: str) -> list[str]:
+    """The commands in a page's shell blocks, without comments."""
+    blocks = re.findall(r"^ *```sh\n(.*?)^ *```", text, re.DOTALL | re.MULTILINE)
+    return [line.split("  #")[0].strip() for block in blocks for line in block.splitlines()]
+
+
+COMMANDS = lines_of(CONTRIBUTING)
+BY_CI = {"make demo", "make test", "make test-fast", "ruff check . && ruff format --check .", "mypy"}
+"""What .ci/run or a workflow runs, in these words or as a part of ``make test``."""
+SETS_UP = {
+    "python3 -m venv .venv",
+    ".venv/bin/python -m pip install --editable '.[dev]'",
+    ". .venv/bin/activate",
+    "pip install pre-commit",
+    "pre-commit install",
+}
+BUILDS = {"python -m build", "python -m twine check --strict dist/*"}
+"""See the tests of the wheel below."""
+HERE = [command for command in COMMANDS if command not in BY_CI | SETS_UP | BUILDS]
+
+
+def test_the_newest_version_of_the_changelog_is_the_package_s() -> None:
+    versions = re.findall(r"^## (\S+) - (Unreleased|\d{4}-\d\d-\d\d)$", CHANGELOG, re.MULTILINE)
+    assert versions[0][0] == pipeline.__version__
+    assert all(date != "Unreleased" for _, date in versions[1:])
+    assert len(CHANGELOG.splitlines()) <= 150
+
+
+def test_changes_are_in_the_sections_of_keep_a_changelog() -> None:
+    sections = set(re.findall(r"^### (.+)$", CHANGELOG, re.MULTILINE))
+    assert {"Added"} <= sections <= {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}
+
+
+@pytest.mark.parametrize("name", ["CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"])
+def test_links_lead_to_files(name: str) -> None:
+    links = re.findall(r"\]\(([^)#]+)", (ROOT / name).read_text("utf-8"))
+    assert links
+    assert [link for link in links if not link.startswith("https://") and not (ROOT / link).exists()] == []
+
+
+def test_each_command_of_the_guide_is_run_or_known() -> None:
+    assert set(COMMANDS) >= BY_CI | SETS_UP | BUILDS
+    assert len(HERE) >= 5
+    assert len(CONTRIBUTING.splitlines()) <= 120
+
+
+@pytest.mark.parametrize("command", HERE)
+def test_a_command_of_the_guide_runs(command: str, tmp_path: Path) -> None:
+    for name in ("examples", "pipeline", "configs", "models", "tests", "pyproject.toml"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    command = re.sub(r"\bpytest\b", "pytest --collect-only -q -p no:cacheprovider", command)
+    done = subprocess.run(
+        ["bash", "-c", re.sub(r"\bpython\b", sys.executable, command)],
+        cwd=tmp_path, capture_output=True, text=True, timeout=HANG_S, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout[-2_000:] + done.stderr[-2_000:]
+
+
+def test_the_guide_names_each_folder_of_tests() -> None:
+    named = set(re.findall(r"`(tests/\w+)`", CONTRIBUTING))
+    folders = {f"tests/{path.parent.name}" for path in (ROOT / "tests").glob("*/test_*.py")}
+    assert folders <= named
+
+
+def test_the_fast_tests_exist() -> None:
+    assert FAST
+    assert [path for path in FAST if not (ROOT / path).exists()] == []
+
+
+def test_the_workflow_runs_what_the_guide_says_on_the_promised_systems() -> None:
+    jobs = WORKFLOW["jobs"]
+    assert {"run": ".ci/run"} in jobs["all"]["steps"]
+    assert os.access(ROOT / ".ci" / "run", os.X_OK)
+    assert any("@tests/fast.txt" in step.get("run", "") for step in jobs["fast"]["steps"])
+    matrix = jobs["fast"]["strategy"]["matrix"]
+    assert {name.partition("-")[0] for name in matrix["os"]} >= {"macos", "windows"}
+    versions = {name.rpartition(" ")[2] for name in PROJECT["classifiers"] if re.search(r":: 3\.\d", name)}
+    assert set(matrix["python"]) == versions
+    assert min(versions) == PROJECT["requires-python"].removeprefix(">=")
+
+
+def test_a_bug_s_form_asks_for_what_is_needed() -> None:
+    form = yaml.safe_load((ISSUES / "bug.yml").read_text("utf-8"))
+    asked = {part["id"] for part in form["body"] if "id" in part}
+    assert {"version", "command", "configuration", "audio", "output"} <= asked
+
+
+@pytest.mark.skipif(find_spec("check_jsonschema") is None, reason="check-jsonschema is not installed")
+@pytest.mark.parametrize(
+    ("schema", "paths"),
+    [
+        ("github-workflows", [ROOT / ".github" / "workflows" / "ci.yml"]),
+        ("github-issue-forms", [ISSUES / "bug.yml", ISSUES / "feature.yml"]),
+        ("github-issue-config", [ISSUES / "config.yml"]),
+    ],
+)
+def test_files_for_github_are_valid(schema: str, paths: list[Path]) -> None:
+    check = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", f"vendor.{schema}"]
+    done = subprocess.run([*check, *paths], capture_output=True, text=True, timeout=HANG_S, check=False)
+    assert done.returncode == 0, done.stdout
+
+
+def test_commits_are_checked_with_ruff_and_mypy() -> None:
+    hooks = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text("utf-8"))["repos"][0]["hooks"]
+    assert {hook["entry"].split()[0] for hook in hooks} == {".venv/bin/ruff", ".venv/bin/mypy"}
+    assert all({"id", "name", "entry", "language"} <= set(hook) for hook in hooks)
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the source archive, and the wheel that was built from it."""
+    if find_spec("build") is None or find_spec("hatchling") is None:
+        pytest.skip("build and hatchling are not installed")
+    folder = tmp_path_factory.mktemp("built")
+    clone = folder / "clone"
+    names = [name for name in subprocess.check_output(["git", "ls-files"], cwd=ROOT, text=True).splitlines()]
+    for name in names:
+        (clone / name).parent.mkdir(parents=True, exist_ok=True)
+        if (ROOT / name).exists():
+            shutil.copy(ROOT / name, clone / name)
+    command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(folder / "dist")]
+    done = subprocess.run(command, cwd=clone, capture_output=True, text=True, timeout=HANG_S, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return folder / "dist"
+
+
+def test_the_wheel_has_the_package_and_the_demo_alone(built: Path) -> None:
+    (wheel,) = built.glob("*.whl")
+    assert wheel.name == f"streaming_speech_translation-{pipeline.__version__}-py3-none-any.whl"
+    names = zipfile.ZipFile(wheel).namelist()
+    assert {name.split("/")[0] for name in names} == {"pipeline", wheel.name.rpartition("-py3")[0] + ".dist-info"}
+    bundled = {name.removeprefix("pipeline/_bundled/").split("/")[0] for name in names if "/_bundled/" in name}
+    assert bundled == {"configs", "examples", "models"}
+    assert {name for name in names if name.endswith(".wav")} == {"pipeline/_bundled/examples/audio/travel.wav"}
+    assert {"pipeline/py.typed", "pipeline/server/static/index.html", "pipeline/_bundled/configs/demo.toml"} <= set(names)
+    assert not [name for name in names if "test" in name.split("/")[1:-1]]
+    assert wheel.stat().st_size <= 30e6
+
+
+def test_the_wheel_s_metadata(built: Path) -> None:
+    (wheel,) = built.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        (name,) = (name for name in archive.namelist() if name.endswith("/METADATA"))
+        metadata = archive.read(name).decode()
+        scripts = archive.read(name.replace("METADATA", "entry_points.txt")).decode()
+    assert f"\nVersion: {pipeline.__version__}\n" in metadata
+    assert "\nRequires-Python: >=3.11\n" in metadata  # pip says so on an older Python
+    assert re.findall(r"^[\w-]+ = .*$", scripts, re.MULTILINE) == ["speech-translate = pipeline.__main__:main"]
+
+
+def test_the_source_archive_has_what_the_wheel_is_built_from(built: Path) -> None:
+    (archive,) = built.glob("*.tar.gz")
+    names = {name.partition("/")[2] for name in tarfile.open(archive).getnames()}
+    assert {"pyproject.toml", "README.md", "CHANGELOG.md", "LICENSE", "pipeline/__main__.py"} <= names
+    assert not [name for name in names if name.startswith("tests/")]
+
+
+@pytest.mark.skipif(find_spec("twine") is None, reason="twine is not installed")
+def test_the_packages_can_be_published(built: Path) -> None:
+    command = [sys.executable, "-m", "twine", "check", "--strict", *map(str, built.iterdir())]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=HANG_S, check=False)
+    assert done.returncode == 0, done.stdout
