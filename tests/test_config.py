@@ -103,7 +103,7 @@ def test_a_draft_model_has_the_options_of_the_other_except_its_thresholds(tmp_pa
         ("[asr.draft]\nmodell = 'tiny'\n", r"unknown key in \[asr\.draft\]: 'modell'; allowed are model, revision"),
         (
             "[asr.draft]\nrevision = 'main'\n",
-            r"asr\.draft\.revision is the revision of asr\.draft\.model, which is not",
+            r"asr\.draft\.revision is given without asr\.draft\.model; name the model too",
         ),
         ("[nmt]\nmax_tokens = 0\n", r"nmt\.max_tokens is 0; allowed is 1 to"),
         ("[vad]\nmax_segment_ms = 2000\n", r"cut_search_ms \(3000\) must be less than vad\.max_segment_ms \(2000\)"),

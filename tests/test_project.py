@@ -26,9 +26,7 @@ CHANGELOG, CONTRIBUTING, SECURITY = (
 )
 WORKFLOW: dict[str, Any] = yaml.safe_load((ROOT / ".github" / "workflows" / "ci.yml").read_text("utf-8"))
 ISSUES = ROOT / ".github" / "ISSUE_TEMPLATE"
-FAST = [
-    line for line in (ROOT / "tests" / "fast.txt").read_text("utf-8").splitlines() if line.startswith("tests/")
-]
+FAST = [line for line in (ROOT / "tests" / "fast.txt").read_text("utf-8").splitlines() if line.startswith("tests/")]
 
 
 def lines_of(text: str) -> list[str]:
@@ -146,10 +144,9 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
         pytest.skip("build and hatchling are not installed")
     folder = tmp_path_factory.mktemp("built")
     clone = folder / "clone"
-    names = [name for name in subprocess.check_output(["git", "ls-files"], cwd=ROOT, text=True).splitlines()]
-    for name in names:
-        (clone / name).parent.mkdir(parents=True, exist_ok=True)
+    for name in subprocess.check_output(["git", "ls-files"], cwd=ROOT, text=True).splitlines():
         if (ROOT / name).exists():
+            (clone / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(ROOT / name, clone / name)
     command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(folder / "dist")]
     done = subprocess.run(command, cwd=clone, capture_output=True, text=True, timeout=HANG_S, check=False)
@@ -165,7 +162,9 @@ def test_the_wheel_has_the_package_and_the_demo_alone(built: Path) -> None:
     bundled = {name.removeprefix("pipeline/_bundled/").split("/")[0] for name in names if "/_bundled/" in name}
     assert bundled == {"configs", "examples", "models"}
     assert {name for name in names if name.endswith(".wav")} == {"pipeline/_bundled/examples/audio/travel.wav"}
-    assert {"pipeline/py.typed", "pipeline/server/static/index.html", "pipeline/_bundled/configs/demo.toml"} <= set(names)
+    assert {"pipeline/py.typed", "pipeline/server/static/index.html", "pipeline/_bundled/configs/demo.toml"} <= set(
+        names
+    )
     assert not [name for name in names if "test" in name.split("/")[1:-1]]
     assert wheel.stat().st_size <= 30e6
 
@@ -183,7 +182,8 @@ def test_the_wheel_s_metadata(built: Path) -> None:
 
 def test_the_source_archive_has_what_the_wheel_is_built_from(built: Path) -> None:
     (archive,) = built.glob("*.tar.gz")
-    names = {name.partition("/")[2] for name in tarfile.open(archive).getnames()}
+    with tarfile.open(archive) as file:
+        names = {name.partition("/")[2] for name in file.getnames()}
     assert {"pyproject.toml", "README.md", "CHANGELOG.md", "LICENSE", "pipeline/__main__.py"} <= names
     assert not [name for name in names if name.startswith("tests/")]
 
@@ -193,3 +193,12 @@ def test_the_packages_can_be_published(built: Path) -> None:
     command = [sys.executable, "-m", "twine", "check", "--strict", *map(str, built.iterdir())]
     done = subprocess.run(command, capture_output=True, text=True, timeout=HANG_S, check=False)
     assert done.returncode == 0, done.stdout
+
+
+def test_tests_that_hang_are_ended(request: pytest.FixtureRequest) -> None:
+    options = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["pytest"]["ini_options"]
+    assert options["timeout"] == 60
+    assert any(package.startswith("pytest-timeout") for package in PROJECT["optional-dependencies"]["dev"])
+    own = request.node.get_closest_marker("timeout")
+    assert own is not None, "this one starts programs, so it may take longer"
+    assert 60 < own.args[0] < HANG_S
