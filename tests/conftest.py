@@ -27,8 +27,8 @@ _OTHERS = {"FORCE_COLOR", "NO_COLOR", "TTY_COMPATIBLE", "COLUMNS", "HTTP_PROXY",
 for name in [name for name in os.environ if name.upper() in _OTHERS or name.startswith("HF_")]:
     del os.environ[name]
 _NAME_LENGTH = 24
-_QUICK_AREAS = {"audio", "languages", "nmt", "sentences", "sinks", "subtitles", "vad"}
-"""Folders whose tests work for seconds at most: a minute is enough for them, the default of pyproject.toml."""
+_QUICK_AREAS = {"languages", "sentences", "sinks", "subtitles"}
+"""Folders whose tests work for two seconds at most, so that a minute is enough on a busy machine, too (pyproject.toml)."""
 _WHOLE_CHAIN_S = 300
 HANG_S = 1_800
 """What takes longer hangs and fails its test. No test is about how long something takes, on however slow a machine."""
