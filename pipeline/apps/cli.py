@@ -233,7 +233,8 @@ def settle() -> None:
     gc.freeze()
 
 
-def report(error: BaseException) -> None:
+def report(error: BaseException | str) -> None:
     """Print an error as one line, escaped."""
+    said = error if isinstance(error, str) else one_line(error)
     with contextlib.suppress(OSError):  # the terminal was closed
-        print("error: " + escaped(one_line(error)), file=sys.stderr, flush=True)
+        print("error: " + escaped(said), file=sys.stderr, flush=True)

@@ -1,0 +1,117 @@
+"""The results of a run over recordings: what became of each, the table at the end, and how to resume."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich import box
+from rich.table import Table
+from rich.text import Text
+
+from pipeline.apps.outputs import Output
+from pipeline.apps.recordings import Begin, Job
+from pipeline.errors import PipelineError, one_line
+from pipeline.names import escaped, shell_word
+
+if TYPE_CHECKING:
+    from pipeline.run.stats import PipelineStats
+
+# How many withheld stretches the table names one by one; the JSONL has all.
+_NAMED = 3
+
+
+@dataclass
+class Result:
+    """The result of a job."""
+
+    job: Job
+    outcome: str = "not begun"
+    failed: bool = False
+    audio_s: float = 0.0
+    elapsed_s: float = 0.0
+    sentences: int = 0
+    withheld: str = ""
+    """Speech that was heard but withheld, for display."""
+    outputs: dict[Output, Path] = field(default_factory=dict)
+    how: Begin = Begin.NEW
+    damage: tuple[str, ...] = ()
+    """What was missing in the recording, for display."""
+    truncated: int = 0
+    """Number of sentences whose translation looped or reached a limit and was cut."""
+    without_cue: bool = False
+    """Whether an output was written but has no cue."""
+    error: str = ""
+    """Why it failed, in one line."""
+
+    @property
+    def summary(self) -> str:
+        """The outcome, for display."""
+        if self.without_cue:
+            if self.withheld:
+                return "no subtitles: everything heard was withheld; is --source right? The next run tries again"
+            reason = "the translation is empty" if self.sentences else "no speech was found"
+            return f"no subtitles: {reason}; the next run tries again"
+        if not self.outputs:
+            return self.outcome
+        said = f"{self.outcome}, under a shorter name" if self.job.is_shortened else self.outcome
+        gaps = [f"the recording is {' and '.join(self.damage)}"] if self.damage else []
+        if self.truncated:
+            cut = "1 translation was" if self.truncated == 1 else f"{self.truncated} translations were"
+            gaps.append(f"{cut} cut short")
+        return f"{said}, but {' and '.join(gaps)}" if gaps else said
+
+    @property
+    def complete(self) -> bool:
+        """Whether the job is done and nothing is known to be missing."""
+        return self.outcome in ("done", "finished") and not (self.without_cue or self.damage or self.truncated)
+
+    def fail(self, error: PipelineError) -> None:
+        self.outcome, self.failed, self.error = "failed", True, one_line(error)
+
+    def count(self, stats: PipelineStats) -> None:
+        self.audio_s, self.sentences = stats.audio_s, stats.sentences
+        self.elapsed_s = time.perf_counter() - stats.started
+        self.withheld = stats.withheld_summary(_NAMED)
+
+
+def summary(results: Sequence[Result]) -> Table:
+    """The results as a table."""
+    table = Table(box=box.SIMPLE, pad_edge=False)
+    table.add_column("recording", overflow="fold")
+    for name in ("audio", "sentences", "times real time"):
+        table.add_column(name, justify="right")
+    table.add_column("heard and not shown", overflow="fold")
+    table.add_column("outcome", overflow="fold")
+    for result in results:
+        numbers = ["", "", ""]
+        if result.audio_s:
+            speed = result.audio_s / max(1e-9, result.elapsed_s)
+            numbers = [f"{result.audio_s:.0f} s", str(result.sentences), f"{speed:.1f}"]
+        files = "".join(f"\n{escaped(str(path))}" for path in result.outputs.values() if os.path.isfile(path))
+        style = "red" if result.failed else "green" if result.complete else "yellow"
+        recording, outcome = Text(escaped(str(result.job.recording))), Text(result.summary + files, style=style)
+        table.add_row(recording, *numbers, Text(result.withheld), outcome)
+    return table
+
+
+def resume_hint(results: Sequence[Result], *, overwrite: bool) -> str:
+    """How to finish an interrupted run, for display."""
+    if not overwrite:
+        return "the same command resumes the run"
+    # Without --overwrite, subtitles from before would be kept.
+    old = [
+        r.job
+        for r in results
+        if r.outcome in ("not begun", "interrupted")
+        and not os.path.isfile(r.job.journal)  # exists from the first result on
+        and len(r.job.missing()) < len(r.job.outputs)
+    ]
+    rest = (
+        f"; not begun, so still to be overwritten: {' '.join(shell_word(job.recording) for job in old)}" if old else ""
+    )
+    return f"the same command without --overwrite resumes the run{rest}"
