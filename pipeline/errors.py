@@ -15,6 +15,10 @@ class UsageError(PipelineError):
     exit_status = 2
 
 
+class FileInUseError(UsageError):
+    """Another process is writing a file."""
+
+
 class ConfigError(UsageError):
     """A configuration file has a wrong key or value."""
 

@@ -23,7 +23,7 @@ from pipeline.apps.outputs import (
     stem_of,
 )
 from pipeline.config import PipelineConfig
-from pipeline.errors import UsageError
+from pipeline.errors import FileInUseError, UsageError
 from pipeline.sinks.blank import is_blank
 from pipeline.sinks.sink import in_use
 
@@ -128,7 +128,7 @@ def plan(named: Sequence[Path], kinds: Sequence[str], output_dir: Path | None, t
         tags: target language → its tag before the suffixes, or ""; see ``language_tags``.
 
     Raises:
-        UsageError: see ``find_recordings``; or two recordings would write the same file, or another run is writing one.
+        UsageError: see ``find_recordings``; or two recordings would write the same file.
     """
     jobs: dict[str, Job] = {}  # by real path
     folders: dict[Path, Folder] = {}
@@ -154,13 +154,21 @@ def plan(named: Sequence[Path], kinds: Sequence[str], output_dir: Path | None, t
                 "common parent folder, whose subfolders are kept, or translate one separately with another --output-dir"
             )
         jobs[place] = Job(recording, outputs, names.journal, names)
-    for job in jobs.values():
+    return list(jobs.values())
+
+
+def check_unused(jobs: Iterable[Job]) -> None:
+    """Check that no other run is writing a file of these jobs.
+
+    Raises:
+        FileInUseError: one is.
+    """
+    for job in jobs:
         for path in (job.journal, *job.outputs.values()):
             if in_use(path):
-                raise UsageError(
+                raise FileInUseError(
                     f"{path} is being written by another run; wait for it to end, or choose another folder"
                 )
-    return list(jobs.values())
 
 
 def begin(

@@ -15,7 +15,7 @@ from rich.text import Text
 
 from pipeline.apps.outputs import Output
 from pipeline.apps.recordings import Begin, Job
-from pipeline.errors import PipelineError, one_line
+from pipeline.errors import FileInUseError, PipelineError, one_line
 from pipeline.names import escaped, shell_word
 
 if TYPE_CHECKING:
@@ -47,6 +47,8 @@ class Result:
     """Whether an output was written but has no cue."""
     error: str = ""
     """Why it failed, in one line."""
+    busy: bool = False
+    """Whether it failed because another process is writing its files."""
 
     @property
     def summary(self) -> str:
@@ -72,6 +74,7 @@ class Result:
 
     def fail(self, error: PipelineError) -> None:
         self.outcome, self.failed, self.error = "failed", True, one_line(error)
+        self.busy = isinstance(error, FileInUseError)
 
     def count(self, stats: PipelineStats) -> None:
         self.audio_s, self.sentences = stats.audio_s, stats.sentences

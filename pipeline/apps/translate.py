@@ -19,12 +19,15 @@ from rich.console import Console
 from rich.measure import Measurement
 
 from pipeline.apps.bars import Bar, Bars
-from pipeline.apps.cli import Parser, description_of, report, some_path
+from pipeline.apps.cli import Parser, description_of, report, some_path, some_text
+from pipeline.apps.cluster import parse_address, translate_on_cluster
+from pipeline.apps.manifest import read_manifest
 from pipeline.apps.options import add_audio_track_argument, add_bilingual_argument, add_model_arguments, configured
 from pipeline.apps.outputs import language_tags
 from pipeline.apps.recording_run import Options, make_folder, open_recording, translate_recording
-from pipeline.apps.recordings import plan
+from pipeline.apps.recordings import check_unused, plan
 from pipeline.apps.results import Result, resume_hint, summary
+from pipeline.apps.shards import parse_shard
 from pipeline.config import PipelineConfig
 from pipeline.errors import UsageError
 from pipeline.run.worker import Worker
@@ -46,7 +49,13 @@ def arguments(prog: str = "python -m pipeline.translate") -> Parser:
     parser = Parser(prog=prog, description=description_of(__doc__), examples=_EXAMPLES)
     source = parser.add_argument_group("input")
     source.add_argument(
-        "audio", nargs="+", type=some_path, metavar="AUDIO", help="recordings, or folders that hold some"
+        "audio", nargs="*", type=some_path, metavar="AUDIO", help="recordings, or folders that hold some"
+    )
+    source.add_argument(
+        "--manifest",
+        type=some_path,
+        metavar="FILE",
+        help="a text file that names recordings, one a line; - is standard input",
     )
     add_audio_track_argument(source)
     files = parser.add_argument_group("subtitle files")
@@ -64,6 +73,20 @@ def arguments(prog: str = "python -m pipeline.translate") -> Parser:
     )
     files.add_argument("--overwrite", action="store_true", help="replace existing subtitles")
     add_bilingual_argument(files)
+    spread = parser.add_argument_group("several processes or machines, which see the same folders")
+    spread.add_argument(
+        "--cluster",
+        type=some_text,
+        metavar="ADDRESS",
+        help="spread the recordings over the workers of a Dask scheduler, such as tcp://HOST:8786, or over N processes of this "
+        "machine: local:N",
+    )
+    spread.add_argument(
+        "--shard",
+        type=some_text,
+        metavar="I/N",
+        help="translate only the I-th of N shares of the recordings; auto/N in an indexed Kubernetes job, auto in a Slurm array",
+    )
     add_model_arguments(parser)
     return parser
 
@@ -114,14 +137,27 @@ def run(argv: list[str], prog: str = "python -m pipeline.translate") -> int:
     if config.asr.join_ms is None:
         config = replace(config, asr=replace(config.asr, join_ms=_PACK_MS))
     config = replace(config, drafts=replace(config.drafts, enabled=False))  # so that no draft model is loaded
+    address = parse_address(options.cluster) if options.cluster else None
+    shard = parse_shard(options.shard) if options.shard else None
+    named = options.audio + (read_manifest(options.manifest) if options.manifest else [])
+    if not named:
+        raise UsageError("no recording is named; give AUDIO or --manifest")
     tags = language_tags(config.languages.targets, always=options.lang_suffix)
-    jobs = plan(options.audio, formats(options.format), options.output_dir, tags)
+    jobs = plan(named, formats(options.format), options.output_dir, tags)
+    if shard is not None:
+        jobs = shard.of(jobs)
+    if address is None:
+        check_unused(jobs)
     results = [Result(job) for job in jobs]
     if options.output_dir:
         make_folder(options.output_dir)
+    what = Options(config, options.overwrite, options.audio_track, aside=bool(address or shard))
     interrupted = False
     try:
-        asyncio.run(translate_all(results, Options(config, options.overwrite, options.audio_track)))
+        if address is not None:
+            translate_on_cluster(results, what, address)
+        else:
+            asyncio.run(translate_all(results, what))
     except KeyboardInterrupt:
         interrupted = True
     # Without a terminal, do not wrap paths: the width has room for two paths of the maximum length.

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
-from pipeline.errors import SinkError, UsageError, described
+from pipeline.errors import FileInUseError, SinkError, UsageError, described
 from pipeline.events import PipelineEvent
 from pipeline.names import STANDARD_OUTPUT
 from pipeline.sinks.locks import is_locked, lock
@@ -147,7 +147,7 @@ def _open_locked(path: Path, flags: int) -> tuple[int, bool]:
             return descriptor, created
         if not lock(descriptor):
             os.close(descriptor)
-            raise UsageError(f"{path} is being written by another run; wait for it to end, or choose another file")
+            raise FileInUseError(f"{path} is being written by another run; wait for it to end, or choose another file")
         if not _removed(descriptor, path):
             return descriptor, created
         os.close(descriptor)

@@ -1,0 +1,94 @@
+"""A share of the recordings for each of several processes that do not know each other: ``--shard I/N``.
+
+Every process lists the same recordings, so each finds its own share without a coordinator. Kubernetes' indexed jobs and
+Slurm's arrays tell each process its number.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pipeline.apps.recordings import Job
+from pipeline.errors import UsageError
+
+_EXPECTED = (
+    "expected I/N, such as 2/8 for the second of eight; auto/N in an indexed Kubernetes job, or auto in a Slurm array"
+)
+
+
+@dataclass(frozen=True)
+class Shard:
+    """Share ``number`` of ``count``, from 1."""
+
+    number: int
+    count: int
+
+    def __str__(self) -> str:
+        return f"{self.number}/{self.count}"
+
+    def of(self, jobs: Sequence[Job]) -> list[Job]:
+        """This shard's jobs. All shards together have every job once, with similar amounts of data.
+
+        The jobs are dealt out by size, the largest first, so the result does not depend on their order.
+        """
+        by_size = sorted(jobs, key=lambda job: (-_size(job.recording), os.fsencode(job.recording)))
+        mine = {id(job) for job in by_size[self.number - 1 :: self.count]}
+        return [job for job in jobs if id(job) in mine]
+
+
+def _size(recording: Path) -> int:
+    try:
+        return os.stat(recording).st_size
+    except OSError:  # reported when its turn comes
+        return 0
+
+
+def parse_shard(text: str, environment: Mapping[str, str] = os.environ) -> Shard:
+    """Parse ``I/N``, ``auto/N`` or ``auto``.
+
+    ``auto`` is JOB_COMPLETION_INDEX of Kubernetes, from 0, or SLURM_ARRAY_TASK_ID of Slurm, from
+    SLURM_ARRAY_TASK_MIN in steps of SLURM_ARRAY_TASK_STEP; Slurm also tells N in SLURM_ARRAY_TASK_COUNT.
+
+    Raises:
+        UsageError: it is no such text, I is not from 1 to N, or no variable of the environment tells the number.
+    """
+    number, slash, count = text.partition("/")
+    if number != "auto":
+        found = _whole(number), _whole(count)
+    elif "JOB_COMPLETION_INDEX" in environment:
+        if not slash:
+            raise UsageError(f"--shard auto: Kubernetes does not tell the number of completions; {_EXPECTED}")
+        found = _plus(_whole(environment["JOB_COMPLETION_INDEX"]), 1), _whole(count)
+    elif "SLURM_ARRAY_TASK_ID" in environment:
+        found = _slurm_number(environment), _whole(count if slash else environment.get("SLURM_ARRAY_TASK_COUNT", ""))
+    else:
+        raise UsageError(
+            "--shard auto: neither JOB_COMPLETION_INDEX (Kubernetes) nor SLURM_ARRAY_TASK_ID (Slurm) is set; "
+            "give --shard I/N"
+        )
+    index, total = found
+    if index is None or total is None:
+        raise UsageError(f"--shard {text} is no shard; {_EXPECTED}")
+    if not 1 <= index <= total:
+        raise UsageError(f"--shard {text}: shard {index} of {total} does not exist; I is from 1 to N")
+    return Shard(index, total)
+
+
+def _slurm_number(environment: Mapping[str, str]) -> int | None:
+    at = _whole(environment["SLURM_ARRAY_TASK_ID"])
+    first = _whole(environment.get("SLURM_ARRAY_TASK_MIN", "0"))
+    step = _whole(environment.get("SLURM_ARRAY_TASK_STEP", "1"))
+    if at is None or first is None or not step:
+        return None
+    return (at - first) // step + 1
+
+
+def _whole(text: str) -> int | None:
+    return int(text) if text.isascii() and text.isdecimal() and len(text) <= 9 else None
+
+
+def _plus(number: int | None, more: int) -> int | None:
+    return None if number is None else number + more
