@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 import unicodedata
-from os import fsencode, fspath
+from os import PathLike, fsencode, fspath
 from pathlib import Path
 
 STANDARD_OUTPUT = Path("-")
@@ -41,7 +41,7 @@ def _escaped_character(character: str) -> str:
     return rf"\u{code:04x}" if code < 0x10000 else rf"\U{code:08x}"
 
 
-def shell_word(path: Path) -> str:
+def shell_word(path: PathLike[str]) -> str:
     """Quote a path for bash, zsh and ksh. The result is printable and is never read as an option."""
     word = fspath(path)
     if word.startswith("-"):

@@ -19,6 +19,7 @@ from typing import Any, cast
 from pipeline.asr.context import Heard
 from pipeline.asr.options import AsrConfig
 from pipeline.asr.recognizer import Recognizer
+from pipeline.audio.remote import RemoteFile
 from pipeline.config import PipelineConfig
 from pipeline.errors import UsageError
 from pipeline.events import (
@@ -48,7 +49,9 @@ _OTHER_KEYS = {"threads", "cached_sentences", "draft"}
 _KEY_NAMES = {"languages.targets": "languages.target"}
 
 
-def header(recording: Path, config: PipelineConfig, kinds: list[str], audio_track: int | None = None) -> dict[str, Any]:
+def header(
+    recording: Path | RemoteFile, config: PipelineConfig, kinds: list[str], audio_track: int | None = None
+) -> dict[str, Any]:
     """The header of a journal. A run may resume a journal whose header equals its own.
 
     Args:
@@ -107,7 +110,7 @@ def read_header(path: Path) -> dict[str, Any] | None:
     return cast("dict[str, Any]", found)
 
 
-def is_of(path: Path, recording: Path) -> bool:
+def is_of(path: Path, recording: Path | RemoteFile) -> bool:
     """Whether ``path`` is a journal of this recording; False if either cannot be read."""
     try:
         found = read_header(path)
@@ -278,9 +281,9 @@ def _last_transcript(path: Path) -> int:
     return found
 
 
-def _digest(recording: Path) -> str:
+def _digest(recording: Path | RemoteFile) -> str:
     try:
-        with recording.open("rb") as file:
+        with recording.open() if isinstance(recording, RemoteFile) else recording.open("rb") as file:
             found = hashlib.blake2b(file.read(_DIGEST_BYTES), digest_size=16)
             size = file.seek(0, 2)
             file.seek(max(0, size - _DIGEST_BYTES))

@@ -151,7 +151,8 @@ def run(argv: list[str], prog: str = "python -m pipeline.live") -> int:
     with importing():  # after checking most options, before creating files that an interrupt would leave behind
         from pipeline.apps.live_run import LiveRun
     terminal = display(targets, taken=STANDARD_OUTPUT in outputs.values())
-    files = open_sinks(outputs, recording, makers, targets)
+    local = recording if isinstance(recording, Path) else None
+    files = open_sinks(outputs, local, makers, targets)
     sinks: list[Sink] = [*files, *([terminal] if terminal is not None else [])]
     paced = recording is not None and not options.fast
     live: LiveRun | None = None

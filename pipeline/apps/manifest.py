@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 from pipeline.apps.cli import standard_input
+from pipeline.audio.remote import RemoteFile, remote_file
 from pipeline.errors import UsageError
 from pipeline.names import STANDARD_OUTPUT
 
@@ -13,8 +14,8 @@ from pipeline.names import STANDARD_OUTPUT
 _NAMED = 10
 
 
-def read_manifest(path: Path) -> list[Path]:
-    """The recordings and folders that a manifest names, in its order.
+def read_manifest(path: Path) -> list[Path | RemoteFile]:
+    """The recordings and folders that a manifest names, in its order; URLs are not checked yet.
 
     Empty lines and lines that begin with # are skipped. A relative path counts from the manifest's folder. The text is
     UTF-8, with or without a byte order mark; names that are not keep their bytes. "-" is standard input, whose paths count
@@ -31,10 +32,14 @@ def read_manifest(path: Path) -> list[Path]:
         except OSError as error:
             raise UsageError(f"the manifest {path} cannot be read ({error.strerror}); give a text file") from error
     text = content.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "surrogateescape")
-    found, wrong = [], []
+    found: list[Path | RemoteFile] = []
+    wrong = []
     for number, line in enumerate(text.splitlines(), 1):
         entry = line.strip()
         if not entry or entry.startswith("#"):
+            continue
+        if (remote := remote_file(entry)) is not None:
+            found.append(remote)
             continue
         recording = folder / os.path.expanduser(entry)
         if "\0" in entry or not os.path.exists(recording):

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from pipeline.apps.journal import SUFFIX as JOURNAL_SUFFIX
-from pipeline.errors import UsageError
+from pipeline.audio.remote import RemoteFile
+from pipeline.errors import PipelineError, UsageError
 from pipeline.languages import file_tag
 from pipeline.names import STANDARD_OUTPUT
 
@@ -201,17 +202,17 @@ def stem_of(name: str) -> str:
 class Folder:
     """The recordings of one folder, which affect each other's output names."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path | RemoteFile) -> None:
         try:
-            entries = os.listdir(path)
-        except OSError:  # not listable, but files in it may still be readable by name
+            entries = path.names() if isinstance(path, RemoteFile) else os.listdir(path)
+        except (OSError, PipelineError):  # not listable, but files in it may still be readable by name
             entries = []
         recordings = [name for name in entries if stem_of(name) != name and _is_recording(path / name)]
         self._names = {_folded(name) for name in recordings}
         self._files: dict[str, set[str]] = {}
         """Folded stem → the files with that stem; links to the same file count once."""
         for name in recordings:
-            self._files.setdefault(_folded(stem_of(name)), set()).add(os.path.realpath(path / name))
+            self._files.setdefault(_folded(stem_of(name)), set()).add(_identity(path / name))
         self._path = path
 
     def stem(self, name: str, *languages: str) -> str:
@@ -223,7 +224,7 @@ class Folder:
         """
         stem = stem_of(name)
         claims = {_folded(stem), *(_folded(f"{stem}.{language}") for language in languages if language)}
-        own = {os.path.realpath(self._path / name)}
+        own = {_identity(self._path / name)}
         shared = any(claim in self._names or self._files.get(claim, own) - own for claim in claims)
         if not shared and not f"{stem}.jsonl".endswith(JOURNAL_SUFFIX):
             return stem
@@ -236,7 +237,13 @@ def _folded(name: str) -> str:
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
 
 
-def _is_recording(path: Path) -> bool:
+def _identity(path: Path | RemoteFile) -> str:
+    return path.url if isinstance(path, RemoteFile) else os.path.realpath(path)
+
+
+def _is_recording(path: Path | RemoteFile) -> bool:
+    if isinstance(path, RemoteFile):
+        return True
     # Count files without permission too, so that names do not change with permissions. Pipes and folders do not count.
     return os.path.isfile(path) or not os.path.exists(path)
 

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from pipeline.apps import journal
+from pipeline.apps import journal, mirror
 from pipeline.apps.journal import JournalSink, KnownSpeech, KnownTranslation
 from pipeline.apps.outputs import Output, label
 from pipeline.apps.recordings import Begin, Job, begin, labels_of
@@ -57,6 +57,8 @@ def open_recording(result: Result, options: Options) -> Recording | None:
     """Begin a job: the open recording, or None if there is nothing to do or it cannot be read, as the result says."""
     job = result.job
     try:
+        if job.remote is not None:
+            mirror.fetch(job.remote, job.outputs.values(), job.journal)
         # Check now: another run may have written files since the plan was made.
         result.how, result.outputs = begin(
             job, options.config, overwrite=options.overwrite, audio_track=options.audio_track
@@ -65,6 +67,8 @@ def open_recording(result: Result, options: Options) -> Recording | None:
             language = options.config.languages.only_spoken
             return Recording(job.recording, language=language, track=options.audio_track)
         result.outcome = "already there: left as it is, --overwrite replaces it"
+        if job.remote is not None:
+            mirror.forget(job.outputs.values())
     except PipelineError as error:
         result.outputs = {}
         result.fail(error)
@@ -91,13 +95,18 @@ async def translate_recording(
         for output, path in aside.items():
             if path != outputs[output]:
                 path.unlink(missing_ok=True)  # of an interrupted run that wrote aside
+        blank = {output for output, path in outputs.items() if is_blank(path, output[0])}
+        if job.remote is not None:
+            mirror.deliver(job.remote, outputs.values(), job.journal)
         job.journal.unlink(missing_ok=True)
         result.outcome = "finished" if result.how is Begin.RESUME else "done"
-        blank = {output for output, path in outputs.items() if is_blank(path, output[0])}
         shown = {kind for kind, target in outputs if (kind, target) not in blank}
         result.without_cue = any(kind not in shown for kind, _ in outputs)
     except PipelineError as error:
         result.fail(error)
+    finally:
+        if job.remote is not None and result.outcome not in ("done", "finished"):
+            mirror.keep(job.remote, job.journal)
 
 
 def aside_paths(job: Job, outputs: Mapping[Output, Path]) -> dict[Output, Path]:
@@ -205,7 +214,8 @@ def _open_sinks(
     sinks: list[Sink] = [JournalSink(job.journal, begun_with, resume=resume)]
     stack.callback(sinks[0].close)
     makers = sink_makers(config.subtitles, resume=True)
-    files = open_sinks(paths, job.recording, makers, config.languages.targets)
+    recording = job.recording if isinstance(job.recording, Path) else None
+    files = open_sinks(paths, recording, makers, config.languages.targets)
     stack.callback(close_all, files)
     return sinks + files
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from pipeline.apps import journal
+from pipeline.apps.mirror import workspace
 from pipeline.apps.outputs import (
     SUFFIXES,
     Folder,
@@ -22,6 +23,7 @@ from pipeline.apps.outputs import (
     outputs_of,
     stem_of,
 )
+from pipeline.audio.remote import RemoteFile
 from pipeline.config import PipelineConfig
 from pipeline.errors import FileInUseError, UsageError
 from pipeline.sinks.blank import is_blank
@@ -40,12 +42,14 @@ class Begin(Enum):
 class Job:
     """A recording and its subtitle files."""
 
-    recording: Path
+    recording: Path | RemoteFile
     outputs: dict[Output, Path]
     journal: Path
     """One for all target languages."""
     names: OutputNames | None = None
     """The names of the outputs, of the journal, and of files in other formats."""
+    remote: RemoteFile | None = None
+    """Where the files belong, if that is another machine: see ``pipeline.apps.mirror``."""
 
     @property
     def is_shortened(self) -> bool:
@@ -67,7 +71,7 @@ class Job:
         }
 
 
-def find_recordings(named: Sequence[Path]) -> list[tuple[Path, Path]]:
+def find_recordings(named: Sequence[Path | RemoteFile]) -> list[tuple[Path | RemoteFile, Path]]:
     """Find recordings; each is returned once, with its folder relative to the named folder that contains it.
 
     Folders are searched recursively; hidden files and folders are skipped.
@@ -75,9 +79,13 @@ def find_recordings(named: Sequence[Path]) -> list[tuple[Path, Path]]:
     Raises:
         UsageError: a path does not exist, or a folder has no recordings.
     """
-    found: dict[str, tuple[Path, Path]] = {}  # unlike Path.resolve, realpath does not raise for a link to itself
+    # Unlike Path.resolve, realpath does not raise for a link to itself.
+    found: dict[str, tuple[Path | RemoteFile, Path]] = {}
     for path in named:
-        if os.path.isdir(path):
+        if isinstance(path, RemoteFile):
+            for file, below in _remote_recordings(path):
+                found.setdefault(file.url, (file, below))
+        elif os.path.isdir(path):
             inside = sorted(_inside(path))
             if not inside:
                 raise UsageError(f"{path} has no recordings; their names end in {', '.join(sorted(SUFFIXES))}")
@@ -88,6 +96,21 @@ def find_recordings(named: Sequence[Path]) -> list[tuple[Path, Path]]:
         else:
             raise UsageError(f"{_problem(path)}: {path}; give the paths of recordings or of folders that hold some")
     return list(found.values())
+
+
+def _remote_recordings(place: RemoteFile) -> Iterator[tuple[RemoteFile, Path]]:
+    kind = place.kind()
+    if kind == "none":
+        raise UsageError(f"no such file: {place}; give the URLs of recordings or of folders that hold some")
+    if kind == "file":
+        yield place, Path()
+        return
+    inside = [file for file in place.files_below() if file.suffix.lower() in SUFFIXES]
+    if not inside:
+        raise UsageError(f"{place} has no recordings; their names end in {', '.join(sorted(SUFFIXES))}")
+    top = place.url.rstrip("/") + "/"
+    for file in inside:
+        yield file, Path(file.url.removeprefix(top)).parent
 
 
 def _problem(path: Path) -> str:
@@ -119,7 +142,12 @@ def _inside(folder: Path) -> Iterator[Path]:
                 yield path
 
 
-def plan(named: Sequence[Path], kinds: Sequence[str], output_dir: Path | None, tags: Mapping[str, str]) -> list[Job]:
+def plan(
+    named: Sequence[Path | RemoteFile],
+    kinds: Sequence[str],
+    output_dir: Path | RemoteFile | None,
+    tags: Mapping[str, str],
+) -> list[Job]:
     """Plan the outputs of each recording, beside it unless ``output_dir`` is given.
 
     The journal, and formats whose file has all languages, have a tag only if there is one target.
@@ -131,12 +159,16 @@ def plan(named: Sequence[Path], kinds: Sequence[str], output_dir: Path | None, t
         UsageError: see ``find_recordings``; or two recordings would write the same file.
     """
     jobs: dict[str, Job] = {}  # by real path
-    folders: dict[Path, Folder] = {}
+    folders: dict[Path | RemoteFile, Folder] = {}
     longest: dict[Path, int] = {}
     language = "".join(tags.values()) if len(tags) == 1 else ""
     for recording, below in find_recordings(named):
         there = recording.parent
-        folder = output_dir / below if output_dir else there
+        place = output_dir / below if output_dir else there
+        remote = place if isinstance(place, RemoteFile) else None
+        if remote is not None and remote.is_web:
+            raise UsageError(f"nothing can be written beside {recording}; name a folder with --output-dir")
+        folder = workspace(place) if isinstance(place, RemoteFile) else place
         if there not in folders:
             folders[there] = Folder(there)
         if folder not in longest:
@@ -145,15 +177,15 @@ def plan(named: Sequence[Path], kinds: Sequence[str], output_dir: Path | None, t
         plain = replace(name, stem=stem_of(recording.name))
         if name != plain and journal.is_of(plain.path(journal.SUFFIX), recording):
             name = plain  # begun before another recording with the same stem was added
-        place = os.path.join(os.path.realpath(folder), name.stem)
+        key = os.path.join(os.path.realpath(folder), name.stem)
         names = OutputNames(name, tags)
         outputs = {output: names.path(output) for output in outputs_of(kinds, list(tags))}
-        if place in jobs:
+        if key in jobs:
             raise UsageError(
-                f"{jobs[place].recording} and {recording} would both write {next(iter(outputs.values()))}; give their "
+                f"{jobs[key].recording} and {recording} would both write {next(iter(outputs.values()))}; give their "
                 "common parent folder, whose subfolders are kept, or translate one separately with another --output-dir"
             )
-        jobs[place] = Job(recording, outputs, names.journal, names)
+        jobs[key] = Job(recording, outputs, names.journal, names, remote)
     return list(jobs.values())
 
 

@@ -72,6 +72,13 @@ class Result:
         """Whether the job is done and nothing is known to be missing."""
         return self.outcome in ("done", "finished") and not (self.without_cue or self.damage or self.truncated)
 
+    def files(self) -> list[str]:
+        """The files that were written, for display."""
+        if self.job.remote is not None:
+            written = self.outputs.values() if self.outcome in ("done", "finished") else ()
+            return [str(self.job.remote / path.name) for path in written]
+        return [str(path) for path in self.outputs.values() if os.path.isfile(path)]
+
     def fail(self, error: PipelineError) -> None:
         self.outcome, self.failed, self.error = "failed", True, one_line(error)
         self.busy = isinstance(error, FileInUseError)
@@ -95,7 +102,7 @@ def summary(results: Sequence[Result]) -> Table:
         if result.audio_s:
             speed = result.audio_s / max(1e-9, result.elapsed_s)
             numbers = [f"{result.audio_s:.0f} s", str(result.sentences), f"{speed:.1f}"]
-        files = "".join(f"\n{escaped(str(path))}" for path in result.outputs.values() if os.path.isfile(path))
+        files = "".join(f"\n{escaped(path)}" for path in result.files())
         style = "red" if result.failed else "green" if result.complete else "yellow"
         recording, outcome = Text(escaped(str(result.job.recording))), Text(result.summary + files, style=style)
         table.add_row(recording, *numbers, Text(result.withheld), outcome)

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pipeline.apps.recordings import Job
-from pipeline.errors import UsageError
+from pipeline.audio.remote import RemoteFile
+from pipeline.errors import PipelineError, UsageError
 
 _EXPECTED = (
     "expected I/N, such as 2/8 for the second of eight; auto/N in an indexed Kubernetes job, or auto in a Slurm array"
@@ -39,10 +40,12 @@ class Shard:
         return [job for job in jobs if id(job) in mine]
 
 
-def _size(recording: Path) -> int:
+def _size(recording: Path | RemoteFile) -> int:
     try:
+        if isinstance(recording, RemoteFile):
+            return recording.size()
         return os.stat(recording).st_size
-    except OSError:  # reported when its turn comes
+    except (OSError, PipelineError):  # reported when its turn comes
         return 0
 
 

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.console import Console
@@ -28,6 +29,7 @@ from pipeline.apps.recording_run import Options, make_folder, open_recording, tr
 from pipeline.apps.recordings import check_unused, plan
 from pipeline.apps.results import Result, resume_hint, summary
 from pipeline.apps.shards import parse_shard
+from pipeline.audio.remote import RemoteFile, remote_file
 from pipeline.config import PipelineConfig
 from pipeline.errors import UsageError
 from pipeline.run.worker import Worker
@@ -49,7 +51,11 @@ def arguments(prog: str = "python -m pipeline.translate") -> Parser:
     parser = Parser(prog=prog, description=description_of(__doc__), examples=_EXAMPLES)
     source = parser.add_argument_group("input")
     source.add_argument(
-        "audio", nargs="*", type=some_path, metavar="AUDIO", help="recordings, or folders that hold some"
+        "audio",
+        nargs="*",
+        type=_some_place,
+        metavar="AUDIO",
+        help="recordings, or folders that hold some; paths or URLs",
     )
     source.add_argument(
         "--manifest",
@@ -61,9 +67,9 @@ def arguments(prog: str = "python -m pipeline.translate") -> Parser:
     files = parser.add_argument_group("subtitle files")
     files.add_argument(
         "--output-dir",
-        type=some_path,
+        type=_some_place,
         metavar="D",
-        help="folder for the subtitle files, created if missing (default: beside each recording)",
+        help="folder for the subtitle files, a path or a URL, created if missing (default: beside each recording)",
     )
     files.add_argument("--format", default="srt", metavar="F,…", help=f"any of {','.join(FORMATS)} (default: srt)")
     files.add_argument(
@@ -89,6 +95,11 @@ def arguments(prog: str = "python -m pipeline.translate") -> Parser:
     )
     add_model_arguments(parser)
     return parser
+
+
+def _some_place(text: str) -> Path | RemoteFile:
+    """Argument type: a path, or a URL such as s3://bucket/talks."""
+    return remote_file(some_text(text)) or Path(text)
 
 
 def formats(asked: str) -> list[str]:
@@ -149,7 +160,7 @@ def run(argv: list[str], prog: str = "python -m pipeline.translate") -> int:
     if address is None:
         check_unused(jobs)
     results = [Result(job) for job in jobs]
-    if options.output_dir:
+    if isinstance(options.output_dir, Path):
         make_folder(options.output_dir)
     what = Options(config, options.overwrite, options.audio_track, aside=bool(address or shard))
     interrupted = False

@@ -20,8 +20,9 @@ from av.stream import Disposition, Stream
 
 from pipeline.audio.channels import MonoMixer, kind_of
 from pipeline.audio.pipe import PipeReader, relayed
+from pipeline.audio.remote import RemoteFile
 from pipeline.audio.source import CHUNK_SAMPLES
-from pipeline.audio.tracks import choose, probe_tracks, selection_note, track_by_number, tracks_of
+from pipeline.audio.tracks import choose, open_container, probe_tracks, selection_note, track_by_number, tracks_of
 from pipeline.errors import AudioError, UsageError
 from pipeline.events import SAMPLE_RATE, Samples
 
@@ -52,11 +53,17 @@ class Recording:
     """One audio track of a file, as mono with the file's times. Memory use does not depend on the file's length."""
 
     def __init__(
-        self, path: Path, *, language: str | None = None, track: int | None = None, untrusted: bool = False
+        self,
+        path: Path | RemoteFile,
+        *,
+        language: str | None = None,
+        track: int | None = None,
+        untrusted: bool = False,
     ) -> None:
         """Open the file and, if it has several audio tracks, choose one (see ``pipeline.audio.tracks``).
 
         Args:
+            path: a file of this machine, or one that is read from elsewhere as it is decoded.
             language: the spoken language; prefer a track tagged with it.
             track: use this audio track, counted from 1.
             untrusted: the file comes from somebody else. Accept only containers that hold all of their audio, so that no
@@ -103,8 +110,8 @@ class Recording:
         """Messages about missing parts found so far; they have been logged."""
 
     def _open_container(self) -> InputContainer:
-        if not self.path.is_fifo():
-            return av.open(str(self.path.absolute()), metadata_errors="replace", options=self._options)
+        if isinstance(self.path, RemoteFile) or not self.path.is_fifo():
+            return open_container(self.path, self._options)
         self._pipe = PipeReader(self.path.open("rb", buffering=0))
         descriptor = relayed(self._pipe)
         # av.open reads the beginning of the pipe, and signals do not interrupt it. Run it on another thread, so that

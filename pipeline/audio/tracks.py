@@ -23,6 +23,7 @@ from av.packet import Packet
 from av.stream import Disposition, Stream
 
 from pipeline.audio.channels import ChannelResampler, channel_names, kind_of
+from pipeline.audio.remote import RemoteFile
 from pipeline.errors import AudioError, UsageError
 from pipeline.languages import is_tag_of
 from pipeline.names import escaped
@@ -136,7 +137,7 @@ def _printable(text: str) -> str:
     return shown if len(shown) <= _TITLE_LENGTH else shown[:_TITLE_LENGTH] + "…"
 
 
-def track_by_number(path: Path, tracks: Sequence[Track], number: int) -> Choice:
+def track_by_number(path: Path | RemoteFile, tracks: Sequence[Track], number: int) -> Choice:
     """The track with this number.
 
     Raises:
@@ -215,7 +216,7 @@ def listed(tracks: Sequence[Track]) -> str:
     return ", ".join([*map(str, tracks[:_MAX_LISTED]), *more])
 
 
-def selection_note(path: Path, tracks: Sequence[Track], choice: Choice) -> str:
+def selection_note(path: Path | RemoteFile, tracks: Sequence[Track], choice: Choice) -> str:
     """A message that says which of several tracks is used, and why."""
     others = [track for track in tracks if track != choice.track]
     return (
@@ -224,12 +225,21 @@ def selection_note(path: Path, tracks: Sequence[Track], choice: Choice) -> str:
     )
 
 
-def probe_tracks(path: Path, tracks: Sequence[Track], options: dict[str, str] | None = None) -> dict[int, Sound]:
+def open_container(path: Path | RemoteFile, options: dict[str, str] | None = None) -> InputContainer:
+    """Open a file with FFmpeg. ``options`` are FFmpeg's, for files of this machine."""
+    if isinstance(path, RemoteFile):
+        return av.open(path.open(), "r", metadata_errors="replace")
+    return av.open(str(path.absolute()), metadata_errors="replace", options=options)
+
+
+def probe_tracks(
+    path: Path | RemoteFile, tracks: Sequence[Track], options: dict[str, str] | None = None
+) -> dict[int, Sound]:
     """Probe the tracks; return the results by track number. ``options``: for FFmpeg, to open the file.
 
     Reads a bounded part of the file: the first 20 s of a track and, if they are silent, 10 s at each of five positions.
     """
-    with av.open(str(path.absolute()), metadata_errors="replace", options=options) as container:
+    with open_container(path, options) as container:
         streams = container.streams.audio
         probes = {
             streams[t.number - 1].index: _TrackProbe(streams[t.number - 1], t.number) for t in tracks if t.decodable

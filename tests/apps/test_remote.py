@@ -1,0 +1,190 @@
+"""Recordings and subtitles on other machines: object stores and web servers."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import fsspec
+import pytest
+from moto.server import ThreadedMotoServer
+
+from pipeline.apps.journal import SUFFIX
+from pipeline.apps.mirror import workspace
+from pipeline.apps.recordings import find_recordings, plan
+from pipeline.apps.translate import run
+from pipeline.audio.recording import Recording
+from pipeline.audio.remote import RemoteFile, remote_file
+from pipeline.errors import UsageError
+from tests.apps.test_translate import save
+from tests.conftest import EXAMPLES, HANG_S, PHRASES, ROOT, read_wav
+
+SPEECH = read_wav(EXAMPLES / "travel.wav")[: 16_000 * 4]
+
+
+@pytest.fixture
+def memory() -> Iterator[Any]:
+    """fsspec's file system in this process's memory, empty."""
+    filesystem = fsspec.filesystem("memory")
+    filesystem.store.clear()
+    filesystem.pseudo_dirs[:] = [""]
+    yield filesystem
+    filesystem.store.clear()
+
+
+def put(filesystem: Any, path: str, local: Path) -> None:
+    filesystem.pipe_file(path, local.read_bytes())
+
+
+def test_a_remote_recording_is_decoded_as_a_local_one(memory: Any) -> None:
+    put(memory, "/talks/phrases.wav", PHRASES)
+    found, expected = Recording(RemoteFile("memory://talks/phrases.wav")), Recording(PHRASES)
+    while (chunk := expected.read()) is not None:
+        assert (chunk == found.read()).all()
+    assert found.read() is None
+
+
+def test_a_remote_folder_is_searched(memory: Any) -> None:
+    for name in ("a.wav", "deep/b.mp3", ".hidden/c.wav", "notes.txt"):
+        memory.pipe_file(f"/talks/{name}", b"")
+    top = RemoteFile("memory://talks")
+    assert [(str(file), str(below)) for file, below in find_recordings([top])] == [
+        ("memory://talks/a.wav", "."),
+        ("memory://talks/deep/b.mp3", "deep"),
+    ]
+    jobs = plan([top], ["srt"], RemoteFile("memory://subtitles"), {"zh": ""})
+    assert [str(job.remote) for job in jobs] == ["memory://subtitles", "memory://subtitles/deep"]
+
+
+def test_subtitles_go_beside_a_remote_recording(
+    memory: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    save(tmp_path / "talk.wav", SPEECH)
+    put(memory, "/talks/talk.wav", tmp_path / "talk.wav")
+    assert run([str(tmp_path / "talk.wav"), "--config", "demo", "--format", "srt,jsonl"]) == 0
+    assert run(["memory://talks", "--config", "demo", "--format", "srt,jsonl"]) == 0
+    assert "memory://talks/talk.srt" in capsys.readouterr().out
+    assert sorted(memory.ls("/talks", detail=False)) == ["/talks/talk.jsonl", "/talks/talk.srt", "/talks/talk.wav"]
+    for kind in ("srt", "jsonl"):
+        assert memory.cat_file(f"/talks/talk.{kind}") == (tmp_path / f"talk.{kind}").read_bytes()
+    assert run(["memory://talks", "--config", "demo", "--format", "srt,jsonl"]) == 0
+    assert "already there" in capsys.readouterr().out
+    assert not [*workspace(RemoteFile("memory://talks")).iterdir()], "no copy is left on this machine"
+
+
+def test_an_interrupted_recording_is_resumed_on_another_machine(
+    memory: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    save(tmp_path / "talk.wav", read_wav(PHRASES)[: 16_000 * 12])
+    put(memory, "/talks/talk.wav", tmp_path / "talk.wav")
+    folder = RemoteFile("memory://talks")
+    real, reads = Recording.read, iter(range(200))
+
+    def broken(recording: Recording) -> Any:
+        if next(reads) == 80:
+            raise OSError("the network is gone")
+        return real(recording)
+
+    one_by_one = tmp_path / "demo.toml"
+    text = (ROOT / "configs" / "demo.toml").read_text("utf-8").replace("../models", str(ROOT / "models"))
+    one_by_one.write_text(text.replace('model = "base"', 'model = "base"\njoin_ms = 0'))
+    with monkeypatch.context() as patch:
+        patch.setattr(Recording, "read", broken)
+        assert run([str(folder), "--config", str(one_by_one)]) == 1
+    assert memory.exists(f"/talks/talk{SUFFIX}")
+    for path in workspace(folder).iterdir():
+        path.unlink()  # as on another machine
+    capsys.readouterr()
+    assert run([str(folder), "--config", str(one_by_one)]) == 0
+    assert "finished" in capsys.readouterr().out
+    assert sorted(memory.ls("/talks", detail=False)) == ["/talks/talk.srt", "/talks/talk.wav"]
+    assert run([str(tmp_path / "talk.wav"), "--config", str(one_by_one)]) == 0
+    assert memory.cat_file("/talks/talk.srt") == (tmp_path / "talk.srt").read_bytes()
+
+
+@pytest.fixture
+def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """The URL of a bucket on an S3 server on loopback."""
+    server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    variables = {
+        "AWS_ENDPOINT_URL": f"http://{host}:{port}",
+        "AWS_ACCESS_KEY_ID": "test",
+        "AWS_SECRET_ACCESS_KEY": "test",
+        "AWS_DEFAULT_REGION": "us-east-1",
+    }
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    fsspec.filesystem("s3", skip_instance_cache=True).mkdir("archive")
+    yield "s3://archive"
+    server.stop()
+
+
+def test_an_object_store_has_recordings_and_gets_subtitles(bucket: str, tmp_path: Path) -> None:
+    save(tmp_path / "talk.wav", SPEECH)
+    RemoteFile(f"{bucket}/in/talk.wav").write((tmp_path / "talk.wav").read_bytes())
+    command = [sys.executable, "-m", "pipeline.translate", f"{bucket}/in", "--output-dir", f"{bucket}/out"]
+    done = subprocess.run(
+        [*command, "--config", "demo"], capture_output=True, text=True, timeout=HANG_S, check=False, cwd=ROOT
+    )
+    assert done.returncode == 0, done.stderr
+    assert run([str(tmp_path / "talk.wav"), "--config", "demo"]) == 0
+    assert RemoteFile(f"{bucket}/out/talk.srt").read() == (tmp_path / "talk.srt").read_bytes()
+    assert RemoteFile(f"{bucket}/out").names() == ["talk.srt"]
+    with pytest.raises(UsageError, match=r"no such file: s3://archive/none\.wav"):
+        find_recordings([RemoteFile(f"{bucket}/none.wav")])
+    with pytest.raises(UsageError, match="s3://archive/in/none.wav"):
+        Recording(RemoteFile(f"{bucket}/in/none.wav"))
+
+
+@pytest.fixture
+def web(tmp_path: Path) -> Iterator[str]:
+    class Handler(SimpleHTTPRequestHandler):
+        def do_GET(self) -> None:
+            if self.path.startswith("/secret"):
+                self.send_error(403)
+            else:
+                super().do_GET()
+
+        do_HEAD = do_GET  # noqa: N815 (as http.server calls it)
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Handler, directory=str(tmp_path))) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+        server.shutdown()
+
+
+def test_a_recording_on_a_web_server_is_read(web: str, tmp_path: Path) -> None:
+    save(tmp_path / "talk.wav", SPEECH)
+    with pytest.raises(UsageError, match="nothing can be written beside"):
+        plan([RemoteFile(f"{web}/talk.wav")], ["srt"], None, {"zh": ""})
+    assert run([f"{web}/talk.wav?a=1", "--config", "demo", "--output-dir", str(tmp_path / "out")]) == 0
+    assert run([str(tmp_path / "talk.wav"), "--config", "demo"]) == 0
+    assert (tmp_path / "out" / "talk.srt").read_bytes() == (tmp_path / "talk.srt").read_bytes()
+
+
+def test_a_url_without_permission_is_reported(web: str) -> None:
+    with pytest.raises(UsageError, match="may not be read or written.*check the credentials"):
+        Recording(RemoteFile(f"{web}/secret.wav"))
+
+
+@pytest.mark.parametrize("text", ["talk.wav", "C:/talk.wav", "s3:/bucket/talk.wav", "s3://", "-"])
+def test_a_path_is_no_url(text: str) -> None:
+    assert remote_file(text) is None
+
+
+def test_other_urls_are_refused() -> None:
+    with pytest.raises(UsageError, match="give its path"):
+        remote_file("file:///tmp/talk.wav")
+    with pytest.raises(UsageError, match="Protocol not known"):
+        find_recordings([RemoteFile("nonsense://talk.wav")])
