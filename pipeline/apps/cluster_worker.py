@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import os
 import threading
 import time
@@ -12,9 +13,13 @@ from typing import TYPE_CHECKING, Any
 from distributed import Worker, WorkerPlugin, get_worker
 
 import pipeline
+from pipeline.apps.parts import KnownParts, Part, parts_of, transcribe_part
 from pipeline.apps.recording_run import Options, open_recording, translate_recording
+from pipeline.apps.recordings import Begin
 from pipeline.apps.results import Result
+from pipeline.audio.recording import Recording
 from pipeline.config import PipelineConfig
+from pipeline.events import Transcript
 
 if TYPE_CHECKING:
     from pipeline.loading import Models
@@ -35,6 +40,12 @@ class Task:
     """Its place in the run."""
     result: Result
     options: Options
+    longest_s: float = math.inf
+    """A longer recording is not translated, but split."""
+    part: Part | None = None
+    """Only recognise this part."""
+    known: tuple[Transcript, ...] = ()
+    """The transcripts of all parts."""
 
 
 class ModelsPlugin(WorkerPlugin):
@@ -105,8 +116,8 @@ def _plugin(worker: Worker) -> ModelsPlugin:
     return found
 
 
-def translate(task: Task) -> Result:
-    """Translate a recording on this worker, on the current thread.
+def translate(task: Task) -> Result | list[Part]:
+    """Translate a recording on this worker, on the current thread; or return the parts of one that is too long.
 
     Raises:
         PipelineError: the models cannot be loaded; every other failure is part of the result.
@@ -115,16 +126,39 @@ def translate(task: Task) -> Result:
     source = open_recording(result, task.options)
     if source is None:
         return result
+    if result.how is Begin.NEW and not task.known and (source.duration_s or 0.0) > task.longest_s:
+        source.close()
+        return parts_of(source.duration_s or 0.0, task.longest_s)
     try:
         models = plugin.models(task.options.config)
     except BaseException:
         source.close()
         raise
+    if task.known:
+        models = replace(models, recognizer=KnownParts(models.recognizer, task.known))
     try:
         asyncio.run(translate_recording(result, source, task.options, models, _Messages(task, plugin)))
     except _Stopped:
         result.outcome = "interrupted"
     return result
+
+
+def transcribe(task: Task) -> list[Transcript]:
+    """Recognise a part of a recording.
+
+    Raises:
+        PipelineError: the models cannot be loaded, or the recording cannot be read.
+    """
+    assert task.part is not None
+    config = task.options.config
+    language = config.languages.only_spoken
+    source = Recording(task.result.job.recording, language=language, track=task.options.audio_track)
+    try:
+        models = _plugin(get_worker()).models(config)
+    except BaseException:
+        source.close()
+        raise
+    return asyncio.run(transcribe_part(source, config, models.recognizer, task.part))
 
 
 def facts() -> tuple[str, int]:

@@ -1,0 +1,161 @@
+"""Recognise a long recording in parts, which different processes take, with the result of one process.
+
+Recognition is nearly all of the work. Every process cuts the recording into the same windows of speech, which is cheap,
+and recognises those that begin in its part; one process then does the rest with the transcripts of all. Windows are
+independent of each other, so there are no joints: each transcript is that of a single run.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from pipeline.asr.context import Heard
+from pipeline.asr.options import AsrConfig
+from pipeline.asr.recognizer import Recognizer
+from pipeline.asr.stage import AsrStage
+from pipeline.audio.source import AudioSource
+from pipeline.config import PipelineConfig
+from pipeline.events import EndOfInput, Pause, Samples, SegmentSoFar, SpeechSegment, Transcript, TranscriptSoFar
+from pipeline.run.worker import Worker
+from pipeline.vad.stage import VadStage
+
+# Audio chunks of 100 ms that wait for the stage before it.
+_QUEUED = 50
+
+
+@dataclass(frozen=True)
+class Part:
+    """A stretch of a recording, in seconds. The last part ends at infinity, because a stored duration may be wrong."""
+
+    begin_s: float
+    end_s: float
+
+    def has(self, segments: Sequence[SpeechSegment]) -> bool:
+        """Whether a window of speech begins in it."""
+        return self.begin_s <= segments[0].start_s < self.end_s
+
+
+def can_be_split(config: PipelineConfig) -> bool:
+    """Whether windows are independent: not if each is recognised after the one before, or with its language."""
+    return bool(config.asr.join_ms) and config.languages.only_spoken is not None
+
+
+def parts_of(duration_s: float, longest_s: float) -> list[Part]:
+    """Equal parts of at most ``longest_s`` seconds; a single one for a shorter recording."""
+    count = max(1, math.ceil(duration_s / longest_s))
+    bounds = [duration_s * number / count for number in range(count)]
+    return [Part(begin, end) for begin, end in zip(bounds, [*bounds[1:], math.inf], strict=True)]
+
+
+async def transcribe_part(
+    source: AudioSource, config: PipelineConfig, recognizer: Recognizer, part: Part
+) -> list[Transcript]:
+    """The transcripts of the windows that begin in a part. ``source`` is read up to the part's end, and closed.
+
+    Raises:
+        StageError, AudioError: a stage or the source failed.
+    """
+    audio: asyncio.Queue[Samples | EndOfInput] = asyncio.Queue(_QUEUED)
+    segments: asyncio.Queue[SpeechSegment | SegmentSoFar | Pause | EndOfInput] = asyncio.Queue(_QUEUED)
+    found: asyncio.Queue[Transcript | TranscriptSoFar | Pause | EndOfInput] = asyncio.Queue()
+    of_part = _PartRecognizer(recognizer, part)
+    reader = Worker("audio")
+
+    async def read() -> None:
+        while not of_part.done and (chunk := await reader.run(source.read)) is not None:
+            await audio.put(chunk)
+        await audio.put(EndOfInput())
+
+    try:
+        async with asyncio.TaskGroup() as group:
+            group.create_task(read())
+            group.create_task(VadStage(config.vad, audio, segments).run())
+            group.create_task(AsrStage(of_part, segments, found, join_ms=lambda: config.asr.join_ms or 0).run())
+    except BaseExceptionGroup as failures:
+        raise failures.exceptions[0] from None
+    finally:
+        source.close()
+        reader.close()
+    return of_part.transcripts
+
+
+class _PartRecognizer:
+    """Recognises the windows of a part. Other windows have no words."""
+
+    def __init__(self, recognizer: Recognizer, part: Part) -> None:
+        self._recognizer, self._part = recognizer, part
+        self.transcripts: list[Transcript] = []
+        self.done = False
+        """Whether a window after the part was seen."""
+
+    @property
+    def config(self) -> AsrConfig:
+        return self._recognizer.config
+
+    def transcribe(self, segment: SpeechSegment, beam_size: int | None = None, before: str | None = None) -> Transcript:
+        return self.transcribe_packed([segment], beam_size, before)[0]
+
+    def transcribe_packed(
+        self, segments: Sequence[SpeechSegment], beam_size: int | None = None, before: str | None = None
+    ) -> list[Transcript]:
+        if not self._part.has(segments):
+            self.done = self.done or segments[0].start_s >= self._part.end_s
+            return [Transcript(each.id, each.start_s, each.end_s, "", "", rejected="empty") for each in segments]
+        if len(segments) == 1:
+            found = [self._recognizer.transcribe(segments[0], beam_size, before)]
+        else:
+            found = self._recognizer.transcribe_packed(segments, beam_size, before)
+        self.transcripts += found
+        return found
+
+    def transcribe_after(
+        self,
+        context: Sequence[Heard],
+        segment: SpeechSegment,
+        beam_size: int | None = None,
+        before: str | None = None,
+        language: str | None = None,
+    ) -> Transcript:
+        raise AssertionError("windows of recordings have no context")
+
+
+class KnownParts:
+    """A recogniser that returns the transcripts of parts and delegates what they do not have to another recogniser."""
+
+    def __init__(self, recognizer: Recognizer, transcripts: Iterable[Transcript]) -> None:
+        self._recognizer = recognizer
+        self._known = {transcript.segment_id: transcript for transcript in transcripts}
+
+    @property
+    def config(self) -> AsrConfig:
+        return self._recognizer.config
+
+    def transcribe(self, segment: SpeechSegment, beam_size: int | None = None, before: str | None = None) -> Transcript:
+        known = self._known_of([segment])
+        return known[0] if known else self._recognizer.transcribe(segment, beam_size, before)
+
+    def transcribe_packed(
+        self, segments: Sequence[SpeechSegment], beam_size: int | None = None, before: str | None = None
+    ) -> list[Transcript]:
+        return self._known_of(segments) or self._recognizer.transcribe_packed(segments, beam_size, before)
+
+    def transcribe_after(
+        self,
+        context: Sequence[Heard],
+        segment: SpeechSegment,
+        beam_size: int | None = None,
+        before: str | None = None,
+        language: str | None = None,
+    ) -> Transcript:
+        return self._recognizer.transcribe_after(context, segment, beam_size, before, language)
+
+    def _known_of(self, segments: Sequence[SpeechSegment]) -> list[Transcript]:
+        """The transcripts of a window; empty unless all are known, with these times."""
+        found = [self._known.get(segment.id) for segment in segments]
+        times = [(known.start_s, known.end_s) for known in found if known is not None]
+        if times != [(segment.start_s, segment.end_s) for segment in segments]:
+            return []
+        return [known for known in found if known is not None]

@@ -1,0 +1,89 @@
+"""Parts of a long recording, recognised one by one, have the transcripts of a single run."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pipeline import Models, PipelineConfig, Transcript
+from pipeline.apps.parts import KnownParts, Part, can_be_split, parts_of, transcribe_part
+from pipeline.audio.recording import Recording
+from pipeline.events import Samples, SpeechSegment
+from tests.apps.test_translate import Counting, save
+from tests.conftest import EXAMPLES, read_wav
+
+
+@pytest.fixture(scope="module")
+def long(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A minute and a half of speech in several windows."""
+    path = tmp_path_factory.mktemp("long") / "long.wav"
+    pause = np.zeros(16_000 * 2, np.int16)
+    save(
+        path, np.concatenate([read_wav(EXAMPLES / "travel.wav"), pause, read_wav(EXAMPLES / "meeting.wav"), pause] * 2)
+    )
+    return path
+
+
+def recognised(path: Path, config: PipelineConfig, recognizer: Counting, part: Part) -> list[Transcript]:
+    return asyncio.run(transcribe_part(Recording(path), config, recognizer, part))
+
+
+def packed(config: PipelineConfig) -> PipelineConfig:
+    return replace(config, asr=replace(config.asr, join_ms=10_000))
+
+
+@pytest.mark.parametrize("longest_s", [5.0, 17.0, 31.0, 300.0])
+def test_all_parts_together_have_every_window_once(
+    long: Path, demo_config: PipelineConfig, demo_models: Models, longest_s: float
+) -> None:
+    config, recognizer = packed(demo_config), Counting(demo_models)
+    whole = recognised(long, config, recognizer, Part(0.0, math.inf))
+    assert len(whole) >= 20
+    parts = parts_of(83.0, longest_s)
+    assert max(part.end_s - part.begin_s for part in parts[:-1] or [Part(0, 0)]) <= longest_s
+    recognizer.segments = 0
+    assert [t for part in parts for t in recognised(long, config, recognizer, part)] == whole
+    assert recognizer.segments == len(whole), "no window was recognised twice"
+
+
+class Refusing(Counting):
+    def transcribe_packed(self, segments: Sequence[SpeechSegment], *options: object) -> list[Transcript]:
+        raise AssertionError("these are known")
+
+
+def test_known_transcripts_are_not_recognised_again(
+    long: Path, demo_config: PipelineConfig, demo_models: Models
+) -> None:
+    config = packed(demo_config)
+    whole = recognised(long, config, Counting(demo_models), Part(0.0, math.inf))
+    known = KnownParts(Refusing(demo_models), whole)
+    assert asyncio.run(transcribe_part(Recording(long), config, known, Part(0.0, math.inf))) == whole
+    most = KnownParts(missing := Counting(demo_models), whole[:-1])
+    assert asyncio.run(transcribe_part(Recording(long), config, most, Part(0.0, math.inf))) == whole
+    assert 0 < missing.segments < 6, "only the last window was recognised"
+
+
+def test_a_part_is_read_no_further_than_needed(long: Path, demo_config: PipelineConfig, demo_models: Models) -> None:
+    class CountingReads(Recording):
+        reads = 0
+
+        def read(self) -> Samples | None:
+            self.reads += 1
+            return super().read()
+
+    source = CountingReads(long)
+    asyncio.run(transcribe_part(source, packed(demo_config), Counting(demo_models), Part(0.0, 5.0)))
+    assert 50 < source.reads < 600, "of more than 800"
+
+
+def test_windows_that_depend_on_each_other_are_not_split(demo_config: PipelineConfig) -> None:
+    assert can_be_split(packed(demo_config))
+    assert not can_be_split(replace(demo_config, asr=replace(demo_config.asr, join_ms=0)))
+    auto = replace(packed(demo_config), languages=replace(demo_config.languages, source="auto", targets=("zh", "en")))
+    assert not can_be_split(auto)
