@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import importlib.util
+import ipaddress
 import logging
 import os
 import signal
@@ -27,7 +28,7 @@ from pipeline.apps.controls import tell
 from pipeline.apps.options import add_model_arguments, configured
 from pipeline.errors import UsageError
 from pipeline.loading import load_models
-from pipeline.server.access import Access, is_loopback
+from pipeline.server.access import Access, is_host_name, is_loopback, is_origin
 from pipeline.server.options import ServerLimits
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ def arguments(prog: str = "python -m pipeline.serve") -> Parser:
     address.add_argument("--tls-key", type=some_path, metavar="FILE", help="its private key")
     address.add_argument(
         "--proxy",
-        type=some_text,
+        type=some_network,
         action="append",
         default=[],
         metavar="ADDRESS",
@@ -116,6 +117,16 @@ def arguments(prog: str = "python -m pipeline.serve") -> Parser:
         help="keep the text of each session in this folder (JSONL, SRT, VTT); by default nothing is kept",
     )
     return parser
+
+
+def some_network(text: str) -> str:
+    """An address or a network, such as 127.0.0.1 or 10.0.0.0/8."""
+    try:
+        return str(ipaddress.ip_network(text)) if "/" in text else str(ipaddress.ip_address(text))
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no address; give that of the proxy, such as 127.0.0.1 or 10.0.0.0/8"
+        ) from None
 
 
 def run(argv: list[str], prog: str = "python -m pipeline.serve") -> int:
@@ -202,7 +213,7 @@ def access_of(options: argparse.Namespace) -> Access:
     """The checks that the options ask for.
 
     Raises:
-        UsageError: the token file cannot be used, or others reach the server and there is none.
+        UsageError: the token file cannot be used, others reach the server and there is none, or a name is none.
     """
     token = None if options.token_file is None else read_token(options.token_file)
     if token is None and (options.proxy or not is_loopback(options.host)):
@@ -211,6 +222,14 @@ def access_of(options: argparse.Namespace) -> Access:
             f"other machines can reach {where}, and no token is set; give --token-file FILE, with a token for speakers, "
             f"or leave {option} out to serve this machine only"
         )
+    for name in options.allow_host:
+        if not is_host_name(name):
+            raise UsageError(
+                f"--allow-host is {name!r}; give a name alone, such as captions.example, without https:// or a port"
+            )
+    for origin in options.allow_origin:
+        if not is_origin(origin):
+            raise UsageError(f"--allow-origin is {origin!r}; give a scheme and a name, such as https://example.org")
     return Access.of(token, [socket.gethostname(), options.host, *options.allow_host], options.allow_origin)
 
 

@@ -72,6 +72,20 @@ class Access:
         return self.token is None or (given is not None and same_secret(self.token, given))
 
 
+def is_host_name(name: str) -> bool:
+    """Whether a ``Host`` header may have this name: ASCII, without a scheme, port or path."""
+    return name.isascii() and _host_name(name) == name.lower()
+
+
+def is_origin(origin: str) -> bool:
+    """Whether an ``Origin`` header may have this value: a scheme and a host, such as https://example.org."""
+    try:
+        parts = urlsplit(origin.rstrip("/"))
+    except ValueError:
+        return False
+    return bool(parts.scheme and parts.hostname) and origin.rstrip("/") == f"{parts.scheme}://{parts.netloc}"
+
+
 def same_secret(secret: str, given: str) -> bool:
     """Whether the texts are equal, in a time that does not depend on where they differ. ``given`` may be any text."""
     return hmac.compare_digest(secret.encode(), given.encode("utf-8", "surrogatepass"))
@@ -90,4 +104,5 @@ def _host_name(host: str | None) -> str | None:
         _ = parts.port  # raises if it is no number
     except ValueError:
         return None
-    return parts.hostname if host and parts.username is None and not parts.path else None
+    alone = parts.username is None and not (parts.path or parts.query or parts.fragment)
+    return parts.hostname if host and alone else None

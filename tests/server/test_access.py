@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.server.access import Access, is_loopback
+from pipeline.server.access import Access, is_host_name, is_loopback, is_origin
 from pipeline.server.guard import Rate
 
 ACCESS = Access.of("0123456789abcdef", ["Caption.example"], ["https://App.example/"])
@@ -55,6 +55,17 @@ def test_other_names_are_not(host: str | None) -> None:
 )
 def test_only_own_pages_may_connect(origin: str | None, host: str | None, known: bool) -> None:
     assert ACCESS.knows_origin(origin, host) == known
+
+
+def test_names_and_origins_are_those_of_headers() -> None:
+    for name in ("captions.example", "Captions.Example", "192.0.2.1", "localhost"):
+        assert is_host_name(name)
+        assert Access.of(names=[name]).knows_host(f"{name}:8000")
+    for origin in ("https://example.org", "http://example.org:8000/", "http://[::1]:8000", "chrome-extension://abc"):
+        assert is_origin(origin)
+        assert Access.of(origins=[origin]).knows_origin(origin.rstrip("/"), "localhost")
+    for host in ("localhost?x", "localhost#x", "localhost/x", "x@localhost"):
+        assert not Access().knows_host(host)
 
 
 def test_the_token_must_be_right_where_there_is_one() -> None:

@@ -64,6 +64,27 @@ def test_other_machines_need_a_token() -> None:
     assert "no token is set: give --token-file" in refused("--proxy", "127.0.0.1")
 
 
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("--allow-host", "https://captions.example"),
+        ("--allow-host", "captions.example:443"),
+        ("--allow-host", "captions.example/"),
+        ("--allow-host", "bücher.example"),
+        ("--allow-origin", "captions.example"),
+        ("--allow-origin", "https://captions.example/page"),
+        ("--allow-origin", "null"),
+        ("--proxy", "proxy.example"),
+        ("--proxy", "*"),
+        ("--proxy", "10.0.0.1/8"),
+    ],
+)
+def test_names_that_no_request_can_have_are_invalid_usage(option: str, value: str, token_file: Path) -> None:
+    said = refused("--token-file", token_file, option, value)
+    assert f"{option}" in said
+    assert "such as" in said
+
+
 def test_a_token_file_must_have_a_token(tmp_path: Path) -> None:
     file = tmp_path / "token"
     assert "cannot read the token file" in refused("--token-file", file)
