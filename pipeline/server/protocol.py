@@ -141,10 +141,14 @@ def message_text(kind: str, **values: object) -> str:
     return json.dumps({"type": kind, **values}, ensure_ascii=False)
 
 
+def sendable(text: str) -> str:
+    """``text`` without halves of surrogate pairs, which JSON may have and UTF-8 may not."""
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
 def shown(value: object) -> str:
     """A value of a message for an error: its JSON, not more than its beginning."""
-    text = json.dumps(value, ensure_ascii=False)
-    text = text.encode("utf-8", "backslashreplace").decode()  # half a surrogate pair cannot be sent
+    text = sendable(json.dumps(value, ensure_ascii=False))
     return text if len(text) <= 60 else f"{text[:60]}…"
 
 

@@ -21,7 +21,7 @@ from pipeline.server.access import Access, bearer_token
 from pipeline.server.appended import AppendedText
 from pipeline.server.feed import Feed, Snapshot
 from pipeline.server.openai import MODEL
-from pipeline.server.protocol import ProtocolError, Start, shown
+from pipeline.server.protocol import ProtocolError, Start, sendable, shown
 from pipeline.server.service import Service
 from pipeline.server.session import Session
 from pipeline.server.websocket import LATER, NORMAL, REFUSED, TRY_LATER, Connection
@@ -140,7 +140,7 @@ class RealtimeConnection(Connection):
 
     async def _tell(self, kind: str, **values: object) -> None:
         record = {"type": kind, "event_id": next(self._event_ids), **values}
-        await self._send(json.dumps(record, ensure_ascii=False))
+        await self._send(sendable(json.dumps(record, ensure_ascii=False)))
 
     def _described(self, session: Session) -> dict[str, Any]:
         return {

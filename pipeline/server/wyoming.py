@@ -26,7 +26,7 @@ from pipeline.events import Delta, SourceDelta, SourceSentence, Translation
 from pipeline.languages import same_language
 from pipeline.server.appended import AppendedText
 from pipeline.server.feed import Feed, Snapshot
-from pipeline.server.protocol import ProtocolError, Start, check_rate, shown
+from pipeline.server.protocol import ProtocolError, Start, check_rate, sendable, shown
 from pipeline.server.service import Service
 from pipeline.server.session import Session
 
@@ -162,14 +162,24 @@ class WyomingConnection:
         finally:
             if self._speech is not None:
                 await self._speech.close(self)
-            self._writer.close()
+            await self._close()
+
+    async def _close(self) -> None:
+        """Close the connection, whether or not the client takes what was written."""
+        self._writer.close()
+        try:
+            async with asyncio.timeout(self._service.limits.closing_s):
+                await self._writer.wait_closed()
+        except (OSError, TimeoutError):
+            self._writer.transport.abort()
 
     async def _obey(self, event: Event) -> None:
         match event.type:
             case "describe":
                 await self._write(described(self._service.config))
             case "ping":
-                await self._write(Pong(event.data.get("text")))
+                text = event.data.get("text")
+                await self._write(Pong(sendable(text) if isinstance(text, str) else None))
             case "select-program" | "transcribe":
                 self._choose(event.data)
             case "audio-start":

@@ -139,6 +139,21 @@ def test_a_message_that_is_wrong_is_answered_and_the_session_goes_on(
     asyncio.run(work())
 
 
+def test_halves_of_surrogate_pairs_are_sent_back(demo_config: PipelineConfig, demo_models: Models) -> None:
+    async def work() -> None:
+        async with running(serving(demo_config, demo_models)) as server, connected(server) as connection:
+            await connection.recv()
+            await connection.send_raw(r'{"type": "none", "event_id": "\ud800"}')
+            assert json.loads(await connection.recv_bytes())["error"]["event_id"] == "\ud800"
+            await connection.send_raw(
+                r'{"type": "session.update", "session": {"audio": {"input": {"transcription": {"model": "\udc00"}}}}}'
+            )
+            updated = json.loads(await connection.recv_bytes())
+            assert updated["session"]["audio"]["input"]["transcription"]["model"] == "\udc00"
+
+    asyncio.run(work())
+
+
 def test_an_error_names_the_message_that_caused_it(demo_config: PipelineConfig, demo_models: Models) -> None:
     async def work() -> None:
         async with running(serving(demo_config, demo_models)) as server, connected(server) as connection:
@@ -232,6 +247,7 @@ def test_the_token_is_the_api_key_or_a_subprotocol(demo_config: PipelineConfig, 
                         pass
                 assert refused.value.response.status_code == 401
                 assert json.loads(refused.value.response.body)["error"]["code"] == "wrong-token"
+                assert refused.value.response.headers["x-content-type-options"] == "nosniff"
             async with connected(server, "0123456789abcdef") as connection:
                 assert (await connection.recv()).type == "session.created"
             protocols = ["realtime", "openai-insecure-api-key.0123456789abcdef"]

@@ -14,7 +14,7 @@ import pytest
 from wyoming.asr import Transcribe, Transcript, TranscriptChunk
 from wyoming.audio import AudioChunk, AudioStart, AudioStop
 from wyoming.client import AsyncClient
-from wyoming.event import Event, Eventable
+from wyoming.event import Event, Eventable, async_read_event
 from wyoming.info import Describe, Info
 from wyoming.ping import Ping
 
@@ -112,6 +112,21 @@ def test_the_description_has_a_program_for_the_source_and_one_for_each_language(
                 )
             (pong,) = await answers(client, [Ping("x")], "pong")
             assert pong.data["text"] == "x"
+            await answers(client, [Event("ping", {"text": {}})], "pong")
+
+
+def test_half_a_surrogate_pair_does_not_end_the_connection(demo_config: PipelineConfig, demo_models: Models) -> None:
+    async def work() -> None:
+        async with listening(serving(demo_config, demo_models)) as uri:
+            reader, writer = await asyncio.open_connection("127.0.0.1", int(uri.rpartition(":")[2]))
+            for _ in range(2):
+                writer.write(b'{"type": "ping", "data": {"text": "\\ud800"}}\n')
+                pong = await async_read_event(reader)
+                assert pong is not None
+                assert pong.type == "pong"
+            writer.close()
+
+    asyncio.run(work())
 
     asyncio.run(work())
 
@@ -209,6 +224,26 @@ def test_a_client_that_sends_nothing_is_let_go(demo_config: PipelineConfig, demo
         service = serving(demo_config, demo_models, idle_s=0.0)
         async with listening(service) as uri, AsyncClient.from_uri(uri) as client:
             assert await answers(client, []) == []
+
+    asyncio.run(work())
+
+
+def test_a_client_that_does_not_read_is_cut(
+    demo_config: PipelineConfig, demo_models: Models, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pipeline.server.wyoming._SEND_S", 0.1)
+
+    async def work() -> None:
+        service = serving(demo_config, demo_models, closing_s=0.1)
+        async with listening(service) as uri:
+            client = socket.create_connection(("127.0.0.1", int(uri.rpartition(":")[2])))
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
+            _reader, writer = await asyncio.open_connection(sock=client, limit=1)
+            with pytest.raises(ConnectionError):  # reset: the rest of the answers is not kept for it
+                while True:
+                    writer.write(b'{"type": "describe"}\n' * 1_000)
+                    await writer.drain()
+            writer.close()
 
     asyncio.run(work())
 
