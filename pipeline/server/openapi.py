@@ -189,6 +189,7 @@ def openapi_route(config: PipelineConfig, access: Access) -> Route:
     content = description(config, access)
 
     async def describe(request: Request) -> Response:
-        return JSONResponse(content)
+        # The paths are below that of an application into which the server is mounted.
+        return JSONResponse({**content, "servers": [{"url": request.scope.get("root_path") or "/"}]})
 
     return Route("/openapi.json", describe)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 import subprocess
 import sys
@@ -44,9 +45,12 @@ def test_the_example_serves_pages_and_sessions_below_its_path() -> None:
                 port = int(found[1])
                 assert "your own" in await fetched(port, "/")
                 await check_links(port)
+                described = json.loads(await fetched(port, "/captions/openapi.json"))
+                assert described["servers"] == [{"url": "/captions"}]
                 async with connect(f"ws://127.0.0.1:{port}/captions/v1/session", proxy=None) as speaker:
                     await say(speaker, type="start")
-                    await heard(speaker)
+                    session = (await heard(speaker))["session"]
+                    assert "<svg" in await fetched(port, f"/captions/view/{session}/qr.svg")
                     await speak(speaker, read_wav(PHRASES)[:56_000])
                     await say(speaker, type="end")
                     assert any(language == "zh" for _, language in final(await rest(speaker)))
