@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -35,7 +36,8 @@ def create_app(service: Service, access: Access | None = None, routes: Sequence[
         routes: more routes behind the same checks.
     """
     access = access or Access()
-    metrics = Metrics(service)
+    refused: Counter[str] = Counter()
+    metrics = Metrics(service, refused)
 
     async def info(request: Request) -> Response:
         languages = service.config.languages
@@ -90,7 +92,7 @@ def create_app(service: Service, access: Access | None = None, routes: Sequence[
             *routes,
             Mount("/static", _Static(directory=STATIC)),
         ],
-        middleware=[Middleware(Guard, access=access, rate=Rate(service.limits.connections_a_minute))],
+        middleware=[Middleware(Guard, access=access, rate=Rate(service.limits.connections_a_minute), refused=refused)],
     )
 
 

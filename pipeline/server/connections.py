@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import ipaddress
 from collections.abc import Hashable, Iterable, Sequence
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import uvicorn
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
-from websockets.frames import Frame
+from websockets.frames import CloseCode, Frame
+from websockets.http11 import Request
 
+from pipeline.server.guard import counted_as
 from pipeline.server.options import ServerLimits
+from pipeline.server.websocket import CLOSING
 
 # How often connections are looked at.
 _SWEEP_S = 1.0
@@ -30,9 +35,9 @@ class HttpConnection(H11Protocol):
         # the transport does not have this attribute.
         transport.max_size = _READ_BYTES  # type: ignore[attr-defined]
         assert isinstance(self.config, Settings)
-        limits, address = self.config.limits, _address(self)
-        same = sum(_address(each) == address for each in self.connections)
-        too_many = same > limits.connections_of_address and address not in self.config.proxies
+        limits, network = self.config.limits, _network(self)
+        same = sum(_network(each) == network for each in self.connections)
+        too_many = same > limits.connections_of_address and not self.config.is_proxy(self.client)
         if too_many or len(self.connections) > limits.connections:
             transport.abort()
 
@@ -41,6 +46,56 @@ class SocketConnection(WebSocketsSansIOProtocol):
     """A WebSocket whose memory is bounded, whatever the other side sends and however little it reads."""
 
     _frames = 0
+    _heard = False  # whether anything has come since the last ping
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._ended, self._answered = asyncio.Event(), asyncio.Event()  # see CLOSING
+
+    def data_received(self, data: bytes) -> None:
+        self._heard = True
+        super().data_received(data)
+        if self.conn.handshake_exc is not None and not self.handshake_initiated:
+            # websockets has refused the request by itself, which uvicorn does not notice.
+            self.transport.write(b"".join(self.conn.data_to_send()))
+            self.transport.close()
+
+    def handle_connect(self, event: Request) -> None:
+        super().handle_connect(event)
+        if not self.close_sent:
+            self.scope["extensions"][CLOSING] = {"ended": self._ended, "answered": self._answered}
+
+    def handle_close(self, event: Frame) -> None:
+        if self.close_sent:
+            self._answered.set()
+            self._ended.set()
+        super().handle_close(event)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._ended.set()
+        super().connection_lost(exc)
+
+    def send_keepalive_ping(self) -> None:
+        self._heard = False
+        super().send_keepalive_ping()
+
+    def keepalive_timeout(self) -> None:
+        """Fail a connection from which nothing comes. An answer may wait behind audio that is not read yet."""
+        if not self._heard and not self.read_paused:
+            super().keepalive_timeout()
+        elif self.ping_timeout is not None:
+            self._heard = False
+            self.pong_timer = self.loop.call_later(self.ping_timeout, self.keepalive_timeout)
+
+    def send_receive_event_to_app(self) -> None:
+        if self.curr_msg_data_type == "text":
+            try:
+                b"".join(self.frames).decode()
+            except UnicodeDecodeError:  # uvicorn would log it
+                self.conn.fail(CloseCode.INVALID_DATA, "text must be UTF-8")
+                self.handle_parser_exception()
+                return
+        super().send_receive_event_to_app()
 
     def handle_ping(self) -> None:
         if self.writable.is_set():
@@ -71,7 +126,7 @@ class Settings(uvicorn.Config):
     """The settings of the command, which the tests use too."""
 
     def __init__(self, app: ASGIApp, limits: ServerLimits, proxies: Sequence[str] = (), graceful_s: int = 5) -> None:
-        """``proxies``: addresses of reverse proxies, whose ``X-Forwarded-For`` and ``X-Forwarded-Proto`` are believed.
+        """``proxies``: addresses or networks of reverse proxies, whose ``X-Forwarded-For`` and ``X-Forwarded-Proto`` are believed.
 
         ``graceful_s``: how long connections may take to close when the server ends.
         """
@@ -91,7 +146,15 @@ class Settings(uvicorn.Config):
             forwarded_allow_ips=list(proxies),
             timeout_graceful_shutdown=graceful_s,
         )
-        self.limits, self.proxies = limits, frozenset(proxies)
+        self.limits = limits
+        self._proxies = [ipaddress.ip_network(one) for one in proxies]
+
+    def is_proxy(self, client: tuple[str, int] | None) -> bool:
+        """Whether a client's address is that of a reverse proxy."""
+        if client is None or not self._proxies:
+            return False
+        address = ipaddress.ip_address(client[0])
+        return any(address in network for network in self._proxies)
 
 
 class Overdue:
@@ -137,6 +200,7 @@ async def sweep(server: uvicorn.Server, limits: ServerLimits) -> None:
             connection.transport.abort()
 
 
-def _address(connection: object) -> str:
+def _network(connection: object) -> str:
+    """The address of the other side, or its network if it is of IPv6."""
     client = getattr(connection, "client", None)
-    return client[0] if client else ""
+    return counted_as(client[0]) if client else ""

@@ -27,6 +27,8 @@ class Feed:
     def __init__(self, history: History, language: str | None, capacity: int) -> None:
         """``language``: the only one whose translations the reader wants; None: all."""
         self.language = language
+        self.resets = 0
+        """How often the reader was too slow, so that it gets the whole text anew."""
         self._history, self._capacity = history, capacity
         self._waiting: deque[PipelineEvent] = deque()
         self._anew = True
@@ -43,6 +45,7 @@ class Feed:
             del self._waiting[-1 - back]
         self._waiting.append(event)
         if len(self._waiting) > self._capacity:
+            self.resets += 1
             self.begin_anew()
         self._changed.set()
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import ipaddress
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -28,6 +29,8 @@ _HEADERS = {
 }
 _MINUTE_S = 60.0
 _MAX_ADDRESSES = 10_000
+# Of IPv6 with the name of an interface. A proxy may forward any text.
+_LONGEST_ADDRESS = 64
 
 
 class Rate:
@@ -39,7 +42,7 @@ class Rate:
 
     def allows(self, address: str) -> bool:
         """Count one more; False if there were too many in the last minute."""
-        now_s, address = self._clock(), _counted_as(address)
+        now_s, address = self._clock(), counted_as(address)
         times = self._times.pop(address, deque())
         while times and times[0] <= now_s - _MINUTE_S:
             times.popleft()
@@ -52,8 +55,13 @@ class Rate:
         return allowed
 
 
-def _counted_as(address: str) -> str:
+def counted_as(address: str) -> str:
     """The address, or its network if it is of IPv6, where one host may have 2 ** 64 addresses."""
+    return _counted_as(address[:_LONGEST_ADDRESS])
+
+
+@functools.lru_cache(maxsize=4_096)
+def _counted_as(address: str) -> str:
     try:
         parsed = ipaddress.ip_address(address.partition("%")[0])
     except ValueError:
@@ -66,8 +74,9 @@ def _counted_as(address: str) -> str:
 class Guard:
     """Refuses requests for another host, from another site's page, or too many; adds headers to every answer."""
 
-    def __init__(self, app: ASGIApp, access: Access, rate: Rate) -> None:
-        self._app, self._access, self._rate = app, access, rate
+    def __init__(self, app: ASGIApp, access: Access, rate: Rate, refused: Counter[str]) -> None:
+        """``refused``: is told the reason of each refusal."""
+        self._app, self._access, self._rate, self._refused = app, access, rate, refused
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] not in ("http", "websocket"):
@@ -78,21 +87,23 @@ class Guard:
         address = scope["client"][0] if scope.get("client") else ""
         changes = scope["type"] == "websocket" or scope["method"] not in ("GET", "HEAD")
         counts = changes or "authorization" in headers  # a token may be guessed with GET too
+        sending = _with_headers(send)
         if not self._access.knows_host(host):
-            await _refuse(scope, receive, send, 421, f"this server is not called {host!r}; see --allow-host")
+            self._refused["host"] += 1
+            await _refuse(scope, receive, sending, 421, f"this server is not called {host!r}; see --allow-host")
         elif changes and not self._access.knows_origin(origin, host):
-            await _refuse(scope, receive, send, 403, f"pages of {origin} may not connect; see --allow-origin")
+            self._refused["origin"] += 1
+            await _refuse(scope, receive, sending, 403, f"pages of {origin} may not connect; see --allow-origin")
         elif counts and not self._rate.allows(address):
-            await _refuse(scope, receive, send, 429, "too many connections; wait a minute")
-        elif scope["type"] == "websocket":
-            await self._app(scope, receive, send)
+            self._refused["rate"] += 1
+            await _refuse(scope, receive, sending, 429, "too many connections; wait a minute")
         else:
-            await self._app(scope, receive, _with_headers(send))
+            await self._app(scope, receive, sending)
 
 
 def _with_headers(send: Send) -> Send:
     async def sending(message: Message) -> None:
-        if message["type"] == "http.response.start":
+        if message["type"] in ("http.response.start", "websocket.http.response.start"):
             headers = MutableHeaders(scope=message)
             for name, value in _HEADERS.items():
                 headers.setdefault(name, value)
@@ -105,4 +116,4 @@ async def _refuse(scope: Scope, receive: Receive, send: Send, status: int, reaso
     if scope["type"] == "websocket":  # closing before accepting answers the handshake with 403
         await send({"type": "websocket.close", "code": 1008, "reason": ""})
         return
-    await PlainTextResponse(reason + "\n", status)(scope, receive, _with_headers(send))
+    await PlainTextResponse(reason + "\n", status)(scope, receive, send)

@@ -32,6 +32,11 @@ class Intake:
         """Seconds of audio that wait to be taken."""
         return self._length / SAMPLE_RATE
 
+    @property
+    def ended(self) -> bool:
+        """Whether no more audio comes."""
+        return self._ended
+
     def push(self, data: bytes) -> None:
         """Take audio.
 

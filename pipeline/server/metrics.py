@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
@@ -16,8 +16,9 @@ class Metrics(Collector):
 
     content_type = CONTENT_TYPE_LATEST
 
-    def __init__(self, service: Service) -> None:
-        self._service = service
+    def __init__(self, service: Service, refused: Mapping[str, int]) -> None:
+        """``refused``: requests that the guard has refused, by reason."""
+        self._service, self._refused = service, refused
         self._registry = CollectorRegistry()
         self._registry.register(self)
 
@@ -38,13 +39,20 @@ class Metrics(Collector):
         yield GaugeMetricFamily(
             "speech_recognitions_waiting", "Calls that wait for the recogniser", service.turns.waiting
         )
-        refused = CounterMetricFamily("speech_refused_sessions", "Sessions refused, by reason", labels=["reason"])
-        for reason, count in sorted(service.refused.items()):
-            refused.add_metric([reason], count)
-        yield refused
+        yield GaugeMetricFamily("speech_recordings", "Uploaded recordings in progress", service.recordings)
+        yield _by("speech_refused_sessions", "Sessions and recordings refused, by reason", "reason", service.refused)
+        yield _by("speech_refused_requests", "Requests refused unread, by reason", "reason", self._refused)
+        yield CounterMetricFamily(
+            "speech_reader_resets", "Times that a reader was too slow and got the whole text anew", service.resets()
+        )
         yield CounterMetricFamily("speech_served_sessions", "Sessions that have ended", service.served)
-        busy = CounterMetricFamily("speech_stage_seconds", "Working time of the stages", labels=["stage"])
-        for stage, spent_s in sorted(service.busy_s().items()):
-            busy.add_metric([stage], spent_s)
-        yield busy
+        yield _by("speech_stage_seconds", "Working time of the stages", "stage", service.busy_s())
         yield CounterMetricFamily("speech_audio_seconds", "Audio of all sessions", service.audio_s())
+
+
+def _by(name: str, meaning: str, label: str, values: Mapping[str, float]) -> CounterMetricFamily:
+    """A counter with a value for each of a few labels."""
+    family = CounterMetricFamily(name, meaning, labels=[label])
+    for key, value in sorted(values.items()):
+        family.add_metric([key], value)
+    return family

@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from pipeline.config import PipelineConfig
 from pipeline.loading import Models
@@ -21,6 +22,8 @@ log = logging.getLogger(__name__)
 
 # How long readers may take to receive the last text of a session.
 _DELIVER_S = 10.0
+# Sessions that have ended and are kept for readers who come again.
+_MOST_ENDED = 100
 
 
 class Service:
@@ -36,6 +39,8 @@ class Service:
         self.config, self.limits, self.record = config, limits or ServerLimits(), record
         self.sessions: dict[str, Session] = {}
         """The sessions in progress."""
+        self._ended: dict[str, Session] = {}  # whose last text not every reader has confirmed
+        self._keeping: set[asyncio.Task[None]] = set()
         self.draining = False
         """Whether no session is started any more."""
         self.refused: Counter[str] = Counter()
@@ -45,12 +50,14 @@ class Service:
         self.turns = Turns()
         self.recordings = 0
         """Recordings in progress."""
+        self._recording_tasks: set[asyncio.Task[Any]] = set()
         self._recognizer = models.recognizer
         drafter = SharedDrafter(models.drafter, self.turns) if models.drafter is not None else None
         self._models = replace(models, recognizer=shared(models.recognizer, self.turns), drafter=drafter)
         self._tasks: set[asyncio.Task[None]] = set()
         self._busy_s: Counter[str] = Counter()  # of sessions that have ended
         self._audio_s = 0.0
+        self._resets = 0
 
     @property
     def ready(self) -> bool:
@@ -68,6 +75,10 @@ class Service:
         """Seconds of audio taken, over all sessions."""
         return self._audio_s + sum(session.stats.audio_s for session in self.sessions.values())
 
+    def resets(self) -> int:
+        """How often a reader was too slow, so that it got the whole text anew, over all sessions."""
+        return self._resets + sum(session.resets for session in self.sessions.values())
+
     def start(self, wanted: Start) -> Session:
         """Begin a session.
 
@@ -83,10 +94,14 @@ class Service:
         models = replace(self._models, translations=translations)
         session = Session(config, models, self.limits, wanted.sample_rate, self.record)
         self.sessions[session.id] = session
-        task = asyncio.create_task(self._run(session))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._start_task(self._run(session), self._tasks)
         return session
+
+    def _start_task(self, work: Coroutine[Any, Any, None], tasks: set[asyncio.Task[None]]) -> None:
+        """Run ``work``, and have the task among ``tasks`` until it ends."""
+        task = asyncio.create_task(work)
+        tasks.add(task)
+        task.add_done_callback(tasks.discard)
 
     @contextmanager
     def recording(self) -> Iterator[None]:
@@ -100,9 +115,13 @@ class Service:
             reason = "the server is stopping" if self.draining else f"it is translating {self.recordings} recordings"
             raise ProtocolError("busy", f"{reason}; try again later")
         self.recordings += 1
+        task = asyncio.current_task()
+        assert task is not None
+        self._recording_tasks.add(task)
         try:
             yield
         finally:
+            self._recording_tasks.discard(task)
             self.recordings -= 1
 
     def for_recording(self, targets: tuple[str, ...]) -> tuple[PipelineConfig, Models]:
@@ -115,25 +134,27 @@ class Service:
         return config, replace(self._models, recognizer=recognizer, translations=translations)
 
     def find(self, session_id: str) -> Session:
-        """A session in progress.
+        """A session in progress, or one that has just ended and whose last text a reader may have missed.
 
         Raises:
             ProtocolError: there is none of that id.
         """
-        if (session := self.sessions.get(session_id)) is None:
+        if (session := self.sessions.get(session_id) or self._ended.get(session_id)) is None:
             raise ProtocolError("no-session", "there is no such session; it may have ended")
         return session
 
     async def drain(self) -> None:
         """Start no more sessions, and end those in progress: what was heard is still translated and delivered.
 
-        Sessions that have not ended after ``drain_s`` are cancelled.
+        Recordings in progress are translated, too. What has not ended after ``drain_s`` is cancelled.
         """
         self.draining = True
         for session in self.sessions.values():
             session.stop()
-        if self._tasks:
-            _, late = await asyncio.wait(self._tasks, timeout=self.limits.drain_s)
+        for task in self._keeping:
+            task.cancel()
+        if working := self._tasks | self._recording_tasks:
+            _, late = await asyncio.wait(working, timeout=self.limits.drain_s)
             for task in late:
                 task.cancel()
             await asyncio.gather(*late, return_exceptions=True)
@@ -170,10 +191,14 @@ class Service:
             await session.delivered(_DELIVER_S)
         finally:
             del self.sessions[session.id]
+            if session.grace_s > 0 and not self.draining:
+                self._ended[session.id] = session
+                self._start_task(self._keep(session), self._keeping)
             self.served += 1
             stats = session.stats
             self._busy_s.update(stats.busy_s)
             self._audio_s += stats.audio_s
+            self._resets += session.resets
             log.info(
                 "session %s ended%s: %.1f s of audio, %d sentences, lag at most %.1f s",
                 session.name,
@@ -182,3 +207,12 @@ class Service:
                 session.sentences,
                 stats.longest_lag_s,
             )
+
+    async def _keep(self, session: Session) -> None:
+        """Let readers whose connection was lost come again for the last text, for a short time."""
+        while len(self._ended) > _MOST_ENDED:
+            del self._ended[next(iter(self._ended))]
+        try:
+            await session.settled()
+        finally:
+            self._ended.pop(session.id, None)

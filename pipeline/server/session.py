@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,7 +22,7 @@ from pipeline.server.feed import Feed
 from pipeline.server.history import History
 from pipeline.server.intake import Intake
 from pipeline.server.options import ServerLimits
-from pipeline.server.protocol import ProtocolError
+from pipeline.server.protocol import ProtocolError, shown
 from pipeline.server.record import Record
 from pipeline.translator import SpeechTranslator
 
@@ -29,6 +30,10 @@ log = logging.getLogger(__name__)
 
 # How often a session looks at its limits.
 _WATCH_S = 1.0
+
+
+def _failed() -> ProtocolError:
+    return ProtocolError("failed", "the session failed; the server's log says why")
 
 
 def new_name() -> str:
@@ -70,9 +75,13 @@ class Session:
         self._record = Record(record, self.name, config.subtitles, targets) if record is not None else None
         self._history = History(limits.kept_sentences)
         self._feeds: set[Feed] = set()
+        self._resets = 0  # of readers who have gone
         self._all_gone = asyncio.Event()
         self._began_s = self._heard_s = clock()
         self._lost_s: float | None = None
+        self._missed_s = -math.inf  # when a connection last went without the last text
+        self._confirming = 0  # connections that have been sent everything, and have not answered yet
+        self._settled = asyncio.Event()
         self._stopped = self._over = False
         self._speaker: object | None = None
 
@@ -84,6 +93,11 @@ class Session:
     def viewers(self) -> int:
         """Readers, without the speaker."""
         return len(self._feeds) - (self._speaker is not None)
+
+    @property
+    def resets(self) -> int:
+        """How often a reader was too slow, so that it got the whole text anew."""
+        return self._resets + sum(feed.resets for feed in self._feeds)
 
     async def run(self) -> None:
         """Translate until the end. Never raises but when cancelled; see ``failure``."""
@@ -105,7 +119,13 @@ class Session:
                     await asyncio.gather(feeding, return_exceptions=True)
         except PipelineError as error:
             log.error("session %s failed: %s", self.name, error)
-            self.failure = ProtocolError("failed", "the session failed; the server's log says why")
+            self.failure = _failed()
+        except asyncio.CancelledError:
+            self.failure = ProtocolError("stopping", "the server stopped before everything heard was translated")
+            raise
+        except Exception:  # a defect: let the readers know, and the other sessions go on
+            log.exception("session %s failed", self.name)
+            self.failure = _failed()
         finally:
             if watching is not None:
                 watching.cancel()
@@ -127,13 +147,18 @@ class Session:
         targets = self.config.languages.targets
         if language is not None and language not in targets:
             raise ProtocolError(
-                "unknown-target", f"this session is not translated into {language!r}; choose from {', '.join(targets)}"
+                "unknown-target",
+                f"this session is not translated into {shown(language)}; choose from {', '.join(targets)}",
             )
         return self._fed(language)
 
-    def detach(self, feed: Feed) -> None:
-        """A reader has gone."""
-        self._feeds.discard(feed)
+    def detach(self, feed: Feed, served: bool = True) -> None:
+        """A reader has gone. ``served``: it has all of the session's text, or will not come again."""
+        if feed in self._feeds:
+            self._feeds.remove(feed)
+            self._resets += feed.resets
+        if not served:
+            self._missed_s = self._clock()
         if not self._feeds:
             self._all_gone.set()
 
@@ -144,6 +169,33 @@ class Session:
             with suppress(TimeoutError):
                 async with asyncio.timeout(limit_s):
                     await self._all_gone.wait()
+
+    async def confirm(self, answer: Awaitable[bool]) -> None:
+        """Wait for the answer whether a reader, who is detached, has got everything; if not, it may come again."""
+        self._confirming += 1
+        confirmed = False
+        try:
+            confirmed = await answer
+        finally:
+            self._confirming -= 1
+            if not confirmed:
+                self._missed_s = self._clock()
+            self._settled.set()
+
+    @property
+    def grace_s(self) -> float:
+        """Seconds for which a reader may still come again for the last text."""
+        if self._feeds or self._confirming:
+            return self._limits.resume_s
+        return self._missed_s + self._limits.resume_s - self._clock()
+
+    async def settled(self) -> None:
+        """Wait until no reader may come again."""
+        while (seconds := self.grace_s) > 0:
+            self._settled.clear()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(seconds):
+                    await self._settled.wait()
 
     def is_speaker(self, key: str) -> bool:
         """Whether the key is the speaker's. Takes the same time for any wrong key."""
@@ -161,9 +213,9 @@ class Session:
             feed.end()
         return feed
 
-    def disconnect(self, connection: object, feed: Feed) -> None:
-        """The connection of the speaker is gone."""
-        self.detach(feed)
+    def disconnect(self, connection: object, feed: Feed, served: bool = True) -> None:
+        """The connection of the speaker is gone. ``served``: see ``detach``."""
+        self.detach(feed, served)
         if self._speaker is connection:
             self._speaker, self._lost_s = None, self._clock()
 
@@ -174,12 +226,12 @@ class Session:
     async def hear(self, data: bytes) -> None:
         """Take audio of the speaker: 16-bit little-endian mono PCM. Waits while too much of it waits.
 
-        Audio that comes after ``stop`` is left out: a speaker goes on until it is told.
+        Audio that comes after ``stop`` or a failure is left out: a speaker goes on until it is told.
 
         Raises:
             ProtocolError: see ``Intake.push``.
         """
-        if self._stopped:
+        if self._stopped or self.failure is not None:
             return
         self.intake.push(data)
         if data:
@@ -202,7 +254,7 @@ class Session:
             await self._translator.end()
 
     async def _watch(self) -> None:
-        while True:
+        while not self.intake.ended:
             await asyncio.sleep(_WATCH_S)
             now_s, limits = self._clock(), self._limits
             if self._lost_s is not None and now_s - self._lost_s > limits.resume_s:

@@ -39,6 +39,10 @@ _CLOSE_S = 5.0
 NORMAL, REFUSED, TRY_LATER = 1000, 1008, 1013
 LATER = ("busy", "stopping")
 
+CLOSING = "speech.closing"
+"""An extension of the ASGI scope with two of ``asyncio.Event``: ``answered`` is set when the other side has answered the close
+frame, so that it has everything that was sent before; ``ended`` then, or when the connection is lost."""
+
 
 class Connection:
     """One WebSocket from its first message to its end."""
@@ -79,22 +83,26 @@ class Connection:
                 await self._speak(session, "resumed")
             case Watch():
                 session = self._service.find(first.session)
-                feed = session.attach(first.language)
+                feed, served = session.attach(first.language), False
                 try:
                     await self._send(_described("watching", session))
                     await self._both(self._deliver(session, feed), self._ignore(), self._report(session))
+                    served = True
                 finally:
-                    session.detach(feed)
+                    session.detach(feed, served)
+                await session.confirm(self._acknowledged())
             case End():
                 raise ProtocolError("bad-message", "end came first; begin with start, resume or watch")
 
     async def _speak(self, session: Session, kind: str) -> None:
-        feed = session.connect(self)
+        feed, served = session.connect(self), False
         try:
             await self._send(_described(kind, session, key=session.key, received=session.intake.received))
             await self._both(self._deliver(session, feed), self._hear(session), self._report(session))
+            served = True
         finally:
-            session.disconnect(self, feed)
+            session.disconnect(self, feed, served)
+        await session.confirm(self._acknowledged())
 
     async def _both(self, delivering: Awaitable[None], *others: Awaitable[None]) -> None:
         """Deliver to the end, or until one of the others fails: the connection is lost or a message is not understood."""
@@ -103,7 +111,9 @@ class Connection:
             pending = set(tasks)
             while tasks[0] in pending:
                 done, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
-                for task in done:
+                for task in (
+                    done if tasks[0] not in done else tasks[:1]
+                ):  # the others fail when the connection is closed
                     task.result()
         finally:
             for task in tasks:
@@ -168,6 +178,16 @@ class Connection:
     async def _close(self, code: int, reason: str = "") -> None:
         async with asyncio.timeout(_CLOSE_S):  # it waits while the other side does not read
             await self._socket.close(code, reason)
+
+    async def _acknowledged(self) -> bool:
+        """Whether the other side has answered the close frame, so that it has got everything."""
+        closing = self._socket.scope.get("extensions", {}).get(CLOSING)
+        if closing is None:
+            return False
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_CLOSE_S):
+                await closing["ended"].wait()
+        return bool(closing["answered"].is_set())
 
     async def _refuse(self, error: ProtocolError) -> None:
         if self._socket.application_state is WebSocketState.CONNECTED:

@@ -9,15 +9,18 @@ from typing import Any
 
 import numpy as np
 import pytest
+from starlette.applications import Starlette
+from uvicorn.server import ServerState
 from websockets.asyncio.client import ClientConnection
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from pipeline import Models, PipelineConfig
 from pipeline.events import SourceSentence
-from pipeline.server.connections import SocketConnection
+from pipeline.server.connections import HttpConnection, Settings, SocketConnection
 from pipeline.server.intake import Intake
 from pipeline.server.options import ServerLimits
 from pipeline.server.service import Service
+from pipeline.server.sharing import FINAL
 from tests.server.running import Running, heard, rest, running, say, speak
 
 LARGE = 1 << 20
@@ -91,6 +94,43 @@ def test_too_many_connections_at_once_are_closed(limit: str, demo_config: Pipeli
             assert (await server.get("/healthz")).status == 200
 
     asyncio.run(work())
+
+
+class Opened(asyncio.Transport):
+    """Stands for a connection from an address that this machine does not have."""
+
+    def __init__(self, address: str) -> None:
+        super().__init__({"peername": (address, 50_000)})
+        self.aborted = False
+
+    def abort(self) -> None:
+        self.aborted = True
+
+
+def opened(addresses: list[str], proxies: list[str], limits: ServerLimits) -> list[bool]:
+    """Which of the connections from these addresses stay open."""
+
+    async def work() -> list[bool]:
+        settings = Settings(Starlette(), limits, proxies)
+        settings.load()
+        state, transports = ServerState(), [Opened(address) for address in addresses]
+        for transport in transports:
+            HttpConnection(settings, state, {}).connection_made(transport)
+        return [not transport.aborted for transport in transports]
+
+    return asyncio.run(work())
+
+
+def test_a_network_of_ipv6_has_the_connections_of_one_address() -> None:
+    limits = ServerLimits(connections_of_address=2)
+    addresses = ["2001:db8::1", "2001:db8::2", "2001:db8::3", "2001:db8:0:1::1", "192.0.2.1", "192.0.2.2", "192.0.2.3"]
+    assert opened(addresses, [], limits) == [True, True, False, True, True, True, True]
+
+
+def test_a_proxy_has_all_connections() -> None:
+    limits = ServerLimits(connections_of_address=1)
+    addresses = ["192.0.2.1", "192.0.2.1", "192.0.2.2", "192.0.2.2", "2001:db8::1", "2001:db8::1"]
+    assert opened(addresses, ["192.0.2.0/31", "2001:db8::1"], limits) == [True, True, True, False, True, True]
 
 
 def test_an_address_opens_so_many_a_minute(demo_config: PipelineConfig, demo_models: Models) -> None:
@@ -172,6 +212,40 @@ def test_answers_to_pings_do_not_pile_up(demo_config: PipelineConfig, demo_model
                 largest = max(largest, connection.transport.get_write_buffer_size())
             assert not connection.writable.is_set()
             assert largest < LARGE
+
+    asyncio.run(work())
+
+
+def test_an_answer_to_a_ping_may_wait_behind_audio(demo_config: PipelineConfig, demo_models: Models) -> None:
+    async def work() -> None:
+        limited = service(demo_config, demo_models, backlog_s=0.1)
+        async with running(limited) as server, server.connect() as speaker:
+            await say(speaker, type="start")
+            await heard(speaker)
+            (connection,) = await served(server, 1)
+            with limited.turns.turn(FINAL):  # audio is not taken
+                sending = asyncio.create_task(speak(speaker, np.zeros(16_000 * 60, np.int16)))
+                await until(lambda: connection.read_paused)
+                connection.send_keepalive_ping()
+                connection.keepalive_timeout()  # as its timer does
+                assert not connection.transport.is_closing()
+            await sending
+            await say(speaker, type="end")
+            assert (await rest(speaker))[-1]["type"] == "end"
+
+    asyncio.run(work())
+
+
+def test_a_connection_that_does_not_answer_pings_is_closed(demo_config: PipelineConfig, demo_models: Models) -> None:
+    async def work() -> None:
+        async with running(service(demo_config, demo_models)) as server, server.connect() as speaker:
+            await say(speaker, type="start")
+            await heard(speaker)
+            (connection,) = await served(server, 1)
+            connection.send_keepalive_ping()
+            connection.keepalive_timeout()
+            await rest(speaker)
+            assert speaker.close_code == 1011
 
     asyncio.run(work())
 
@@ -264,5 +338,39 @@ def test_messages_without_audio_do_not_keep_a_session(demo_config: PipelineConfi
             finally:
                 sending.cancel()
                 await asyncio.gather(sending, return_exceptions=True)
+
+    asyncio.run(work())
+
+
+def test_what_is_refused_and_reset_is_in_the_figures(demo_config: PipelineConfig, demo_models: Models) -> None:
+    def figure(text: str, name: str) -> float:
+        return float(next(line.split()[-1] for line in text.splitlines() if line.startswith(name)))
+
+    async def work() -> None:
+        limited = service(demo_config, demo_models, waiting_events=1, max_recordings=0)
+        async with running(limited) as server, server.connect() as speaker:
+            await server.get("/", {"Host": "evil.example"})
+            await server.get("/x", {"Origin": "http://evil.example"}, "POST")
+            await server.get("/v1/audio/transcriptions", method="POST")
+            await say(speaker, type="start")
+            await heard(speaker)
+            (session,) = limited.sessions.values()
+            feed = session.attach()
+            await feed.take()
+            for number in range(2):
+                feed.push(SourceSentence(number, "en", "x"))
+            for _ in range(2):  # while the reader is there, and after it
+                text = (await server.get("/metrics")).body.decode()
+                assert figure(text, "speech_reader_resets_total") == 1
+                session.detach(feed)
+            await say(speaker, type="end")
+            await rest(speaker)
+            await until(lambda: not limited.sessions)
+            text = (await server.get("/metrics")).body.decode()
+            assert figure(text, "speech_reader_resets_total") == 1
+            assert figure(text, 'speech_refused_requests_total{reason="host"}') == 1
+            assert figure(text, 'speech_refused_requests_total{reason="origin"}') == 1
+            assert figure(text, 'speech_refused_sessions_total{reason="busy"}') == 1
+            assert figure(text, "speech_recordings ") == 0
 
     asyncio.run(work())
