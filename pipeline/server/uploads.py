@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
+from python_multipart.multipart import parse_options_header
 from starlette.datastructures import FormData, UploadFile
 from starlette.exceptions import HTTPException
 from starlette.formparsers import MultiPartException
@@ -32,6 +33,8 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 _BLOCK_BYTES = 1 << 20
+# Where Linux gives the open files of a process a path.
+_OPEN_FILES = Path("/proc/self/fd")
 # Beside the file: its header and the other fields.
 _FORM_BYTES = 1 << 16
 
@@ -76,9 +79,7 @@ async def received(request: Request, service: Service) -> AsyncIterator[Upload]:
                     400, "no-file", "the form has no file; send one as multipart/form-data with the name file"
                 )
             fields = {name: [value for value in form.getlist(name) if isinstance(value, str)] for name in form}
-            with tempfile.TemporaryDirectory(prefix="speech-") as folder:
-                path = Path(folder) / "upload"
-                await _copy(file, path)
+            async with _path_of(file) as path:
                 yield Upload(path, fields)
         finally:
             await form.close()
@@ -91,12 +92,20 @@ def _room(service: Service) -> Iterator[None]:
             yield
     except ProtocolError as error:
         raise UploadError(503, error.code, str(error)) from None
+    except asyncio.CancelledError:
+        if not service.draining:
+            raise
+        raise UploadError(503, "stopping", "the server stopped before the recording was translated") from None
 
 
 async def _form(request: Request, limits: ServerLimits) -> FormData:
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "multipart/form-data":
         raise UploadError(400, "no-file", f"the request is {kind or 'without a type'}; send a multipart/form-data")
+    _, parameters = parse_options_header(request.headers.get("content-type"))
+    charset = parameters.get(b"charset", b"utf-8").decode("latin-1")
+    if charset.lower() not in ("utf-8", "utf8", "us-ascii"):  # decoding 1 MB of punycode would take minutes
+        raise UploadError(400, "bad-form", f"the form is in {charset[:60]!r}; it must be in UTF-8")
     try:
         async with asyncio.timeout(limits.upload_s):
             return await _counted(request, limits.upload_bytes).form(max_files=1, max_fields=32)
@@ -124,6 +133,31 @@ def _counted(request: Request, limit: int) -> Request:
         return message
 
     return Request(request.scope, receive)
+
+
+@asynccontextmanager
+async def _path_of(file: UploadFile) -> AsyncIterator[Path]:
+    """A path under which the file can be opened inside the block.
+
+    It has no name in a folder, so that a killed process leaves nothing. Where open files have no path, it is copied.
+    """
+
+    def stored() -> int:
+        number = file.file.fileno()  # moves it from memory to the disk
+        file.file.flush()
+        return number
+
+    try:
+        path = _OPEN_FILES / str(await asyncio.to_thread(stored))
+    except OSError as error:
+        raise _not_kept(error) from error
+    if path.exists():
+        yield path
+        return
+    with tempfile.TemporaryDirectory(prefix="speech-") as folder:
+        path = Path(folder) / "upload"
+        await _copy(file, path)
+        yield path
 
 
 async def _copy(file: UploadFile, path: Path) -> None:

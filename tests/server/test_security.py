@@ -172,6 +172,28 @@ def test_secrets_are_not_logged(
         assert secret not in caplog.text
 
 
+def test_requests_that_no_websocket_can_have_are_not_logged_and_do_not_stay(
+    demo_config: PipelineConfig, demo_models: Models, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def work() -> None:
+        async with running(service(demo_config, demo_models)) as server:
+            upgrade = {"Upgrade": "websocket", "Connection": "Upgrade", "Sec-WebSocket-Version": "13"}
+            many = {f"X-{number}": "x" for number in range(200)}
+            assert (await server.get("/v1/session", {**upgrade, **many})).status == 431
+            assert (await server.get("/v1/session", {**upgrade, "X": "x" * 10_000})).status == 431
+            async with server.connect() as socket:
+                socket.transport.write(
+                    b"\x81\x82" + bytes(4) + b"\xff\xff"
+                )  # text that is not UTF-8, masked with zeros
+                assert await rest(socket) == []
+                assert socket.close_code == 1007
+            while server.server.server_state.connections:
+                await asyncio.sleep(0.01)
+
+    asyncio.run(work())
+    assert not [record for record in caplog.records if record.levelno >= logging.ERROR]
+
+
 def test_messages_are_not_compressed(demo_config: PipelineConfig, demo_models: Models) -> None:
     async def work() -> None:
         async with running(service(demo_config, demo_models)) as server, server.connect() as socket:
@@ -194,13 +216,13 @@ def test_the_code_of_a_page_is_drawn_for_sessions_alone(demo_config: PipelineCon
     asyncio.run(work())
 
 
-async def transcribed(server: Running, name: str, data: bytes) -> tuple[int, dict[str, Any]]:
-    """Upload a file under a name of the client's; the status and the answer."""
+async def transcribed(server: Running, name: str, data: bytes, parameters: str = "") -> tuple[int, dict[str, Any]]:
+    """Upload a file under a name of the client's; the status and the answer. ``parameters``: more of the content type."""
     part = f'--X\r\nContent-Disposition: form-data; name="file"; filename="{name}"\r\n\r\n'.encode()
     body = part + data + b"\r\n--X--\r\n"
     head = (
         f"POST /v1/audio/transcriptions HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\nConnection: close\r\n"
-        f"Content-Type: multipart/form-data; boundary=X\r\nContent-Length: {len(body)}\r\n\r\n"
+        f"Content-Type: multipart/form-data; boundary=X{parameters}\r\nContent-Length: {len(body)}\r\n\r\n"
     )
     answer = await server.raw(head.encode() + body)
     return int(answer.split(b" ")[1]), json.loads(answer.split(b"\r\n\r\n", 1)[1])
@@ -226,6 +248,21 @@ def test_names_of_uploads_are_not_used(
     assert str(temporary) not in answer["error"]["message"]
     assert not list(temporary.iterdir())
     assert not list(temporary.parent.glob("**/*escaped*"))
+
+
+@pytest.mark.parametrize("charset", ["punycode", "idna", "utf-16", "unicode_escape", "x" * 1_000])
+def test_forms_are_read_as_utf_8_alone(charset: str, demo_config: PipelineConfig, demo_models: Models) -> None:
+    # The time of decoding punycode grows with the square of the length.
+    async def work() -> None:
+        async with running(service(demo_config, demo_models)) as server:
+            status, answer = await transcribed(server, "x", b"no audio", f"; charset={charset}")
+            assert (status, answer["error"]["code"]) == (400, "bad-form")
+            assert answer["error"]["message"].endswith("it must be in UTF-8")
+            assert len(answer["error"]["message"]) < 300
+            status, answer = await transcribed(server, "x", b"no audio", '; charset="UTF-8"')
+            assert (status, answer["error"]["code"]) == (400, "no-audio")
+
+    asyncio.run(work())
 
 
 PLAYLISTS = {

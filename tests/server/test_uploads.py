@@ -1,0 +1,116 @@
+"""Uploaded files: where they are kept, and what becomes of those in progress when the server stops."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import tempfile
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from openai import AsyncOpenAI
+
+from pipeline import Models, PipelineConfig
+from pipeline.server import uploads
+from pipeline.server.service import Service
+from pipeline.server.sharing import FINAL
+from tests.conftest import PHRASE_SECONDS, PHRASES
+from tests.server.running import Running, running, serving
+
+SPEECH = PHRASES.read_bytes()[: 44 + round(PHRASE_SECONDS * 32_000)]
+
+
+@pytest.fixture
+def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder that takes temporary files."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    return tmp_path
+
+
+def files_below(folder: Path) -> list[bytes]:
+    return [path.read_bytes() for path in folder.glob("**/*") if path.is_file()]
+
+
+async def transcribed(server: Running) -> str:
+    async with AsyncOpenAI(base_url=server.address, api_key="any", max_retries=0) as client:
+        try:
+            answer = await client.audio.transcriptions.create(model="speech-translation", file=SPEECH)
+        except Exception as error:
+            return f"{getattr(error, 'status_code', '')} {getattr(error, 'code', error)}"
+        return answer.text
+
+
+@asynccontextmanager
+async def in_progress(server: Running) -> AsyncIterator[asyncio.Task[str]]:
+    """A recording that is translated; it cannot end inside the block."""
+    service = server.service
+    with service.turns.turn(FINAL):
+        working = asyncio.create_task(transcribed(server))
+        while not service.turns.waiting:
+            await asyncio.sleep(0.01)
+        yield working
+
+
+def test_a_recording_in_progress_is_translated_before_the_server_ends(
+    demo_config: PipelineConfig, demo_models: Models
+) -> None:
+    async def work() -> tuple[str, str]:
+        service = serving(demo_config, demo_models)
+        async with running(service) as server:
+            expected = await transcribed(server)
+            async with in_progress(server) as working:
+                draining = asyncio.create_task(service.drain())
+                while not service.draining:
+                    await asyncio.sleep(0)
+                await asyncio.sleep(0)
+                assert not draining.done()
+            await draining
+            return expected, await working
+
+    expected, text = asyncio.run(work())
+    assert text == expected
+    assert len(text.split()) > 3
+
+
+def test_a_recording_that_takes_too_long_is_told_that_the_server_stops(
+    demo_config: PipelineConfig, demo_models: Models, own_folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def work() -> None:
+        async with running(serving(demo_config, demo_models, drain_s=0.0)) as server:
+            async with in_progress(server) as working:
+                server.stop()
+                assert await working == "503 stopping"
+            assert server.service.recordings == 0
+
+    asyncio.run(work())
+    assert not os.listdir(own_folder)
+    assert not caplog.records
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere, open files have no path")
+def test_a_file_has_no_name_while_it_is_translated(
+    demo_config: PipelineConfig, demo_models: Models, own_folder: Path
+) -> None:
+    async def work() -> None:
+        async with running(serving(demo_config, demo_models)) as server, in_progress(server):
+            assert not os.listdir(own_folder)
+
+    asyncio.run(work())
+
+
+def test_a_file_is_copied_where_open_files_have_no_path(
+    demo_config: PipelineConfig, demo_models: Models, own_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(uploads, "_OPEN_FILES", own_folder / "missing")
+
+    async def work(service: Service) -> None:
+        async with running(service) as server:
+            async with in_progress(server) as working:
+                assert files_below(own_folder) == [SPEECH]
+            assert len((await working).split()) > 3
+
+    asyncio.run(work(serving(demo_config, demo_models)))
+    assert not os.listdir(own_folder)
