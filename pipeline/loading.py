@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,7 +17,6 @@ from pipeline.config import PipelineConfig, pinned_revisions
 from pipeline.errors import DownloadError, ModelError, UsageError
 from pipeline.languages import language_tag
 from pipeline.nmt.load import find_translation_models, in_sequence, load_model, loaded_as
-from pipeline.nmt.model import MarianModel
 from pipeline.nmt.options import NmtConfig
 from pipeline.nmt.pairs import AUTO
 from pipeline.nmt.routing import check_shared, resolved
@@ -58,40 +58,99 @@ def load_models(config: PipelineConfig) -> Models:
         UsageError: see ``translation_options``; or a model does not support its language pair, or does not know the
             spoken language.
     """
-    options = translation_options(config)  # fail before any download if no model is known for a language pair
-    if config.vad.detector != "webrtc":
+    return load_shared([config])[0]
+
+
+def load_shared(configs: Sequence[PipelineConfig]) -> list[Models]:
+    """The models of several configurations, in their order. What is the same with the same options is loaded once.
+
+    Raises: see ``load_models``.
+    """
+    # Fail before any download if no model is known for a language pair.
+    options = [translation_options(config) for config in configs]
+    if any(config.vad.detector != "webrtc" for config in configs):
         load_silero()  # takes a few ms; all streams share the session
-    speech = find_recognizer(config.asr)
-    drafts, draft_speech = config.draft_model, speech
-    if drafts is not None:
-        with _as_draft_model(config.asr):
-            draft_speech = find_recognizer(drafts)
-    found = {target: find_translation_models(nmt) for target, nmt in options.items()}
-    steps = {target: list(zip(nmt.steps, found[target], strict=True)) for target, nmt in options.items()}
-    unique = {loaded_as(*step): step for of_target in steps.values() for step in of_target}
-    spoken = [config.languages.source]
-    if config.languages.only_spoken is None:  # targets, which may name a script
-        spoken = [language_tag(language).language for language in config.languages.spoken]
-    with ThreadPoolExecutor(2 + len(unique)) as pool:
-        recognizer = pool.submit(WhisperRecognizer, config.asr, spoken, speech)
-        drafter: Future[WhisperRecognizer] | None = None
-        if drafts is not None and draft_speech != speech:  # a model that commits is its own draft model
-            drafter = pool.submit(_load_drafter, config.asr, drafts, spoken, draft_speech)
-        models: dict[NmtConfig, Future[MarianModel]] = {
-            key: pool.submit(load_model, *step) for key, step in unique.items()
-        }
-        translations = {
-            target: in_sequence(
-                *config.languages.pair(target), nmt, [models[loaded_as(*step)].result() for step in steps[target]]
+    found = [_find(config, of_targets) for config, of_targets in zip(configs, options, strict=True)]
+    speech = dict.fromkeys(one for each in found for one in (each.recognizer, each.drafter) if one is not None)
+    unique = {loaded_as(*step): step for each in found for of_target in each.steps.values() for step in of_target}
+    with ThreadPoolExecutor(len(speech) + len(unique)) as pool:
+        recognizers: dict[_Speech, Future[WhisperRecognizer]] = {}
+        firsts: dict[_Weights, Future[WhisperRecognizer]] = {}  # of those that share one model in memory
+        for one in speech:
+            recognizers[one] = pool.submit(one.load, firsts.get(one.weights))
+            firsts.setdefault(one.weights, recognizers[one])
+        models = {key: pool.submit(load_model, *step) for key, step in unique.items()}
+        translations = [
+            {
+                target: in_sequence(
+                    *config.languages.pair(target),
+                    nmt,
+                    [models[loaded_as(*step)].result() for step in each.steps[target]],
+                )
+                for target, nmt in of_targets.items()
+            }
+            for config, of_targets, each in zip(configs, options, found, strict=True)
+        ]
+        return [
+            Models(
+                recognizers[each.recognizer].result(),
+                of_targets,
+                recognizers[each.drafter].result() if each.drafter is not None else None,
             )
-            for target, nmt in options.items()
-        }
-        return Models(recognizer.result(), translations, drafter.result() if drafter is not None else None)
+            for each, of_targets in zip(found, translations, strict=True)
+        ]
 
 
-def _load_drafter(asr: AsrConfig, drafts: AsrConfig, spoken: str | Sequence[str], directory: Path) -> WhisperRecognizer:
-    with _as_draft_model(asr):
-        return WhisperRecognizer(drafts, spoken, directory)
+_Weights = tuple[str, str, int]
+"""What decides whether recognisers can share a model in memory: its directory, compute type and threads."""
+
+
+@dataclass(frozen=True)
+class _Speech:
+    """A recogniser to be loaded."""
+
+    asr: AsrConfig
+    spoken: str | tuple[str, ...]
+    directory: Path
+    drafts_for: AsrConfig | None = None
+    """The options of the model for which it drafts."""
+
+    @property
+    def weights(self) -> _Weights:
+        return os.path.realpath(self.directory), self.asr.compute_type, self.asr.threads
+
+    def load(self, sharing: Future[WhisperRecognizer] | None) -> WhisperRecognizer:
+        """Load it. ``sharing``: another recogniser with the same model, which was submitted before."""
+        with _as_draft_model(self.drafts_for) if self.drafts_for is not None else nullcontext():
+            if sharing is None:
+                return WhisperRecognizer(self.asr, self.spoken, self.directory)
+            weights = sharing.result().engine.weights
+            return WhisperRecognizer(self.asr, self.spoken, weights.directory, weights=weights)
+
+
+@dataclass(frozen=True)
+class _Found:
+    """Where the models of a configuration are."""
+
+    recognizer: _Speech
+    drafter: _Speech | None
+    steps: Mapping[str, Sequence[tuple[NmtConfig, Path]]]
+    """Target language → its translation models."""
+
+
+def _find(config: PipelineConfig, options: Mapping[str, NmtConfig]) -> _Found:
+    """Find the models of a configuration; fetch those that are not in the cache."""
+    spoken: str | tuple[str, ...] = config.languages.source
+    if config.languages.only_spoken is None:  # targets, which may name a script
+        spoken = tuple(language_tag(language).language for language in config.languages.spoken)
+    recognizer, drafter = _Speech(config.asr, spoken, find_recognizer(config.asr)), None
+    if config.draft_model is not None:
+        with _as_draft_model(config.asr):
+            directory = find_recognizer(config.draft_model)
+        if directory != recognizer.directory:  # a model that commits is its own draft model
+            drafter = _Speech(config.draft_model, spoken, directory, config.asr)
+    steps = {target: list(zip(nmt.steps, find_translation_models(nmt), strict=True)) for target, nmt in options.items()}
+    return _Found(recognizer, drafter, steps)
 
 
 @contextmanager

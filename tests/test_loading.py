@@ -8,8 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from pipeline import MarianModel, Models, load_config, load_models
+from pipeline import MarianModel, Models, PipelineConfig, load_config, load_models
+from pipeline.asr.engine import WhisperWeights
+from pipeline.asr.whisper import WhisperRecognizer
 from pipeline.errors import DownloadError, ModelError, UsageError
+from pipeline.loading import load_shared
 from pipeline.nmt.pivot import PivotTranslator
 from tests.conftest import SHIPPED_TRANSLATORS, TINY, make_model_dir
 
@@ -149,3 +152,41 @@ def test_a_draft_model_that_cannot_be_fetched_is_called_one(
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     with pytest.raises(DownloadError, match="asr.draft.model, owner/none, which drafts for base: owner/none is not in"):
         loaded(tmp_path, f'[nmt]\nmodel = "{EN_ZH}"', '[asr.draft]\nmodel = "owner/none"')
+
+
+def of_base(tmp_path: Path, name: str, languages: str, *lines: str) -> PipelineConfig:
+    path = tmp_path / f"{name}.toml"
+    path.write_text("\n".join((f"[languages]\n{languages}", '[asr]\nmodel = "base"', *lines)))
+    return load_config(path)
+
+
+def test_configurations_share_equal_models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    loads: list[tuple[object, ...]] = []
+    load_weights = WhisperWeights.load.__func__  # type: ignore[attr-defined]
+
+    def counted(kind: type[WhisperWeights], directory: Path, *options: object) -> WhisperWeights:
+        loads.append((directory.name, *options))
+        return load_weights(kind, directory, *options)  # type: ignore[no-any-return]
+
+    monkeypatch.setattr(WhisperWeights, "load", classmethod(counted))
+    english, translator = 'source = "en"\ntarget = "zh"', f'[nmt]\nmodel = "{EN_ZH}"'
+    both = f'[nmt.zh]\nmodel = "{EN_ZH}"\n[nmt.en]\nmodel = "{ZH_EN}"'
+    first, same, other, prompted, threaded = load_shared(
+        [
+            of_base(tmp_path, "en", english, translator),
+            of_base(tmp_path, "same", english, translator),
+            of_base(tmp_path, "auto", 'source = "auto"\ntarget = ["zh", "en"]', both),
+            of_base(tmp_path, "prompted", english, 'prompt = "Hello."', translator),
+            of_base(tmp_path, "threaded", english, "threads = 1", translator),
+        ]
+    )
+    assert len(loads) == 2
+    assert loads[0] != loads[1]
+    assert same.recognizer is first.recognizer
+    for models in (first, other, prompted, threaded):
+        assert isinstance(models.recognizer, WhisperRecognizer)
+    assert [models.recognizer.languages for models in (first, other)] == [("en",), ("zh", "en")]  # type: ignore[attr-defined]
+    weights = [models.recognizer.engine.weights for models in (first, other, prompted, threaded)]  # type: ignore[attr-defined]
+    assert weights[0] is weights[1] is weights[2] is not weights[3]
+    assert first.translations["zh"] is other.translations["zh"] is prompted.translations["zh"]
+    assert list(other.translations) == ["zh", "en"]

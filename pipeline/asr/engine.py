@@ -79,31 +79,58 @@ class TokenTimes:
     """[tokens], natural logarithms."""
 
 
+@dataclass(frozen=True)
+class WhisperWeights:
+    """A Whisper model in memory. Thread-safe: engines for different languages may share it."""
+
+    directory: Path
+    model: Any
+    """``ctranslate2.models.Whisper``."""
+    tokenizer: tokenizers.Tokenizer
+
+    @classmethod
+    def load(cls, directory: Path, compute_type: str = "int8", threads: int = 0) -> WhisperWeights:
+        """Load a CTranslate2 Whisper model.
+
+        Raises:
+            ModelError: CTranslate2 cannot load it, or its tokenizer is damaged.
+        """
+        try:
+            model = ctranslate2.models.Whisper(
+                str(directory), device="cpu", compute_type=compute_type, intra_threads=threads
+            )
+            return cls(directory, model, tokenizers.Tokenizer.from_file(str(directory / "tokenizer.json")))
+        except Exception as error:  # RuntimeError, ValueError; tokenizers raises plain Exception
+            raise ModelError(
+                f"CTranslate2 cannot load {directory}: {first_line(error)}; fetch or convert it again"
+            ) from error
+
+
 class WhisperEngine:
-    """A loaded Whisper model. Thread-safe."""
+    """A loaded Whisper model for one or more languages. Thread-safe."""
 
     def __init__(
-        self, directory: Path, languages: str | Sequence[str], *, compute_type: str = "int8", threads: int = 0
+        self,
+        directory: Path,
+        languages: str | Sequence[str],
+        *,
+        compute_type: str = "int8",
+        threads: int = 0,
+        weights: WhisperWeights | None = None,
     ) -> None:
         """Load a CTranslate2 Whisper model.
 
         Args:
             languages: the spoken language or languages, as Whisper language codes.
+            weights: those of the directory, if they are in memory already.
 
         Raises:
             ModelError: CTranslate2 cannot load it, or its tokenizer is damaged.
             UsageError: the model does not know one of the languages, or is English-only and there are several.
         """
         self.languages = (languages,) if isinstance(languages, str) else tuple(languages)
-        try:
-            self._model = ctranslate2.models.Whisper(
-                str(directory), device="cpu", compute_type=compute_type, intra_threads=threads
-            )
-            text = tokenizers.Tokenizer.from_file(str(directory / "tokenizer.json"))
-        except Exception as error:  # RuntimeError, ValueError; tokenizers raises plain Exception
-            raise ModelError(
-                f"CTranslate2 cannot load {directory}: {first_line(error)}; fetch or convert it again"
-            ) from error
+        self.weights = weights or WhisperWeights.load(directory, compute_type, threads)
+        self._model, text = self.weights.model, self.weights.tokenizer
         multilingual = bool(self._model.is_multilingual)
         if len(self.languages) > 1 and not multilingual:
             raise UsageError(

@@ -17,6 +17,7 @@ from pipeline.asr.engine import (
     PADDING_S,
     Encoded,
     WhisperEngine,
+    WhisperWeights,
 )
 from pipeline.asr.files import RECOGNIZER_FILES, check_window, find_recognizer, thresholds
 from pipeline.asr.guards import Evidence, compression_ratio, rejection
@@ -71,11 +72,19 @@ class _Continuation:
 class WhisperRecognizer:
     """A loaded Whisper model for one or more languages. Thread-safe; it keeps no state of a stream."""
 
-    def __init__(self, config: AsrConfig, languages: str | Sequence[str], directory: Path | None = None) -> None:
+    def __init__(
+        self,
+        config: AsrConfig,
+        languages: str | Sequence[str],
+        directory: Path | None = None,
+        *,
+        weights: WhisperWeights | None = None,
+    ) -> None:
         """Load the model from ``directory`` (default: ``find_recognizer``) and check it with one run.
 
         Args:
             languages: the spoken language, or several; then the language of each segment is detected among them.
+            weights: those of the directory, if they are in memory already.
 
         Raises:
             ModelError: the directory is incomplete or damaged.
@@ -101,7 +110,9 @@ class WhisperRecognizer:
             log.warning("%s is not a known model; using Whisper's default thresholds", config.model)
         check_window(config, known)
         self.thresholds = thresholds(config, known)
-        self.engine = WhisperEngine(directory, self.languages, compute_type=config.compute_type, threads=config.threads)
+        self.engine = WhisperEngine(
+            directory, self.languages, compute_type=config.compute_type, threads=config.threads, weights=weights
+        )
         self._prompt = self._prompt_tokens()
         self._searcher = Searcher(self.engine, self.thresholds, self._prompt)
         self._on_silence: dict[str, float] = {}
