@@ -16,16 +16,27 @@ from pipeline.languages.options import AUTO_SOURCE
 from pipeline.nmt.pairs import AUTO, described
 from pipeline.nmt.routing import check_shared, is_same_pair, may_translate, names_pair, routed, translates_all
 
+_DEFAULT_CONFIG = "en-zh"
 
-def add_model_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options for configuration, languages and models, as a group of the help."""
+def add_model_arguments(parser: argparse.ArgumentParser, *, several: bool = False) -> None:
+    """Add the options for configuration, languages and models, as a group of the help.
+
+    ``several``: --config may be given more than once.
+    """
     group = parser.add_argument_group("languages and models")
     group.add_argument(
         "--config",
         type=some_text,
-        default="en-zh",
+        action="append" if several else "store",
+        default=None if several else _DEFAULT_CONFIG,
         metavar="NAME|FILE",
-        help="demo, en-zh (default), zh-en, or a TOML file",
+        help="demo, en-zh (default), zh-en, or a TOML file"
+        + (
+            "; give it again for each further spoken language, from which clients then choose (models that are the same "
+            "are loaded once)"
+            if several
+            else ""
+        ),
     )
     group.add_argument(
         "--source",
@@ -117,6 +128,22 @@ def configured(options: argparse.Namespace) -> PipelineConfig:
     if nmt.model != named.nmt.model:
         config = replace(config, nmt=replace(nmt, revision=_pulled_revision(nmt.model)))
     return config
+
+
+def configured_several(options: argparse.Namespace) -> list[PipelineConfig]:
+    """The configurations for the options of ``add_model_arguments`` with ``several``, in their order.
+
+    Raises:
+        ConfigError, UsageError: see ``configured``; or an option that is for one configuration is given with several.
+    """
+    names: list[str] = options.config or [_DEFAULT_CONFIG]
+    of_one = {"--source": options.source, "--target": options.target, "--nmt": options.nmt, "--via": options.via}
+    if len(names) > 1 and (given := [name for name, value in of_one.items() if value]):
+        raise UsageError(
+            f"{given[0]} is for one configuration, and there are {len(names)}: write it into the file of the configuration "
+            "that it is for"
+        )
+    return [configured(argparse.Namespace(**{**vars(options), "config": name})) for name in names]
 
 
 def _written_in_script(spoken: Sequence[str]) -> str:

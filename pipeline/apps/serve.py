@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import errno
 import importlib.util
 import ipaddress
 import logging
@@ -25,9 +26,9 @@ from urllib.parse import urlsplit
 
 from pipeline.apps.cli import Parser, description_of, importing, some_path, some_text, whole_number
 from pipeline.apps.controls import tell
-from pipeline.apps.options import add_model_arguments, configured
+from pipeline.apps.options import add_model_arguments, configured_several
 from pipeline.errors import UsageError
-from pipeline.loading import load_models
+from pipeline.loading import load_shared
 from pipeline.server.access import Access, is_host_name, is_loopback, is_origin
 from pipeline.server.options import ServerLimits
 
@@ -49,7 +50,7 @@ _SHORTEST_TOKEN = 16
 _OTHER_FILES = 200
 
 _EXAMPLES = (
-    "%(prog)s --config demo",
+    "%(prog)s --config demo --config demo-zh-en",
     "%(prog)s --config demo --host 0.0.0.0 --token-file token --allow-host captions.example.org",
     "%(prog)s --source en --target zh,de --max-sessions 4 --record transcripts",
 )
@@ -57,11 +58,15 @@ _EXAMPLES = (
 
 def arguments(prog: str = "python -m pipeline.serve") -> Parser:
     parser = Parser(prog=prog, description=description_of(__doc__), examples=_EXAMPLES)
-    add_model_arguments(parser)
+    add_model_arguments(parser, several=True)
     address = parser.add_argument_group("address")
     address.add_argument("--host", type=some_text, default="127.0.0.1", metavar="ADDRESS", help="default: 127.0.0.1")
     address.add_argument(
-        "--port", type=whole_number(0, 65_535), default=8000, metavar="N", help="default: 8000; 0 takes a free one"
+        "--port",
+        type=some_ports,
+        default=range(8000, 8001),
+        metavar="N|N-M",
+        help="default: 8000; 0 takes a free one; 8000-8019 the first free one of these",
     )
     address.add_argument("--tls-cert", type=some_path, metavar="FILE", help="certificate chain (PEM), for https")
     address.add_argument("--tls-key", type=some_path, metavar="FILE", help="its private key")
@@ -129,6 +134,16 @@ def some_network(text: str) -> str:
         ) from None
 
 
+def some_ports(text: str) -> range:
+    """Argument type: a port, or the ports from one to another."""
+    number = whole_number(0, 65_535)
+    first, dash, last = text.partition("-")
+    ports = range(number(first), number(last if dash else first) + 1)
+    if not ports:
+        raise argparse.ArgumentTypeError(f"{text!r} has no port; write the lower one first")
+    return ports
+
+
 def run(argv: list[str], prog: str = "python -m pipeline.serve") -> int:
     options = arguments(prog).parse_args(argv)
     needed = _PACKAGES | ({"wyoming": "wyoming"} if options.wyoming else {})
@@ -140,32 +155,36 @@ def run(argv: list[str], prog: str = "python -m pipeline.serve") -> int:
     context = tls_context(options.tls_cert, options.tls_key)
     access = access_of(options)
     wyoming_at = wyoming_address(options.wyoming) if options.wyoming else None
-    config = configured(options)
+    configs = configured_several(options)
     with importing():
         import uvicorn
 
         from pipeline.server.app import create_app
         from pipeline.server.connections import Settings
+        from pipeline.server.offers import Offers
         from pipeline.server.record import check_folder
         from pipeline.server.service import Service
+    offers = Offers(tuple(config.languages for config in configs))
     logging.getLogger("pipeline.server").setLevel(logging.INFO)  # a line a session
     logging.getLogger("uvicorn.error").setLevel(logging.ERROR)  # not a line for each malformed request
     if options.record is not None:
         os.umask(0o077)  # records are for the owner of the process
         check_folder(options.record)
     with ExitStack() as stack:
-        listener = stack.enter_context(listening(options.host, options.port))
+        listener = stack.enter_context(listening(options.host, *options.port))
         wyoming_listener = stack.enter_context(listening(*wyoming_at)) if wyoming_at else None
-        models = load_models(config)
+        models = load_shared(configs)
         limits = replace(ServerLimits(), max_sessions=options.max_sessions)
         allow_files(limits.connections + _OTHER_FILES)
-        service = Service(config, models, limits, options.record)
+        chains = list(zip(configs, models, strict=True))
+        service = Service(*chains[0], limits, options.record, chains[1:])
         settings = Settings(create_app(service, access), limits, options.proxy)
         settings.load()
         settings.ssl = context
         address, port = listener.getsockname()[:2]
         shown = f"[{address}]" if ":" in address else address
-        lines = [f"serving on {'https' if context else 'http'}://{shown}:{port}/  (Ctrl-C ends)"]
+        where = f"{'https' if context else 'http'}://{shown}:{port}/"
+        lines = [f"serving on {where}  ({offers.described()}; Ctrl-C ends)"]
         if wyoming_listener is not None:
             lines.append(f"serving Wyoming on {options.wyoming}")
         asyncio.run(_serve_all(uvicorn.Server(settings), service, listener, wyoming_listener, lines))
@@ -279,22 +298,35 @@ def _no_password() -> str:
 
 
 @contextmanager
-def listening(host: str, port: int) -> Iterator[socket.socket]:
-    """A socket that listens on the address, which is free and this machine's.
+def listening(host: str, *ports: int) -> Iterator[socket.socket]:
+    """A socket that listens on the address, which is this machine's, and the first port that is free.
 
     Raises:
-        UsageError: it is not.
+        UsageError: there is none.
     """
     try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-        listener = socket.create_server(found[0][4][:2], family=found[0][0])
-        # For connections too, which inherit it; asyncio does not set it on those of a socket without a protocol number.
-        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        listener = _listener(host, ports)
     except (OSError, UnicodeError, OverflowError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise UsageError(f"cannot listen on {host}, port {port}: {reason}; choose another --port or --host") from None
+        which = f"port {ports[0]}" if len(ports) == 1 else f"any port from {ports[0]} to {ports[-1]}"
+        raise UsageError(f"cannot listen on {host}, {which}: {reason}; choose another --port or --host") from None
     with listener:
         yield listener
+
+
+def _listener(host: str, ports: Sequence[int]) -> socket.socket:
+    for port in ports:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        try:
+            listener = socket.create_server(found[0][4][:2], family=found[0][0])
+        except OSError as error:
+            if error.errno == errno.EADDRINUSE and port != ports[-1]:
+                continue
+            raise
+        # For connections too, which inherit it; asyncio does not set it on those of a socket without a protocol number.
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return listener
+    raise ValueError("no port is given")
 
 
 async def serve(

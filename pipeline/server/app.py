@@ -40,11 +40,12 @@ def create_app(service: Service, access: Access | None = None, routes: Sequence[
     metrics = Metrics(service, refused)
 
     async def info(request: Request) -> Response:
-        languages = service.config.languages
+        languages = service.offers.languages
         return JSONResponse(
             {
-                "source": languages.source,
-                "targets": list(languages.targets),
+                "source": languages[0].source,
+                "targets": list(languages[0].targets),
+                "languages": [{"source": one.source, "targets": list(one.targets)} for one in languages],
                 "token": access.token is not None,
                 "ready": service.ready,
                 "recorded": service.record is not None,
@@ -88,7 +89,7 @@ def create_app(service: Service, access: Access | None = None, routes: Sequence[
             Route("/metrics", measured),
             *openai_routes(service, access),
             realtime_route(service, access),
-            openapi_route(service.config, access),
+            openapi_route(service.offers, access),
             *routes,
             Mount("/static", _Static(directory=STATIC)),
         ],

@@ -30,6 +30,10 @@ class Metrics(Collector):
         """One family a figure."""
         service, sessions = self._service, list(self._service.sessions.values())
         yield GaugeMetricFamily("speech_sessions", "Sessions in progress", len(sessions))
+        spoken = GaugeMetricFamily("speech_sessions_by_source", "Sessions in progress by language", labels=["source"])
+        for source in (one.source for one in service.offers.languages):
+            spoken.add_metric([source], sum(one.config.languages.source == source for one in sessions))
+        yield spoken
         yield GaugeMetricFamily("speech_sessions_max", "Sessions that may be in progress", service.limits.max_sessions)
         yield GaugeMetricFamily("speech_viewers", "Readers of all sessions", sum(one.viewers for one in sessions))
         lags = [one.stats.lag_s for one in sessions]

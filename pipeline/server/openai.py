@@ -1,7 +1,7 @@
 """The part of OpenAI's REST interface that recognises and translates files; programs for it work with this server.
 
 https://platform.openai.com/docs/api-reference/audio. ``/v1/audio/translations`` translates into the configured language,
-not only into English.
+not only into English. A server with several configurations has a model for each, beside the one that stands for all.
 """
 
 from __future__ import annotations
@@ -21,15 +21,16 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import Receive, Scope, Send
 
 from pipeline.events import Delta, EndOfInput, PipelineEvent, SourceDelta, SourceSentence, Transcript, Translation
-from pipeline.languages import same_language, sets_sentences_apart
+from pipeline.languages import sets_sentences_apart
+from pipeline.languages.options import AUTO_SOURCE
 from pipeline.server.access import Access, bearer_token
-from pipeline.server.service import Service
+from pipeline.server.protocol import ProtocolError, shown
+from pipeline.server.service import Chain, Service
 from pipeline.server.uploads import Upload, UploadError, as_dict, received, translated, while_connected
 from pipeline.sinks.files import sink_makers
 
 FORMATS = ("json", "text", "srt", "verbose_json", "vtt")
 GRANULARITIES = ("word", "segment")
-MODEL = "speech-translation"
 _YES, _NO = ("true", "1"), ("false", "0", "")
 # A part of a streamed answer that the client does not take for so long ends the connection.
 _SEND_S = 20.0
@@ -39,6 +40,8 @@ _SEND_S = 20.0
 class _Wanted:
     """What a request asks for."""
 
+    chain: Chain
+    """That of the spoken language."""
     task: str
     """"transcribe" or "translate"."""
     language: str
@@ -62,12 +65,13 @@ def openai_routes(service: Service, access: Access) -> list[BaseRoute]:
         return answer
 
     async def models(request: Request) -> Response:
-        return JSONResponse({"object": "list", "data": [_model()]})
+        return JSONResponse({"object": "list", "data": [_model(name) for name in service.offers.models]})
 
     async def model(request: Request) -> Response:
-        if request.path_params["model"] != MODEL:
-            raise UploadError(404, "unknown-model", f"there is no such model; the only one is {MODEL}")
-        return JSONResponse(_model())
+        if (name := request.path_params["model"]) not in service.offers.models:
+            names = ", ".join(service.offers.models)
+            raise UploadError(404, "unknown-model", f"there is no such model; this server has {names}")
+        return JSONResponse(_model(name))
 
     return [
         Route("/v1/audio/transcriptions", _Files(service, access, "transcribe"), methods=["POST"]),
@@ -77,8 +81,8 @@ def openai_routes(service: Service, access: Access) -> list[BaseRoute]:
     ]
 
 
-def _model() -> dict[str, Any]:
-    return {"id": MODEL, "object": "model", "created": 0, "owned_by": "local"}
+def _model(name: str) -> dict[str, Any]:
+    return {"id": name, "object": "model", "created": 0, "owned_by": "local"}
 
 
 def _check_token(request: Request, access: Access) -> None:
@@ -118,13 +122,14 @@ class _Files:
         """The answer; None if it was streamed."""
         service, limit_s = self._service, self._service.limits.translating_s
         wanted = _wanted(upload, service, self._task)
-        targets = (wanted.language,) if self._task == "translate" else service.config.languages.targets[:1]
+        targets = (wanted.language,) if self._task == "translate" else wanted.chain.config.languages.targets[:1]
+        work = translated(upload.path, service, wanted.chain, targets)
         try:
-            async with asyncio.timeout(limit_s), aclosing(translated(upload.path, service, targets)) as events:
+            async with asyncio.timeout(limit_s), aclosing(work) as events:
                 if wanted.streamed:
                     await _stream(events, wanted, stream)
                     return None
-                return _response([event async for event in events], wanted, service)
+                return _response([event async for event in events], wanted)
         except TimeoutError:
             raise UploadError(413, "too-long", f"translating the recording takes longer than {limit_s:g} s") from None
 
@@ -135,24 +140,12 @@ def _wanted(upload: Upload, service: Service, task: str) -> _Wanted:
     Raises:
         UploadError: an unknown format, or a language that this server does not know.
     """
-    languages = service.config.languages
     form = upload.field("response_format", "json")
     if form not in FORMATS:
         raise UploadError(400, "bad-format", f"response_format is {form!r}; it must be one of {', '.join(FORMATS)}")
-    spoken = upload.field("language")
-    if spoken and not any(same_language(spoken, one) for one in languages.spoken):
-        raise UploadError(
-            400,
-            "unknown-language",
-            f"this server does not recognise {spoken!r}; it recognises {', '.join(languages.spoken)}",
-        )
-    target = upload.field("target", languages.targets[0])
-    if target not in languages.targets:
-        raise UploadError(
-            400,
-            "unknown-target",
-            f"this server does not translate into {target!r}; choose from {', '.join(languages.targets)}",
-        )
+    chain = _chain(upload, service)
+    languages = chain.config.languages
+    spoken, target = upload.field("language"), upload.field("target", languages.targets[0])
     stream = upload.field("stream").lower()
     if stream not in (*_YES, *_NO):
         raise UploadError(400, "bad-format", f"stream is {stream[:60]!r}; it must be true or false")
@@ -166,8 +159,31 @@ def _wanted(upload: Upload, service: Service, task: str) -> _Wanted:
             "bad-format",
             f"timestamp_granularities[] has {min(unknown)[:60]!r}; it may have {' and '.join(GRANULARITIES)}",
         )
-    language = target if task == "translate" else spoken or languages.spoken[0]
-    return _Wanted(task, language, form, streamed, "word" in granularities)
+    if spoken in ("", AUTO_SOURCE):
+        spoken = languages.spoken[0]
+    language = target if task == "translate" else spoken
+    return _Wanted(chain, task, language, form, streamed, "word" in granularities)
+
+
+def _chain(upload: Upload, service: Service) -> Chain:
+    """The chain for the languages of a form: those of its fields, or that which its model stands for.
+
+    Raises:
+        UploadError: there is none.
+    """
+    # Programs name models of OpenAI's: any other name stands for all languages.
+    of_model = service.offers.models.get(upload.field("model"))
+    spoken = upload.field("language") or of_model
+    try:
+        chain = service.chosen(spoken, upload.fields.get("target", [])[-1:])
+        if of_model is not None and chain is not service.chosen(of_model, []):
+            raise ProtocolError(
+                "unknown-source", f"the model {upload.field('model')} does not recognise {shown(spoken)}"
+            )
+        return chain
+    except ProtocolError as error:
+        code = "unknown-language" if error.code == "unknown-source" else error.code
+        raise UploadError(400, code, str(error)) from None
 
 
 def _sentences(events: list[PipelineEvent], wanted: _Wanted) -> list[tuple[SourceSentence, str]]:
@@ -182,7 +198,7 @@ def _joined(texts: Iterator[str], language: str) -> str:
     return (" " if sets_sentences_apart(language) else "").join(text for text in texts if text)
 
 
-def _response(events: list[PipelineEvent], wanted: _Wanted, service: Service) -> Response:
+def _response(events: list[PipelineEvent], wanted: _Wanted) -> Response:
     sentences = _sentences(events, wanted)
     text = _joined((text for _, text in sentences), wanted.language)
     match wanted.format:
@@ -190,7 +206,7 @@ def _response(events: list[PipelineEvent], wanted: _Wanted, service: Service) ->
             return PlainTextResponse(text + "\n")
         case "srt" | "vtt":
             kind = "application/x-subrip" if wanted.format == "srt" else "text/vtt"
-            return PlainTextResponse(_subtitles(events, wanted, service), media_type=f"{kind}; charset=utf-8")
+            return PlainTextResponse(_subtitles(events, wanted), media_type=f"{kind}; charset=utf-8")
         case "verbose_json":
             return JSONResponse(_verbose(events, sentences, text, wanted))
     return JSONResponse({"text": text})
@@ -239,11 +255,11 @@ def _segments(events: Sequence[PipelineEvent], sentences: list[tuple[SourceSente
     return found
 
 
-def _subtitles(events: list[PipelineEvent], wanted: _Wanted, service: Service) -> str:
+def _subtitles(events: list[PipelineEvent], wanted: _Wanted) -> str:
     """The content of a subtitle file."""
     with tempfile.TemporaryDirectory(prefix="speech-") as folder:
         path = Path(folder) / f"out.{wanted.format}"
-        sink = sink_makers(service.config.subtitles)[wanted.format](path, [wanted.language])
+        sink = sink_makers(wanted.chain.config.subtitles)[wanted.format](path, [wanted.language])
         try:
             for event in events if wanted.task == "translate" else _as_translations(events):
                 sink.write(event)

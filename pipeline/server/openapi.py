@@ -9,9 +9,9 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from pipeline.config import PipelineConfig
 from pipeline.server.access import Access
-from pipeline.server.openai import FORMATS, GRANULARITIES, MODEL
+from pipeline.server.offers import Offers
+from pipeline.server.openai import FORMATS, GRANULARITIES
 
 Json = dict[str, Any]
 
@@ -39,23 +39,24 @@ _GUARD_ERRORS = {
 }
 
 
-def description(config: PipelineConfig, access: Access) -> Json:
+def description(offers: Offers, access: Access) -> Json:
     """The description for a server's languages. With a token, the operations that need it say so."""
     try:
         release = version("streaming-speech-translation")
     except PackageNotFoundError:
         release = "0"
+    models = list(offers.models)
     found: Json = {
         "openapi": "3.1.0",
         "info": {"title": "Streaming speech translation", "version": release},
         "paths": {
-            "/v1/audio/transcriptions": {"post": _upload("transcribe", "Recognise a recording", config, access)},
-            "/v1/audio/translations": {"post": _upload("translate", "Translate a recording", config, access)},
-            "/v1/models": {"get": _get("listModels", "The one model", _json("Models"), access, 401)},
+            "/v1/audio/transcriptions": {"post": _upload("transcribe", "Recognise a recording", offers, access)},
+            "/v1/audio/translations": {"post": _upload("translate", "Translate a recording", offers, access)},
+            "/v1/models": {"get": _get("listModels", "The models", _json("Models"), access, 401)},
             "/v1/models/{model}": {
                 "get": _get("getModel", "A model", _json("Model"), access, 401, 404),
                 "parameters": [
-                    {"name": "model", "in": "path", "required": True, "schema": {**_STRING, "examples": [MODEL]}}
+                    {"name": "model", "in": "path", "required": True, "schema": {**_STRING, "examples": models}}
                 ],
             },
             "/v1/info": {"get": _get("getInfo", "What the server does", _json("Info"))},
@@ -66,7 +67,7 @@ def description(config: PipelineConfig, access: Access) -> Json:
             "/metrics": {"get": _get("getMetrics", "Figures for Prometheus", _text("Figures"), access)},
             "/openapi.json": {"get": _get("describe", "This description", _json("Description"))},
         },
-        "components": {"schemas": _schemas()},
+        "components": {"schemas": _schemas(models)},
     }
     found["paths"]["/readyz"]["get"]["responses"]["503"] = _text("The server is stopping", ["stopping\n"])
     if access.token is not None:
@@ -89,13 +90,12 @@ def _operation(
     return {"operationId": name, "summary": summary, "responses": responses, **security}
 
 
-def _upload(task: str, summary: str, config: PipelineConfig, access: Access) -> Json:
-    languages = config.languages
+def _upload(task: str, summary: str, offers: Offers, access: Access) -> Json:
     fields: Json = {
         "file": {"contentMediaType": "application/octet-stream", "description": "Any container that FFmpeg reads"},
-        "model": {**_STRING, "description": f"Ignored; the only one is {MODEL}"},
-        "language": {**_STRING, "description": f"The spoken language, one of {', '.join(languages.spoken)}"},
-        "target": {"enum": list(languages.targets), "description": "The language that is translated into"},
+        "model": {**_STRING, "description": f"One of {', '.join(offers.models)}; any other is the first"},
+        "language": {**_STRING, "description": f"The spoken language, one of {', '.join(offers.spoken)}"},
+        "target": {"enum": list(offers.targets), "description": "The language that is translated into"},
         "response_format": {"enum": list(FORMATS), "default": "json"},
         "stream": {**_BOOLEAN, "default": False, "description": "Server-sent events; for json and text"},
         "timestamp_granularities[]": {"type": "array", "items": {"enum": list(GRANULARITIES)}},
@@ -145,7 +145,7 @@ def _list(item: Json) -> Json:
     return {"type": "array", "items": item}
 
 
-def _schemas() -> Json:
+def _schemas(models: list[str]) -> Json:
     segment = _object(
         id={"type": "integer", "minimum": 0},
         start=_SECONDS,
@@ -166,27 +166,34 @@ def _schemas() -> Json:
         segments=_list(segment),
     )
     detailed["properties"]["words"] = _list(_object(word=_STRING, start=_SECONDS, end=_SECONDS))
-    model = _object(id={"const": MODEL}, object={"const": "model"}, created={"const": 0}, owned_by=_STRING)
+    model = _object(id={"enum": models}, object={"const": "model"}, created={"const": 0}, owned_by=_STRING)
     error = _object(
         message=_STRING,
         type={"enum": ["invalid_request_error", "server_error"]},
         param={"type": "null"},
         code=_STRING,
     )
+    languages: Json = {"source": _STRING, "targets": _list(_STRING)}
     return {
         "Text": _object(text=_STRING),
         "Detailed": detailed,
         "Model": model,
         "Models": _object(object={"const": "list"}, data=_list(_reference("Model"))),
-        "Info": _object(source=_STRING, targets=_list(_STRING), token=_BOOLEAN, ready=_BOOLEAN, recorded=_BOOLEAN),
+        "Info": _object(
+            **languages,
+            languages=_list(_object(**languages)),
+            token=_BOOLEAN,
+            ready=_BOOLEAN,
+            recorded=_BOOLEAN,
+        ),
         "Error": _object(error=error),
         "Description": {"type": "object", "required": ["openapi", "info", "paths"]},
     }
 
 
-def openapi_route(config: PipelineConfig, access: Access) -> Route:
+def openapi_route(offers: Offers, access: Access) -> Route:
     """``/openapi.json``."""
-    content = description(config, access)
+    content = description(offers, access)
 
     async def describe(request: Request) -> Response:
         # The paths are below that of an application into which the server is mounted.

@@ -10,6 +10,8 @@ import binascii
 import itertools
 import json
 import time
+from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 from starlette.responses import JSONResponse
@@ -20,7 +22,7 @@ from pipeline.events import Delta, SourceDelta, SourceSentence, Translation
 from pipeline.server.access import Access, bearer_token
 from pipeline.server.appended import AppendedText
 from pipeline.server.feed import Feed, Snapshot
-from pipeline.server.openai import MODEL
+from pipeline.server.offers import MODEL
 from pipeline.server.protocol import ProtocolError, Start, sendable, shown
 from pipeline.server.service import Service
 from pipeline.server.session import Session
@@ -38,9 +40,7 @@ class RealtimeConnection(Connection):
 
     def __init__(self, socket: WebSocket, service: Service, access: Access) -> None:
         super().__init__(socket, service, access)
-        languages = service.config.languages
-        # In a conversation, each sentence is translated into the language of the other.
-        self._language = languages.targets[0] if languages.only_spoken is not None else None
+        self._language: str | None = None
         self._transcription: dict[str, Any] | None = None
         self._event_ids = map("event_{}".format, itertools.count())
 
@@ -62,7 +62,11 @@ class RealtimeConnection(Connection):
         await self._socket.accept(_SUBPROTOCOL if _SUBPROTOCOL in offered else None)
 
     async def _serve(self) -> None:
-        session = self._service.start(Start(sample_rate=_SAMPLE_RATE))
+        source = self._service.offers.models.get(self._socket.query_params.get("model", MODEL))
+        session = self._service.start(Start(sample_rate=_SAMPLE_RATE, source=source))
+        languages = session.config.languages
+        # In a conversation, each sentence is translated into the language of the other.
+        self._language = languages.targets[0] if languages.only_spoken is not None else None
         feed = session.connect(self)
         try:
             await self._tell("session.created", session=self._described(session))
@@ -102,15 +106,20 @@ class RealtimeConnection(Connection):
         language, targets = output.get("language", self._language), session.config.languages.targets
         if language != self._language:
             if language not in targets:
-                raise ProtocolError(
-                    "unknown-target",
-                    f"this server does not translate into {shown(language)}; choose from {', '.join(targets)}",
-                )
+                raise ProtocolError("unknown-target", self._unknown(language, targets))
             if session.intake.received:
                 raise ProtocolError("too-late", "audio has come; the language can only be chosen before")
         if "transcription" in given:
             self._transcription = _object(given, "transcription") or None
         self._language = language
+
+    def _unknown(self, language: object, targets: Sequence[str]) -> str:
+        """Why a session with these targets does not translate into ``language``."""
+        with suppress(ProtocolError):
+            offers = self._service.offers
+            source = offers.languages[offers.find(None, [language] if isinstance(language, str) else [""])].source
+            return f"this session is translated into {', '.join(targets)}; for {language}, connect with the model {MODEL}-{source}"
+        return f"this server does not translate into {shown(language)}; choose from {', '.join(targets)}"
 
     async def _deliver(self, session: Session, feed: Feed) -> None:
         source, translation = AppendedText(), AppendedText()

@@ -5,14 +5,15 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Coroutine, Iterator
+from collections.abc import Coroutine, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from pipeline.config import PipelineConfig
 from pipeline.loading import Models
+from pipeline.server.offers import Offers, narrowed
 from pipeline.server.options import ServerLimits
 from pipeline.server.protocol import ProtocolError, Start
 from pipeline.server.session import Session
@@ -26,17 +27,47 @@ _DELIVER_S = 10.0
 _MOST_ENDED = 100
 
 
+@dataclass(frozen=True)
+class Chain:
+    """A configuration and its models."""
+
+    config: PipelineConfig
+    models: Models
+
+    def narrowed(self, targets: Sequence[str]) -> Chain:
+        """The chain with these targets only; with all if none are named.
+
+        Raises:
+            ProtocolError: see ``pipeline.server.offers.narrowed``.
+        """
+        languages = narrowed(self.config.languages, targets)
+        translations = {target: self.models.translations[target] for target in languages.targets}
+        config = replace(self.config, languages=languages)
+        return Chain(config, replace(self.models, translations=translations))
+
+
 class Service:
     """Starts sessions, finds them again, and ends them. Knows nothing of connections."""
 
     def __init__(
-        self, config: PipelineConfig, models: Models, limits: ServerLimits | None = None, record: Path | None = None
+        self,
+        config: PipelineConfig,
+        models: Models,
+        limits: ServerLimits | None = None,
+        record: Path | None = None,
+        others: Sequence[tuple[PipelineConfig, Models]] = (),
     ) -> None:
         """``models`` are shared by all sessions; recognition is shared out in turns.
 
-        ``record``: the folder for the sessions' records; None: nothing is kept of a session after it.
+        Args:
+            record: the folder for the sessions' records; None: nothing is kept of a session after it.
+            others: further configurations that clients can choose by their languages; see ``load_shared``.
+
+        Raises:
+            UsageError: see ``Offers``.
         """
-        self.config, self.limits, self.record = config, limits or ServerLimits(), record
+        self.offers = Offers((config.languages, *(other.languages for other, _ in others)))
+        self.limits, self.record = limits or ServerLimits(), record
         self.sessions: dict[str, Session] = {}
         """The sessions in progress."""
         self._ended: dict[str, Session] = {}  # whose last text not every reader has confirmed
@@ -51,9 +82,7 @@ class Service:
         self.recordings = 0
         """Recordings in progress."""
         self._recording_tasks: set[asyncio.Task[Any]] = set()
-        self._recognizer = models.recognizer
-        drafter = SharedDrafter(models.drafter, self.turns) if models.drafter is not None else None
-        self._models = replace(models, recognizer=shared(models.recognizer, self.turns), drafter=drafter)
+        self._chains = [Chain(config, models), *(Chain(*other) for other in others)]
         self._tasks: set[asyncio.Task[None]] = set()
         self._busy_s: Counter[str] = Counter()  # of sessions that have ended
         self._audio_s = 0.0
@@ -86,13 +115,14 @@ class Service:
             ProtocolError: the server is full or stopping, or it does not know the languages.
         """
         try:
-            config = self._configured(wanted)
+            self._check_room()
+            chain = self.chosen(wanted.source, wanted.targets).narrowed(wanted.targets)
         except ProtocolError as error:
             self.refused[error.code] += 1
             raise
-        translations = {target: self._models.translations[target] for target in config.languages.targets}
-        models = replace(self._models, translations=translations)
-        session = Session(config, models, self.limits, wanted.sample_rate, self.record)
+        drafter = SharedDrafter(chain.models.drafter, self.turns) if chain.models.drafter is not None else None
+        models = replace(chain.models, recognizer=shared(chain.models.recognizer, self.turns), drafter=drafter)
+        session = Session(chain.config, models, self.limits, wanted.sample_rate, self.record)
         self.sessions[session.id] = session
         self._start_task(self._run(session), self._tasks)
         return session
@@ -124,14 +154,21 @@ class Service:
             self._recording_tasks.discard(task)
             self.recordings -= 1
 
-    def for_recording(self, targets: tuple[str, ...]) -> tuple[PipelineConfig, Models]:
-        """The configuration and the models for a recording into some of the languages."""
-        config = replace(self.config, languages=replace(self.config.languages, targets=targets))
-        if self.config.languages.only_spoken is None:
-            config = self.config
-        translations = {target: self._models.translations[target] for target in config.languages.targets}
-        recognizer = shared(self._recognizer, self.turns, RECORDING)
-        return config, replace(self._models, recognizer=recognizer, translations=translations)
+    def chosen(self, source: str | None, targets: Sequence[str]) -> Chain:
+        """The chain that recognises ``source`` and translates into ``targets``; see ``Offers.find``.
+
+        Raises:
+            ProtocolError: there is none.
+        """
+        return self._chains[self.offers.find(source, targets)]
+
+    def for_recording(self, chain: Chain, targets: Sequence[str]) -> Chain:
+        """``chain`` for a recording into some of its languages: sessions have their turns first."""
+        if chain.config.languages.only_spoken is not None:
+            chain = chain.narrowed(targets)
+        return replace(
+            chain, models=replace(chain.models, recognizer=shared(chain.models.recognizer, self.turns, RECORDING))
+        )
 
     def find(self, session_id: str) -> Session:
         """A session in progress, or one that has just ended and whose last text a reader may have missed.
@@ -159,7 +196,7 @@ class Service:
                 task.cancel()
             await asyncio.gather(*late, return_exceptions=True)
 
-    def _configured(self, wanted: Start) -> PipelineConfig:
+    def _check_room(self) -> None:
         if self.draining:
             raise ProtocolError("stopping", "the server is stopping; try again later")
         if len(self.sessions) >= self.limits.max_sessions:
@@ -167,23 +204,6 @@ class Service:
                 "busy",
                 f"the server has {len(self.sessions)} sessions, which is as many as it can serve in time; try again later",
             )
-        languages = self.config.languages
-        if wanted.source not in (None, languages.source):
-            raise ProtocolError(
-                "unknown-source", f"this server does not recognise {wanted.source!r}; it recognises {languages.source}"
-            )
-        for target in wanted.targets:
-            if target not in languages.targets:
-                raise ProtocolError(
-                    "unknown-target",
-                    f"this server does not translate into {target!r}; choose from {', '.join(languages.targets)}",
-                )
-        targets = tuple(target for target in languages.targets if target in wanted.targets) or languages.targets
-        if languages.only_spoken is None and targets != languages.targets:
-            raise ProtocolError(
-                "unknown-target", f"this conversation needs both languages, {', '.join(languages.targets)}"
-            )
-        return replace(self.config, languages=replace(languages, targets=targets))
 
     async def _run(self, session: Session) -> None:
         try:

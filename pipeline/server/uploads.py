@@ -25,7 +25,7 @@ from pipeline.events import SAMPLE_RATE, PipelineEvent, Samples
 from pipeline.run.worker import Worker
 from pipeline.server.options import ServerLimits
 from pipeline.server.protocol import ProtocolError
-from pipeline.server.service import Service
+from pipeline.server.service import Chain, Service
 from pipeline.translator import SpeechTranslator
 
 log = logging.getLogger(__name__)
@@ -229,18 +229,23 @@ def _too_long(limit_s: float) -> UploadError:
     return UploadError(413, "too-long", f"the recording is longer than {limit_s:g} s, which is the limit")
 
 
-async def translated(path: Path, service: Service, targets: tuple[str, ...]) -> AsyncGenerator[PipelineEvent, None]:
+async def translated(
+    path: Path, service: Service, chain: Chain, targets: tuple[str, ...]
+) -> AsyncGenerator[PipelineEvent, None]:
     """The events of a recording, as fast as the machine gives; sessions in progress come first.
+
+    Args:
+        targets: those of the chain that are wanted.
 
     Raises:
         UploadError: it is not audio, it is too long, or a stage failed.
     """
     worker = Worker("upload")
     try:
-        source = await worker.run(lambda: _opened(path, service))
-        config, models = service.for_recording(targets)
+        source = await worker.run(lambda: _opened(path, chain, service.limits))
+        chain = service.for_recording(chain, targets)
         async with (
-            SpeechTranslator(config, models) as translator,
+            SpeechTranslator(chain.config, chain.models) as translator,
             aclosing(translator.run(source)) as events,
         ):
             async for event in events:
@@ -256,9 +261,9 @@ async def translated(path: Path, service: Service, targets: tuple[str, ...]) -> 
         worker.close()
 
 
-def _opened(path: Path, service: Service) -> AudioSource:
-    recording = Recording(path, language=service.config.languages.only_spoken, untrusted=True)
-    return _Bounded(recording, service.limits.recording_s)
+def _opened(path: Path, chain: Chain, limits: ServerLimits) -> AudioSource:
+    recording = Recording(path, language=chain.config.languages.only_spoken, untrusted=True)
+    return _Bounded(recording, limits.recording_s)
 
 
 def as_dict(error: UploadError) -> dict[str, Any]:

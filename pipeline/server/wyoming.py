@@ -21,11 +21,12 @@ from wyoming.event import Event, Eventable, async_write_event
 from wyoming.info import AsrModel, AsrProgram, Attribution, Info
 from wyoming.ping import Pong
 
-from pipeline.config import PipelineConfig
 from pipeline.events import Delta, SourceDelta, SourceSentence, Translation
 from pipeline.languages import same_language
+from pipeline.languages.options import AUTO_SOURCE
 from pipeline.server.appended import AppendedText
 from pipeline.server.feed import Feed, Snapshot
+from pipeline.server.offers import Offers
 from pipeline.server.protocol import ProtocolError, Start, check_rate, sendable, shown
 from pipeline.server.service import Service
 from pipeline.server.session import Session
@@ -45,41 +46,43 @@ class Program:
 
     name: str
     description: str
+    spoken: tuple[str, ...]
+    """The languages that it recognises."""
     translates: bool = False
     target: str | None = None
     """The language translated into; None in a conversation: that of the other."""
 
 
-def programs(config: PipelineConfig) -> list[Program]:
+def programs(offers: Offers) -> list[Program]:
     """The programs of a server; clients that name none get the first."""
-    languages = config.languages
-    transcribe = Program("transcribe", f"Speech in {', '.join(languages.spoken)} to text")
-    if languages.only_spoken is None:
-        return [transcribe, Program("translate", "Speech to text in the other language", True)]
-    return [
-        transcribe,
-        *(Program(f"translate-{one}", f"Speech to text in {one}", True, one) for one in languages.targets),
-    ]
+    found = [Program("transcribe", f"Speech in {', '.join(offers.spoken)} to text", offers.spoken)]
+    one_language = [one for one in offers.languages if one.only_spoken is not None]
+    for one in offers.languages:
+        if one.only_spoken is None:
+            found.append(Program("translate", "Speech to text in the other language", one.spoken, True))
+    for target in dict.fromkeys(target for one in one_language for target in one.targets):
+        spoken = tuple(one.source for one in one_language if target in one.targets)
+        found.append(Program(f"translate-{target}", f"Speech to text in {target}", spoken, True, target))
+    return found
 
 
-def described(config: PipelineConfig) -> Info:
+def described(offers: Offers) -> Info:
     """The answer to ``describe``."""
     try:
         release = version(_PACKAGE)
     except PackageNotFoundError:
         release = None
     common: dict[str, Any] = {"attribution": Attribution(_PACKAGE, ""), "installed": True, "version": release}
-    spoken = list(config.languages.spoken)
     return Info(
         asr=[
             AsrProgram(
                 name=one.name,
                 description=one.description,
-                models=[AsrModel(name=one.name, description=one.description, languages=spoken, **common)],
+                models=[AsrModel(name=one.name, description=one.description, languages=list(one.spoken), **common)],
                 supports_transcript_streaming=True,
                 **common,
             )
-            for one in programs(config)
+            for one in programs(offers)
         ]
     )
 
@@ -141,7 +144,8 @@ class WyomingConnection:
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, service: Service) -> None:
         self._reader, self._writer, self._service = reader, writer, service
-        self._program = programs(service.config)[0]
+        self._program = programs(service.offers)[0]
+        self._spoken: str | None = None
         self._speech: _Speech | None = None
 
     async def run(self) -> None:
@@ -176,7 +180,7 @@ class WyomingConnection:
     async def _obey(self, event: Event) -> None:
         match event.type:
             case "describe":
-                await self._write(described(self._service.config))
+                await self._write(described(self._service.offers))
             case "ping":
                 text = event.data.get("text")
                 await self._write(Pong(sendable(text) if isinstance(text, str) else None))
@@ -199,22 +203,23 @@ class WyomingConnection:
             # Others are ignored, as the protocol demands.
 
     def _choose(self, data: dict[str, Any]) -> None:
-        languages = self._service.config.languages
         spoken, name = data.get("language"), data.get("name")
-        if spoken is not None and not (
-            isinstance(spoken, str) and any(same_language(spoken, one) for one in languages.spoken)
-        ):
-            raise ProtocolError(
-                "unknown-language",
-                f"this server does not recognise {shown(spoken)}; it recognises {', '.join(languages.spoken)}",
-            )
         if name is not None:
-            known = {one.name: one for one in programs(self._service.config)}
+            known = {one.name: one for one in programs(self._service.offers)}
             if not isinstance(name, str) or name not in known:
                 raise ProtocolError(
                     "unknown-program", f"there is no program {shown(name)}; choose from {', '.join(known)}"
                 )
             self._program = known[name]
+        recognised = self._program.spoken
+        if spoken is not None and not (
+            isinstance(spoken, str) and any(same_language(spoken, one) for one in recognised)
+        ):
+            raise ProtocolError(
+                "unknown-language",
+                f"{self._program.name} does not recognise {shown(spoken)}; it recognises {', '.join(recognised)}",
+            )
+        self._spoken = spoken
 
     def _start(self, data: dict[str, Any]) -> None:
         if self._speech is not None:
@@ -224,11 +229,19 @@ class WyomingConnection:
             raise ProtocolError("bad-sample-rate", f"the rate is {shown(rate)}; it must be a number")
         check_rate(rate)
         _check_format(data, rate)
-        languages, target = self._service.config.languages, self._program.target
-        targets = (target or languages.targets[0],) if languages.only_spoken is not None else ()
-        session = self._service.start(Start(rate, targets=targets))
+        session = self._service.start(self._wanted(rate))
         feed = session.connect(self)
         self._speech = _Speech(session, feed, asyncio.create_task(self._deliver(session, feed, self._program)))
+
+    def _wanted(self, rate: int) -> Start:
+        """The session for the program and language that were chosen."""
+        program, source = self._program, self._spoken
+        if program.translates and program.target is None:
+            return Start(rate, AUTO_SOURCE)
+        if program.target is not None:
+            return Start(rate, source or program.spoken[0], (program.target,))
+        languages = self._service.chosen(source, ()).config.languages
+        return Start(rate, source, languages.targets[:1] if languages.only_spoken is not None else ())
 
     async def _deliver(self, session: Session, feed: Feed, program: Program) -> None:
         """Send committed text as it comes, then the whole."""

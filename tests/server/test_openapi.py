@@ -16,6 +16,7 @@ from starlette.routing import Route
 from pipeline import Models, PipelineConfig
 from pipeline.server.access import Access
 from pipeline.server.app import create_app
+from pipeline.server.offers import Offers
 from pipeline.server.openapi import description
 from tests.conftest import PHRASES
 from tests.server.running import running, serving
@@ -47,7 +48,7 @@ def test_schemathesis_finds_nothing(demo_config: PipelineConfig, demo_models: Mo
 def test_every_route_is_described(demo_config: PipelineConfig, demo_models: Models) -> None:
     routes = create_app(serving(demo_config, demo_models)).routes
     paths = {route.path for route in routes if isinstance(route, Route) and not PAGES.fullmatch(route.path)}
-    assert set(description(demo_config, Access())["paths"]) == paths
+    assert set(description(Offers((demo_config.languages,)), Access())["paths"]) == paths
 
 
 def check(operation: Any, answer: requests.Response) -> None:
@@ -58,7 +59,7 @@ def check(operation: Any, answer: requests.Response) -> None:
 
 def test_results_have_the_described_form(demo_config: PipelineConfig, demo_models: Models) -> None:
     access = Access.of(TOKEN)
-    described = schemathesis.openapi.from_dict(description(demo_config, access))
+    described = schemathesis.openapi.from_dict(description(Offers((demo_config.languages,)), access))
 
     async def work() -> None:
         async with running(serving(demo_config, demo_models), access) as server:
@@ -80,7 +81,7 @@ def test_results_have_the_described_form(demo_config: PipelineConfig, demo_model
 
 def test_refusals_have_the_described_form(demo_config: PipelineConfig, demo_models: Models) -> None:
     access = Access.of(TOKEN)
-    described = schemathesis.openapi.from_dict(description(demo_config, access))
+    described = schemathesis.openapi.from_dict(description(Offers((demo_config.languages,)), access))
 
     async def work() -> None:
         for limits, token, status in (
@@ -101,7 +102,7 @@ def test_refusals_have_the_described_form(demo_config: PipelineConfig, demo_mode
 
 
 def test_the_checks_before_any_other_answer_as_described(demo_config: PipelineConfig, demo_models: Models) -> None:
-    described = schemathesis.openapi.from_dict(description(demo_config, Access()))
+    described = schemathesis.openapi.from_dict(description(Offers((demo_config.languages,)), Access()))
     path = "/v1/audio/transcriptions"
 
     async def work() -> None:

@@ -251,10 +251,10 @@ def test_sigterm_while_models_are_loaded_ends_at_once() -> None:
 import sys, threading
 from pipeline.apps import serve
 from pipeline.apps.cli import main_program
-def load_models(config):
+def load_shared(configs):
     print("loading", flush=True)
     threading.Event().wait()
-serve.load_models = load_models
+serve.load_shared = load_shared
 main_program(serve.run)
 """
     process = subprocess.Popen(

@@ -1,0 +1,117 @@
+"""Which of a server's configurations serves what a client asks for. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from pipeline.errors import UsageError
+from pipeline.languages import same_language
+from pipeline.languages.options import AUTO_SOURCE, LanguageConfig
+from pipeline.server.protocol import ProtocolError, shown
+
+MODEL = "speech-translation"
+"""The name of the server's model for programs that want one."""
+
+
+@dataclass(frozen=True)
+class Offers:
+    """The languages of a server's configurations, the default first.
+
+    Raises:
+        UsageError: two configurations are for the same spoken language: the second could not be chosen.
+    """
+
+    languages: tuple[LanguageConfig, ...]
+
+    def __post_init__(self) -> None:
+        for number, one in enumerate(self.languages):
+            if any(_same_source(one.source, before.source) for before in self.languages[:number]):
+                raise UsageError(
+                    f"two configurations are for the spoken language {one.source!r}; name all targets in one of them"
+                )
+
+    @property
+    def spoken(self) -> tuple[str, ...]:
+        """All languages that are recognised, each once."""
+        return tuple(dict.fromkeys(language for one in self.languages for language in one.spoken))
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """All languages that are translated into, each once."""
+        return tuple(dict.fromkeys(target for one in self.languages for target in one.targets))
+
+    @property
+    def models(self) -> dict[str, str | None]:
+        """Name of a model → the spoken language that it stands for; None: any. One configuration has one model."""
+        several = self.languages if len(self.languages) > 1 else ()
+        return {MODEL: None, **{f"{MODEL}-{one.source}": one.source for one in several}}
+
+    def find(self, source: str | None, targets: Sequence[str]) -> int:
+        """The number of the first configuration that recognises ``source`` and translates into all ``targets``.
+
+        A configuration for one language comes before one that recognises which of two is spoken.
+
+        Args:
+            source: None: any.
+            targets: empty: any.
+
+        Raises:
+            ProtocolError: there is none.
+        """
+        candidates = self._recognising(source)
+        if not candidates:
+            raise ProtocolError(
+                "unknown-source",
+                f"this server does not recognise {shown(source)}; it recognises {', '.join(self._sources())}",
+            )
+        for number in candidates:
+            if set(targets) <= set(self.languages[number].targets):
+                return number
+        offered = [self.languages[number] for number in candidates]
+        missing = next((one for one in targets if all(one not in each.targets for each in offered)), None)
+        into = f"into {shown(missing)}" if missing is not None else f"into {shown(list(targets))} at once"
+        if len(self.languages) == 1:
+            raise ProtocolError(
+                "unknown-target", f"this server does not translate {into}; choose from {', '.join(offered[0].targets)}"
+            )
+        from_source = f"{shown(source)} " if source is not None else ""
+        raise ProtocolError(
+            "unknown-target", f"this server does not translate {from_source}{into}; it translates {self.described()}"
+        )
+
+    def described(self) -> str:
+        """What is translated, for a message: "en into zh, zh into en"."""
+        return ", ".join(
+            f"{one.source} into {' and '.join(one.targets)}"
+            if one.only_spoken is not None
+            else f"{' and '.join(one.targets)} into each other ({AUTO_SOURCE})"
+            for one in self.languages
+        )
+
+    def _recognising(self, source: str | None) -> list[int]:
+        """The numbers of the configurations that recognise the language."""
+        numbers = range(len(self.languages))
+        exact = [n for n in numbers if source is None or _same_source(source, self.languages[n].source)]
+        return exact or [n for n in numbers if any(_same_source(source or "", one) for one in self.languages[n].spoken)]
+
+    def _sources(self) -> Iterator[str]:
+        yield from self.spoken
+        if any(one.only_spoken is None for one in self.languages):
+            yield AUTO_SOURCE
+
+
+def narrowed(languages: LanguageConfig, targets: Sequence[str]) -> LanguageConfig:
+    """The languages with these targets only, in their own order; with all if none are named.
+
+    Raises:
+        ProtocolError: the languages are those of a conversation, and one of the two is left out.
+    """
+    wanted = tuple(target for target in languages.targets if target in targets) or languages.targets
+    if languages.only_spoken is None and wanted != languages.targets:
+        raise ProtocolError("unknown-target", f"this conversation needs both languages, {', '.join(languages.targets)}")
+    return replace(languages, targets=wanted)
+
+
+def _same_source(one: str, other: str) -> bool:
+    return one == other if AUTO_SOURCE in (one, other) else same_language(one, other)
