@@ -1,0 +1,91 @@
+"""Which configuration serves what a client asks for."""
+
+from __future__ import annotations
+
+import pytest
+
+from pipeline.errors import UsageError
+from pipeline.languages.options import LanguageConfig
+from pipeline.server.offers import Offers, narrowed
+from pipeline.server.protocol import ProtocolError
+
+EN = LanguageConfig("en", ("zh", "de"))
+ZH = LanguageConfig("zh", ("en",))
+BOTH = LanguageConfig("auto", ("en", "fr"))
+OFFERS = Offers((EN, ZH, BOTH))
+
+
+@pytest.mark.parametrize(
+    ("source", "targets", "found"),
+    [
+        (None, [], EN),
+        ("en", [], EN),
+        ("EN-us", ["de"], EN),
+        ("zh", [], ZH),
+        ("cmn", ["en"], ZH),
+        ("auto", [], BOTH),
+        ("auto", ["en", "fr"], BOTH),
+        ("fr", [], BOTH),  # by the configuration that tells it from English
+        ("fr", ["en"], BOTH),
+        (None, ["de"], EN),
+        (None, ["de", "zh"], EN),
+        (None, ["en"], ZH),
+        (None, ["fr"], BOTH),
+    ],
+)
+def test_the_first_configuration_with_these_languages_is_found(
+    source: str | None, targets: list[str], found: LanguageConfig
+) -> None:
+    assert OFFERS.languages[OFFERS.find(source, targets)] is found
+
+
+@pytest.mark.parametrize(
+    ("offers", "source", "targets", "code", "message"),
+    [
+        (OFFERS, "it", [], "unknown-source", 'does not recognise "it"; it recognises en, zh, fr, auto'),
+        (Offers((EN,)), "auto", [], "unknown-source", 'does not recognise "auto"; it recognises en'),
+        (Offers((EN,)), None, ["it"], "unknown-target", 'does not translate into "it"; choose from zh, de'),
+        (
+            OFFERS,
+            None,
+            ["zh", "it"],
+            "unknown-target",
+            'into "it"; it translates en into zh and de, zh into en, en and fr',
+        ),
+        (OFFERS, "zh", ["de"], "unknown-target", 'does not translate "zh" into "de"; it translates en into zh and de'),
+        (OFFERS, None, ["zh", "en"], "unknown-target", 'into ["zh", "en"] at once; it translates'),
+        (OFFERS, "i" * 999, [], "unknown-source", f'recognise "{"i" * 59}…; it recognises'),
+    ],
+)
+def test_errors_say_what_is_offered(
+    offers: Offers, source: str | None, targets: list[str], code: str, message: str
+) -> None:
+    with pytest.raises(ProtocolError) as error:
+        offers.find(source, targets)
+    assert error.value.code == code
+    assert message in str(error.value)
+
+
+def test_each_configuration_has_a_model_if_there_are_several() -> None:
+    assert Offers((EN,)).models == {"speech-translation": None}
+    assert OFFERS.models == {
+        "speech-translation": None,
+        "speech-translation-en": "en",
+        "speech-translation-zh": "zh",
+        "speech-translation-auto": "auto",
+    }
+
+
+@pytest.mark.parametrize("second", [LanguageConfig("en", ("fr",)), LanguageConfig("eng", ("zh",))])
+def test_a_spoken_language_has_one_configuration(second: LanguageConfig) -> None:
+    with pytest.raises(UsageError, match=f"two configurations are for the spoken language '{second.source}'"):
+        Offers((EN, ZH, second))
+
+
+def test_targets_are_narrowed_in_their_own_order() -> None:
+    assert narrowed(EN, []) == EN
+    assert narrowed(EN, ["de", "zh"]) == EN
+    assert narrowed(EN, ["de"]) == LanguageConfig("en", ("de",))
+    assert narrowed(BOTH, ["fr", "en"]) == BOTH
+    with pytest.raises(ProtocolError, match="needs both languages, en, fr"):
+        narrowed(BOTH, ["fr"])
