@@ -1,18 +1,24 @@
-# `make demo` and `make test` set everything up in .venv; nothing outside this folder is touched.
+# `make demo`, `make serve` and `make test` set everything up in .venv; nothing outside this folder is touched.
 
 PYTHON ?= python3
 VENV ?= .venv
 # Which tests: all that need no microphone, no FFmpeg and no browser. .ci/run has them, and runs the slow ones too.
 TESTS ?= not microphone and not libass and not browser and not slow
+# Where `make serve` listens: the first of these ports that is free. ARGS has further options, such as --record DIR.
+PORT ?= 8000-8019
+ARGS ?=
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-fast lint types docs clean
+.PHONY: demo serve test test-fast lint types docs clean
 
 demo: $(VENV)/.installed
 	@for audio in examples/audio/*.wav; do \
 		echo; echo "== $$audio"; \
 		$(BIN)/python -m pipeline.live $$audio --config demo || exit $$?; \
 	done
+
+serve: $(VENV)/.installed-server
+	@$(BIN)/python -m pipeline.serve --config demo --config demo-zh-en --port $(PORT) $(ARGS)
 
 test: $(VENV)/.installed-dev lint types
 	$(BIN)/python -m pytest --numprocesses auto --dist worksteal -m "$(TESTS)"
@@ -43,6 +49,10 @@ $(VENV)/.installed: pyproject.toml
 		"make $(MAKECMDGOALS) PYTHON=python3.12" >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[demo]"
+	@touch $@
+
+$(VENV)/.installed-server: $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[demo,server]"
 	@touch $@
 
 $(VENV)/.installed-docs: $(VENV)/.installed

@@ -181,14 +181,25 @@ def run(argv: list[str], prog: str = "python -m pipeline.serve") -> int:
         settings = Settings(create_app(service, access), limits, options.proxy)
         settings.load()
         settings.ssl = context
-        address, port = listener.getsockname()[:2]
-        shown = f"[{address}]" if ":" in address else address
-        where = f"{'https' if context else 'http'}://{shown}:{port}/"
+        where = ", from other machines ".join(addresses(listener, "https" if context else "http"))
         lines = [f"serving on {where}  ({offers.described()}; Ctrl-C ends)"]
         if wyoming_listener is not None:
             lines.append(f"serving Wyoming on {options.wyoming}")
         asyncio.run(_serve_all(uvicorn.Server(settings), service, listener, wyoming_listener, lines))
     return 0
+
+
+def addresses(listener: socket.socket, scheme: str) -> list[str]:
+    """The addresses of the page: on this machine, and from others if it listens on all addresses and one is known."""
+    host, port = listener.getsockname()[:2]
+    hosts = [host]
+    if ipaddress.ip_address(host).is_unspecified:
+        hosts = ["localhost"]
+        with suppress(OSError), socket.socket(listener.family, socket.SOCK_DGRAM) as probe:
+            # Chooses the interface that leads elsewhere, and sends nothing. These addresses are for documentation.
+            probe.connect(("2001:db8::1" if ":" in host else "192.0.2.1", 9))
+            hosts.append(probe.getsockname()[0])
+    return [f"{scheme}://{f'[{one}]' if ':' in one else one}:{port}/" for one in hosts]
 
 
 def wyoming_address(uri: str) -> tuple[str, int]:
