@@ -299,8 +299,10 @@ def tls_context(certificate: Path | None, key: Path | None) -> ssl.SSLContext | 
     try:
         context.load_cert_chain(certificate, key, password=_no_password)
     except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
-        reason = error.strerror if isinstance(error, FileNotFoundError) else str(error)
-        raise UsageError(f"cannot use the certificate {certificate} with the key {key}: {reason}") from None
+        reason = error.strerror if isinstance(error, FileNotFoundError) else str(error).partition(" (_ssl.c")[0]
+        raise UsageError(
+            f"cannot use the certificate {certificate} with the key {key}: {reason}; give two PEM files that belong together"
+        ) from None
     return context
 
 
@@ -318,9 +320,13 @@ def listening(host: str, *ports: int) -> Iterator[socket.socket]:
     try:
         listener = _listener(host, ports)
     except (OSError, UnicodeError, OverflowError) as error:
-        reason = error.strerror if isinstance(error, OSError) else str(error)
+        reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
+        reason = reason.partition(" (while attempting")[0]  # create_server adds the address
         which = f"port {ports[0]}" if len(ports) == 1 else f"any port from {ports[0]} to {ports[-1]}"
-        raise UsageError(f"cannot listen on {host}, {which}: {reason}; choose another --port or --host") from None
+        raise UsageError(
+            f"cannot listen on {host}, {which}: {reason}; choose another --host or --port (8000-8019 takes the first that is "
+            "free)"
+        ) from None
     with listener:
         yield listener
 

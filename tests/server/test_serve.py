@@ -111,7 +111,8 @@ def test_a_certificate_needs_its_key(certificate: tuple[Path, Path], tmp_path: P
     assert "cannot use the certificate" in refused("--tls-cert", cert, "--tls-key", tmp_path / "missing")
     assert "cannot use the certificate" in refused("--tls-cert", key, "--tls-key", key)
     (tmp_path / "text").write_text("no certificate")
-    assert "cannot use the certificate" in refused("--tls-cert", tmp_path / "text", "--tls-key", key)
+    said = refused("--tls-cert", tmp_path / "text", "--tls-key", key)
+    assert said.endswith("[SSL] PEM lib; give two PEM files that belong together")
     other = tmp_path / "other.pem"
     subprocess.run(["openssl", "genrsa", "-out", other, "2048"], check=True, capture_output=True)
     assert "cannot use the certificate" in refused("--tls-cert", cert, "--tls-key", other)
@@ -125,7 +126,7 @@ def test_an_address_must_be_free_and_ours(token_file: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         said = refused("--port", str(taken.getsockname()[1]))
         assert "cannot listen on 127.0.0.1" in said
-        assert "in use" in said
+        assert "in use; choose another --host or --port" in said
     # 192.0.2.0/24 is for documentation: no machine has such an address.
     for host in ("192.0.2.1", "name.invalid"):
         assert f"cannot listen on {host}" in refused("--host", host, "--token-file", token_file)
