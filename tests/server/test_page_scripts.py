@@ -21,7 +21,7 @@ from tests.server.browser import NEEDS_BROWSER
 from tests.streams import Stream, spoken, streams, translated
 
 pytestmark = NEEDS_BROWSER
-INFO = '{"source": "en", "targets": ["zh", "he"], "token": true, "ready": true}'
+INFO = json.dumps({"languages": [{"source": "en", "targets": ["zh", "he"]}], "token": True, "ready": True})
 TEXTS = st.text(st.sampled_from("ab .é是א😀👩‍👧🇩🇪"), max_size=12)
 
 

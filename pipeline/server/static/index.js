@@ -2,9 +2,10 @@
 
 import { BASE } from "./base.js";
 import { capture, CaptureError, microphones, obstacle } from "./capture.js";
+import { Choice } from "./choice.js";
 import { Connection } from "./connection.js";
 import { Downloads } from "./download.js";
-import { fill, languageName, targetChoices } from "./languages.js";
+import { fill, languageName } from "./languages.js";
 import { stayAwake } from "./awake.js";
 import { menus } from "./menus.js";
 import { errorMessage, showProblem } from "./messages.js";
@@ -31,6 +32,7 @@ let texts = new Texts();
 let connection = null;
 let audio = null;
 let info = null;
+let choice = null;
 
 const board = new Board($("text"), $("spoken"), $("newest"));
 const downloads = new Downloads($("download"), () => texts);
@@ -61,7 +63,7 @@ async function prepare() {
     problem("The server cannot be reached. Check that it is running, then reload this page.");
     return;
   }
-  fill(controls.target, targetChoices(info.targets));
+  choice = new Choice(controls, info.languages);
   $("token").hidden = !info.token;
   $("start").disabled = Boolean(missing);
   document.body.dataset.ready = "yes";
@@ -101,8 +103,7 @@ async function start() {
   }
   texts = new Texts();
   board.clear(texts);
-  const first = { type: "start", version: 1, sample_rate: audio.rate };
-  if (controls.target.value) first.targets = [controls.target.value];
+  const first = { type: "start", version: 1, sample_rate: audio.rate, ...choice.wanted() };
   if (info.token) first.token = controls.token.value;
   paused = finishing = false;
   connection = new Connection(first, { onEvent, onState });

@@ -1,0 +1,39 @@
+// The menus of languages: which one is spoken, and into which it is translated.
+
+import { fill, languageName, targetChoices } from "./languages.js";
+
+export class Choice {
+  // controls: the elements of a form with the selects "source" and "target"; languages: what the server offers, [{source, targets}].
+  constructor(controls, languages) {
+    this.controls = controls;
+    this.languages = languages;
+    fill(controls.source, languages.map((one) => [one.source, sourceName(one)]));
+    controls.source.closest("label").hidden = languages.length < 2;
+    controls.source.addEventListener("change", () => this.offer());
+    this.offer();
+  }
+
+  get chosen() {
+    return this.languages.find(({ source }) => source === this.controls.source.value);
+  }
+
+  offer() {
+    const { source, targets } = this.chosen;
+    const both = source === "auto"; // a conversation needs both languages
+    fill(this.controls.target, both ? [["", targets.map(languageName).join(" ↔ ")]] : targetChoices(targets));
+    this.controls.target.closest("label").hidden = both && this.languages.length > 1;
+  }
+
+  // The fields of the first message.
+  wanted() {
+    const { source, target } = this.controls;
+    return {
+      ...(this.languages.length > 1 ? { source: source.value } : {}),
+      ...(target.value ? { targets: [target.value] } : {}),
+    };
+  }
+}
+
+function sourceName({ source, targets }) {
+  return source === "auto" ? targets.map(languageName).join(" ↔ ") : languageName(source);
+}

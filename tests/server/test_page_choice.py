@@ -1,0 +1,73 @@
+"""The page's menus of languages on a server with several configurations."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+from playwright.async_api import Browser, expect
+
+from pipeline import Models, PipelineConfig
+from pipeline.languages.options import LanguageConfig
+from pipeline.server.service import Service
+from tests.server.browser import HANG_MS, NEEDS_BROWSER, page_at
+from tests.server.running import running
+
+pytestmark = NEEDS_BROWSER
+expect.set_options(timeout=HANG_MS)
+
+
+def offering(config: PipelineConfig, models: Models, *languages: LanguageConfig) -> Service:
+    """A server for these languages, with the demo's models for all of them: nothing is said here."""
+    translator = models.translations["zh"]
+    chains = [
+        (replace(config, languages=one), replace(models, translations=dict.fromkeys(one.targets, translator)))
+        for one in languages
+    ]
+    return Service(*chains[0], others=chains[1:])
+
+
+@pytest.mark.parametrize(
+    ("spoken", "into", "targets"),
+    [("zh", "en", ("en",)), ("en", "de", ("de",)), ("auto", None, ("fr", "it"))],
+)
+def test_the_speaker_chooses_what_is_spoken(
+    spoken: str, into: str | None, targets: tuple[str, ...], runner: asyncio.Runner, browser: Browser,
+    demo_config: PipelineConfig, demo_models: Models,
+) -> None:  # fmt: skip
+    languages = [
+        LanguageConfig("en", ("zh", "de")),
+        LanguageConfig("zh", ("en",)),
+        LanguageConfig("auto", ("fr", "it")),
+    ]
+
+    async def work() -> None:
+        service = offering(demo_config, demo_models, *languages)
+        async with running(service) as server, page_at(browser, server.url, permissions=["microphone"]) as page:
+            await expect(page.locator("body")).to_have_attribute("data-ready", "yes")
+            source, target = page.get_by_label("Spoken language"), page.get_by_label("Translate into")
+            offered = await source.locator("option").evaluate_all("all => all.map((one) => one.value)")
+            assert offered == ["en", "zh", "auto"]
+            await source.select_option(spoken)
+            if into is None:
+                await expect(target).to_be_hidden()
+            else:
+                await target.select_option(into)
+            await page.click("#start")
+            await expect(page.locator("body")).to_have_attribute("data-state", "open")
+            (session,) = service.sessions.values()
+            assert (session.config.languages.source, session.config.languages.targets) == (spoken, targets)
+
+    runner.run(work())
+
+
+def test_one_language_needs_no_menu(
+    runner: asyncio.Runner, browser: Browser, demo_config: PipelineConfig, demo_models: Models
+) -> None:
+    async def work() -> None:
+        async with running(Service(demo_config, demo_models)) as server, page_at(browser, server.url) as page:
+            await expect(page.locator("body")).to_have_attribute("data-ready", "yes")
+            await expect(page.get_by_label("Spoken language")).to_be_hidden()
+
+    runner.run(work())
