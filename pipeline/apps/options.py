@@ -18,6 +18,7 @@ from pipeline.nmt.routing import check_shared, is_same_pair, may_translate, name
 
 _DEFAULT_CONFIG = "en-zh"
 
+
 def add_model_arguments(parser: argparse.ArgumentParser, *, several: bool = False) -> None:
     """Add the options for configuration, languages and models, as a group of the help.
 

@@ -20,6 +20,7 @@ from tests.docs.pages import PAGES, commands
 COMMANDS = list(dict.fromkeys(command for page in PAGES.values() for command in commands(page)))
 NOT_RUN = {
     "make demo": ".ci/run runs it",
+    "make serve": "tests/test_makefile.py and .ci/run run it",
     "make test": "it runs these tests",
     "python3 -m venv .venv": "make demo does the same",
     ". .venv/bin/activate": "make demo does the same",
