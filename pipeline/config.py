@@ -15,6 +15,7 @@ from typing import Any
 from pipeline.asr.options import AsrConfig, DraftModel
 from pipeline.bounds import allowed_choices, allowed_range, within
 from pipeline.errors import ConfigError, UsageError
+from pipeline.glossary.options import GlossaryOptions
 from pipeline.languages import language_tag, normalized_code
 from pipeline.languages.options import LanguageConfig, as_codes
 from pipeline.nmt.options import NmtConfig
@@ -69,6 +70,7 @@ class PipelineConfig:
     queues: QueueConfig = field(default_factory=QueueConfig)
     overload: OverloadOptions = field(default_factory=OverloadOptions)
     subtitles: SubtitleRules = field(default_factory=SubtitleRules)
+    glossary: GlossaryOptions = field(default_factory=GlossaryOptions)
     nmt_overrides: tuple[NmtOverride, ...] = ()
     """At most one per target."""
 
@@ -193,6 +195,8 @@ def _checked(section: str, kind: Any, values: dict[str, Any], path: Path) -> dic
         # Path.is_dir raises if the name is too long.
         if model is not None and os.path.isdir(path.parent / model):
             values[key] = str((path.parent / model).resolve())
+    if kind is GlossaryOptions and "file" in values:
+        values["file"] = str((path.parent / values["file"]).resolve())
     return values
 
 
@@ -270,6 +274,7 @@ def with_overrides(
     nmt: str | None = None,
     via: str | None = None,
     bilingual: bool = False,
+    glossary: str | None = None,
 ) -> PipelineConfig:
     """``config`` with the command line's options applied.
 
@@ -297,6 +302,7 @@ def with_overrides(
         nmt=nmt_config,
         nmt_overrides=tuple(_carried_over(config.nmt_overrides, languages.targets, overridden)),
         subtitles=subtitles,
+        glossary=dataclasses.replace(config.glossary, file=glossary or config.glossary.file),
     )
 
 

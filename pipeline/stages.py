@@ -13,6 +13,7 @@ from pipeline.asr.context import Context
 from pipeline.asr.stage import AsrStage
 from pipeline.config import PipelineConfig, QueueConfig
 from pipeline.events import EndOfInput
+from pipeline.glossary.current import CurrentGlossary
 from pipeline.loading import Models
 from pipeline.nmt.several import TranslationStage
 from pipeline.run.overload import LoadControl
@@ -40,6 +41,7 @@ class StageContext:
     load: LoadControl
     live: Callable[[], bool]
     """Whether the audio comes as it is spoken; known once a source is read."""
+    glossary: CurrentGlossary | None = None
 
 
 Queue = asyncio.Queue[Any]

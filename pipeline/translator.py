@@ -9,6 +9,7 @@ import time
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from types import TracebackType
 
 from pipeline.audio.source import CHUNK_SAMPLES, AudioSource, LiveSource, as_samples
@@ -25,6 +26,7 @@ from pipeline.events import (
     Samples,
     SourceNotice,
 )
+from pipeline.glossary.current import CurrentGlossary, GlossaryFile
 from pipeline.loading import Models, load_models
 from pipeline.nmt.commitment import appending
 from pipeline.run.overload import LoadControl
@@ -71,6 +73,7 @@ class SpeechTranslator:
         *,
         live: bool = False,
         stages: Sequence[StageSpec] | None = None,
+        glossary: CurrentGlossary | None = None,
     ) -> None:
         """``models`` replace those that ``config`` names.
 
@@ -78,11 +81,14 @@ class SpeechTranslator:
 
         ``live``: the audio is fed as it is spoken. If the stages fall behind, they take the measures of
         ``config.overload`` to catch up (see ``pipeline.run.overload``).
+
+        ``glossary`` replaces the file that ``config`` names.
         """
         self.config, self.live = config, live
         self.stats = PipelineStats()
         """Counters and timings, readable at any time."""
         self._models = models
+        self._glossary = glossary
         self._specs = standard_stages() if stages is None else list(stages)
         self._inbox: asyncio.Queue[Samples | EndOfInput] = asyncio.Queue(config.queues.audio_chunks)
         self._outbox: asyncio.Queue[PipelineEvent | _StreamEnd] = asyncio.Queue(config.queues.events)
@@ -102,11 +108,14 @@ class SpeechTranslator:
         Raises:
             ValueError: the translator has run before.
             PipelineError: see ``load_models``.
+            ConfigError: the glossary has mistakes.
             UsageError: a live run is configured to commit words, and a translator cannot do that.
         """
         if self._stages is not None:
             raise ValueError(_ONE_STREAM)
         began = time.perf_counter()
+        if self._glossary is None and self.config.glossary.file is not None:
+            self._glossary = GlossaryFile(Path(self.config.glossary.file))
         if self._models is None:
             worker = Worker("model loading")
             try:
@@ -346,7 +355,7 @@ class SpeechTranslator:
 
     async def _run_stages(self, models: Models) -> PipelineError | None:
         """Run all stages to their ends; return the failure that ended them early, or None."""
-        context = StageContext(self.config, models, self.stats, self._load, lambda: self.live)
+        context = StageContext(self.config, models, self.stats, self._load, lambda: self.live, self._glossary)
         try:
             async with asyncio.TaskGroup() as group:
                 for stage in chained(self._specs, self._inbox, self._outbox, context):

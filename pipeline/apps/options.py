@@ -6,11 +6,13 @@ import argparse
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
-from pipeline.apps.cli import some_text, whole_number
+from pipeline.apps.cli import some_path, some_text, whole_number
 from pipeline.asr.script import script_conversion
 from pipeline.config import PipelineConfig, load_config, pinned_revisions, with_overrides
 from pipeline.errors import UsageError
+from pipeline.glossary.files import load_glossary
 from pipeline.languages import CHINESE, language_tag
 from pipeline.languages.options import AUTO_SOURCE
 from pipeline.nmt.pairs import AUTO, described
@@ -62,6 +64,12 @@ def add_model_arguments(parser: argparse.ArgumentParser, *, several: bool = Fals
         metavar="L",
         help="intermediate language if no model translates directly (default: en); none forbids two steps",
     )
+    parser.add_argument(
+        "--glossary",
+        type=some_path,
+        metavar="FILE",
+        help="names and terms to recognise and translate as given (TSV or TOML, see docs/glossary.md); may change while running",
+    )
 
 
 def some_languages(text: str) -> tuple[str, ...]:
@@ -98,7 +106,7 @@ def configured(options: argparse.Namespace) -> PipelineConfig:
     printed on standard error.
 
     Raises:
-        ConfigError: see ``load_config``.
+        ConfigError: see ``load_config`` and ``load_glossary``.
         UsageError: see ``LanguageConfig``; no translation model is known for a pair of languages, one model is given for
             targets that need several, or the source language does not use the configured script.
     """
@@ -111,7 +119,10 @@ def configured(options: argparse.Namespace) -> PipelineConfig:
         nmt=options.nmt,
         via=options.via,
         bilingual=getattr(options, "bilingual", False),
+        glossary=str(options.glossary) if options.glossary is not None else None,
     )
+    if config.glossary.file is not None:
+        load_glossary(Path(config.glossary.file))  # name its mistakes before models are loaded
     asr, nmt = config.asr, config.nmt
     script_conversion(asr.script, _written_in_script(config.languages.spoken))
     if asr.model != named.asr.model:

@@ -6,7 +6,9 @@ import functools
 import re
 import unicodedata
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+from pipeline.languages import same_language
 
 # English plural and possessive endings of a term that ends in a Latin letter, with straight and curly apostrophe. The
 # apostrophe after a plural is not part of it: it may be a quotation mark.
@@ -60,6 +62,38 @@ class Glossary:
     """Terms in the order of their file."""
 
     terms: tuple[Term, ...] = ()
+    languages: tuple[str, str] | None = None
+    """The languages of sources and targets; None: those of any run."""
+
+    def between(self, source: str, target: str) -> Glossary:
+        """The terms for translating from ``source`` into ``target``: reversed if the glossary is for the other direction.
+
+        If it is not for one of these languages, the terms that keep their spelling and, in ``source``, no others remain.
+        """
+        spoken = self.spoken(source)
+        if self.languages is None or any(same_language(target, language) for language in self.languages):
+            return spoken
+        return replace(spoken, terms=spoken.do_not_translate)
+
+    def spoken(self, language: str) -> Glossary:
+        """The terms as they are said in ``language``."""
+        if self.languages is None or same_language(language, self.languages[0]):
+            return self
+        if same_language(language, self.languages[1]):
+            return self._reversed
+        return replace(self, terms=self.do_not_translate)
+
+    @functools.cached_property
+    def _reversed(self) -> Glossary:
+        """The glossary for the other direction. Of several terms with one translation, the first is its translation."""
+        assert self.languages is not None
+        terms: dict[str, Term] = {}
+        for term in self.terms:
+            found = term
+            if term.target is not None:
+                found = Term(term.target, term.source, term.target_variants, term.variants, term.exact_case)
+            terms.setdefault(found.source, found)
+        return Glossary(tuple(terms.values()), self.languages[::-1])
 
     @property
     def do_not_translate(self) -> tuple[Term, ...]:

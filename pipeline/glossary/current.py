@@ -1,0 +1,54 @@
+"""The glossary of a stream as it is now: fixed, or read again from its file whenever that changes."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+from pipeline.errors import ConfigError
+from pipeline.glossary.files import load_glossary
+from pipeline.glossary.terms import Glossary
+
+log = logging.getLogger(__name__)
+
+CurrentGlossary = Callable[[], Glossary]
+"""Returns the glossary to use for the next sentence. May be called by any thread."""
+
+
+class GlossaryFile:
+    """A glossary file that may change during a run. Thread-safe."""
+
+    def __init__(self, path: Path) -> None:
+        """Read the file.
+
+        Raises:
+            ConfigError: see ``load_glossary``.
+        """
+        self._path = path
+        self._lock = threading.Lock()
+        self._version = self._seen()
+        self._glossary = load_glossary(path)
+
+    def __call__(self) -> Glossary:
+        """The glossary, read again if the file has changed. A file with mistakes is reported once and changes nothing."""
+        with self._lock:
+            version = self._seen()
+            if version != self._version:
+                self._version = version
+                try:
+                    self._glossary = load_glossary(self._path)
+                except ConfigError as error:
+                    log.warning("%s; the terms read before stay in use", error)
+                else:
+                    log.info("read %d terms from %s", len(self._glossary.terms), self._path)
+            return self._glossary
+
+    def _seen(self) -> tuple[int, int, int] | None:
+        """What changes with the file's contents; None if it is missing."""
+        try:
+            found = self._path.stat()
+        except OSError:
+            return None
+        return found.st_mtime_ns, found.st_size, found.st_ino

@@ -1,0 +1,291 @@
+"""Glossary files: TSV and TOML, checked. docs/glossary.md describes them."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+import unicodedata
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from pipeline.errors import ConfigError
+from pipeline.glossary.terms import Glossary, Term
+from pipeline.languages import same_language, two_letters
+from pipeline.names import escaped
+
+KEPT = "="
+"""In the target column of a TSV file: the term keeps its spelling."""
+MOST_TERMS = 5_000
+MOST_BYTES = 1 << 20
+_LONGEST = 100  # characters of a form: longer text is no term
+_MOST_NAMED = 20  # mistakes in one message
+_COLUMNS = ("source", "target", "variants", "target_variants", "case")
+_BETWEEN_VARIANTS = "|"
+_LINE = re.compile(r"line (\d+):")
+_TERM_KEYS = tuple(field.name for field in fields(Term))
+_TOML_KEYS = ("languages", "do_not_translate", "terms")
+
+
+class _TermError(Exception):
+    """What is wrong with one term."""
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """A term and where the file has it, such as "line 3"."""
+
+    place: str
+    term: Term
+
+
+def load_glossary(path: Path) -> Glossary:
+    """Read a glossary file: TOML if its name ends with .toml, else TSV.
+
+    Raises:
+        ConfigError: the file cannot be read or has mistakes; the message names them by line.
+    """
+    try:
+        with path.open("rb") as file:
+            data = file.read(MOST_BYTES + 1)
+    except OSError as error:
+        raise ConfigError(f"cannot read the glossary {path}: {error.strerror}") from None
+    if len(data) > MOST_BYTES:
+        raise ConfigError(f"the glossary {path} has more than {MOST_BYTES >> 20} MiB; give a list of terms")
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data[: error.start].count(b"\n") + 1
+        raise ConfigError(f"the glossary {path} is not UTF-8: line {line}; save it as UTF-8") from None
+    return parse_glossary(text, str(path), toml=path.suffix.lower() == ".toml")
+
+
+def parse_glossary(text: str, name: str, *, toml: bool = False, most_terms: int = MOST_TERMS) -> Glossary:
+    """The glossary in a text. ``name`` appears in errors.
+
+    Raises:
+        ConfigError: it has mistakes. The message names all of them by line, up to 20.
+    """
+    mistakes: list[str] = []
+    languages, entries = _read_toml(text, name, mistakes) if toml else _read_tsv(text, mistakes)
+    terms = _unique(entries, mistakes)
+    if len(terms) > most_terms:
+        mistakes.append(f"{len(terms)} terms; {most_terms} are allowed")
+    if mistakes:
+        mistakes.sort(key=lambda mistake: int(found[1]) if (found := _LINE.match(mistake)) else 0)
+        more = len(mistakes) - _MOST_NAMED
+        shown = [*mistakes[:_MOST_NAMED], *([f"and {more} more"] if more > 0 else [])]
+        raise ConfigError(f"the glossary {name} has mistakes: {'; '.join(shown)}")
+    return Glossary(terms, languages)
+
+
+def _read_tsv(text: str, mistakes: list[str]) -> tuple[tuple[str, str] | None, list[_Entry]]:
+    """The languages and terms of a TSV file."""
+    columns: Sequence[str] = _COLUMNS
+    languages: tuple[str, str] | None = None
+    entries: list[_Entry] = []
+    first = True
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip() or line.startswith("# ") or line.strip() == "#":
+            continue
+        cells = [cell.strip() for cell in line.split("\t")]
+        try:
+            if first and cells[0].partition(":")[0] == "source":
+                columns, languages = _header(cells)
+            else:
+                entries.append(_Entry(f"line {number}", _row(cells, columns)))
+        except _TermError as mistake:
+            mistakes.append(f"line {number}: {mistake}")
+        first = False
+    return languages, entries
+
+
+def _header(cells: Sequence[str]) -> tuple[list[str], tuple[str, str] | None]:
+    """The names of the columns, and the languages in "source:en" and "target:zh"."""
+    names = [cell.partition(":")[0] for cell in cells]
+    if unknown := [name for name in names if name not in _COLUMNS]:
+        raise _TermError(f"unknown column {_shown(unknown[0])}; allowed are {', '.join(_COLUMNS)}")
+    if "target" not in names or len(set(names)) < len(names):
+        raise _TermError("the columns must be source, target and any others, each once")
+    languages = {name: cell.partition(":")[2] for name, cell in zip(names, cells, strict=True)}
+    pair = languages["source"], languages["target"]
+    return names, _languages(pair) if any(pair) else None
+
+
+def _row(cells: Sequence[str], columns: Sequence[str]) -> Term:
+    if len(cells) > len(columns):
+        raise _TermError(f"{len(cells)} columns; expected {', '.join(columns)}, with tabs between them")
+    values = dict(zip(columns, cells, strict=False))
+    if "target" not in values:
+        raise _TermError(f"no translation; write it after a tab, or {KEPT} to keep the spelling")
+    case = values.get("case", "")
+    if case not in ("", "any", "exact"):
+        raise _TermError(f"the case rule is {_shown(case)}; it must be exact, any or empty")
+    target = values["target"]
+    return _checked(
+        values["source"],
+        None if target == KEPT else target,
+        _variants(values.get("variants", "")),
+        _variants(values.get("target_variants", "")),
+        exact_case=case == "exact",
+    )
+
+
+def _variants(cell: str) -> tuple[str, ...]:
+    return tuple(form.strip() for form in cell.split(_BETWEEN_VARIANTS)) if cell else ()
+
+
+def _read_toml(text: str, name: str, mistakes: list[str]) -> tuple[tuple[str, str] | None, list[_Entry]]:
+    """The languages and terms of a TOML file."""
+    try:
+        table = tomllib.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ConfigError(f"the glossary {name} is not TOML: {error}") from None
+    mistakes += [
+        f"unknown key {_shown(key)}; allowed are {', '.join(_TOML_KEYS)}" for key in table if key not in _TOML_KEYS
+    ]
+    languages: tuple[str, str] | None = None
+    entries: list[_Entry] = []
+    if "languages" in table:
+        try:
+            languages = _languages(table["languages"])
+        except _TermError as mistake:
+            mistakes.append(f"{_line_of(text, 'languages')}: {mistake}")
+    for place, value in _toml_terms(table, text, mistakes):
+        try:
+            entries.append(_Entry(place, _toml_term(value)))
+        except _TermError as mistake:
+            mistakes.append(f"{place}: {mistake}")
+    return languages, entries
+
+
+def _toml_terms(table: dict[str, Any], text: str, mistakes: list[str]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Each term's place and table."""
+    kept, terms = table.get("do_not_translate", []), table.get("terms", [])
+    place = _line_of(text, "do_not_translate")
+    if isinstance(kept, list) and all(isinstance(form, str) for form in kept):
+        yield from ((place, {"source": form, "keep": True}) for form in kept)
+    else:
+        mistakes.append(f"{place}: do_not_translate must be a list of terms")
+    if not isinstance(terms, list) or not all(isinstance(term, dict) for term in terms):
+        mistakes.append(f"{_line_of(text, 'terms')}: terms must be sections, each written as [[terms]]")
+        return
+    heads = [number for number, line in enumerate(text.splitlines(), 1) if re.match(r"\s*\[\[\s*terms\s*\]\]", line)]
+    for index, term in enumerate(terms):
+        yield f"line {heads[index]}" if len(heads) == len(terms) else f"term {index + 1}", term
+
+
+def _line_of(text: str, key: str) -> str:
+    """The line on which a key of the top level is set."""
+    lines = enumerate(text.splitlines(), 1)
+    return next((f"line {number}" for number, line in lines if re.match(rf"\s*\[*\"?{key}\b", line)), key)
+
+
+def _toml_term(values: dict[str, Any]) -> Term:
+    allowed = (*_TERM_KEYS, "keep")
+    for key, value in values.items():
+        if key not in allowed:
+            raise _TermError(f"unknown key {_shown(key)}; allowed are {', '.join(allowed)}")
+        if key.endswith("variants"):
+            valid, expected = (
+                isinstance(value, list) and all(isinstance(form, str) for form in value),
+                "a list of texts",
+            )
+        elif key in ("exact_case", "keep"):
+            valid, expected = isinstance(value, bool), "true or false"
+        else:
+            valid, expected = isinstance(value, str), "a text"
+        if not valid:
+            raise _TermError(f"{key} is {_shown(str(value))}; it must be {expected}")
+    if "source" not in values:
+        raise _TermError("no source, which is the term as it is spoken")
+    keep = values.get("keep", False)
+    if keep == ("target" in values):
+        raise _TermError(f"{_shown(values['source'])} needs either target, its translation, or keep = true")
+    return _checked(
+        values["source"],
+        None if keep else values["target"],
+        tuple(values.get("variants", ())),
+        tuple(values.get("target_variants", ())),
+        exact_case=values.get("exact_case", False),
+    )
+
+
+def _checked(
+    source: str, target: str | None, variants: tuple[str, ...], target_variants: tuple[str, ...], *, exact_case: bool
+) -> Term:
+    """The term with normalised forms (NFC, single blanks)."""
+    forms = [_form(form, exact_case=exact_case) for form in (source, *variants)]
+    if target is not None and not target.strip():
+        raise _TermError(
+            f"{_shown(source)} has an empty translation; write one, or keep its spelling with {KEPT} (TSV) or keep = true (TOML)"
+        )
+    targets = [_written(form) for form in (*([] if target is None else [target]), *target_variants)]
+    others = tuple(dict.fromkeys(form for form in forms[1:] if form != forms[0]))
+    if target is None:
+        return Term(forms[0], None, others, tuple(targets), exact_case)
+    return Term(forms[0], targets[0], others, tuple(dict.fromkeys(targets[1:])), exact_case)
+
+
+def _form(form: str, *, exact_case: bool) -> str:
+    """A form of the spoken language, which is looked for in text."""
+    form = _written(form)
+    if len(form) == 1 and not (exact_case and form.isascii()):
+        raise _TermError(
+            f"{_shown(form)} is one letter, which other text has everywhere; write out the term, or make a Latin "
+            "letter's case rule exact"
+        )
+    return form
+
+
+def _written(form: str) -> str:
+    form = " ".join(unicodedata.normalize("NFC", form).split())
+    if not any(character.isalnum() for character in form):
+        raise _TermError(f"{_shown(form)} has no letters or digits" if form else "an empty term")
+    if len(form) > _LONGEST:
+        raise _TermError(f"{_shown(form[:20])}… has {len(form)} characters; a term has {_LONGEST} at most")
+    if form != escaped(form):
+        raise _TermError(f"{_shown(form)} has control or invisible characters; remove them")
+    return form
+
+
+def _languages(value: object) -> tuple[str, str]:
+    if not isinstance(value, list | tuple) or len(value) != 2 or not all(isinstance(code, str) for code in value):
+        raise _TermError('the languages must be two codes, such as ["en", "zh"]')
+    for code in value:
+        if two_letters(code) is None:
+            raise _TermError(f"{_shown(code)} is no language code; write one such as en or zh")
+    source, target = value
+    if same_language(source, target):
+        raise _TermError(f"the languages are {source} and {target}; they must be two different ones")
+    return source, target
+
+
+def _unique(entries: Sequence[_Entry], mistakes: list[str]) -> tuple[Term, ...]:
+    """The terms, each once. A form of two terms with different translations is a mistake."""
+    owners: dict[str, _Entry] = {}
+    found: list[Term] = []
+    for entry in entries:
+        known = [owners.get(_key(form, entry.term)) for form in entry.term.sources]
+        clash = next(
+            (other for other in known if other is not None and other.term.targets[0] != entry.term.targets[0]), None
+        )
+        if clash is not None:
+            mistakes.append(
+                f"{entry.place}: {_shown(entry.term.source)} is translated as {_shown(entry.term.targets[0])} and, in "
+                f"{clash.place}, as {_shown(clash.term.targets[0])}; keep one, and make the other a target variant"
+            )
+        if known[0] is None:
+            found.append(entry.term)
+        for form in entry.term.sources:
+            owners.setdefault(_key(form, entry.term), entry)
+    return tuple(found)
+
+
+def _key(form: str, term: Term) -> str:
+    return form if term.exact_case else form.casefold()
+
+
+def _shown(text: str) -> str:
+    return f'"{escaped(text)}"'

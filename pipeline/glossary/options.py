@@ -1,0 +1,17 @@
+"""Options: the glossary of a run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pipeline.bounds import within
+
+
+@dataclass(frozen=True)
+class GlossaryOptions:
+    # A TSV or TOML file of names and terms; None: no glossary. It is read again when it changes.
+    file: str | None = None
+    # Terms that the recogniser is told to expect in a stretch of speech: those said lately, then the first of the file.
+    prompt_terms: int = within(10, 0, 50)
+    # Correct words that sound and look like a term to it.
+    correct: bool = True

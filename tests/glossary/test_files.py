@@ -1,0 +1,194 @@
+"""Tests of glossary files: what they mean, and that their mistakes are named by line."""
+
+from __future__ import annotations
+
+import logging
+import os
+from pathlib import Path
+
+import pytest
+
+from pipeline.errors import ConfigError
+from pipeline.glossary.current import GlossaryFile
+from pipeline.glossary.files import MOST_BYTES, load_glossary, parse_glossary
+from pipeline.glossary.terms import Glossary, Term
+
+TSV = """\
+source:en\ttarget:zh\tvariants\ttarget_variants\tcase
+# Names
+Kubernetes\t=\tK8s|kube
+
+load  balancer\t负载均衡器\t\t负载均衡
+R\tR语言\t\t\texact
+"""
+TOML = """\
+languages = ["en", "zh"]
+do_not_translate = ["Acme"]
+
+[[terms]]
+source = "Kubernetes"
+keep = true
+variants = ["K8s", "kube"]
+
+[[terms]]
+source = "load balancer"
+target = "负载均衡器"
+target_variants = ["负载均衡"]
+
+[[terms]]
+source = "R"
+target = "R语言"
+exact_case = true
+"""
+TERMS = (
+    Term("Kubernetes", None, ("K8s", "kube")),
+    Term("load balancer", "负载均衡器", (), ("负载均衡",)),
+    Term("R", "R语言", exact_case=True),
+)
+
+
+def test_both_formats_say_the_same() -> None:
+    assert parse_glossary(TSV, "g") == Glossary(TERMS, ("en", "zh"))
+    assert parse_glossary(TOML, "g", toml=True) == Glossary((Term("Acme", None), *TERMS), ("en", "zh"))
+
+
+def test_a_file_without_a_header_has_the_columns_in_order() -> None:
+    assert parse_glossary("Acme\t=\nload balancer\t负载均衡器\tbalancers\n", "g").terms == (
+        Term("Acme", None),
+        Term("load balancer", "负载均衡器", ("balancers",)),
+    )
+
+
+def test_a_glossary_works_in_both_directions() -> None:
+    glossary = parse_glossary(TSV, "g")
+    assert glossary.between("en", "zh-TW") == glossary
+    assert glossary.between("zh", "en").terms == (
+        TERMS[0],
+        Term("负载均衡器", "load balancer", ("负载均衡",)),
+        Term("R语言", "R", exact_case=True),
+    )
+    assert glossary.between("en", "de").terms == glossary.between("fr", "de").terms == TERMS[:1]
+    assert parse_glossary("Acme\tAkme", "g").between("fr", "de").terms == (Term("Acme", "Akme"),)
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("cat\t猫\ndog\t狗\nCat\t貓\n", 'line 3: "Cat" is translated as "貓" and, in line 1, as "猫"'),
+        ("cat\t猫\tkitty\nkitty\t小猫", 'line 2: "kitty" is translated as "小猫" and, in line 1, as "猫"'),
+        ("cat\t \n", 'line 1: "cat" has an empty translation'),
+        ("cat\n", "line 1: no translation; write it after a tab"),
+        ("a\t甲\n", 'line 1: "a" is one letter'),
+        ("中\tmiddle\n", 'line 1: "中" is one letter'),
+        ("\t猫\n", "line 1: an empty term"),
+        ("...\t猫\n", 'line 1: "..." has no letters'),
+        ("cat\t猫\tkit|\n", "line 1: an empty term"),
+        ("cat\t猫\t\t\tupper\n", 'line 1: the case rule is "upper"; it must be exact'),
+        ("cat\t猫\t\t\t\tx\n", "line 1: 6 columns"),
+        ("source\ttarget\tvariant\ncat\t猫\n", 'line 1: unknown column "variant"'),
+        ("source:en\ttarget:en\ncat\t猫\n", "line 1: the languages are en and en"),
+        ("source:en\ttarget\ncat\t猫\n", 'line 1: "" is no language code'),
+        ("ca\u202et\t猫\n", r'line 1: "ca\u202et" has control or invisible characters'),
+        (f"{'cat' * 40}\t猫\n", "has 120 characters; a term has 100 at most"),
+    ],
+)
+def test_mistakes_in_tsv_are_named_by_line(text: str, named: str) -> None:
+    with pytest.raises(ConfigError) as error:
+        parse_glossary(text, "terms.tsv")
+    assert str(error.value).startswith("the glossary terms.tsv has mistakes: ")
+    assert named in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ('term = "x"\n', 'unknown key "term"; allowed are languages'),
+        ('languages = ["en"]\n', "line 1: the languages must be two codes"),
+        ("\ndo_not_translate = 3\n", "line 2: do_not_translate must be a list"),
+        ('terms = "x"\n', "line 1: terms must be sections"),
+        ('[[terms]]\nsource = "cat"\n\n[[terms]]\ntarget = "猫"\n', 'line 1: "cat" needs either target'),
+        ('[[terms]]\nsource = "cat"\n\n[[terms]]\ntarget = "猫"\n', "line 4: no source"),
+        ('[[terms]]\nsource = "cat"\ntarget = "猫"\nkeep = true\n', 'line 1: "cat" needs either target'),
+        ('[[terms]]\nsource = 3\ntarget = "猫"\n', 'line 1: source is "3"; it must be a text'),
+        ('[[terms]]\nsource = "cat"\ntarget = "猫"\nvariants = "x"\n', "it must be a list of texts"),
+        ('[[terms]]\nsource = "cat"\ntarget = "猫"\nexact_case = 1\n', "it must be true or false"),
+        ('[[terms]]\nsource = "cat"\ntarget = "猫"\ncase = 1\n', 'line 1: unknown key "case"'),
+        ('terms = [{source = "c", target = "猫"}]\n', 'term 1: "c" is one letter'),
+        ("[[terms]\n", "is not TOML"),
+    ],
+)
+def test_mistakes_in_toml_are_named_by_line(text: str, named: str) -> None:
+    with pytest.raises(ConfigError) as error:
+        parse_glossary(text, "terms.toml", toml=True)
+    assert named in str(error.value)
+
+
+def test_all_mistakes_are_named_at_once() -> None:
+    with pytest.raises(ConfigError) as error:
+        parse_glossary("a\t甲\nb\t\nCat\t猫\ncat\t狗\n" + "x\n" * 30, "g")
+    message = str(error.value)
+    assert all(f"line {number}:" in message for number in (1, 2, 4, 5))
+    assert message.endswith("and 13 more")
+
+
+def test_a_term_given_twice_is_kept_once() -> None:
+    assert parse_glossary("cat\t猫\nCat\t猫\n", "g").terms == (Term("cat", "猫"),)
+
+
+def test_terms_with_exact_case_may_differ_in_case_alone() -> None:
+    terms = parse_glossary("IT\t信息技术\t\t\texact\nit\t它\t\t\texact\n", "g").terms
+    assert [term.target for term in terms] == ["信息技术", "它"]
+
+
+def test_marks_of_regular_expressions_are_literal() -> None:
+    glossary = parse_glossary("a.*b\t=\nC++ (17)\t=\n[x]\\d\t=\n", "g")
+    text = r"aXXb and a.*b, C++ (17), [x]\d"
+    assert [text[match.start : match.end] for match in glossary.found_in(text)] == ["a.*b", "C++ (17)", r"[x]\d"]
+
+
+def test_five_hundred_terms_are_accepted() -> None:
+    assert len(parse_glossary("".join(f"term{n}\t词{n}\n" for n in range(500)), "g").terms) == 500
+    with pytest.raises(ConfigError, match="6000 terms; 5000 are allowed"):
+        parse_glossary("".join(f"term{n}\t词{n}\n" for n in range(6000)), "g")
+
+
+def test_files_that_are_no_text_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "terms.tsv"
+    with pytest.raises(ConfigError, match="cannot read the glossary .*No such file"):
+        load_glossary(path)
+    path.write_bytes(b"cat\t=\nd\xff\t=\n")
+    with pytest.raises(ConfigError, match="is not UTF-8: line 2"):
+        load_glossary(path)
+    path.write_bytes(b"x" * (MOST_BYTES + 1))
+    with pytest.raises(ConfigError, match="more than 1 MiB"):
+        load_glossary(path)
+    path.write_bytes("\ufeffcat\t猫\r\n".encode())
+    assert load_glossary(path).terms == (Term("cat", "猫"),)
+
+
+def test_a_changed_file_is_read_again_and_a_broken_one_keeps_the_terms(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    def write(text: str) -> None:
+        new = tmp_path / "new"
+        new.write_text(text, "utf-8")
+        os.replace(new, path)  # another inode, as editors do, so that a coarse clock does not matter
+
+    path = tmp_path / "terms.tsv"
+    path.write_text("cat\t猫\n", "utf-8")
+    current = GlossaryFile(path)
+    assert current() is current()
+    write("dog\t狗\n")
+    assert current().terms == (Term("dog", "狗"),)
+    with caplog.at_level(logging.WARNING):
+        write("cow\t\n")
+        for _ in range(3):
+            assert current().terms == (Term("dog", "狗"),)
+        path.unlink()
+        assert current().terms == (Term("dog", "狗"),)
+    messages = [record.getMessage() for record in caplog.records]
+    assert len(messages) == 2
+    assert "line 1" in messages[0]
+    assert messages[0].endswith("the terms read before stay in use")
+    write("cow\t牛\n")
+    assert current().terms == (Term("cow", "牛"),)
