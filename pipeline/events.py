@@ -66,6 +66,9 @@ class Word:
     text: str
     start_s: float
     end_s: float
+    heard: str | None = None
+    """What was recognised where a term of the glossary replaced it; empty if an earlier word of the term has it. None: this
+    word was recognised."""
 
 
 @dataclass(frozen=True)
@@ -190,6 +193,8 @@ class SourceSentence:
     """All words; their texts, joined and stripped, are ``text``. Empty if word times are unknown."""
     before_pause: bool = True
     """Whether a pause follows the sentence, not the next word."""
+    terms: tuple[str, ...] = ()
+    """The terms of the glossary in the text, in order, as the glossary has them."""
 
     def begin_at(self, share: float) -> float:
         """When the text after the given share of it, 0 to 1, begins to be said, in seconds.

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 from pipeline.asr.context import Context
 from pipeline.asr.stage import AsrStage
+from pipeline.asr.terms import HeardTerms
 from pipeline.config import PipelineConfig, QueueConfig
 from pipeline.events import EndOfInput
 from pipeline.glossary.current import CurrentGlossary
@@ -177,11 +178,12 @@ def _asr(inbox: Queue, outbox: Queue, context: StageContext) -> Stage:
         several_languages=len(config.languages.spoken) > 1,
         drafts=config.drafts if config.asr.word_timestamps else None,
         drafter=context.models.drafter,
+        terms=HeardTerms(context.glossary, config.glossary) if context.glossary is not None else None,
     )
 
 
 def _sentences(inbox: Queue, outbox: Queue, context: StageContext) -> Stage:
-    return SentenceStage(inbox, outbox, context.config.sentences)
+    return SentenceStage(inbox, outbox, context.config.sentences, context.glossary)
 
 
 def _nmt(inbox: Queue, outbox: Queue, context: StageContext) -> Stage:

@@ -14,11 +14,12 @@ import json
 from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Self, cast
 
 from pipeline.asr.context import Heard
 from pipeline.asr.options import AsrConfig
 from pipeline.asr.recognizer import Recognizer
+from pipeline.asr.terms import HeardTerms, with_terms
 from pipeline.audio.remote import RemoteFile
 from pipeline.config import PipelineConfig
 from pipeline.errors import UsageError
@@ -31,6 +32,8 @@ from pipeline.events import (
     Transcript,
     Translation,
 )
+from pipeline.glossary.files import load_glossary
+from pipeline.glossary.options import GlossaryOptions
 from pipeline.nmt.drafts import Draft
 from pipeline.nmt.generation import OnStart
 from pipeline.nmt.stage import TextTranslator
@@ -72,6 +75,7 @@ def header(
         for key, value in dataclasses.asdict(options).items()
         if key not in _OTHER_KEYS
     }
+    settings["glossary"] = _glossary_state(config.glossary)
     return {
         "type": "journal",
         "version": _VERSION,
@@ -80,6 +84,14 @@ def header(
         "formats": kinds,
         **settings,
     }
+
+
+def _glossary_state(options: GlossaryOptions) -> str | None:
+    """What changes with the glossary's terms and their use; None without a glossary."""
+    if options.file is None:
+        return None
+    glossary = load_glossary(Path(options.file))
+    return hashlib.sha256(repr((glossary, options.prompt_terms, options.correct)).encode()).hexdigest()
 
 
 def read_header(path: Path) -> dict[str, Any] | None:
@@ -130,6 +142,8 @@ def difference(found: dict[str, Any], wanted: dict[str, Any]) -> str | None:
             if key == "audio_track":
                 found_track = found.get(key)
                 return f"with {'--audio-track ' + str(found_track) if found_track else 'no --audio-track'}"
+            if key == "glossary":
+                return "with another glossary"
             return f"with {_KEY_NAMES.get(key, key)} = {found.get(key)!r}, which is now {value!r}"
     return None
 
@@ -164,6 +178,10 @@ class KnownSpeech:
     @property
     def config(self) -> AsrConfig:
         return self._recognizer.config
+
+    def with_terms(self, terms: HeardTerms) -> Self:
+        self._recognizer = with_terms(self._recognizer, terms)
+        return self
 
     @property
     def has_more(self) -> bool:

@@ -15,6 +15,7 @@ from faster_whisper.feature_extractor import FeatureExtractor
 from faster_whisper.tokenizer import Tokenizer
 from numpy.typing import NDArray
 
+from pipeline.asr.words import Replacement
 from pipeline.errors import ModelError, UsageError, first_line
 from pipeline.events import SAMPLE_RATE, Samples
 from pipeline.languages.marks import letters
@@ -67,6 +68,8 @@ class Hypothesis:
     """Probability that the window holds no speech, 0 to 1."""
     ended: bool
     """False if the token limit ended the search."""
+    replaced: tuple[Replacement, ...] = ()
+    """Terms of the glossary in ``text`` that were misheard. The probabilities are those of what was heard."""
 
 
 @dataclass(frozen=True)
@@ -244,6 +247,17 @@ class WhisperEngine:
         starts = path[begins, 1] * _TICK_S
         probabilities = np.array(found.text_token_probs, np.float64)
         return TokenTimes(starts, np.log(np.maximum(probabilities, 1e-10)))
+
+    def score(self, encoded: Encoded, tokens: tuple[int, ...], prompt: tuple[int, ...] = ()) -> float:
+        """The natural-log probability of a text of at least one token, without its end token: one run of the decoder.
+
+        Args:
+            prompt: tokens of the text before the audio.
+        """
+        tokenizer = self._tokenizers[encoded.language]
+        start = [*([tokenizer.sot_prev, *prompt] if prompt else []), *tokenizer.sot_sequence]
+        (found,) = self._model.align(encoded.states, start, [list(tokens)], 2)  # the times are not needed
+        return float(np.log(np.maximum(found.text_token_probs, 1e-10)).sum())
 
     def tokens(self, text: str) -> tuple[int, ...]:
         """Tokenize ``text`` as Whisper's decoder would write it."""

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import dataclasses
 import logging
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pipeline.asr.engine import Encoded, Hypothesis, WhisperEngine
+from pipeline.asr.engine import MOST_PROMPT_TOKENS, Encoded, Hypothesis, WhisperEngine
 from pipeline.asr.guards import SHORT_TOKENS, Evidence, find_loop, rejection
-from pipeline.asr.words import TimedWord, timed_words
+from pipeline.asr.terms import HeardTerms
+from pipeline.asr.words import TimedWord, marked, timed_words
 from pipeline.languages.marks import letters
 from pipeline.store.known import Thresholds
 
 log = logging.getLogger(__name__)
+
+_BETWEEN_TERMS = ", "
+# Natural-log probability that a term in the place of other words must add to the text. Both are given the term in the prompt.
+_LEAST_GAIN = 0.0
 
 
 @dataclass(frozen=True)
@@ -32,13 +38,20 @@ class Search:
 class Searcher:
     """Searches with one model, its thresholds and its prompt."""
 
-    def __init__(self, engine: WhisperEngine, thresholds: Thresholds, prompt: tuple[int, ...]) -> None:
-        """``prompt``: tokens of the text before the speech."""
-        self._engine, self._thresholds, self._prompt = engine, thresholds, prompt
+    def __init__(
+        self,
+        engine: WhisperEngine,
+        thresholds: Thresholds,
+        prompt: tuple[int, ...],
+        terms: HeardTerms | None = None,
+    ) -> None:
+        """``prompt``: tokens of the text before the speech. ``terms``: the glossary, which makes it a stream's searcher."""
+        self._engine, self._thresholds, self._prompt, self._terms = engine, thresholds, prompt, terms
 
     def search(self, encoded: Encoded, beams: int, *, limited: bool = False) -> Search:
         """Search for the text and judge it. ``limited``: give up a loop sooner, because a draft must not take long."""
-        found = self._engine.generate(encoded, beams, self._prompt, limited=limited)
+        expected = self._terms.expected(encoded.language) if self._terms is not None else []
+        found = self._engine.generate(encoded, beams, self._prompt_with(expected), limited=limited)
         evidence = Evidence(
             found.text.strip(),
             len(found.tokens),
@@ -47,7 +60,37 @@ class Searcher:
             found.ended,
             found.text_log_probability,
         )
-        return Search(encoded, found, rejection(evidence, self._thresholds))
+        rejected = rejection(evidence, self._thresholds)
+        if self._terms is not None and (rejected is None or (limited and rejected == "uncertain")):
+            found = self._corrected(encoded, found, expected, self._terms)
+        return Search(encoded, found, rejected)
+
+    def _prompt_with(self, terms: Sequence[str]) -> tuple[int, ...]:
+        """The prompt with as many of the terms as there is room for."""
+        found = self._prompt
+        for count in range(len(terms), 0, -1):
+            tokens = self._engine.tokens(_BETWEEN_TERMS.join(terms[:count]) + ".")
+            if len(tokens) + len(self._prompt) <= MOST_PROMPT_TOKENS:
+                return (*tokens, *self._prompt)
+        return found
+
+    def _corrected(self, encoded: Encoded, found: Hypothesis, expected: list[str], terms: HeardTerms) -> Hypothesis:
+        """``found`` with the terms that were misheard in it."""
+
+        def better(before: str, after: str, term: str) -> bool:
+            prompt = self._prompt_with([*expected, term] if term not in expected else expected)
+            old = found.tokens if before == found.text else tuple(self._engine.tokenizer.encode(before))
+            new = tuple(self._engine.tokenizer.encode(after))
+            gain = self._engine.score(encoded, new, prompt) - self._engine.score(encoded, old, prompt)
+            log.debug("%r or %r: %.1f", before, after, gain)
+            return gain > _LEAST_GAIN
+
+        text, replaced = terms.corrected(found.text, encoded.language, better)
+        if not replaced:
+            return found
+        return dataclasses.replace(
+            found, text=text, tokens=tuple(self._engine.tokenizer.encode(text)), replaced=replaced
+        )
 
     def worth_second_search(self, result: Search) -> bool:
         """Whether a second search may help: not if the window probably holds no speech."""
@@ -90,7 +133,7 @@ class Searcher:
             return None
         text = self._engine.tokenizer.decode(tokens)
         hypothesis = dataclasses.replace(
-            found, tokens=tuple(tokens), text=text, log_probability=float(sure.mean()), ended=True
+            found, tokens=tuple(tokens), text=text, log_probability=float(sure.mean()), ended=True, replaced=()
         )
         evidence = Evidence(text.strip(), len(tokens), hypothesis.log_probability, found.no_speech_probability)
         return Search(result.encoded, hypothesis, None) if rejection(evidence, self._thresholds) is None else None
@@ -107,9 +150,10 @@ class Searcher:
         if len(times.starts_s) != len(found.tokens) + 1:
             return []
         texts, lengths = self._engine.divide(found.tokens, encoded.language)
-        return timed_words(
+        words = timed_words(
             texts, lengths, [float(s) for s in times.starts_s], [float(p) for p in times.log_probabilities]
         )
+        return marked(words, found.replaced)
 
 
 def contradict(first: Search, second: Search) -> bool:

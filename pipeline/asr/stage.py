@@ -14,6 +14,7 @@ from pipeline.asr.context import Context
 from pipeline.asr.drafting import Drafting
 from pipeline.asr.packing import fits
 from pipeline.asr.recognizer import DraftRecognizer, Recognizer
+from pipeline.asr.terms import HeardTerms, with_terms
 from pipeline.events import EndOfInput, Pause, SegmentSoFar, SpeechSegment, Transcript, TranscriptSoFar
 from pipeline.run.drafts import DraftOptions
 from pipeline.run.overload import LoadControl
@@ -49,11 +50,18 @@ class AsrStage:
         several_languages: bool = False,
         drafts: DraftOptions | None = None,
         drafter: DraftRecognizer | None = None,
+        terms: HeardTerms | None = None,
     ) -> None:
         """``several_languages``: the recogniser tells them apart, and is told the language of the last transcript.
 
         ``drafter``: a smaller recogniser for drafts, which commits nothing; None: ``recognizer``, if it can draft.
+
+        ``terms``: the glossary of the stream.
         """
+        if terms is not None:
+            recognizer = with_terms(recognizer, terms)
+            drafter = with_terms(drafter, terms) if drafter is not None else None
+        self._terms = terms
         self.recognizer, self.inbox, self.outbox = recognizer, inbox, outbox
         self.stats = stats or PipelineStats()
         self._load, self._join_ms, self._context = load, join_ms, context
@@ -133,7 +141,10 @@ class AsrStage:
         context = self._context.before(segment, _DRAFT_MS) if self._context is not None else ()
         self.stats.drafts += 1
         with self.stats.busy("asr"):
-            return drafting.draft(segment, context, (self._language or None) if self._several else None)
+            found = drafting.draft(segment, context, (self._language or None) if self._several else None)
+        if self._terms is not None and found is not None:
+            self._terms.heard(found.transcript)
+        return found
 
     def _transcribe(self, segments: list[SpeechSegment]) -> list[Transcript]:
         drafting = self._drafting
@@ -148,6 +159,8 @@ class AsrStage:
         for segment, transcript in zip(segments, found, strict=True):
             if transcript.rejected is None:
                 self._language = transcript.language
+                if self._terms is not None:
+                    self._terms.heard(transcript)
             if self._context is not None:
                 self._context.push(segment, transcript)
                 for withheld in self._withheld:

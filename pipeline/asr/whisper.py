@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import logging
 import math
@@ -26,6 +27,7 @@ from pipeline.asr.packing import Pack, pack, unpack
 from pipeline.asr.script import in_script, script_conversions
 from pipeline.asr.search import Search, Searcher, contradict
 from pipeline.asr.spoken import calibrated, decide
+from pipeline.asr.terms import HeardTerms
 from pipeline.asr.words import TimedWord, plausible, without_pauses
 from pipeline.errors import ModelError, UsageError, one_line
 from pipeline.events import SAMPLE_RATE, Samples, SpeechSegment, Transcript, Word
@@ -117,6 +119,12 @@ class WhisperRecognizer:
         self._searcher = Searcher(self.engine, self.thresholds, self._prompt)
         self._on_silence: dict[str, float] = {}
         self._check()
+
+    def with_terms(self, terms: HeardTerms) -> WhisperRecognizer:
+        """This model with the glossary of one stream; not thread-safe."""
+        found = copy.copy(self)
+        found._searcher = Searcher(self.engine, self.thresholds, self._prompt, terms)
+        return found
 
     def transcribe(self, segment: SpeechSegment, beam_size: int | None = None, before: str | None = None) -> Transcript:
         """Recognise one segment. If the transcript's ``rejected`` is set, it must not be translated.
@@ -376,7 +384,7 @@ class WhisperRecognizer:
         *,
         repeated: bool = False,
     ) -> Transcript:
-        timed = [Word(word.text, word.start_s, word.end_s) for word in without_pauses(words)]
+        timed = [Word(word.text, word.start_s, word.end_s, word.heard) for word in without_pauses(words)]
         believed = self.config.word_timestamps and plausible(timed, text, segment.start_s, segment.end_s)
         shown, timed = in_script(text, timed if believed else (), self._convert[language])
         return Transcript(

@@ -33,6 +33,31 @@ class TimedWord(Word):
         return sum(self.log_probabilities) / max(1, len(self.log_probabilities))
 
 
+@dataclass(frozen=True)
+class Replacement:
+    """A term of the glossary in the place of what was heard: ``text[start:end]``."""
+
+    start: int
+    end: int
+    heard: str
+
+
+def marked(words: Sequence[TimedWord], replaced: Sequence[Replacement]) -> list[TimedWord]:
+    """``words`` of which those of terms say what was heard in their place. Positions are those in the joined words."""
+    found: list[TimedWord] = []
+    at = 0
+    said: set[Replacement] = set()
+    for word in words:
+        end = at + len(word.text)
+        for each in replaced:
+            if at < each.end and each.start < end:
+                word = replace(word, heard=(word.heard or "") + ("" if each in said else each.heard))
+                said.add(each)
+        found.append(word)
+        at = end
+    return found
+
+
 def timed_words(
     texts: Sequence[str], lengths: Sequence[int], starts_s: Sequence[float], log_probabilities: Sequence[float]
 ) -> list[TimedWord]:
@@ -48,7 +73,7 @@ def timed_words(
     at = 0
     for text, length in zip(texts, lengths, strict=True):
         end = at + length
-        words.append(TimedWord(text, starts_s[at], starts_s[end], tuple(log_probabilities[at:end])))
+        words.append(TimedWord(text, starts_s[at], starts_s[end], log_probabilities=tuple(log_probabilities[at:end])))
         at = end
     return _join_closing(_join_opening(words))
 
@@ -105,5 +130,5 @@ def _merge(first: TimedWord, second: TimedWord) -> TimedWord:
         first.text + second.text,
         first.start_s,
         second.end_s,
-        first.log_probabilities + second.log_probabilities,
+        log_probabilities=first.log_probabilities + second.log_probabilities,
     )

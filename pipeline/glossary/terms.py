@@ -73,7 +73,7 @@ class Glossary:
         spoken = self.spoken(source)
         if self.languages is None or any(same_language(target, language) for language in self.languages):
             return spoken
-        return replace(spoken, terms=spoken.do_not_translate)
+        return spoken._kept
 
     def spoken(self, language: str) -> Glossary:
         """The terms as they are said in ``language``."""
@@ -81,6 +81,10 @@ class Glossary:
             return self
         if same_language(language, self.languages[1]):
             return self._reversed
+        return self._kept
+
+    @functools.cached_property
+    def _kept(self) -> Glossary:
         return replace(self, terms=self.do_not_translate)
 
     @functools.cached_property

@@ -9,7 +9,16 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from pipeline.events import SAMPLE_RATE, Delta, EndOfInput, PipelineEvent, SpeechSegment, Transcript, Translation
+from pipeline.events import (
+    SAMPLE_RATE,
+    Delta,
+    EndOfInput,
+    PipelineEvent,
+    SourceSentence,
+    SpeechSegment,
+    Transcript,
+    Translation,
+)
 
 _MAX_WAITING = 1000  # segments between the VAD and the reader; the queues hold far fewer
 _MAX_WITHHELD = 1000  # the newest withheld passages are kept
@@ -75,6 +84,10 @@ class PipelineStats:
     """The newest withheld passages."""
     withheld_count: int = 0
     sentences: int = 0
+    terms: int = 0
+    """Terms of the glossary in what was said."""
+    corrected: int = 0
+    """Terms of the glossary that were misheard and corrected."""
     tokens: int = 0
     busy_s: dict[str, float] = field(default_factory=dict)
     """Working time of each stage."""
@@ -182,6 +195,9 @@ class PipelineStats:
         elif isinstance(event, Transcript):
             if event.rejected is not None or not event.text.strip():
                 self._pending.pop(event.segment_id, None)
+        elif isinstance(event, SourceSentence):
+            self.terms += len(event.terms)
+            self.corrected += sum(bool(word.heard) for word in event.words)
         elif isinstance(event, Translation) or (isinstance(event, Delta) and event.complete):
             self.translated(event.language, event.heard_s)
 
@@ -205,6 +221,8 @@ class PipelineStats:
             f"{self.segments} segments, {self.rejected} not translated, {self.sentences} sentences, {self.tokens} tokens; "
             f"time in stages: {stages or 'none'}",
         ]
+        if self.terms:
+            lines.append(f"{self.terms} terms of the glossary heard, {self.corrected} of them corrected")
         if withheld := self.withheld_summary():
             lines.append(f"heard and not shown, {withheld}")
         if self.overflows or self.lost_s:

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 
 from pipeline.events import EndOfInput, Pause, SourceDelta, SourceSentence, Transcript, TranscriptSoFar
+from pipeline.glossary.current import CurrentGlossary
+from pipeline.glossary.terms import Glossary
 from pipeline.run.worker import Worker
 from pipeline.sentences.assembler import SentenceAssembler, SourceEvent
 from pipeline.sentences.options import SentenceOptions
@@ -21,7 +25,9 @@ class SentenceStage:
         inbox: asyncio.Queue[Transcript | TranscriptSoFar | Pause | EndOfInput],
         outbox: asyncio.Queue[Transcript | SourceDelta | SourceSentence | EndOfInput],
         options: SentenceOptions | None = None,
+        glossary: CurrentGlossary | None = None,
     ) -> None:
+        self._glossary = glossary
         self.inbox, self.outbox = inbox, outbox
         self._assembler = SentenceAssembler(options)
 
@@ -34,7 +40,7 @@ class SentenceStage:
                     await self.outbox.put(item)
                 for event in await worker.run(partial(self._take, item)):
                     await self.outbox.put(event)
-            for event in self._assembler.end():
+            for event in self._with_terms(self._assembler.end()):
                 await self.outbox.put(event)
             await self.outbox.put(item)
         finally:
@@ -43,4 +49,18 @@ class SentenceStage:
     def _take(self, item: Transcript | TranscriptSoFar | Pause) -> list[SourceEvent]:
         if isinstance(item, TranscriptSoFar):
             return self._assembler.so_far(item.transcript)
-        return self._assembler.push(item) if isinstance(item, Transcript) else self._assembler.pause(item)
+        events = self._assembler.push(item) if isinstance(item, Transcript) else self._assembler.pause(item)
+        return self._with_terms(events)
+
+    def _with_terms(self, events: Sequence[SourceEvent]) -> list[SourceEvent]:
+        """The events, with the glossary's terms in sentences that have ended."""
+        if self._glossary is None:
+            return list(events)
+        return [
+            _with_terms(event, self._glossary()) if isinstance(event, SourceSentence) else event for event in events
+        ]
+
+
+def _with_terms(sentence: SourceSentence, glossary: Glossary) -> SourceSentence:
+    matches = glossary.spoken(sentence.language).found_in(sentence.text)
+    return replace(sentence, terms=tuple(match.term.source for match in matches))

@@ -86,6 +86,8 @@ def read_event(record: dict[str, Any]) -> Text | None:
     values = {key: value for key, value in record.items() if key != "type"}
     if "words" in values:
         values["words"] = tuple(Word(**word) for word in values["words"])
+    if "terms" in values:
+        values["terms"] = tuple(values["terms"])
     match record.get("type"):
         case "transcript":
             return Transcript(**values)
