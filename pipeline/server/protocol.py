@@ -32,6 +32,8 @@ class Start:
     targets: tuple[str, ...] = ()
     """Empty: all that are configured."""
     token: str = field(default="", repr=False)
+    glossary: str | None = None
+    """The text of a glossary file (TSV); None: the server's glossary."""
 
 
 @dataclass(frozen=True)
@@ -57,15 +59,29 @@ class End:
     """The speaker has finished: everything heard is still translated."""
 
 
-Message = Start | Resume | Watch | End
+@dataclass(frozen=True)
+class NewGlossary:
+    """The speaker replaces the glossary of the session."""
 
+    text: str
+    """Of a glossary file (TSV)."""
+
+
+Message = Start | Resume | Watch | End | NewGlossary
+
+_SENT = "which the server sends when a session starts"
 _FIELDS: dict[str, dict[str, type]] = {
-    "start": {"version": int, "sample_rate": int, "source": str, "targets": list, "token": str},
+    "start": {"version": int, "sample_rate": int, "source": str, "targets": list, "token": str, "glossary": str},
     "resume": {"version": int, "session": str, "key": str, "token": str},
     "watch": {"version": int, "session": str, "language": str},
     "end": {},
+    "glossary": {"version": int, "text": str},
 }
-_NEEDED = {"resume": ("session", "key"), "watch": ("session",)}
+_NEEDED = {
+    "resume": {"session": _SENT, "key": _SENT},
+    "watch": {"session": _SENT},
+    "glossary": {"text": "which is that of a glossary file"},
+}
 
 
 def read_message(text: str) -> Message:
@@ -91,11 +107,9 @@ def read_message(text: str) -> Message:
             raise ProtocolError("bad-message", f"{name} is {shown(value)}; it must be {_FIELDS[kind][name].__name__}")
     if record.pop("version", VERSION) != VERSION:
         raise ProtocolError("bad-version", f"this server speaks version {VERSION} of the protocol only")
-    for name in _NEEDED.get(kind, ()):
+    for name, explanation in _NEEDED.get(kind, {}).items():
         if name not in record:
-            raise ProtocolError(
-                "bad-message", f"a {kind} message needs {name}, which the server sends when a session starts"
-            )
+            raise ProtocolError("bad-message", f"a {kind} message needs {name}, {explanation}")
     match kind:
         case "start":
             return _start(record)
@@ -103,6 +117,8 @@ def read_message(text: str) -> Message:
             return Resume(**record)
         case "watch":
             return Watch(**record)
+        case "glossary":
+            return NewGlossary(**record)
     return End()
 
 

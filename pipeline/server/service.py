@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.config import PipelineConfig
+from pipeline.glossary.current import GlossaryFile
+from pipeline.glossary.terms import Glossary
 from pipeline.loading import Models
 from pipeline.server.offers import Offers, narrowed
 from pipeline.server.options import ServerLimits
@@ -33,6 +35,8 @@ class Chain:
 
     config: PipelineConfig
     models: Models
+    glossary: GlossaryFile | None = None
+    """That of the configuration, if it has one."""
 
     def narrowed(self, targets: Sequence[str]) -> Chain:
         """The chain with these targets only; with all if none are named.
@@ -43,7 +47,17 @@ class Chain:
         languages = narrowed(self.config.languages, targets)
         translations = {target: self.models.translations[target] for target in languages.targets}
         config = replace(self.config, languages=languages)
-        return Chain(config, replace(self.models, translations=translations))
+        return Chain(config, replace(self.models, translations=translations), self.glossary)
+
+
+def chain_of(config: PipelineConfig, models: Models) -> Chain:
+    """A chain with the glossary of its configuration.
+
+    Raises:
+        ConfigError: the glossary has mistakes.
+    """
+    file = config.glossary.file
+    return Chain(config, models, GlossaryFile(Path(file)) if file is not None else None)
 
 
 class Service:
@@ -65,6 +79,7 @@ class Service:
 
         Raises:
             UsageError: see ``Offers``.
+            ConfigError: a glossary has mistakes.
         """
         self.offers = Offers((config.languages, *(other.languages for other, _ in others)))
         self.limits, self.record = limits or ServerLimits(), record
@@ -82,7 +97,7 @@ class Service:
         self.recordings = 0
         """Recordings in progress."""
         self._recording_tasks: set[asyncio.Task[Any]] = set()
-        self._chains = [Chain(config, models), *(Chain(*other) for other in others)]
+        self._chains = [chain_of(*each) for each in ((config, models), *others)]
         self._tasks: set[asyncio.Task[None]] = set()
         self._busy_s: Counter[str] = Counter()  # of sessions that have ended
         self._audio_s = 0.0
@@ -108,8 +123,8 @@ class Service:
         """How often a reader was too slow, so that it got the whole text anew, over all sessions."""
         return self._resets + sum(session.resets for session in self.sessions.values())
 
-    def start(self, wanted: Start) -> Session:
-        """Begin a session.
+    def start(self, wanted: Start, glossary: Glossary | None = None) -> Session:
+        """Begin a session. ``glossary``: that of the message, if it has one.
 
         Raises:
             ProtocolError: the server is full or stopping, or it does not know the languages.
@@ -122,7 +137,11 @@ class Service:
             raise
         drafter = SharedDrafter(chain.models.drafter, self.turns) if chain.models.drafter is not None else None
         models = replace(chain.models, recognizer=shared(chain.models.recognizer, self.turns), drafter=drafter)
-        session = Session(chain.config, models, self.limits, wanted.sample_rate, self.record)
+        session = Session(
+            chain.config, models, self.limits, wanted.sample_rate, self.record, glossary=chain.glossary
+        )
+        if glossary is not None:
+            session.glossary.replace(glossary)
         self.sessions[session.id] = session
         self._start_task(self._run(session), self._tasks)
         return session

@@ -15,10 +15,12 @@ from pathlib import Path
 from pipeline.config import PipelineConfig
 from pipeline.errors import PipelineError
 from pipeline.events import SourceSentence
+from pipeline.glossary.current import CurrentGlossary
 from pipeline.loading import Models
 from pipeline.run.stats import PipelineStats
 from pipeline.server.access import same_secret
 from pipeline.server.feed import Feed
+from pipeline.server.glossary import SessionGlossary
 from pipeline.server.history import History
 from pipeline.server.intake import Intake
 from pipeline.server.options import ServerLimits
@@ -55,8 +57,9 @@ class Session:
         sample_rate: int,
         record: Path | None = None,
         clock: Callable[[], float] = time.monotonic,
+        glossary: CurrentGlossary | None = None,
     ) -> None:
-        """``record``: the folder for the session's record; None: nothing is kept."""
+        """``record``: the folder for the session's record; None: nothing is kept. ``glossary``: the server's."""
         self.name = new_name()
         """For the log and the record."""
         self.id = secrets.token_urlsafe(12)
@@ -69,7 +72,8 @@ class Session:
         """Why the session ended early."""
         self.sentences = 0
         self._limits, self._clock = limits, clock
-        self._translator = SpeechTranslator(config, models, live=True)
+        self.glossary = SessionGlossary(glossary)
+        self._translator = SpeechTranslator(config, models, live=True, glossary=self.glossary)
         self._translator.stats.backlog_s = lambda: self.intake.waiting_s
         targets = config.languages.targets
         self._record = Record(record, self.name, config.subtitles, targets) if record is not None else None

@@ -7,11 +7,12 @@ import itertools
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Self
 
 from pipeline.asr.context import Heard
 from pipeline.asr.options import AsrConfig
 from pipeline.asr.recognizer import DraftRecognizer, Recognizer
+from pipeline.asr.terms import HeardTerms, with_terms
 from pipeline.events import SpeechSegment, Transcript
 
 FINAL, DRAFT, RECORDING = 0, 1, 2
@@ -68,6 +69,10 @@ class SharedRecognizer:
     def config(self) -> AsrConfig:
         return self._recognizer.config
 
+    def with_terms(self, terms: HeardTerms) -> Self:
+        """The same turns, with the glossary of one session."""
+        return type(self)(with_terms(self._recognizer, terms), self._turns, self._urgency)
+
     def transcribe(self, segment: SpeechSegment, beam_size: int | None = None, before: str | None = None) -> Transcript:
         with self._turns.turn(self._urgency):
             return self._recognizer.transcribe(segment, beam_size, before)
@@ -89,6 +94,10 @@ class SharedDrafter:
 
     def __init__(self, drafter: DraftRecognizer, turns: Turns) -> None:
         self._drafter, self._draft_turns = drafter, turns
+
+    def with_terms(self, terms: HeardTerms) -> Self:
+        """The same turns, with the glossary of one session."""
+        return type(self)(with_terms(self._drafter, terms), self._draft_turns)
 
     def draft(
         self,

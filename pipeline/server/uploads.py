@@ -245,7 +245,7 @@ async def translated(
         source = await worker.run(lambda: _opened(path, chain, service.limits))
         chain = service.for_recording(chain, targets)
         async with (
-            SpeechTranslator(chain.config, chain.models) as translator,
+            SpeechTranslator(chain.config, chain.models, glossary=chain.glossary) as translator,
             aclosing(translator.run(source)) as events,
         ):
             async for event in events:

@@ -12,9 +12,11 @@ from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 
 from pipeline.server.access import Access
 from pipeline.server.feed import Feed, Snapshot
+from pipeline.server.glossary import read_glossary
 from pipeline.server.protocol import (
     VERSION,
     End,
+    NewGlossary,
     ProtocolError,
     Resume,
     Start,
@@ -74,8 +76,9 @@ class Connection:
         match first:
             case Start(token=token) | Resume(token=token) if not self._access.knows_token(token):
                 raise ProtocolError("wrong-token", "the token is missing or wrong")
-            case Start():
-                await self._speak(self._service.start(first), "started")
+            case Start(glossary=text):
+                glossary = None if text is None else await asyncio.to_thread(read_glossary, text)
+                await self._speak(self._service.start(first, glossary), "started")
             case Resume():
                 session = self._service.find(first.session)
                 if not session.is_speaker(first.key):
@@ -91,8 +94,9 @@ class Connection:
                 finally:
                     session.detach(feed, served)
                 await session.confirm(self._acknowledged())
-            case End():
-                raise ProtocolError("bad-message", "end came first; begin with start, resume or watch")
+            case End() | NewGlossary():
+                kind = "end" if isinstance(first, End) else "glossary"
+                raise ProtocolError("bad-message", f"{kind} came first; begin with start, resume or watch")
 
     async def _speak(self, session: Session, kind: str) -> None:
         feed, served = session.connect(self), False
@@ -140,10 +144,22 @@ class Connection:
                 await session.hear(data)
             elif isinstance(first := read_message(message["text"]), End):
                 session.end()
+            elif isinstance(first, NewGlossary):
+                await self._replace_glossary(session, first.text)
             else:
                 raise ProtocolError(
                     "bad-message", f"{type(first).__name__.lower()} came in a session; it may only come first"
                 )
+
+    async def _replace_glossary(self, session: Session, text: str) -> None:
+        """Take another glossary. One with mistakes changes nothing, and the session goes on."""
+        try:
+            glossary = await asyncio.to_thread(read_glossary, text)
+        except ProtocolError as error:
+            await self._send(message_text("glossary", code=error.code, message=str(error)))
+        else:
+            session.glossary.replace(glossary)
+            await self._send(message_text("glossary", terms=len(glossary.terms)))
 
     async def _ignore(self) -> None:
         """Read what a reader sends, to notice its end. It has nothing to say."""

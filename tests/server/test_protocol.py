@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.server.protocol import End, Message, ProtocolError, Resume, Start, Watch, read_message
+from pipeline.server.protocol import End, Message, NewGlossary, ProtocolError, Resume, Start, Watch, read_message
 
 
 @pytest.mark.parametrize(
@@ -19,6 +19,8 @@ from pipeline.server.protocol import End, Message, ProtocolError, Resume, Start,
         ),
         ('{"type": "resume", "session": "s", "key": "k"}', Resume("s", "k")),
         ('{"type": "watch", "session": "s", "language": "zh"}', Watch("s", "zh")),
+        ('{"type": "start", "glossary": "Acme\\t="}', Start(glossary="Acme\t=")),
+        ('{"type": "glossary", "text": ""}', NewGlossary("")),
         ('{"type": "end"}', End()),
     ],
 )
@@ -46,6 +48,8 @@ def test_messages_are_read(text: str, message: Message) -> None:
         ('{"type": "start", "version": 2}', "bad-version", "version 1"),
         ('{"type": "resume", "session": "s"}', "bad-message", "needs key"),
         ('{"type": "watch"}', "bad-message", "needs session"),
+        ('{"type": "start", "glossary": []}', "bad-message", "must be str"),
+        ('{"type": "glossary"}', "bad-message", "needs text"),
     ],
 )
 def test_what_is_wrong_is_said(text: str, code: str, words: str) -> None:

@@ -1,0 +1,50 @@
+"""The glossary of one session: the server's, or one that the speaker sends. docs/server.md describes the messages."""
+
+from __future__ import annotations
+
+from pipeline.errors import ConfigError
+from pipeline.glossary.current import CurrentGlossary
+from pipeline.glossary.files import parse_glossary
+from pipeline.glossary.terms import Glossary
+from pipeline.server.protocol import ProtocolError
+
+_MOST_CHARACTERS = 1 << 16
+_MOST_TERMS = 1_000
+_NAME = "of this session"
+
+
+class SessionGlossary:
+    """The glossary of one session, which may be replaced at any time."""
+
+    def __init__(self, current: CurrentGlossary | None) -> None:
+        """``current``: the server's glossary, if it has one."""
+        self._current = current
+        self._own: Glossary | None = None
+
+    def __call__(self) -> Glossary:
+        if self._own is not None:
+            return self._own
+        return self._current() if self._current is not None else _NONE
+
+    def replace(self, glossary: Glossary) -> None:
+        """Use this one from the next sentence on."""
+        self._own = glossary
+
+
+_NONE = Glossary()
+
+
+def read_glossary(text: str) -> Glossary:
+    """The glossary in a message. Takes some milliseconds.
+
+    Raises:
+        ProtocolError: it is too long, or has mistakes; the message names them by line.
+    """
+    if len(text) > _MOST_CHARACTERS:
+        raise ProtocolError(
+            "bad-glossary", f"the glossary has {len(text)} characters; it may have {_MOST_CHARACTERS} at most"
+        )
+    try:
+        return parse_glossary(text, _NAME, most_terms=_MOST_TERMS)
+    except ConfigError as error:
+        raise ProtocolError("bad-glossary", str(error)) from None
