@@ -13,6 +13,8 @@ from pipeline.asr.script import script_conversion
 from pipeline.config import PipelineConfig, load_config, pinned_revisions, with_overrides
 from pipeline.errors import UsageError
 from pipeline.glossary.files import load_glossary
+from pipeline.glossary.options import GlossaryOptions
+from pipeline.glossary.terms import Glossary
 from pipeline.languages import CHINESE, language_tag
 from pipeline.languages.options import AUTO_SOURCE
 from pipeline.nmt.pairs import AUTO, described
@@ -122,7 +124,7 @@ def configured(options: argparse.Namespace) -> PipelineConfig:
         glossary=str(options.glossary) if options.glossary is not None else None,
     )
     if config.glossary.file is not None:
-        load_glossary(Path(config.glossary.file))  # name its mistakes before models are loaded
+        _announce(load_glossary(Path(config.glossary.file)), config.glossary)  # name mistakes before models are loaded
     asr, nmt = config.asr, config.nmt
     script_conversion(asr.script, _written_in_script(config.languages.spoken))
     if asr.model != named.asr.model:
@@ -156,6 +158,17 @@ def configured_several(options: argparse.Namespace) -> list[PipelineConfig]:
             "that it is for"
         )
     return [configured(argparse.Namespace(**{**vars(options), "config": name})) for name in names]
+
+
+def _announce(glossary: Glossary, options: GlossaryOptions) -> None:
+    """Say if recognition is not told all terms at once."""
+    if len(glossary.terms) > options.prompt_terms:
+        print(
+            f"glossary: {len(glossary.terms)} terms; recognition expects {options.prompt_terms} at a time, those said lately "
+            "and then the first of the file",
+            file=sys.stderr,
+            flush=True,
+        )
 
 
 def _written_in_script(spoken: Sequence[str]) -> str:

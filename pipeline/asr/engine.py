@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -29,6 +31,7 @@ PADDING_S = 1.0
 # in the first hour, with these by 55 MB.
 _WINDOW_STEP_S = 2.5
 _HOP = 160  # samples per feature frame
+_FIRST_MERGE = ("\u0120", "t")  # of GPT-2's merges, which Whisper's begin with; U+0120 stands for a blank
 _TICK_S = 0.02
 """Seconds per encoder position: two feature frames."""
 # Whisper's decoder has 448 positions; the prompt may use half of them (openai/whisper, decoding.py).
@@ -134,6 +137,7 @@ class WhisperEngine:
         self.languages = (languages,) if isinstance(languages, str) else tuple(languages)
         self.weights = weights or WhisperWeights.load(directory, compute_type, threads)
         self._model, text = self.weights.model, self.weights.tokenizer
+        self._tokenizer_file = directory / "tokenizer.json"
         multilingual = bool(self._model.is_multilingual)
         if len(self.languages) > 1 and not multilingual:
             raise UsageError(
@@ -260,8 +264,25 @@ class WhisperEngine:
         return float(np.log(np.maximum(found.text_token_probs, 1e-10)).sum())
 
     def tokens(self, text: str) -> tuple[int, ...]:
-        """Tokenize ``text`` as Whisper's decoder would write it."""
-        return tuple(self.tokenizer.encode(" " + text.strip()))
+        """Tokenize ``text`` as Whisper's decoder would write it: with the blank before its first word, if it has one."""
+        return tuple(self._encoder.encode(text, add_special_tokens=False).ids)
+
+    @functools.cached_property
+    def _encoder(self) -> tokenizers.Tokenizer:
+        """The tokenizer with all merges of its vocabulary.
+
+        Files of some conversions, Whisper base and small among them, lack the first one, of a blank and "t". With them,
+        " the" would become two tokens, which the decoder never writes.
+        """
+        table = json.loads(self._tokenizer_file.read_text("utf-8"))
+        model = table["model"]
+        as_text = model["merges"] and isinstance(model["merges"][0], str)
+        first = " ".join(_FIRST_MERGE) if as_text else list(_FIRST_MERGE)
+        if "".join(_FIRST_MERGE) not in model["vocab"] or first in model["merges"]:
+            return self._tokenizers[self.languages[0]].tokenizer  # type: ignore[no-any-return]  # faster-whisper has no types
+        model["merges"].insert(0, first)
+        whole: tokenizers.Tokenizer = tokenizers.Tokenizer.from_str(json.dumps(table))
+        return whole
 
     def divide(self, tokens: tuple[int, ...], language: str) -> tuple[list[str], list[int]]:
         """Group tokens into words: each word's text with its leading space, and its number of tokens."""

@@ -69,7 +69,7 @@ class Searcher:
         """The prompt with as many of the terms as there is room for."""
         found = self._prompt
         for count in range(len(terms), 0, -1):
-            tokens = self._engine.tokens(_BETWEEN_TERMS.join(terms[:count]) + ".")
+            tokens = self._engine.tokens(f" {_BETWEEN_TERMS.join(terms[:count])}.")
             if len(tokens) + len(self._prompt) <= MOST_PROMPT_TOKENS:
                 return (*tokens, *self._prompt)
         return found
@@ -79,18 +79,16 @@ class Searcher:
 
         def better(before: str, after: str, term: str) -> bool:
             prompt = self._prompt_with([*expected, term] if term not in expected else expected)
-            old = found.tokens if before == found.text else tuple(self._engine.tokenizer.encode(before))
-            new = tuple(self._engine.tokenizer.encode(after))
+            old = found.tokens if before == found.text else self._engine.tokens(before)
+            new = self._engine.tokens(after)
             gain = self._engine.score(encoded, new, prompt) - self._engine.score(encoded, old, prompt)
             log.debug("%r or %r: %.1f", before, after, gain)
             return gain > _LEAST_GAIN
 
         text, replaced = terms.corrected(found.text, encoded.language, better)
-        if not replaced:
+        if text == found.text:
             return found
-        return dataclasses.replace(
-            found, text=text, tokens=tuple(self._engine.tokenizer.encode(text)), replaced=replaced
-        )
+        return dataclasses.replace(found, text=text, tokens=self._engine.tokens(text), replaced=replaced)
 
     def worth_second_search(self, result: Search) -> bool:
         """Whether a second search may help: not if the window probably holds no speech."""

@@ -75,12 +75,13 @@ class HeardTerms:
     def corrected(
         self, text: str, language: str, better: Callable[[str, str, str], bool]
     ) -> tuple[str, tuple[Replacement, ...]]:
-        """``text`` with the terms that were misheard in it.
+        """``text`` with the terms that were misheard in it, and with the capital letters of those that were not.
 
         Args:
             better: whether the audio is rather that of the second text than of the first, given the term expected.
         """
         self._update(language)
+        text = self._spelled(text)
         taken: list[NearMiss] = []
         for near in self._near.found_in(text)[:_MOST_JUDGED] if self._options.correct else ():
             if any(near.start < other.end and other.start < near.end for other in taken):
@@ -88,6 +89,15 @@ class HeardTerms:
             if better(_written(text, taken)[0], _written(text, [*taken, near])[0], near.term.source):
                 taken.append(near)
         return _written(text, taken)
+
+    def _spelled(self, text: str) -> str:
+        """``text`` with the capital letters of its terms as the glossary has them; terms without any stay as they are."""
+        for match in self._glossary.found_in(text):
+            for form in match.term.sources:
+                end = match.start + len(form)
+                if form.casefold() == text[match.start : end].casefold() and form != form.lower():
+                    text = text[: match.start] + form + text[end:]
+        return text
 
     def _update(self, language: str) -> None:
         """Take the glossary as it is now, for the language spoken."""

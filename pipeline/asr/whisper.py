@@ -405,7 +405,7 @@ class WhisperRecognizer:
 
     def _prompt_tokens(self) -> tuple[int, ...]:
         text = " ".join(part for part in (self.config.hotwords, self.config.prompt) if part)
-        tokens = self.engine.tokens(text) if text else ()
+        tokens = self.engine.tokens(f" {text.strip()}") if text else ()
         if len(tokens) > MOST_PROMPT_TOKENS:
             raise UsageError(
                 f"asr.hotwords and asr.prompt have {len(tokens)} tokens together; Whisper takes {MOST_PROMPT_TOKENS} at most, "

@@ -121,4 +121,5 @@ def sound_of(letters: str) -> str:
     """The Metaphone key: the consonants of an English pronunciation. Blanks between words do not change it."""
     import jellyfish  # as above
 
-    return jellyfish.metaphone(letters).replace(" ", "")
+    key: str = jellyfish.metaphone(letters)
+    return key.replace(" ", "")

@@ -64,6 +64,12 @@ def test_a_near_miss_is_corrected_if_the_audio_says_so() -> None:
     assert asked[1][0] == asked[0][1]  # the second is judged in the text with the first
 
 
+def test_terms_are_written_with_the_capitals_of_the_glossary() -> None:
+    terms = _terms(Glossary((Term("iPhone", None), Term("load balancer", None), Term("IT", None, exact_case=True))))
+    text = "Load balancer on an Iphone, IPhones and it."
+    assert terms.corrected(text, "en", lambda *_: True) == ("Load balancer on an iPhone, iPhones and it.", ())
+
+
 def test_nothing_is_corrected_against_the_audio_or_the_options() -> None:
     text = " Cooper netties met Quin Dara."
     assert _terms().corrected(text, "en", lambda *_: False) == (text, ())

@@ -1,0 +1,138 @@
+"""Recognition with a glossary, on speech with invented names and without."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+
+from pipeline import Models, PipelineConfig, SpeechTranslator
+from pipeline.asr.context import Heard
+from pipeline.asr.terms import HeardTerms
+from pipeline.asr.whisper import WhisperRecognizer
+from pipeline.audio.recording import read_audio
+from pipeline.bench.errors import edits, units
+from pipeline.bench.vad import segments_of
+from pipeline.events import SAMPLE_RATE, PipelineEvent, Samples, SourceSentence
+from pipeline.glossary.current import CurrentGlossary
+from pipeline.glossary.options import GlossaryOptions
+from pipeline.glossary.terms import Glossary, Term
+from pipeline.sinks.jsonl import line, read_event
+from pipeline.stages import standard_stages
+from pipeline.vad.options import VadConfig
+from tests.conftest import PHRASES, ROOT, read_wav
+
+NAMES_AUDIO = ROOT / "tests" / "audio" / "names.opus"
+SAID = ["Brontik", "Quindarra", "Taravelle"]
+OTHERS = ["Velmora", "Zeptafin", "Oskelund", "Mirexo", "Dunwick Labs", "Kestrava", "Yorrelin", "Gralbeck", "Sunevra"]
+GLOSSARY = Glossary(tuple(Term(name, None) for name in [*OTHERS, *SAID]))
+
+
+def recognizer_of(models: Models) -> WhisperRecognizer:
+    assert isinstance(models.recognizer, WhisperRecognizer)
+    return models.recognizer
+
+
+def heard_in(
+    config: PipelineConfig, models: Models, samples: Samples, glossary: CurrentGlossary | None
+) -> tuple[list[PipelineEvent], SpeechTranslator]:
+    """What is recognised in a recording, without translating it."""
+
+    async def work() -> tuple[list[PipelineEvent], SpeechTranslator]:
+        stages = standard_stages()[:3]
+        async with (
+            SpeechTranslator(config, replace(models, translations={}), stages=stages, glossary=glossary) as translator,
+            asyncio.TaskGroup() as group,
+        ):
+            group.create_task(fed(translator, samples))
+            return [event async for event in translator.events()], translator
+
+    return asyncio.run(work())
+
+
+async def fed(translator: SpeechTranslator, samples: Samples) -> None:
+    await translator.feed(samples)
+    await translator.end()
+
+
+def sentences(events: Sequence[PipelineEvent]) -> list[SourceSentence]:
+    return [event for event in events if isinstance(event, SourceSentence)]
+
+
+@pytest.fixture(scope="module")
+def names() -> Samples:
+    return read_audio(NAMES_AUDIO)
+
+
+@pytest.fixture(scope="module")
+def without(demo_config: PipelineConfig, demo_models: Models, names: Samples) -> list[PipelineEvent]:
+    """The names without a glossary."""
+    return heard_in(demo_config, demo_models, names, None)[0]
+
+
+def test_names_are_heard_with_a_glossary(
+    demo_config: PipelineConfig, demo_models: Models, names: Samples, without: list[PipelineEvent]
+) -> None:
+    assert not any(GLOSSARY.found_in(sentence.text) for sentence in sentences(without))
+    events, translator = heard_in(demo_config, demo_models, names, lambda: GLOSSARY)
+    found = sentences(events)
+    assert [sentence.terms for sentence in found] == [(name,) for name in SAID]
+    corrected = {word.text.strip(" ."): word.heard for sentence in found for word in sentence.words if word.heard}
+    assert corrected["Taravelle"] in sentences(without)[2].text  # not among the first ten, so not in the prompt
+    assert set(corrected) < set(SAID)
+    assert (translator.stats.terms, translator.stats.corrected) == (3, len(corrected))
+    assert f"3 terms of the glossary heard, {len(corrected)} of them corrected" in translator.stats.summary()
+    for sentence in found:  # other words stay, and the words are those of the text
+        assert "".join(word.text for word in sentence.words).strip() == sentence.text
+        assert read_event(json.loads(line(sentence, exact=True))) == sentence
+    for before, after in zip(sentences(without), found, strict=True):
+        assert edits(units(before.text, "en"), units(after.text, "en")) == 1
+
+
+def test_an_empty_glossary_changes_nothing(
+    demo_config: PipelineConfig, demo_models: Models, names: Samples, without: list[PipelineEvent]
+) -> None:
+    assert heard_in(demo_config, demo_models, names, Glossary)[0] == without
+
+
+def test_an_empty_glossary_changes_no_draft(demo_models: Models, names: Samples) -> None:
+    recognizer = recognizer_of(demo_models)
+    empty = recognizer.with_terms(HeardTerms(Glossary, GlossaryOptions()))
+    segment, following = segments_of(names, VadConfig())[:2]
+    context = [Heard(segment, recognizer.transcribe(segment).text)]
+    assert empty.draft((), segment) == recognizer.draft((), segment)
+    assert empty.draft(context, following) == recognizer.draft(context, following)
+    assert empty.transcribe_after(context, following) == recognizer.transcribe_after(context, following)
+
+
+def test_drafts_and_what_is_heard_after_them_have_the_terms(demo_models: Models, names: Samples) -> None:
+    recognizer = recognizer_of(demo_models).with_terms(HeardTerms(lambda: GLOSSARY, GlossaryOptions()))
+    first, second, third = segments_of(names, VadConfig())
+    draft = recognizer.draft((), first)
+    assert draft is not None
+    assert "Brontik" in draft.text
+    after = recognizer.draft([Heard(first, draft.text)], second)
+    assert after is not None
+    assert after.text.startswith("The people at Quindarra")  # the first text was heard again, with its term
+    packed = recognizer.transcribe_packed([first, second, third])
+    assert [name for name, transcript in zip(SAID, packed, strict=True) if name in transcript.text] == SAID
+
+
+def test_other_speech_has_no_terms(demo_config: PipelineConfig, demo_models: Models) -> None:
+    samples = read_wav(PHRASES)[: 10 * SAMPLE_RATE]
+    plain = heard_in(demo_config, demo_models, samples, None)[0]
+    events, translator = heard_in(demo_config, demo_models, samples, lambda: GLOSSARY)
+    assert translator.stats.terms == translator.stats.corrected == 0
+    assert [units(one.text, "en") for one in sentences(events)] == [units(one.text, "en") for one in sentences(plain)]
+
+
+def test_a_prompt_has_the_tokens_that_whisper_writes(demo_models: Models) -> None:
+    engine = recognizer_of(demo_models).engine
+    tokens = engine.tokens(" the town")
+    assert engine.tokenizer.decode(list(tokens)) == " the town"
+    assert (
+        len(tokens) == 2
+    )  # " the" and " town", although the model's file of tokens lacks the merge of a blank and "t"
