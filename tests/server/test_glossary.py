@@ -1,0 +1,72 @@
+"""The glossary of a session: brought at its start, replaced while it runs, and refused with its mistakes named."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from pipeline import Models, PipelineConfig
+from pipeline.audio.recording import read_audio
+from pipeline.glossary.terms import Glossary, Term
+from pipeline.server.glossary import SessionGlossary, read_glossary
+from pipeline.server.protocol import ProtocolError
+from tests.conftest import ROOT
+from tests.server.running import final, heard, rest, running, say, serving, speak
+
+NAMES_AUDIO = ROOT / "tests" / "audio" / "names.opus"
+SERVERS = Glossary((Term("Acme", None),))
+
+
+def test_a_session_uses_the_servers_glossary_until_it_has_its_own() -> None:
+    assert SessionGlossary(None)() == Glossary()
+    session = SessionGlossary(lambda: SERVERS)
+    assert session() == SERVERS
+    session.replace(own := read_glossary("Brontik\t=\n"))
+    assert session() is own
+    session.replace(Glossary())
+    assert session().terms == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("Brontik\n", "line 1: no translation"),
+        ("name\t=\n" * 20_000, "has 140000 characters; it may have 65536 at most"),
+        ("".join(f"n{number}\t=\n" for number in range(1_001)), "1001 terms; 1000 are allowed"),
+    ],
+)
+def test_what_is_wrong_with_a_glossary_is_said(text: str, words: str) -> None:
+    with pytest.raises(ProtocolError, match=words) as error:
+        read_glossary(text)
+    assert error.value.code == "bad-glossary"
+
+
+def test_a_session_hears_the_terms_that_its_speaker_sends(demo_config: PipelineConfig, demo_models: Models) -> None:
+    async def work() -> None:
+        async with running(serving(demo_config, demo_models)) as server:
+            async with server.connect() as refused:
+                await say(refused, type="start", glossary="Brontik\n")
+                error = await heard(refused)
+                assert (error["type"], error["code"]) == ("error", "bad-glossary")
+                assert "line 1" in error["message"]
+            async with server.connect() as speaker:
+                await say(speaker, type="start", glossary="Velmora\t=\n")
+                assert (await heard(speaker))["type"] == "started"
+                replies = []
+                for text in ("Brontik\t\n", "Brontik\t=\nQuindarra\t=\nTaravelle\t=\n"):
+                    await say(speaker, type="glossary", text=text)
+                    while (reply := await heard(speaker))["type"] != "glossary":
+                        pass
+                    replies.append(reply)
+                assert replies[0]["code"] == "bad-glossary"
+                assert "line 1" in replies[0]["message"]
+                assert replies[1] == {"type": "glossary", "terms": 3}
+                await speak(speaker, read_audio(NAMES_AUDIO))
+                await say(speaker, type="end")
+                spoken = " ".join(
+                    text for (_, language), text in final(await rest(speaker)).items() if language == "en"
+                )
+                assert all(name in spoken for name in ("Brontik", "Quindarra", "Taravelle")), spoken
+
+    asyncio.run(work())
