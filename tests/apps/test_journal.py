@@ -143,6 +143,18 @@ def test_a_recording_is_resumed_whatever_the_draft_model() -> None:
     assert begun == header(PHRASES, other, ["srt"])
 
 
+def test_a_run_with_another_glossary_begins_anew(tmp_path: Path) -> None:
+    config = load_config("demo")
+    terms = tmp_path / "terms.tsv"
+    terms.write_text("Acme\t=\n", "utf-8")
+    with_terms = with_overrides(config, glossary=str(terms))
+    begun = header(PHRASES, with_terms, ["srt"])
+    assert difference(begun, header(PHRASES, with_terms, ["srt"])) is None
+    assert difference(begun, header(PHRASES, config, ["srt"])) == "with another glossary"
+    terms.write_text("Acme\t阿克米\n", "utf-8")
+    assert difference(begun, header(PHRASES, with_terms, ["srt"])) == "with another glossary"
+
+
 def test_the_journal_of_another_version_is_refused_by_name() -> None:
     now = header(PHRASES, load_config("demo"), ["srt"])
     for version in (1, 3, 99):
