@@ -66,7 +66,7 @@ def add_model_arguments(parser: argparse.ArgumentParser, *, several: bool = Fals
         metavar="L",
         help="intermediate language if no model translates directly (default: en); none forbids two steps",
     )
-    parser.add_argument(
+    group.add_argument(
         "--glossary",
         type=some_path,
         metavar="FILE",
