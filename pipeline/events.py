@@ -66,7 +66,7 @@ class Word:
     text: str
     start_s: float
     end_s: float
-    heard: str | None = None
+    heard: str | None = field(default=None, kw_only=True)
     """What was recognised where a term of the glossary replaced it; empty if an earlier word of the term has it. None: this
     word was recognised."""
 

@@ -384,7 +384,7 @@ class WhisperRecognizer:
         *,
         repeated: bool = False,
     ) -> Transcript:
-        timed = [Word(word.text, word.start_s, word.end_s, word.heard) for word in without_pauses(words)]
+        timed = [Word(word.text, word.start_s, word.end_s, heard=word.heard) for word in without_pauses(words)]
         believed = self.config.word_timestamps and plausible(timed, text, segment.start_s, segment.end_s)
         shown, timed = in_script(text, timed if believed else (), self._convert[language])
         return Transcript(
