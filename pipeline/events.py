@@ -261,8 +261,12 @@ class Translation:
     """True if the first search looped or reached the token limit. A second search was made, and text of the first that
     differs from it was withdrawn."""
     guarded: int = 0
-    """Number of tokens for which a guard (bad word, repetition) excluded a likelier one."""
+    """Number of tokens for which a guard (bad word, repetition) or a glossary excluded a likelier one."""
     heard_s: float = 0.0
+    terms: tuple[str, ...] = ()
+    """The terms of the glossary in the source, in order, as the glossary has them."""
+    missed_terms: tuple[str, ...] = ()
+    """Those without an accepted translation in the text. The others are kept."""
 
 
 @dataclass(frozen=True)

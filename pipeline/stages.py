@@ -196,4 +196,5 @@ def _nmt(inbox: Queue, outbox: Queue, context: StageContext) -> Stage:
         drafts=context.config.drafts,
         stats=context.stats,
         load=context.load,
+        glossary=context.glossary,
     )

@@ -81,7 +81,10 @@ def _add_compile_arguments(parser: argparse.ArgumentParser) -> None:
     )
     graphs.add_argument("--shortlist-size", type=int, metavar="N", help="maximum number of output rows (default: 8192)")
     graphs.add_argument(
-        "--alignment", type=_layer_and_head, metavar="LAYER:HEAD", help="also output the cross-attention of this head"
+        "--alignment",
+        type=_layer_and_head,
+        metavar="LAYER:HEAD",
+        help="the head of cross-attention that was trained to align (default: the best one on the sample)",
     )
     parser.add_argument("--report", action="store_true", help="print size, agreement with fp32 and speed")
 

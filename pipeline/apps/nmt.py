@@ -10,7 +10,8 @@ from pipeline.config import pinned_revisions
 from pipeline.errors import SinkError, UsageError
 from pipeline.events import SourceSentence, Translation
 from pipeline.nmt.load import load_model, load_translation_model
-from pipeline.nmt.model import UNDETERMINED, MarianModel
+from pipeline.nmt.model import MarianModel
+from pipeline.nmt.model_languages import UNDETERMINED
 from pipeline.nmt.options import NmtConfig
 from pipeline.nmt.pairs import AUTO, described
 from pipeline.nmt.pivot import PivotTranslator

@@ -66,12 +66,12 @@ def checked(
         for narrower in _alternatives(options, loop, widen=widen):
             again = _complete_search(search(narrower), guard, committed)
             if again is not None:
-                yield from _replace_shown(shown, again)
+                yield from replace_shown(shown, again, searched_again=True)
                 return
     kept = max(0, kept_tokens(ids, loop, len(source)) - len(committed))
     if kept < len(found) or not found:
         found[kept:] = [Token(options.end_token, 0.0, last=True, truncated=True)]
-    yield from _replace_shown(shown, found)
+    yield from replace_shown(shown, found, searched_again=True)
 
 
 def _alternatives(options: GenerationOptions, loop: Loop | None, *, widen: bool) -> Iterator[GenerationOptions]:
@@ -94,11 +94,13 @@ def _complete_search(tokens: Iterator[Token], guard: LoopGuard, committed: Seque
     return found if len(found) >= least else None
 
 
-def _replace_shown(shown: Sequence[int], tokens: Sequence[Token]) -> Iterator[Token | Rewind]:
+def replace_shown(
+    shown: Sequence[int], tokens: Sequence[Token], *, searched_again: bool = False
+) -> Iterator[Token | Rewind]:
     """Rewind to the common prefix of ``shown`` and ``tokens``, and yield the rest of ``tokens``."""
     same = takewhile(lambda pair: pair[0] == pair[1].id, zip(shown, tokens[:-1], strict=False))
     kept = len(list(same))
     if kept < len(shown):
         yield Rewind(kept)
     for token in tokens[kept:]:
-        yield dataclasses.replace(token, searched_again=token.last)
+        yield dataclasses.replace(token, searched_again=token.last) if searched_again else token

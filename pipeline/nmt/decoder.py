@@ -197,6 +197,34 @@ class Decoder(ABC):
         """
         return None
 
+    @property
+    def aligned(self) -> bool:
+        """Whether the model gives out an alignment head."""
+        return False
+
+    @property
+    def guided(self) -> bool:
+        """Whether the alignment head was named when the model was compiled, because it was trained to align."""
+        return False
+
+    def attended(self, state: DecoderState) -> NDArray[np.float32] | None:
+        """The attention over the source, [S], with which the next token was chosen in the last run.
+
+        None if the model does not give out an alignment head.
+        """
+        return None
+
+    def without(self, state: DecoderState, positions: Sequence[int]) -> DecoderState:
+        """A copy of ``state`` that cannot look at some positions of the source; those after them move up.
+
+        Only for models that give out an alignment head.
+        """
+        raise NotImplementedError
+
+    def can_write(self, token: int) -> bool:
+        """Whether the model can produce a token of its vocabulary."""
+        return True
+
     def truncate(self, state: DecoderState, steps: int) -> None:
         """Make ``state`` forget the tokens after the first ``steps``."""
         if steps < state.steps:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -14,8 +13,9 @@ from numpy.typing import NDArray
 
 from pipeline.errors import ModelError, UsageError
 from pipeline.events import Delta, SourceSentence, Translation
+from pipeline.glossary.terms import Glossary, Term
 from pipeline.languages import language_tag, sets_sentences_apart, two_letters
-from pipeline.languages.chinese import Convert
+from pipeline.languages.chinese import simplified
 from pipeline.nmt.cache import SentenceCache
 from pipeline.nmt.checked import Rewind, checked
 from pipeline.nmt.commitment import CertainSource, Commitment, PartDraft, certain_sources
@@ -25,22 +25,22 @@ from pipeline.nmt.drafts import Draft, draft_limit
 from pipeline.nmt.generation import GenerationOptions, OnStart, Token
 from pipeline.nmt.layout import find_layout
 from pipeline.nmt.loops import MAX_LENGTH_FACTOR
+from pipeline.nmt.model_languages import UNDETERMINED, ModelLanguages, differs
+from pipeline.nmt.parts import SourcePart, source_parts, terms_of_parts
 from pipeline.nmt.pieces import PartText, Piece, RunningSearch, deltas, translated
-from pipeline.nmt.preparation import capitalised, prepared
-from pipeline.nmt.scripts import check_script, choose_code, needed_conversion, rewritten
+from pipeline.nmt.scripts import rewritten
 from pipeline.nmt.search import generate, verified
 from pipeline.nmt.settings import generation_options, integer, read_json, require_at_least
 from pipeline.nmt.stopwatch import Stopwatch
+from pipeline.nmt.term_repair import Repair, repairing
+from pipeline.nmt.term_search import Wording, search_with_terms
+from pipeline.nmt.terms import SourceTerm, Speller
 from pipeline.nmt.tokenizer import MarianTokenizer
-from pipeline.sentences.splitting import fit, split_sentences
 
-UNDETERMINED = "und"
-"""ISO 639-2 code for an undetermined language."""
 _TOKENS = ("pad_token_id", "eos_token_id", "decoder_start_token_id")
-_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
-class MarianModel:
+class MarianModel(ModelLanguages):
     """A loaded model. Safe to use from several threads at once; each translation has its own state."""
 
     def __init__(
@@ -65,6 +65,7 @@ class MarianModel:
         self.max_length_factor = max_length_factor
         self.time_limit_s = time_limit_s
         self.cache = SentenceCache(cached_sentences)
+        self._spellers: dict[str, Speller] = {}  # by target
 
     @classmethod
     def load(
@@ -149,43 +150,6 @@ class MarianModel:
             cached_sentences=cached_sentences,
         )
 
-    def target_code(self, target: str) -> str | None:
-        """Return the target code that a multilingual model needs before the source; None for a bilingual model.
-
-        Raises:
-            UsageError: the model does not translate into ``target``, or does not write its script. Chinese is exempt:
-                it can be converted to Hans or Hant.
-        """
-        codes: list[str] = self.tokenizer.target_codes
-        if codes and target == UNDETERMINED:
-            raise UsageError(
-                f"this model translates into several languages; its targets are {', '.join(codes)}: "
-                "choose one with --target"
-            )
-        if codes:
-            return choose_code(target, codes)
-        own = self.languages[1]
-        if _differs(target, own):
-            raise UsageError(f"this model does not translate into {target!r}; it translates only into {own!r}")
-        check_script(target, self.scripts[1])
-        return None
-
-    def conversion(self, target: str) -> Convert | None:
-        """Return the conversion of translations into the script of ``target``; None if the model writes that script."""
-        code = self.target_code(target)
-        return needed_conversion(target, language_tag(code).script if code else self.scripts[1])
-
-    def check_languages(self, source: str, target: str) -> None:
-        """Raise UsageError if the model's files name a different language pair."""
-        for asked, has, side in ((source, self.languages[0], "from"), (target, self.languages[1], "into")):
-            if _differs(asked, has) and not (side == "into" and self.tokenizer.target_codes):
-                raise UsageError(
-                    f"the translation model translates from {self.languages[0] or 'an unnamed language'} into "
-                    f"{self.languages[1] or 'an unnamed language'}, not {side} {asked}; "
-                    "choose the languages with --source and --target, or another translation model"
-                )
-        self.target_code(target)
-
     def stream(
         self,
         sentence: SourceSentence,
@@ -193,6 +157,7 @@ class MarianModel:
         on_start: OnStart | None = None,
         beams: int | None = None,
         draft: Draft | None = None,
+        glossary: Glossary | None = None,
     ) -> Iterator[Delta | Translation]:
         """Translate a sentence, yielding one delta per target token and, at the end, its ``Translation``.
 
@@ -202,6 +167,7 @@ class MarianModel:
         ``draft`` makes it a draft of a sentence in progress: the search is greedy and its length is limited by the source's
         (``draft_limit``); if it fails, it is cut instead of repeated. What ``draft`` holds of earlier drafts
         makes it faster but not different.
+        ``glossary`` has terms of the source language and their translations; see ``pipeline.nmt.term_search``.
 
         The last delta belongs to the end token, is ``complete``, and commits the text. If the sentence is searched again,
         text that was yielded before is withdrawn. Text that is too long for the model, or has several sentences, is
@@ -214,9 +180,9 @@ class MarianModel:
         """
         if target is None:
             target = self.languages[1] or UNDETERMINED
-        sources = self.sources(sentence.text, sentence.language, self.target_code(target))
-        found = deltas(sentence, self.pieces(sources, target, on_start, beams, draft), target)
-        yield from rewritten(found, self.conversion(target))
+        sources, terms = self.sources_and_terms(sentence.text, sentence.language, target, glossary)
+        pieces = self.pieces(sources, target, on_start, beams, draft, terms=terms)
+        yield from rewritten(deltas(sentence, pieces, target), self.conversion(target))
 
     def append(
         self,
@@ -226,6 +192,7 @@ class MarianModel:
         on_start: OnStart | None = None,
         beams: int | None = None,
         draft: Draft | None = None,
+        glossary: Glossary | None = None,
     ) -> Iterator[Delta | Translation]:
         """As ``stream``, with a translation that begins with the committed tokens of earlier drafts.
 
@@ -237,10 +204,10 @@ class MarianModel:
         """
         if target is None:
             target = self.languages[1] or UNDETERMINED
-        code = self.target_code(target)
-        sources = self.sources(sentence.text, sentence.language, code)
-        certain = certain_sources(sources, self.sources(commitment.source, sentence.language, code))
-        pieces = self.pieces(sources, target, on_start, beams, draft, commitment, certain)
+        sources, terms = self.sources_and_terms(sentence.text, sentence.language, target, glossary)
+        known = self.sources(commitment.source, sentence.language, self.target_code(target))
+        certain = certain_sources(sources, known)
+        pieces = self.pieces(sources, target, on_start, beams, draft, commitment, certain, terms)
         yield from rewritten(deltas(sentence, pieces, target), self.conversion(target), final=draft is None)
 
     def pieces(
@@ -252,13 +219,14 @@ class MarianModel:
         draft: Draft | None = None,
         commitment: Commitment | None = None,
         certain: Sequence[CertainSource] | None = None,
+        terms: Sequence[tuple[SourceTerm, ...]] = (),
     ) -> Iterator[Piece]:
         """Yield the translation of one sentence, which may be given in several parts.
 
         Each part has an end token; only the one of the last part ends the sentence.
 
         ``commitment``: the tokens with which the parts begin; a ``draft`` adds to them. ``certain``: how much of each part of
-        the source is committed; None: unknown.
+        the source is committed; None: unknown. ``terms``: those of each part that has any, or of none.
         """
         if beams is not None:
             require_at_least(1, beams=beams)
@@ -266,6 +234,7 @@ class MarianModel:
             sources = commitment.laid_out(sources)
         begun = truncated = again = False
         before: list[Token] = []  # of the parts before
+        missed: tuple[str, ...] = ()
         length = committed = 0
         for part, source in enumerate(sources):
             found = PartText(self.tokenizer, " " if begun and sets_sentences_apart(target) else "")
@@ -273,7 +242,8 @@ class MarianModel:
             search, withdrawn = RunningSearch(on_start), 0
             guess = None if draft is None else draft.guess(part)
             cached = draft is None or commitment is None  # the attention is known of a search only
-            for token in self._tokens(source, search, beams, guess, known, cached=cached):
+            wording = self._wording(terms[part] if part < len(terms) else (), target)
+            for token in self._tokens(source, search, beams, guess, known, wording, cached=cached):
                 if isinstance(token, Rewind):
                     withdrawn = found.rewind(token.kept)
                     length -= withdrawn
@@ -294,8 +264,11 @@ class MarianModel:
                     committed += found.length(commitment.push(part, pushed))
                 elif last:
                     committed = length
+                if token.last and wording is not None:
+                    missed += tuple(term.name for term in wording.missing(found.ids))
                 tokens = (*before, *found.tokens[:-1], ended) if last else ()
-                yield Piece(ended, text, withdrawn, committed if last else 0, tokens)
+                seen = tuple(term.name for each in terms for term in each) if last else ()
+                yield Piece(ended, text, withdrawn, committed if last else 0, tokens, seen, missed if last else ())
                 withdrawn = 0
             begun = begun or any(found.texts)
             before += found.followed()
@@ -303,8 +276,11 @@ class MarianModel:
                 draft.keep(part, tuple(found.ids[:-1]))
 
     def _attention(self, search: RunningSearch, ids: Sequence[int], known: int) -> NDArray[np.float32] | None:
-        """The attention over the source of the tokens after the first ``known``, [tokens, S]; None if it is unknown."""
-        if (state := search.state) is None:
+        """The attention over the source of the tokens after the first ``known``, [tokens, S]; None if it is unknown.
+
+        Only of a head that was trained to align: a head that was chosen by measurement looks elsewhere too often.
+        """
+        if (state := search.state) is None or not self.decoder.guided:
             return None
         history = [self.generation.start_token, *ids[:-1]]
         self.decoder.truncate(state, known)
@@ -315,20 +291,28 @@ class MarianModel:
 
         ``code`` is put before each sentence; see ``target_code``.
         """
+        return [part.ids for part in self._parts(text, language, code)]
 
-        def ids_of(text: str) -> list[int]:
-            return self.tokenizer.encode(prepared(text, language, self.scripts[0]), code)
+    def sources_and_terms(
+        self, text: str, language: str, target: str, glossary: Glossary | None
+    ) -> tuple[list[tuple[int, ...]], list[tuple[SourceTerm, ...]]]:
+        """The ``sources`` of a text for translation into ``target``, and the terms of a glossary in each of them."""
+        code = self.target_code(target)
+        parts = self._parts(text, language, code)
+        traditional = language_tag(target).script == "Hant" and self.conversion(target) is not None
+        terms = terms_of_parts(parts, glossary, self.tokenizer, code, simplified if traditional else str)
+        return [part.ids for part in parts], terms
 
-        def fits(text: str) -> bool:
-            return len(ids_of(text)) <= self.max_source_tokens
+    def _parts(self, text: str, language: str, code: str | None) -> list[SourcePart]:
+        return source_parts(text, language, self.tokenizer, code, self.scripts[0], self.max_source_tokens)
 
-        # Lone surrogates are not characters and cannot be encoded.
-        text = _SURROGATE.sub("\N{REPLACEMENT CHARACTER}", text)
-        nothing = self.tokenizer.encode("", code)
-        wholes = [capitalised(whole, language_tag(language).language) for whole in split_sentences(text, language)]
-        parts = [part for whole in wholes for part in fit(whole, fits)]
-        found = [ids_of(part.strip()) for part in parts]
-        return [tuple(ids) for ids in found if ids != nothing]  # from an empty source the model would hallucinate text
+    def _wording(self, terms: Sequence[SourceTerm], target: str) -> Wording | None:
+        return Wording(tuple(terms), self._speller(target)) if terms else None
+
+    def _speller(self, target: str) -> Speller:
+        if target not in self._spellers:
+            self._spellers[target] = Speller(self.tokenizer, target, self.decoder.can_write)
+        return self._spellers[target]
 
     def _tokens(
         self,
@@ -337,6 +321,7 @@ class MarianModel:
         beams: int | None,
         draft: tuple[int, ...] | None,
         committed: Sequence[Token] = (),
+        wording: Wording | None = None,
         *,
         cached: bool = True,
     ) -> Iterator[Token | Rewind]:
@@ -345,7 +330,8 @@ class MarianModel:
         ``draft`` holds the ids with which a draft is likely to begin; None if this is not a draft. The ``committed`` tokens
         come first. ``cached``: whether the cache may be used.
         """
-        if cached and not committed and (known := self.cache.get(source)) is not None:
+        key = source if wording is None else (source, wording.terms)
+        if cached and not committed and (known := self.cache.get(key)) is not None:
             yield from known
             return
         yield from committed
@@ -359,7 +345,7 @@ class MarianModel:
         if draft is not None:
             options = dataclasses.replace(options, max_tokens=draft_limit(len(source), options.max_tokens))
         tokens = checked(
-            lambda chosen: self._search(source, chosen, on_start, stopwatch.expired, draft, begun),
+            lambda chosen: self._search(source, chosen, on_start, stopwatch.expired, draft, begun, wording),
             options,
             source,
             self.tokenizer.is_plain,
@@ -369,6 +355,11 @@ class MarianModel:
             expired=stopwatch.expired,
             committed=begun,
         )
+        if wording is not None and draft is None:
+            greedy = dataclasses.replace(options, beams=1)
+            tokens = repairing(
+                tokens, Repair(self.decoder, source, greedy, wording, on_start, stopwatch.expired, begun)
+            )
         found: list[Token | Rewind] = []
         while True:
             with stopwatch:  # exclude the time that the consumer takes between two tokens
@@ -380,7 +371,7 @@ class MarianModel:
             found.append(token)
             ended = isinstance(token, Token) and token.last
             if ended and draft is None and not begun and options == self.generation and not stopwatch.expired():
-                self.cache.put(source, tuple(found))
+                self.cache.put(key, tuple(found))
             yield Rewind(len(begun) + token.kept) if isinstance(token, Rewind) else token
 
     def _search(
@@ -391,12 +382,20 @@ class MarianModel:
         expired: Callable[[], bool],
         draft: tuple[int, ...] | None,
         committed: Sequence[int],
+        wording: Wording | None,
     ) -> Iterator[Token]:
+        if wording is not None and (draft is not None or options.beams == 1):
+            return search_with_terms(self.decoder, source, options, wording, on_start, expired, committed=committed)
         if draft is None:
             return generate(self.decoder, source, options, on_start, expired, committed=committed)
         same = list(draft[: len(committed)]) == list(committed)
         guess = draft[len(committed) :] if same else ()
         return verified(self.decoder, source, options, guess, on_start, expired, committed=committed)
+
+    def unspellable(self, glossary: Glossary, target: str | None = None) -> tuple[Term, ...]:
+        """The terms whose translation the model's vocabulary cannot write; they are never kept."""
+        speller = self._speller(target or self.languages[1] or UNDETERMINED)
+        return tuple(term for term in glossary.terms if speller.spell(term.targets[0]) is None)
 
     def translate(self, text: str, *, source: str | None = None, target: str | None = None) -> str:
         """Translate ``text`` and return the whole translation; languages default to those that the model names.
@@ -405,14 +404,9 @@ class MarianModel:
             UsageError, ModelError, DecodingStoppedError: see ``stream``.
         """
         own = self.languages[0]
-        if source is not None and _differs(source, own):
+        if source is not None and differs(source, own):
             raise UsageError(f"this model does not translate from {source!r}; it translates only from {own!r}")
         return translated(self.stream(SourceSentence(0, source or own or "en", text), target))
-
-
-def _differs(asked: str, own: str | None) -> bool:
-    """Whether ``asked`` differs from ``own``, the language that the model's files name; False if they name none."""
-    return own is not None and own != language_tag(asked).language
 
 
 def _script_of(code: object) -> str | None:

@@ -25,6 +25,10 @@ class Piece:
     """Length of the text if this is the last piece, else 0: the text is a draft until then."""
     tokens: tuple[Token, ...] = ()
     """On the last piece, all tokens of the sentence."""
+    terms: tuple[str, ...] = ()
+    """On the last piece, the glossary terms in the source."""
+    missed_terms: tuple[str, ...] = ()
+    """On the last piece, those without an accepted translation in the text."""
 
 
 class PartText:
@@ -92,8 +96,10 @@ def deltas(sentence: SourceSentence, pieces: Iterable[Piece], target: str) -> It
     """Yield one delta per piece, then the translation. The last piece ends the sentence."""
     text = GrowingText()
     tokens: tuple[Token, ...] = ()
+    terms = missed = tuple[str, ...]()
     for piece in pieces:
         token, tokens = piece.token, piece.tokens
+        terms, missed = piece.terms, piece.missed_terms
         text.apply(piece)
         yield Delta(
             sentence=sentence.sentence,
@@ -114,5 +120,7 @@ def deltas(sentence: SourceSentence, pieces: Iterable[Piece], target: str) -> It
         truncated=any(token.truncated for token in tokens[-1:]),
         searched_again=any(token.searched_again for token in tokens[-1:]),
         guarded=sum(token.guarded for token in tokens),
+        terms=terms,
+        missed_terms=missed,
         heard_s=sentence.heard_s,
     )

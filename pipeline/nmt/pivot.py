@@ -3,16 +3,60 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 from pipeline.events import Delta, SourceSentence, Translation
+from pipeline.glossary.terms import Glossary, Match, Term
 from pipeline.nmt.commitment import Commitment
 from pipeline.nmt.drafts import Draft
 from pipeline.nmt.generation import GenerationOptions, OnStart
-from pipeline.nmt.model import UNDETERMINED, MarianModel
+from pipeline.nmt.model import MarianModel
+from pipeline.nmt.model_languages import UNDETERMINED
 from pipeline.nmt.pieces import Piece, deltas, translated
 from pipeline.nmt.scripts import rewritten
+from pipeline.nmt.terms import SourceTerm, kept
 from pipeline.sentences.growing import GrowingText
+
+
+@dataclass(frozen=True)
+class Carried:
+    """The glossary terms in a sentence, and what stands for each of them in the first translation."""
+
+    matches: tuple[Match, ...]
+    carriers: Mapping[Term, str]
+
+    @property
+    def first(self) -> Glossary:
+        return Glossary(
+            tuple(
+                dataclasses.replace(term, target=carrier, target_variants=()) for term, carrier in self.carriers.items()
+            )
+        )
+
+    @property
+    def second(self) -> Glossary:
+        return Glossary(
+            tuple(
+                Term(carrier, term.targets[0], target_variants=term.target_variants, exact_case=term.exact_case)
+                for term, carrier in self.carriers.items()
+            )
+        )
+
+    def counted(self, pieces: Iterator[Piece]) -> Iterator[Piece]:
+        """The pieces of the second translation; the last one tells which terms of the source it has."""
+        if not self.matches:
+            yield from pieces
+            return
+        text = GrowingText()
+        terms = [SourceTerm(m.term.source, (), (), m.term.targets, m.term.exact_case) for m in self.matches]
+        for piece in pieces:
+            text.apply(piece)
+            if piece.token.last:
+                found = zip(terms, kept(terms, text.text), strict=True)
+                missed = tuple(term.name for term, done in found if not done)
+                piece = dataclasses.replace(piece, terms=tuple(term.name for term in terms), missed_terms=missed)
+            yield piece
 
 
 class PivotTranslator:
@@ -45,6 +89,7 @@ class PivotTranslator:
         on_start: OnStart | None = None,
         beams: int | None = None,
         draft: Draft | None = None,
+        glossary: Glossary | None = None,
     ) -> Iterator[Delta | Translation]:
         """Translate a sentence; see ``MarianModel.stream``.
 
@@ -53,7 +98,7 @@ class PivotTranslator:
         Raises:
             UsageError, ModelError, DecodingStoppedError: see ``MarianModel.stream``.
         """
-        yield from self._stream(sentence, target, on_start, beams, draft, None)
+        yield from self._stream(sentence, target, on_start, beams, draft, None, glossary)
 
     def append(
         self,
@@ -63,13 +108,14 @@ class PivotTranslator:
         on_start: OnStart | None = None,
         beams: int | None = None,
         draft: Draft | None = None,
+        glossary: Glossary | None = None,
     ) -> Iterator[Delta | Translation]:
         """As ``MarianModel.append``. Only the second model's tokens are committed, when its translations agree on them.
 
         Raises:
             UsageError, ModelError, DecodingStoppedError: see ``MarianModel.stream``.
         """
-        yield from self._stream(sentence, target, on_start, beams, draft, commitment)
+        yield from self._stream(sentence, target, on_start, beams, draft, commitment, glossary)
 
     def _stream(
         self,
@@ -79,38 +125,59 @@ class PivotTranslator:
         beams: int | None,
         draft: Draft | None,
         commitment: Commitment | None,
+        glossary: Glossary | None,
     ) -> Iterator[Delta | Translation]:
         if target is None:
             target = self.languages[1] or UNDETERMINED
-        sources = self.first.sources(sentence.text, sentence.language, self.first.target_code(self.via))
-        found = deltas(sentence, self._pieces(sources, target, on_start, beams, draft, commitment), target)
+        carried = self._carried(sentence.text, glossary)
+        pieces = self._pieces(sentence, target, on_start, beams, draft, commitment, carried)
+        found = deltas(sentence, carried.counted(pieces), target)
         yield from rewritten(found, self.second.conversion(target), final=commitment is None or draft is None)
+
+    def unspellable(self, glossary: Glossary, target: str | None = None) -> tuple[Term, ...]:
+        """The terms whose translation the second model's vocabulary cannot write, or the first none that stands for it."""
+        second = self.second.unspellable(glossary, target)
+        return tuple(term for term in glossary.terms if term in second or self._carrier(term) is None)
+
+    def _carried(self, text: str, glossary: Glossary | None) -> Carried:
+        """The terms of a text for each of the two models."""
+        matches = () if glossary is None else glossary.found_in(text)
+        carriers = {match.term: self._carrier(match.term) for match in matches}
+        return Carried(matches, {term: carrier for term, carrier in carriers.items() if carrier is not None})
+
+    def _carrier(self, term: Term) -> str | None:
+        """What stands for a term in the first translation: its translation or, if that is in another script, its source."""
+        for text in (term.targets[0], term.source):
+            if not self.first.unspellable(Glossary((Term(text, None),)), self.via):
+                return text
+        return None
 
     def _pieces(
         self,
-        sources: Sequence[tuple[int, ...]],
+        sentence: SourceSentence,
         target: str,
         on_start: OnStart | None,
         beams: int | None,
         draft: Draft | None,
         commitment: Commitment | None,
+        carried: Carried,
     ) -> Iterator[Piece]:
-        code = self.second.target_code(target)
+        sources, terms = self.first.sources_and_terms(sentence.text, sentence.language, self.via, carried.first)
         if not sources:
             yield from self.second.pieces((), target, on_start, beams, draft, commitment)
             return
         first = None if draft is None else draft.of_first_model()
         halfway = GrowingText()
-        for piece in self.first.pieces(sources, self.via, on_start, beams, first):
+        for piece in self.first.pieces(sources, self.via, on_start, beams, first, terms=terms):
             halfway.apply(piece, piece.token)
         ended = halfway.pieces[-1].mark
-        parts = self.second.sources(halfway.text, self.via, code)
+        parts, terms = self.second.sources_and_terms(halfway.text, self.via, target, carried.second)
         begun = commitment is not None and commitment.tokens(0)
         if not parts and not begun:  # the first model wrote nothing, but the sentence still needs its end token
             end = dataclasses.replace(ended, id=self.generation.end_token, guarded=False)
             yield Piece(end, "", tokens=(end,))
             return
-        for piece in self.second.pieces(parts, target, on_start, beams, draft, commitment):
+        for piece in self.second.pieces(parts, target, on_start, beams, draft, commitment, terms=terms):
             token = piece.token
             if token.last:
                 token = dataclasses.replace(

@@ -66,7 +66,7 @@ def _greedy_from(
         decoder.choose(state, history[-1], options.pad_token)
         history.append(known)
     for count in range(len(history), options.max_tokens + 1):
-        token = _token(_choose(decoder, state, history, options, count), count, options, expired)
+        token = token_at(choose(decoder, state, history, options, count), count, options, expired)
         history.append(token.id)
         yield token
         if token.last:
@@ -94,7 +94,7 @@ def verified(
     accepted = list(committed)
     if decoder.rounding is not None and (draft or committed) and len(committed) < options.max_tokens:
         for choice in _choices(decoder, state, options, draft, accepted, decoder.rounding):
-            token = _token(choice, len(accepted) + 1, options, expired)
+            token = token_at(choice, len(accepted) + 1, options, expired)
             accepted.append(token.id)
             yield token
             if token.last:
@@ -110,14 +110,14 @@ def _choices(
     draft: Sequence[int],
     committed: Sequence[int],
     rounding: float,
-) -> Iterator[_Chosen]:
+) -> Iterator[Chosen]:
     """Yield the choices after the committed tokens until one is in doubt. The caller stops at the last token."""
     history = [options.start_token, *committed]
     room = max(0, options.max_tokens - len(history))
     guess = list(takewhile(lambda token: token != options.end_token, draft[:room]))
     while True:
         fed = state.steps
-        chosen = _choose_each(decoder, state, [*history, *guess], len(history), options)
+        chosen = choose_each(decoder, state, [*history, *guess], len(history), options)
         for choice, guessed in zip_longest(chosen, guess):
             if choice.lead < rounding:
                 return
@@ -131,9 +131,9 @@ def _choices(
         guess = []
 
 
-def _choose_each(
+def choose_each(
     decoder: Decoder, state: DecoderState, history: list[int], known: int, options: GenerationOptions
-) -> Iterator[_Chosen]:
+) -> Iterator[Chosen]:
     """Feed the tokens of ``history`` that were not fed, in one run. Yield the choice after each from the ``known``th on."""
     fed = state.steps
     counts = range(known, len(history) + 1)
@@ -141,14 +141,14 @@ def _choose_each(
     if options.guards_only_pad and all(forced(count, options, -1) < 0 for count in counts):
         for choice in decoder.choose_each(state, new, options.pad_token)[known - 1 - fed :]:
             assert choice.lead is not None
-            yield _Chosen(choice.token, choice.log_probability, choice.token, guarded=False, lead=choice.lead)
+            yield Chosen(choice.token, choice.log_probability, choice.token, guarded=False, lead=choice.lead)
         return
     rows = decoder.score_each(state, new)[known - 1 - fed :]
     for count, row in zip(counts, rows, strict=True):
         yield _choose_from(row, history[:count], options, count)
 
 
-def _token(choice: _Chosen, count: int, options: GenerationOptions, expired: Callable[[], bool]) -> Token:
+def token_at(choice: Chosen, count: int, options: GenerationOptions, expired: Callable[[], bool]) -> Token:
     """The token at position ``count`` ≥ 1 of the translation."""
     at_limit = count == options.max_tokens or expired()
     return Token(
@@ -161,7 +161,7 @@ def _token(choice: _Chosen, count: int, options: GenerationOptions, expired: Cal
 
 
 @dataclass(frozen=True)
-class _Chosen:
+class Chosen:
     """The next token, chosen from the model's scores, the guards and the forced tokens."""
 
     token: int
@@ -173,16 +173,14 @@ class _Chosen:
     """The score of ``allowed`` minus the second-best one that no guard masks."""
 
 
-def _choose(
-    decoder: Decoder, state: DecoderState, history: list[int], options: GenerationOptions, count: int
-) -> _Chosen:
+def choose(decoder: Decoder, state: DecoderState, history: list[int], options: GenerationOptions, count: int) -> Chosen:
     if options.guards_only_pad and forced(count, options, -1) < 0:
         choice = decoder.choose(state, history[-1], options.pad_token)
-        return _Chosen(choice.token, choice.log_probability, choice.token, guarded=False)
+        return Chosen(choice.token, choice.log_probability, choice.token, guarded=False)
     return _choose_from(decoder.step(state, history[-1]).logits, history, options, count)
 
 
-def _choose_from(logits: Logits, history: list[int], options: GenerationOptions, count: int) -> _Chosen:
+def _choose_from(logits: Logits, history: list[int], options: GenerationOptions, count: int) -> Chosen:
     scores = logits.astype(np.float64)
     # The pad token's score is exactly 0. Unmasked, it would win whenever all real tokens score below 0.
     scores[options.pad_token] = -np.inf
@@ -194,4 +192,4 @@ def _choose_from(logits: Logits, history: list[int], options: GenerationOptions,
     best = scores[allowed]
     scores[allowed] = -np.inf
     lead = float(best - scores.max())
-    return _Chosen(token, float(log_probabilities[token]), allowed, allowed != likeliest, lead)
+    return Chosen(token, float(log_probabilities[token]), allowed, allowed != likeliest, lead)

@@ -18,6 +18,7 @@ from pipeline.events import (
     Translation,
     TranslationLost,
 )
+from pipeline.glossary.current import CurrentGlossary
 from pipeline.nmt.stage import NmtStage, Text, TextTranslator
 from pipeline.run.drafts import DraftOptions
 from pipeline.run.overload import LoadControl
@@ -50,13 +51,14 @@ class TranslationStage:
         drafts: DraftOptions | None = None,
         stats: PipelineStats | None = None,
         load: LoadControl | None = None,
+        glossary: CurrentGlossary | None = None,
     ) -> None:
-        """``models``: a translator by target language, at least one."""
+        """``models``: a translator by target language, at least one. ``glossary``: see ``NmtStage``."""
         self.inbox, self.outbox = inbox, outbox
         self.stats = stats or PipelineStats()
         self._live = live
         self._languages = [
-            _Language(target, model, outbox, capacity, live, drafts, self.stats, load)
+            _Language(target, model, outbox, capacity, live, drafts, self.stats, load, glossary)
             for target, model in models.items()
         ]
         self.stats.languages = set(models)
@@ -169,12 +171,19 @@ class _Language:
         drafts: DraftOptions | None,
         stats: PipelineStats,
         load: LoadControl | None,
+        glossary: CurrentGlossary | None,
     ) -> None:
         self.target = target
         self.inbox: asyncio.Queue[Text | EndOfInput] = asyncio.Queue(capacity)
         self.outbox = _Gate(outbox)
         self.stage = NmtStage(
-            *(model, self.inbox, self.outbox), target=target, drafts=live, options=drafts, stats=stats, load=load
+            *(model, self.inbox, self.outbox),
+            target=target,
+            drafts=live,
+            options=drafts,
+            stats=stats,
+            load=load,
+            glossary=glossary,
         )
         self.task: asyncio.Task[None] | None = None
 

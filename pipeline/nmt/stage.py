@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Protocol
+from typing import Any, Protocol
 
 from pipeline.events import Delta, EndOfInput, SourceDelta, SourceSentence, Translation
+from pipeline.glossary.current import CurrentGlossary
+from pipeline.glossary.terms import Glossary
 from pipeline.languages import same_language
 from pipeline.languages.marks import MARKS, final_marks
 from pipeline.nmt.commitment import Commitment, appended, appending
@@ -20,11 +23,14 @@ from pipeline.run.stats import PipelineStats
 from pipeline.run.worker import Worker
 from pipeline.sentences.growing import GrowingText, edit
 
+log = logging.getLogger(__name__)
+
 
 class TextTranslator(Protocol):
     """The interface of a translator that the stage needs; see ``MarianModel``.
 
-    ``draft`` is only passed if the sentence is in progress.
+    ``draft`` is only passed if the sentence is in progress. If the translator has a method ``unspellable``, its methods take a
+    ``glossary`` too, which is only passed if it has terms.
     """
 
     def stream(
@@ -55,6 +61,7 @@ class NmtStage:
     changes of a sentence wait, only the newest text is translated. The last words of a draft are not shown, unless all words so far are committed and
     end like a sentence, and what is shown is only withdrawn if later drafts agree that it must change (``options``). If words
     are committed one by one (``options.commit``), only these are put out, and the final translation begins with them.
+    ``glossary`` returns the terms to translate as given from now on.
     Sentences spoken in the target language are left out.
 
     A full ``outbox`` pauses the translation. Cancelling ``run`` stops the current decode within one step; ``model``
@@ -74,11 +81,16 @@ class NmtStage:
         options: DraftOptions | None = None,
         stats: PipelineStats | None = None,
         load: LoadControl | None = None,
+        glossary: CurrentGlossary | None = None,
     ) -> None:
         self.model, self.inbox, self.outbox, self.target = model, inbox, outbox, target
         self.stats = stats or PipelineStats()
         self._drafts, self._options, self._load = drafts, options or DraftOptions(), load
         self._by_word = self._options.commit == "word"
+        self._glossary = DirectedGlossary(glossary, target) if glossary is not None else None
+        if glossary is not None and not hasattr(model, "unspellable"):
+            log.warning("%s does not translate the terms of a glossary", type(model).__name__)
+            self._glossary = None
         self._open: dict[int, _Open] = {}
         """The sentence in progress, and the next one if a draft reaches into it."""
 
@@ -177,15 +189,16 @@ class NmtStage:
 
         def stream() -> Iterator[Delta | Translation]:  # a generator, so that the model is first called on the worker
             shown = opened.shown.text
+            terms = self._glossary.argument(sentence.language) if self._glossary is not None else {}
             if by_word:
                 model, draft = appending(self.model, self.target), None if final else opened.draft
-                found = model.append(sentence, opened.commitment, self.target, started, beams, draft)
+                found = model.append(sentence, opened.commitment, self.target, started, beams, draft, **terms)
                 yield from appended(opened.shown, found, final=final)
                 return
             if final:
-                found = self.model.stream(sentence, self.target, started, beams)
+                found = self.model.stream(sentence, self.target, started, beams, **terms)
             else:
-                found = self.model.stream(sentence, self.target, started, beams, opened.draft)
+                found = self.model.stream(sentence, self.target, started, beams, opened.draft, **terms)
                 if not opened.ends_like_a_sentence:
                     found = masked(found, shown, self._options)
                 found = opened.steady.events(found, shown)
@@ -207,6 +220,8 @@ class NmtStage:
                     completed |= event.complete
                 else:
                     completed = True
+                    self.stats.translated_terms += len(event.terms)
+                    self.stats.missed_terms.update(event.missed_terms)
                 await self.outbox.put(event)
             if not completed:  # a draft that did not change: no event tells the reader
                 self.stats.translated(self.target or "", sentence.heard_s)
@@ -216,6 +231,23 @@ class NmtStage:
             stopped = True
             for state in running:
                 state.terminate()
+
+
+class DirectedGlossary:
+    """A glossary as it is now, for translating into one language."""
+
+    def __init__(self, current: CurrentGlossary, target: str | None) -> None:
+        self._current, self._target = current, target
+        self._known: tuple[Glossary, str, Glossary] | None = None
+
+    def argument(self, language: str) -> dict[str, Any]:
+        """The argument ``glossary`` of a translator for a text in ``language``; none if there are no terms."""
+        whole = self._current()
+        if self._known is None or self._known[0] is not whole or self._known[1] != language:
+            target = self._target
+            found = whole.spoken(language) if target is None else whole.between(language, target)
+            self._known = whole, language, found
+        return {"glossary": found} if (found := self._known[2]).terms else {}
 
 
 class _Open:

@@ -19,6 +19,8 @@ from pipeline.nmt.session import translate_ort_errors
 
 ALIGNMENT = "alignment"
 """Additional output of a graph compiled with an alignment head."""
+AGREEMENT = "alignment_agreement"
+"""Metadata of a graph whose alignment head was chosen by measurement; see ``pipeline.nmt.compiler.heads``."""
 LEAD = "lead"
 """Output of a graph that chooses a token after each new one. Graphs of older versions choose after the last one only."""
 # Initial capacity of a sentence's KV buffers, in positions. They double when full.
@@ -58,11 +60,11 @@ class _Memory:
     def capacity(self) -> int:
         return self.kv.shape[3]
 
-    def copied(self, capacity: int, steps: int) -> _Memory:
-        """Return a copy of the first ``steps`` positions with capacity for ``room`` positions."""
-        other = _Memory(self._session, self._layout, self._encoder_kv, capacity)
+    def copied(self, capacity: int, steps: int, encoder_kv: Mapping[str, ort.OrtValue] | None = None) -> _Memory:
+        """Return a copy of the first ``steps`` positions with capacity for ``room`` positions, for other ``encoder_kv``."""
+        other = _Memory(self._session, self._layout, encoder_kv or self._encoder_kv, capacity)
         other.kv[:, :, :, :steps] = self.kv[:, :, :, :steps]
-        other.alignment = None if self.alignment is None else self.alignment.copy()
+        other.alignment = None if self.alignment is None or encoder_kv else self.alignment.copy()
         return other
 
     def _bind_input(self, name: str, array: NDArray[np.generic]) -> None:
@@ -148,6 +150,7 @@ class StreamingDecoder(Decoder):
             raise ModelError(
                 f"{layout.first.path} has no metadata for its vocabulary and pad token; {COMPILE_HINT}"
             ) from None
+        self._measured_head = AGREEMENT in metadata
         self.output_ids = self._read_output_ids()
         self._known = np.zeros(self._vocabulary, np.bool_)
         self._known[self.output_ids] = True
@@ -198,6 +201,33 @@ class StreamingDecoder(Decoder):
         self._run_step(state, tuple(tokens), scores=False)
         assert isinstance(state, StreamingState)
         return state.alignment
+
+    @property
+    def aligned(self) -> bool:
+        return ALIGNMENT in self.layout.first.outputs
+
+    @property
+    def guided(self) -> bool:
+        return self.aligned and not self._measured_head
+
+    def attended(self, state: DecoderState) -> NDArray[np.float32] | None:
+        assert isinstance(state, StreamingState)
+        if state.memory is None or state.memory.alignment is None:
+            return None
+        row: NDArray[np.float32] = state.memory.alignment[0, -1]
+        return row
+
+    def without(self, state: DecoderState, positions: Sequence[int]) -> DecoderState:
+        assert isinstance(state, StreamingState)
+        fewer = {
+            name: ort.OrtValue.ortvalue_from_numpy(np.ascontiguousarray(np.delete(value.numpy(), positions, axis=2)))
+            for name, value in state.encoder_kv.items()
+        }
+        memory = state.memory and state.memory.copied(state.memory.capacity, state.steps, fewer)
+        return dataclasses.replace(state, encoder_kv=fewer, memory=memory)
+
+    def can_write(self, token: int) -> bool:
+        return token < self._vocabulary and bool(self._known[token])
 
     def truncate(self, state: DecoderState, steps: int) -> None:
         state.tokens = state.tokens[:steps]  # later runs overwrite the buffers from there

@@ -6,7 +6,8 @@ import codecs
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,8 @@ from pipeline.errors import ModelError
 _SPECIAL = ("</s>", "<unk>", "<pad>")
 _BYTE = re.compile(r"<0x([0-9A-F]{2})>")
 _TARGET_CODE = re.compile(r">>([^<>]+)<<")
-_SPACE = "\N{LOWER ONE EIGHTH BLOCK}"  # SentencePiece writes spaces as this character
+SPACE = "\N{LOWER ONE EIGHTH BLOCK}"
+"""SentencePiece writes spaces as this character."""
 
 
 class MarianTokenizer:
@@ -65,8 +67,45 @@ class MarianTokenizer:
     def encode(self, text: str, target_code: str | None = None) -> list[int]:
         """Return the ids of ``text`` and the end token, preceded by ``>>target_code<<`` if given."""
         prefix = [self._vocabulary[f">>{target_code}<<"]] if target_code else []
-        pieces = self._source.encode(text, out_type=str)
+        pieces = self.source_pieces(text)
         return [*prefix, *(self._vocabulary.get(piece, self.unknown_token) for piece in pieces), self.end_token]
+
+    def source_pieces(self, text: str) -> list[str]:
+        """The pieces of ``text``. One that the vocabulary lacks is as it stands in the normalised text."""
+        pieces: list[str] = self._source.encode(text, out_type=str)
+        return pieces
+
+    def target_spellings(self, text: str, *, apart: bool) -> Iterator[tuple[int, ...]]:
+        """Ways to write ``text`` in target tokens, the tokenizer's own first; none if the vocabulary cannot write it.
+
+        ``apart``: whether it begins with a space. Without, a tokenizer that was trained on words with spaces may know no
+        such beginning; then the characters are written one by one.
+        """
+        if not text.strip():
+            return
+        whole: list[str] = self._target.encode(text, out_type=str)
+        letters = list(text.replace(" ", SPACE))
+        if apart:
+            ways = [whole, [SPACE + letters[0], *letters[1:]], [SPACE, *letters]]
+        else:
+            begun = [whole[0].removeprefix(SPACE), *whole[1:]]
+            ways = [begun if begun[0] else begun[1:], letters]
+        for pieces in ways:
+            ids = [self._target_ids.get(piece) for piece in pieces]
+            if None not in ids:
+                yield tuple(index for index in ids if index is not None)
+
+    def target_piece(self, index: int) -> str:
+        """The piece of a target token, with SPACE for spaces; empty for special tokens."""
+        return "" if index in self._special else self._pieces.get(index, "")
+
+    @cached_property
+    def _target(self) -> Any:
+        return _load_spm(self._target_file)
+
+    @cached_property
+    def _target_ids(self) -> dict[str, int]:
+        return {piece: index for index, piece in self._pieces.items()}
 
     @property
     def target_ids(self) -> set[int]:
@@ -78,9 +117,7 @@ class MarianTokenizer:
     @property
     def target_characters(self) -> set[int]:
         """Ids of target pieces that are one character or one byte; any word can be spelled with them."""
-        return {
-            i for i in self.target_ids if len(self._pieces[i].strip(_SPACE)) < 2 or _BYTE.fullmatch(self._pieces[i])
-        }
+        return {i for i in self.target_ids if len(self._pieces[i].strip(SPACE)) < 2 or _BYTE.fullmatch(self._pieces[i])}
 
     def target_frequencies(self, lines: Iterable[str]) -> Counter[int]:
         """Count each target id in ``lines`` of the target language."""
@@ -135,7 +172,7 @@ class IncrementalDetokenizer:
         if match := _BYTE.fullmatch(piece):
             text = self._bytes.decode(bytes([int(match.group(1), 16)]))
         else:
-            text = self._bytes.decode(b"", final=True) + piece.replace(_SPACE, " ")
+            text = self._bytes.decode(b"", final=True) + piece.replace(SPACE, " ")
             self._bytes.reset()
         return self._emit(text)
 

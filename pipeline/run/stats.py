@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -22,6 +22,7 @@ from pipeline.events import (
 
 _MAX_WAITING = 1000  # segments between the VAD and the reader; the queues hold far fewer
 _MAX_WITHHELD = 1000  # the newest withheld passages are kept
+_NAMED_TERMS = 5  # missed most often, in the summary
 
 
 @dataclass(frozen=True)
@@ -89,6 +90,10 @@ class PipelineStats:
     corrected: int = 0
     """Terms of the glossary that were misheard and corrected."""
     tokens: int = 0
+    translated_terms: int = 0
+    """Terms of the glossary in translated sentences, for each language."""
+    missed_terms: Counter[str] = field(default_factory=Counter)
+    """How often each of them has no accepted translation in the text."""
     busy_s: dict[str, float] = field(default_factory=dict)
     """Working time of each stage."""
     load_s: float = 0.0
@@ -225,6 +230,13 @@ class PipelineStats:
             lines.append(f"{self.terms} terms of the glossary heard, {self.corrected} of them corrected")
         if withheld := self.withheld_summary():
             lines.append(f"heard and not shown, {withheld}")
+        if self.translated_terms:
+            missed = self.missed_terms.total()
+            named = ", ".join(name for name, _ in self.missed_terms.most_common(_NAMED_TERMS))
+            of_these = f"; missed {missed}: {named}" if missed else ""
+            lines.append(
+                f"{self.translated_terms - missed} of {self.translated_terms} terms translated as given{of_these}"
+            )
         if self.overflows or self.lost_s:
             lines.append(f"audio was lost {self.overflows} times: this machine does not keep up")
         if self.first_token_s:

@@ -137,9 +137,7 @@ class Service:
             raise
         drafter = SharedDrafter(chain.models.drafter, self.turns) if chain.models.drafter is not None else None
         models = replace(chain.models, recognizer=shared(chain.models.recognizer, self.turns), drafter=drafter)
-        session = Session(
-            chain.config, models, self.limits, wanted.sample_rate, self.record, glossary=chain.glossary
-        )
+        session = Session(chain.config, models, self.limits, wanted.sample_rate, self.record, glossary=chain.glossary)
         if glossary is not None:
             session.glossary.replace(glossary)
         self.sessions[session.id] = session

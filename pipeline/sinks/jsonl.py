@@ -100,6 +100,8 @@ def read_event(record: dict[str, Any]) -> Text | None:
         case "translation":
             if values.get("confidence"):
                 values["confidence"] = Confidence(**values["confidence"])
+            if "missed_terms" in values:
+                values["missed_terms"] = tuple(values["missed_terms"])
             return Translation(**values)
     return None
 

@@ -22,6 +22,7 @@ from pipeline.nmt.compiler.assemble import sinusoids
 from pipeline.nmt.compiler.checkpoint import Architecture, Array, Checkpoint
 from pipeline.nmt.compiler.graph import CONTRIB, GraphBuilder, Precision
 from pipeline.nmt.compiler.quantize import Moment
+from pipeline.nmt.streaming import AGREEMENT
 
 Declare = Callable[[str, type[np.generic], list[int | str]], str]
 """``GraphBuilder.input`` or ``GraphBuilder.output``."""
@@ -29,6 +30,8 @@ Declare = Callable[[str, type[np.generic], list[int | str]], str]
 _EPSILON = 1e-5
 # Number of best output rows that are recomputed if the output projection is quantised.
 _RESCORED_ROWS = 32
+HEADS = "attention"
+"""``attention.{layer}`` [1, H, T, S]: outputs of a tapped step graph, the cross-attention weights of each layer's heads."""
 
 
 @dataclass(frozen=True)
@@ -121,6 +124,7 @@ def build_step(
     moments: Mapping[str, Moment] | None = None,
     *,
     alignment: tuple[int, int] | None = None,
+    agreement: float | None = None,
     tapped: bool = False,
 ) -> onnx.ModelProto:
     """Build the decoder, which takes T new tokens after those whose KV is in the buffers.
@@ -139,7 +143,9 @@ def build_step(
     cross-attention.
 
     ``moments`` of the inputs of linear layers, by the layer's name, improve 4-bit weights; see ``quantize_blocks``.
-    ``tapped`` adds the input of each linear layer as an output, listed in the metadata, to compute the moments from.
+    ``tapped`` adds the input of each linear layer as an output, listed in the metadata, to compute the moments from; and the
+    cross-attention of each layer, to choose an alignment head by.
+    ``agreement`` of a measured alignment head is noted in the metadata; see ``AlignmentHead``.
     """
     a, w = checkpoint.architecture, _pad_heads(checkpoint)
     g = GraphBuilder("step", moments)
@@ -156,10 +162,12 @@ def build_step(
     for layer in range(a.decoder_layers):
         prefix = f"decoder.layers.{layer}"
         x = _attend_to_target(g, x, w, layer, a, lengths, precisions.decoder)
-        x = _attend_to_source(g, x, w, layer, a, alignment, precisions.decoder)
+        x = _attend_to_source(g, x, w, layer, a, alignment, precisions.decoder, tapped=tapped)
         x = _feed_forward(g, x, w, prefix, a.activation, precisions.decoder)
     _choose_token(g, x, checkpoint, rows, precisions, pad)
     metadata = _metadata(checkpoint, precisions) | {"vocabulary": str(a.target_vocabulary), "pad_token": str(pad)}
+    if agreement is not None:
+        metadata[AGREEMENT] = f"{agreement:.3f}"
     if tapped:
         for tensor in dict.fromkeys(g.linear_inputs.values()):
             g.output(tensor, np.float32, [1, "new", "width"] if tensor != "final" else ["new", "width"])
@@ -211,6 +219,8 @@ def _attend_to_source(
     a: Architecture,
     alignment: tuple[int, int] | None,
     precision: Precision,
+    *,
+    tapped: bool,
 ) -> str:
     """Cross-attention of one decoder layer to the encoder's KV."""
     prefix = f"decoder.layers.{layer}"
@@ -219,6 +229,8 @@ def _attend_to_source(
     query = g.linear(x, w[f"{name}.weight"], w[f"{name}.bias"], precision, name)
     if alignment is not None and alignment[0] == layer:
         _add_alignment(g, query, cross[0], alignment[1], (a.decoder_heads, head_size(a)), _attention_scale(a))
+    if tapped:
+        _add_attention(g, query, cross[0], layer, a)
     attended = g.node(
         "MultiHeadAttention",
         query,
@@ -254,6 +266,19 @@ def _add_alignment(g: GraphBuilder, query: str, key: str, head: int, shape: tupl
     head_key = g.node("Gather", key, index, name="alignment.key", axis=1)
     scores = g.node("FusedMatMul", head_query, head_key, name="alignment.scores", domain=CONTRIB, transB=1, alpha=scale)
     g.output(g.node("Softmax", scores, name="alignment", axis=-1), np.float32, [1, "new", "source"])
+
+
+def _add_attention(g: GraphBuilder, query: str, key: str, layer: int, a: Architecture) -> None:
+    """Add the cross-attention weights of all heads of a layer as an output."""
+    name = f"{HEADS}.{layer}"
+    shape = g.constant(f"{name}.shape", np.array([1, -1, a.decoder_heads, head_size(a)], np.int64))
+    by_head = g.node(
+        "Transpose", g.node("Reshape", query, shape, name=f"{name}.split"), name=f"{name}.query", perm=[0, 2, 1, 3]
+    )
+    scores = g.node(
+        "FusedMatMul", by_head, key, name=f"{name}.scores", domain=CONTRIB, transB=1, alpha=_attention_scale(a)
+    )
+    g.output(g.node("Softmax", scores, name=name, axis=-1), np.float32, [1, a.decoder_heads, "new", "source"])
 
 
 def _choose_token(g: GraphBuilder, x: str, checkpoint: Checkpoint, ids: Rows, precisions: Precisions, pad: int) -> None:

@@ -12,7 +12,11 @@ from pipeline.nmt.compiler.build import CompileReport
 def as_table(report: CompileReport) -> Table:
     """The size, agreement with fp32 and speed of each measured precision."""
     text = "made-up sentences" if report.sample_is_made_up else "sentences"
-    title = Text(f"from {escaped(report.origin)}; {report.sample_sentences} {text}, beside fp32")
+    head = report.alignment
+    aligned = (
+        "" if head is None else f"; best alignment head {head.layer}:{head.head}, {100 * head.agreement:.0f} % right"
+    )
+    title = Text(f"from {escaped(report.origin)}; {report.sample_sentences} {text}, beside fp32{aligned}")
     table = Table(title=title, title_justify="left")
     for heading in ("weights", "MB", "rows", "same tokens", "same sentences", "chrF", "ms a token"):
         table.add_column(heading, justify="left" if heading == "weights" else "right")

@@ -1,0 +1,99 @@
+"""Second searches for the glossary terms that a finished translation lacks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from pipeline.nmt.checked import Rewind, replace_shown
+from pipeline.nmt.decoder import Decoder
+from pipeline.nmt.generation import GenerationOptions, OnStart, Token
+from pipeline.nmt.term_search import TermSearch, Wording, given
+from pipeline.nmt.terms import SourceTerm
+
+# Places that are tried for a term.
+_PLACES = 3
+
+
+def repairing(
+    tokens: Iterator[Token | Rewind], repair: Callable[[Sequence[Token]], Sequence[Token]]
+) -> Iterator[Token | Rewind]:
+    """Yield the tokens of a search; if ``repair`` returns others for them, replace them."""
+    found: list[Token] = []
+    for token in tokens:
+        if isinstance(token, Rewind):
+            del found[token.kept :]
+            yield token
+            continue
+        found.append(token)
+        if not token.last:
+            yield token
+            continue
+        yield from replace_shown([one.id for one in found[:-1]], repair(found))
+
+
+class Repair:
+    """Finds better translations of one part; see ``__call__``."""
+
+    def __init__(
+        self,
+        decoder: Decoder,
+        source: Sequence[int],
+        options: GenerationOptions,
+        wording: Wording,
+        on_start: OnStart | None,
+        expired: Callable[[], bool],
+        committed: Sequence[int] = (),
+    ) -> None:
+        """``committed``: the first tokens of all translations, which are in none of the lists."""
+        self._decoder, self._source, self._options, self._wording = decoder, source, options, wording
+        self._on_start, self._expired, self._committed = on_start, expired, list(committed)
+
+    def __call__(self, tokens: Sequence[Token]) -> Sequence[Token]:
+        """A translation with the terms that ``tokens`` lack, as far as it can be had.
+
+        A missing term is written where the model looks at it most, and the search goes on from there. The result is taken
+        if more terms are kept.
+        """
+        tried: set[SourceTerm] = set()
+        while left := [term for term in self._missing(tokens) if term.tokens and term not in tried]:
+            term = left[0]
+            tried.add(term)
+            least = len(self._missing(tokens))
+            for again in self._written(tokens, term):
+                if len(self._missing(again)) < least:
+                    tokens = again
+                    break
+        return tokens
+
+    def _missing(self, tokens: Sequence[Token]) -> list[SourceTerm]:
+        return self._wording.missing(self._ids(tokens))
+
+    def _ids(self, tokens: Sequence[Token]) -> list[int]:
+        return [*self._committed, *(token.id for token in tokens)]
+
+    def _written(self, tokens: Sequence[Token], term: SourceTerm) -> Iterator[list[Token]]:
+        """Translations that begin like ``tokens`` and go on with the translation of a term, the best place for it first."""
+        ids, decoder, speller = self._ids(tokens), self._decoder, self._wording.speller
+        if not decoder.aligned or self._expired():
+            return
+        state = decoder.encode(self._source, self._on_start)
+        rows = decoder.attention(state, [self._options.start_token, *ids[:-1]])
+        assert rows is not None
+        shares = rows[:, list(term.tokens)].sum(axis=1)
+        places = [at for at in range(len(self._committed), len(ids) - 1) if speller.begins_word(ids[at])]
+        for at in sorted([*places, len(ids) - 1], key=lambda at: -shares[at])[:_PLACES]:
+            wanted = speller.spell(term.targets[0], speller.piece(ids[at - 1]) if at else "")
+            if wanted is None or at + len(wanted) >= self._options.max_tokens or self._expired():
+                continue
+            begun = [*ids[:at], *wanted]
+            fork = state.fork()
+            decoder.truncate(fork, at)
+            rest = list(
+                TermSearch(
+                    *(decoder, fork, self._options, self._wording, self._expired, len(self._source)),
+                    begun=begun,
+                    written=term,
+                ).tokens()
+            )
+            if rest and not rest[-1].truncated:
+                yield [*tokens[: at - len(self._committed)], *given(wanted), *rest]

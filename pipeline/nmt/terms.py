@@ -1,0 +1,166 @@
+"""Terms of a glossary in one part of a source sentence, and their translations as target tokens. Pure.
+
+A part is what the model translates at once; its source tokens are counted from 0, the target code included.
+"""
+
+from __future__ import annotations
+
+import functools
+import unicodedata
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from pipeline.glossary.terms import Glossary, Match, Term
+from pipeline.languages import spaced
+from pipeline.nmt.tokenizer import SPACE, MarianTokenizer
+
+# Spellings that are kept for each language.
+_SPELLINGS = 4096
+
+
+@dataclass(frozen=True)
+class SourceTerm:
+    """A term in a part."""
+
+    name: str
+    """``Term.source``."""
+    tokens: tuple[int, ...]
+    """The source tokens that have a character of it."""
+    inside: tuple[int, ...]
+    """Those of ``tokens`` that have no other character."""
+    targets: tuple[str, ...]
+    """Accepted translations; the preferred one first."""
+    exact_case: bool = False
+
+    @property
+    def accepted(self) -> Glossary:
+        """Finds the accepted translations in a target text."""
+        return _accepted(self.targets, self.exact_case)
+
+    def spells(self, text: str) -> bool | None:
+        """Whether ``text`` has an accepted translation; None if it is only the beginning of one."""
+        if self.accepted.found_in(text):
+            return True
+        begun = self._folded(text)
+        return None if any(self._folded(target).startswith(begun) for target in self.targets) else False
+
+    def begun_by(self, text: str) -> int:
+        """How many characters at the end of ``text`` begin the preferred translation, from a word boundary on."""
+        wanted, end = self._folded(self.targets[0]), self._folded(text)
+        for length in range(min(len(wanted) - 1, len(end)), 0, -1):
+            if end.endswith(wanted[:length]) and not glued(text[: len(text) - length], text[len(text) - length :]):
+                return length
+        return 0
+
+    def _folded(self, text: str) -> str:
+        # Only characters whose lower case is as long, so that lengths are those of the text.
+        return text if self.exact_case else "".join(c.lower() if len(c.lower()) == 1 else c for c in text)
+
+
+@functools.lru_cache(maxsize=2048)
+def _accepted(targets: tuple[str, ...], exact_case: bool) -> Glossary:
+    return Glossary((Term(targets[0], None, variants=targets[1:], exact_case=exact_case),))
+
+
+def terms_in(
+    text: str, pieces: Sequence[str], matches: Sequence[Match], written: Callable[[str], str] = str, *, first: int = 0
+) -> tuple[SourceTerm, ...]:
+    """The terms that match in the text of a part, in order.
+
+    ``pieces``: the source tokens of ``text``; the number of the first one is ``first``. ``written``: rewrites a translation
+    in the script that the model writes. If the pieces cannot be matched with the text, the terms have no tokens.
+    """
+    spans = piece_spans(text, pieces) or []
+    found = []
+    for match in matches:
+        numbered = [(at, *span) for at, span in enumerate(spans, first)]
+        touching = [at for at, start, end in numbered if start < match.end and end > match.start]
+        inside = [at for at, start, end in numbered if match.start <= start < end <= match.end]
+        kept = match.term.target is None
+        # A term that is kept is kept as it is spelled in the text, with capital letters as in the glossary.
+        targets = tuple(map(str if kept else written, match.term.targets))
+        found.append(SourceTerm(match.term.source, tuple(touching), tuple(inside), targets, match.term.exact_case))
+    return tuple(found)
+
+
+def piece_spans(text: str, pieces: Sequence[str]) -> list[tuple[int, int]] | None:
+    """The range of characters of ``text`` that each piece stands for; empty for pieces without one, such as spaces.
+
+    None if the pieces are not those of the text: if the tokenizer normalises it otherwise than by NFKC.
+    """
+    places = [at for at, character in enumerate(text) for _ in _normal(character)]
+    characters = "".join(map(_normal, text))
+    spans, done = [], 0
+    for piece in pieces:
+        letters = _normal(piece.replace(SPACE, ""))
+        end = done + len(letters)
+        if end > len(places) or letters != characters[done:end]:
+            return None
+        spans.append((places[done], places[end - 1] + 1) if letters else (0, 0))
+        done = end
+    return spans if done == len(places) else None
+
+
+def _normal(text: str) -> str:
+    return "".join(unicodedata.normalize("NFKC", text).split())
+
+
+def glued(before: str, after: str) -> bool:
+    """Whether two texts, put together, make one word of their last and first words."""
+    return bool(before and after) and _in_word(before[-1]) and _in_word(after[0])
+
+
+def _in_word(character: str) -> bool:
+    """Whether it is a letter or digit of a script that separates words with spaces."""
+    return character.isalnum() and unicodedata.east_asian_width(character) not in "WF"
+
+
+class Speller:
+    """Writes text in target tokens. Thread-safe."""
+
+    def __init__(self, tokenizer: MarianTokenizer, language: str, known: Callable[[int], bool]) -> None:
+        """``known`` tells whether the decoder can produce a token."""
+        self._tokenizer, self._spaced, self._known = tokenizer, spaced(language), known
+        self._spelled = functools.lru_cache(maxsize=_SPELLINGS)(self._spell)
+
+    def text(self, ids: Sequence[int]) -> str:
+        return self._tokenizer.decode(ids)
+
+    def spell(self, text: str, before: str = "") -> tuple[int, ...] | None:
+        """The tokens of ``text`` after a text that ends with ``before``; None if the model cannot write it.
+
+        A space is written before it where the language separates words with spaces, but not after an opening mark; and
+        between two words of letters that need one.
+        """
+        return self._spelled(text, not before or glued(before, text) or (self._spaced and not _opens(before[-1])))
+
+    def _spell(self, text: str, apart: bool) -> tuple[int, ...] | None:
+        for ids in self._tokenizer.target_spellings(text, apart=apart):
+            if all(map(self._known, ids)) and self._tokenizer.decode(ids) == text:
+                return ids
+        return None
+
+    def begins_word(self, token: int) -> bool:
+        """Whether a word may begin with a token, whatever was before it."""
+        return not self._spaced or self._tokenizer.target_piece(token)[:1] == SPACE
+
+    def piece(self, token: int) -> str:
+        """The text of a token, with a space where it begins with one."""
+        return self._tokenizer.target_piece(token).replace(SPACE, " ")
+
+
+def _opens(character: str) -> bool:
+    """Whether the next word follows a mark without a space."""
+    return unicodedata.category(character) in ("Ps", "Pi", "Pd") or character in "/'\""
+
+
+def kept(terms: Sequence[SourceTerm], text: str) -> list[bool]:
+    """Whether each term has an accepted translation of its own in ``text``."""
+    left: dict[tuple[str, ...], int] = {}
+    found = []
+    for term in terms:
+        if term.targets not in left:
+            left[term.targets] = len(term.accepted.found_in(text))
+        left[term.targets] -= 1
+        found.append(left[term.targets] >= 0)
+    return found

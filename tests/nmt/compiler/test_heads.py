@@ -1,0 +1,66 @@
+"""The alignment head that the compiler chooses by measurement."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from safetensors.numpy import save_file
+
+from pipeline import MarianModel
+from pipeline.events import SourceSentence, Translation
+from pipeline.glossary.terms import Glossary, Term
+from pipeline.nmt.compiler.build import LEAST_AGREEMENT, compile_model
+from pipeline.nmt.compiler.report import as_table
+from pipeline.nmt.streaming import ALIGNMENT
+from tests.conftest import SETTINGS, SHIPPED_TRANSLATORS, TINY, golden
+from tests.test_recipes import marian_weights
+
+DEMO = SHIPPED_TRANSLATORS["demo-en-zh"]
+
+
+@pytest.fixture(scope="module")
+def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The demo's translator as it was before it was compiled, with text to measure with."""
+    folder = tmp_path_factory.mktemp("checkpoint")
+    for name in SETTINGS:
+        shutil.copy(DEMO / name, folder)
+    weights = {name: np.ascontiguousarray(value) for name, value in marian_weights(DEMO).items()}
+    size = json.loads((DEMO / "config.json").read_text())["vocab_size"]
+    save_file(weights | {"final_logits_bias": np.zeros((1, size), np.float32)}, folder / "model.safetensors")
+    lines = [row["source"] for row in golden("demo-en-zh")[:40]]
+    (folder / "sample.txt").write_text("\n".join(lines), "utf-8")
+    return folder
+
+
+def test_the_head_that_was_trained_to_align_is_found(checkpoint: Path, tmp_path: Path) -> None:
+    report = compile_model(checkpoint, tmp_path / "out", weights="fp32")
+    assert report.alignment is not None
+    assert report.alignment.head == 0  # the training guides head 0 of each layer
+    assert report.alignment.agreement > 0.8 > LEAST_AGREEMENT
+    assert f"{report.alignment.layer}:0" in str(as_table(report).title)
+    model = MarianModel.load(tmp_path / "out")
+    assert (model.decoder.aligned, model.decoder.guided) == (True, False)
+    glossary = Glossary((Term("Chang Wei", "张伟"),))
+    *_, end = model.stream(SourceSentence(0, "en", "Do you know Chang Wei?"), glossary=glossary)
+    assert isinstance(end, Translation)
+    assert (end.terms, end.missed_terms) == (("Chang Wei",), ())
+
+
+def test_a_head_that_is_named_is_trusted(checkpoint: Path, tmp_path: Path) -> None:
+    report = compile_model(checkpoint, tmp_path / "out", weights="fp32", alignment=(1, 0))
+    assert report.alignment is None
+    decoder = MarianModel.load(tmp_path / "out").decoder
+    assert (decoder.aligned, decoder.guided) == (True, True)
+
+
+def test_a_model_whose_heads_do_not_align_gives_out_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pipeline.nmt.compiler.build.LEAST_AGREEMENT", 1.01)
+    report = compile_model(TINY, tmp_path / "out", weights="fp32")
+    assert report.alignment is None or report.alignment.agreement <= 1
+    model = MarianModel.load(tmp_path / "out")
+    assert ALIGNMENT not in model.decoder.layout.first.outputs
+    assert not model.decoder.aligned

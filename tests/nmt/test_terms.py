@@ -1,0 +1,335 @@
+"""Terms of a glossary in translations: found in the source, written where the model looks at them, and counted."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pipeline import Delta, EndOfInput, MarianModel, NmtStage
+from pipeline.events import SourceDelta, SourceSentence, Translation
+from pipeline.glossary.files import load_glossary
+from pipeline.glossary.terms import Glossary, Term
+from pipeline.nmt.commitment import Commitment
+from pipeline.nmt.compiler.chrf import chrf
+from pipeline.nmt.drafts import Draft
+from pipeline.nmt.generation import Token
+from pipeline.nmt.pivot import PivotTranslator
+from pipeline.nmt.search import greedy
+from pipeline.nmt.term_search import Wording, search_with_terms
+from pipeline.nmt.terms import SourceTerm, Speller, glued, kept, piece_spans, terms_in
+from pipeline.nmt.tokenizer import SPACE
+from pipeline.run.drafts import DraftOptions
+from pipeline.run.stats import PipelineStats
+from pipeline.sentences.growing import GrowingText
+from tests.conftest import SHIPPED_TRANSLATORS, golden, make_model_dir
+
+SET = Path(__file__).parent / "terms"
+GLOSSARY = load_glossary(SET / "glossary.tsv")
+PAIRS = [line.split("\t") for line in (SET / "sentences.tsv").read_text("utf-8").splitlines()]
+DIRECTIONS = [("en", "zh"), ("zh", "en")]
+CHANG = Term("Chang Wei", "张伟")
+HOTEL = Term("Grand Harbour Hotel", "大海饭店")
+BOTH = Glossary((CHANG, HOTEL))
+
+
+@pytest.fixture(scope="module")
+def models() -> dict[str, MarianModel]:
+    return {
+        source: MarianModel.load(SHIPPED_TRANSLATORS[f"demo-{source}-{target}"], cached_sentences=0)
+        for source, target in DIRECTIONS
+    }
+
+
+@pytest.fixture(scope="module")
+def english(models: dict[str, MarianModel]) -> MarianModel:
+    return models["en"]
+
+
+def translation(model: MarianModel, text: str, glossary: Glossary | None = None, language: str = "en") -> Translation:
+    *changes, end = model.stream(SourceSentence(0, language, text), glossary=glossary)
+    shown = GrowingText()
+    for change in changes:
+        shown.apply(change)
+    assert isinstance(end, Translation)
+    assert shown.text == shown.committed_text == end.text
+    return end
+
+
+def has_terms(text: str, glossary: Glossary, source: str) -> list[bool]:
+    """Whether each term of a source has its translation in ``text``. By the text alone, each translation once."""
+    found = []
+    for match in glossary.found_in(source):
+        target = match.term.targets[0].lower()
+        found.append(target in text.lower())
+        text = text.lower().replace(target, " ", 1)
+    return found
+
+
+@pytest.mark.parametrize(("source", "target"), DIRECTIONS)
+def test_the_terms_of_the_test_set_are_translated_as_given(
+    models: dict[str, MarianModel], source: str, target: str
+) -> None:
+    glossary, model, at = GLOSSARY.between(source, target), models[source], int(source == "zh")
+    unspellable = {term.source for term in model.unspellable(glossary)}
+    texts, references = [pair[at] for pair in PAIRS], [pair[1 - at] for pair in PAIRS]
+    before = [translation(model, text, None, source) for text in texts]
+    after = [translation(model, text, glossary, source) for text in texts]
+    right = {False: 0, True: 0}
+    wanted = 0
+    for text, plain, with_terms in zip(texts, before, after, strict=True):
+        spellable = [match.term.source not in unspellable for match in glossary.found_in(text)]
+        assert with_terms.terms == tuple(match.term.source for match in glossary.found_in(text))
+        assert plain.terms == ()
+        missed = has_terms(with_terms.text, glossary, text).count(False)
+        assert len(with_terms.missed_terms) == missed
+        wanted += sum(spellable)
+        right[False] += sum(has_terms(plain.text, glossary, text))
+        right[True] += sum(has_terms(with_terms.text, glossary, text))
+    scores = [chrf([one.text for one in each], references) for each in (before, after)]
+    print(
+        f"{source}-{target}: {right[True]} of {wanted} terms, {right[False]} without; chrF {scores[1]:.1f}, {scores[0]:.1f}"
+    )
+    assert wanted > 100
+    assert right[True] >= 0.95 * wanted > 10 * right[False]
+    assert scores[1] >= scores[0]
+
+
+@pytest.mark.parametrize(("source", "target"), DIRECTIONS)
+def test_sentences_without_terms_are_translated_as_without_a_glossary(
+    models: dict[str, MarianModel], source: str, target: str
+) -> None:
+    glossary = GLOSSARY.between(source, target)
+    for row in golden(f"demo-{source}-{target}")[:40]:
+        assert not glossary.found_in(row["source"])
+        for other in (glossary, Glossary()):
+            sentence = SourceSentence(0, source, row["source"])
+            assert list(models[source].stream(sentence, glossary=other)) == list(models[source].stream(sentence))
+
+
+@given(st.lists(st.integers(4, 4000), min_size=1, max_size=12), st.integers(0, 3))
+@settings(max_examples=25)
+def test_without_terms_the_search_gives_the_tokens_of_greedy_search(
+    english: MarianModel, source: list[int], known: int
+) -> None:
+    ids, options = [*source, english.tokenizer.end_token], english.generation
+    committed = [token.id for token in greedy(english.decoder, ids, options)][:-1][:known]
+    nothing = Wording((), Speller(english.tokenizer, "zh", english.decoder.can_write))
+    found = list(search_with_terms(english.decoder, ids, options, nothing, committed=committed))
+    plain = list(greedy(english.decoder, ids, options, committed=committed))
+    assert [token.id for token in found] == [token.id for token in plain]
+
+
+def test_a_translation_of_the_models_own_is_left_as_it_is(english: MarianModel) -> None:
+    text = "I bought a new laptop yesterday."
+    plain = translation(english, text)
+    own = Glossary((Term("laptop", "笔记本"), Term("yesterday", "昨日", target_variants=("昨天",))))
+    found = translation(english, text, own)
+    assert (found.text, found.guarded) == (plain.text, 0)
+    assert (found.terms, found.missed_terms) == (("laptop", "yesterday"), ())
+
+
+def test_a_term_is_translated_once_each_time_it_occurs(english: MarianModel) -> None:
+    for text, times in (("Chang Wei is my friend.", 1), ("Chang Wei called Chang Wei yesterday.", 2)):
+        assert translation(english, text, BOTH).text.count("张伟") == times
+
+
+def test_a_term_that_the_vocabulary_cannot_write_is_reported(english: MarianModel) -> None:
+    terms = Glossary((Term("Chang Wei", "龘龘"), Term("laptop", "笔记本")))
+    assert english.unspellable(terms) == terms.terms[:1]
+    text = "Chang Wei bought a laptop."
+    found = translation(english, text, terms)
+    assert (found.terms, found.missed_terms) == (("Chang Wei", "laptop"), ("Chang Wei",))
+
+
+def test_without_an_alignment_head_terms_are_reported_as_missed(tmp_path: Path) -> None:
+    model = MarianModel.load(make_model_dir(tmp_path / "merged", "merged"))
+    assert not model.decoder.aligned
+    text = golden("tiny-marian")[0]["source"]
+    word = text.split()[0]
+    plain, found = translation(model, text), translation(model, text, Glossary((Term(word, "zzz"),)))
+    assert (found.text, found.terms, found.missed_terms) == (plain.text, (word,), (word,))
+
+
+def test_beams_and_drafts_keep_terms_too() -> None:
+    model = MarianModel.load(SHIPPED_TRANSLATORS["demo-en-zh"], beams=3)
+    text = "I met Chang Wei at the station."
+    assert "张伟" in translation(model, text, BOTH).text
+    draft = Draft()
+    for part in ("I met Chang Wei", "I met Chang Wei at the"):
+        *_, end = model.stream(SourceSentence(0, "en", part), glossary=BOTH, draft=draft)
+        assert isinstance(end, Translation)
+        assert "张伟" in end.text
+
+
+def test_a_cached_sentence_has_the_terms_of_its_glossary() -> None:
+    model = MarianModel.load(SHIPPED_TRANSLATORS["demo-en-zh"])
+    text = "Do you know Chang Wei?"
+    plain = translation(model, text)
+    first, again = translation(model, text, BOTH), translation(model, text, BOTH)
+    assert model.cache.hits == 1
+    assert first == again != plain
+    assert translation(model, text) == plain
+
+
+WORDS = ("Chang Wei", "Grand Harbour Hotel", "the", "station", "yesterday", "I", "met", "at", "waits", "friend")
+
+
+@given(st.lists(st.sampled_from(WORDS), min_size=2, max_size=8), st.booleans())
+@settings(max_examples=12)
+def test_committed_words_are_never_withdrawn(english: MarianModel, words: Sequence[str], early: bool) -> None:
+    """The source grows word by word; the glossary may come after words are committed."""
+    commitment, shown = Commitment(DraftOptions(commit="word")), ""
+    for end in range(1, len(words) + 1):
+        commitment.source, commitment.text = " ".join(words[:end]), " ".join(words[: end + 1])
+        glossary = BOTH if early or end > 2 else None
+        sentence = SourceSentence(0, "en", commitment.text)
+        *changes, whole = english.append(sentence, commitment, "zh", draft=Draft(), glossary=glossary)
+        assert isinstance(whole, Translation)
+        assert whole.text.startswith(shown)
+        last = changes[-1]
+        assert isinstance(last, Delta)
+        assert last.committed >= len(shown)
+        shown = whole.text[: last.committed]
+    *_, final = english.append(SourceSentence(0, "en", " ".join(words) + "."), commitment, "zh", glossary=BOTH)
+    assert isinstance(final, Translation)
+    assert final.text.startswith(shown)
+
+
+def test_the_stage_takes_the_glossary_as_it_is_now(english: MarianModel) -> None:
+    current = [Glossary()]
+    text = "Do you know Chang Wei?"
+    stats = PipelineStats()
+
+    async def run() -> list[Translation]:
+        inbox: asyncio.Queue[SourceDelta | SourceSentence | EndOfInput] = asyncio.Queue()
+        outbox: asyncio.Queue[Delta | Translation | EndOfInput] = asyncio.Queue()
+        stage = NmtStage(english, inbox, outbox, target="zh", stats=stats, glossary=lambda: current[0])
+        task = asyncio.create_task(stage.run())
+        found: list[Translation] = []
+        for number in range(2):
+            await inbox.put(SourceSentence(number, "en", text))
+            while not isinstance(event := await outbox.get(), Translation):
+                pass
+            found.append(event)
+            current[0] = Glossary((CHANG, Term("know", "龘")))
+        await inbox.put(EndOfInput())
+        await task
+        return found
+
+    plain, with_terms = asyncio.run(run())
+    assert (plain.terms, "张伟" in plain.text) == ((), False)
+    assert "张伟" in with_terms.text
+    assert (with_terms.terms, with_terms.missed_terms) == (("know", "Chang Wei"), ("know",))
+    assert (stats.translated_terms, dict(stats.missed_terms)) == (2, {"know": 1})
+    assert "1 of 2 terms translated as given; missed 1: know" in stats.summary()
+
+
+def test_two_models_in_sequence_keep_terms(models: dict[str, MarianModel]) -> None:
+    pivot = PivotTranslator(models["zh"], models["en"], "en")
+    found = pivot.stream(SourceSentence(0, "zh", "你认识张伟吗？"), "zh", glossary=Glossary((Term("张伟", "Lena"),)))
+    *_, end = found
+    assert isinstance(end, Translation)
+    assert (end.terms, end.missed_terms) == (("张伟",), ())
+    assert "Lena" in end.text
+
+
+def test_pieces_are_matched_with_characters() -> None:
+    pieces = [f"{SPACE}I", f"{SPACE}met", SPACE, "张", "伟", "."]
+    assert piece_spans("I met 张伟.", pieces) == [(0, 1), (2, 5), (0, 0), (6, 7), (7, 8), (8, 9)]
+    assert piece_spans("½ cup", [f"{SPACE}1", "⁄2", f"{SPACE}cup"]) == [(0, 1), (0, 1), (2, 5)]
+    assert piece_spans("I met", [f"{SPACE}I"]) is None
+    assert piece_spans("I met", [f"{SPACE}You", f"{SPACE}met"]) is None
+
+
+def test_a_piece_with_other_text_is_looked_at_and_never_hidden() -> None:
+    glossary = Glossary((Term("云端", "cloud"),))
+    text = "在云端。"
+    (term,) = terms_in(text, [SPACE, "在云", "端", "。"], glossary.found_in(text), first=1)
+    assert (term.tokens, term.inside) == ((2, 3), (3,))
+
+
+def test_accepted_translations_are_counted_once_for_each_term() -> None:
+    two = [SourceTerm("a", (0,), (0,), ("merge request", "pull request")) for _ in range(2)]
+    assert kept(two, "A pull request and a merge request") == [True, True]
+    assert kept(two, "Pull requests!") == [True, False]
+    assert kept(two, "A pull requester") == [False, False]
+
+
+@pytest.mark.parametrize(
+    ("text", "spelled"),
+    [
+        ("pull", None),
+        ("Pull request", True),
+        ("pull requests", True),
+        ("a pull request", True),
+        ("pull requester", False),
+        ("push", False),
+    ],
+)
+def test_a_spelling_in_progress_is_followed(text: str, spelled: bool | None) -> None:
+    assert SourceTerm("a", (0,), (0,), ("pull request",)).spells(text) is spelled
+
+
+def test_a_translation_goes_on_where_the_committed_text_ends_in_it() -> None:
+    term = SourceTerm("x", (0,), (0,), ("Grand Harbour Hotel",))
+    assert [
+        term.begun_by(text) for text in ("at the Grand", "at the grand harbour", "Hotel Gran", "grand piano", "")
+    ] == [*(5, 13, 4, 0, 0)]
+    assert not glued("在", "Grand")
+    assert glued("DeGrand"[:2], "Grand")
+
+
+def test_terms_are_spelled_for_their_place(models: dict[str, MarianModel]) -> None:
+    for language, before, text in (
+        ("en", "", "cloud"),
+        ("en", "the", "cloud"),
+        ("en", "the (", "cloud"),
+        ("zh", "我", "张伟"),
+    ):
+        model = models["zh" if language == "en" else "en"]
+        ids = Speller(model.tokenizer, language, model.decoder.can_write).spell(text, before)
+        assert ids is not None
+        begins = model.tokenizer.target_piece(ids[0]).startswith(SPACE)
+        assert begins == (before in ("", "the"))
+        assert model.tokenizer.decode(ids) == text
+
+
+def test_hidden_source_tokens_are_out_of_view(english: MarianModel) -> None:
+    (ids,) = english.sources("Chang Wei is my friend.", "en", None)
+    decoder, start = english.decoder, english.generation.start_token
+    known = next(iter(greedy(decoder, ids, english.generation))).id
+    state = decoder.encode(ids)
+    decoder.step(state, start)
+    fewer = decoder.without(state, [0, 2])
+    decoder.step(fewer, known)
+    row = decoder.attended(fewer)
+    assert row is not None
+    assert len(row) == len(ids) - 2
+    assert float(np.sum(row)) == pytest.approx(1, abs=1e-3)
+    first = decoder.step(state, known).logits
+    again = decoder.encode(ids)
+    decoder.step(again, start)
+    assert np.array_equal(decoder.step(again, known).logits, first)  # the first state is as it was
+
+
+def test_the_lines_of_a_translation_name_its_terms() -> None:
+    from pipeline.sinks.jsonl import line, read_event
+
+    event = Translation(1, "zh", "张伟", terms=("Chang Wei", "hotel"), missed_terms=("hotel",))
+    assert read_event(json.loads(line(event))) == event
+
+
+def test_tokens_of_a_given_translation_count_as_certain(english: MarianModel) -> None:
+    changes = list(english.stream(SourceSentence(0, "en", "Do you know Chang Wei?"), glossary=BOTH))
+    given_by_glossary = [one for one in changes if isinstance(one, Delta) and one.text in ("张", "伟")]
+    assert [one.log_probability for one in given_by_glossary] == [0.0, 0.0]
+    assert isinstance(changes[-1], Translation)
+    assert changes[-1].guarded >= 2
+    assert Token(1, 0.0, last=False).guarded is False
