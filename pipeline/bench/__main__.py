@@ -27,6 +27,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
         "%(prog)s recordings --glossary terms.tsv",
         "%(prog)s recordings --glossary terms.tsv --prompt-terms 5,10,20",
     ),
+    "translated_terms": ("%(prog)s pairs.tsv --config demo --glossary terms.tsv",),
     "day": ("%(prog)s talk.wav --config demo", "%(prog)s talk.wav --config demo --hours 8 --seed 2"),
     "vad": ("%(prog)s talk.wav", "%(prog)s talk.wav --config demo --each"),
     "speech": ("%(prog)s recordings",),
