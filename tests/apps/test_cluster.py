@@ -156,6 +156,7 @@ def test_processes_of_this_machine_write_what_one_process_writes(
     assert again.stdout.count("already there") == 5
 
 
+@pytest.mark.slow
 def test_a_recording_that_ends_its_workers_fails_alone(
     archive: Path, config: Path, whole: dict[str, bytes], cluster: Cluster, tmp_path: Path
 ) -> None:
@@ -183,6 +184,7 @@ def when_begun(journal: Path, process: subprocess.Popen[str], then: Callable[[],
     raise AssertionError("the run ended first")
 
 
+@pytest.mark.slow
 def test_another_worker_finishes_what_a_killed_worker_began(
     archive: Path, config: Path, whole: dict[str, bytes], cluster: Cluster, tmp_path: Path
 ) -> None:
@@ -202,6 +204,7 @@ def test_another_worker_finishes_what_a_killed_worker_began(
     assert "finished" in stdout, "the second worker resumed the recording"
 
 
+@pytest.mark.slow
 def test_a_lost_scheduler_is_waited_for(
     archive: Path, config: Path, whole: dict[str, bytes], cluster: Cluster, tmp_path: Path
 ) -> None:
@@ -223,6 +226,7 @@ def test_a_lost_scheduler_is_waited_for(
     assert files(out) == whole
 
 
+@pytest.mark.slow
 def test_a_long_recording_is_recognised_in_parts(tmp_path: Path) -> None:
     long, pause = tmp_path / "long.wav", np.zeros(16_000 * 2, np.int16)
     speech = [read_wav(EXAMPLES / f"{name}.wav") for name in ("travel", "meeting", "travel", "meeting")]

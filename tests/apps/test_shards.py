@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import io
+import re
+import shlex
 import sys
 from pathlib import Path
 
 import pytest
+import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pipeline.apps.manifest import read_manifest
 from pipeline.apps.recordings import Job, plan
 from pipeline.apps.shards import Shard, parse_shard
-from pipeline.apps.translate import run
+from pipeline.apps.translate import arguments, run
 from pipeline.errors import UsageError
+from tests.conftest import ROOT
 
 SLURM = {
     "SLURM_ARRAY_TASK_ID": "7",
@@ -119,3 +123,23 @@ def test_a_shard_does_not_begin_the_recordings_of_others(tmp_path: Path, capsys:
     assert "a.wav" not in said
     assert "c.wav" not in said
     assert len(plan([tmp_path], ["srt"], None, {"zh": ""})) == 3
+
+
+def test_the_examples_give_each_process_its_share() -> None:
+    """The commands in examples/deploy are parsed, and their shards are those that the schedulers' variables name."""
+    job = yaml.safe_load((ROOT / "examples/deploy/kubernetes-job.yaml").read_text())
+    (container,) = job["spec"]["template"]["spec"]["containers"]
+    options = arguments().parse_args(container["command"][2:])
+    count = job["spec"]["completions"]
+    shards = {parse_shard(options.shard, {"JOB_COMPLETION_INDEX": str(index)}) for index in range(count)}
+    assert shards == {Shard(number, count) for number in range(1, count + 1)}
+
+    script = (ROOT / "examples/deploy/slurm-array.sh").read_text()
+    (called,) = (line for line in script.splitlines() if line.startswith("exec "))
+    options = arguments().parse_args(shlex.split(called)[3:])
+    ((first, last),) = ((int(a), int(b)) for a, b in re.findall(r"--array=(\d+)-(\d+)", script))
+    environment = {"SLURM_ARRAY_TASK_MIN": str(first), "SLURM_ARRAY_TASK_COUNT": str(last - first + 1)}
+    found = {
+        parse_shard(options.shard, {**environment, "SLURM_ARRAY_TASK_ID": str(at)}) for at in range(first, last + 1)
+    }
+    assert found == {Shard(number, last) for number in range(1, last + 1)}

@@ -30,6 +30,14 @@ NOT_RUN = {
     "speech-translate live --mic --config demo": "needs a microphone; the tests marked microphone speak into one",
     "speech-translate live --mic --source pt --target en": "needs a microphone and a network",
     "speech-translate models pull en-zh": "needs a network",
+    "dask scheduler": "tests/apps/test_cluster.py runs it",
+    "dask worker tcp://SCHEDULER:8786 --nthreads 1 --nworkers 4": "tests/apps/test_cluster.py runs one",
+    "speech-translate translate /archive --output-dir /subtitles --config demo --cluster tcp://SCHEDULER:8786": (
+        "needs a scheduler; tests/apps/test_cluster.py has one"
+    ),
+    "speech-translate translate s3://archive/talks --output-dir s3://archive/subtitles --config demo": (
+        "needs an object store; tests/apps/test_remote.py has one"
+    ),
     "optimum-cli export onnx --model Helsinki-NLP/opus-mt-en-de --task text2text-generation-with-past opus-mt-en-de": (
         "needs a network, and PyTorch"
     ),
@@ -49,6 +57,7 @@ SERVERS = [each for each in COMMANDS if re.match(r"(speech-translate |python -m 
 """Run by a test of their own, because they run until they are told to stop."""
 SLOW = {
     "speech-translate translate examples/audio --output-dir subtitles --format srt,vtt,txt --bilingual --config demo",
+    "speech-translate translate examples/audio --output-dir subtitles --config demo --cluster local:2",
     "speech-translate bench nmt --weights int8 --rounds 3 --json speed.json",
     "speech-translate bench live examples/audio/novel.wav --config demo --compare none,drafts",
     "speech-translate bench live talk.wav --config demo --plot talk.svg",
