@@ -22,6 +22,7 @@ from pipeline.server.metrics import Metrics
 from pipeline.server.openai import openai_routes
 from pipeline.server.openapi import openapi_route
 from pipeline.server.realtime import realtime_route
+from pipeline.server.rooms import is_room_name
 from pipeline.server.service import Service
 from pipeline.server.websocket import endpoint
 
@@ -52,6 +53,11 @@ def create_app(service: Service, access: Access | None = None, routes: Sequence[
             }
         )
 
+    async def room(request: Request) -> Response:
+        """Readers ask this again and again until a session begins."""
+        session = service.rooms.get(request.query_params.get("name", ""))
+        return JSONResponse({"session": session.id if session is not None else None})
+
     async def ready(request: Request) -> Response:
         if service.draining:
             return PlainTextResponse("stopping\n", 503)
@@ -62,7 +68,8 @@ def create_app(service: Service, access: Access | None = None, routes: Sequence[
 
     async def code(request: Request) -> Response:
         """A QR code of the page for readers, at the address by which this request came."""
-        if request.path_params["session"] not in service.sessions:  # a code of any long text takes long to draw
+        session = request.path_params["session"]
+        if session not in service.sessions and not is_room_name(session):  # a code of any long text takes long to draw
             return PlainTextResponse("there is no such session\n", 404)
         page = request.url.replace(path=request.url.path.removesuffix("/qr.svg"), query="")
         image = io.BytesIO()
@@ -83,6 +90,7 @@ def create_app(service: Service, access: Access | None = None, routes: Sequence[
             Route("/view/{session}/qr.svg", code),
             Route("/overlay/{session}", _page("overlay.html")),
             Route("/v1/info", info),
+            Route("/v1/room", room),
             WebSocketRoute("/v1/session", endpoint(service, access)),
             Route("/healthz", healthy),
             Route("/readyz", ready),

@@ -60,6 +60,10 @@ def description(offers: Offers, access: Access) -> Json:
                 ],
             },
             "/v1/info": {"get": _get("getInfo", "What the server does", _json("Info"))},
+            "/v1/room": {
+                "get": _get("getRoom", "The newest session in a room", _json("Room")),
+                "parameters": [{"name": "name", "in": "query", "schema": _STRING}],
+            },
             "/healthz": {"get": _get("isHealthy", "Whether the process works", _text("It does"))},
             "/readyz": {
                 "get": _get("isReady", "Whether the server takes work", _text("It does", ["ready\n", "full\n"]))
@@ -186,6 +190,7 @@ def _schemas(models: list[str]) -> Json:
             ready=_BOOLEAN,
             recorded=_BOOLEAN,
         ),
+        "Room": _object(session={"type": ["string", "null"]}),
         "Error": _object(error=error),
         "Description": {"type": "object", "required": ["openapi", "info", "paths"]},
     }

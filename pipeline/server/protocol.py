@@ -34,6 +34,8 @@ class Start:
     token: str = field(default="", repr=False)
     glossary: str | None = None
     """The text of a glossary file (TSV); None: the server's glossary."""
+    room_key: str = field(default="", repr=False)
+    """The secret of the speaker's room, see ``rooms``; empty: no room."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,7 @@ class Watch:
     """A reader asks for a session's text."""
 
     session: str
+    """Or the name of a room: the session in progress there."""
     language: str | None = None
     """Whose translations; None: all."""
 
@@ -71,7 +74,15 @@ Message = Start | Resume | Watch | End | NewGlossary
 
 _SENT = "which the server sends when a session starts"
 _FIELDS: dict[str, dict[str, type]] = {
-    "start": {"version": int, "sample_rate": int, "source": str, "targets": list, "token": str, "glossary": str},
+    "start": {
+        "version": int,
+        "sample_rate": int,
+        "source": str,
+        "targets": list,
+        "token": str,
+        "glossary": str,
+        "room_key": str,
+    },
     "resume": {"version": int, "session": str, "key": str, "token": str},
     "watch": {"version": int, "session": str, "language": str},
     "end": {},

@@ -18,6 +18,7 @@ from pipeline.loading import Models
 from pipeline.server.offers import Offers, narrowed
 from pipeline.server.options import ServerLimits
 from pipeline.server.protocol import ProtocolError, Start
+from pipeline.server.rooms import room_name
 from pipeline.server.session import Session
 from pipeline.server.sharing import RECORDING, SharedDrafter, Turns, shared
 
@@ -84,7 +85,9 @@ class Service:
         self.offers = Offers((config.languages, *(other.languages for other, _ in others)))
         self.limits, self.record = limits or ServerLimits(), record
         self.sessions: dict[str, Session] = {}
-        """The sessions in progress."""
+        """The sessions in progress, by their ids."""
+        self.rooms: dict[str, Session] = {}
+        """The newest session of each room, by the rooms' names; for ``resume_s`` after its end, too."""
         self._ended: dict[str, Session] = {}  # whose last text not every reader has confirmed
         self._keeping: set[asyncio.Task[None]] = set()
         self.draining = False
@@ -127,20 +130,26 @@ class Service:
         """Begin a session. ``glossary``: that of the message, if it has one.
 
         Raises:
-            ProtocolError: the server is full or stopping, or it does not know the languages.
+            ProtocolError: the server is full or stopping, it does not know the languages, or its speaker speaks in another
+                session in the same room.
         """
         try:
             self._check_room()
             chain = self.chosen(wanted.source, wanted.targets).narrowed(wanted.targets)
+            room = self._entered(wanted.room_key)
         except ProtocolError as error:
             self.refused[error.code] += 1
             raise
         drafter = SharedDrafter(chain.models.drafter, self.turns) if chain.models.drafter is not None else None
         models = replace(chain.models, recognizer=shared(chain.models.recognizer, self.turns), drafter=drafter)
-        session = Session(chain.config, models, self.limits, wanted.sample_rate, self.record, glossary=chain.glossary)
+        session = Session(
+            chain.config, models, self.limits, wanted.sample_rate, self.record, glossary=chain.glossary, room=room
+        )
         if glossary is not None:
             session.glossary.replace(glossary)
         self.sessions[session.id] = session
+        if room is not None:
+            self.rooms[room] = session
         self._start_task(self._run(session), self._tasks)
         return session
 
@@ -190,10 +199,13 @@ class Service:
     def find(self, session_id: str) -> Session:
         """A session in progress, or one that has just ended and whose last text a reader may have missed.
 
+        ``session_id`` may be the name of a room, too.
+
         Raises:
-            ProtocolError: there is none of that id.
+            ProtocolError: there is none of that id, or none in the room.
         """
-        if (session := self.sessions.get(session_id) or self._ended.get(session_id)) is None:
+        known = (self.sessions, self._ended, self.rooms)
+        if (session := next((each[session_id] for each in known if session_id in each), None)) is None:
             raise ProtocolError("no-session", "there is no such session; it may have ended")
         return session
 
@@ -222,6 +234,17 @@ class Service:
                 f"the server has {len(self.sessions)} sessions, which is as many as it can serve in time; try again later",
             )
 
+    def _entered(self, key: str) -> str | None:
+        """The name of the room; a session there whose speaker has gone ends."""
+        if not key:
+            return None
+        room = room_name(key)
+        if (earlier := self.rooms.get(room)) is not None:
+            if earlier.has_speaker:
+                raise ProtocolError("room-busy", "somebody speaks in this room already; stop there first")
+            earlier.stop()
+        return room
+
     async def _run(self, session: Session) -> None:
         try:
             await session.run()
@@ -231,6 +254,8 @@ class Service:
             if session.grace_s > 0 and not self.draining:
                 self._ended[session.id] = session
                 self._start_task(self._keep(session), self._keeping)
+            if session.room is not None:  # readers in the room may not have noticed the session yet
+                asyncio.get_running_loop().call_later(self.limits.resume_s, self._leave, session)
             self.served += 1
             stats = session.stats
             self._busy_s.update(stats.busy_s)
@@ -253,3 +278,7 @@ class Service:
             await session.settled()
         finally:
             self._ended.pop(session.id, None)
+
+    def _leave(self, session: Session) -> None:
+        if session.room is not None and self.rooms.get(session.room) is session:
+            del self.rooms[session.room]

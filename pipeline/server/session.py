@@ -58,14 +58,19 @@ class Session:
         record: Path | None = None,
         clock: Callable[[], float] = time.monotonic,
         glossary: CurrentGlossary | None = None,
+        room: str | None = None,
     ) -> None:
-        """``record``: the folder for the session's record; None: nothing is kept. ``glossary``: the server's."""
+        """``record``: the folder for the session's record; None: nothing is kept. ``glossary``: the server's.
+
+        ``room``: the name of the speaker's room.
+        """
         self.name = new_name()
         """For the log and the record."""
         self.id = secrets.token_urlsafe(12)
         """Who knows it may read the session's text."""
         self.key = secrets.token_urlsafe(24)
         """Who knows it may go on speaking."""
+        self.room = room
         self.config, self.sample_rate = config, sample_rate
         self.intake = Intake(sample_rate, limits.backlog_s)
         self.failure: ProtocolError | None = None
@@ -86,12 +91,22 @@ class Session:
         self._missed_s = -math.inf  # when a connection last went without the last text
         self._confirming = 0  # connections that have been sent everything, and have not answered yet
         self._settled = asyncio.Event()
-        self._stopped = self._over = False
+        self._said = self._stopped = self._over = False
         self._speaker: object | None = None
 
     @property
     def stats(self) -> PipelineStats:
         return self._translator.stats
+
+    @property
+    def recorded(self) -> bool:
+        """Whether the session's text is being kept."""
+        return self._record is not None and not self._record.failed
+
+    @property
+    def has_speaker(self) -> bool:
+        """Whether a speaker is connected who has not finished."""
+        return self._speaker is not None and not (self._said or self._stopped or self._over)
 
     @property
     def viewers(self) -> int:
@@ -244,6 +259,7 @@ class Session:
 
     def end(self) -> None:
         """The speaker has finished: what was heard is still translated. Idempotent."""
+        self._said = True
         self.intake.end()
 
     def stop(self) -> None:

@@ -217,6 +217,8 @@ def _described(kind: str, session: Session, **values: object) -> str:
         kind,
         version=VERSION,
         session=session.id,
+        room=session.room,
+        recorded=session.recorded,
         source=languages.source,
         targets=list(languages.targets),
         sample_rate=session.sample_rate,
