@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import shutil
 import wave
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
-from playwright.async_api import Browser, ConsoleMessage, Page, Playwright
+from playwright.async_api import Browser, ConsoleMessage, Page, Playwright, Route, WebSocketRoute
 
 from pipeline import Models, PipelineConfig
-from pipeline.events import Delta, Samples, SourceSentence, Translation
+from pipeline.events import Delta, PipelineEvent, Samples, SourceSentence, Translation
+from pipeline.server.app import STATIC
+from pipeline.server.protocol import snapshot_text
 from tests.conftest import HANG_S
 
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
@@ -29,13 +33,23 @@ SPOKEN = slice(168_000, 256_000)
 """The part of ``PHRASES`` that the microphone hears: two sentences, without a number, which a recogniser may write in figures."""
 FAR_NAME = "far.example"
 """A name of this machine by which it looks like another one to the browser."""
+SHARED_TITLE = "A talk in another tab"
+"""The title of the tab that is chosen when a page asks for one to be shared."""
 HANG_MS = 1000 * HANG_S
-# What Chromium calls errors: a connection that is refused or cut, and a header that plain HTTP cannot have.
-_EXPECTED = ("WebSocket", "Cross-Origin-Opener-Policy")
+MICROPHONE: dict[str, Any] = {"permissions": ["microphone"]}
+"""Options of a page that may use it."""
+Texts = dict[tuple[int, str], str]
+"""(sentence, language) → text."""
+# What Chromium calls errors: a connection that is refused or cut, a header that plain HTTP cannot have, and the picture of a shared
+# tab, which it counts as a camera.
+_EXPECTED = ("WebSocket", "Cross-Origin-Opener-Policy", "camera is not allowed")
 
 
 async def launch(playwright: Playwright, microphone: Path) -> Browser:
-    """A browser whose microphone plays a WAV once, from its beginning whenever it is opened, and then is silent."""
+    """A browser whose microphone plays a WAV once, from its beginning whenever it is opened, and then is silent.
+
+    A page that asks for a tab's sound gets that of the tab called ``SHARED_TITLE``.
+    """
     return await playwright.chromium.launch(
         executable_path=CHROMIUM,
         args=[
@@ -43,7 +57,9 @@ async def launch(playwright: Playwright, microphone: Path) -> Browser:
             "--use-fake-device-for-media-stream",
             f"--use-file-for-fake-audio-capture={microphone}%noloop",
             f"--host-resolver-rules=MAP {FAR_NAME} 127.0.0.1",
+            f"--auto-select-tab-capture-source-by-title={SHARED_TITLE}",
         ],
+        ignore_default_args=["--mute-audio"],  # a muted tab is shared without its sound
     )
 
 
@@ -81,6 +97,29 @@ async def page_at(browser: Browser, address: str, init: str = "", **context: Any
     finally:
         await opened.close()
     assert not problems, problems
+
+
+async def texts_of(page: Page) -> Texts:
+    """The committed text on a page; there must be no draft."""
+    states = await page.evaluate(
+        "[...document.querySelectorAll('#text article p')].map((line) => [Number(line.closest('article').dataset.number),"
+        " line.lang, ...[...line.children].map((part) => part.textContent)])"
+    )
+    assert [draft for *_, draft in states if draft] == []
+    return {(sentence, language): committed for sentence, language, committed, _ in states}
+
+
+def only(texts: Texts, *languages: str) -> Texts:
+    return {key: text for key, text in texts.items() if key[1] in languages}
+
+
+async def has_state(page: Page, state: str) -> None:
+    await page.wait_for_selector(f"body[data-state={state}]")
+
+
+async def has_said(page: Page, count: int) -> None:
+    """Wait until so many translations are finished."""
+    await page.locator("#spoken p").nth(count - 1).wait_for(state="attached")
 
 
 class Hebrew:
@@ -149,3 +188,53 @@ class Network:
         finally:
             self._writers.discard(writer)
             writer.close()
+
+
+@asynccontextmanager
+async def page_of_files(
+    browser: Browser,
+    path: str,
+    events: Sequence[PipelineEvent] = (),
+    width: int = 1280,
+    height: int = 720,
+    init: str = "",
+    **context: Any,
+) -> AsyncIterator[Page]:
+    """One of the pages without a server: its files, and a WebSocket on which a reader is told these events."""
+
+    async def answer(route: Route) -> None:
+        name = urlsplit(route.request.url).path
+        page = {"": "index.html", "view": "view.html", "overlay": "overlay.html"}
+        if name == "/v1/info":
+            await route.fulfill(
+                json={
+                    "source": "en",
+                    "targets": ["zh", "he"],
+                    "languages": [{"source": "en", "targets": ["zh", "he"]}],
+                    "token": True,
+                    "ready": True,
+                    "recorded": True,
+                }
+            )
+        else:
+            await route.fulfill(path=STATIC / page.get(name.split("/")[1], name.removeprefix("/static/")))
+
+    def tell(socket: WebSocketRoute) -> None:
+        described = {"session": "x", "room": None, "targets": ["zh", "he"], "recorded": True}
+        socket.on_message(
+            lambda _: [socket.send(text) for text in (json.dumps({"type": "watching", **described}), whole)]
+        )
+
+    whole = snapshot_text(events)
+    opened = await browser.new_context(viewport={"width": width, "height": height}, **context)
+    opened.set_default_timeout(HANG_MS)
+    await opened.route("**/*", answer)
+    await opened.route_web_socket("**/v1/session", tell)
+    if init:
+        await opened.add_init_script(init)
+    page = await opened.new_page()
+    try:
+        await page.goto(f"http://localhost{path}")
+        yield page
+    finally:
+        await opened.close()

@@ -18,6 +18,8 @@ from tests.server.browser import launch, page_at
 from tests.server.running import running
 
 SIZES = {"desktop": ViewportSize(width=1280, height=800), "phone": ViewportSize(width=390, height=844)}
+WINDOW = ViewportSize(width=1100, height=580)
+"""Of the picture in docs/."""
 SENTENCE = 2
 """The picture is taken in the middle of it, counted from 0."""
 
@@ -39,6 +41,7 @@ async def main(folder: Path | None) -> None:
             await page.locator(f"#text article[data-number='{SENTENCE}'] .target .draft:not(:empty)").wait_for()
             await page.evaluate(_SPEAKING)
             if folder is None:
+                await page.set_viewport_size(WINDOW)
                 await page.screenshot(path=ROOT / "docs" / "page.png")
                 return
             for name, size in SIZES.items():

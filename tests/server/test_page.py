@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -14,26 +14,23 @@ import webvtt
 from playwright.async_api import Browser, Page, expect
 from starlette.routing import Mount
 
-from pipeline import Models, PipelineConfig
-from pipeline.events import Samples, SourceSentence, Translation
-from pipeline.server.access import Access
 from pipeline.server.app import STATIC, create_app
-from pipeline.server.options import ServerLimits
-from pipeline.server.service import Service
-from pipeline.translator import SpeechTranslator
-from tests.conftest import PHRASES, read_wav, spoken_texts
-from tests.server.browser import FAR_NAME, HANG_MS, NEEDS_BROWSER, SPOKEN, Network, page_at, with_hebrew
-from tests.server.running import heard, running, say
+from tests.server.browser import (
+    HANG_MS,
+    MICROPHONE,
+    NEEDS_BROWSER,
+    Network,
+    Texts,
+    has_said,
+    has_state,
+    only,
+    page_at,
+    texts_of,
+)
+from tests.server.running import running
 
 pytestmark = NEEDS_BROWSER
 expect.set_options(timeout=HANG_MS)
-
-SPEECH = read_wav(PHRASES)[SPOKEN]
-SAID = spoken_texts()["phrases"][3:5]
-TOKEN = "a token that nobody guesses"
-MICROPHONE: dict[str, Any] = {"permissions": ["microphone"]}
-Texts = dict[tuple[int, str], str]
-"""(sentence, language) → text."""
 
 # Records in ``drawn`` each state of each line of text, [sentence, language, committed, draft], and in ``spoken`` what the live
 # region was given.
@@ -86,58 +83,6 @@ class Talk:
     overlay_backgrounds: list[str]
     files: dict[str, str]
     """Kind → content of the download."""
-
-
-@pytest.fixture(scope="module")
-def service_of(demo_config: PipelineConfig, demo_models: Models) -> Any:
-    """Makes a service of two languages."""
-
-    def make(**limits: Any) -> Service:
-        return Service(*with_hebrew(demo_config, demo_models), replace(ServerLimits(), **limits))
-
-    return make
-
-
-@pytest.fixture(scope="module")
-def expected(demo_config: PipelineConfig, demo_models: Models) -> Texts:
-    """The text of the recording from a translator in this process."""
-
-    async def work(samples: Samples) -> Texts:
-        async with SpeechTranslator(*with_hebrew(demo_config, demo_models), live=True) as translator:
-            await translator.feed(samples)
-            await translator.end()
-            return {
-                (event.sentence, event.language): event.text
-                async for event in translator.events()
-                if isinstance(event, SourceSentence | Translation)
-            }
-
-    found = asyncio.run(work(SPEECH))
-    assert [found[0, "en"], found[1, "en"]] == SAID
-    return found
-
-
-async def texts_of(page: Page) -> Texts:
-    """The committed text on a page; there must be no draft."""
-    states = await page.evaluate(
-        "[...document.querySelectorAll('#text article p')].map((line) => [Number(line.closest('article').dataset.number),"
-        " line.lang, ...[...line.children].map((part) => part.textContent)])"
-    )
-    assert [draft for *_, draft in states if draft] == []
-    return {(sentence, language): committed for sentence, language, committed, _ in states}
-
-
-def only(texts: Texts, *languages: str) -> Texts:
-    return {key: text for key, text in texts.items() if key[1] in languages}
-
-
-async def has_state(page: Page, state: str) -> None:
-    await page.wait_for_selector(f"body[data-state={state}]")
-
-
-async def has_said(page: Page, count: int) -> None:
-    """Wait until so many translations are finished."""
-    await page.locator("#spoken p").nth(count - 1).wait_for(state="attached")
 
 
 async def has_lost(page: Page, times: int) -> None:
@@ -302,75 +247,6 @@ def test_nothing_is_lost_by_reloads_and_lost_connections(
     runner.run(work())
 
 
-def test_without_permission_for_the_microphone_the_page_says_what_to_do(
-    runner: asyncio.Runner, browser: Browser, service_of: Any
-) -> None:
-    async def work() -> None:
-        async with running(service_of()) as server, page_at(browser, f"http://localhost:{server.port}/") as page:
-            await page.click("#start")
-            await expect(page.get_by_role("alert")).to_contain_text("Allow it with the icon beside the page's address")
-            await expect(page.locator("#start")).to_be_enabled()
-            assert not server.service.sessions
-
-    runner.run(work())
-
-
-def test_over_plain_http_from_another_machine_the_page_says_what_to_do(
-    runner: asyncio.Runner, browser: Browser, service_of: Any
-) -> None:
-    async def work() -> None:
-        access = Access.of(names=[FAR_NAME])
-        async with (
-            running(service_of(), access) as server,
-            page_at(browser, f"http://{FAR_NAME}:{server.port}/") as page,
-        ):
-            await page.wait_for_selector("body[data-ready=yes]")
-            await expect(page.get_by_role("alert")).to_contain_text("https or localhost only")
-            await expect(page.locator("#start")).to_be_disabled()
-
-    runner.run(work())
-
-
-def test_a_token_is_asked_for(runner: asyncio.Runner, browser: Browser, service_of: Any) -> None:
-    async def work() -> None:
-        async with (
-            running(service_of(), Access.of(TOKEN)) as server,
-            page_at(browser, f"http://localhost:{server.port}/", **MICROPHONE) as page,
-        ):
-            await page.click("#start")
-            await expect(page.get_by_role("alert")).to_contain_text("Type in the token first")
-            await page.keyboard.type("another token")  # the field has the focus
-            await page.keyboard.press("Enter")
-            await expect(page.get_by_role("alert")).to_contain_text("The token is missing or wrong")
-            await page.get_by_label("Token").fill(TOKEN)
-            await page.click("#start")
-            await has_state(page, "open")
-            await expect(page.get_by_role("alert")).to_be_hidden()
-            await page.click("#stop")
-            await has_state(page, "ended")
-
-    runner.run(work())
-
-
-def test_a_full_server_says_so(runner: asyncio.Runner, browser: Browser, service_of: Any) -> None:
-    async def work() -> None:
-        async with (
-            running(service_of(max_sessions=1)) as server,
-            server.connect() as other,
-            page_at(browser, f"http://localhost:{server.port}/", **MICROPHONE) as page,
-        ):
-            await say(other, type="start")
-            assert (await heard(other))["type"] == "started"
-            await page.click("#start")
-            await expect(page.get_by_role("alert")).to_have_text(
-                "The server has 1 sessions, which is as many as it can serve in time; try again later."
-            )
-            await has_state(page, "refused")
-            await expect(page.locator("#start")).to_be_enabled()
-
-    runner.run(work())
-
-
 def test_a_server_that_stops_ends_the_session_with_its_text(
     runner: asyncio.Runner, browser: Browser, service_of: Any, expected: Texts
 ) -> None:
@@ -408,48 +284,6 @@ def test_pages_work_where_the_application_is_mounted(runner: asyncio.Runner, bro
                 await expect(reader.get_by_role("alert")).to_contain_text("There is no such session.")
 
     runner.run(work())
-
-
-# Captures the microphone, pauses for a second of audio, and goes on: samples before, in and after the pause, and the rate.
-CAPTURE = """async () => {
-  const { capture } = await import("/static/capture.js");
-  let heard = 0, loud = 0;
-  const audio = await capture("microphone", { onAudio(samples, peak) { heard += samples.length; loud = Math.max(loud, peak); }, onEnd() {} });
-  const until = async (done) => { while (!done()) await new Promise(requestAnimationFrame); };
-  const counts = [];
-  await until(() => heard > audio.rate && loud > 0.05);  // silence comes first
-  await audio.pause();
-  counts.push(heard);
-  const time = audio.context.currentTime;
-  await until(() => audio.context.currentTime > time + 1);
-  counts.push(heard);
-  audio.resume();
-  await until(() => heard > counts[1]);
-  await audio.stop();
-  counts.push(heard);
-  const { state } = audio.context;
-  return { counts, loud, rate: audio.rate, state };
-}"""
-
-
-def test_a_pause_leaves_out_audio_and_a_stop_gives_the_rest(
-    runner: asyncio.Runner, browser: Browser, service_of: Any
-) -> None:
-    async def work() -> dict[str, Any]:
-        async with (
-            running(service_of()) as server,
-            page_at(browser, f"http://localhost:{server.port}/", **MICROPHONE) as page,
-        ):
-            found: dict[str, Any] = await page.evaluate(CAPTURE)
-            return found
-
-    found = runner.run(work())
-    before, paused, after = found["counts"]
-    assert before == paused < after
-    # Audio comes in pieces of 128 samples; messages have a tenth of a second, but for the last before a pause.
-    assert before % 128 == after % 128 == 0
-    assert 0.05 < found["loud"] <= 1
-    assert found["state"] == "closed"
 
 
 def test_pages_have_no_inline_scripts_or_styles() -> None:

@@ -1,13 +1,18 @@
-"""The pages' scripts in Chromium, without a server: texts, drawing, colours."""
+"""The pages' scripts in Chromium, without a server: texts, drawing, recordings, levels."""
 
 from __future__ import annotations
 
 import asyncio
 import json
+from base64 import b64encode
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+import srt
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from playwright.async_api import Browser, Page, Route
@@ -17,7 +22,8 @@ from pipeline.sentences.growing import OpenTexts
 from pipeline.server.app import STATIC
 from pipeline.server.history import History
 from pipeline.server.protocol import event_text
-from tests.server.browser import NEEDS_BROWSER
+from pipeline.server.rooms import room_name
+from tests.server.browser import NEEDS_BROWSER, write_wav
 from tests.streams import Stream, spoken, streams, translated
 
 pytestmark = NEEDS_BROWSER
@@ -121,78 +127,6 @@ def test_a_draft_that_was_withdrawn_meanwhile_is_gone(runner: asyncio.Runner, pa
     assert runner.run(page.evaluate(MISS, [records([noise]), records(history.events()), []])) == []
 
 
-# Draws a sentence with committed text and a draft in two languages, and opens everything that the page has.
-SHOW_ALL = """async (events) => {
-  const { Board } = await import("/static/render.js");
-  const { Texts } = await import("/static/texts.js");
-  const texts = new Texts();
-  const board = new Board(document.querySelector("#text"), document.querySelector("#spoken"), document.querySelector("#newest"));
-  const empty = document.querySelector(".empty");
-  board.clear(texts);
-  events.forEach((event) => texts.apply(event));
-  board.changed(texts.sentences.keys());
-  board.draw();
-  if (empty) document.querySelector("#text").prepend(empty);
-  document.querySelectorAll("[hidden]").forEach((each) => (each.hidden = false));
-  document.querySelectorAll("details").forEach((each) => (each.open = true));
-  document.querySelector("#problem").textContent = "Problem";
-  document.querySelector("#lag").textContent = "1.0 s behind";
-  document.querySelector("#viewer").textContent = document.querySelector("#viewer").href = "http://localhost/view/x";
-  document.querySelector("#start").disabled = false;
-}"""
-# The lowest contrast of any text that can be seen, by WCAG 2.2: [ratio, text].
-LOWEST = """() => {
-  const parsed = (color) => color.match(/[\\d.]+/g).map(Number);
-  const luminance = (color) => {
-    const [red, green, blue] = parsed(color).map((value) => {
-      const part = value / 255;
-      return part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4;
-    });
-    return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
-  };
-  const ground = (element) => {
-    for (let at = element; at; at = at.parentElement) {
-      const color = getComputedStyle(at).backgroundColor;
-      if ((parsed(color)[3] ?? 1) > 0) return color;
-    }
-  };
-  const found = [...document.body.querySelectorAll("*")]
-    .filter((each) => [...each.childNodes].some((node) => node.nodeType === 3 && node.data.trim()))
-    .filter((each) => each.checkVisibility() && !each.closest(".unseen, .skip, option"))
-    .map((each) => {
-      const [one, other] = [luminance(getComputedStyle(each).color), luminance(ground(each))];
-      return [(Math.max(one, other) + 0.05) / (Math.min(one, other) + 0.05), each.textContent.trim()];
-    });
-  return [found.length, found.sort((one, other) => one[0] - other[0])[0]];
-}"""
-DRAFTED = [*spoken(0, "A sentence."), *translated(0, ["一句"]), SourceDelta(1, "en", "Half a sen", 0, 4, 1.0, 2.0, 2.0)]
-DRAFTED += [Delta(1, "zh", "半句", 0, 1), Delta(1, "he", "חצי", 0, 1)]
-LINES = "[...document.querySelectorAll('#text .target')].map((line) => [line.lang, getComputedStyle(line).direction])"
-
-
-def test_text_has_enough_contrast_in_light_and_dark(runner: asyncio.Runner, page: Page) -> None:
-    async def lowest(theme: str, contrast: str) -> tuple[int, tuple[float, str]]:
-        await page.evaluate(
-            "(values) => Object.assign(document.documentElement.dataset, values)",
-            {"theme": theme, "contrast": contrast},
-        )
-        found: tuple[int, tuple[float, str]] = await page.evaluate(LOWEST)
-        return found
-
-    async def work() -> None:
-        await page.evaluate(SHOW_ALL, records(DRAFTED))
-        grounds = set()
-        for theme in ("light", "dark"):
-            grounds.add(await page.evaluate("getComputedStyle(document.body).backgroundColor"))
-            for contrast in ("normal", "high"):
-                count, (ratio, text) = await lowest(theme, contrast)
-                assert count > 25
-                assert ratio >= 4.5, f"{text!r} in {theme}, contrast {contrast}: {ratio:.2f}"
-        assert await page.evaluate(LINES) == [["zh", "ltr"], ["he", "rtl"], ["zh", "ltr"]]
-
-    runner.run(work())
-
-
 def test_drafts_and_gauges_are_in_no_live_region(runner: asyncio.Runner, page: Page) -> None:
     async def work() -> None:
         live = "[aria-live], [role=log], [role=status], [role=alert], output"
@@ -203,3 +137,123 @@ def test_drafts_and_gauges_are_in_no_live_region(runner: asyncio.Runner, page: P
         ]
 
     runner.run(work())
+
+
+# Draws two sentences of a conversation for a reader of Chinese; returns what is said to screen readers.
+SAY = """async (events) => {
+  const { Board } = await import("/static/render.js");
+  const { Texts } = await import("/static/texts.js");
+  const spoken = document.createElement("div");
+  const board = new Board(document.createElement("div"), spoken, document.createElement("button"));
+  const texts = new Texts();
+  board.begin(texts);
+  board.language = "zh";
+  for (const event of events) board.changed(texts.apply(event));
+  board.draw();
+  return [...spoken.children].map((each) => each.textContent);
+}"""
+
+
+def test_screen_readers_are_told_what_is_said_in_the_readers_own_language(runner: asyncio.Runner, page: Page) -> None:
+    events = [
+        *spoken(0, "A sentence."),
+        *translated(0, ["一句"]),
+        *spoken(1, "好的。", language="zh"),
+        *translated(1, ["Good."], language="en"),
+        SourceDelta(2, "zh", "还没", 0, 0, 2.0, 3.0, 3.0),
+    ]
+    assert runner.run(page.evaluate(SAY, records(events))) == ["一句", "好的。"]
+
+
+# Sends 60 s of a recording to a server that has nothing at first, and later half of what was sent.
+SEND = """async (base64) => {
+  const { decode } = await import("/static/recording.js");
+  let sent = 0, ends = 0, had = 0;
+  const audio = await decode(new File([Uint8Array.from(atob(base64), (each) => each.charCodeAt(0))], "a.wav"), {
+    ahead: () => sent - had,
+    onAudio(samples) { sent += samples.length; },
+    onEnd() { ends += 1; },
+  });
+  const steps = [];
+  const step = () => { audio.more(); steps.push([sent / 16000, ends]); };
+  step();
+  step();
+  had = sent / 2;
+  await audio.pause();
+  step();
+  audio.resume();
+  step();
+  had = sent;
+  step();
+  had = sent;
+  step();
+  return { seconds: audio.seconds, rate: audio.rate, steps };
+}"""
+
+
+def test_a_recording_is_sent_no_further_ahead_than_the_server_takes_it(
+    runner: asyncio.Runner, page: Page, tmp_path: Path
+) -> None:
+    wav = write_wav(tmp_path / "a.wav", np.zeros(60 * 16_000, np.int16)).read_bytes()
+    found = runner.run(page.evaluate(SEND, b64encode(wav).decode()))
+    assert (found["seconds"], found["rate"]) == (60, 16_000)
+    assert found["steps"] == [[30, 0], [30, 0], [30, 0], [45, 0], [60, 1], [60, 1]]
+
+
+# Gives a meter half a second of some level at a time; returns what was said of silence after each.
+LEVELS = """async (peaks) => {
+  const { Level } = await import("/static/level.js");
+  const said = [];
+  const level = new Level(document.createElement("meter"), (silent) => said.push(silent));
+  level.begin(48000);
+  return peaks.map((peak) => {
+    level.heard(new Int16Array(24000), peak);
+    return [...said];
+  });
+}"""
+
+
+@pytest.mark.parametrize(
+    ("peaks", "said"),
+    [
+        ([0.0] * 10, [True]),
+        ([0.0] * 9, []),
+        ([0.0] * 20 + [0.1] + [0.0] * 20, [True, False]),
+        ([0.01] + [0.0] * 20, []),
+    ],
+)
+def test_silence_from_the_beginning_is_said_until_it_ends(
+    peaks: list[float], said: list[bool], runner: asyncio.Runner, page: Page
+) -> None:
+    assert runner.run(page.evaluate(LEVELS, peaks))[-1] == said
+
+
+NAME = """async (key) => (await import("/static/room.js")).roomName(key)"""
+
+
+def test_the_page_gives_a_room_the_name_that_the_server_does(runner: asyncio.Runner, page: Page) -> None:
+    assert runner.run(page.evaluate(NAME, "k" * 32)) == room_name("k" * 32)
+
+
+SUBTITLES = """async (events) => {
+  const { Texts } = await import("/static/texts.js");
+  const { subtitles } = await import("/static/subtitles.js");
+  const texts = new Texts();
+  for (const event of events) texts.apply(event);
+  return ["", "zh"].map((language) => subtitles(texts, language, "srt"));
+}"""
+
+
+def test_a_long_sentence_is_divided_into_cues(runner: asyncio.Runner, page: Page) -> None:
+    english = "The train to Berlin leaves at half past nine, and we would like three tickets. " * 3
+    chinese = "去柏林的火车九点半出发，我们要三张票。" * 6
+    events = [*spoken(0, english, 2.0, 20.0), *translated(0, [chinese]), *spoken(1, "Yes.", 20.0, 21.0)]
+    source, target = (list(srt.parse(text)) for text in runner.run(page.evaluate(SUBTITLES, records(events))))
+    assert source.pop().content == "Yes."
+    for cues, text, space, columns in [(source, english, " ", 1), (target, chinese, "", 2)]:
+        assert space.join(cue.content for cue in cues) == text.strip()
+        widths = [columns * len(cue.content) for cue in cues]
+        assert max(widths) <= 84
+        assert min(widths) >= 42
+        assert (cues[0].start.total_seconds(), cues[-1].end.total_seconds()) == (2, 20)
+        assert all(before.end == after.start for before, after in pairwise(cues))

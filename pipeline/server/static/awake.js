@@ -4,6 +4,7 @@ let wanted = false;
 let lock = null;
 
 export function stayAwake(on) {
+  if (on === wanted) return;
   wanted = on;
   if (on) ask();
   else lock?.release();

@@ -1,22 +1,30 @@
-// Audio from a microphone, a tab or screen, or a file, at the device's own rate.
+// Audio from a microphone, a tab or screen, or a recording, at the device's own rate.
+
+import { CaptureError } from "./errors.js";
+import { blocked, browserOf } from "./permission.js";
+import { decode } from "./recording.js";
 
 const FLUSH_MS = 1000;
+// What helps with a microphone in a room harms the sound of a tab.
+const UNCHANGED = { echoCancellation: false, noiseSuppression: false, autoGainControl: false };
+const NO_SHARING = "This browser cannot share the sound of a tab. Use Chrome, Edge or Chromium on a computer, or choose a recording.";
 
-export class CaptureError extends Error {}
-
-// Why this browser can give no audio to this page; "" if it can.
-export function obstacle() {
+// Why this browser can give no such audio to this page; "" if it can. fast: a recording is sent faster than it plays.
+export function obstacle(kind, fast) {
+  if (kind === "file" && fast) return "";
   if (!window.isSecureContext) {
-    return "Browsers give audio to pages on https or localhost only. Open this page on the computer that serves it, or have the server started with --tls-cert and --tls-key.";
+    return "Browsers give audio to pages on https or localhost only. Open this page on the computer that serves it, or have the server started with --tls-cert and --tls-key. A recording can be translated here all the same.";
   }
   if (!navigator.mediaDevices || !window.AudioWorkletNode) return "This browser is too old to give audio to a page. Use a newer one.";
-  return "";
+  return kind === "screen" && !navigator.mediaDevices.getDisplayMedia ? NO_SHARING : "";
 }
 
-// kind: "microphone" | "screen" | "file"; file: a File; device: a microphone's id. onAudio(samples, peak); onEnd(reason), with
-// a reason to tell or "".
-export async function capture(kind, { file, device, onAudio, onEnd }) {
-  const context = new AudioContext();
+// kind: "microphone" | "screen" | "file"; file: a File, with fast as in obstacle(); device: a microphone's id; rate: in Hz, if
+// not the device's own; ahead(): samples that the server does not have yet. onAudio(samples, peak); onEnd(reason), with a
+// reason to tell or "".
+export async function capture(kind, { file, fast, device, rate, ahead, onAudio, onEnd }) {
+  if (kind === "file" && fast) return decode(file, { ahead, onAudio, onEnd });
+  const context = new AudioContext({ sampleRate: rate });
   const source = { stop() {} };
   try {
     await context.audioWorklet.addModule(new URL("worklet.js", import.meta.url));
@@ -92,17 +100,22 @@ async function listen(kind, device, context, tap, source, onEnd) {
   let stream;
   try {
     stream = await (kind === "screen"
-      ? navigator.mediaDevices.getDisplayMedia({ audio: true, video: true })
+      ? navigator.mediaDevices.getDisplayMedia({ audio: UNCHANGED, video: true, systemAudio: "include" })
       : navigator.mediaDevices.getUserMedia({ audio: { deviceId: device || undefined, channelCount: 1 } }));
   } catch (error) {
     throw new CaptureError(reason(kind, error));
   }
   source.stop = () => stream.getTracks().forEach((track) => track.stop());
   const [track] = stream.getAudioTracks();
-  if (!track) throw new CaptureError("No sound was shared. Press Start again, choose a tab, and tick “Also share tab audio”.");
+  if (!track) throw new CaptureError(unheard());
   stream.getVideoTracks().forEach((picture) => picture.stop());
   track.onended = () => onEnd(kind === "screen" ? "" : "The microphone was disconnected. Connect it and press Start again.");
   new MediaStreamAudioSourceNode(context, { mediaStream: new MediaStream([track]) }).connect(tap);
+}
+
+function unheard() {
+  if (browserOf(navigator.userAgent) !== "chromium") return NO_SHARING;
+  return "No sound was shared. Press Start again, choose a tab, and tick “Also share tab audio”.";
 }
 
 function reason(kind, error) {
@@ -110,7 +123,7 @@ function reason(kind, error) {
     case "NotAllowedError":
       return kind === "screen"
         ? "Nothing was shared. Press Start again and choose a tab or screen."
-        : "The microphone is blocked. Allow it with the icon beside the page's address, or in the system's privacy settings, then press Start again.";
+        : blocked(error, navigator.userAgent);
     case "NotFoundError":
       return "There is no microphone. Connect one and press Start again, or choose a tab or a recording.";
     case "NotReadableError":

@@ -3,12 +3,15 @@
 import { fill, languageName, targetChoices } from "./languages.js";
 
 export class Choice {
-  // controls: the elements of a form with the selects "source" and "target"; languages: what the server offers, [{source, targets}].
-  constructor(controls, languages) {
+  // controls: the elements of a form with the selects "source" and "target"; languages: what the server offers, [{source, targets}];
+  // label: of the menu of targets. It names the language that is spoken if there is no other.
+  constructor(controls, languages, label) {
     this.controls = controls;
     this.languages = languages;
     fill(controls.source, languages.map((one) => [one.source, sourceName(one)]));
     controls.source.closest("label").hidden = languages.length < 2;
+    const [{ source }] = languages;
+    if (languages.length === 1) label.textContent = source === "auto" ? "Translate" : `Translate ${languageName(source)} into`;
     controls.source.addEventListener("change", () => this.offer());
     this.offer();
   }

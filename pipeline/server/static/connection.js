@@ -8,21 +8,23 @@ const LONGEST_WAIT_MS = 5000;
 const SILENT_MS = 8000; // the server sends a status every second; without it the connection is dead, though still open
 const RESUME_MS = 30000; // the server waits so long for a speaker
 const FINAL_CODES = new Set(["busy", "stopping", "wrong-token", "wrong-key", "no-session", "replaced", "bad-message",
-  "bad-version", "bad-sample-rate", "unknown-source", "unknown-target", "idle", "too-long", "failed"]);
+  "bad-version", "bad-sample-rate", "bad-room", "room-busy", "unknown-source", "unknown-target", "idle", "too-long", "failed"]);
 
 export class Connection {
   // first: the first message. handlers: onEvent(event), onState(state, detail) with the states connecting, open, lost, ended,
-  // refused.
-  constructor(first, handlers) {
+  // refused. kept: {session, key} of a session that another page of this tab began.
+  constructor(first, handlers, kept = { session: null, key: null }) {
     this.first = first;
     this.handlers = handlers;
-    this.session = null;
-    this.key = null;
+    this.session = kept.session;
+    this.key = kept.key;
+    this.taken = kept.session !== null; // until the server has said what it has of the audio
     this.ended = false; // the speaker has finished
     this.over = false; // nothing more comes
     this.refused = false; // because of an error
     this.waiting = []; // audio that the server may not have: {begin, samples}
     this.sent = 0; // samples handed to the socket or kept for it
+    this.received = 0; // samples that the server has
     this.waitMs = FIRST_WAIT_MS;
     window.addEventListener("online", () => {
       if (this.retry) this.#connect();
@@ -36,6 +38,11 @@ export class Connection {
     this.waiting.push({ begin: this.sent, samples });
     this.sent += samples.length;
     if (this.ready) this.socket.send(samples);
+  }
+
+  // Samples that the server does not have yet.
+  get ahead() {
+    return this.sent - this.received;
   }
 
   end() {
@@ -87,10 +94,13 @@ export class Connection {
         this.waitMs = FIRST_WAIT_MS;
         this.lostAt = null;
         this.ready = true;
+        if (this.taken) this.sent = event.received;
+        this.taken = false;
         if (event.key) this.#sendFrom(event.received);
         this.handlers.onState("open", event);
         break;
       case "status":
+        this.received = event.received;
         this.waiting = this.waiting.filter(({ begin, samples }) => begin + samples.length > event.received);
         break;
       case "error":
@@ -107,6 +117,7 @@ export class Connection {
   }
 
   #sendFrom(received) {
+    this.received = received;
     for (const { begin, samples } of this.waiting) {
       if (begin + samples.length > received) this.socket.send(samples.subarray(Math.max(0, received - begin)));
     }

@@ -1,7 +1,7 @@
 // The download buttons under the text.
 
 import { fill, languageName } from "./languages.js";
-import { subtitles } from "./texts.js";
+import { subtitles } from "./subtitles.js";
 
 // element: with a select of languages and buttons with data-kind. texts(): the texts to download.
 export class Downloads {

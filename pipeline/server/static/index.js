@@ -1,16 +1,20 @@
 // The page of a speaker.
 
+import { stayAwake } from "./awake.js";
 import { BASE } from "./base.js";
-import { capture, CaptureError, microphones, obstacle } from "./capture.js";
+import { capture, microphones, obstacle } from "./capture.js";
 import { Choice } from "./choice.js";
 import { Connection } from "./connection.js";
 import { Downloads } from "./download.js";
+import { CaptureError } from "./errors.js";
 import { fill, languageName } from "./languages.js";
-import { stayAwake } from "./awake.js";
+import { Level } from "./level.js";
 import { menus } from "./menus.js";
 import { errorMessage, showProblem } from "./messages.js";
-import { Board } from "./render.js";
+import { Board, clock } from "./render.js";
+import { keepSession, keptSession, newRoom, openRoom, roomName } from "./room.js";
 import { settings } from "./settings.js";
+import { Share } from "./share.js";
 import { Texts } from "./texts.js";
 
 const $ = (id) => document.getElementById(id);
@@ -22,55 +26,72 @@ const STATES = {
   ended: "Ended",
   refused: "Stopped",
 };
-const LOOPBACK = /^(localhost|127\..*|\[::1\])$/;
-const FLOOR_DB = 60; // the lowest level that the meter shows
+const SILENCE = "Nothing is heard. Check that the right microphone is chosen and that it is not muted.";
+const CUT_SHORT = "The page was loaded again and no longer has the recording. What was sent of it is translated.";
 
 let state = "idle";
 let paused = false;
 let finishing = false;
+let restored = false; // the page was loaded again in the session
 let texts = new Texts();
 let connection = null;
 let audio = null;
+let seconds = 0; // length of a recording that is sent faster than it plays
 let info = null;
 let choice = null;
+let room = "";
 
 const board = new Board($("text"), $("spoken"), $("newest"));
 const downloads = new Downloads($("download"), () => texts);
+const level = new Level($("level"), (silent) => {
+  if (silent) problem(SILENCE);
+  else if ($("problem").textContent === SILENCE) problem("");
+});
+const share = new Share(async () => share.show(await roomName((room = await newRoom()))));
 const problem = (text) => showProblem($("problem"), text);
 
 settings($("display").querySelector("form"));
 menus();
-controls.kind.addEventListener("change", choose);
+for (const name of ["kind", "pace"]) controls[name].addEventListener("change", choose);
+navigator.mediaDevices?.addEventListener("devicechange", listMicrophones);
 $("controls").addEventListener("submit", (event) => {
   event.preventDefault();
   start();
 });
 $("pause").addEventListener("click", pause);
 $("stop").addEventListener("click", () => stop());
-$("copy").addEventListener("click", copy);
 addEventListener("beforeunload", (event) => {
   if (audio) event.preventDefault(); // the browser asks whether to leave
 });
 prepare();
 
 async function prepare() {
-  choose();
-  const missing = obstacle();
-  if (missing) problem(missing);
   try {
     info = await (await fetch(new URL("v1/info", BASE))).json();
   } catch {
     problem("The server cannot be reached. Check that it is running, then reload this page.");
     return;
   }
-  choice = new Choice(controls, info.languages);
+  choice = new Choice(controls, info.languages, $("into"));
   $("token").hidden = !info.token;
-  $("start").disabled = Boolean(missing);
+  $("recorded").hidden = !info.recorded;
+  room = await openRoom();
+  const name = await roomName(room);
+  if (name) share.show(name);
+  choose();
+  await goOn(keptSession());
   document.body.dataset.ready = "yes";
 }
 
-async function choose() {
-  $("file").hidden = controls.kind.value !== "file";
+function choose() {
+  $("file").hidden = $("pace").hidden = controls.kind.value !== "file";
+  const missing = obstacle(controls.kind.value, controls.pace.value === "fast");
+  problem(missing);
+  $("start").disabled = Boolean(missing);
+  listMicrophones();
+}
+
+async function listMicrophones() {
   const devices = controls.kind.value === "microphone" ? await microphones() : [];
   $("device").hidden = devices.length < 2;
   fill(controls.device, devices.map((device) => [device.deviceId, device.label]));
@@ -82,14 +103,28 @@ async function start() {
   if (controls.kind.value === "file" && !controls.file.files.length) return ask("file", "Choose a recording first.");
   $("start").disabled = true;
   const early = []; // audio before the connection exists
+  const opened = await open((samples) => (connection ? connection.speak(samples) : early.push(samples)));
+  $("start").disabled = false;
+  if (!opened) return;
+  const first = { type: "start", version: 1, sample_rate: audio.rate, room_key: room, ...choice.wanted() };
+  if (info.token) first.token = controls.token.value;
+  paused = finishing = restored = false;
+  begin(first);
+  for (const samples of early) connection.speak(samples);
+}
+
+// Open the audio that was chosen; false if that failed. rate: in Hz, if not the device's own.
+async function open(onAudio, rate) {
   try {
     audio = await capture(controls.kind.value, {
       file: controls.file.files[0],
+      fast: controls.pace.value === "fast",
       device: controls.device.value,
+      rate,
+      ahead: () => connection.ahead,
       onAudio(samples, peak) {
-        $("level").value = peak > 0 ? Math.max(0, 1 + (20 * Math.log10(peak)) / FLOOR_DB) : 0;
-        if (connection) connection.speak(samples);
-        else early.push(samples);
+        level.heard(samples, peak);
+        onAudio(samples);
       },
       onEnd(reason) {
         problem(reason);
@@ -97,19 +132,31 @@ async function start() {
       },
     });
   } catch (error) {
-    $("start").disabled = false;
     problem(error instanceof CaptureError ? error.message : `The sound cannot be opened: ${error.message}`);
-    return;
+    return false;
   }
+  seconds = audio.seconds ?? 0;
+  level.begin(controls.kind.value === "microphone" ? audio.rate : Infinity);
+  return true;
+}
+
+// Begin a session, or go on with one that was kept.
+function begin(first, kept) {
   texts = new Texts();
-  board.clear(texts);
-  const first = { type: "start", version: 1, sample_rate: audio.rate, ...choice.wanted() };
-  if (info.token) first.token = controls.token.value;
-  paused = finishing = false;
-  connection = new Connection(first, { onEvent, onState });
-  for (const samples of early) connection.speak(samples);
+  board.begin(texts);
+  connection = new Connection(first, { onEvent, onState }, kept);
   running(true);
-  choose();
+  listMicrophones();
+}
+
+// The page was loaded again in a session: its text comes back, and speech when the speaker says so.
+async function goOn(kept) {
+  if (!kept) return;
+  await listMicrophones();
+  for (const name of ["kind", "device", "pace"]) controls[name].value = kept[name];
+  paused = restored = true;
+  finishing = false;
+  begin(kept.first, kept);
 }
 
 function ask(name, text) {
@@ -119,62 +166,89 @@ function ask(name, text) {
 
 function onEvent(event) {
   switch (event.type) {
-    case "status": {
-      const readers = event.viewers === 1 ? " · 1 reader" : ` · ${event.viewers} readers`;
-      $("lag").textContent = `${event.lag_s.toFixed(1)} s behind${event.viewers ? readers : ""}`;
+    case "status":
+      audio?.more?.();
+      $("lag").textContent = [behind(event), readers(event)].filter(Boolean).join(" · ");
       break;
-    }
     case "translation_lost":
       problem(`The translation into ${languageName(event.language)} has stopped: ${event.reason}`);
       break;
     default:
       board.changed(texts.apply(event));
-      if (event.type === "snapshot") event.events.filter(({ type }) => type === "translation_lost").forEach(onEvent);
+      if (event.type !== "snapshot") break;
+      event.events.filter(({ type }) => type === "translation_lost").forEach(onEvent);
+      if (restored) texts.sentences.forEach((sentence) => board.skip(sentence)); // they were said before
+      restored = false;
   }
+}
+
+// How far the text is behind the speech, or how far it has come in a recording that is sent faster.
+function behind({ lag_s }) {
+  return seconds ? `${clock(texts.reached)} of ${clock(seconds)}` : `${lag_s.toFixed(1)} s behind`;
+}
+
+function readers({ viewers }) {
+  return viewers ? (viewers === 1 ? "1 reader" : `${viewers} readers`) : "";
 }
 
 function onState(now, detail) {
   state = now;
-  if (now === "open") share(detail);
-  if (now === "refused") problem(errorMessage(detail));
+  if (now === "open") opened(detail);
+  if (now === "refused") problem(errorMessage(detail, true));
   if (now === "ended" && !finishing) problem("The server has ended the session.");
   if (now === "ended" || now === "refused") finished();
   else tell();
   if (now === "refused" && detail.code === "wrong-token") controls.token.focus();
 }
 
+function opened({ session, key, room, targets, recorded }) {
+  share.show(room ?? session);
+  downloads.offer(targets);
+  $("recorded").hidden = !recorded;
+  $("pause").disabled = false;
+  const [kind, device, pace] = [controls.kind.value, controls.device.value, controls.pace.value];
+  keepSession({ first: connection.first, session, key, kind, device, pace });
+  audio?.more?.();
+  if (!restored) return;
+  if (kind === "file") {
+    problem(CUT_SHORT);
+    stop();
+  } else {
+    $("pause").focus();
+  }
+}
+
 function tell() {
-  const listening = finishing ? "Finishing" : paused ? "Paused" : "Listening";
+  const listening = finishing ? "Finishing" : paused ? "Paused" : seconds ? "Translating" : "Listening";
   const text = state === "open" ? listening : STATES[state];
   if ($("state").textContent !== text) $("state").textContent = text;
   document.body.dataset.state = state;
 }
 
-function share({ session, targets }) {
-  const page = new URL(`view/${session}`, BASE);
-  $("viewer").href = $("viewer").textContent = page;
-  $("overlay").href = new URL(`overlay/${session}`, BASE);
-  $("qr").src = `${page}/qr.svg`;
-  $("local").hidden = !LOOPBACK.test(location.hostname);
-  $("share").hidden = false;
-  downloads.offer(targets);
-}
-
-async function copy() {
-  await navigator.clipboard.writeText($("viewer").href);
-  $("copy").textContent = "Copied";
-  setTimeout(() => ($("copy").textContent = "Copy address"), 2000);
-}
-
-function pause() {
+async function pause() {
+  if (!audio) return listenAgain();
   paused = !paused;
   $("pause").textContent = paused ? "Continue" : "Pause";
   if (paused) {
-    audio?.pause();
-    $("level").value = 0;
+    audio.pause();
+    level.show(0);
   } else {
-    audio?.resume();
+    audio.resume();
   }
+  tell();
+}
+
+// Open the microphone in a session that another page of this tab began.
+async function listenAgain() {
+  problem("");
+  $("pause").disabled = true;
+  const { sample_rate } = connection.first;
+  const opened = await open((samples) => connection?.speak(samples), sample_rate);
+  $("pause").disabled = false;
+  if (!opened) return;
+  if (!connection) return finished(); // it has ended meanwhile
+  paused = false;
+  $("pause").textContent = "Pause";
   tell();
 }
 
@@ -183,7 +257,7 @@ async function stop() {
   audio = null;
   finishing = true;
   $("pause").hidden = $("stop").hidden = true;
-  $("level").value = 0;
+  level.show(0);
   tell();
   await stopping?.stop(); // gives the last audio
   connection?.end();
@@ -192,6 +266,9 @@ async function stop() {
 async function finished() {
   const stopping = audio;
   audio = connection = null;
+  paused = restored = false;
+  seconds = 0;
+  keepSession(null);
   running(false);
   await stopping?.stop();
 }
@@ -200,11 +277,13 @@ function running(on) {
   const focused = document.activeElement === document.body || $("controls").contains(document.activeElement);
   document.body.dataset.running = on ? "yes" : "no";
   $("setup").hidden = $("start").hidden = on;
-  $("start").disabled = false;
   $("pause").hidden = $("stop").hidden = $("gauges").hidden = !on;
-  $("pause").textContent = "Pause";
+  $("meter").hidden = seconds > 0;
+  $("pause").textContent = paused ? "Continue" : "Pause";
+  $("pause").disabled = state !== "open" && paused;
   $("lag").textContent = "";
-  if (!on) $("share").hidden = true;
+  if (!on && info.recorded) $("recorded").hidden = false;
+  share.running(on);
   if (focused) $(on ? "stop" : "start").focus(); // the button that had it is gone
   stayAwake(on);
   tell();

@@ -1,7 +1,8 @@
 // Subtitles on a transparent page, for a browser source in OBS.
-// Query: language, lines (of sentences, default 2), size (of the letters, in vh, default 5), position (top or bottom), source=1.
+// Query: language, lines (the most that are shown, default 2), size (of the letters, in vh, default 5), position (top or
+// bottom), source=1.
 
-import { Connection } from "./connection.js";
+import { follow } from "./follow.js";
 import { rows } from "./render.js";
 import { Texts, textFor } from "./texts.js";
 
@@ -13,16 +14,21 @@ const withSource = query.get("source") === "1";
 const HIDE_MS = 8000;
 
 document.documentElement.style.setProperty("--size", `${number("size", 1, 30, 5)}vh`);
+document.documentElement.style.setProperty("--lines", count);
 document.documentElement.dataset.position = query.get("position") === "top" ? "top" : "bottom";
 
-const texts = new Texts();
+let texts = new Texts();
 const lines = document.getElementById("lines");
-let language = query.get("language") ?? "";
+const wanted = query.get("language");
+let language = "";
 let timer;
 
-new Connection({ type: "watch", version: 1, session }, {
+follow(session, {
+  onBegin({ targets }) {
+    texts = new Texts();
+    language = targets.includes(wanted) ? wanted : targets[0];
+  },
   onEvent(event) {
-    if (event.type === "watching" && !event.targets.includes(language)) [language] = event.targets;
     if (texts.apply(event).length) draw();
   },
   onState() {},

@@ -21,16 +21,25 @@ export class Board {
       this.#follow();
     });
     new ResizeObserver(() => this.#follow()).observe(list);
-    this.clear(null);
+    this.#forget(null);
   }
 
-  // Begin anew, with other texts.
-  clear(texts) {
+  // Go on with the texts of another session; those before stay above them.
+  begin(texts) {
+    this.#forget(texts);
+    for (const row of this.list.querySelectorAll("article:not(.earlier)")) {
+      row.classList.add("earlier");
+      delete row.dataset.number;
+    }
+    if (!this.list.querySelector("article")) this.list.replaceChildren();
+    else if (this.list.lastElementChild.matches("article")) this.list.append(divider());
+  }
+
+  #forget(texts) {
     this.texts = texts;
     this.rows = new Map();
     this.said = new Set();
     this.pending = new Set();
-    if (texts) this.list.replaceChildren();
     this.spoken.replaceChildren();
   }
 
@@ -51,7 +60,7 @@ export class Board {
 
   // Do not say what is finished of a sentence.
   skip(sentence) {
-    for (const [code, text] of sentence.targets) if (text.done) this.said.add(`${sentence.number} ${code}`);
+    for (const [code, text] of finished(sentence, this.language)) if (text.done) this.said.add(`${sentence.number} ${code}`);
   }
 
   draw() {
@@ -78,9 +87,7 @@ export class Board {
     body.append(...lines);
     body.classList.toggle("several", lines.filter((each) => each.className === "target").length > 1);
     row.replaceChildren(time(sentence), body);
-    for (const [code, text] of sentence.targets) {
-      if (!this.language || code === this.language) this.#say(number, code, text);
-    }
+    for (const [code, text] of finished(sentence, this.language)) this.#say(number, code, text);
   }
 
   #insert(number) {
@@ -94,7 +101,7 @@ export class Board {
 
   #say(number, code, text) {
     const key = `${number} ${code}`;
-    if (!text.done || this.said.has(key)) return;
+    if (!text.done || !text.text || this.said.has(key)) return;
     this.said.add(key);
     const said = document.createElement("p");
     said.lang = code;
@@ -103,6 +110,13 @@ export class Board {
     this.spoken.append(said);
     while (this.spoken.childElementCount > SAID) this.spoken.firstElementChild.remove();
   }
+}
+
+// What readers of a language are told of a sentence: [language, Text].
+function finished(sentence, language) {
+  if (!language) return [...sentence.targets];
+  const text = textFor(sentence, language);
+  return text ? [[language, text]] : [];
 }
 
 // The lines of a sentence for readers of a language, or of all for "": what was said, and its translations.
@@ -131,9 +145,21 @@ function line(kind, language, text) {
 
 function time(sentence) {
   const found = document.createElement("time");
-  const seconds = Math.floor(sentence.start);
+  found.textContent = clock(sentence.start);
+  return found;
+}
+
+function divider() {
+  const found = document.createElement("p");
+  found.className = "divider";
+  found.textContent = `New session, ${new Date().toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" })}`;
+  return found;
+}
+
+// Seconds as 1:05 or 1:01:05.
+export function clock(value) {
+  const seconds = Math.floor(value);
   const two = (value) => String(value).padStart(2, "0");
   const [hours, minutes] = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60];
-  found.textContent = hours ? `${hours}:${two(minutes)}:${two(seconds % 60)}` : `${minutes}:${two(seconds % 60)}`;
-  return found;
+  return hours ? `${hours}:${two(minutes)}:${two(seconds % 60)}` : `${minutes}:${two(seconds % 60)}`;
 }

@@ -33,6 +33,11 @@ export class Texts {
       .sort((one, other) => one.number - other.number);
   }
 
+  // Seconds of the speech of which the text is finished.
+  get reached() {
+    return Math.max(0, ...[...this.sentences.values()].filter(({ source }) => source.done).map(({ end }) => end));
+  }
+
   // A snapshot has whole texts: they take the place of what is known of these sentences, and drafts that it lacks are gone.
   #replace(events) {
     const numbers = new Set(events.map((event) => event.sentence).filter((number) => number !== undefined));
@@ -95,29 +100,4 @@ class Text {
   get draft() {
     return this.points.slice(this.length).join("");
   }
-}
-
-// Subtitles for download: the finished text for readers of a language, or what was said for "".
-export function subtitles(texts, language, kind) {
-  const cues = [];
-  for (const sentence of texts.shown()) {
-    const text = language ? textFor(sentence, language) : sentence.source;
-    if (text?.done && text.text.trim()) cues.push({ start: sentence.start, end: sentence.end, text: text.text.trim() });
-  }
-  if (kind === "txt") return cues.map((cue) => cue.text + "\n").join("");
-  const mark = kind === "srt" ? "," : ".";
-  const blocks = cues.map((cue, at) => {
-    const end = Math.max(cue.start + 0.8, cue.end);
-    const until = cues[at + 1] ? Math.min(end, cues[at + 1].start) : end;
-    const times = `${clock(cue.start, mark)} --> ${clock(Math.max(until, cue.start + 0.1), mark)}`;
-    const text = kind === "vtt" ? cue.text.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;") : cue.text;
-    return kind === "srt" ? `${at + 1}\n${times}\n${text}\n` : `${times}\n${text}\n`;
-  });
-  return (kind === "vtt" ? "WEBVTT\n\n" : "") + blocks.join("\n");
-}
-
-function clock(seconds, mark) {
-  const ms = Math.round(seconds * 1000);
-  const two = (value) => String(Math.floor(value)).padStart(2, "0");
-  return `${two(ms / 3600000)}:${two((ms / 60000) % 60)}:${two((ms / 1000) % 60)}${mark}${String(ms % 1000).padStart(3, "0")}`;
 }

@@ -1,8 +1,8 @@
 // The page of a reader.
 
-import { Connection } from "./connection.js";
 import { Downloads } from "./download.js";
 import { fill, languageName, targetChoices } from "./languages.js";
+import { follow } from "./follow.js";
 import { stayAwake } from "./awake.js";
 import { menus } from "./menus.js";
 import { errorMessage, showProblem } from "./messages.js";
@@ -13,6 +13,7 @@ import { Texts } from "./texts.js";
 const $ = (id) => document.getElementById(id);
 const STATES = {
   connecting: "Connecting",
+  waiting: "Waiting for the speaker",
   open: "Live",
   lost: "Connection lost. The text goes on as soon as it is back.",
   ended: "The speaker has finished",
@@ -21,21 +22,29 @@ const STATES = {
 const address = new URL(location);
 const session = decodeURIComponent(address.pathname.split("/").pop());
 const language = $("language");
-const texts = new Texts();
+let texts = new Texts();
 const board = new Board($("text"), $("spoken"), $("newest"));
 const downloads = new Downloads($("download"), () => texts);
 let begun = false;
 
 settings($("display").querySelector("form"));
 menus();
-board.clear(texts);
 language.addEventListener("change", () => {
   address.searchParams.set("language", language.value);
   history.replaceState(null, "", address); // a reload keeps it
   board.show(language.value);
 });
-stayAwake(true);
-new Connection({ type: "watch", version: 1, session }, { onEvent, onState });
+follow(session, { onBegin, onEvent, onState });
+
+// Another session begins, or the first.
+function onBegin({ targets, recorded }) {
+  texts = new Texts();
+  begun = false;
+  board.begin(texts);
+  $("recorded").hidden = !recorded;
+  showProblem($("problem"), "");
+  offer(targets);
+}
 
 function onEvent(event) {
   if (event.type === "translation_lost") {
@@ -52,17 +61,17 @@ function onEvent(event) {
 }
 
 function onState(state, detail) {
-  $("state").textContent = STATES[state];
+  const text = state === "ended" && detail ? `${STATES.ended}. The next talk appears here.` : STATES[state];
+  if ($("state").textContent !== text) $("state").textContent = text; // a screen reader says it again otherwise
   document.body.dataset.state = state;
-  if (state === "open") offer(detail.targets);
-  if (state === "refused") showProblem($("problem"), errorMessage(detail));
-  if (state === "ended" || state === "refused") stayAwake(false);
+  if (state === "refused") showProblem($("problem"), errorMessage(detail, false));
+  stayAwake(state === "open" || state === "lost");
 }
 
 function offer(targets) {
-  if (language.options.length) return;
+  const before = language.options.length ? language.value : null;
   fill(language, targetChoices(targets));
-  language.value = chosen(targets);
+  if (before === null || language.value !== before) language.value = chosen(targets);
   $("choice").hidden = targets.length < 2;
   downloads.offer(targets);
   board.show(language.value);

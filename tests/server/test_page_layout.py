@@ -1,0 +1,203 @@
+"""How the pages look and are used, in Chromium without a server: colours, sizes, phones, the keyboard."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from playwright.async_api import Browser, Page
+
+from pipeline.events import Delta, SourceDelta
+from tests.server.browser import NEEDS_BROWSER, page_of_files
+from tests.server.test_page_scripts import records
+from tests.streams import spoken, translated
+
+pytestmark = NEEDS_BROWSER
+
+PAGES = pytest.mark.parametrize("path", ["/", "/view/x"])
+PHONES = pytest.mark.parametrize("size", [(390, 844), (320, 568)], ids=["390x844", "320x568"])
+TOUCHED_PX = 44
+"""The least height of what a finger touches (WCAG 2.2, 2.5.5)."""
+
+# Draws a sentence with committed text and a draft in two languages, and opens everything that the page has.
+SHOW_ALL = """async (events) => {
+  const { Board } = await import("/static/render.js");
+  const { Texts } = await import("/static/texts.js");
+  const texts = new Texts();
+  const board = new Board(document.querySelector("#text"), document.querySelector("#spoken"), document.querySelector("#newest"));
+  const empty = document.querySelector(".empty");
+  board.begin(texts);
+  events.forEach((event) => texts.apply(event));
+  board.changed(texts.sentences.keys());
+  board.draw();
+  if (empty) document.querySelector("#text").prepend(empty);
+  document.querySelectorAll("[hidden]").forEach((each) => (each.hidden = false));
+  document.querySelectorAll("details").forEach((each) => (each.open = true));
+  document.querySelector("#problem").textContent = "Problem";
+  for (const [name, text] of [["#lag", "12:10 of 1:00:00 · 12 readers"], ["#viewer", "http://localhost/view/MC5GvP6-u0bOpiSjZHKaPg"]]) {
+    const element = document.querySelector(name);
+    if (element) element.textContent = text;
+  }
+  document.querySelectorAll("#start, #renew").forEach((each) => (each.disabled = false));
+}"""
+# The lowest contrast of any text that can be seen, by WCAG 2.2: [ratio, text].
+LOWEST = """() => {
+  const parsed = (color) => color.match(/[\\d.]+/g).map(Number);
+  const luminance = (color) => {
+    const [red, green, blue] = parsed(color).map((value) => {
+      const part = value / 255;
+      return part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4;
+    });
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+  };
+  const ground = (element) => {
+    for (let at = element; at; at = at.parentElement) {
+      const color = getComputedStyle(at).backgroundColor;
+      if ((parsed(color)[3] ?? 1) > 0) return color;
+    }
+  };
+  const found = [...document.body.querySelectorAll("*")]
+    .filter((each) => [...each.childNodes].some((node) => node.nodeType === 3 && node.data.trim()))
+    .filter((each) => each.checkVisibility() && !each.closest(".unseen, .skip, option"))
+    .map((each) => {
+      const [one, other] = [luminance(getComputedStyle(each).color), luminance(ground(each))];
+      return [(Math.max(one, other) + 0.05) / (Math.min(one, other) + 0.05), each.textContent.trim()];
+    });
+  return [found.length, found.sort((one, other) => one[0] - other[0])[0]];
+}"""
+DRAFTED = [*spoken(0, "A sentence."), *translated(0, ["一句"]), SourceDelta(1, "en", "Half a sen", 0, 4, 1.0, 2.0, 2.0)]
+DRAFTED += [Delta(1, "zh", "半句", 0, 1), Delta(1, "he", "חצי", 0, 1)]
+LINES = "[...document.querySelectorAll('#text .target')].map((line) => [line.lang, getComputedStyle(line).direction])"
+
+
+async def shown(page: Page, path: str) -> None:
+    """Wait until a page is there, and show everything that it has."""
+    await page.wait_for_selector("body[data-ready=yes]" if path == "/" else "body[data-state=open]")
+    await page.evaluate(SHOW_ALL, records(DRAFTED))
+
+
+@PAGES
+def test_text_has_enough_contrast_in_light_and_dark(path: str, runner: asyncio.Runner, browser: Browser) -> None:
+    async def lowest(page: Page, theme: str, contrast: str) -> tuple[int, tuple[float, str]]:
+        await page.evaluate(
+            "(values) => Object.assign(document.documentElement.dataset, values)",
+            {"theme": theme, "contrast": contrast},
+        )
+        found: tuple[int, tuple[float, str]] = await page.evaluate(LOWEST)
+        return found
+
+    async def work() -> None:
+        async with page_of_files(browser, path) as page:
+            await shown(page, path)
+            grounds = set()
+            for theme in ("light", "dark"):
+                for contrast in ("normal", "high"):
+                    count, (ratio, text) = await lowest(page, theme, contrast)
+                    assert count > (25 if path == "/" else 15)
+                    assert ratio >= 4.5, f"{text!r} in {theme}, contrast {contrast}: {ratio:.2f}"
+                grounds.add(await page.evaluate("getComputedStyle(document.body).backgroundColor"))
+            assert len(grounds) == 2
+            assert await page.evaluate(LINES) == [["zh", "ltr"], ["he", "rtl"], ["zh", "ltr"]]
+
+    runner.run(work())
+
+
+# What sticks out of the window to the right, and controls that are too small for a finger or whose letters make iOS zoom in.
+MISFITS = """(least) => {
+  const seen = [...document.body.querySelectorAll("*")].filter((each) => each.checkVisibility() && !each.closest(".unseen, .skip"));
+  const name = (each) => each.id || each.name || each.textContent.trim().slice(0, 20) || each.tagName;
+  const wide = seen.filter((each) => each.getBoundingClientRect().right > innerWidth + 0.5 || each.getBoundingClientRect().left < -0.5);
+  const small = seen.filter((each) => each.matches("button, select, input, summary") && each.getBoundingClientRect().height < least);
+  const zoomed = seen.filter((each) => each.matches("select, input") && parseFloat(getComputedStyle(each).fontSize) < 16);
+  const scrolls = document.scrollingElement.scrollWidth > innerWidth ? ["page"] : [];
+  return [...wide, ...small, ...zoomed].map(name).concat(scrolls);
+}"""
+WIDE_WORD = [*spoken(3, "Donaudampfschiffahrtsgesellschaft" * 4), *translated(3, ["多" * 90])]
+
+
+@PAGES
+@PHONES
+def test_everything_fits_on_a_phone(path: str, size: tuple[int, int], runner: asyncio.Runner, browser: Browser) -> None:
+    async def work() -> list[str]:
+        width, height = size
+        async with page_of_files(browser, path, WIDE_WORD, width, height, has_touch=True, is_mobile=True) as page:
+            await shown(page, path)
+            found: list[str] = await page.evaluate(MISFITS, TOUCHED_PX)
+            return found
+
+    assert runner.run(work()) == []
+
+
+# Goes on with Tab from the beginning until an element comes again: [name, whether the focus can be seen].
+FOCUSED = """() => {
+  const found = document.activeElement;
+  const style = getComputedStyle(found);
+  const label = found.labels?.[0]?.textContent.trim().split("\\n")[0].trim();
+  return [found.getAttribute("aria-label") || label || found.textContent.trim(), parseFloat(style.outlineWidth) >= 2 && style.outlineStyle !== "none"];
+}"""
+ORDER = {
+    "/": [
+        "Skip to the text",
+        "Display",
+        "Sound from",
+        "Translate",
+        "Token",
+        "Start",
+        "Speech and translation",
+        "Share",
+    ],
+    "/view/x": ["Skip to the text", "Language", "Display", "Speech and translation", "Download", "SRT", "VTT", "TXT"],
+}
+
+
+@PAGES
+def test_the_keyboard_reaches_everything_in_order_and_the_focus_is_seen(
+    path: str, runner: asyncio.Runner, browser: Browser
+) -> None:
+    async def work() -> list[tuple[str, bool]]:
+        async with page_of_files(browser, path) as page:
+            await page.wait_for_selector("body[data-ready=yes]" if path == "/" else "body[data-state=open]")
+            found: list[tuple[str, bool]] = []
+            for _ in ORDER[path]:
+                await page.keyboard.press("Tab")
+                found.append(await page.evaluate(FOCUSED))
+            return found
+
+    found = runner.run(work())
+    for (name, _), wanted in zip(found, ORDER[path], strict=True):
+        assert name.startswith(wanted), found
+    assert all(seen for _, seen in found), found
+
+
+@PAGES
+def test_every_control_has_a_name(path: str, runner: asyncio.Runner, browser: Browser) -> None:
+    async def work() -> str:
+        async with page_of_files(browser, path) as page:
+            await shown(page, path)
+            return await page.locator("body").aria_snapshot()
+
+    snapshot = runner.run(work())
+    kinds = ("button", "combobox", "textbox", "meter", "link", "img", "region", "log")
+    controls = [line.strip("- ").rstrip(":") for line in snapshot.splitlines() if line.strip("- ").startswith(kinds)]
+    assert len(controls) > 8
+    assert [line for line in controls if '"' not in line] == []
+
+
+# Counts in ``locks`` how often the screen was asked to stay on, less how often it was let go.
+LOCKS = """
+window.locks = [0, 0];
+navigator.wakeLock.request = async () => {
+  locks[0] += 1;
+  return { release() { locks[1] += 1; } };
+};
+"""
+
+
+def test_the_screen_stays_on_while_somebody_reads(runner: asyncio.Runner, browser: Browser) -> None:
+    async def work() -> Any:
+        async with page_of_files(browser, "/view/x", init=LOCKS) as page:
+            await page.wait_for_selector("body[data-state=open]")
+            return await page.evaluate("locks")
+
+    assert runner.run(work()) == [1, 0]

@@ -1,0 +1,162 @@
+"""The address for readers, over sessions, reloads and copies of the speaker's page; in Chromium."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+from playwright.async_api import Browser, Page, expect
+
+from tests.server.browser import (
+    HANG_MS,
+    MICROPHONE,
+    NEEDS_BROWSER,
+    Texts,
+    has_said,
+    has_state,
+    only,
+    page_at,
+    texts_of,
+    write_wav,
+)
+from tests.server.conftest import speech
+from tests.server.running import running
+
+pytestmark = NEEDS_BROWSER
+expect.set_options(timeout=HANG_MS)
+
+
+async def room_of(page: Page) -> str:
+    await page.wait_for_selector("body[data-ready=yes]")
+    return str(await page.get_attribute("#viewer", "href"))
+
+
+def test_readers_stay_from_one_session_to_the_next(
+    runner: asyncio.Runner, browser: Browser, service_of: Any, expected: Texts, tmp_path: Path
+) -> None:
+    """They come before the first session, and need no other address for the second. All are told that text is recorded."""
+    recording = write_wav(tmp_path / "talk.wav", speech())
+    (folder := tmp_path / "records").mkdir()
+
+    async def speak(speaker: Page, reader: Page) -> None:
+        await speaker.click("#start")
+        await has_state(speaker, "ended")
+        await has_state(reader, "ended")
+
+    async def work() -> None:
+        async with (
+            running(service_of(folder)) as server,
+            page_at(browser, f"http://localhost:{server.port}/") as speaker,
+        ):
+            room = await room_of(speaker)
+            async with page_at(browser, f"{room}?language=zh") as reader, page_at(browser, "about:blank") as overlay:
+                await has_state(reader, "waiting")
+                await expect(reader.locator("#recorded")).to_be_hidden()
+                await expect(speaker.locator("#recorded")).to_be_visible()
+                await speaker.select_option("[name=kind]", "file")
+                await speaker.set_input_files("[name=file]", recording)
+                await speak(speaker, reader)
+                await expect(reader.locator("#recorded")).to_be_visible()
+                assert await texts_of(reader) == only(expected, "en", "zh")
+                await expect(reader.locator("#state")).to_contain_text("The next talk appears here")
+                await overlay.goto(room.replace("/view/", "/overlay/"))
+                await speaker.click("#start")
+                assert await room_of(speaker) == room
+                await expect(overlay.locator(".target").last).to_have_text(expected[1, "zh"])
+                await expect(reader.locator("article:not(.earlier)")).to_have_count(2)
+                await expect(reader.locator("article.earlier")).to_have_count(2)
+                await expect(reader.locator(".divider")).to_have_count(1)
+                await has_state(speaker, "ended")
+                await expect(speaker.locator("article.earlier")).to_have_count(2)
+            assert server.service.served == 2
+
+    runner.run(work())
+
+
+def test_a_reload_of_the_speaker_goes_on_with_the_session(
+    runner: asyncio.Runner, browser: Browser, service_of: Any, expected: Texts
+) -> None:
+    """The microphone of the test begins anew when it is opened again, so that the sentences come a second time."""
+
+    async def work() -> None:
+        async with (
+            running(service_of()) as server,
+            page_at(browser, f"http://localhost:{server.port}/", **MICROPHONE) as speaker,
+        ):
+            room = await room_of(speaker)
+            await speaker.click("#start")
+            await has_said(speaker, 2)
+            await speaker.reload()
+            await has_state(speaker, "open")
+            await expect(speaker.locator("#state")).to_have_text("Paused")
+            await expect(speaker.locator("article[data-number='0'] p")).to_have_count(3)
+            assert await room_of(speaker) == room
+            await expect(speaker.locator("#spoken p")).to_have_count(0)  # it was said before
+            await expect(speaker.get_by_role("button", name="Continue")).to_be_focused()
+            await speaker.keyboard.press("Enter")
+            await expect(speaker.locator("#state")).to_have_text("Listening")
+            await expect(speaker.locator("article:last-child .source")).to_have_text(expected[1, "en"])
+            await speaker.click("#stop")
+            await has_state(speaker, "ended")
+            texts = await texts_of(speaker)
+            assert {language: texts[0, language] for language in ("en", "zh", "he")} == {
+                language: expected[0, language] for language in ("en", "zh", "he")
+            }
+            assert server.service.served == 1
+            await speaker.reload()  # nothing is left to go on with
+            await room_of(speaker)
+            await has_state(speaker, "idle")
+
+    runner.run(work())
+
+
+def test_a_session_that_ended_before_the_page_was_back_is_said(
+    runner: asyncio.Runner, browser: Browser, service_of: Any
+) -> None:
+    async def work() -> None:
+        async with (
+            running(service_of(resume_s=0.0)) as server,
+            page_at(browser, f"http://localhost:{server.port}/", **MICROPHONE) as speaker,
+        ):
+            await speaker.click("#start")
+            await has_state(speaker, "open")
+            await speaker.goto("about:blank")
+            while server.service.sessions:
+                await asyncio.sleep(0.01)
+            await speaker.goto(f"http://localhost:{server.port}/")
+            await expect(speaker.get_by_role("alert")).to_have_text(
+                "The session has ended meanwhile. Press Start to begin another one."
+            )
+            await expect(speaker.locator("#start")).to_be_enabled()
+
+    runner.run(work())
+
+
+def test_a_copy_of_the_tab_takes_a_room_of_its_own(runner: asyncio.Runner, browser: Browser, service_of: Any) -> None:
+    async def work() -> None:
+        async with (
+            running(service_of()) as server,
+            page_at(browser, f"http://localhost:{server.port}/", **MICROPHONE) as speaker,
+        ):
+            room = await room_of(speaker)
+            await expect(speaker.locator("#renew")).to_be_enabled()
+            await speaker.click("#start")
+            await has_state(speaker, "open")
+            await expect(speaker.locator("#renew")).to_be_disabled()
+            async with speaker.expect_popup() as opening:
+                await speaker.evaluate("window.open(location.href)")  # the browser copies what the tab has stored
+            copy = await opening.value
+            assert await copy.evaluate("sessionStorage.length") > 0
+            assert await room_of(copy) != room
+            await has_state(copy, "idle")
+            await has_state(speaker, "open")
+            await speaker.click("#stop")
+            await has_state(speaker, "ended")
+            await speaker.click("#share summary")
+            await speaker.click("#renew")
+            await expect(speaker.locator("#viewer")).not_to_have_attribute("href", room)
+            await expect(speaker.locator("#qr")).to_have_js_property("complete", True)
+            assert await speaker.evaluate("document.querySelector('#qr').naturalWidth") > 0
+
+    runner.run(work())
