@@ -59,9 +59,9 @@ def refused(*options: str | Path) -> str:
 
 
 def test_other_machines_need_a_token() -> None:
-    assert "no token is set: give --token-file" in refused("--host", "0.0.0.0")
-    assert "no token is set: give --token-file" in refused("--host", "::")
-    assert "no token is set: give --token-file" in refused("--proxy", "127.0.0.1")
+    assert "no token is set; give --token-file" in refused("--host", "0.0.0.0")
+    assert "no token is set; give --token-file" in refused("--host", "::")
+    assert "no token is set; give --token-file" in refused("--proxy", "127.0.0.1")
 
 
 @pytest.mark.parametrize(
