@@ -27,6 +27,7 @@ NOT_RUN = {
     "pip install '.[demo]'": ".ci/run runs it",
     "pip install '.[server,demo]'": "make test installs these extras",
     "speech-translate live --list-devices": "needs PortAudio and a device; the tests marked microphone run it",
+    "speech-translate live --mic --config demo --glossary terms.tsv": "needs a microphone",
     "speech-translate live --mic --config demo": "needs a microphone; the tests marked microphone speak into one",
     "speech-translate live --mic --source pt --target en": "needs a microphone and a network",
     "speech-translate models pull en-zh": "needs a network",
