@@ -123,7 +123,7 @@ def test_a_place_that_is_not_there_and_a_name_that_is_are_mistakes() -> None:
 
 
 def test_a_chain_without_stages_is_a_mistake(demo_config: PipelineConfig, demo_models: Models) -> None:
-    with pytest.raises(StageError, match="the stages are none; give at least one"):
+    with pytest.raises(StageError, match="the stages are none; expected at least one"):
         translate(demo_config, demo_models, [])
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -26,6 +27,14 @@ from tests.apps.test_translate import save
 from tests.conftest import EXAMPLES, HANG_S, PHRASES, ROOT, read_wav
 
 SPEECH = read_wav(EXAMPLES / "travel.wav")[: 16_000 * 4]
+
+
+@pytest.fixture(autouse=True)
+def own_workspace(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder of temporary files that no other run uses, also for the processes that a test starts."""
+    folder = str(tmp_path_factory.mktemp("temporary"))
+    monkeypatch.setattr(tempfile, "tempdir", folder)
+    monkeypatch.setenv("TMPDIR", folder)
 
 
 @pytest.fixture

@@ -417,7 +417,7 @@ def test_a_wrong_address_is_wrong_usage(url: str, capsys: pytest.CaptureFixture[
 
 
 def test_a_peer_is_compared_in_one_language() -> None:
-    with pytest.raises(UsageError, match="one spoken language"):
+    with pytest.raises(UsageError, match="this benchmark needs a single one"):
         run(["peer", "--config", "demo", "--source", "auto", "--target", "en,zh"])
 
 

@@ -272,7 +272,7 @@ ERRORS: dict[str, tuple[list[str], int, str]] = {
     "no such shortlist": (["{tiny}", "{out}", "--shortlist", "{tmp}/nothing"], 2, "the shortlist"),
     "empty shortlist": (["{tiny}", "{out}", "--shortlist", "{full}/file"], 2, "expected text in the target language"),
     "tiny shortlist": (["{tiny}", "{out}", "--shortlist", "{full}/ragged", "--shortlist-size", "3"], 2, "at least 16"),
-    "a size of no shortlist": (["{tiny}", "{out}", "--shortlist-size", "100"], 2, "give --shortlist, too"),
+    "a size of no shortlist": (["{tiny}", "{out}", "--shortlist-size", "100"], 2, "give --shortlist FILE"),
     "alignment": (["{tiny}", "{out}", "--alignment", "1"], 2, "is not LAYER:HEAD"),
     "no such head": (["{tiny}", "{out}", "--alignment", "1:9"], 2, "2 layers of 4 heads, counted from 0"),
 }
