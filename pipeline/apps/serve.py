@@ -59,6 +59,13 @@ _EXAMPLES = (
 def arguments(prog: str = "python -m pipeline.serve") -> Parser:
     parser = Parser(prog=prog, description=description_of(__doc__), examples=_EXAMPLES)
     add_model_arguments(parser, several=True)
+    _add_address(parser)
+    _add_access(parser)
+    _add_sessions(parser)
+    return parser
+
+
+def _add_address(parser: Parser) -> None:
     address = parser.add_argument_group("address")
     address.add_argument("--host", type=some_text, default="127.0.0.1", metavar="ADDRESS", help="default: 127.0.0.1")
     address.add_argument(
@@ -78,6 +85,9 @@ def arguments(prog: str = "python -m pipeline.serve") -> Parser:
         metavar="ADDRESS",
         help="a reverse proxy in front, whose X-Forwarded-For and X-Forwarded-Proto are believed",
     )
+
+
+def _add_access(parser: Parser) -> None:
     access = parser.add_argument_group("access")
     access.add_argument(
         "--token-file",
@@ -101,6 +111,9 @@ def arguments(prog: str = "python -m pipeline.serve") -> Parser:
         metavar="ORIGIN",
         help="another site whose pages may connect, such as https://example.org",
     )
+
+
+def _add_sessions(parser: Parser) -> None:
     sessions = parser.add_argument_group("sessions")
     sessions.add_argument(
         "--max-sessions",
@@ -121,7 +134,6 @@ def arguments(prog: str = "python -m pipeline.serve") -> Parser:
         metavar="DIR",
         help="keep the text of each session in this folder (JSONL, SRT, VTT); by default nothing is kept",
     )
-    return parser
 
 
 def some_network(text: str) -> str:

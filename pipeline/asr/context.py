@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pipeline.asr.packing import fits
+from pipeline.asr.search import Search
 from pipeline.asr.words import TimedWord
 from pipeline.events import SpeechSegment, Transcript, Word
 from pipeline.languages.marks import CLOSERS, final_marks, letters
@@ -138,3 +139,27 @@ def with_case_of(transcript: Transcript, word: str) -> Transcript:
         at = len(begin) - len(begin.lstrip())
         words = (dataclasses.replace(words[0], text=begin[:at] + first.lower() + begin[at + 1 :]), *words[1:])
     return dataclasses.replace(transcript, text=first.lower() + transcript.text[1:], words=words)
+
+
+def divided(before: SpeechSegment, segment: SpeechSegment) -> bool:
+    """Whether the two are consecutive parts of one segment."""
+    return before.id == segment.id and before.start_sample + len(before.samples) == segment.start_sample
+
+
+@dataclass(frozen=True)
+class Continuation:
+    """What was heard after the context in one window."""
+
+    result: Search
+    own: list[Word]
+    """The new words."""
+    before: Word | None
+    """The last word of the context."""
+
+    def marked(self, transcript: Transcript) -> Transcript:
+        """The transcript of the new words with the marks before them, and the case of their first letter."""
+        if self.before is None:
+            return transcript
+        if not self.own:
+            return dataclasses.replace(transcript, previous_end=final_marks(self.before.text))
+        return continued(with_case_of(transcript, self.own[0].text), self.before)

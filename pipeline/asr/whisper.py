@@ -7,11 +7,12 @@ import dataclasses
 import logging
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 
-from pipeline.asr.context import Heard, continued, first_new_word, with_case_of
+import numpy as np
+
+from pipeline.asr.context import Continuation, Heard, continued, divided, first_new_word
 from pipeline.asr.engine import (
     FULL_WINDOW_S,
     MOST_PROMPT_TOKENS,
@@ -31,7 +32,6 @@ from pipeline.asr.terms import HeardTerms
 from pipeline.asr.words import TimedWord, plausible, without_pauses
 from pipeline.errors import ModelError, UsageError, one_line
 from pipeline.events import SAMPLE_RATE, Samples, SpeechSegment, Transcript, Word
-from pipeline.languages.marks import final_marks
 from pipeline.store.packages import identify
 
 log = logging.getLogger(__name__)
@@ -50,25 +50,6 @@ _LEAST_TAIL_S = 0.5
 _CUT_OFF = math.log(0.5)
 # Words at the end of a draft that may be left out because they are doubtful.
 _MOST_LEFT_OUT = 2
-
-
-@dataclass(frozen=True)
-class _Continuation:
-    """What was heard after the context in one window."""
-
-    result: Search
-    own: list[Word]
-    """The new words."""
-    before: Word | None
-    """The last word of the context."""
-
-    def marked(self, transcript: Transcript) -> Transcript:
-        """The transcript of the new words with the marks before them, and the case of their first letter."""
-        if self.before is None:
-            return transcript
-        if not self.own:
-            return dataclasses.replace(transcript, previous_end=final_marks(self.before.text))
-        return continued(with_case_of(transcript, self.own[0].text), self.before)
 
 
 class WhisperRecognizer:
@@ -213,8 +194,7 @@ class WhisperRecognizer:
             beam_size, before: see ``transcribe``; ``before`` is the language of the context.
             language: the language spoken, if it is known.
         """
-        if language is None and len(self.languages) == 1:
-            language = self.languages[0]
+        language = language or self._only_language
         if language is None:
             encoded = self.engine.encode(segment.samples, self.config.window_s)
             language = self._decide(encoded, segment, before)
@@ -223,10 +203,10 @@ class WhisperRecognizer:
         after = self._after(context, segment, language, beam_size or self.config.beam_size)
         if after is None:
             return self._alone(segment, language, beam_size)
-        divided = _divided(context[-1].segment, segment)
-        if divided and not after.own and segment.speech_end_s - segment.start_s < _LEAST_TAIL_S:
+        in_parts = divided(context[-1].segment, segment)
+        if in_parts and not after.own and segment.speech_end_s - segment.start_s < _LEAST_TAIL_S:
             return after.marked(self._build(segment, language, "", 0.0, 0.0, None, ()))
-        found = self._own(segment, after.result, after.own, judged=divided)
+        found = self._own(segment, after.result, after.own, judged=in_parts)
         found = found or self._alone(segment, language, beam_size)
         return after.marked(found) if after.own else found
 
@@ -247,15 +227,14 @@ class WhisperRecognizer:
         Returns:
             The transcript, which is empty if nothing was heard after the context; None if the result is doubtful.
         """
-        if language is None and len(self.languages) == 1:
-            language = self.languages[0]
+        language = language or self._only_language
         if context and language is not None:
             after = self._after(context, segment, language, beams=1, limited=True)
             if after is None:
                 return None
             if not after.own:
                 return after.marked(self._build(segment, language, "", 0.0, 0.0, None, ()))
-            judged = after.result.rejected is None and _divided(context[-1].segment, segment)
+            judged = after.result.rejected is None and divided(context[-1].segment, segment)
             found = self._sure(segment, after.result, after.own, judged=judged)
             return after.marked(found) if found is not None else None
         encoded = self.engine.encode(segment.samples, self.config.window_s)
@@ -263,11 +242,7 @@ class WhisperRecognizer:
         result = self._searcher.search(encoded, 1, limited=True)
         if result.rejected not in (None, "uncertain") or not result.hypothesis.ended:
             return None
-        words = [
-            dataclasses.replace(word, start_s=segment.start_s + word.start_s, end_s=segment.start_s + word.end_s)
-            for word in self._searcher.words(encoded, result.hypothesis)
-        ]
-        return self._sure(segment, result, words)
+        return self._sure(segment, result, self._words_of(segment, result))
 
     def _sure(
         self, segment: SpeechSegment, result: Search, own: Sequence[Word], *, judged: bool = False
@@ -282,7 +257,7 @@ class WhisperRecognizer:
 
     def _after(
         self, context: Sequence[Heard], segment: SpeechSegment, language: str, beams: int, *, limited: bool = False
-    ) -> _Continuation | None:
+    ) -> Continuation | None:
         """Search in one window with the context; None if the result is doubtful or the context is not heard again."""
         packed = pack([*(each.segment for each in context), segment])
         encoded = self._encode(packed.samples, self.config.window_s, language)
@@ -307,7 +282,11 @@ class WhisperRecognizer:
             )
             for word in without_pauses(words[new:])
         ]
-        return _Continuation(result, own, words[new - 1] if new else None)
+        return Continuation(result, own, words[new - 1] if new else None)
+
+    @property
+    def _only_language(self) -> str | None:
+        return self.languages[0] if len(self.languages) == 1 else None
 
     def _alone(self, segment: SpeechSegment, language: str, beam_size: int | None) -> Transcript:
         return self._recognise(segment, self._encode(segment.samples, self.config.window_s, language), beam_size)
@@ -361,16 +340,19 @@ class WhisperRecognizer:
 
     def _transcript(self, segment: SpeechSegment, result: Search, *, repeated: bool = False) -> Transcript:
         found = result.hypothesis
-        words: list[Word] = []
-        if self.config.word_timestamps and result.rejected is None:
-            words = [
-                dataclasses.replace(word, start_s=segment.start_s + word.start_s, end_s=segment.start_s + word.end_s)
-                for word in self._searcher.words(result.encoded, found)
-            ]
+        timed = self.config.word_timestamps and result.rejected is None
+        words = self._words_of(segment, result) if timed else []
         return self._build(
             segment, result.encoded.language, found.text.strip(), found.log_probability, found.no_speech_probability,
             result.rejected, words, repeated=repeated,
         )  # fmt: skip
+
+    def _words_of(self, segment: SpeechSegment, result: Search) -> list[TimedWord]:
+        """The words of a search over a segment alone, with their times in the stream."""
+        return [
+            dataclasses.replace(word, start_s=segment.start_s + word.start_s, end_s=segment.start_s + word.end_s)
+            for word in self._searcher.words(result.encoded, result.hypothesis)
+        ]
 
     def _build(
         self,
@@ -419,8 +401,6 @@ class WhisperRecognizer:
         Raises:
             ModelError: the run fails, or its scores are not finite.
         """
-        import numpy as np
-
         try:
             encoded = self.engine.encode(np.zeros(SAMPLE_RATE, np.int16), self.config.window_s)
             found = self.engine.generate(encoded, 1, self._prompt)
@@ -434,8 +414,3 @@ class WhisperRecognizer:
             raise ModelError(
                 f"the speech model {self.config.model} is damaged: its scores are not finite; fetch it again"
             )
-
-
-def _divided(before: SpeechSegment, segment: SpeechSegment) -> bool:
-    """Whether the two are parts of one segment."""
-    return before.id == segment.id and before.start_sample + len(before.samples) == segment.start_sample

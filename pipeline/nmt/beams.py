@@ -54,9 +54,7 @@ def beam_search(
     running = [_Hypothesis(history, (0.0,) * known, 0.0, (False,) * known)]
     states = [root]
     finished: list[_Hypothesis] = []  # at most ``size``, best first
-    emitted = len(
-        history
-    )  # length of the shared prefix already yielded, counting the start token, which is not yielded
+    emitted = len(history)  # length of the shared prefix that was yielded, with the start and the committed tokens
     improvable = True
     count = known
     while True:
@@ -88,12 +86,15 @@ def beam_search(
         for token in _shared_tokens(running + finished[:1], emitted, options):
             emitted += 1
             yield token
-    best = finished[0] if finished else running[0]
+    yield from _rest(finished[0] if finished else running[0], emitted, options)
+
+
+def _rest(best: _Hypothesis, emitted: int, options: GenerationOptions) -> Iterator[Token]:
+    """The tokens of the best hypothesis after the first ``emitted``."""
     if emitted == len(best.tokens):  # everything was yielded before the time ran out; only the end token is missing
         yield Token(options.end_token, 0.0, last=True, truncated=True)
     for at in range(emitted, len(best.tokens)):
-        last = at == len(best.tokens) - 1
-        yield _token_at(best, at, last)
+        yield _token_at(best, at, last=at == len(best.tokens) - 1)
 
 
 def _expand(

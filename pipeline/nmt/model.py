@@ -7,6 +7,7 @@ import math
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,14 +31,12 @@ from pipeline.nmt.parts import SourcePart, source_parts, terms_of_parts
 from pipeline.nmt.pieces import PartText, Piece, RunningSearch, deltas, translated
 from pipeline.nmt.scripts import rewritten
 from pipeline.nmt.search import generate, verified
-from pipeline.nmt.settings import generation_options, integer, read_json, require_at_least
+from pipeline.nmt.settings import decoding_settings, generation_options, integer, read_json, require_at_least
 from pipeline.nmt.stopwatch import Stopwatch
 from pipeline.nmt.term_repair import Repair, repairing
 from pipeline.nmt.term_search import Wording, search_with_terms
 from pipeline.nmt.terms import SourceTerm, Speller
 from pipeline.nmt.tokenizer import MarianTokenizer
-
-_TOKENS = ("pad_token_id", "eos_token_id", "decoder_start_token_id")
 
 
 class MarianModel(ModelLanguages):
@@ -112,38 +111,21 @@ class MarianModel(ModelLanguages):
         layout = find_layout(directory, suffix)
         tokenizer = MarianTokenizer.load(directory)
         config = read_json(directory / "config.json", required=True)
-        generation_config = read_json(directory / "generation_config.json", required=False)
+        settings = decoding_settings(config, read_json(directory / "generation_config.json", required=False))
         names = read_json(directory / "tokenizer_config.json", required=False)
-        if names.get("separate_vocabs") is True and not (directory / "target_vocab.json").is_file():
-            raise ModelError(
-                f"{directory} lacks target_vocab.json, which its tokenizer_config.json requires (separate_vocabs); "
-                "copy it from the checkpoint the model was exported from"
-            )
+        _check_separate_vocabulary(names, directory)
         _check_vocabulary(layout.vocabulary, tokenizer, directory)
         positions = max(2, integer(config, "max_position_embeddings", 512, directory))
-        # As in transformers, generation_config.json replaces the decoding settings of config.json. Special tokens that
-        # it lacks are still taken from config.json, because translation is impossible without them.
-        settings = {
-            key: value
-            for part in (config, generation_config)
-            for key, value in part.items()
-            if value is not None and (part is generation_config or key in _TOKENS or not generation_config)
-        }
-        generation = dataclasses.replace(
-            generation_options(settings, tokenizer, min(max_tokens, positions), directory),
-            beams=beams,
-            no_repeat_ngram=no_repeat_ngram or integer(settings, "no_repeat_ngram_size", 0, directory),
+        limit = min(max_tokens, positions)
+        generation = generation_options(
+            settings, tokenizer, limit, directory, beams=beams, no_repeat_ngram=no_repeat_ngram
         )
         decoder = load_decoder(layout, threads, use_cache=use_cache)
         scores = decoder.check([tokenizer.end_token], generation.start_token, generation.end_token)
         _check_vocabulary(scores, tokenizer, directory)
         source, target = names.get("source_lang"), names.get("target_lang")
         return cls(
-            tokenizer,
-            decoder,
-            generation,
-            (two_letters(source), two_letters(target)),
-            positions,
+            *(tokenizer, decoder, generation, (two_letters(source), two_letters(target)), positions),
             max_length_factor=max_length_factor,
             scripts=(_script_of(source), _script_of(target)),
             time_limit_s=time_limit_s,
@@ -258,10 +240,7 @@ class MarianModel(ModelLanguages):
                 )
                 if token.last and draft is not None and commitment is not None:
                     of_part = certain[part] if certain is not None and part < len(certain) else None
-                    needed = of_part is not None and not token.truncated
-                    attention = self._attention(search, found.ids, len(known)) if needed else None
-                    pushed = PartDraft(tuple(found.tokens), tuple(found.texts), target, of_part, attention)
-                    committed += found.length(commitment.push(part, pushed))
+                    committed += self._commit(commitment, part, found, target, of_part, search)
                 elif last:
                     committed = length
                 if token.last and wording is not None:
@@ -274,6 +253,21 @@ class MarianModel(ModelLanguages):
             before += found.followed()
             if draft is not None:
                 draft.keep(part, tuple(found.ids[:-1]))
+
+    def _commit(
+        self,
+        commitment: Commitment,
+        part: int,
+        found: PartText,
+        target: str,
+        certain: CertainSource | None,
+        search: RunningSearch,
+    ) -> int:
+        """Commit what is certain of the draft of a part; return the length of its committed text."""
+        needed = certain is not None and not found.tokens[-1].truncated
+        attention = self._attention(search, found.ids, len(commitment.tokens(part))) if needed else None
+        draft = PartDraft(tuple(found.tokens), tuple(found.texts), target, certain, attention)
+        return found.length(commitment.push(part, draft))
 
     def _attention(self, search: RunningSearch, ids: Sequence[int], known: int) -> NDArray[np.float32] | None:
         """The attention over the source of the tokens after the first ``known``, [tokens, S]; None if it is unknown.
@@ -411,6 +405,14 @@ class MarianModel(ModelLanguages):
 
 def _script_of(code: object) -> str | None:
     return language_tag(code).script if isinstance(code, str) else None
+
+
+def _check_separate_vocabulary(names: dict[str, Any], directory: Path) -> None:
+    if names.get("separate_vocabs") is True and not (directory / "target_vocab.json").is_file():
+        raise ModelError(
+            f"{directory} lacks target_vocab.json, which its tokenizer_config.json requires (separate_vocabs); "
+            "copy it from the checkpoint the model was exported from"
+        )
 
 
 def _check_vocabulary(scores: int | None, tokenizer: MarianTokenizer, directory: Path) -> None:

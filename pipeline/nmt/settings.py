@@ -13,6 +13,8 @@ from pipeline.nmt.tokenizer import MarianTokenizer
 
 log = logging.getLogger(__name__)
 
+_TOKENS = ("pad_token_id", "eos_token_id", "decoder_start_token_id")
+
 # Generation settings of transformers that this search does not support → the neutral value, which has no effect.
 _UNSUPPORTED: dict[str, Any] = {
     "repetition_penalty": 1.0,
@@ -34,9 +36,15 @@ _UNSUPPORTED: dict[str, Any] = {
 
 
 def generation_options(
-    settings: dict[str, Any], tokenizer: MarianTokenizer, max_tokens: int, directory: Path
+    settings: dict[str, Any],
+    tokenizer: MarianTokenizer,
+    max_tokens: int,
+    directory: Path,
+    *,
+    beams: int = 1,
+    no_repeat_ngram: int = 0,
 ) -> GenerationOptions:
-    """Convert ``settings`` (generation_config.json merged over config.json) to decoding options.
+    """Convert ``settings`` (see ``decoding_settings``) to decoding options. ``no_repeat_ngram``: 0 uses the model's setting.
 
     Raises:
         ModelError: a value has the wrong type, or an id is outside the vocabulary.
@@ -81,7 +89,19 @@ def generation_options(
         max_tokens=max(1, min(max_tokens, integer(settings, "max_new_tokens", length - 1, directory))),
         length_penalty=float(penalty),
         early_stopping=early,
+        beams=beams,
+        no_repeat_ngram=no_repeat_ngram or integer(settings, "no_repeat_ngram_size", 0, directory),
     )
+
+
+def decoding_settings(config: dict[str, Any], generation_config: dict[str, Any]) -> dict[str, Any]:
+    """The settings that hold for decoding, without those that are null.
+
+    As in transformers, generation_config.json replaces the decoding settings of config.json. Special tokens that it lacks are
+    still taken from config.json, because translation is impossible without them.
+    """
+    used = {key: value for key, value in config.items() if key in _TOKENS or not generation_config}
+    return {key: value for part in (used, generation_config) for key, value in part.items() if value is not None}
 
 
 def read_json(path: Path, *, required: bool) -> dict[str, Any]:

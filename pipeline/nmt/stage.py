@@ -58,9 +58,9 @@ class NmtStage:
     Takes ``SourceDelta`` and ``SourceSentence`` from ``inbox``. For each finished sentence it puts deltas and one
     ``Translation`` on ``outbox``, and finally the end of input. With ``drafts``, a sentence in progress is translated too
     whenever its text has changed or more of it is certain, and so is the next one if a draft reaches into it; if several
-    changes of a sentence wait, only the newest text is translated. The last words of a draft are not shown, unless all words so far are committed and
-    end like a sentence, and what is shown is only withdrawn if later drafts agree that it must change (``options``). If words
-    are committed one by one (``options.commit``), only these are put out, and the final translation begins with them.
+    changes of a sentence wait, only the newest text is translated. The last words of a draft are not shown, unless all words
+    so far are committed and end like a sentence, and what is shown is only withdrawn if later drafts agree that it must change
+    (``options``). If words are committed one by one (``options.commit``), only these are put out, and the final translation begins with them.
     ``glossary`` returns the terms to translate as given from now on.
     Sentences spoken in the target language are left out.
 
@@ -166,16 +166,11 @@ class NmtStage:
     async def translate(self, sentence: SourceSentence, worker: Worker, *, final: bool = True) -> None:
         """Translate one sentence, or its beginning as a draft, and put the events on ``outbox``."""
         if self.target is not None and same_language(sentence.language, self.target):
-            await self._withdraw(sentence.sentence, sentence.heard_s)  # a draft may have been in another language
-            self.stats.translated(self.target, sentence.heard_s)
-            if final:
-                if (kept := self._opened(sentence.sentence)).shown.committed:
-                    text = kept.shown.text
-                    await self.outbox.put(Translation(sentence.sentence, kept.language, text, heard_s=sentence.heard_s))
-                self._forget_until(sentence.sentence + 1)
+            await self._leave_out(sentence, self.target, final=final)
             return
         opened = self._opened(sentence.sentence)
         by_word = bool(opened.shown.committed) or (self._by_word and self._drafts())
+        beams = self._load.measures.beam_size if self._load is not None else None
         opened.commitment.source, opened.commitment.text = opened.source.committed_text, sentence.text
         running: list[DecoderState] = []
         stopped = False
@@ -185,26 +180,7 @@ class NmtStage:
             if stopped:  # cancelled between two searches, or before the first
                 state.terminate()
 
-        beams = self._load.measures.beam_size if self._load is not None else None
-
-        def stream() -> Iterator[Delta | Translation]:  # a generator, so that the model is first called on the worker
-            shown = opened.shown.text
-            terms = self._glossary.argument(sentence.language) if self._glossary is not None else {}
-            if by_word:
-                model, draft = appending(self.model, self.target), None if final else opened.draft
-                found = model.append(sentence, opened.commitment, self.target, started, beams, draft, **terms)
-                yield from appended(opened.shown, found, final=final)
-                return
-            if final:
-                found = self.model.stream(sentence, self.target, started, beams, **terms)
-            else:
-                found = self.model.stream(sentence, self.target, started, beams, opened.draft, **terms)
-                if not opened.ends_like_a_sentence:
-                    found = masked(found, shown, self._options)
-                found = opened.steady.events(found, shown)
-            yield from updates(shown, found, final=final)
-
-        events = stream()
+        events = self._stream(sentence, opened, started, beams, by_word=by_word, final=final)
 
         def step() -> Delta | Translation | None:
             with self.stats.busy("nmt"):
@@ -231,6 +207,44 @@ class NmtStage:
             stopped = True
             for state in running:
                 state.terminate()
+
+    def _stream(
+        self,
+        sentence: SourceSentence,
+        opened: _Open,
+        on_start: OnStart,
+        beams: int | None,
+        *,
+        by_word: bool,
+        final: bool,
+    ) -> Iterator[Delta | Translation]:
+        """The events of a translation. A generator, so that the model is first called on the worker."""
+        shown = opened.shown.text
+        terms = self._glossary.argument(sentence.language) if self._glossary is not None else {}
+        if by_word:
+            model, draft = appending(self.model, self.target), None if final else opened.draft
+            found = model.append(sentence, opened.commitment, self.target, on_start, beams, draft, **terms)
+            yield from appended(opened.shown, found, final=final)
+            return
+        if final:
+            found = self.model.stream(sentence, self.target, on_start, beams, **terms)
+        else:
+            found = self.model.stream(sentence, self.target, on_start, beams, opened.draft, **terms)
+            if not opened.ends_like_a_sentence:
+                found = masked(found, shown, self._options)
+            found = opened.steady.events(found, shown)
+        yield from updates(shown, found, final=final)
+
+    async def _leave_out(self, sentence: SourceSentence, language: str, *, final: bool) -> None:
+        """Do not translate a sentence that is spoken in the target language; keep what is committed of it."""
+        await self._withdraw(sentence.sentence, sentence.heard_s)  # a draft may have been in another language
+        self.stats.translated(language, sentence.heard_s)
+        if not final:
+            return
+        if (kept := self._opened(sentence.sentence)).shown.committed:
+            text = kept.shown.text
+            await self.outbox.put(Translation(sentence.sentence, kept.language, text, heard_s=sentence.heard_s))
+        self._forget_until(sentence.sentence + 1)
 
 
 class DirectedGlossary:

@@ -38,63 +38,19 @@ def create_app(service: Service, access: Access | None = None, routes: Sequence[
     """
     access = access or Access()
     refused: Counter[str] = Counter()
-    metrics = Metrics(service, refused)
-
-    async def info(request: Request) -> Response:
-        languages = service.offers.languages
-        return JSONResponse(
-            {
-                "source": languages[0].source,
-                "targets": list(languages[0].targets),
-                "languages": [{"source": one.source, "targets": list(one.targets)} for one in languages],
-                "token": access.token is not None,
-                "ready": service.ready,
-                "recorded": service.record is not None,
-            }
-        )
-
-    async def room(request: Request) -> Response:
-        """Readers ask this again and again until a session begins."""
-        session = service.rooms.get(request.query_params.get("name", ""))
-        return JSONResponse({"session": session.id if session is not None else None})
-
-    async def ready(request: Request) -> Response:
-        if service.draining:
-            return PlainTextResponse("stopping\n", 503)
-        return PlainTextResponse("ready\n" if service.ready else "full\n")
-
-    async def healthy(request: Request) -> Response:
-        return PlainTextResponse("ok\n")
-
-    async def code(request: Request) -> Response:
-        """A QR code of the page for readers, at the address by which this request came."""
-        session = request.path_params["session"]
-        if session not in service.sessions and not is_room_name(session):  # a code of any long text takes long to draw
-            return PlainTextResponse("there is no such session\n", 404)
-        page = request.url.replace(path=request.url.path.removesuffix("/qr.svg"), query="")
-        image = io.BytesIO()
-        segno.make(str(page), error="m").save(image, kind="svg", scale=4, border=4)
-        return Response(image.getvalue(), media_type="image/svg+xml")
-
-    async def measured(request: Request) -> Response:
-        if not access.knows_token(bearer_token(request.headers.get("authorization"))):
-            return PlainTextResponse(
-                "give the token: Authorization: Bearer TOKEN\n", 401, {"www-authenticate": "Bearer"}
-            )
-        return Response(metrics.text(), media_type=metrics.content_type)
-
+    answers = _Answers(service, access, Metrics(service, refused))
     return Starlette(
         routes=[
             Route("/", _page("index.html")),
             Route("/view/{session}", _page("view.html")),
-            Route("/view/{session}/qr.svg", code),
+            Route("/view/{session}/qr.svg", answers.code),
             Route("/overlay/{session}", _page("overlay.html")),
-            Route("/v1/info", info),
-            Route("/v1/room", room),
+            Route("/v1/info", answers.info),
+            Route("/v1/room", answers.room),
             WebSocketRoute("/v1/session", endpoint(service, access)),
-            Route("/healthz", healthy),
-            Route("/readyz", ready),
-            Route("/metrics", measured),
+            Route("/healthz", answers.healthy),
+            Route("/readyz", answers.ready),
+            Route("/metrics", answers.metrics),
             *openai_routes(service, access),
             realtime_route(service, access),
             openapi_route(service.offers, access),
@@ -103,6 +59,56 @@ def create_app(service: Service, access: Access | None = None, routes: Sequence[
         ],
         middleware=[Middleware(Guard, access=access, rate=Rate(service.limits.connections_a_minute), refused=refused)],
     )
+
+
+class _Answers:
+    """The server's own short answers."""
+
+    def __init__(self, service: Service, access: Access, metrics: Metrics) -> None:
+        self._service, self._access, self._metrics = service, access, metrics
+
+    async def info(self, request: Request) -> Response:
+        service, languages = self._service, self._service.offers.languages
+        return JSONResponse(
+            {
+                "source": languages[0].source,
+                "targets": list(languages[0].targets),
+                "languages": [{"source": one.source, "targets": list(one.targets)} for one in languages],
+                "token": self._access.token is not None,
+                "ready": service.ready,
+                "recorded": service.record is not None,
+            }
+        )
+
+    async def room(self, request: Request) -> Response:
+        """Readers ask this again and again until a session begins."""
+        session = self._service.rooms.get(request.query_params.get("name", ""))
+        return JSONResponse({"session": session.id if session is not None else None})
+
+    async def ready(self, request: Request) -> Response:
+        if self._service.draining:
+            return PlainTextResponse("stopping\n", 503)
+        return PlainTextResponse("ready\n" if self._service.ready else "full\n")
+
+    async def healthy(self, request: Request) -> Response:
+        return PlainTextResponse("ok\n")
+
+    async def code(self, request: Request) -> Response:
+        """A QR code of the page for readers, at the address by which this request came."""
+        session = request.path_params["session"]
+        if session not in self._service.sessions and not is_room_name(session):  # a long text takes long to draw
+            return PlainTextResponse("there is no such session\n", 404)
+        page = request.url.replace(path=request.url.path.removesuffix("/qr.svg"), query="")
+        image = io.BytesIO()
+        segno.make(str(page), error="m").save(image, kind="svg", scale=4, border=4)
+        return Response(image.getvalue(), media_type="image/svg+xml")
+
+    async def metrics(self, request: Request) -> Response:
+        if not self._access.knows_token(bearer_token(request.headers.get("authorization"))):
+            return PlainTextResponse(
+                "give the token: Authorization: Bearer TOKEN\n", 401, {"www-authenticate": "Bearer"}
+            )
+        return Response(self._metrics.text(), media_type=self._metrics.content_type)
 
 
 class _Static(StaticFiles):

@@ -115,9 +115,8 @@ class Connection:
             pending = set(tasks)
             while tasks[0] in pending:
                 done, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
-                for task in (
-                    done if tasks[0] not in done else tasks[:1]
-                ):  # the others fail when the connection is closed
+                # When everything is delivered and the connection is closed, the others fail.
+                for task in tasks[:1] if tasks[0] in done else done:
                     task.result()
         finally:
             for task in tasks:

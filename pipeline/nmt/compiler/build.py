@@ -129,24 +129,32 @@ def compile_model(
     frequent = read_lines(shortlist, "shortlist") if shortlist else None
     with _new_directory(destination) as work:
         compiler = _Compiler(source, work, alignment, progress or (lambda _doing, _done: None))
-        whole = compiler.write("fp32", compiler.all_rows, "whole", tapped=True)
-        text = user_sample or Sample(tuple(whole.tokenizer.pseudo_text(_PSEUDO_SENTENCES)), made_up=True)
-        calibration, evaluation = (text, text) if text.made_up or len(text.sources) < 2 else text.halves()
-        fp32 = compiler.translate(whole, evaluation, "fp32")
-        fp32_calibration = fp32 if calibration is evaluation else compiler.translate(whole, calibration, "fp32")
-        head = compiler.choose_head(whole, (fp32_calibration, fp32)) if alignment is None else None
-        rows = _producible_rows(whole, compiler.all_rows, (*fp32_calibration.ids, *fp32.ids))
-        if frequent is not None:
-            rows = _shortlisted_rows(whole, rows, frequent, shortlist_size)
-        names = (weights,) if weights != "auto" else ("int8",) if text.made_up else tuple(PRESETS)
-        if "int4" in names:
-            compiler.calibrate(whole, fp32_calibration)
-        del whole
-        shutil.rmtree(work / "whole")
-        kept = {"fp32": compiler.all_rows} if frequent is None else {}
-        found = {name: compiler.measure(name, kept.get(name, rows), evaluation, fp32) for name in names}
-        chosen = _fastest(found)
-        shutil.move(work / chosen, work / "done")
+        report = _compiled(compiler, weights, user_sample, frequent, shortlist_size)
+        shutil.move(work / report.weights, work / "done")
+    return report
+
+
+def _compiled(
+    compiler: _Compiler, weights: str, sample: Sample | None, frequent: list[str] | None, shortlist_size: int
+) -> CompileReport:
+    """Build and measure each precision; the chosen one is in the directory of its name. See ``compile_model``."""
+    whole = compiler.write("fp32", compiler.all_rows, "whole", tapped=True)
+    text = sample or Sample(tuple(whole.tokenizer.pseudo_text(_PSEUDO_SENTENCES)), made_up=True)
+    calibration, evaluation = (text, text) if text.made_up or len(text.sources) < 2 else text.halves()
+    fp32 = compiler.translate(whole, evaluation, "fp32")
+    fp32_calibration = fp32 if calibration is evaluation else compiler.translate(whole, calibration, "fp32")
+    head = None if compiler.alignment is not None else compiler.choose_head(whole, (fp32_calibration, fp32))
+    rows = _producible_rows(whole, compiler.all_rows, (*fp32_calibration.ids, *fp32.ids))
+    if frequent is not None:
+        rows = _shortlisted_rows(whole, rows, frequent, shortlist_size)
+    names = (weights,) if weights != "auto" else ("int8",) if text.made_up else tuple(PRESETS)
+    if "int4" in names:
+        compiler.calibrate(whole, fp32_calibration)
+    del whole
+    compiler.remove("whole")
+    kept = {"fp32": compiler.all_rows} if frequent is None else {}
+    found = {name: compiler.measure(name, kept.get(name, rows), evaluation, fp32) for name in names}
+    chosen = _fastest(found)
     return CompileReport(
         origin=compiler.checkpoint.origin,
         weights=chosen,
@@ -178,7 +186,9 @@ class _Compiler:
     """Builds models of one checkpoint in directories below ``work``."""
 
     def __init__(self, source: Path, work: Path, alignment: tuple[int, int] | None, progress: Progress) -> None:
-        self._work, self._progress, self._alignment = work, progress, alignment
+        self._work, self._progress = work, progress
+        self.alignment = alignment
+        """(layer, head) whose attention the models give out, if it is known."""
         self._agreement: float | None = None
         self._moments: Mapping[str, Moment] = {}
         progress("reading the checkpoint", 0.0)
@@ -209,7 +219,7 @@ class _Compiler:
         self._progress(stage, 0.3)
         step = build_step(
             *(self.checkpoint, rows, precisions, pad, self._moments),
-            alignment=self._alignment,
+            alignment=self.alignment,
             agreement=self._agreement,
             tapped=tapped,
         )
@@ -237,8 +247,12 @@ class _Compiler:
         sentences = list(dict.fromkeys(pair for half in translated for pair in _forced(model, half)))
         head = best_head(*self._whole, sentences, lambda done: self._progress("choosing the alignment head", done))
         if head is not None and head.agreement >= LEAST_AGREEMENT:
-            self._alignment, self._agreement = (head.layer, head.head), head.agreement
+            self.alignment, self._agreement = (head.layer, head.head), head.agreement
         return head
+
+    def remove(self, name: str) -> None:
+        """Remove the model in a directory."""
+        shutil.rmtree(self._work / name)
 
     @property
     def _whole(self) -> tuple[Path, Path]:
