@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import math
-import os
+import threading
 import time
 import uuid
 from collections import Counter, deque
@@ -28,6 +28,7 @@ from pipeline.apps.results import Result
 from pipeline.errors import PipelineError, StageError, UsageError, first_line, one_line
 from pipeline.events import Transcript
 from pipeline.names import escaped
+from pipeline.run.cores import usable_cores
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -63,7 +64,7 @@ def parse_address(text: str) -> Address:
     kind, colon, rest = text.partition(":")
     if kind == LOCAL:
         if not colon:
-            return Address(processes=_cores())
+            return Address(processes=usable_cores())
         if rest.isascii() and rest.isdecimal() and 1 <= int(rest[:4]) <= 256:
             return Address(processes=int(rest[:4]))
     elif kind in ("tcp", "tls") and rest.startswith("//") and rest[2:].rpartition(":")[2].isdecimal():
@@ -72,10 +73,6 @@ def parse_address(text: str) -> Address:
         f"--cluster {text} is no cluster; give the scheduler's address, such as tcp://HOST:8786 or tls://HOST:8786, or "
         "local:N for N processes on this machine"
     )
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @contextmanager
@@ -179,6 +176,8 @@ class _Run:
     _first_busy: dict[int, float] = field(default_factory=dict)
     _not_before: dict[int, float] = field(default_factory=dict)
     """Index → when to try again a recording whose files another process still has."""
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    """For ``_shown``: progress messages come on the client's thread."""
     _parts: dict[int, dict[Part, list[Transcript] | None]] = field(default_factory=dict)
     """Index → the parts of a long recording, with the transcripts of those that are done."""
 
@@ -192,8 +191,9 @@ class _Run:
 
         waiting = deque(map(_Piece, self.left))
         running: dict[Future[Any], _Piece] = {}
-        self.client.register_plugin(cluster_worker.ModelsPlugin(), name=cluster_worker.TOPIC)
-        self.client.subscribe_topic(cluster_worker.TOPIC, self._show)
+        with _noticing_loss():
+            self.client.register_plugin(cluster_worker.ModelsPlugin(), name=cluster_worker.TOPIC)
+            self.client.subscribe_topic(cluster_worker.TOPIC, self._show)
         said = False
         try:
             while waiting or running:
@@ -209,8 +209,9 @@ class _Run:
             self._stop(running)
             raise
         finally:
-            for bar in self._shown.values():
-                bar.end()
+            with self._lock:
+                for bar in self._shown.values():
+                    bar.end()
 
     def _due(self, waiting: deque[_Piece]) -> _Piece | None:
         """Take the first waiting piece that may begin now."""
@@ -223,7 +224,8 @@ class _Run:
 
     def _slots(self) -> int:
         """Threads of the cluster's workers; new workers are checked first."""
-        threads = self.client.nthreads()
+        with _noticing_loss():
+            threads = self.client.nthreads()
         if new := [worker for worker in threads if worker not in self._checked]:
             with contextlib.suppress(OSError):  # one has just died; the next call sees who is left
                 _check_versions(self.client, new)
@@ -253,15 +255,10 @@ class _Run:
             _SchedulerLostError: see there.
         """
         from distributed import wait
-        from distributed.client import FuturesCancelledError
 
         if running:
-            try:
+            with _noticing_loss(), contextlib.suppress(TimeoutError):
                 wait(running, timeout=1.0, return_when="FIRST_COMPLETED")
-            except TimeoutError:
-                pass
-            except (FuturesCancelledError, OSError) as error:
-                raise _SchedulerLostError from error
         else:
             time.sleep(0.2)
         if self.client.status != "running" or any(future.status in ("cancelled", "lost") for future in running):
@@ -273,11 +270,14 @@ class _Run:
 
         Raises:
             PipelineError: no recording can be translated, for example because there is no model.
+            _SchedulerLostError: see there.
         """
         from distributed import KilledWorker
 
         result, index = self.results[piece.index], piece.index
-        error = future.exception()
+        with _noticing_loss():
+            error = future.exception()
+            done: Any = future.result() if error is None else None
         if result.failed:  # another part of it
             return []
         if isinstance(error, PipelineError) and piece.part is None:
@@ -290,9 +290,9 @@ class _Run:
             result.fail(StageError("cluster", RuntimeError(f"{result.job.recording}: {one_line(error)}")))
         elif piece.part is not None:
             parts = self._parts[index]
-            parts[piece.part] = future.result()
+            parts[piece.part] = done
             return [_Piece(index)] if None not in parts.values() else []
-        elif isinstance(done := future.result(), list):
+        elif isinstance(done, list):
             self._parts[index] = dict.fromkeys(done)
             self.bars.print(f"{escaped(result.job.recording.name)}: recognised in {len(done)} parts")
             return [_Piece(index, part) for part in done]
@@ -308,7 +308,8 @@ class _Run:
     def _end(self, index: int) -> None:
         """Show that a recording is done."""
         result = self.results[index]
-        bar = self._shown.pop(index, None)
+        with self._lock:
+            bar = self._shown.pop(index, None)
         if bar is not None:
             bar.end()
             if result.outcome in ("done", "finished"):
@@ -322,14 +323,17 @@ class _Run:
         if message.get("run") != self.id:
             return
         index = message["index"]
-        bar = self._shown.get(index)
-        if bar is None:
-            bar = self._shown[index] = Bar(self.bars, self.results[index].job.recording.name)
-            bar.begin(message.get("length_s"))
-        if "note" in message:
-            bar.note(message["note"])
-        else:
-            bar.update(message["done_s"], message["length_s"], message["speed"])
+        with self._lock:
+            if _settled(self.results[index]):  # the message came late
+                return
+            bar = self._shown.get(index)
+            if bar is None:
+                bar = self._shown[index] = Bar(self.bars, self.results[index].job.recording.name)
+                bar.begin(message.get("length_s"))
+            if "note" in message:
+                bar.note(message["note"])
+            else:
+                bar.update(message["done_s"], message["length_s"], message["speed"])
 
     def _stop(self, running: dict[Future[Any], _Piece]) -> None:
         """Ask the workers to end their recordings, whose journals keep what is done, and take the results."""
@@ -344,6 +348,17 @@ class _Run:
             if future.status == "finished" and piece.part is None:
                 with contextlib.suppress(Exception):
                     vars(self.results[piece.index]).update(vars(future.result(timeout=1.0)))
+
+
+@contextmanager
+def _noticing_loss() -> Iterator[None]:
+    """Raise ``_SchedulerLostError`` if the connection to the scheduler fails inside the block."""
+    from distributed.client import FuturesCancelledError
+
+    try:
+        yield
+    except (FuturesCancelledError, OSError) as error:
+        raise _SchedulerLostError from error
 
 
 def _check_versions(client: Client, workers: list[str]) -> None:

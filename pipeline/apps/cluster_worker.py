@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import math
-import os
 import threading
 import time
 from dataclasses import dataclass, replace
@@ -20,6 +19,7 @@ from pipeline.apps.results import Result
 from pipeline.audio.recording import Recording
 from pipeline.config import PipelineConfig
 from pipeline.events import Transcript
+from pipeline.run.cores import usable_cores
 
 if TYPE_CHECKING:
     from pipeline.loading import Models
@@ -144,27 +144,28 @@ def translate(task: Task) -> Result | list[Part]:
 
 
 def transcribe(task: Task) -> list[Transcript]:
-    """Recognise a part of a recording.
+    """Recognise a part of a recording. If the run is stopped, windows are left out.
 
     Raises:
         PipelineError: the models cannot be loaded, or the recording cannot be read.
     """
     assert task.part is not None
-    config = task.options.config
+    config, plugin = task.options.config, _plugin(get_worker())
     language = config.languages.only_spoken
     source = Recording(task.result.job.recording, language=language, track=task.options.audio_track)
     try:
-        models = _plugin(get_worker()).models(config)
+        models = plugin.models(config)
     except BaseException:
         source.close()
         raise
-    return asyncio.run(transcribe_part(source, config, models.recognizer, task.part))
+    return asyncio.run(
+        transcribe_part(source, config, models.recognizer, task.part, stopped=lambda: task.run in plugin.stopped)
+    )
 
 
 def facts() -> tuple[str, int]:
     """The version of this package, and the number of cores that this process may use."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return pipeline.__version__, cores
+    return pipeline.__version__, usable_cores()
 
 
 def use_threads(count: int, dask_worker: Worker) -> None:
@@ -173,5 +174,5 @@ def use_threads(count: int, dask_worker: Worker) -> None:
 
 
 def stop(run: str, dask_worker: Worker) -> None:
-    """Let the recordings of a run end at their next transcript."""
+    """Let the recordings of a run, and parts of them, end at their next transcript."""
     _plugin(dask_worker).stopped.add(run)

@@ -34,7 +34,7 @@ def read_manifest(path: Path) -> list[Path | RemoteFile]:
     text = content.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "surrogateescape")
     found: list[Path | RemoteFile] = []
     wrong = []
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(text.split("\n"), 1):
         entry = line.strip()
         if not entry or entry.startswith("#"):
             continue

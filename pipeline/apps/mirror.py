@@ -9,7 +9,7 @@ import contextlib
 import hashlib
 import os
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from pipeline.audio.remote import RemoteFile
@@ -20,51 +20,72 @@ def workspace(folder: RemoteFile) -> Path:
     """The folder of this machine that stands for a remote one: always the same, so that locks and journals work.
 
     Raises:
-        UsageError: it cannot be created.
+        UsageError: it cannot be created, or others could change what is in it.
     """
     user = os.getuid() if hasattr(os, "getuid") else 0
-    mark = hashlib.blake2b(folder.url.rstrip("/").encode(), digest_size=12).hexdigest()
-    path = Path(tempfile.gettempdir()) / f"speech-translation-{user}" / mark
-    try:
-        path.mkdir(parents=True, exist_ok=True, mode=0o700)
-    except OSError as error:
-        raise UsageError(f"cannot create the folder {path} ({error.strerror}); set TMPDIR to another one") from error
+    top = Path(tempfile.gettempdir()) / f"speech-translation-{user}"
+    path = top / hashlib.blake2b(folder.url.rstrip("/").encode(), digest_size=12).hexdigest()
+    with _on_disk():
+        top.mkdir(exist_ok=True, mode=0o700)
+        owner = top.lstat().st_uid
+        path.mkdir(exist_ok=True, mode=0o700)
+    if top.is_symlink() or (hasattr(os, "getuid") and owner != user):  # others may write to the folder above it
+        raise UsageError(f"{top} is a link or belongs to another user; set TMPDIR to a folder of your own")
     return path
+
+
+@contextlib.contextmanager
+def _on_disk() -> Iterator[None]:
+    """Turn errors of this machine's file system into this package's."""
+    try:
+        yield
+    except OSError as error:
+        raise UsageError(
+            f"cannot use {error.filename} ({error.strerror}); set TMPDIR to a folder that can be written to and has room"
+        ) from error
 
 
 def fetch(folder: RemoteFile, paths: Iterable[Path], journal: Path) -> None:
     """Copy what exists of a recording's outputs and journal from ``folder``, unless it is here: this machine was last.
 
     Raises:
-        UsageError, AudioError: see ``RemoteFile.open``.
+        UsageError, AudioError: see ``RemoteFile.open``; or a copy cannot be written.
     """
     if journal.is_file():
         return
     for path in (*paths, journal):
         content = (folder / path.name).read()
-        if content is not None:
-            path.write_bytes(content)
-        else:
-            path.unlink(missing_ok=True)
+        with _on_disk():
+            if content is not None:
+                path.write_bytes(content)
+            else:
+                path.unlink(missing_ok=True)
 
 
 def deliver(folder: RemoteFile, paths: Iterable[Path], journal: Path) -> None:
     """Copy finished outputs to ``folder``, and remove them here.
 
     Raises:
-        UsageError, AudioError: see ``RemoteFile.open``; what was written stays here.
+        UsageError, AudioError: see ``RemoteFile.open``; or a file cannot be read. What was written stays here.
     """
     paths = [path for path in paths if path.is_file()]
     for path in paths:
-        (folder / path.name).write(path.read_bytes())
+        with _on_disk():
+            content = path.read_bytes()
+        (folder / path.name).write(content)
     (folder / journal.name).remove()
     forget(paths)
 
 
 def forget(paths: Iterable[Path]) -> None:
-    """Remove the copies that ``fetch`` made."""
-    for path in paths:
-        path.unlink(missing_ok=True)
+    """Remove the copies that ``fetch`` made.
+
+    Raises:
+        UsageError: one cannot be removed.
+    """
+    with _on_disk():
+        for path in paths:
+            path.unlink(missing_ok=True)
 
 
 def keep(folder: RemoteFile, journal: Path) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from pipeline.asr.context import Heard
@@ -51,9 +51,15 @@ def parts_of(duration_s: float, longest_s: float) -> list[Part]:
 
 
 async def transcribe_part(
-    source: AudioSource, config: PipelineConfig, recognizer: Recognizer, part: Part
+    source: AudioSource,
+    config: PipelineConfig,
+    recognizer: Recognizer,
+    part: Part,
+    stopped: Callable[[], bool] = lambda: False,
 ) -> list[Transcript]:
     """The transcripts of the windows that begin in a part. ``source`` is read up to the part's end, and closed.
+
+    Once ``stopped`` returns True, no more windows are recognised.
 
     Raises:
         StageError, AudioError: a stage or the source failed.
@@ -61,7 +67,7 @@ async def transcribe_part(
     audio: asyncio.Queue[Samples | EndOfInput] = asyncio.Queue(_QUEUED)
     segments: asyncio.Queue[SpeechSegment | SegmentSoFar | Pause | EndOfInput] = asyncio.Queue(_QUEUED)
     found: asyncio.Queue[Transcript | TranscriptSoFar | Pause | EndOfInput] = asyncio.Queue()
-    of_part = _PartRecognizer(recognizer, part)
+    of_part = _PartRecognizer(recognizer, part, stopped)
     reader = Worker("audio")
 
     async def read() -> None:
@@ -85,11 +91,11 @@ async def transcribe_part(
 class _PartRecognizer:
     """Recognises the windows of a part. Other windows have no words."""
 
-    def __init__(self, recognizer: Recognizer, part: Part) -> None:
-        self._recognizer, self._part = recognizer, part
+    def __init__(self, recognizer: Recognizer, part: Part, stopped: Callable[[], bool]) -> None:
+        self._recognizer, self._part, self._stopped = recognizer, part, stopped
         self.transcripts: list[Transcript] = []
         self.done = False
-        """Whether a window after the part was seen."""
+        """Whether a window after the part was seen, or the run is stopped."""
 
     @property
     def config(self) -> AsrConfig:
@@ -101,8 +107,8 @@ class _PartRecognizer:
     def transcribe_packed(
         self, segments: Sequence[SpeechSegment], beam_size: int | None = None, before: str | None = None
     ) -> list[Transcript]:
-        if not self._part.has(segments):
-            self.done = self.done or segments[0].start_s >= self._part.end_s
+        self.done = self.done or self._stopped() or segments[0].start_s >= self._part.end_s
+        if self.done or not self._part.has(segments):
             return [Transcript(each.id, each.start_s, each.end_s, "", "", rejected="empty") for each in segments]
         if len(segments) == 1:
             found = [self._recognizer.transcribe(segments[0], beam_size, before)]

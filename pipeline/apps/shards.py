@@ -13,7 +13,7 @@ from pathlib import Path
 
 from pipeline.apps.recordings import Job
 from pipeline.audio.remote import RemoteFile
-from pipeline.errors import PipelineError, UsageError
+from pipeline.errors import UsageError
 
 _EXPECTED = (
     "expected I/N, such as 2/8 for the second of eight; auto/N in an indexed Kubernetes job, or auto in a Slurm array"
@@ -34,6 +34,10 @@ class Shard:
         """This shard's jobs. All shards together have every job once, with similar amounts of data.
 
         The jobs are dealt out by size, the largest first, so the result does not depend on their order.
+
+        Raises:
+            AudioError: a size cannot be asked for; with a wrong one, the shards would be others than those of the other
+                processes.
         """
         by_size = sorted(jobs, key=lambda job: (-_size(job.recording), os.fsencode(job.recording)))
         mine = {id(job) for job in by_size[self.number - 1 :: self.count]}
@@ -45,7 +49,7 @@ def _size(recording: Path | RemoteFile) -> int:
         if isinstance(recording, RemoteFile):
             return recording.size()
         return os.stat(recording).st_size
-    except (OSError, PipelineError):  # reported when its turn comes
+    except (OSError, UsageError):  # no such file: reported when its turn comes
         return 0
 
 

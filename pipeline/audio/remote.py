@@ -80,10 +80,16 @@ class RemoteFile:
             filesystem, path = self._place()
             if not self.is_web and filesystem.isdir(path):
                 return "folder"
-            return "file" if filesystem.exists(path) else "none"
+            try:
+                filesystem.info(path)
+            except FileNotFoundError as error:
+                if _is_denied(error) or _is_unreachable(error):
+                    raise
+                return "none"
+            return "file"
 
     def names(self) -> list[str]:
-        """The names in a folder; none if it is on a web server or does not exist. Raises: see ``open``."""
+        """The names in a folder; none if it is on a web server. Raises: see ``open``."""
         if self.is_web:
             return []
         with _translated(self):
@@ -158,18 +164,30 @@ def _translated(file: RemoteFile) -> Iterator[None]:
         reason = first_line(error)
         if _is_denied(error):
             raise UsageError(f"{file} may not be read or written ({reason}); check the credentials") from error
-        if isinstance(error, FileNotFoundError):
+        if isinstance(error, FileNotFoundError) and not _is_unreachable(error):
             raise UsageError(f"no such file: {file}; check the URL") from error
         if isinstance(error, ImportError | ValueError):
             raise UsageError(f"{file} cannot be read ({reason})") from error
         raise AudioError(f"{file} cannot be read or written ({reason}); check the connection") from error
 
 
-def _is_denied(error: BaseException | None) -> bool:
+def _is_denied(error: BaseException) -> bool:
     """Whether permission or credentials are missing, also where fsspec says that there is no such file."""
+    return any(
+        isinstance(each, PermissionError)
+        or getattr(each, "status", None) in (401, 403)  # aiohttp's
+        or "credentials" in str(each).lower()
+        for each in _causes(error)
+    )
+
+
+def _is_unreachable(error: BaseException) -> bool:
+    """Whether the connection failed where fsspec says that there is no such file."""
+    return any(isinstance(each, OSError) and not isinstance(each, FileNotFoundError) for each in _causes(error))
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    """An error, and those that led to it."""
     while error is not None:
-        status = getattr(error, "status", None)  # aiohttp's
-        if isinstance(error, PermissionError) or status in (401, 403) or "credentials" in str(error).lower():
-            return True
+        yield error
         error = error.__cause__ or error.__context__
-    return False

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Sequence
 from contextlib import aclosing
@@ -18,6 +17,7 @@ from pipeline.bench.shown import Received
 from pipeline.bench.stopwatch import SegmentTimes, Span, Stopwatch
 from pipeline.config import PipelineConfig
 from pipeline.events import Delta
+from pipeline.run.cores import usable_cores
 from pipeline.run.worker import Worker
 from pipeline.sinks.latency_log import LatencyLog
 
@@ -113,7 +113,7 @@ async def play(
         duration_s=stopwatch.audio_s,
         segments=list(stopwatch.by_id.values()),
         busy_s=stopwatch.busy_s,
-        cpu_share=cpu_s / wall_s / cores(),
+        cpu_share=cpu_s / wall_s / usable_cores(),
         longest_lag_s=stopwatch.longest_lag_s,
         backlog_s=stopwatch.backlog_at_end_s,
         drained_s=received[-1].elapsed_s - stopwatch.audio_s,
@@ -125,8 +125,3 @@ async def play(
         spans=stopwatch.spans,
         received=received,
     )
-
-
-def cores() -> int:
-    """The number of processor cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -82,6 +82,17 @@ def test_a_part_is_read_no_further_than_needed(long: Path, demo_config: Pipeline
     assert 50 < source.reads < 600, "of more than 800"
 
 
+def test_a_stopped_part_recognises_no_further_window(
+    long: Path, demo_config: PipelineConfig, demo_models: Models
+) -> None:
+    recognizer = Counting(demo_models)
+    part = Part(0.0, math.inf)
+    found = transcribe_part(
+        Recording(long), packed(demo_config), recognizer, part, stopped=lambda: recognizer.segments > 0
+    )
+    assert 0 < len(asyncio.run(found)) == recognizer.segments < 10, "of more than 20"
+
+
 def test_windows_that_depend_on_each_other_are_not_split(demo_config: PipelineConfig) -> None:
     assert can_be_split(packed(demo_config))
     assert not can_be_split(replace(demo_config, asr=replace(demo_config.asr, join_ms=0)))

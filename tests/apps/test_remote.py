@@ -17,12 +17,13 @@ import pytest
 from moto.server import ThreadedMotoServer
 
 from pipeline.apps.journal import SUFFIX
-from pipeline.apps.mirror import workspace
-from pipeline.apps.recordings import find_recordings, plan
+from pipeline.apps.mirror import deliver, fetch, workspace
+from pipeline.apps.recordings import Job, find_recordings, plan
+from pipeline.apps.shards import Shard
 from pipeline.apps.translate import run
 from pipeline.audio.recording import Recording
 from pipeline.audio.remote import RemoteFile, remote_file
-from pipeline.errors import UsageError
+from pipeline.errors import AudioError, UsageError
 from tests.apps.test_translate import save
 from tests.conftest import EXAMPLES, HANG_S, PHRASES, ROOT, read_wav
 
@@ -197,3 +198,40 @@ def test_other_urls_are_refused() -> None:
         remote_file("file:///tmp/talk.wav")
     with pytest.raises(UsageError, match="Protocol not known"):
         find_recordings([RemoteFile("nonsense://talk.wav")])
+
+
+def test_a_server_that_does_not_answer_is_no_missing_file(tmp_path: Path) -> None:
+    unreachable = RemoteFile("http://127.0.0.1:1/talk.wav")
+    with pytest.raises(AudioError, match="check the connection"):
+        find_recordings([unreachable])
+    with pytest.raises(AudioError, match="check the connection"):
+        Recording(unreachable)
+    jobs = [Job(unreachable, {}, tmp_path / "a"), Job(tmp_path / "gone.wav", {}, tmp_path / "b")]
+    with pytest.raises(AudioError, match="check the connection"):  # with a guess, other shards would be cut otherwise
+        Shard(1, 2).of(jobs)
+    assert Shard(1, 1).of(jobs[1:]) == jobs[1:]
+
+
+def test_a_workspace_that_others_could_change_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    folder = RemoteFile("memory://talks")
+    top = workspace(folder).parent
+    assert top.stat().st_mode & 0o077 == 0
+    top.rename(tmp_path / "elsewhere")
+    top.symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(UsageError, match="is a link or belongs to another user; set TMPDIR"):
+        workspace(folder)
+    top.unlink()
+    top.write_text("no folder")
+    with pytest.raises(UsageError, match=r"File exists.*set TMPDIR"):
+        workspace(folder)
+
+
+def test_a_copy_that_cannot_be_kept_is_reported(memory: Any, tmp_path: Path) -> None:
+    memory.pipe_file("/talks/talk.srt", b"1")
+    (tmp_path / "talk.srt").mkdir()
+    folder, outputs, journal = RemoteFile("memory://talks"), [tmp_path / "talk.srt"], tmp_path / "journal"
+    with pytest.raises(UsageError, match=r"cannot use .*talk\.srt \(Is a directory\); set TMPDIR"):
+        fetch(folder, outputs, journal)
+    deliver(folder, outputs, journal)
+    assert memory.cat_file("/talks/talk.srt") == b"1"

@@ -88,6 +88,14 @@ def test_a_manifest_names_files_and_folders(tmp_path: Path) -> None:
     assert read_manifest(manifest) == [tmp_path / "a b.wav", tmp_path / "talks", tmp_path / "#1.wav"]
 
 
+def test_a_manifest_has_names_with_unusual_separators(tmp_path: Path) -> None:
+    names = ["a\u2028b.wav", "a\x0bb.wav", "a\x85b.wav"]
+    for name in names:
+        (tmp_path / name).write_bytes(b"")
+    (tmp_path / "list.txt").write_bytes("\r\n".join(names).encode())
+    assert read_manifest(tmp_path / "list.txt") == [tmp_path / name for name in names]
+
+
 def test_every_wrong_line_of_a_manifest_is_named(tmp_path: Path) -> None:
     manifest = tmp_path / "list.txt"
     manifest.write_text("list.txt\nno.wav\n\nother.wav\n")

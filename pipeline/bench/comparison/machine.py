@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import platform
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+
+from pipeline.run.cores import usable_cores
 
 _PACKAGES = ("onnxruntime", "ctranslate2", "optimum-onnx", "transformers", "torch", "numpy")
 # CPU features by which the engines choose their vector kernels.
@@ -29,10 +30,9 @@ def this_machine() -> Machine:
     lines = _cpuinfo()
     processor = lines.get("model name") or platform.processor() or platform.machine()
     flags = set((lines.get("flags") or lines.get("Features") or "").split())
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return Machine(
         processor,
-        cores,
+        usable_cores(),
         tuple(name for name in _FEATURES if name in flags),
         f"{platform.system()} {platform.machine()}, Python {platform.python_version()}",
         {name: found for name in _PACKAGES if (found := _version(name))},
