@@ -318,7 +318,7 @@ def test_a_target_may_have_translation_options_of_its_own(tmp_path: Path) -> Non
     assert faster.nmt_for("de").max_tokens == 9
 
 
-def test_a_section_of_a_target_may_be_in_another_notation_and_for_the_only_target(tmp_path: Path) -> None:
+def test_a_section_of_a_target_may_be_in_another_notation(tmp_path: Path) -> None:
     config = load(tmp_path, "[languages]\ntarget = 'zh-TW'\n[nmt.zh_tw]\nbeam_size = 3\n")
     assert (config.nmt.beam_size, config.nmt_for("zh-TW").beam_size) == (1, 3)
     assert config.nmt_for("zh-TW").model == config.nmt.model

@@ -362,9 +362,7 @@ def test_a_run_interrupted_twice_at_any_event(
 
 
 @pytest.mark.parametrize("how", [LiveRun._interrupted, LiveRun._hung_up])
-def test_what_was_said_comes_out_if_a_run_is_interrupted_in_the_middle_of_a_draft(
-    how: Callable[[LiveRun], None], runs: Runs, whole: Whole
-) -> None:
+def test_an_interrupt_during_a_draft_loses_no_speech(how: Callable[[LiveRun], None], runs: Runs, whole: Whole) -> None:
     drafted = [at for at, method in enumerate(runs.recognizer.methods) if method == "draft"]
     for at in drafted[1 if how is LiveRun._interrupted else 4 :: 2]:
         files, kept = runs.files(), Kept()

@@ -153,9 +153,7 @@ def test_a_client_that_does_not_read_does_not_block_another(
     assert isinstance(asyncio.run(work())[-1], EndOfInput)
 
 
-def test_a_task_group_whose_other_task_fails_ends_the_translation_and_leaves_nothing(
-    demo_config: PipelineConfig, demo_models: Models
-) -> None:
+def test_another_tasks_failure_ends_the_translation(demo_config: PipelineConfig, demo_models: Models) -> None:
     class HostError(Exception):
         pass
 

@@ -54,7 +54,7 @@ def test_a_loop_is_a_phrase_with_letters_four_times_in_sequence(text: str, expec
     assert loops(text) is expected
 
 
-def test_a_translation_of_half_a_sentence_is_too_long_beyond_one_and_a_half_times_its_share() -> None:
+def test_a_translation_of_half_a_sentence_may_be_half_as_long_again() -> None:
     reference = "我想明天早上去柏林。"  # ten characters
     assert not too_long("我想明天早上去", reference, 0.5, "zh")
     assert too_long("我想明天早上去柏", reference, 0.5, "zh")

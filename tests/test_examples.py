@@ -56,23 +56,6 @@ def test_translating_text_loads_no_recogniser() -> None:
     assert shown.strip() == "False"
 
 
-def test_the_decoder_is_driven_as_the_readme_says() -> None:
-    program = """
-from pipeline import load_config, load_translation_model
-model = load_translation_model("en", "zh", load_config("demo").nmt)
-state = model.decoder.encode(model.tokenizer.encode("Where is the hotel?"))
-output = model.decoder.step(state, model.generation.start_token)
-other = state.fork()
-ids = []
-while output.token != model.generation.end_token:
-    ids.append(output.token)
-    output = model.decoder.step(state, output.token)
-assert model.decoder.force(other, ids).token == model.generation.end_token
-print(model.tokenizer.decode(ids))
-"""
-    assert "酒店" in run("-c", program)
-
-
 def test_several_speakers_share_one_pair_of_models() -> None:
     shown = run("examples/several_speakers.py", str(EXAMPLES / "travel.wav"), str(EXAMPLES / "meeting.wav"))
     names = [line.split()[0] for line in shown.splitlines()]

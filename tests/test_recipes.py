@@ -92,7 +92,7 @@ def test_phrases_that_are_nearly_a_test_sentence_are_left_out() -> None:
     assert without_near_duplicates(phrases, [("I would like ten tickets!", "我要十张票！")]) == phrases[1:]
 
 
-def test_everyday_sentences_are_distinct_and_none_is_spoken_by_the_demo_or_the_tests() -> None:
+def test_everyday_sentences_are_distinct_and_unheard() -> None:
     lines = (RECIPES / "everyday.txt").read_text("utf-8").splitlines()
     assert len(set(lines)) == len(lines) > 20_000
     assert not {spoken(line) for line in lines} & {spoken(sentence) for sentence in SENTENCES}
@@ -148,7 +148,7 @@ def test_the_sets_do_not_depend_on_the_order_of_tatoebas_pairs(data: Data) -> No
     assert again.development == data.development
 
 
-def test_a_model_is_measured_only_on_the_test_sentences_that_its_training_left_out() -> None:
+def test_a_model_is_measured_on_sentences_left_out_of_training() -> None:
     facts = {"tests": digest({"Where is it?", "It is here."})}
     check_tests(facts, {"It is here.", "Where is it?"})
     with pytest.raises(SystemExit, match="another edition of --pairs"):

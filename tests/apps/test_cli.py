@@ -654,7 +654,7 @@ def test_an_interrupt_during_imports_ends_the_process_silently(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_interrupt_during_an_import_block_ends_the_process_and_after_it_is_raised() -> None:
+def test_an_interrupt_during_an_import_ends_the_process() -> None:
     interrupt = "os.kill(os.getpid(), signal.SIGINT)"
     program = (
         "import os, signal\nfrom pipeline.apps.cli import importing\nwith importing():\n    {}\ntry:\n    {}\n"

@@ -217,7 +217,7 @@ def test_a_run_that_began_the_same_files_is_not_taken_for_finished(tmp_path: Pat
         begun.journal.unlink()
 
 
-def test_a_language_that_nobody_translates_into_has_an_empty_file_which_is_finished(tmp_path: Path) -> None:
+def test_a_language_without_translations_has_an_empty_file(tmp_path: Path) -> None:
     (job,) = plan([MEETING], ["srt"], tmp_path, {"zh": "zh", "en": "en"})
     job.outputs["srt", "zh"].write_text("1\n00:00:01,000 --> 00:00:02,000\nA\n\n", "utf-8")
     job.outputs["srt", "en"].write_text("", "utf-8")

@@ -217,7 +217,7 @@ def test_a_recording_that_breaks_during_speech_is_finished_by_the_next_run(
 
 
 @pytest.mark.parametrize("at", ["speech", "pause"])
-def test_a_recording_that_breaks_earlier_than_before_loses_nothing_and_is_reported(
+def test_a_recording_that_breaks_earlier_loses_nothing(
     translated: Any, tmp_path: Path, whole: dict[str, bytes], monkeypatch: pytest.MonkeyPatch, at: str
 ) -> None:
     segments = [json.loads(line) for line in whole[".jsonl"].splitlines() if line.startswith(b'{"type": "transcript"')]

@@ -71,7 +71,7 @@ def test_without_known_text_words_at_the_boundary_are_new() -> None:
     assert first_new_word("...", spoken("Where is it?"), 0.0) == 0
 
 
-def test_it_is_unclear_where_new_words_begin_if_the_known_text_is_not_heard_again() -> None:
+def test_new_words_begin_nowhere_if_the_known_text_is_not_heard() -> None:
     known = "The hotel is next to the railway station and"
     assert first_new_word(known, spoken("the museum opens at nine."), 4.5) is None
     assert first_new_word(known, spoken("The hotel and the museum opens at nine."), 1.5) is None

@@ -197,7 +197,7 @@ def test_the_words_of_a_smaller_model_are_never_committed() -> None:
     assert smaller.drafts[-1] == ("was the best of", "times")
 
 
-def test_what_follows_the_words_committed_in_a_pause_is_heard_by_the_bigger_model() -> None:
+def test_words_after_those_committed_are_heard_by_the_bigger_model() -> None:
     bigger, smaller = Scripted(), Smaller()
     found = Drafting(bigger, smaller, DraftOptions(), lambda: 0.0, commits=False)
     found.pushed(speech(0, 0.0, 1.5), bigger.transcribe(speech(0, 0.0, 1.5)))

@@ -46,7 +46,7 @@ heard = st.lists(st.tuples(spoken, st.floats(0.1, 30)), max_size=12)
         (0.2, "en", 3.0, "zh"),
     ],
 )
-def test_a_change_of_language_needs_evidence_and_more_of_it_if_the_segment_is_short(
+def test_a_change_of_language_needs_evidence(
     english: float, before: str | None, speech_s: float, expected: str
 ) -> None:
     assert decide({"en": english, "zh": 1 - english}, before, speech_s) == expected

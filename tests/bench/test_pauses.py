@@ -127,7 +127,7 @@ def test_a_pause_is_put_after_a_comma_or_inside_a_clause_and_not_at_an_end() -> 
     assert candidates(samples, words[:3], prefer_comma=True) == []
 
 
-def test_the_score_is_sacrebleus_and_errors_are_counted_with_and_without_punctuation(
+def test_scores_are_those_of_sacrebleu(
     demo_config: PipelineConfig,
 ) -> None:
     pair = Broken("a", np.zeros(0, np.int16), np.zeros(0, np.int16), 0.6, True, "We eat, | then we go.")

@@ -77,7 +77,8 @@ def test_the_decoder_is_driven_by_a_search_of_ones_own(capsys: pytest.CaptureFix
     assert "酒店" in capsys.readouterr().out
     model, state = names["model"], names["model"].decoder.encode(names["model"].tokenizer.encode("Where is the hotel?"))
     model.decoder.step(state, model.generation.start_token)
-    assert model.decoder.force(state, names["tokens"]).token == model.generation.end_token
+    for each in (state.fork(), state):
+        assert model.decoder.force(each, names["tokens"]).token == model.generation.end_token
 
 
 def test_the_harness_gives_subtitles() -> None:

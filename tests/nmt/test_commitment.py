@@ -262,7 +262,7 @@ def test_converted_text_is_final_when_later_text_cannot_change_it(text: str, com
     assert changes[-1].committed == final
 
 
-def test_a_converted_draft_is_final_to_its_end_only_when_later_text_cannot_change_it() -> None:
+def test_a_converted_draft_is_final_when_later_text_cannot_change_it() -> None:
     """发 is 發, and 髮 before 廊."""
     draft, whole = events_of("好，我去发", 5), events_of("好，我去发廊", 6)
     shown = GrowingText()
@@ -514,7 +514,7 @@ def test_committed_words_stay_when_the_language_changes(demo: MarianModel) -> No
     assert end.heard_s == 9.0
 
 
-def test_the_final_translation_is_what_the_search_gives_after_the_committed_tokens(demo: MarianModel) -> None:
+def test_the_final_translation_continues_the_committed_tokens(demo: MarianModel) -> None:
     text = "I want to go to Shanghai next week with my sister and my brother"
     commitment, draft = Commitment(BY_WORD), Draft()
     for count in range(1, 14):

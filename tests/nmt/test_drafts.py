@@ -259,7 +259,7 @@ def test_the_translation_of_withdrawn_text_is_withdrawn(model: MarianModel) -> N
     assert shown_after(again) == shown_after(drafted) == model.translate(BEGINNING)
 
 
-def test_a_draft_of_the_next_sentence_is_translated_before_the_one_before_has_ended(model: MarianModel) -> None:
+def test_the_next_sentences_draft_is_translated_before_this_one_ends(model: MarianModel) -> None:
     first, ahead, finished, more = converse(
         model,
         [

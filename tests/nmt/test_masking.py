@@ -94,7 +94,7 @@ def test_what_was_shown_is_not_hidden_again() -> None:
     assert visible(["one", " two", " three"], "") == "one"
 
 
-def test_a_change_names_its_token_and_has_the_log_probability_of_what_it_completes() -> None:
+def test_a_change_has_the_log_probability_of_what_it_completes() -> None:
     events = [
         Delta(0, "en", "one", token=5, log_probability=-1.0),
         Delta(0, "en", " t", token=6, log_probability=-2.0),
@@ -111,7 +111,7 @@ def test_a_change_names_its_token_and_has_the_log_probability_of_what_it_complet
     ]
 
 
-def test_tokens_that_are_withdrawn_before_they_are_shown_leave_no_log_probability() -> None:
+def test_tokens_withdrawn_unshown_leave_no_log_probability() -> None:
     events = [
         Delta(0, "zh", "甲", token=5, log_probability=-1.0),
         Delta(0, "zh", "乙", token=6, log_probability=-2.0),

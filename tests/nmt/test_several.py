@@ -278,9 +278,7 @@ def test_a_language_too_far_behind_is_given_up(models: dict[str, MarianModel], b
     asyncio.run(work())
 
 
-def test_a_language_that_fails_while_another_is_given_up_does_not_stop_the_others(
-    models: dict[str, MarianModel], blocked: Blocked
-) -> None:
+def test_two_failing_languages_do_not_stop_the_others(models: dict[str, MarianModel], blocked: Blocked) -> None:
     failing = Blocked(Refusing())
 
     async def work() -> None:

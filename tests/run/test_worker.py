@@ -73,7 +73,7 @@ class UnsayableError(Exception):
     ],
     ids=lambda error: type(error).__name__,
 )
-def test_an_exception_that_would_end_the_task_or_the_program_becomes_a_stage_error(error: BaseException) -> None:
+def test_an_exception_that_would_end_the_program_becomes_a_stage_error(error: BaseException) -> None:
     def broken() -> None:
         raise error
 

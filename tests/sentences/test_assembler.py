@@ -194,7 +194,7 @@ def test_a_pause_between_transcripts_ends_a_sentence_as_one_that_is_announced(
     assert texts(*parts, options=SentenceOptions(pause_ms=pause_ms)) == expected
 
 
-def test_the_mark_at_the_end_of_a_segment_is_a_draft_and_the_words_are_committed() -> None:
+def test_the_mark_at_the_end_of_a_segment_is_a_draft() -> None:
     (first,) = SentenceAssembler(OPTIONS).push(heard(0, "And so my fellow Americans.", 0.0, 3.0))
     assert isinstance(first, SourceDelta)
     assert first.text[: first.committed] == "And so my fellow Americans"

@@ -118,7 +118,7 @@ def test_texts_of_several_sentences_and_languages_do_not_mix(
             assert finished is changed
 
 
-def test_source_and_translation_are_different_texts_and_finished_ones_are_forgotten() -> None:
+def test_source_and_translation_grow_apart_and_are_forgotten() -> None:
     texts = OpenTexts()
     texts.push(SourceDelta(0, "en", "Yes"))
     texts.push(Delta(0, "en", "Oui"))  # whatever the language is called

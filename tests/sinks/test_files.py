@@ -441,9 +441,7 @@ def test_kill_9_at_random_moments_leaves_whole_files(tmp_path: Path) -> None:
         assert lines[-1] == ""
 
 
-def test_a_sink_that_fails_when_it_closes_does_not_keep_others_from_their_last_cue(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_sink_that_fails_to_close_costs_others_no_cue(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     paths, sinks = opened(tmp_path)
     for event in (*spoken(0, "Yes.", 1.0, 1.2, before_pause=False), *translated(0, "好。")):
         write_all(sinks, event)

@@ -203,7 +203,7 @@ def test_a_sentence_of_which_a_part_was_delivered_is_dropped_to_its_end(opened: 
     assert slow.events[1:] == [source[0], *spoken(2, "Three.")]
 
 
-def test_a_slow_language_does_not_cost_the_sentences_before_those_that_are_dropped(opened: Opened) -> None:
+def test_a_slow_language_loses_only_what_is_dropped(opened: Opened) -> None:
     """The German translation of the first sentence comes after the source of the third."""
     slow, sink = opened(Delivery.LATEST, capacity=4)
     for event in [*spoken(0, "One."), *translated(0, ["一。"])]:

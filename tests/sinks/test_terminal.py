@@ -83,7 +83,7 @@ def test_a_pipe_gets_whole_lines() -> None:
     ]
 
 
-def test_the_source_of_the_next_sentence_is_shown_while_the_one_before_is_translated() -> None:
+def test_the_next_source_is_shown_during_a_translation() -> None:
     first, end = translated(0, ["早上好。"])
     events = [*GOOD_MORNING, *THANK_YOU, first, *translated(1, ["谢谢。"])[:1], end]
     shown = steps(events, terminal=True)

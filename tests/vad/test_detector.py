@@ -70,7 +70,7 @@ def test_silero_does_not_run_while_nothing_is_proposed() -> None:
 
 
 @pytest.mark.parametrize("detector", DETECTORS)
-def test_after_twenty_minutes_of_silence_the_same_words_are_cut_at_the_same_places(detector: str) -> None:
+def test_twenty_minutes_of_silence_change_no_cut(detector: str) -> None:
     config = VadConfig(detector=detector)
     samples = read_wav(PHRASES)[: 16_000 * 8]
     before, long = 1.024, 1200.0 if detector != "silero" else 120.0  # whole windows and frames

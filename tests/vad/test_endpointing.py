@@ -31,7 +31,7 @@ def frame(i: int) -> np.ndarray:
     return ((np.arange(FRAME) + i * FRAME) % 2**15).astype(np.int16)
 
 
-def test_a_segment_has_its_pre_roll_and_its_post_roll_and_comes_after_the_hangover() -> None:
+def test_a_segment_has_pre_roll_and_post_roll() -> None:
     (segment,) = run([False] * 50 + [True] * 50 + [False] * 100)
     assert (segment.start_sample, len(segment.samples)) == ((50 - 5) * FRAME, (5 + 50 + 4) * FRAME)
     assert (segment.start_s, segment.speech_end_s, segment.heard_s) == (0.9, 2.0, 2.5)
