@@ -29,6 +29,7 @@ from pipeline.events import (
 from pipeline.glossary.current import CurrentGlossary, GlossaryFile
 from pipeline.loading import Models, load_models
 from pipeline.nmt.commitment import appending
+from pipeline.nmt.unspellable import warn_unspellable
 from pipeline.run.overload import LoadControl
 from pipeline.run.stats import PipelineStats
 from pipeline.run.worker import Worker
@@ -114,14 +115,20 @@ class SpeechTranslator:
         if self._stages is not None:
             raise ValueError(_ONE_STREAM)
         began = time.perf_counter()
-        if self._glossary is None and self.config.glossary.file is not None:
-            self._glossary = GlossaryFile(Path(self.config.glossary.file))
+        file = self.config.glossary.file if self._glossary is None else None
+        read = GlossaryFile(Path(file)) if file is not None else None
+        self._glossary = self._glossary or read
         if self._models is None:
             worker = Worker("model loading")
             try:
                 self._models = await worker.run(lambda: load_models(self.config))
             finally:
                 worker.close()
+        if read is not None:
+            translations = self._models.translations
+            await asyncio.to_thread(
+                read.check_with, lambda terms: warn_unspellable(terms, self.config.languages, translations)
+            )
         if self._ended:
             raise ValueError("the translator was cancelled before it ran")
         if self.live:

@@ -30,6 +30,13 @@ class GlossaryFile:
         self._lock = threading.Lock()
         self._version = self._seen()
         self._glossary = load_glossary(path)
+        self._check: Callable[[Glossary], None] | None = None
+
+    def check_with(self, check: Callable[[Glossary], None]) -> None:
+        """Call ``check`` with the glossary, now and whenever it is read again."""
+        with self._lock:
+            self._check = check
+            check(self._glossary)
 
     def __call__(self) -> Glossary:
         """The glossary, read again if the file has changed. A file with mistakes is reported once and changes nothing."""
@@ -43,6 +50,8 @@ class GlossaryFile:
                     log.warning("%s; the terms read before stay in use", error)
                 else:
                     log.info("read %d terms from %s", len(self._glossary.terms), self._path)
+                    if self._check is not None:
+                        self._check(self._glossary)
             return self._glossary
 
     def _seen(self) -> tuple[int, int, int] | None:

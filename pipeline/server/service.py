@@ -15,6 +15,7 @@ from pipeline.config import PipelineConfig
 from pipeline.glossary.current import GlossaryFile
 from pipeline.glossary.terms import Glossary
 from pipeline.loading import Models
+from pipeline.nmt.unspellable import warn_unspellable
 from pipeline.server.offers import Offers, narrowed
 from pipeline.server.options import ServerLimits
 from pipeline.server.protocol import ProtocolError, Start
@@ -52,13 +53,17 @@ class Chain:
 
 
 def chain_of(config: PipelineConfig, models: Models) -> Chain:
-    """A chain with the glossary of its configuration.
+    """A chain with the glossary of its configuration. Terms that its models cannot write are named in the log.
 
     Raises:
         ConfigError: the glossary has mistakes.
     """
     file = config.glossary.file
-    return Chain(config, models, GlossaryFile(Path(file)) if file is not None else None)
+    if file is None:
+        return Chain(config, models)
+    glossary = GlossaryFile(Path(file))
+    glossary.check_with(lambda terms: warn_unspellable(terms, config.languages, models.translations))
+    return Chain(config, models, glossary)
 
 
 class Service:

@@ -16,7 +16,9 @@ from pipeline.config import PipelineConfig
 from pipeline.errors import PipelineError
 from pipeline.events import SourceSentence
 from pipeline.glossary.current import CurrentGlossary
+from pipeline.glossary.terms import Glossary
 from pipeline.loading import Models
+from pipeline.nmt.unspellable import unspellable
 from pipeline.run.stats import PipelineStats
 from pipeline.server.access import same_secret
 from pipeline.server.feed import Feed
@@ -77,6 +79,7 @@ class Session:
         """Why the session ended early."""
         self.sentences = 0
         self._limits, self._clock = limits, clock
+        self._models = models
         self.glossary = SessionGlossary(glossary)
         self._translator = SpeechTranslator(config, models, live=True, glossary=self.glossary)
         self._translator.stats.backlog_s = lambda: self.intake.waiting_s
@@ -154,6 +157,10 @@ class Session:
                 feed.end()
             if self._record is not None:
                 await self._record.close()
+
+    def unspellable(self, glossary: Glossary) -> dict[str, tuple[str, ...]]:
+        """The terms that the session's translators cannot write, by target. Takes some milliseconds."""
+        return unspellable(glossary, self.config.languages, self._models.translations)
 
     def attach(self, language: str | None = None) -> Feed:
         """The events for one more reader, beginning with all texts so far. ``language``: see ``Feed``.

@@ -10,6 +10,7 @@ from typing import Any
 
 from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 
+from pipeline.glossary.terms import Glossary
 from pipeline.server.access import Access
 from pipeline.server.feed import Feed, Snapshot
 from pipeline.server.glossary import read_glossary
@@ -78,7 +79,7 @@ class Connection:
                 raise ProtocolError("wrong-token", "the token is missing or wrong")
             case Start(glossary=text):
                 glossary = None if text is None else await asyncio.to_thread(read_glossary, text)
-                await self._speak(self._service.start(first, glossary), "started")
+                await self._speak(self._service.start(first, glossary), "started", glossary)
             case Resume():
                 session = self._service.find(first.session)
                 if not session.is_speaker(first.key):
@@ -98,10 +99,11 @@ class Connection:
                 kind = "end" if isinstance(first, End) else "glossary"
                 raise ProtocolError("bad-message", f"{kind} came first; begin with start, resume or watch")
 
-    async def _speak(self, session: Session, kind: str) -> None:
+    async def _speak(self, session: Session, kind: str, glossary: Glossary | None = None) -> None:
         feed, served = session.connect(self), False
         try:
-            await self._send(_described(kind, session, key=session.key, received=session.intake.received))
+            taken = {} if glossary is None else {"glossary": await _taken(session, glossary)}
+            await self._send(_described(kind, session, key=session.key, received=session.intake.received, **taken))
             await self._both(self._deliver(session, feed), self._hear(session), self._report(session))
             served = True
         finally:
@@ -158,7 +160,7 @@ class Connection:
             await self._send(message_text("glossary", code=error.code, message=str(error)))
         else:
             session.glossary.replace(glossary)
-            await self._send(message_text("glossary", terms=len(glossary.terms)))
+            await self._send(message_text("glossary", **await _taken(session, glossary)))
 
     async def _ignore(self) -> None:
         """Read what a reader sends, to notice its end. It has nothing to say."""
@@ -208,6 +210,12 @@ class Connection:
         if self._socket.application_state is WebSocketState.CONNECTED:
             await self._send(message_text("error", code=error.code, message=str(error)))
             await self._close(TRY_LATER if error.code in LATER else REFUSED, error.code)
+
+
+async def _taken(session: Session, glossary: Glossary) -> dict[str, object]:
+    """What the speaker is told of a glossary that is used from now on."""
+    unspellable = await asyncio.to_thread(session.unspellable, glossary)
+    return {"terms": len(glossary.terms), **({"unspellable": unspellable} if unspellable else {})}
 
 
 def _described(kind: str, session: Session, **values: object) -> str:

@@ -177,6 +177,8 @@ def test_a_changed_file_is_read_again_and_a_broken_one_keeps_the_terms(
     path = tmp_path / "terms.tsv"
     path.write_text("cat\t猫\n", "utf-8")
     current = GlossaryFile(path)
+    checked: list[Glossary] = []
+    current.check_with(checked.append)
     assert current() is current()
     write("dog\t狗\n")
     assert current().terms == (Term("dog", "狗"),)
@@ -192,3 +194,8 @@ def test_a_changed_file_is_read_again_and_a_broken_one_keeps_the_terms(
     assert messages[0].endswith("the terms read before stay in use")
     write("cow\t牛\n")
     assert current().terms == (Term("cow", "牛"),)
+    assert [glossary.terms for glossary in checked] == [
+        (Term("cat", "猫"),),
+        (Term("dog", "狗"),),
+        (Term("cow", "牛"),),
+    ]

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
-from pipeline import Models, PipelineConfig
+from pipeline import Models, PipelineConfig, SpeechTranslator
 from pipeline.audio.recording import read_audio
+from pipeline.glossary.options import GlossaryOptions
 from pipeline.glossary.terms import Glossary, Term
 from pipeline.server.glossary import SessionGlossary, read_glossary
 from pipeline.server.protocol import ProtocolError
+from pipeline.server.service import chain_of
 from tests.conftest import ROOT
 from tests.server.running import final, heard, rest, running, say, serving, speak
 
@@ -51,8 +55,10 @@ def test_a_session_hears_the_terms_that_its_speaker_sends(demo_config: PipelineC
                 assert (error["type"], error["code"]) == ("error", "bad-glossary")
                 assert "line 1" in error["message"]
             async with server.connect() as speaker:
-                await say(speaker, type="start", glossary="Velmora\t=\n")
-                assert (await heard(speaker))["type"] == "started"
+                await say(speaker, type="start", glossary="Velmora\t=\nZeptafin\t龘龘\n")
+                started = await heard(speaker)
+                assert started["type"] == "started"
+                assert started["glossary"] == {"terms": 2, "unspellable": {"zh": ["Zeptafin"]}}
                 replies = []
                 for text in ("Brontik\t\n", "Brontik\t=\nQuindarra\t=\nTaravelle\t=\n"):
                     await say(speaker, type="glossary", text=text)
@@ -61,12 +67,32 @@ def test_a_session_hears_the_terms_that_its_speaker_sends(demo_config: PipelineC
                     replies.append(reply)
                 assert replies[0]["code"] == "bad-glossary"
                 assert "line 1" in replies[0]["message"]
-                assert replies[1] == {"type": "glossary", "terms": 3}
+                unspellable = {"zh": ["Quindarra", "Taravelle"]}  # the demo's Chinese has no Q and no T
+                assert replies[1] == {"type": "glossary", "terms": 3, "unspellable": unspellable}
                 await speak(speaker, read_audio(NAMES_AUDIO))
                 await say(speaker, type="end")
                 spoken = " ".join(
                     text for (_, language), text in final(await rest(speaker)).items() if language == "en"
                 )
                 assert all(name in spoken for name in ("Brontik", "Quindarra", "Taravelle")), spoken
+
+    asyncio.run(work())
+
+
+def test_terms_that_the_servers_models_cannot_write_are_named(
+    demo_config: PipelineConfig, demo_models: Models, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "terms.tsv"
+    path.write_text("source:zh\ttarget:en\n龘龘\tZeptafin\n张伟\tChang Wei\n", "utf-8")
+    config = replace(demo_config, glossary=GlossaryOptions(str(path)))
+    warning = "the model that translates into zh cannot write the translation of 1 of the glossary's terms: Zeptafin"
+
+    async def work() -> None:
+        assert chain_of(config, demo_models).glossary is not None
+        assert caplog.messages == [warning]  # the other term can be written
+        caplog.clear()
+        async with SpeechTranslator(config, demo_models) as translator:
+            await translator.end()
+            assert caplog.messages == [warning]
 
     asyncio.run(work())
