@@ -139,6 +139,7 @@ FOCUSED = """() => {
 ORDER = {
     "/": [
         "Skip to the text",
+        "Terms",
         "Display",
         "Sound from",
         "Translate",

@@ -20,6 +20,12 @@ export class Choice {
     return this.languages.find(({ source }) => source === this.controls.source.value);
   }
 
+  // [spoken, translated into] if either of two languages may be spoken, else null.
+  get conversation() {
+    const { source, targets } = this.chosen;
+    return source === "auto" ? targets : null;
+  }
+
   offer() {
     const { source, targets } = this.chosen;
     const both = source === "auto"; // a conversation needs both languages

@@ -8,7 +8,7 @@ const LONGEST_WAIT_MS = 5000;
 const SILENT_MS = 8000; // the server sends a status every second; without it the connection is dead, though still open
 const RESUME_MS = 30000; // the server waits so long for a speaker
 const FINAL_CODES = new Set(["busy", "stopping", "wrong-token", "wrong-key", "no-session", "replaced", "bad-message",
-  "bad-version", "bad-sample-rate", "bad-room", "room-busy", "unknown-source", "unknown-target", "idle", "too-long", "failed"]);
+  "bad-version", "bad-sample-rate", "bad-room", "bad-glossary", "room-busy", "unknown-source", "unknown-target", "idle", "too-long", "failed"]);
 
 export class Connection {
   // first: the first message. handlers: onEvent(event), onState(state, detail) with the states connecting, open, lost, ended,
@@ -49,6 +49,16 @@ export class Connection {
     if (this.ended || this.over) return;
     this.ended = true;
     if (this.ready) this.socket.send(JSON.stringify({ type: "end" }));
+  }
+
+  // Use other terms from now on: the text of a glossary file.
+  replaceGlossary(text) {
+    this.glossary = text; // until the server has answered
+    this.#sendGlossary();
+  }
+
+  #sendGlossary() {
+    if (this.ready && !this.ended && this.glossary != null) this.socket.send(JSON.stringify({ type: "glossary", text: this.glossary }));
   }
 
   #connect() {
@@ -97,7 +107,11 @@ export class Connection {
         if (this.taken) this.sent = event.received;
         this.taken = false;
         if (event.key) this.#sendFrom(event.received);
+        this.#sendGlossary();
         this.handlers.onState("open", event);
+        break;
+      case "glossary":
+        this.glossary = null;
         break;
       case "status":
         this.received = event.received;

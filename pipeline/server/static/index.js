@@ -7,6 +7,7 @@ import { Choice } from "./choice.js";
 import { Connection } from "./connection.js";
 import { Downloads } from "./download.js";
 import { CaptureError } from "./errors.js";
+import { counts, GlossaryPanel, kept } from "./glossary.js";
 import { fill, languageName } from "./languages.js";
 import { Level } from "./level.js";
 import { menus } from "./menus.js";
@@ -41,13 +42,17 @@ let info = null;
 let choice = null;
 let room = "";
 
-const board = new Board($("text"), $("spoken"), $("newest"));
+const board = new Board($("text"), $("spoken"), $("newest"), true);
 const downloads = new Downloads($("download"), () => texts);
 const level = new Level($("level"), (silent) => {
   if (silent) problem(SILENCE);
   else if ($("problem").textContent === SILENCE) problem("");
 });
 const share = new Share(async () => share.show(await roomName((room = await newRoom()))));
+const glossary = new GlossaryPanel($("glossary"), () => choice?.conversation, (text) => {
+  connection?.replaceGlossary(text);
+  return connection !== null;
+});
 const problem = (text) => showProblem($("problem"), text);
 
 settings($("display").querySelector("form"));
@@ -108,6 +113,7 @@ async function start() {
   if (!opened) return;
   const first = { type: "start", version: 1, sample_rate: audio.rate, room_key: room, ...choice.wanted() };
   if (info.token) first.token = controls.token.value;
+  if (!glossary.isEmpty) first.glossary = glossary.text;
   paused = finishing = restored = false;
   begin(first);
   for (const samples of early) connection.speak(samples);
@@ -170,6 +176,10 @@ function onEvent(event) {
       audio?.more?.();
       $("lag").textContent = [behind(event), readers(event)].filter(Boolean).join(" · ");
       break;
+    case "glossary":
+      if (event.code) glossary.refused(event.message, false);
+      else glossary.taken(event);
+      break;
     case "translation_lost":
       problem(`The translation into ${languageName(event.language)} has stopped: ${event.reason}`);
       break;
@@ -195,13 +205,16 @@ function onState(now, detail) {
   state = now;
   if (now === "open") opened(detail);
   if (now === "refused") problem(errorMessage(detail, true));
+  if (now === "ended") glossary.counted(texts);
   if (now === "ended" && !finishing) problem("The server has ended the session.");
   if (now === "ended" || now === "refused") finished();
   else tell();
   if (now === "refused" && detail.code === "wrong-token") controls.token.focus();
+  if (now === "refused" && detail.code === "bad-glossary") glossary.refused(detail.message, true);
 }
 
-function opened({ session, key, room, targets, recorded }) {
+function opened({ session, key, room, targets, recorded, glossary: taken }) {
+  if (taken) glossary.taken(taken);
   share.show(room ?? session);
   downloads.offer(targets);
   $("recorded").hidden = !recorded;
@@ -220,7 +233,9 @@ function opened({ session, key, room, targets, recorded }) {
 
 function tell() {
   const listening = finishing ? "Finishing" : paused ? "Paused" : seconds ? "Translating" : "Listening";
-  const text = state === "open" ? listening : STATES[state];
+  const { seen, missed } = counts(texts);
+  const ended = seen ? `Ended. ${kept(seen, missed)}` : STATES.ended;
+  const text = state === "open" ? listening : state === "ended" ? ended : STATES[state];
   if ($("state").textContent !== text) $("state").textContent = text;
   document.body.dataset.state = state;
 }

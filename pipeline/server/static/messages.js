@@ -3,6 +3,7 @@
 const TO_ALL = {
   "wrong-token": "The token is missing or wrong. Ask whoever runs this server for it, type it in, and press Start again.",
   replaced: "This session goes on in another window or on another device.",
+  "bad-glossary": "The terms have mistakes: see Terms above.",
   "room-busy": "You speak in another window already. Stop there first, or choose Share > New address.",
   idle: "The session has ended, because no sound came for some minutes. Press Start to begin another one.",
 };

@@ -6,9 +6,11 @@ const NEAR_END_PX = 80;
 const SAID = 20; // elements that the live region keeps
 
 export class Board {
-  // list: where sentences are drawn; it scrolls. spoken: a live region. newest: a button that scrolls to the end.
-  constructor(list, spoken, newest) {
+  // list: where sentences are drawn; it scrolls. spoken: a live region. newest: a button that scrolls to the end. withTerms: whether
+  // the terms of a glossary are shown under each translation.
+  constructor(list, spoken, newest, withTerms = false) {
     this.list = list;
+    this.withTerms = withTerms;
     this.spoken = spoken;
     this.language = ""; // of the translations shown; "" for all
     this.following = true; // the end of the text stays in sight
@@ -76,7 +78,7 @@ export class Board {
 
   #row(number) {
     const sentence = this.texts.sentences.get(number);
-    const lines = sentence ? rows(sentence, this.language) : [];
+    const lines = sentence ? rows(sentence, this.language, this.withTerms) : [];
     if (!lines.length) {
       this.rows.get(number)?.remove();
       this.rows.delete(number);
@@ -119,10 +121,12 @@ function finished(sentence, language) {
   return text ? [[language, text]] : [];
 }
 
-// The lines of a sentence for readers of a language, or of all for "": what was said, and its translations.
-export function rows(sentence, language) {
+// The lines of a sentence for readers of a language, or of all for "": what was said, and its translations with their terms.
+export function rows(sentence, language, withTerms = false) {
   const targets = language ? [[language, textFor(sentence, language)]] : [...sentence.targets].sort();
-  const lines = targets.filter(([, text]) => text?.text).map(([code, text]) => line("target", code, text));
+  const lines = targets
+    .filter(([, text]) => text?.text)
+    .flatMap(([code, text]) => [line("target", code, text), ...(withTerms && text.terms.length ? [termsLine(text)] : [])]);
   const spoken = targets.some(([, text]) => text === sentence.source); // in the reader's own language
   if (!spoken && sentence.source.text) lines.unshift(line("source", sentence.language, sentence.source));
   return lines;
@@ -140,6 +144,22 @@ function line(kind, language, text) {
   draft.className = "draft";
   draft.textContent = text.draft;
   found.append(committed, draft);
+  return found;
+}
+
+function termsLine({ terms, missed }) {
+  const found = document.createElement("ul");
+  found.className = "terms";
+  found.setAttribute("aria-label", "Terms");
+  const left = [...missed];
+  for (const term of terms) {
+    const at = left.indexOf(term);
+    if (at >= 0) left.splice(at, 1);
+    const item = document.createElement("li");
+    item.className = at < 0 ? "kept" : "missed";
+    item.textContent = at < 0 ? term : `${term}: not translated as given`;
+    found.append(item);
+  }
   return found;
 }
 

@@ -1,7 +1,8 @@
-// What this tab keeps while it is open, reloads included: the key of its room, and the session in progress.
+// What this tab keeps while it is open, reloads included: the key of its room, the session in progress, and the terms.
 
 const ROOM = "speech-translation-room";
 const SESSION = "speech-translation-session";
+const TERMS = "speech-translation-terms";
 const FREED_MS = 1000; // after a reload, the page before may hold its lock a little longer
 const KEY_BYTES = 24;
 
@@ -39,6 +40,15 @@ export function keepSession(session) {
 
 export function keptSession() {
   return JSON.parse(read(SESSION));
+}
+
+// terms: [source, target, variants] of each.
+export function keepTerms(terms) {
+  write(TERMS, terms.length ? JSON.stringify(terms) : null);
+}
+
+export function keptTerms() {
+  return JSON.parse(read(TERMS)) ?? [];
 }
 
 async function hold(key) {

@@ -22,7 +22,7 @@ export class Texts {
       sentence.end = event.end_s ?? sentence.end;
     }
     if (event.type.endsWith("delta")) text.change(event);
-    else text.finish(event.text);
+    else text.finish(event);
     return [event.sentence];
   }
 
@@ -75,6 +75,8 @@ class Text {
     this.points = [];
     this.length = 0; // of the committed part
     this.done = false;
+    this.terms = []; // of the glossary, in the source of a finished translation
+    this.missed = []; // those of them that it lacks
   }
 
   change({ text, withdrawn = 0, committed = 0 }) {
@@ -83,7 +85,9 @@ class Text {
     this.length = committed;
   }
 
-  finish(text) {
+  finish({ text, terms = [], missed_terms = [] }) {
+    this.terms = terms;
+    this.missed = missed_terms;
     this.points = [...text];
     this.length = this.points.length;
     this.done = true;
