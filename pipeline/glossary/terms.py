@@ -161,6 +161,7 @@ def _boundary(text: str, at: int) -> bool:
     return not (0 < at < len(text) and _in_word(text[at - 1]) and _in_word(text[at]))
 
 
+@functools.lru_cache(maxsize=8192)
 def _in_word(character: str) -> bool:
     """Whether it is a letter, digit or combining mark of a script that separates words with spaces."""
     if not (character.isalnum() or unicodedata.category(character).startswith("M")):

@@ -23,8 +23,9 @@ from pipeline.nmt.terms import SourceTerm, Speller, glued, kept
 # probability of 0.99, 0.95 or 0.8 on, +0.0, +0.2 and 0.0; waiting where the term is more probable after the model's next token,
 # +0.4 at best, and a third more time; to hide a term only where the model looks at it again, -0.9.
 _ATTENDED = 0.5
-# Most probable tokens that are tried in place of one that would go on with the word of a term.
-_TRIED = 32
+# Most probable tokens that are tried in place of one that would go on with the word of a term. Of the demo's translators and
+# tests/nmt/terms, the first that could follow was the 43rd at most.
+_TRIED = 256
 
 
 @dataclass(frozen=True)

@@ -140,6 +140,14 @@ def test_a_term_is_translated_once_each_time_it_occurs(english: MarianModel) -> 
         assert translation(english, text, BOTH).text.count("张伟") == times
 
 
+def test_no_letters_are_added_to_a_term(models: dict[str, MarianModel]) -> None:
+    """After the name, the 42 likeliest tokens would go on with its last word."""
+    glossary = Glossary((Term("Nova Mini", None),))
+    found = translation(models["zh"], "Nova Mini对我们来说太贵了。", glossary, "zh")
+    assert found.text.startswith("Nova Mini ")
+    assert (found.text.count("Mini"), found.missed_terms) == (1, ())
+
+
 def test_a_term_that_the_vocabulary_cannot_write_is_reported(english: MarianModel) -> None:
     terms = Glossary((Term("Chang Wei", "龘龘"), Term("laptop", "笔记本")))
     assert english.unspellable(terms) == terms.terms[:1]

@@ -56,7 +56,7 @@ def test_terms_are_written_refused_mended_kept_and_used(
         service = Service(demo_config, demo_models)
         async with running(service) as server, page_at(browser, server.url, **MICROPHONE) as page:
             await expect(page.locator("#start")).to_be_enabled()
-            await expect(page.get_by_label("Term 1")).to_be_hidden()
+            await expect(page.get_by_label("Term 1", exact=True)).to_be_hidden()
             await type_terms(page)
             await page.keyboard.press("Escape")
             await page.click("#start")
@@ -97,7 +97,7 @@ def test_a_pasted_list_becomes_rows(pasted: str, runner: asyncio.Runner, browser
     async def work() -> None:
         async with running(service_of()) as server, page_at(browser, server.url) as page:
             await page.locator("#glossary summary").click()
-            await page.get_by_label("Term 1").evaluate(
+            await page.get_by_label("Term 1", exact=True).evaluate(
                 """(field, text) => {
                   const data = new DataTransfer();
                   data.setData("text/plain", text);
