@@ -214,11 +214,19 @@ class Decoder(ABC):
         """
         return None
 
-    def without(self, state: DecoderState, positions: Sequence[int]) -> DecoderState:
-        """A copy of ``state`` that cannot look at some positions of the source; those after them move up.
+    def hide(self, state: DecoderState, positions: Sequence[int]) -> None:
+        """Make ``state``, but not its forks, unable to look at some positions of the source; those after them move up.
 
         Only for models that give out an alignment head.
         """
+        raise NotImplementedError
+
+    def reveal(self, state: DecoderState) -> None:
+        """Make ``state`` look at the whole source again. Only for models that give out an alignment head."""
+        raise NotImplementedError
+
+    def restarted(self, state: DecoderState) -> DecoderState:
+        """A state of the same source to which no token has been fed. Only for models that give out an alignment head."""
         raise NotImplementedError
 
     def can_write(self, token: int) -> bool:

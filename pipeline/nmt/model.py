@@ -277,6 +277,7 @@ class MarianModel(ModelLanguages):
         if (state := search.state) is None or not self.decoder.guided:
             return None
         history = [self.generation.start_token, *ids[:-1]]
+        self.decoder.reveal(state)
         self.decoder.truncate(state, known)
         return self.decoder.attention(state, history[known:])
 
@@ -338,8 +339,9 @@ class MarianModel(ModelLanguages):
         options = dataclasses.replace(self.generation, beams=min(beams or sys.maxsize, self.generation.beams))
         if draft is not None:
             options = dataclasses.replace(options, max_tokens=draft_limit(len(source), options.max_tokens))
+        running = RunningSearch(on_start)
         tokens = checked(
-            lambda chosen: self._search(source, chosen, on_start, stopwatch.expired, draft, begun, wording),
+            lambda chosen: self._search(source, chosen, running, stopwatch.expired, draft, begun, wording),
             options,
             source,
             self.tokenizer.is_plain,
@@ -351,9 +353,7 @@ class MarianModel(ModelLanguages):
         )
         if wording is not None and draft is None:
             greedy = dataclasses.replace(options, beams=1)
-            tokens = repairing(
-                tokens, Repair(self.decoder, source, greedy, wording, on_start, stopwatch.expired, begun)
-            )
+            tokens = repairing(tokens, Repair(self.decoder, source, greedy, wording, running, stopwatch.expired, begun))
         found: list[Token | Rewind] = []
         while True:
             with stopwatch:  # exclude the time that the consumer takes between two tokens

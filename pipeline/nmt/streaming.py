@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -60,12 +60,20 @@ class _Memory:
     def capacity(self) -> int:
         return self.kv.shape[3]
 
-    def copied(self, capacity: int, steps: int, encoder_kv: Mapping[str, ort.OrtValue] | None = None) -> _Memory:
-        """Return a copy of the first ``steps`` positions with capacity for ``room`` positions, for other ``encoder_kv``."""
-        other = _Memory(self._session, self._layout, encoder_kv or self._encoder_kv, capacity)
+    def copied(self, capacity: int, steps: int) -> _Memory:
+        """Return a copy of the first ``steps`` positions with capacity for ``capacity`` positions."""
+        other = _Memory(self._session, self._layout, self._encoder_kv, capacity)
         other.kv[:, :, :, :steps] = self.kv[:, :, :, :steps]
-        other.alignment = None if self.alignment is None or encoder_kv else self.alignment.copy()
+        other.alignment = None if self.alignment is None else self.alignment.copy()
         return other
+
+    def look_at(self, encoder_kv: Mapping[str, ort.OrtValue]) -> None:
+        """Use other cross-attention keys and values, of a source of any length, from the next run on."""
+        self._encoder_kv = encoder_kv
+        for name, value in encoder_kv.items():
+            self.binding.bind_ortvalue_input(name, value)
+        self.alignment = None
+        self._ids = np.zeros((1, 0), np.int64)  # so that the next run binds an alignment of the new length
 
     def _bind_input(self, name: str, array: NDArray[np.generic]) -> None:
         self._values[name] = ort.OrtValue.ortvalue_from_numpy(array)  # shares the array's memory
@@ -117,6 +125,14 @@ class StreamingState(DecoderState):
     """State of one sentence. ``decoder_kv`` stays empty: decoder KV is in ``memory``, written only by the graph."""
 
     memory: _Memory | None = None
+    whole_kv: Mapping[str, ort.OrtValue] = field(default_factory=dict)
+    """``encoder_kv`` of the whole source, while some of its positions are hidden."""
+
+    def look_at(self, encoder_kv: Mapping[str, ort.OrtValue]) -> None:
+        """Look at another source, or part of it, from the next run on."""
+        self.encoder_kv = encoder_kv
+        if self.memory is not None:
+            self.memory.look_at(encoder_kv)
 
     @property
     def alignment(self) -> NDArray[np.float32] | None:
@@ -217,14 +233,27 @@ class StreamingDecoder(Decoder):
         row: NDArray[np.float32] = state.memory.alignment[0, -1]
         return row
 
-    def without(self, state: DecoderState, positions: Sequence[int]) -> DecoderState:
+    def hide(self, state: DecoderState, positions: Sequence[int]) -> None:
         assert isinstance(state, StreamingState)
+        state.whole_kv = state.whole_kv or state.encoder_kv
+        length = next(iter(state.encoder_kv.values())).shape()[2]
+        left = np.delete(np.arange(length), positions)
         fewer = {
-            name: ort.OrtValue.ortvalue_from_numpy(np.ascontiguousarray(np.delete(value.numpy(), positions, axis=2)))
+            name: ort.OrtValue.ortvalue_from_numpy(np.take(value.numpy(), left, axis=2))
             for name, value in state.encoder_kv.items()
         }
-        memory = state.memory and state.memory.copied(state.memory.capacity, state.steps, fewer)
-        return dataclasses.replace(state, encoder_kv=fewer, memory=memory)
+        state.look_at(fewer)
+
+    def reveal(self, state: DecoderState) -> None:
+        assert isinstance(state, StreamingState)
+        if state.whole_kv:
+            state.look_at(state.whole_kv)
+            state.whole_kv = {}
+
+    def restarted(self, state: DecoderState) -> DecoderState:
+        assert isinstance(state, StreamingState)
+        whole = state.whole_kv or state.encoder_kv
+        return dataclasses.replace(state, encoder_kv=whole, whole_kv={}, tokens=(), memory=None)
 
     def can_write(self, token: int) -> bool:
         return token < self._vocabulary and bool(self._known[token])

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 
 from pipeline.nmt.checked import Rewind, replace_shown
 from pipeline.nmt.decoder import Decoder
-from pipeline.nmt.generation import GenerationOptions, OnStart, Token
+from pipeline.nmt.generation import GenerationOptions, Token
+from pipeline.nmt.pieces import RunningSearch
 from pipeline.nmt.term_search import TermSearch, Wording, given
 from pipeline.nmt.terms import SourceTerm
 
@@ -40,13 +41,13 @@ class Repair:
         source: Sequence[int],
         options: GenerationOptions,
         wording: Wording,
-        on_start: OnStart | None,
+        search: RunningSearch,
         expired: Callable[[], bool],
         committed: Sequence[int] = (),
     ) -> None:
-        """``committed``: the first tokens of all translations, which are in none of the lists."""
+        """``search``: that of ``source``. ``committed``: the first tokens of all translations, which are in none of the lists."""
         self._decoder, self._source, self._options, self._wording = decoder, source, options, wording
-        self._on_start, self._expired, self._committed = on_start, expired, list(committed)
+        self._search, self._expired, self._committed = search, expired, list(committed)
 
     def __call__(self, tokens: Sequence[Token]) -> Sequence[Token]:
         """A translation with the terms that ``tokens`` lack, as far as it can be had.
@@ -74,9 +75,9 @@ class Repair:
     def _written(self, tokens: Sequence[Token], term: SourceTerm) -> Iterator[list[Token]]:
         """Translations that begin like ``tokens`` and go on with the translation of a term, the best place for it first."""
         ids, decoder, speller = self._ids(tokens), self._decoder, self._wording.speller
-        if not decoder.aligned or self._expired():
+        if not decoder.aligned or self._search.state is None or self._expired():
             return
-        state = decoder.encode(self._source, self._on_start)
+        state = decoder.restarted(self._search.state)
         rows = decoder.attention(state, [self._options.start_token, *ids[:-1]])
         assert rows is not None
         shares = rows[:, list(term.tokens)].sum(axis=1)

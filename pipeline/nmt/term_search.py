@@ -8,7 +8,7 @@ is not translated twice. A translation that the model writes by itself is left a
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -34,11 +34,15 @@ class Wording:
 
     terms: tuple[SourceTerm, ...]
     speller: Speller
+    _known: dict[tuple[int, ...], list[SourceTerm]] = field(default_factory=dict, init=False, repr=False, compare=False)
+    """What ``missing`` has returned; each translation is asked about more than once."""
 
     def missing(self, ids: Sequence[int]) -> list[SourceTerm]:
         """The terms without an accepted translation in target tokens."""
-        found = zip(self.terms, kept(self.terms, self.speller.text(ids)), strict=True)
-        return [term for term, done in found if not done]
+        if (key := tuple(ids)) not in self._known:
+            found = zip(self.terms, kept(self.terms, self.speller.text(ids)), strict=True)
+            self._known[key] = [term for term, done in found if not done]
+        return self._known[key]
 
 
 def search_with_terms(
@@ -147,7 +151,7 @@ class TermSearch:
         hidden = {token for term in self._translated for token in term.inside}
         places = [at for at, token in enumerate(self._seen) if token in hidden]
         if places and self._decoder.aligned:
-            self._state = self._decoder.without(self._state, places)
+            self._decoder.hide(self._state, places)
             self._seen = [token for token in self._seen if token not in hidden]
         self._pending = [
             (term, [at for at, token in enumerate(self._seen) if token in term.tokens])

@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from pipeline.glossary.files import load_glossary
 from pipeline.glossary.terms import Glossary, Term
 from pipeline.nmt.commitment import Commitment
 from pipeline.nmt.compiler.chrf import chrf
+from pipeline.nmt.decoder import DecoderState
 from pipeline.nmt.drafts import Draft
 from pipeline.nmt.generation import Token
 from pipeline.nmt.pivot import PivotTranslator
@@ -210,6 +212,25 @@ def test_committed_words_are_never_withdrawn(english: MarianModel, words: Sequen
     assert final.text.startswith(shown)
 
 
+def test_the_whole_source_decides_what_is_committed(english: MarianModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where the search has hidden a term."""
+    attention, widths = english.decoder.attention, []
+
+    def noted(state: DecoderState, tokens: Sequence[int]) -> Any:
+        rows = attention(state, tokens)
+        assert rows is not None
+        widths.append(rows.shape[1])
+        return rows
+
+    monkeypatch.setattr(english.decoder, "attention", noted)
+    text, commitment = "I met Chang Wei at the station", Commitment(DraftOptions(commit="word"))
+    commitment.source = commitment.text = text
+    *_, end = english.append(SourceSentence(0, "en", text), commitment, "zh", draft=Draft(), glossary=BOTH)
+    assert isinstance(end, Translation)
+    assert "张伟" in end.text
+    assert widths == [len(english.sources(text, "en", None)[0])]
+
+
 def test_the_stage_takes_the_glossary_as_it_is_now(english: MarianModel) -> None:
     current = [Glossary()]
     text = "Do you know Chang Wei?"
@@ -315,7 +336,8 @@ def test_hidden_source_tokens_are_out_of_view(english: MarianModel) -> None:
     known = next(iter(greedy(decoder, ids, english.generation))).id
     state = decoder.encode(ids)
     decoder.step(state, start)
-    fewer = decoder.without(state, [0, 2])
+    fewer = state.fork()
+    decoder.hide(fewer, [0, 2])
     decoder.step(fewer, known)
     row = decoder.attended(fewer)
     assert row is not None
@@ -325,6 +347,12 @@ def test_hidden_source_tokens_are_out_of_view(english: MarianModel) -> None:
     again = decoder.encode(ids)
     decoder.step(again, start)
     assert np.array_equal(decoder.step(again, known).logits, first)  # the first state is as it was
+    decoder.truncate(fewer, 1)
+    decoder.reveal(fewer)
+    assert np.array_equal(decoder.step(fewer, known).logits, first)
+    row = decoder.attended(fewer)
+    assert row is not None
+    assert len(row) == len(ids)
 
 
 def test_the_lines_of_a_translation_name_its_terms() -> None:
