@@ -16,7 +16,6 @@ from pipeline.errors import ModelError, UsageError
 from pipeline.events import Delta, SourceSentence, Translation
 from pipeline.glossary.terms import Glossary, Term
 from pipeline.languages import language_tag, sets_sentences_apart, two_letters
-from pipeline.languages.chinese import simplified
 from pipeline.nmt.cache import SentenceCache
 from pipeline.nmt.checked import Rewind, checked
 from pipeline.nmt.commitment import CertainSource, Commitment, PartDraft, certain_sources
@@ -294,8 +293,7 @@ class MarianModel(ModelLanguages):
         """The ``sources`` of a text for translation into ``target``, and the terms of a glossary in each of them."""
         code = self.target_code(target)
         parts = self._parts(text, language, code)
-        traditional = language_tag(target).script == "Hant" and self.conversion(target) is not None
-        terms = terms_of_parts(parts, glossary, self.tokenizer, code, simplified if traditional else str)
+        terms = terms_of_parts(parts, glossary, self.tokenizer, code, self.writing(target))
         return [part.ids for part in parts], terms
 
     def _parts(self, text: str, language: str, code: str | None) -> list[SourcePart]:
@@ -388,8 +386,10 @@ class MarianModel(ModelLanguages):
 
     def unspellable(self, glossary: Glossary, target: str | None = None) -> tuple[Term, ...]:
         """The terms whose translation the model's vocabulary cannot write; they are never kept."""
-        speller = self._speller(target or self.languages[1] or UNDETERMINED)
-        return tuple(term for term in glossary.terms if speller.spell(term.targets[0]) is None)
+        target = target or self.languages[1] or UNDETERMINED
+        speller, writing = self._speller(target), self.writing(target)
+        written = ((term, term.source if term.target is None else writing(term.target)) for term in glossary.terms)
+        return tuple(term for term, text in written if speller.spell(text) is None)
 
     def translate(self, text: str, *, source: str | None = None, target: str | None = None) -> str:
         """Translate ``text`` and return the whole translation; languages default to those that the model names.

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from pipeline.errors import UsageError
 from pipeline.languages import language_tag
-from pipeline.languages.chinese import Convert
+from pipeline.languages.chinese import Convert, simplified
 from pipeline.nmt.scripts import check_script, choose_code, needed_conversion
 from pipeline.nmt.tokenizer import MarianTokenizer
 
@@ -44,6 +46,11 @@ class ModelLanguages:
         """Return the conversion of translations into the script of ``target``; None if the model writes that script."""
         code = self.target_code(target)
         return needed_conversion(target, language_tag(code).script if code else self.scripts[1])
+
+    def writing(self, target: str) -> Callable[[str], str]:
+        """Rewrites the given translation of a term into ``target`` in the script that the model writes."""
+        traditional = language_tag(target).script == "Hant" and self.conversion(target) is not None
+        return simplified if traditional else str
 
     def check_languages(self, source: str, target: str) -> None:
         """Raise UsageError if the model's files name a different language pair."""

@@ -136,7 +136,7 @@ class PivotTranslator:
 
     def unspellable(self, glossary: Glossary, target: str | None = None) -> tuple[Term, ...]:
         """The terms whose translation the second model's vocabulary cannot write, or the first none that stands for it."""
-        second = self.second.unspellable(glossary, target)
+        second = set(self.second.unspellable(glossary, target))
         return tuple(term for term in glossary.terms if term in second or self._carrier(term) is None)
 
     def _carried(self, text: str, glossary: Glossary | None) -> Carried:

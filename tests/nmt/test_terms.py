@@ -158,6 +158,16 @@ def test_a_term_that_the_vocabulary_cannot_write_is_reported(english: MarianMode
     assert (found.terms, found.missed_terms) == (("Chang Wei", "laptop"), ("Chang Wei",))
 
 
+def test_a_term_in_traditional_characters_is_written_through_simplified_ones(english: MarianModel) -> None:
+    terms = Glossary((Term("load balancer", "負載均衡器"), Term("Chang Wei", "龘龘")))
+    assert english.unspellable(terms) == terms.terms
+    assert english.unspellable(terms, "zh-Hant") == terms.terms[1:]
+    *_, found = english.stream(SourceSentence(0, "en", "We need a new load balancer."), "zh-Hant", glossary=terms)
+    assert isinstance(found, Translation)
+    assert "負載均衡器" in found.text
+    assert found.missed_terms == ()
+
+
 def test_without_an_alignment_head_terms_are_reported_as_missed(tmp_path: Path) -> None:
     model = MarianModel.load(make_model_dir(tmp_path / "merged", "merged"))
     assert not model.decoder.aligned
