@@ -91,7 +91,7 @@ def _read_tsv(text: str, mistakes: list[str]) -> tuple[tuple[str, str] | None, l
             continue
         cells = [cell.strip() for cell in line.split("\t")]
         try:
-            if first and cells[0].partition(":")[0] == "source":
+            if first and _is_header(cells):
                 columns, languages = _header(cells)
             else:
                 entries.append(_Entry(f"line {number}", _row(cells, columns)))
@@ -99,6 +99,11 @@ def _read_tsv(text: str, mistakes: list[str]) -> tuple[tuple[str, str] | None, l
             mistakes.append(f"line {number}: {mistake}")
         first = False
     return languages, entries
+
+
+def _is_header(cells: Sequence[str]) -> bool:
+    names = [cell.partition(":")[0] for cell in cells]
+    return names[0] == "source" or ("source" in names and set(names) <= set(_COLUMNS))
 
 
 def _header(cells: Sequence[str]) -> tuple[list[str], tuple[str, str] | None]:

@@ -59,6 +59,15 @@ def test_a_file_without_a_header_has_the_columns_in_order() -> None:
     )
 
 
+@pytest.mark.parametrize("header", ["target:zh\tsource:en", "target:zh\tcase\tsource:en"])
+def test_the_first_line_may_name_the_columns_in_any_order(header: str) -> None:
+    cells = {"source:en": "Go", "target:zh": "Go语言", "case": "exact"}
+    row = "\t".join(cells[name] for name in header.split("\t"))
+    (term,) = (glossary := parse_glossary(f"{header}\n{row}\n", "g")).terms
+    assert glossary.languages == ("en", "zh")
+    assert term == Term("Go", "Go语言", exact_case="case" in header)
+
+
 def test_a_glossary_works_in_both_directions() -> None:
     glossary = parse_glossary(TSV, "g")
     assert glossary.between("en", "zh-TW") == glossary
