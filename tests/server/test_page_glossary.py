@@ -9,10 +9,13 @@ import pytest
 from playwright.async_api import Browser, Page, expect
 
 from pipeline import Models, PipelineConfig
+from pipeline.glossary.files import parse_glossary
 from pipeline.glossary.terms import Term
+from pipeline.languages.options import LanguageConfig
 from pipeline.server.service import Service
-from tests.server.browser import HANG_MS, MICROPHONE, NEEDS_BROWSER, has_state, page_at
+from tests.server.browser import HANG_MS, MICROPHONE, NEEDS_BROWSER, has_state, page_at, page_of_files
 from tests.server.running import running
+from tests.server.test_page_choice import offering
 
 pytestmark = NEEDS_BROWSER
 expect.set_options(timeout=HANG_MS)
@@ -44,7 +47,8 @@ async def type_terms(page: Page) -> None:
     for text in ("Acme", "张伟", "Akme|Ackme"):
         await page.keyboard.type(text)
         await page.keyboard.press("Tab")
-    await page.keyboard.press("Tab")  # past the button that removes the term
+    for _ in range(2):  # past the buttons that show more of the term and remove it
+        await page.keyboard.press("Tab")
     await page.keyboard.press("Enter")  # adds one
     await page.keyboard.type("x")
 
@@ -92,20 +96,139 @@ def test_terms_are_written_refused_mended_kept_and_used(
     runner.run(work())
 
 
-@pytest.mark.parametrize("pasted", ["source\ttarget\nAcme\t=\nFerro\t铁\tFero", "Acme\nFerro\t铁\tFero\n"])
-def test_a_pasted_list_becomes_rows(pasted: str, runner: asyncio.Runner, browser: Browser, service_of: Any) -> None:
+PASTE = """(field, text) => {
+  const data = new DataTransfer();
+  data.setData("text/plain", text);
+  field.dispatchEvent(new ClipboardEvent("paste", { clipboardData: data, bubbles: true, cancelable: true }));
+}"""
+CELLS = "[...document.querySelectorAll('#glossary li')].map((row) => [...row.querySelectorAll('input, select')].map(({ value }) => value))"
+COLUMNS = """# Names
+target:zh\tcase\tsource:en\ttarget_variants
+Go语言\texact\tGo
+=\t\tAcme\t艾克
+"""
+SPOKEN_CHINESE = """source:zh\ttarget:en\tvariants\ttarget_variants
+张伟\tChang Wei\t小张\tMr Chang
+Acme\t=
+"""
+
+
+@pytest.mark.parametrize(
+    ("pasted", "rows"),
+    [
+        ("source\ttarget\nAcme\t=\nFerro\t铁\tFero", [["Acme", *[""] * 4], ["Ferro", "铁", "Fero", "", ""]]),
+        ("Acme\r\n\r\nFerro\t铁\tFero\r\n", [["Acme", *[""] * 4], ["Ferro", "铁", "Fero", "", ""]]),
+        ("Acme\t艾克", [["Acme", "艾克", "", "", ""]]),
+        (COLUMNS, [["Go", "Go语言", "", "", "exact"], ["Acme", "", "", "艾克", ""]]),
+        (SPOKEN_CHINESE, [["Chang Wei", "张伟", "Mr Chang", "小张", ""], ["Acme", "", "", "", ""]]),
+    ],
+    ids=["file", "spreadsheet", "cells", "columns", "other direction"],
+)  # fmt: skip
+def test_a_pasted_list_becomes_rows(
+    pasted: str, rows: list[list[str]], runner: asyncio.Runner, browser: Browser, demo_config: PipelineConfig,
+    demo_models: Models,
+) -> None:  # fmt: skip
     async def work() -> None:
-        async with running(service_of()) as server, page_at(browser, server.url) as page:
+        service = Service(demo_config, demo_models)
+        async with running(service) as server, page_at(browser, server.url) as page:
+            await expect(page.locator("#start")).to_be_enabled()
             await page.locator("#glossary summary").click()
-            await page.get_by_label("Term 1", exact=True).evaluate(
-                """(field, text) => {
-                  const data = new DataTransfer();
-                  data.setData("text/plain", text);
-                  field.dispatchEvent(new ClipboardEvent("paste", { clipboardData: data, bubbles: true, cancelable: true }));
-                }""",
-                pasted,
+            await page.get_by_label("Term 1", exact=True).evaluate(PASTE, pasted)
+            assert await page.evaluate(CELLS) == rows
+            for at, row in enumerate(rows, 1):  # what a term rarely has is shown where one has it
+                shown = expect(page.get_by_label(f"Other translations {at}", exact=True))
+                await (shown.to_be_visible() if any(row[3:]) else shown.to_be_hidden())
+
+    runner.run(work())
+
+
+def test_a_thousand_terms_are_sent_and_mistakes_name_rows(
+    runner: asyncio.Runner, browser: Browser, demo_config: PipelineConfig, demo_models: Models
+) -> None:
+    async def work() -> None:
+        service = Service(demo_config, demo_models)
+        async with running(service) as server, page_at(browser, server.url, **MICROPHONE) as page:
+            await expect(page.locator("#start")).to_be_enabled()
+            await page.locator("#glossary summary").click()
+            state, first = page.locator("#glossary [role=status]"), page.get_by_label("Term 1", exact=True)
+            await first.evaluate(PASTE, "".join(f"Name {number}\t龘\n" for number in range(1200)))
+            await expect(state).to_have_text("1000 terms of 1200 pasted; there may be 1000.")
+            await page.keyboard.press("Escape")
+            await page.click("#start")
+            await has_state(page, "open")
+            (session,) = service.sessions.values()
+            assert session.glossary().terms[-1] == Term("Name 999", "龘")
+            await page.locator("#glossary summary").click()
+            await expect(state).to_contain_text("Name 19 and 980 more.")
+            await page.get_by_label("Term 900", exact=True).fill("name 7")
+            await page.get_by_label("Translation 900", exact=True).fill("七")
+            await page.keyboard.press("Enter")
+            await expect(state).to_have_text("1 mistake. The terms before stay in use.")
+            await expect(page.get_by_label("Term 900", exact=True)).to_have_accessible_description(
+                '"name 7" is translated as "七" and, in term 8, as "龘"; keep one, and make the other a target variant'
             )
-            values = await page.locator("#glossary input").evaluate_all("all => all.map(({ value }) => value)")
-            assert values == ["Acme", "", "", "Ferro", "铁", "Fero"]
+            many = "many words " * 90
+            await page.evaluate(
+                "(text) => document.querySelectorAll('#glossary li input:nth-child(3)').forEach((field) => (field.value = text))",
+                many,
+            )
+            await page.get_by_label("Term 900", exact=True).press("Enter")
+            await expect(state).to_contain_text("65536 is the most")
+            assert len(session.glossary().terms) == 1000
+
+    runner.run(work())
+
+
+AS_TEXT = """async ([rows, languages]) => (await import("/static/terms.js")).tsv(rows, languages)"""
+ROWS = [
+    ["# Number", "", "", "", ""],
+    ["", "", "", "", "exact"],
+    ["source", "来源", "", "", ""],
+    ["two\u0085lines\tand <b>&amp;</b>", "a.*b", "x+ | [y", "一|二", ""],
+    ["c", "C语言", "", "", "exact"],
+]
+
+
+def test_the_server_reads_terms_as_they_are_in_the_rows(runner: asyncio.Runner, browser: Browser) -> None:
+    async def text(page: Page, *languages: str) -> str:
+        found: str = await page.evaluate(AS_TEXT, [ROWS, languages])
+        return found
+
+    async def work() -> None:
+        async with page_of_files(browser, "/") as page:
+            found = parse_glossary(await text(page, "en", "zh"), "page")
+            assert found.languages == ("en", "zh")
+            assert parse_glossary(await text(page), "page").languages is None
+            assert found.terms == (
+                Term("# Number", None),
+                Term("source", "来源"),
+                Term("two lines and <b>&amp;</b>", "a.*b", ("x+", "[y"), ("一", "二")),
+                Term("c", "C语言", exact_case=True),
+            )
+
+    runner.run(work())
+
+
+def test_the_terms_are_for_the_languages_of_the_session_also_after_a_reload(
+    runner: asyncio.Runner, browser: Browser, demo_config: PipelineConfig, demo_models: Models
+) -> None:
+    languages = [LanguageConfig("en", ("zh",)), LanguageConfig("auto", ("fr", "it"))]
+
+    async def work() -> None:
+        service = offering(demo_config, demo_models, *languages)
+        async with running(service) as server, page_at(browser, server.url, **MICROPHONE) as page:
+            await expect(page.locator("#start")).to_be_enabled()
+            await page.get_by_label("Spoken language").select_option("auto")
+            await page.click("#start")
+            await has_state(page, "open")
+            (session,) = service.sessions.values()
+            page.on("dialog", lambda dialog: dialog.accept())
+            await page.reload()
+            await has_state(page, "open")
+            await page.locator("#glossary summary").click()
+            await page.get_by_label("Term 1", exact=True).fill("Acme")
+            await page.keyboard.press("Enter")
+            await expect(page.locator("#glossary [role=status]")).to_contain_text("1 term in use.")
+            assert session.glossary().languages == ("fr", "it")
 
     runner.run(work())

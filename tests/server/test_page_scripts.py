@@ -132,6 +132,7 @@ def test_drafts_and_gauges_are_in_no_live_region(runner: asyncio.Runner, page: P
         live = "[aria-live], [role=log], [role=status], [role=alert], output"
         assert await page.evaluate(f"[...document.querySelectorAll('{live}')].map((each) => each.id)") == [
             "state",
+            "used",
             "problem",
             "spoken",
         ]

@@ -20,10 +20,19 @@ export class Choice {
     return this.languages.find(({ source }) => source === this.controls.source.value);
   }
 
-  // [spoken, translated into] if either of two languages may be spoken, else null.
-  get conversation() {
+  // pair: [spoken, translated into], or [] if there are several to translate into; either: whether either of them may be spoken.
+  get pair() {
     const { source, targets } = this.chosen;
-    return source === "auto" ? targets : null;
+    const either = source === "auto";
+    const target = this.controls.target.value || (targets.length === 1 ? targets[0] : "");
+    return { pair: either ? targets : target ? [source, target] : [], either };
+  }
+
+  // Choose what was wanted() before.
+  restore({ source, targets = [] }) {
+    if (source) this.controls.source.value = source;
+    this.offer();
+    this.controls.target.value = targets[0] ?? "";
   }
 
   offer() {

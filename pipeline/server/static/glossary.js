@@ -2,15 +2,23 @@
 
 import { languageName } from "./languages.js";
 import { keepTerms, keptTerms } from "./room.js";
+import { HEADER_LINES, terms, tsv } from "./terms.js";
 
-const FIELDS = ["Term", "Translation", "Variants"];
-const KEPT = "="; // in a glossary file: the term keeps its spelling
+const FIELDS = ["Term", "Translation", "Variants", "Other translations", "Case"];
+const SEEN = 3; // fields that every row shows
+const CASES = [["", "Any case"], ["exact", "Exact case"]];
+const LONGEST = [100, 100, 1000, 1000]; // characters of the fields; the first two as on the server
+const MOST_TERMS = 1000; // of a session, as on the server
+const MOST_CHARACTERS = 65536; // of all, as on the server
+const MOST_NAMED = 20; // terms in one message
 const MISTAKE = /line (\d+): (.*?)(?=; line \d+: |; and \d+ more$|$)/g;
-const HEADER_LINES = 1;
+const TOO_MANY = /mistakes: (\d+ terms; \d+ are allowed)/;
+const MORE = /; and (\d+) more$/;
 
 export class GlossaryPanel {
-  // element: details with a form. languages(): [spoken, translated into] if either may be spoken, else null. onUse(text): other
-  // terms are wanted; returns whether there is a session to use them.
+  // element: details with a form. languages(): {pair: [spoken, translated into], either: whether either of them may be spoken};
+  // pair is [] if there are several to translate into. onUse(text): other terms are wanted; returns whether there is a session
+  // to use them.
   constructor(element, languages, onUse) {
     this.element = element;
     this.languages = languages;
@@ -19,14 +27,20 @@ export class GlossaryPanel {
     element.querySelector("form").addEventListener("submit", (event) => {
       event.preventDefault();
       this.#mark([]);
-      this.#tell(onUse(this.text) ? "" : "These terms are used from the next start on.");
+      this.#tell(this.obstacle || (onUse(this.text) ? "" : "These terms are used from the next start on."));
     });
-    element.querySelector("button.add").addEventListener("click", () => this.#add().querySelector("input").focus());
-    this.list.addEventListener("input", () => this.#keep());
-    this.list.addEventListener("click", ({ target }) => target.matches("button") && this.#remove(target.closest("li")));
+    element.querySelector("button.add").addEventListener("click", () => this.#append([]).querySelector("input").focus());
+    this.list.addEventListener("input", () => {
+      this.#tell("");
+      this.#keep();
+    });
+    this.list.addEventListener("click", ({ target }) => {
+      if (target.matches(".more")) show(target.closest("li"), target.getAttribute("aria-expanded") !== "true");
+      if (target.matches(".remove")) this.#remove(target.closest("li"));
+    });
     this.list.addEventListener("paste", (event) => this.#paste(event));
-    for (const cells of keptTerms()) this.#add(cells);
-    if (!this.#rows.length) this.#add();
+    const kept = keptTerms();
+    this.#append(...(kept.length ? kept : [[]]));
   }
 
   get #rows() {
@@ -34,100 +48,99 @@ export class GlossaryPanel {
   }
 
   get isEmpty() {
-    return this.#rows.every((row) => cellsOf(row).every((cell) => !cell));
+    return this.#rows.every((row) => isBlank(cellsOf(row)));
   }
 
   // As a glossary file (TSV) with one line a row after the header.
   get text() {
-    const codes = this.languages();
-    const header = codes ? `source:${codes[0]}\ttarget:${codes[1]}\tvariants` : "source\ttarget\tvariants";
-    const lines = this.#rows.map((row) => {
-      const [source, target, variants] = cellsOf(row);
-      return source || target || variants ? [source, target || KEPT, variants].join("\t") : "";
-    });
-    return [header, ...lines, ""].join("\n");
+    const { pair, either } = this.languages();
+    return tsv(this.#rows.map(cellsOf), either ? pair : null);
+  }
+
+  // Why the terms cannot be sent; "" if they can.
+  get obstacle() {
+    const { length } = this.text;
+    return length <= MOST_CHARACTERS ? "" : `The terms have ${length} characters; ${MOST_CHARACTERS} is the most. Remove some.`;
+  }
+
+  // Say why the session has not begun.
+  blocked(message) {
+    this.#tell(message);
+    this.element.open = true;
   }
 
   // The server uses the terms.
   taken({ terms, unspellable = {} }) {
     this.#mark([]);
     const missing = Object.entries(unspellable).map(
-      ([code, names]) => `The translator into ${languageName(code)} cannot write the translation of: ${names.join(", ")}.`,
+      ([code, names]) => `The translator into ${languageName(code)} cannot write the translation of: ${named(names)}.`,
     );
     this.#tell([`${count(terms)} in use.`, ...missing].join(" "));
   }
 
   // The server has found mistakes in them. refused: so that the session has not begun.
   refused(message, refused) {
-    const found = [...message.matchAll(MISTAKE)].map(([, line, text]) => [Number(line) - 1 - HEADER_LINES, text]);
+    const found = [...message.matchAll(MISTAKE)].map(([, line, text]) => [rowOf(line), inRows(text)]);
     const marked = found.filter(([at]) => this.#rows[at]);
     this.#mark(marked);
-    const changed = refused ? "" : " The terms before stay in use.";
-    this.#tell(marked.length ? `${marked.length === 1 ? "1 mistake" : `${marked.length} mistakes`}.${changed}` : message + changed);
-    this.element.open = true;
+    const mistakes = marked.length + Number(message.match(MORE)?.[1] ?? 0);
+    const general = marked.length ? message.match(TOO_MANY)?.[1] : message;
+    const parts = [
+      general && `${general}.`,
+      marked.length && `${mistakes === 1 ? "1 mistake" : `${mistakes} mistakes`}.`,
+      !refused && "The terms before stay in use.",
+    ];
+    this.blocked(parts.filter(Boolean).join(" "));
     this.list.querySelector("[aria-invalid]")?.focus();
   }
 
   // The session has ended, with these texts.
   counted(texts) {
     const { seen, missed } = counts(texts);
-    if (seen) this.#tell([kept(seen, missed), ...(missed.length ? [`Missed: ${[...new Set(missed)].join(", ")}.`] : [])].join(" "));
+    const names = [...new Set(missed)];
+    this.#tell([kept(seen, missed), names.length ? `Missed: ${named(names)}.` : ""].filter(Boolean).join(" "));
   }
 
-  #add(cells = []) {
-    const row = document.createElement("li");
-    for (const [at, name] of FIELDS.entries()) {
-      const field = document.createElement("input");
-      field.placeholder = name;
-      field.maxLength = at < 2 ? 100 : 1000;
-      field.spellcheck = false;
-      field.value = cells[at] ?? "";
-      row.append(field);
-    }
-    const remove = document.createElement("button");
-    remove.type = "button";
-    remove.textContent = "×";
-    const mistake = document.createElement("p");
-    mistake.className = "mistake";
-    mistake.hidden = true;
-    row.append(remove, mistake);
-    this.list.append(row);
+  // Returns the last of the rows.
+  #append(...rows) {
+    this.list.append(...rows.map(rowWith));
     this.#name();
-    return row;
+    return this.list.lastElementChild;
   }
 
   #remove(row) {
     const next = row.nextElementSibling ?? row.previousElementSibling;
     row.remove();
-    (next ?? this.#add()).querySelector("input").focus();
+    (next ?? this.#append([])).querySelector("input").focus();
     this.#name();
+    this.#tell("");
     this.#keep();
   }
 
   // Number the rows for screen readers.
   #name() {
     for (const [at, row] of this.#rows.entries()) {
-      for (const [field, name] of FIELDS.entries()) row.children[field].setAttribute("aria-label", `${name} ${at + 1}`);
-      row.querySelector("button").setAttribute("aria-label", `Remove term ${at + 1}`);
+      for (const [field, element] of fieldsOf(row).entries()) element.setAttribute("aria-label", `${FIELDS[field]} ${at + 1}`);
+      row.querySelector(".more").setAttribute("aria-label", `More on term ${at + 1}`);
+      row.querySelector(".remove").setAttribute("aria-label", `Remove term ${at + 1}`);
       row.querySelector(".mistake").id = `mistake-${at + 1}`;
+      const field = row.querySelector("[aria-invalid]");
+      field?.setAttribute("aria-describedby", `mistake-${at + 1}`);
     }
   }
 
   // A list out of a spreadsheet or a glossary file becomes rows.
   #paste(event) {
-    const lines = event.clipboardData.getData("text/plain").split(/\r?\n/).filter((line) => line.trim());
-    if (lines.length < 2 && !lines[0]?.includes("\t")) return;
+    const text = event.clipboardData.getData("text/plain");
+    if (!event.target.matches("input") || !/\t|\n./.test(text.trim())) return;
     event.preventDefault();
+    const pasted = terms(text, this.languages().pair);
     const row = event.target.closest("li");
-    for (const line of lines) {
-      const [source, target = "", variants = ""] = line.split("\t").map((cell) => cell.trim());
-      if (/^(source|target)(:|$)/.test(source) || source === "#" || source.startsWith("# ")) continue;
-      this.#add([source, target === KEPT ? "" : target, variants]);
-    }
-    if (cellsOf(row).every((cell) => !cell)) row.remove();
-    this.#name();
+    if (pasted.length && isBlank(cellsOf(row))) row.remove();
+    const room = Math.max(0, MOST_TERMS - this.#rows.length);
+    this.#append(...pasted.slice(0, room)).querySelector("input").focus();
+    this.#tell(pasted.length > room ? `${count(room)} of ${pasted.length} pasted; there may be ${MOST_TERMS}.` : "");
     this.#keep();
-    this.list.lastElementChild.querySelector("input").focus();
   }
 
   // mistakes: [number of the row, what is wrong].
@@ -152,7 +165,7 @@ export class GlossaryPanel {
   }
 
   #keep() {
-    keepTerms(this.#rows.map(cellsOf).filter((cells) => cells.some(Boolean)));
+    keepTerms(this.#rows.map(cellsOf).filter((cells) => !isBlank(cells)));
   }
 }
 
@@ -171,6 +184,73 @@ function count(terms) {
   return terms === 1 ? "1 term" : `${terms} terms`;
 }
 
+function named(names) {
+  const more = names.length - MOST_NAMED;
+  return names.slice(0, MOST_NAMED).join(", ") + (more > 0 ? ` and ${more} more` : "");
+}
+
+// The row of a line of ``text``, counted from 0.
+function rowOf(line) {
+  return Number(line) - 1 - HEADER_LINES;
+}
+
+// A mistake that names another line names the row in its place.
+function inRows(mistake) {
+  return mistake.replace(/, in line (\d+), /, (_, line) => `, in term ${rowOf(line) + 1}, `);
+}
+
+function rowWith(cells) {
+  const row = document.createElement("li");
+  const fields = FIELDS.map((name, at) => (LONGEST[at] ? input(name, LONGEST[at]) : select(CASES)));
+  for (const [at, field] of fields.entries()) field.value = cells[at] ?? "";
+  const buttons = document.createElement("div");
+  buttons.append(button("more", "…"), button("remove", "×"));
+  const rest = document.createElement("div");
+  rest.className = "rest";
+  rest.append(...fields.slice(SEEN));
+  const mistake = document.createElement("p");
+  mistake.className = "mistake";
+  mistake.hidden = true;
+  row.append(...fields.slice(0, SEEN), buttons, rest, mistake);
+  show(row, fields.slice(SEEN).some(({ value }) => value));
+  return row;
+}
+
+function show(row, all) {
+  row.querySelector(".more").setAttribute("aria-expanded", all);
+  row.querySelector(".rest").hidden = !all;
+}
+
+function input(name, longest) {
+  const field = document.createElement("input");
+  field.placeholder = field.title = name;
+  field.maxLength = longest;
+  field.spellcheck = false;
+  return field;
+}
+
+function select(choices) {
+  const field = document.createElement("select");
+  field.append(...choices.map(([value, label]) => new Option(label, value)));
+  return field;
+}
+
+function button(kind, text) {
+  const found = document.createElement("button");
+  found.type = "button";
+  found.className = kind;
+  found.textContent = text;
+  return found;
+}
+
+function fieldsOf(row) {
+  return [...row.querySelectorAll("input, select")];
+}
+
 function cellsOf(row) {
-  return [...row.querySelectorAll("input")].map(({ value }) => value.replaceAll(/\s+/g, " ").trim());
+  return fieldsOf(row).map(({ value }) => value);
+}
+
+function isBlank(cells) {
+  return cells.slice(0, -1).every((cell) => !cell.trim());
 }

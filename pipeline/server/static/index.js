@@ -49,7 +49,7 @@ const level = new Level($("level"), (silent) => {
   else if ($("problem").textContent === SILENCE) problem("");
 });
 const share = new Share(async () => share.show(await roomName((room = await newRoom()))));
-const glossary = new GlossaryPanel($("glossary"), () => choice?.conversation, (text) => {
+const glossary = new GlossaryPanel($("glossary"), () => choice?.pair ?? { pair: [], either: false }, (text) => {
   connection?.replaceGlossary(text);
   return connection !== null;
 });
@@ -106,6 +106,7 @@ async function start() {
   problem("");
   if (info.token && !controls.token.value) return ask("token", "Type in the token first. Whoever runs this server knows it.");
   if (controls.kind.value === "file" && !controls.file.files.length) return ask("file", "Choose a recording first.");
+  if (!glossary.isEmpty && glossary.obstacle) return glossary.blocked(glossary.obstacle);
   $("start").disabled = true;
   const early = []; // audio before the connection exists
   const opened = await open((samples) => (connection ? connection.speak(samples) : early.push(samples)));
@@ -160,6 +161,7 @@ async function goOn(kept) {
   if (!kept) return;
   await listMicrophones();
   for (const name of ["kind", "device", "pace"]) controls[name].value = kept[name];
+  choice.restore(kept.first);
   paused = restored = true;
   finishing = false;
   begin(kept.first, kept);

@@ -42,7 +42,7 @@ export function keptSession() {
   return JSON.parse(read(SESSION));
 }
 
-// terms: [source, target, variants] of each.
+// terms: the cells of each row.
 export function keepTerms(terms) {
   write(TERMS, terms.length ? JSON.stringify(terms) : null);
 }

@@ -1,0 +1,44 @@
+// Terms as the text of a glossary file (TSV), and back. docs/glossary.md describes it.
+
+import { sameLanguage } from "./languages.js";
+
+const COLUMNS = ["source", "target", "variants", "target_variants", "case"];
+const KEPT = "="; // the term keeps its spelling
+export const HEADER_LINES = 1; // of what tsv() returns
+
+// rows: cells in the order of the columns; an empty target keeps the spelling. languages: those of the first two columns, or null.
+// Each row has one line, which is blank for a blank row.
+export function tsv(rows, languages) {
+  const header = COLUMNS.map((name, at) => (languages?.[at] ? `${name}:${languages[at]}` : name));
+  const lines = rows.map((cells) => {
+    const [source, target, ...rest] = cells.map((cell) => cell.replaceAll(/[\s\x1c-\x1f\x85]+/g, " ").trim());
+    if (!source && !target && rest.slice(0, -1).every((cell) => !cell)) return "";
+    return [source.startsWith("#") ? ` ${source}` : source, target || KEPT, ...rest].join("\t"); // a line with # is a comment
+  });
+  return [header.join("\t"), ...lines, ""].join("\n");
+}
+
+// The rows of a text: of a glossary file, or columns out of a spreadsheet. languages: [spoken, translated into]; a file for the
+// other direction is turned round.
+export function terms(text, languages) {
+  let columns = COLUMNS;
+  let turned = false;
+  let first = true;
+  const rows = [];
+  for (const line of text.split(/\r\n?|\n/)) {
+    if (!line.trim() || line.startsWith("# ") || line.trim() === "#") continue;
+    const cells = line.split("\t").map((cell) => cell.trim());
+    const names = cells.map((cell) => cell.split(":")[0]);
+    if (first && (names[0] === "source" || (names.includes("source") && names.every((name) => COLUMNS.includes(name))))) {
+      columns = [...names, ...COLUMNS.filter((name) => !names.includes(name))];
+      const [source, target] = ["source", "target"].map((name) => cells[names.indexOf(name)]?.split(":")[1] ?? "");
+      turned = Boolean(languages[1]) && sameLanguage(source, languages[1]) && sameLanguage(target, languages[0]);
+    } else {
+      const row = COLUMNS.map((name) => cells[columns.indexOf(name)] ?? "");
+      if (row[1] === KEPT) row[1] = "";
+      rows.push(turned && row[1] ? [row[1], row[0], row[3], row[2], row[4]] : row);
+    }
+    first = false;
+  }
+  return rows;
+}
