@@ -15,6 +15,7 @@ import io
 import json
 import tarfile
 import wave
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import numpy as np
@@ -40,17 +41,23 @@ def trimmed(samples: np.ndarray) -> np.ndarray:
     return samples[max(loud[0] - margin, 0) : loud[-1] + margin]
 
 
-def recording(lines: tuple[tuple[str, ...], ...], seed: int, voices: Path) -> np.ndarray:
-    """Speak the lines (voice, text and, if Chinese, phonemes) in sequence with pauses and faint room noise: int16 samples [n] at 16 kHz."""
+def joined(clips: Iterable[np.ndarray], seed: int, pause_s: Callable[[np.random.Generator], float]) -> np.ndarray:
+    """Sentences in sequence with pauses, at equal levels, with faint room noise: int16 samples [n] at 16 kHz."""
     rng = np.random.default_rng(seed)
     parts = [np.zeros(int(LEAD_S * SAMPLE_RATE))]
-    for voice, text, *spoken in lines:
-        speech = trimmed(speak(text, voice, voices, SPEED, *spoken))
+    for clip in clips:
+        speech = trimmed(clip)
         speech *= LEVEL / np.sqrt(np.mean(speech**2))
-        parts += [speech, np.zeros(int(rng.uniform(*PAUSE_S) * SAMPLE_RATE))]
+        parts += [speech, np.zeros(int(pause_s(rng) * SAMPLE_RATE))]
     audio = np.concatenate(parts)
     audio += rng.standard_normal(len(audio)) * NOISE
     return (audio.clip(-1, 1) * 32767).astype(np.int16)
+
+
+def recording(lines: tuple[tuple[str, ...], ...], seed: int, voices: Path) -> np.ndarray:
+    """Speak the lines (voice, text and, if Chinese, phonemes); see ``joined``."""
+    clips = (speak(text, voice, voices, SPEED, *spoken) for voice, text, *spoken in lines)
+    return joined(clips, seed, lambda rng: rng.uniform(*PAUSE_S))
 
 
 def reading(package: Path) -> np.ndarray:
