@@ -1,4 +1,4 @@
-"""The benchmark of terms in recognition."""
+"""The benchmarks of terms in recognition and in translation."""
 
 from __future__ import annotations
 
@@ -35,3 +35,24 @@ def test_the_command_counts_terms_with_and_without_the_glossary(
     assert right[0] == 0 < 2 <= right[1] <= right[2]
     assert sum(invented) == 0
     assert corrected[:2] == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("config", "counts"),
+    [("demo", "en-zh: 10 sentences, 10 terms, "), ("demo-zh-en", "zh-en: 10 sentences, 10 terms, ")],
+)
+def test_the_command_compares_translations_with_and_without_the_glossary(
+    config: str, counts: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = ROOT / "tests" / "nmt" / "terms"
+    pairs = tmp_path / "pairs.tsv"
+    pairs.write_text("\n".join((given / "sentences.tsv").read_text("utf-8").splitlines()[:10]), "utf-8")
+    arguments = ["translated_terms", str(pairs), "--glossary", str(given / "glossary.tsv"), "--config", config]
+    assert bench.run([*arguments, "--rounds", "1"]) == 0
+    title, without, with_terms, ratio = capsys.readouterr().out.splitlines()
+    assert title == f"{counts}0 of them cannot be written by the model"
+    assert without.startswith("without: 0 kept, chrF ")
+    assert with_terms.startswith("with: 10 kept, chrF ")
+    scores = [float(line.partition("chrF ")[2].partition(",")[0]) for line in (without, with_terms)]
+    assert scores[0] < scores[1]
+    assert ratio.startswith("time a sentence ")
