@@ -20,8 +20,9 @@ import pytest
 from align import Alignments
 from card import refuse_other_files
 from compiled import marian_weights
-from feed import STYLES, batches, encode
+from feed import NOISY, RESPLIT, STYLES, batches, encode, unfinished
 from heldout import CHINESE_SENTENCES, SENTENCES
+from noise import altered
 from onnx.numpy_helper import to_array
 from pairs import (
     TESTS,
@@ -242,7 +243,7 @@ def test_words_are_not_cut() -> None:
 def test_batches_have_every_pair_in_several_styles_once_a_pass() -> None:
     names: dict[str, int] = {}
 
-    def encoder(texts: Sequence[str], *, target: bool) -> list[list[int]]:
+    def encoder(texts: Sequence[str], *, target: bool, drawn: bool = False) -> list[list[int]]:
         return [[names.setdefault(word, len(names) + 1) for word in text.split()] for text in texts]
 
     pairs = [(f"Word {n}, Again.", f"Wort {n}") for n in range(400)]
@@ -259,6 +260,45 @@ def test_batches_have_every_pair_in_several_styles_once_a_pass() -> None:
             assert words_of[row[1]].strip(",") == words_of[wanted[1]]
     assert set(seen.values()) == {2}
     assert styles["Again."] > styles["again"] > styles["again."] > 0 < styles["Again"]
+
+
+def test_some_sources_are_altered_and_some_split_anew() -> None:
+    def encoder(texts: Sequence[str], *, target: bool, drawn: bool = False) -> list[list[int]]:
+        return [[*map(ord, text), -1 if drawn else -2] for text in texts]
+
+    pairs = [(f"Say {n} again.", f"Sag {n} nochmal.") for n in range(2000)]
+    source_of = {target: source for source, target in pairs}
+    kinds: Counter[str] = Counter()
+    feed = batches(encode(pairs, encoder), None, 0, seed=1, budget=1000, encoder=encoder)
+    while kinds.total() < len(pairs):
+        for source, target in zip(*(rows.tolist() for rows in next(feed)), strict=True):
+            text, wanted = ("".join(chr(letter) for letter in row if letter > 0) for row in (source, target))
+            plain = unfinished(text.lower()) == unfinished(source_of.get(wanted, "").lower())
+            kinds["drawn" if -1 in source else "plain" if plain else "altered"] += 1
+            assert plain or -1 not in source
+    assert kinds["drawn"] / len(pairs) == pytest.approx(RESPLIT, rel=0.2)
+    assert kinds["altered"] / len(pairs) == pytest.approx(NOISY, rel=0.3)
+
+
+@pytest.mark.parametrize("pair", [("We leave at noon.", "我们中午走。"), ("我们中午走。", "We leave at noon.")])
+def test_stammers_and_signs_change_nothing_else(pair: tuple[str, str]) -> None:
+    rng, kinds = random.Random(1), set[str]()
+    for _ in range(200):
+        source, target = altered(pair, rng)
+        if target == pair[1]:
+            kinds.add("stammer")
+            letters = iter(source)
+            assert source != pair[0]
+            assert all(letter in letters for letter in pair[0])  # in order
+        elif source == target:
+            kinds.add("signs")
+            assert source.isascii()
+        else:
+            kinds.add("signs before")
+            assert source.endswith(pair[0])
+            assert target.endswith(pair[1])
+            assert source.removesuffix(pair[0]).strip() == target.removesuffix(pair[1]).strip()
+    assert kinds == {"stammer", "signs", "signs before"}
 
 
 def test_a_learning_rate_does_not_depend_on_the_end_until_the_cooldown() -> None:

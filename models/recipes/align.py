@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 
 _FLOOR = 1e-9  # weight of piece pairs that did not occur together
+_LEAST = 1e-7  # weight of piece pairs that are remembered, about one in fifteen
 
 
 class Alignments:
@@ -23,10 +26,10 @@ class Alignments:
             rows.append(row + np.repeat(np.arange(len(t)), len(s)))
             columns.append(column + np.tile(np.arange(len(s)), len(t)))
             row, column = row + len(t), column + len(s)
-        self.keys, inverse = np.unique(np.concatenate(cells), return_inverse=True)
+        keys, inverse = np.unique(np.concatenate(cells), return_inverse=True)
 
         def estimate(segments: np.ndarray, given: np.ndarray) -> np.ndarray:
-            table = np.ones(len(self.keys))
+            table = np.ones(len(keys))
             for _ in range(iterations):
                 share = table[inverse]
                 share /= np.bincount(segments, share)[segments]
@@ -34,8 +37,22 @@ class Alignments:
                 table = count / np.bincount(given, count)[given]
             return table
 
-        forward = estimate(np.concatenate(rows), self.keys // self.size)
-        self.table = forward * estimate(np.concatenate(columns), self.keys % self.size)
+        forward = estimate(np.concatenate(rows), keys // self.size)
+        table = forward * estimate(np.concatenate(columns), keys % self.size)
+        self.keys, self.table = keys[table > _LEAST], table[table > _LEAST]
+
+    def save(self, path: Path) -> None:
+        partial = path.with_suffix(".partial.npz")
+        np.savez_compressed(partial, size=self.size, keys=self.keys, table=self.table.astype(np.float32))
+        partial.rename(path)
+
+    @classmethod
+    def load(cls, path: Path) -> Alignments:
+        """Read what ``save`` wrote."""
+        found = cls.__new__(cls)
+        with np.load(path) as saved:
+            found.size, found.keys, found.table = int(saved["size"]), saved["keys"], saved["table"].astype(float)
+        return found
 
     def __call__(self, sources: np.ndarray, targets: np.ndarray) -> np.ndarray:
         """The target attention for ids [B, S] and [B, T]: [B, T, S], where each row sums to 1."""

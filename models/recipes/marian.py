@@ -8,9 +8,10 @@ import json
 import math
 import os
 import shutil
+import string
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,16 +31,18 @@ from progress import progress
 from schedule import guidance, learning_rate
 from tatoeba import Pair
 from transformers import GenerationConfig, MarianConfig, MarianMTModel, MarianTokenizer
-from workers import join, launch, leave, share_gradients
+from workers import join, launch, leave, prefetched, share_gradients
 
 Sets = dict[str, list[Pair]]
 
+SMOOTHING = 0.1  # of labels
 AVERAGE_DECAY = 0.999  # of the averaged weights, per step: about the last 1,000 steps count
 AVERAGED_EVERY = 4  # steps; averaging reads and writes all weights
-DEVELOPMENT_EVERY = 1000  # steps
 # The output is computed for the target side's pieces alone, which is faster, but for one step of so many: the others must
 # stay improbable.
 ALL_ROWS_EVERY = 8
+# Exponent of the probabilities when a split into pieces is drawn: with 0 all are equally probable.
+DRAWN_ALPHA = 0.3
 
 
 @dataclass(frozen=True)
@@ -72,6 +75,7 @@ def make_vocabulary(folder: Path, pairs: list[Pair], size: Size, languages: tupl
             vocab_size=count,
             model_type="unigram",
             character_coverage=1.0 if index == 0 else 0.9995,
+            required_chars=string.ascii_letters + string.digits + string.punctuation,  # numbers and foreign names
             normalization_rule_name=rule,
             bos_id=-1,
             eos_id=0,
@@ -144,10 +148,13 @@ def make_model(vocabulary: int, size: Size, dropout: float) -> MarianMTModel:
 def encoder(tokenizer: MarianTokenizer) -> Encoder:
     """Encodes as the tokenizer does, many sentences at a time."""
 
-    def encode_all(texts: Sequence[str], *, target: bool) -> list[Ids]:
+    def encode_all(texts: Sequence[str], *, target: bool, drawn: bool = False) -> list[Ids]:
         spm = tokenizer.spm_target if target else tokenizer.spm_source
         ids, unknown, end = tokenizer.encoder, tokenizer.unk_token_id, tokenizer.eos_token_id
-        return [[*(ids.get(piece, unknown) for piece in row), end] for row in spm.encode(list(texts), out_type=str)]
+        how = {"enable_sampling": True, "alpha": DRAWN_ALPHA, "nbest_size": -1} if drawn else {}
+        return [
+            [*(ids.get(piece, unknown) for piece in row), end] for row in spm.encode(list(texts), out_type=str, **how)
+        ]
 
     return encode_all
 
@@ -170,6 +177,8 @@ def _train_worker(
     torch.manual_seed(options.seed)
     tokenizer = MarianTokenizer.from_pretrained(work / "vocabulary")
     device = torch.device(options.device)
+    examples, alignments = _prepared(work, pairs, tokenizer)
+    rows = producible(tokenizer, device)
     model = make_model(len(tokenizer.encoder), size, options.dropout).train().to(device)
     model.set_attn_implementation("eager")  # the only one that returns attention weights
     step, checkpoint = 0, work / "checkpoint.pt"
@@ -183,45 +192,87 @@ def _train_worker(
         optimiser.load_state_dict(saved["optimiser"])
         average, step = saved["average"], saved["step"]
     torch.manual_seed(options.seed + 100 * rank + step)
-    pad = tokenizer.pad_token_id
-    examples = encode(list(dict.fromkeys(pairs)), encoder(tokenizer))
-    alignments = Alignments([(source, example.target) for example in examples for source in example.sources[:2]])
-    if len(examples) < len(pairs):
-        examples = encode(pairs, encoder(tokenizer))
-    rows = producible(len(tokenizer.encoder), examples, device)
     pieces = sorted(tokenizer.encoder, key=tokenizer.encoder.__getitem__)
-    prefixes = Prefixes(pieces, alignments) if options.prefixes else None
-    feed = batches(examples, prefixes, pad, options.seed + 1000 * rank + 7 * step, options.batch)
-    began, last_saved, shown = time.time(), time.time(), 0.0
+    prefixes = Prefixes(pieces, alignments) if options.augment else None
+    altering = encoder(tokenizer) if options.augment else None
+
+    def produced(part: int) -> Iterator[Batch]:
+        seed, pad = options.seed + 1000 * rank + 7 * step + 101 * part, tokenizer.pad_token_id
+        for batch in batches(examples, prefixes, pad, seed, options.batch, altering):
+            yield Batch.of(*batch, alignments, pad)
+
+    feed = prefetched(produced, options.feeders)
+    began, last_saved, shown = time.time(), time.time(), torch.zeros((), device=device)
     log = (work / "train.log").open("a")
     while step < options.steps:
         for group in optimiser.param_groups:
             group["lr"] = learning_rate(step, options.peak, options.steps, options.cooldown)
         chosen = None if step % ALL_ROWS_EVERY == 0 else rows
-        cross, guided = losses(model, *next(feed), alignments, step, options.bf16, chosen)
-        (cross + guided).backward()
+        cross, others = losses(model, next(feed).to(device), step, options.bf16, options.consistency, chosen)
+        (cross + others).backward()
         share_gradients(list(model.parameters()), options.workers)
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimiser.step()
         optimiser.zero_grad(set_to_none=True)
         step += 1
-        shown = cross.item() if not shown else 0.98 * shown + 0.02 * cross.item()
+        shown.lerp_(cross.detach(), 0.02 if step > 50 else 0.2)
         if rank:
             continue
         if step % AVERAGED_EVERY == 0:
             decay = min(AVERAGE_DECAY, (1 + step) / (10 + step)) ** AVERAGED_EVERY
             with torch.no_grad():
-                for name, tensor in model.named_parameters():
-                    average[name].lerp_(tensor, 1 - decay)
+                torch._foreach_lerp_(list(average.values()), [p for _, p in model.named_parameters()], 1 - decay)
         if step % 50 == 0:
-            print(f"step {step} loss {shown:.3f} {time.time() - began:.0f} s", file=log, flush=True)
+            print(f"step {step} loss {shown.item():.3f} {time.time() - began:.0f} s", file=log, flush=True)
         if time.time() - last_saved > 120 or step == options.steps:
             _save_checkpoint(checkpoint, model, average, optimiser, step)
             last_saved = time.time()
-        if development and (step % DEVELOPMENT_EVERY == 0 or step == options.steps):
-            found = progress(with_weights(work, size, average), tokenizer, encoder(tokenizer), development)
+        if development and (step % options.development_every == 0 or step == options.steps):
+            averaged_model = with_weights(work, size, average, device)
+            found = progress(averaged_model, tokenizer, encoder(tokenizer), development)
             print(f"step {step} {found}", file=log, flush=True)
     leave(options.workers)
+
+
+def _prepared(work: Path, pairs: list[Pair], tokenizer: MarianTokenizer) -> tuple[list[Example], Alignments]:
+    """The encoded pairs, and the alignments learned from them, which ``work`` keeps."""
+    known = work / "alignments.npz"
+    distinct = list(dict.fromkeys(pairs))
+    examples = encode(distinct, encoder(tokenizer))
+    if known.exists():
+        alignments = Alignments.load(known)
+    else:
+        drawn = encoder(tokenizer)([source for source, _ in distinct], target=False, drawn=True)
+        both = zip(examples, drawn, strict=True)
+        alignments = Alignments([(ids, one.target) for one, other in both for ids in (*one.sources[:2], other)])
+        alignments.save(known)
+    at = {example.pair: example for example in examples}
+    return [at[pair] for pair in pairs], alignments
+
+
+@dataclass(frozen=True)
+class Batch:
+    """What a training step needs, as tensors."""
+
+    source: torch.Tensor
+    """[B, S] ids."""
+    target: torch.Tensor
+    """[B, T] ids."""
+    alignment: torch.Tensor
+    """[B, T, S] wanted attention; 0 where a side is padded."""
+    present: torch.Tensor
+    """Positions in the flattened target that aren't padded."""
+
+    @classmethod
+    def of(cls, sources: np.ndarray, targets: np.ndarray, alignments: Alignments, pad: int) -> Batch:
+        wanted = alignments(sources, targets).astype(np.float32)
+        wanted *= (targets != pad)[:, :, None] & (sources != pad)[:, None, :]
+        present = np.flatnonzero(targets.ravel() != pad)
+        return cls(*(torch.from_numpy(array) for array in (sources, targets, wanted, present)))
+
+    def to(self, device: torch.device) -> Batch:
+        tensors = (self.source, self.target, self.alignment, self.present)
+        return self if device.type == "cpu" else Batch(*(one.to(device, non_blocking=True) for one in tensors))
 
 
 @dataclass(frozen=True)
@@ -234,31 +285,28 @@ class Rows:
     """The position in ``ids`` of each id of the vocabulary; 0 for the others."""
 
 
-def producible(vocabulary: int, examples: Sequence[Example], device: torch.device) -> Rows:
-    ids = torch.tensor(sorted({piece for example in examples for piece in example.target}))
-    positions = torch.zeros(vocabulary, dtype=torch.long)
-    positions[ids] = torch.arange(len(ids))
-    return Rows(ids.to(device), positions.to(device))
+def producible(tokenizer: MarianTokenizer, device: torch.device) -> Rows:
+    ids, spm = tokenizer.encoder, tokenizer.spm_target
+    pieces = {ids[piece] for piece in map(spm.id_to_piece, range(spm.get_piece_size())) if piece in ids}
+    chosen = torch.tensor(sorted(pieces))
+    positions = torch.zeros(len(ids), dtype=torch.long)
+    positions[chosen] = torch.arange(len(chosen))
+    return Rows(chosen.to(device), positions.to(device))
 
 
 def losses(
-    model: MarianMTModel,
-    sources: np.ndarray,
-    targets: np.ndarray,
-    alignments: Alignments,
-    step: int,
-    bf16: bool,
-    rows: Rows | None = None,
+    model: MarianMTModel, batch: Batch, step: int, bf16: bool, consistency: float = 0.0, rows: Rows | None = None
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """The cross-entropy of a batch, and the weighted loss of its guided attention, per target token.
+    """The cross-entropy of a batch per target token, and the weighted sum of its other losses.
 
-    With ``rows``, the probabilities are among those pieces alone.
+    These are the guided attention's and, with ``consistency``, R-Drop's (Liang et al. 2021, there alpha): the divergence
+    of two predictions of the same batch with different dropout. With ``rows``, the probabilities are among those pieces.
     """
-    pad, device = model.config.pad_token_id, model.device
+    pad = model.config.pad_token_id
     weights = [guidance(step, last) for last in [False] * (model.config.decoder_layers - 1) + [True]]
-    source, target = torch.from_numpy(sources).to(device), torch.from_numpy(targets).to(device)
-    present = target != pad
-    with torch.autocast(device.type, torch.bfloat16, enabled=bf16):
+    times = 2 if consistency else 1
+    source, target = batch.source.repeat(times, 1), batch.target.repeat(times, 1)
+    with torch.autocast(model.device.type, torch.bfloat16, enabled=bf16):
         output = model.model(
             input_ids=source,
             attention_mask=(source != pad).long(),
@@ -266,17 +314,26 @@ def losses(
             output_attentions=True,
         )
         projection = model.lm_head.weight if rows is None else model.lm_head.weight[rows.ids]
-        logits = F.linear(output.last_hidden_state[present], projection)
-    wanted_ids = target[present] if rows is None else rows.positions[target[present]]
-    cross = F.cross_entropy(logits.float(), wanted_ids, label_smoothing=0.1)
-    wanted = torch.from_numpy(alignments(sources, targets)).float().to(device)
-    wanted *= present[:, :, None] & (source != pad)[:, None, :]
+        hidden = output.last_hidden_state.view(times, -1, model.config.d_model)[:, batch.present]
+        logits = F.linear(hidden, projection)
+    wanted_ids = batch.target.flatten()[batch.present]
+    if rows is not None:
+        wanted_ids = rows.positions[wanted_ids]
+    logs = F.log_softmax(logits.float(), -1)  # [times, tokens, pieces]
+    exact = F.nll_loss(logs.flatten(0, 1), wanted_ids.repeat(times))
+    cross = (1 - SMOOTHING) * exact - SMOOTHING * logs.mean()
+    others = logs.new_zeros(())
+    if consistency:
+        first, second = logs
+        both = ((first.exp() - second.exp()) * (first - second)).sum(-1).mean()
+        others = consistency / 4 * both  # R-Drop's sum of two cross-entropies and of two divergences' halves, halved
+    wanted = batch.alignment.repeat(times, 1, 1)
     guided = sum(
         -weight * (wanted * (heads[:, 0].float() + 1e-6).log()).sum()
         for weight, heads in zip(weights, output.cross_attentions, strict=True)
         if weight
     )
-    return cross, guided / present.sum()
+    return cross, others + guided / (times * len(batch.present))
 
 
 def _save_checkpoint(
@@ -292,7 +349,7 @@ def _save_checkpoint(
 def train(work: Path, size: Size, pairs: list[Pair], development: Sets, options: argparse.Namespace) -> None:
     """Train until ``options.steps``, resuming from ``work/checkpoint.pt`` if it exists.
 
-    ``train.log`` has the loss, and every ``DEVELOPMENT_EVERY`` steps the figures of the averaged weights on the
+    ``train.log`` has the loss, and every ``options.development_every`` steps the figures of the averaged weights on the
     ``development`` sets.
     """
     launch(_train_worker, work, options.workers, size, pairs, development, options)
@@ -304,14 +361,16 @@ def averaged(work: Path, size: Size) -> MarianMTModel:
     return with_weights(work, size, {name: tensor.half().float() for name, tensor in saved["average"].items()})
 
 
-def with_weights(work: Path, size: Size, weights: dict[str, torch.Tensor]) -> MarianMTModel:
-    """A model with the vocabulary in ``work`` and the given parameters, for inference on the CPU."""
+def with_weights(
+    work: Path, size: Size, weights: dict[str, torch.Tensor], device: torch.device | None = None
+) -> MarianMTModel:
+    """A model with the vocabulary in ``work`` and the given parameters, for inference on ``device`` or the CPU."""
     tokenizer = MarianTokenizer.from_pretrained(work / "vocabulary")
     model = make_model(len(tokenizer.encoder), size, 0.0).eval()
     if missing := {name for name, _ in model.named_parameters()} - weights.keys():
         sys.exit(f"the checkpoint in {work} lacks {', '.join(sorted(missing)[:3])}: use another --work")
     model.load_state_dict(weights, strict=False)
-    return model
+    return model.to(device)
 
 
 # --- export ---------------------------------------------------------------------------------------------------------

@@ -172,9 +172,12 @@ def parsed_options() -> tuple[argparse.ArgumentParser, argparse.Namespace]:
     parser.add_argument("--dropout", type=float, default=0.15)
     parser.add_argument("--peak", type=float, default=8e-4, help="peak learning rate")
     parser.add_argument("--bf16", action="store_true", help="bfloat16 matrix products (CPUs with AVX512-BF16 or AMX)")
+    parser.add_argument("--consistency", type=float, default=0.0, help="weight of R-Drop's loss; 5 in its paper")
+    parser.add_argument("--feeders", type=int, default=0, help="processes that prepare batches ahead; for a GPU")
+    parser.add_argument("--development-every", type=int, default=1000, metavar="STEPS")
     parser.add_argument("--stage", choices=("all", "train", "export"), default="all")
     options = parser.parse_args()
-    options.prefixes = True
+    options.augment = True
     check_options(parser, options)
     return parser, options
 

@@ -16,14 +16,14 @@ _LONGEST = 80  # tokens of a translation
 @torch.no_grad()
 def progress(model: MarianMTModel, tokenizer: MarianTokenizer, encoder: Encoder, sets: dict[str, list[Pair]]) -> str:
     """A line with the cross-entropy per target token (nats) and the BLEU of greedy translations of each set."""
-    pad, found = tokenizer.pad_token_id, []
+    pad, device, found = tokenizer.pad_token_id, model.device, []
     for name, pairs in sets.items():
         pairs = sorted(pairs, key=lambda pair: len(pair[0]))
         loss, count, translations = 0.0, 0, []
         for start in range(0, len(pairs), _ROWS):
             rows = pairs[start : start + _ROWS]
-            source = torch.from_numpy(padded(encoder([text for text, _ in rows], target=False), pad))
-            target = torch.from_numpy(padded(encoder([text for _, text in rows], target=True), pad))
+            source = torch.from_numpy(padded(encoder([text for text, _ in rows], target=False), pad)).to(device)
+            target = torch.from_numpy(padded(encoder([text for _, text in rows], target=True), pad)).to(device)
             mask = (source != pad).long()
             before = torch.cat([target.new_full((len(target), 1), pad), target[:, :-1]], 1)
             logits = model(input_ids=source, attention_mask=mask, decoder_input_ids=before).logits

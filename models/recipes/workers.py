@@ -5,18 +5,23 @@ from __future__ import annotations
 import argparse
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 import torch.distributed as dist
+from torch.utils.data import DataLoader, IterableDataset, get_worker_info
+
+Item = TypeVar("Item")
 
 
 def check_options(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
     """Reject --steps, --batch or --workers below 1, --cooldown below 0, and a missing --device."""
     if min(options.steps, options.batch, options.workers) < 1:
         parser.error("--steps, --batch and --workers must be at least 1")
+    if min(options.feeders, options.consistency) < 0:
+        parser.error("--feeders and --consistency must be at least 0")
     if options.cooldown < 0:
         parser.error("--cooldown must be at least 0")
     if options.device == "cuda" and not torch.cuda.is_available():
@@ -32,6 +37,28 @@ def launch(worker: Callable[..., None], work: Path, workers: int, *arguments: An
     # Exit normally on SIGTERM, so that the workers are stopped too.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     torch.multiprocessing.spawn(worker, (work, *arguments), nprocs=workers, daemon=True)
+
+
+def prefetched(make: Callable[[int], Iterator[Item]], processes: int) -> Iterator[Item]:
+    """The endless items of ``make(0)``; with ``processes``, those of ``make(0)``, ``make(1)``, …, made ahead in each."""
+    if not processes:
+        return make(0)
+
+    class Items(IterableDataset[Item]):
+        def __iter__(self) -> Iterator[Item]:
+            found = get_worker_info()
+            return make(found.id if found else 0)
+
+    context = torch.multiprocessing.get_context("fork")  # which shares what ``make`` reads
+    loader = DataLoader(
+        Items(), batch_size=None, num_workers=processes, prefetch_factor=8, multiprocessing_context=context,
+        collate_fn=_same,
+    )  # fmt: skip
+    return iter(loader)
+
+
+def _same(item: Item) -> Item:
+    return item
 
 
 def join(rank: int, work: Path, workers: int) -> None:
