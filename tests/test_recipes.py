@@ -22,7 +22,7 @@ from card import refuse_other_files
 from compiled import marian_weights
 from feed import NOISY, RESPLIT, STYLES, batches, encode, unfinished
 from heldout import CHINESE_SENTENCES, SENTENCES
-from noise import altered
+from noise import altered, renumbered
 from onnx.numpy_helper import to_array
 from pairs import (
     TESTS,
@@ -266,7 +266,7 @@ def test_some_sources_are_altered_and_some_split_anew() -> None:
     def encoder(texts: Sequence[str], *, target: bool, drawn: bool = False) -> list[list[int]]:
         return [[*map(ord, text), -1 if drawn else -2] for text in texts]
 
-    pairs = [(f"Say {n} again.", f"Sag {n} nochmal.") for n in range(2000)]
+    pairs = [(f"Say {name} again.", f"Sag {name} nochmal.") for name in map(chr, range(0x4E00, 0x4E00 + 2000))]
     source_of = {target: source for source, target in pairs}
     kinds: Counter[str] = Counter()
     feed = batches(encode(pairs, encoder), None, 0, seed=1, budget=1000, encoder=encoder)
@@ -278,6 +278,21 @@ def test_some_sources_are_altered_and_some_split_anew() -> None:
             assert plain or -1 not in source
     assert kinds["drawn"] / len(pairs) == pytest.approx(RESPLIT, rel=0.2)
     assert kinds["altered"] / len(pairs) == pytest.approx(NOISY, rel=0.3)
+
+
+def test_numbers_are_replaced_alike_on_both_sides() -> None:
+    rng = random.Random(1)
+    for _ in range(50):
+        other = renumbered(("On May 12 at 8:30, 12 people came.", "五月12日8:30来了12人。"), rng)
+        assert other is not None
+        source, target = other
+        day, hour, minute, people = re.findall(r"\d+", source)
+        assert re.findall(r"\d+", target) == [day, hour, minute, people]
+        assert (day, [len(day), len(hour), len(minute)]) == (people, [2, 1, 2])
+        assert not source.startswith("0")
+    assert other != renumbered(other, rng)
+    assert renumbered(("I'm 5.", "我六岁。"), rng) is None
+    assert renumbered(("Hello.", "你好。"), rng) is None
 
 
 @pytest.mark.parametrize("pair", [("We leave at noon.", "我们中午走。"), ("我们中午走。", "We leave at noon.")])

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from noise import altered
+from noise import altered, renumbered
 from prefixes import Ids, Prefixes
 from tatoeba import Pair, spoken
 
@@ -28,6 +28,7 @@ STYLES: tuple[tuple[Callable[[str], str], float], ...] = (
 )
 PREFIXES = 0.22  # share of the pairs that are cut, where a random cut is possible
 NOISY = 0.06  # share of the pairs that are altered, see noise.py
+RENUMBERED = 0.5  # share of the pairs with numbers in digits that get other ones
 # Share of the sources whose pieces are drawn (Kudo 2018, "Subword Regularization"): a word that is rare in one split has
 # parts that are frequent.
 RESPLIT = 0.3
@@ -92,7 +93,9 @@ def _drawn(examples: Sequence[Example], rng: random.Random, encoder: Encoder | N
     noisy, resplit = [], []
     for at, (example, style) in enumerate(zip(examples, styles, strict=True)):
         kind, text = rng.random(), STYLES[style][0](example.pair[0])
-        if kind < NOISY:
+        if rng.random() < RENUMBERED and (other := renumbered((text, example.pair[1]), rng)):
+            noisy.append((at, other))
+        elif kind < NOISY:
             noisy.append((at, altered((text, example.pair[1]), rng)))
         elif kind < NOISY + RESPLIT:
             resplit.append((at, text))

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import random
+import re
 
 from tatoeba import Pair
 
+_NUMBER = re.compile(r"\d+")
 _FIRST_CJK = "\u2e80"
 _FILLERS = {"en": ("um", "uh", "I mean", "you know", "well", "er"), "zh": ("嗯", "那个", "就是说", "呃", "啊")}
 _ONSETS = ("b", "d", "f", "g", "k", "l", "m", "n", "p", "r", "s", "t", "v", "z", "sch", "tr", "br", "ch", "qu", "")
@@ -30,6 +32,16 @@ def _joined(signs: str, text: str) -> str:
 
 def _chinese(text: str) -> bool:
     return any(c >= _FIRST_CJK for c in text)
+
+
+def renumbered(pair: Pair, rng: random.Random) -> Pair | None:
+    """The pair with other numbers of as many digits, the same on both sides. None without digits, or if the sides differ."""
+    found = _NUMBER.findall(pair[0])
+    if not found or sorted(found) != sorted(_NUMBER.findall(pair[1])):
+        return None
+    new = {number: rng.choice("123456789") + "".join(rng.choices("0123456789", k=len(number) - 1)) for number in found}
+    source, target = (_NUMBER.sub(lambda match: new[match[0]], side) for side in pair)
+    return source, target
 
 
 def stammered(text: str, rng: random.Random) -> str:
