@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 from collections.abc import Iterator
 
 import pytest
@@ -17,23 +18,24 @@ from pipeline.subtitles.rules import SubtitleRules
 from tests.conftest import SHIPPED_TRANSLATORS
 
 SPOKEN_S = 2.0
-# Alternating lower and upper case: words that no model knows.
+SENTENCES = (
+    "The bottle fell and broke.",
+    "He worked last night without taking a break.",
+    "At home, we speak only French.",
+    "Please take a deep breath.",
+    "We saw a funny movie last Sunday.",
+    "Could you exchange rooms with me?",
+    "I went to drink a beer with my friends.",
+    "The party will be held outdoors.",
+    "Food should be chewed before being swallowed.",
+    "Tom bought a pair of black leather shoes.",
+    "She had my mother take care of the baby.",
+    "They got thoroughly wet in the rain.",
+)
+# Words that no model knows: each letter shifted by 13 places, or each word backwards.
 UNREADABLE = [
-    "".join(c.upper() if at % 2 else c.lower() for at, c in enumerate(text))
-    for text in (
-        "The bottle fell and broke.",
-        "He worked last night without taking a break.",
-        "At home, we speak only French.",
-        "Please take a deep breath.",
-        "We saw a funny movie last Sunday.",
-        "Could you exchange rooms with me?",
-        "I went to drink a beer with my friends.",
-        "The party will be held outdoors.",
-        "Food should be chewed before being swallowed.",
-        "Tom bought a pair of black leather shoes.",
-        "She had my mother take care of the baby.",
-        "They got thoroughly wet in the rain.",
-    )
+    *(codecs.encode(text, "rot13") for text in SENTENCES),
+    *(" ".join(word[::-1] for word in text.split()) for text in SENTENCES),
 ]
 READABLE = [
     "Thank you very much.",

@@ -443,7 +443,7 @@ def test_words_are_committed_before_the_sentence_ends(
 
 
 def test_words_that_a_pause_commits_are_translated_at_once(demo: MarianModel) -> None:
-    text = "Thank you very much for the meeting tomorrow morning"
+    text = "We will meet at the station tomorrow morning"
     drafted, paused, again = converse(
         demo,
         [
