@@ -191,6 +191,23 @@ def test_alignments_find_which_piece_comes_from_which() -> None:
     assert np.allclose(wanted.sum(-1), 1)
 
 
+def test_several_processes_save_the_same_alignments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    alignments, path = Alignments([([1, 2], [12, 11]), ([2, 3], [12, 13])]), tmp_path / "alignments.npz"
+    save, pids = np.savez_compressed, iter([1, 2])
+    monkeypatch.setattr("os.getpid", lambda: next(pids))
+
+    def saved_beside_another(file: Path, **arrays: np.ndarray) -> None:
+        save(file, **arrays)
+        monkeypatch.setattr(np, "savez_compressed", save)
+        alignments.save(path)  # by another process, in between
+
+    monkeypatch.setattr(np, "savez_compressed", saved_beside_another)
+    alignments.save(path)
+    assert [file.name for file in tmp_path.iterdir()] == [path.name]
+    ids = np.array([[1, 2, 3]]), np.array([[11, 12, 13]])
+    assert np.allclose(Alignments.load(path)(*ids), alignments(*ids), atol=1e-6)
+
+
 class Toy:
     """Words as ids, with the end token 0 and the mark 1. The translation of a word has its id and 10."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import numpy as np
@@ -42,7 +43,8 @@ class Alignments:
         self.keys, self.table = keys[table > _LEAST], table[table > _LEAST]
 
     def save(self, path: Path) -> None:
-        partial = path.with_suffix(".partial.npz")
+        """Replace the file atomically, also while another process saves the same."""
+        partial = path.with_suffix(f".{os.getpid()}.npz")
         np.savez_compressed(partial, size=self.size, keys=self.keys, table=self.table.astype(np.float32))
         partial.rename(path)
 

@@ -360,8 +360,9 @@ def test_the_client_of_the_examples_prints_the_translation(
             return printed.decode()
 
     wanted = [text for (_, language), text in sorted(expected.items()) if language == "zh"]
-    printed = asyncio.run(work()).replace("7点", "七点")  # at real pace, Whisper may hear "7 o'clock"
-    assert printed.splitlines() == wanted
+    first, *others = asyncio.run(work()).splitlines()
+    assert first.replace("7点", "七点") == wanted[0]  # at real pace, Whisper may hear "7 o'clock"
+    assert others == wanted[1:]
 
 
 def test_a_reader_who_comes_when_all_is_said_gets_the_texts_and_the_end(
