@@ -5,10 +5,9 @@ from __future__ import annotations
 import random
 import re
 
-from tatoeba import Pair
+from tatoeba import Pair, is_chinese
 
 _NUMBER = re.compile(r"\d+")
-_FIRST_CJK = "\u2e80"
 _FILLERS = {"en": ("um", "uh", "I mean", "you know", "well", "er"), "zh": ("嗯", "那个", "就是说", "呃", "啊")}
 _ONSETS = ("b", "d", "f", "g", "k", "l", "m", "n", "p", "r", "s", "t", "v", "z", "sch", "tr", "br", "ch", "qu", "")
 _VOWELS = ("a", "e", "i", "o", "u", "ou", "ie")
@@ -27,11 +26,7 @@ def altered(pair: Pair, rng: random.Random) -> Pair:
 
 
 def _joined(signs: str, text: str) -> str:
-    return signs + text if _chinese(text) else f"{signs} {text}"
-
-
-def _chinese(text: str) -> bool:
-    return any(c >= _FIRST_CJK for c in text)
+    return signs + text if is_chinese(text) else f"{signs} {text}"
 
 
 def renumbered(pair: Pair, rng: random.Random) -> Pair | None:
@@ -46,7 +41,7 @@ def renumbered(pair: Pair, rng: random.Random) -> Pair | None:
 
 def stammered(text: str, rng: random.Random) -> str:
     """One or two words, or Chinese characters, said again, or fillers before them."""
-    chinese = _chinese(text)
+    chinese = is_chinese(text)
     units = list(text) if chinese else text.split()
     for _ in range(rng.randint(1, 2)):
         at = rng.randrange(len(units))

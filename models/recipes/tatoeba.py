@@ -23,6 +23,11 @@ _FIRST_CJK = "\u3040"
 _NEAR_WORDS, _NEAR_CHARACTERS = 5, 7  # minimum lengths of sentences that count as near-duplicates of one another
 
 
+def is_chinese(text: str) -> bool:
+    """Whether a text, which may have foreign names, has Chinese characters."""
+    return not text.isascii() and max(text) >= _FIRST_CJK
+
+
 def spoken(text: str) -> str:
     """An English or Chinese sentence as written by a recogniser without casing and punctuation."""
     text = text.lower().rstrip(".!?。！？").replace(",", "")
@@ -77,7 +82,7 @@ def near_forms(text: str) -> set[str]:
 
     Sentences of fewer than five words, or seven characters, must be equal apart from case and marks.
     """
-    if text.isascii() or max(text) < _FIRST_CJK:
+    if not is_chinese(text):
         words = text.lower().translate({**_MARKS, ord(" "): " "}).split()
         joint, least = " ", _NEAR_WORDS
     else:
