@@ -62,6 +62,9 @@ class Drafting:
         """Recognise the segment in progress; None if what was heard cannot be used.
 
         ``context``: what was said before it; not heard again once words are known. ``before``: see ``WhisperRecognizer``.
+
+        Raises:
+            DraftRefusedError: others need the recogniser more. Nothing has changed.
         """
         began = self._clock()
         agreement = self._agreement

@@ -10,6 +10,10 @@ from pipeline.asr.options import AsrConfig
 from pipeline.events import SpeechSegment, Transcript
 
 
+class DraftRefusedError(Exception):
+    """Others need the recogniser more. Nothing was recognised; ask again with more speech."""
+
+
 class Recognizer(Protocol):
     """Recognises segments that have ended or pause."""
 
@@ -36,7 +40,7 @@ class Recognizer(Protocol):
 
 @runtime_checkable
 class DraftRecognizer(Protocol):
-    """Recognises a segment in progress."""
+    """Recognises a segment in progress. ``draft`` may raise ``DraftRefusedError``."""
 
     def draft(
         self,

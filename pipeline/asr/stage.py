@@ -13,7 +13,7 @@ import numpy as np
 from pipeline.asr.context import Context
 from pipeline.asr.drafting import Drafting
 from pipeline.asr.packing import fits
-from pipeline.asr.recognizer import DraftRecognizer, Recognizer
+from pipeline.asr.recognizer import DraftRecognizer, DraftRefusedError, Recognizer
 from pipeline.asr.terms import HeardTerms, with_terms
 from pipeline.events import EndOfInput, Pause, SegmentSoFar, SpeechSegment, Transcript, TranscriptSoFar
 from pipeline.run.drafts import DraftOptions
@@ -139,9 +139,12 @@ class AsrStage:
             return drafting.pushed(segment, transcript) if drafting is not None else None
         assert drafting is not None
         context = self._context.before(segment, _DRAFT_MS) if self._context is not None else ()
-        self.stats.drafts += 1
         with self.stats.busy("asr"):
-            found = drafting.draft(segment, context, (self._language or None) if self._several else None)
+            try:
+                found = drafting.draft(segment, context, (self._language or None) if self._several else None)
+            except DraftRefusedError:
+                return None
+        self.stats.drafts += 1
         if self._terms is not None and found is not None:
             self._terms.heard(found.transcript)
         return found

@@ -128,11 +128,15 @@ class PipelineStats:
         from the oldest audio that the VAD has not seen. A segment in progress does not count, nor does a recording that
         is read faster than real time.
         """
-        if self._first_audio is None:
-            return 0.0
+        return self.age_s(min((each.end_s for each in self._pending.values()), default=self.audio_s))
+
+    def age_s(self, spoken_s: float) -> float:
+        """Seconds since the audio before ``spoken_s`` was spoken; 0 for that of a recording read faster than real time.
+
+        May be called on any thread.
+        """
         heard_s = self.received_samples / SAMPLE_RATE + self.backlog_s()
-        settled_s = min((each.end_s for each in self._pending.values()), default=self.audio_s)
-        return max(0.0, min(heard_s, self.stream_s) - settled_s)
+        return max(0.0, min(heard_s, self.stream_s) - spoken_s)
 
     @contextmanager
     def busy(self, stage: str) -> Iterator[None]:

@@ -21,7 +21,8 @@ from pipeline.server.options import ServerLimits
 from pipeline.server.protocol import ProtocolError, Start
 from pipeline.server.rooms import room_name
 from pipeline.server.session import Session
-from pipeline.server.sharing import RECORDING, SharedDrafter, Turns, shared
+from pipeline.server.sharing import shared
+from pipeline.server.turns import Turns
 
 log = logging.getLogger(__name__)
 
@@ -145,10 +146,15 @@ class Service:
         except ProtocolError as error:
             self.refused[error.code] += 1
             raise
-        drafter = SharedDrafter(chain.models.drafter, self.turns) if chain.models.drafter is not None else None
-        models = replace(chain.models, recognizer=shared(chain.models.recognizer, self.turns), drafter=drafter)
         session = Session(
-            chain.config, models, self.limits, wanted.sample_rate, self.record, glossary=chain.glossary, room=room
+            chain.config,
+            chain.models,
+            self.limits,
+            wanted.sample_rate,
+            self.record,
+            glossary=chain.glossary,
+            room=room,
+            turns=self.turns,
         )
         if glossary is not None:
             session.glossary.replace(glossary)
@@ -197,9 +203,7 @@ class Service:
         """``chain`` for a recording into some of its languages: sessions have their turns first."""
         if chain.config.languages.only_spoken is not None:
             chain = chain.narrowed(targets)
-        return replace(
-            chain, models=replace(chain.models, recognizer=shared(chain.models.recognizer, self.turns, RECORDING))
-        )
+        return replace(chain, models=shared(chain.models, self.turns))
 
     def find(self, session_id: str) -> Session:
         """A session in progress, or one that has just ended and whose last text a reader may have missed.

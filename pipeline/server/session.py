@@ -28,6 +28,8 @@ from pipeline.server.intake import Intake
 from pipeline.server.options import ServerLimits
 from pipeline.server.protocol import ProtocolError, shown
 from pipeline.server.record import Record
+from pipeline.server.sharing import shared
+from pipeline.server.turns import Turns
 from pipeline.translator import SpeechTranslator
 
 log = logging.getLogger(__name__)
@@ -61,10 +63,11 @@ class Session:
         clock: Callable[[], float] = time.monotonic,
         glossary: CurrentGlossary | None = None,
         room: str | None = None,
+        turns: Turns | None = None,
     ) -> None:
         """``record``: the folder for the session's record; None: nothing is kept. ``glossary``: the server's.
 
-        ``room``: the name of the speaker's room.
+        ``room``: the name of the speaker's room. ``turns``: those in which sessions use the models.
         """
         self.name = new_name()
         """For the log and the record."""
@@ -81,6 +84,8 @@ class Session:
         self._limits, self._clock = limits, clock
         self._models = models
         self.glossary = SessionGlossary(glossary)
+        if turns is not None:
+            models = shared(models, turns, lambda spoken_s: self.stats.age_s(spoken_s))
         self._translator = SpeechTranslator(config, models, live=True, glossary=self.glossary)
         self._translator.stats.backlog_s = lambda: self.intake.waiting_s
         targets = config.languages.targets

@@ -1,69 +1,31 @@
-"""One recogniser for several sessions: the order in which they have their turns."""
+"""One recogniser for several sessions, whose calls take turns."""
 
 from __future__ import annotations
 
-import heapq
-import itertools
-import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from typing import Any, Self
+import math
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from typing import Self
 
 from pipeline.asr.context import Heard
 from pipeline.asr.options import AsrConfig
 from pipeline.asr.recognizer import DraftRecognizer, Recognizer
 from pipeline.asr.terms import HeardTerms, with_terms
 from pipeline.events import SpeechSegment, Transcript
+from pipeline.loading import Models
+from pipeline.server.turns import DRAFT, FINAL, RECORDING, Turns
 
-FINAL, DRAFT, RECORDING = 0, 1, 2
-"""Urgencies: the end of a stretch of live speech, speech in progress, a recording that nobody waits for."""
-
-
-class Turns:
-    """Lets one thread at a time work; of those that wait, the most urgent first, then whoever came first.
-
-    A session waits with one call at most, so no session gets a second turn while another waits with the same urgency.
-    """
-
-    def __init__(self, at_once: int = 1) -> None:
-        """``at_once``: threads that may work at the same time."""
-        self._free = at_once
-        self._numbers = itertools.count()
-        self._waiting: list[tuple[int, int, threading.Event]] = []
-        self._lock = threading.Lock()
-
-    @contextmanager
-    def turn(self, urgency: int) -> Iterator[None]:
-        """Wait for a turn, and hold it inside the block."""
-        ready = threading.Event()
-        with self._lock:
-            heapq.heappush(self._waiting, (urgency, next(self._numbers), ready))
-            self._next()
-        ready.wait()
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._free += 1
-                self._next()
-
-    @property
-    def waiting(self) -> int:
-        """Number of threads that wait."""
-        return len(self._waiting)
-
-    def _next(self) -> None:
-        while self._free and self._waiting:
-            self._free -= 1
-            heapq.heappop(self._waiting)[2].set()
+Age = Callable[[float], float]
+"""Seconds since the audio of a stream before a time in it, in seconds, was spoken."""
 
 
 class SharedRecognizer:
-    """A recogniser whose calls take turns."""
+    """A recogniser whose calls take turns: what was spoken first is recognised first."""
 
-    def __init__(self, recognizer: Recognizer, turns: Turns, urgency: int = FINAL) -> None:
-        """``urgency``: of all calls but drafts."""
-        self._recognizer, self._turns, self._urgency = recognizer, turns, urgency
+    def __init__(self, recognizer: Recognizer, turns: Turns, age_s: Age | None) -> None:
+        """``age_s``: of the stream; None: a recording, which nobody waits for."""
+        self._recognizer, self._turns, self._age_s = recognizer, turns, age_s
 
     @property
     def config(self) -> AsrConfig:
@@ -71,29 +33,41 @@ class SharedRecognizer:
 
     def with_terms(self, terms: HeardTerms) -> Self:
         """The same turns, with the glossary of one session."""
-        return type(self)(with_terms(self._recognizer, terms), self._turns, self._urgency)
+        return type(self)(with_terms(self._recognizer, terms), self._turns, self._age_s)
 
     def transcribe(self, segment: SpeechSegment, beam_size: int | None = None, before: str | None = None) -> Transcript:
-        with self._turns.turn(self._urgency):
+        with self._turn(segment):
             return self._recognizer.transcribe(segment, beam_size, before)
 
     def transcribe_packed(
         self, segments: Sequence[SpeechSegment], beam_size: int | None = None, before: str | None = None
     ) -> list[Transcript]:
-        with self._turns.turn(self._urgency):
+        with self._turn(segments[0]):
             return self._recognizer.transcribe_packed(segments, beam_size, before)
 
-    def transcribe_after(self, *arguments: Any, **options: Any) -> Transcript:
-        """See ``Recognizer`` and ``DraftRecognizer``."""
-        with self._turns.turn(self._urgency):
-            return self._recognizer.transcribe_after(*arguments, **options)
+    def transcribe_after(
+        self,
+        context: Sequence[Heard],
+        segment: SpeechSegment,
+        beam_size: int | None = None,
+        before: str | None = None,
+        language: str | None = None,
+    ) -> Transcript:
+        with self._turn(segment):
+            return self._recognizer.transcribe_after(context, segment, beam_size, before, language)
+
+    def _turn(self, segment: SpeechSegment) -> AbstractContextManager[None]:
+        if self._age_s is None:
+            return self._turns.turn(RECORDING)
+        return self._turns.turn(FINAL, self._age_s(segment.speech_end_s))
 
 
 class SharedDrafter:
-    """A recogniser of drafts whose calls take turns."""
+    """A recogniser of drafts whose calls take turns. Serves one session."""
 
     def __init__(self, drafter: DraftRecognizer, turns: Turns) -> None:
         self._drafter, self._draft_turns = drafter, turns
+        self._drafted_s = -math.inf  # when the last draft was made
 
     def with_terms(self, terms: HeardTerms) -> Self:
         """The same turns, with the glossary of one session."""
@@ -106,21 +80,31 @@ class SharedDrafter:
         before: str | None = None,
         language: str | None = None,
     ) -> Transcript | None:
-        """See ``DraftRecognizer``."""
-        with self._draft_turns.turn(DRAFT):
-            return self._drafter.draft(context, segment, before, language)
+        """See ``DraftRecognizer``.
+
+        Raises:
+            DraftRefusedError: others need the recogniser more.
+        """
+        turns = self._draft_turns
+        with turns.turn(DRAFT, turns.clock() - self._drafted_s):
+            try:
+                return self._drafter.draft(context, segment, before, language)
+            finally:
+                self._drafted_s = turns.clock()
 
 
 class SharedDraftingRecognizer(SharedRecognizer, SharedDrafter):
     """Both in one."""
 
-    def __init__(self, recognizer: Recognizer, turns: Turns, urgency: int = FINAL) -> None:
-        SharedRecognizer.__init__(self, recognizer, turns, urgency)
+    def __init__(self, recognizer: Recognizer, turns: Turns, age_s: Age | None) -> None:
+        SharedRecognizer.__init__(self, recognizer, turns, age_s)
         assert isinstance(recognizer, DraftRecognizer)
         SharedDrafter.__init__(self, recognizer, turns)
 
 
-def shared(recognizer: Recognizer, turns: Turns, urgency: int = FINAL) -> SharedRecognizer:
-    """``recognizer`` for several sessions."""
+def shared(models: Models, turns: Turns, age_s: Age | None = None) -> Models:
+    """The models for one session or recording: recognition in turns with others. ``age_s``: see ``SharedRecognizer``."""
+    recognizer = models.recognizer
     kind = SharedDraftingRecognizer if isinstance(recognizer, DraftRecognizer) else SharedRecognizer
-    return kind(recognizer, turns, urgency)
+    drafter = SharedDrafter(models.drafter, turns) if models.drafter is not None else None
+    return replace(models, recognizer=kind(recognizer, turns, age_s), drafter=drafter)

@@ -14,7 +14,7 @@ import pytest
 from pipeline import Models
 from pipeline.asr.context import Context, Heard
 from pipeline.asr.options import AsrConfig
-from pipeline.asr.recognizer import DraftRecognizer, Recognizer
+from pipeline.asr.recognizer import DraftRecognizer, DraftRefusedError, Recognizer
 from pipeline.asr.stage import AsrStage
 from pipeline.asr.whisper import WhisperRecognizer
 from pipeline.events import SAMPLE_RATE, EndOfInput, Pause, SegmentSoFar, SpeechSegment, Transcript, TranscriptSoFar
@@ -277,6 +277,35 @@ def test_drafts_wait_for_speech_and_are_left_out_while_behind(
     load.observe(1e9)
     run_live(recognizer, [*growing(first), first], drafts=DraftOptions(), load=load)
     assert recognizer.drafts == []
+
+
+class Shared(Watched):
+    """A recogniser that others need more whenever a draft is asked for the first time."""
+
+    def __init__(self, recognizer: Recognizer) -> None:
+        super().__init__(recognizer)
+        self.refused: list[int] = []
+
+    def draft(self, context: Sequence[Heard], segment: SpeechSegment, *more: Any, **options: Any) -> Transcript | None:
+        if len(self.refused) == len(self.drafts):
+            self.refused.append(segment.start_sample + len(segment.samples))
+            raise DraftRefusedError
+        return super().draft(context, segment, *more, **options)
+
+
+def test_a_refused_draft_is_asked_for_again_with_more_speech(
+    demo_models: Models, segments: list[SpeechSegment]
+) -> None:
+    first, _, _ = segments
+    recognizer = Shared(demo_models.recognizer)
+    found = run_live(recognizer, [*growing(first, 0.1), first], drafts=DraftOptions(first_ms=1_000, every_ms=600))
+    assert len(recognizer.drafts) >= 2
+    for refused, made in zip(recognizer.refused, recognizer.drafts, strict=False):
+        assert made - refused == SAMPLE_RATE // 10
+    drafts = [item for item in found if isinstance(item, TranscriptSoFar) and item.transcript.end_s < first.end_s]
+    assert len(drafts) == len(recognizer.drafts)
+    (final,) = [item for item in found if isinstance(item, Transcript)]
+    assert said(final.text) == said(demo_models.recognizer.transcribe(first).text)
 
 
 def test_drafts_of_silence_and_noise_show_nothing(recognizer: Watched) -> None:

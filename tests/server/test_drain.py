@@ -11,7 +11,7 @@ import pytest
 from openai import AsyncOpenAI
 
 from pipeline import Models, PipelineConfig
-from pipeline.server.sharing import FINAL
+from pipeline.server.turns import FINAL
 from tests.conftest import spoken_texts
 from tests.server.running import Running, running, serving
 from tests.server.test_openai import SPEECH

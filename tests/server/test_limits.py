@@ -20,7 +20,7 @@ from pipeline.server.connections import HttpConnection, Settings, SocketConnecti
 from pipeline.server.intake import Intake
 from pipeline.server.options import ServerLimits
 from pipeline.server.service import Service
-from pipeline.server.sharing import FINAL
+from pipeline.server.turns import FINAL
 from tests.server.running import Running, heard, rest, running, say, speak
 
 LARGE = 1 << 20

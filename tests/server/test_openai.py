@@ -27,7 +27,7 @@ from pipeline.audio.recording import Recording
 from pipeline.events import PipelineEvent, Samples, SourceSentence, Translation
 from pipeline.server.access import Access
 from pipeline.server.service import Service
-from pipeline.server.sharing import FINAL
+from pipeline.server.turns import FINAL
 from pipeline.sinks.files import sink_makers
 from pipeline.translator import SpeechTranslator
 from tests.conftest import CHINESE, PHRASE_SECONDS, PHRASES, read_wav

@@ -12,7 +12,7 @@ import pytest
 
 from pipeline import Models, PipelineConfig
 from pipeline.server.history import History
-from pipeline.server.sharing import FINAL
+from pipeline.server.turns import FINAL
 from tests.conftest import PHRASE_SECONDS, PHRASES, read_wav
 from tests.server.running import Running, final, heard, rest, running, say, serving, speak
 

@@ -1,19 +1,28 @@
-"""Turns at the recogniser: one at a time, finals before drafts, whoever came first before others."""
+"""Turns at the recogniser: one at a time, what was spoken first before the rest; drafts give way."""
 
 from __future__ import annotations
 
 import threading
+from dataclasses import dataclass, field
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from pipeline.asr.recognizer import DraftRecognizer
+from pipeline.asr.recognizer import DraftRecognizer, DraftRefusedError
+from pipeline.events import SpeechSegment
 from pipeline.loading import Models
-from pipeline.server.sharing import DRAFT, FINAL, Turns, shared
+from pipeline.server.sharing import SharedDraftingRecognizer, shared
+from pipeline.server.turns import DRAFT, FINAL, RECORDING, Call, DraftBudget, Schedule, Turns
 from tests.conftest import HANG_S
 
+SAVED_S = 60.0
+"""By then, the time that was saved up for drafts before is used."""
 
-def order(urgencies: list[int], at_once: int = 1) -> list[int]:
-    """The order in which threads that wait get their turns, by their index."""
+
+def order(calls: list[tuple[int, float]], at_once: int = 1) -> list[int]:
+    """The order in which threads get their turns that ask one after the other: their indices, of refused ones less 100."""
     turns, found = Turns(at_once), list[int]()
     hold, held = threading.Event(), threading.Event()
 
@@ -22,18 +31,22 @@ def order(urgencies: list[int], at_once: int = 1) -> list[int]:
             held.set()
             assert hold.wait(HANG_S)
 
-    def work(index: int, urgency: int) -> None:
-        with turns.turn(urgency):
-            found.append(index)
+    def work(index: int, urgency: int, age_s: float) -> None:
+        try:
+            with turns.turn(urgency, age_s):
+                found.append(index)
+        except DraftRefusedError:
+            found.append(index - 100)
 
     threads = [threading.Thread(target=first, daemon=True)]
     threads[0].start()
     assert held.wait(HANG_S)
-    for index, urgency in enumerate(urgencies):
-        thread = threading.Thread(target=work, args=(index, urgency), daemon=True)
+    for index, call in enumerate(calls):
+        before, threads_before = turns.waiting, len(found)
+        thread = threading.Thread(target=work, args=(index, *call), daemon=True)
         thread.start()
         threads.append(thread)
-        while turns.waiting <= index:
+        while turns.waiting == before and len(found) == threads_before:
             pass
     hold.set()
     for thread in threads:
@@ -41,8 +54,23 @@ def order(urgencies: list[int], at_once: int = 1) -> list[int]:
     return found
 
 
-def test_finals_come_before_drafts_and_the_first_before_later_ones() -> None:
-    assert order([DRAFT, FINAL, DRAFT, FINAL]) == [1, 3, 0, 2]
+def test_finals_come_before_recordings_and_what_was_spoken_first_before_the_rest() -> None:
+    assert order([(RECORDING, 0), (FINAL, 1), (RECORDING, 0), (FINAL, 3), (FINAL, 2), (FINAL, 2.5)]) == [
+        3,
+        5,
+        4,
+        1,
+        0,
+        2,
+    ]
+
+
+def test_a_final_overtakes_a_draft_which_gives_way() -> None:
+    assert order([(RECORDING, 0), (DRAFT, 9), (FINAL, 0), (DRAFT, 9)]) == [-99, -97, 2, 0]
+
+
+def test_a_draft_comes_before_a_recording_and_the_session_that_has_waited_longest_before_others() -> None:
+    assert order([(RECORDING, 0), (DRAFT, 6), (DRAFT, 7), (DRAFT, 5)]) == [-99, -97, 2, 0]
 
 
 def test_a_failed_call_gives_its_turn_back() -> None:
@@ -52,7 +80,165 @@ def test_a_failed_call_gives_its_turn_back() -> None:
             raise ZeroDivisionError
 
 
+@dataclass(eq=False)
+class Speaker:
+    """A session: some seconds of speech, then their end, again and again; drafts meanwhile."""
+
+    speech_s: float
+    begins_s: float
+    drafts: int = 0
+    drafted_s: float = -100.0
+    late_s: list[float] = field(default_factory=list)
+    """For each end of speech, the time until it was recognised."""
+
+
+def played(speakers: int, final_s: float = 0.4, draft_s: float = 0.25, length_s: float = 180.0) -> list[Speaker]:
+    """Simulate sessions that share a recogniser, in steps of 10 ms. Drafts count from ``SAVED_S`` on."""
+    everyone = [Speaker(4.0, 4.0 * number / speakers) for number in range(speakers)]
+    schedule, asked = Schedule(0.0), dict[Call, Speaker]()
+    works: tuple[Call, float] | None = None
+    for step in range(round(length_s * 100)):
+        now_s = step / 100
+        if works is not None and now_s >= works[1]:
+            call, _ = works
+            works, speaker = None, asked.pop(call)
+            schedule.end(call, now_s)
+            if call.urgency == FINAL:
+                speaker.late_s.append(now_s - call.since_s)
+            else:
+                speaker.drafts += now_s > SAVED_S
+                speaker.drafted_s = now_s
+        for speaker in everyone:
+            if round((now_s - speaker.begins_s) * 100) % round(speaker.speech_s * 100) == 0:
+                call = Call(FINAL, now_s)
+            elif speaker in asked.values() or now_s - speaker.drafted_s < 0.5:
+                continue
+            else:
+                call = Call(DRAFT, speaker.drafted_s)
+            asked[call] = speaker
+            for refused in schedule.ask(call, now_s):
+                del asked[refused]
+        if works is None and (begun := schedule.begin(now_s)) is not None:
+            works = begun, now_s + (final_s if begun.urgency == FINAL else draft_s)
+    return everyone
+
+
+def test_drafts_become_rarer_for_all_alike_before_anybody_lags() -> None:
+    drafts, late_s = list[float](), list[float]()
+    for count in (1, 2, 4, 6, 8, 9):
+        speakers = played(count)
+        made = [speaker.drafts for speaker in speakers]
+        assert max(made) <= 1.2 * min(made) + 1, f"{count} sessions had {made}"
+        drafts.append(sum(made) / count)
+        late_s.append(max(late for speaker in speakers for late in speaker.late_s))
+    assert drafts == sorted(drafts, reverse=True)
+    assert drafts[0] > 120, "alone, a draft comes every half second and more"
+    assert drafts[-1] < 3, "finals take all the time that drafts may use"
+    assert max(late_s) <= 0.4 + 0.4 + 0.25, "a final waits for one that is being recognised, and a draft at most"
+
+
+@given(st.lists(st.tuples(st.sampled_from([FINAL, DRAFT, RECORDING, None]), st.floats(0, 9)), max_size=60))
+def test_no_draft_waits_beside_a_final_and_turns_go_to_what_was_spoken_first(
+    steps: list[tuple[int | None, float]],
+) -> None:
+    schedule, works, expected = Schedule(0.0), None, list[Call]()
+    for number, (urgency, age_s) in enumerate(steps):
+        now_s = number / 10
+        if urgency is None:
+            if works is not None:
+                schedule.end(works, now_s)
+            if (works := schedule.begin(now_s)) is not None:
+                expected.remove(works)
+                assert all((works.urgency, works.since_s) <= (one.urgency, one.since_s) for one in expected)
+        else:
+            call = Call(urgency, now_s - age_s)
+            expected.append(call)
+            for refused in schedule.ask(call, now_s):
+                assert refused.urgency == DRAFT
+                expected.remove(refused)
+        assert schedule.waiting == expected
+        waiting = [one.urgency for one in schedule.waiting]
+        assert waiting.count(DRAFT) <= (FINAL not in waiting)
+
+
+@given(st.lists(st.tuples(st.floats(0, 2), st.floats(0, 1), st.booleans()), max_size=100))
+def test_drafts_and_finals_use_no_more_than_their_share(steps: list[tuple[float, float, bool]]) -> None:
+    budget, now_s, drafted_s, longest_s = DraftBudget(0.0, share=0.8), 0.0, 0.0, 0.0
+    for rest_s, work_s, final in steps:
+        now_s += rest_s
+        if not final:
+            if not budget.allows(now_s, 100.0):
+                continue
+            drafted_s, longest_s = drafted_s + work_s, max(longest_s, work_s)
+        now_s += work_s
+        budget.spend(now_s, work_s)
+        assert drafted_s <= 0.8 * now_s + 10.0 + longest_s
+
+
 def test_a_shared_recogniser_drafts_if_its_own_does(demo_models: Models) -> None:
     recognizer = demo_models.recognizer
-    assert isinstance(shared(recognizer, Turns()), DraftRecognizer) == isinstance(recognizer, DraftRecognizer)
-    assert shared(recognizer, Turns()).config is recognizer.config
+    found = shared(demo_models, Turns()).recognizer
+    assert isinstance(found, DraftRecognizer) == isinstance(recognizer, DraftRecognizer)
+    assert found.config is recognizer.config
+
+
+def test_speech_that_waited_longer_is_recognised_first(demo_models: Models) -> None:
+    """Two sessions wait; the second one to ask is behind with older speech."""
+    turns, found = Turns(), list[str]()
+    segment = SpeechSegment(0, 0, np.zeros(8_000, np.int16))
+
+    def recognise(name: str, received_s: float) -> None:
+        recognizer = shared(demo_models, turns, lambda spoken_s: received_s - spoken_s).recognizer
+        recognizer.transcribe(segment)
+        found.append(name)
+
+    threads = []
+    with turns.turn(FINAL):
+        for name, received_s in (("in time", 1.0), ("behind", 5.0)):
+            threads.append(threading.Thread(target=recognise, args=(name, received_s), daemon=True))
+            threads[-1].start()
+            while turns.waiting < len(threads):
+                pass
+    for thread in threads:
+        thread.join(HANG_S)
+    assert found == ["behind", "in time"]
+
+
+def test_a_refused_draft_leaves_the_recogniser_alone(demo_models: Models) -> None:
+    turns = Turns()
+    recognizer = shared(demo_models, turns, lambda spoken_s: 0.0).recognizer
+    assert isinstance(recognizer, SharedDraftingRecognizer)
+    segment = SpeechSegment(0, 0, np.zeros(16_000, np.int16))
+    refused = threading.Event()
+
+    def draft() -> None:
+        with pytest.raises(DraftRefusedError):
+            recognizer.draft((), segment)
+        refused.set()
+
+    with turns.turn(FINAL):
+        drafting = threading.Thread(target=draft, daemon=True)
+        drafting.start()
+        while not turns.waiting:
+            pass
+        final = threading.Thread(target=recognizer.transcribe, args=(segment,), daemon=True)
+        final.start()
+        assert refused.wait(HANG_S)
+    final.join(HANG_S)
+    assert not turns.waiting
+
+
+def test_a_session_waits_after_a_draft_while_little_time_is_left(demo_models: Models) -> None:
+    times_s = [0.0]
+    turns = Turns(clock=lambda: times_s[0])
+    first, second = (shared(demo_models, turns, lambda spoken_s: 0.0).recognizer for _ in range(2))
+    segment = SpeechSegment(0, 0, np.zeros(16_000, np.int16))
+    assert isinstance(first, SharedDraftingRecognizer)
+    assert isinstance(second, SharedDraftingRecognizer)
+    with turns.turn(FINAL):
+        times_s[0] += 12.0
+    times_s[0] += 5.0
+    first.draft((), segment)
+    with pytest.raises(DraftRefusedError):
+        first.draft((), segment)
+    second.draft((), segment)

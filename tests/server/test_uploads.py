@@ -16,7 +16,7 @@ from openai import AsyncOpenAI
 from pipeline import Models, PipelineConfig
 from pipeline.server import uploads
 from pipeline.server.service import Service
-from pipeline.server.sharing import FINAL
+from pipeline.server.turns import FINAL
 from tests.conftest import PHRASE_SECONDS, PHRASES
 from tests.server.running import Running, running, serving
 

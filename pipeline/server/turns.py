@@ -1,0 +1,151 @@
+"""Turns at a recogniser that several sessions share: who comes first, and when drafts give way."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from pipeline.asr.recognizer import DraftRefusedError
+
+FINAL, DRAFT, RECORDING = 0, 1, 2
+"""Urgencies: the end of a stretch of live speech, speech in progress, a recording that nobody waits for."""
+
+# Share of all time in which finals and drafts together may use the recogniser; drafts give way above it. The rest is for
+# voice detection, translation and connections, and keeps finals from waiting for drafts.
+_SHARE = 0.9
+# Recognition time that may be saved up for drafts, and the most that finals can take from later drafts, in seconds. Speech has
+# pauses: with 3 s, one speaker who is alone on a slow machine got half as many drafts as without a budget.
+_MOST_S = 10.0
+# A session that has had no draft for this long gets one while anything is left. Segments of speech are about as long.
+_LONGEST_S = 5.0
+
+
+class DraftBudget:
+    """Recognition time left for drafts: a share of all time, without what finals and earlier drafts took. Pure.
+
+    The less is left, the longer a session waits between two drafts. So drafts become rarer for all sessions alike.
+    """
+
+    def __init__(self, now_s: float, share: float = _SHARE) -> None:
+        self._share, self._left_s, self._at_s = share, _MOST_S, now_s
+
+    def spend(self, now_s: float, work_s: float) -> None:
+        """Finals or drafts took ``work_s`` of the recogniser's time."""
+        self._left_s = max(-_MOST_S, self._left(now_s) - work_s)
+        self._at_s = now_s
+
+    def allows(self, now_s: float, age_s: float) -> bool:
+        """Whether a session whose last draft was ``age_s`` ago may have one now."""
+        left_s = self._left(now_s)
+        return left_s > 0 and left_s >= _MOST_S * (1 - age_s / _LONGEST_S)
+
+    def _left(self, now_s: float) -> float:
+        return min(_MOST_S, self._left_s + self._share * (now_s - self._at_s))
+
+
+@dataclass(eq=False)
+class Call:
+    """A call that asks for a turn."""
+
+    urgency: int
+    since_s: float
+    """When what it is to recognise was spoken; of a draft, when the last draft of the session was made."""
+    refused: bool = False
+    """Whether a draft has given way."""
+    began_s: float = 0.0
+    """When its turn began."""
+    ready: threading.Event = field(default_factory=threading.Event)
+    """Set when its turn begins, or when it is refused."""
+
+
+class Schedule:
+    """The calls that wait, and how many work. Pure: the caller tells the time.
+
+    At most one draft waits, and none while a final does: a session cannot recognise the end of its speech while it waits for
+    a draft, and a draft that comes late shows old speech. A refused draft is asked for again with more speech.
+    """
+
+    def __init__(self, now_s: float, at_once: int = 1) -> None:
+        """``at_once``: calls that may work at the same time."""
+        self.waiting: list[Call] = []
+        """In the order in which they came."""
+        self._free, self._budget = at_once, DraftBudget(now_s)
+
+    def ask(self, call: Call, now_s: float) -> list[Call]:
+        """Take a call. Returns the drafts that are refused because of it, which may be the call itself."""
+        drafts = [one for one in self.waiting if one.urgency == DRAFT]
+        if call.urgency == DRAFT and (
+            not self._budget.allows(now_s, now_s - call.since_s)
+            or any(one.urgency == FINAL for one in self.waiting)
+            or any(one.since_s <= call.since_s for one in drafts)
+        ):
+            return [call]
+        refused = drafts if call.urgency != RECORDING else []
+        self.waiting = [*(one for one in self.waiting if one not in refused), call]
+        return refused
+
+    def begin(self, now_s: float) -> Call | None:
+        """The call whose turn begins: the most urgent; of those, what was spoken first. None: none waits, or all work."""
+        if not self._free or not self.waiting:
+            return None
+        self._free -= 1
+        call = min(self.waiting, key=lambda one: (one.urgency, one.since_s))  # the first of those that are equal
+        self.waiting.remove(call)
+        call.began_s = now_s
+        return call
+
+    def end(self, call: Call, now_s: float) -> None:
+        """The turn of a call has ended."""
+        self._free += 1
+        if call.urgency != RECORDING:  # which gives way to drafts
+            self._budget.spend(now_s, now_s - call.began_s)
+
+
+class Turns:
+    """Lets one thread at a time work, in the order of a ``Schedule``."""
+
+    def __init__(self, at_once: int = 1, clock: Callable[[], float] = time.monotonic) -> None:
+        """``at_once``: threads that may work at the same time. ``clock``: gives seconds."""
+        self.clock = clock
+        self._schedule = Schedule(clock(), at_once)
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def turn(self, urgency: int, age_s: float = 0.0) -> Iterator[None]:
+        """Wait for a turn, and hold it inside the block.
+
+        Args:
+            age_s: seconds since what is to be recognised was spoken; of a draft, since the session's last one.
+
+        Raises:
+            DraftRefusedError: a draft, and others need the recogniser more.
+        """
+        now_s = self.clock()
+        call = Call(urgency, now_s - age_s)
+        with self._lock:
+            for refused in self._schedule.ask(call, now_s):
+                refused.refused = True
+                refused.ready.set()
+            self._begin(now_s)
+        call.ready.wait()
+        if call.refused:
+            raise DraftRefusedError
+        try:
+            yield
+        finally:
+            with self._lock:
+                now_s = self.clock()
+                self._schedule.end(call, now_s)
+                self._begin(now_s)
+
+    @property
+    def waiting(self) -> int:
+        """Number of threads that wait."""
+        return len(self._schedule.waiting)
+
+    def _begin(self, now_s: float) -> None:
+        while (call := self._schedule.begin(now_s)) is not None:
+            call.ready.set()
