@@ -35,6 +35,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "drafts": ("%(prog)s sentences.txt --config demo",),
     "peer": ("%(prog)s --config demo --url ws://localhost:8000/asr", "%(prog)s talk.wav --config demo --json"),
     "serve": ("%(prog)s --config demo", "%(prog)s --config demo --speakers 2 --seconds 30 --adversaries stalled"),
+    "capacity": ("%(prog)s talk.wav --config demo", "%(prog)s talk.wav --config demo --asr tiny.en --lag 2"),
 }
 """Modules of this package, with examples. They import slow or optional dependencies only when they run."""
 _EXAMPLES = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import socket
 from collections.abc import Iterator
@@ -64,6 +65,19 @@ def usage_of(process: int | None) -> Usage | None:
     except OSError:  # it has ended just now
         return None
     return Usage(ticks / os.sysconf("SC_CLK_TCK"), resident_mb, cores)
+
+
+def machine_cpu_s() -> float:
+    """CPU time that all processes of the machine have used; NaN if it is not known: no /proc.
+
+    The first line of /proc/stat has user, nice, system, idle, iowait, irq, softirq and steal; see proc(5).
+    """
+    try:
+        fields = (_PROC / "stat").read_text("utf-8").split(maxsplit=9)[1:9]
+    except OSError:
+        return math.nan
+    ticks = sum(int(value) for index, value in enumerate(fields) if index not in (3, 4))  # idle, iowait
+    return ticks / os.sysconf("SC_CLK_TCK")
 
 
 def _processes() -> Iterator[int]:

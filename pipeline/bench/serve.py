@@ -25,7 +25,7 @@ from pipeline.apps.cli import whole_number
 from pipeline.apps.options import add_model_arguments, configured
 from pipeline.bench.errors import units
 from pipeline.bench.measures import WordErrors, word_errors
-from pipeline.bench.processes import Usage, usage_of
+from pipeline.bench.processes import Usage, machine_cpu_s, usage_of
 from pipeline.errors import PipelineError, UsageError
 from pipeline.events import SAMPLE_RATE, Samples
 from pipeline.resources import DEMO_SPEECH
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from pipeline.bench.serve_clients import Played
 
 _ADVERSARIES = ("stalled", "garbage", "huge", "silent", "flood")
-_MODEL_OPTIONS = ("config", "source", "asr", "nmt", "via")
+_MODEL_OPTIONS = ("config", "source", "asr", "nmt", "via", "glossary")
 _SAMPLE_S = 0.5
 
 
@@ -45,6 +45,8 @@ class Load:
     cpu_share: float
     """Of all cores that it may use, 0 to 1."""
     peak_mb: float
+    others_share: float
+    """The same of all other processes of the machine, the clients among them: a measurement beside much else is worth little."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -75,16 +77,21 @@ def run(options: argparse.Namespace) -> int:
 
     config = configured(options)  # reports what is wrong before the server does
     samples = repeated(read_audio(options.audio or DEMO_SPEECH), options.seconds)
-    models = [text for name in _MODEL_OPTIONS if (value := getattr(options, name)) for text in (f"--{name}", value)]
-    if options.target:
-        models += ["--target", ",".join(options.target)]
-    report = asyncio.run(_measured(options, models, samples, config.languages.spoken[0]))
+    report = asyncio.run(_measured(options, model_arguments(options), samples, config.languages.spoken[0]))
     print(json.dumps(report.as_dict(), ensure_ascii=False, indent=1) if options.json else report.as_text())
     if lost := [loss for session in report.sessions for loss in session.losses]:
         raise PipelineError(f"the server lost audio or text: {'; '.join(lost)}")
     if options.speakers > 1 and not report.refusal:
         raise PipelineError("the server accepted more speakers than its --max-sessions allows")
     return 0
+
+
+def model_arguments(options: argparse.Namespace) -> list[str]:
+    """The options of ``add_model_arguments`` for the command of a server."""
+    given = [(f"--{name}", str(value)) for name in _MODEL_OPTIONS if (value := getattr(options, name))]
+    if options.target:
+        given.append(("--target", ",".join(options.target)))
+    return [text for option in given for text in option]
 
 
 def repeated(samples: Samples, seconds: int) -> Samples:
@@ -153,7 +160,8 @@ class Report:
                 "age of the newest audio in a change of the translation when it was received; recognised words against those of the",
                 "speaker who was alone: a server that falls behind cuts speech in other places, which changes some words",
                 f"server alone: {self.alone_load.cpu_share:.0%} of all cores, {self.alone_load.peak_mb:.0f} MB at most; "
-                f"with all: {self.load.cpu_share:.0%}, {self.load.peak_mb:.0f} MB",
+                f"with all: {self.load.cpu_share:.0%}, {self.load.peak_mb:.0f} MB; "
+                f"clients and other programs: {self.alone_load.others_share:.0%} and {self.load.others_share:.0%}",
                 f"one speaker more: {self.refusal or 'was not refused'}",
             ]
         )
@@ -173,20 +181,20 @@ def _cells(values_s: Sequence[float]) -> str:
 
 
 async def _measured(options: argparse.Namespace, models: list[str], samples: Samples, language: str) -> Report:
-    async with _server([*models, "--max-sessions", str(options.speakers)]) as (url, process):
+    async with started_server([*models, "--max-sessions", str(options.speakers)]) as (url, process):
         from pipeline.bench.serve_clients import played  # the server has the same packages, and says which are missing
 
-        _say(f"one speaker alone, {options.seconds} s …")
-        async with _Sampler(process) as before:
+        say(f"one speaker alone, {options.seconds} s …")
+        async with Sampler(process) as before:
             (alone,), _ = await played(url, samples, 1, min(1, options.readers), [])
-        _say(f"{options.speakers} speakers and {options.readers} readers, {options.seconds} s …")
-        async with _Sampler(process) as during:
+        say(f"{options.speakers} speakers and {options.readers} readers, {options.seconds} s …")
+        async with Sampler(process) as during:
             sessions, refusal = await played(url, samples, options.speakers, options.readers, options.adversaries)
     return Report(language, alone, before.load(), sessions, during.load(), refusal, options.adversaries)
 
 
 @asynccontextmanager
-async def _server(arguments: list[str]) -> AsyncIterator[tuple[str, int]]:
+async def started_server(arguments: list[str]) -> AsyncIterator[tuple[str, int]]:
     """A server in a process of its own: the address of its WebSocket, and the process."""
     command = [sys.executable, "-m", "pipeline.serve", "--port", "0", *arguments]
     process = await asyncio.create_subprocess_exec(*command, stderr=subprocess.PIPE)
@@ -207,13 +215,13 @@ async def _server(arguments: list[str]) -> AsyncIterator[tuple[str, int]]:
         await process.wait()
 
 
-class _Sampler:
+class Sampler:
     """Looks at a process again and again while the block runs."""
 
     def __init__(self, process: int) -> None:
-        self._process, self._found = process, list[tuple[float, Usage]]()
+        self._process, self._found = process, list[tuple[float, float, Usage]]()
 
-    async def __aenter__(self) -> _Sampler:
+    async def __aenter__(self) -> Sampler:
         self._look()
         self._task = asyncio.create_task(self._looking())
         return self
@@ -229,15 +237,17 @@ class _Sampler:
 
     def _look(self) -> None:
         if (usage := usage_of(self._process)) is not None:
-            self._found.append((time.monotonic(), usage))
+            self._found.append((time.monotonic(), machine_cpu_s(), usage))
 
     def load(self) -> Load:
         if len(self._found) < 2:
-            return Load(float("nan"), float("nan"))  # no /proc
-        (began_s, first), *_, (ended_s, last) = self._found
-        share = (last.cpu_s - first.cpu_s) / (ended_s - began_s) / last.cores
-        return Load(share, max(usage.resident_mb for _, usage in self._found))
+            return Load(float("nan"), float("nan"), float("nan"))  # no /proc
+        (began_s, all_before_s, first), *_, (ended_s, all_after_s, last) = self._found
+        possible_s, used_s = (ended_s - began_s) * last.cores, last.cpu_s - first.cpu_s
+        others = max(0.0, all_after_s - all_before_s - used_s) / possible_s
+        return Load(used_s / possible_s, max(usage.resident_mb for *_, usage in self._found), others)
 
 
-def _say(text: str) -> None:
+def say(text: str) -> None:
+    """Print a line of progress on standard error."""
     print(text, file=sys.stderr, flush=True)

@@ -1,0 +1,182 @@
+"""Find out how many live sessions this machine carries: more and more speakers at real pace, until text comes too late.
+
+The number of speakers is doubled until a server does not carry them, and then narrowed down. Each trial has a server of its own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import dataclasses
+import json
+import math
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from pipeline.apps.cli import whole_number
+from pipeline.apps.options import add_model_arguments, configured
+from pipeline.bench.serve import Load, Sampler, model_arguments, repeated, say, started_server
+from pipeline.errors import PipelineError
+from pipeline.events import SAMPLE_RATE, Samples
+from pipeline.resources import DEMO_SPEECH
+
+_LAG_S = 3.0
+# Speakers begin one after the other within this share of a trial, so that they do not pause together.
+_APART = 0.25
+_MOST_APART_S = 1.0
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A server with some sessions. Lags are in seconds: the age of the newest audio in a change of a translation."""
+
+    sessions: int
+    shown_s: float
+    """Mean over all changes that were shown."""
+    shown_p90_s: float
+    """90th percentile of the session in which it is highest, as for ``committed_p90_s``."""
+    committed_s: float
+    committed_p90_s: float
+    load: Load
+    losses: Sequence[str] = ()
+
+    @classmethod
+    def of(
+        cls, sessions: Sequence[tuple[Sequence[float], Sequence[float]]], load: Load, losses: Sequence[str]
+    ) -> Trial:
+        """The figures of sessions with these lags of shown and of committed text."""
+        shown, committed = zip(*sessions, strict=True)
+        return cls(
+            len(sessions), _mean(shown), _worst(shown), _mean(committed), _worst(committed), load, tuple(losses)
+        )  # fmt: skip
+
+    def carried(self, lag_s: float) -> bool:
+        """Whether nothing was lost, and in each session nine of ten changes were committed within ``lag_s``."""
+        return not self.losses and self.committed_p90_s <= lag_s
+
+
+def _mean(lags_s: Sequence[Sequence[float]]) -> float:
+    every = [one for each in lags_s for one in each]
+    return float(np.mean(every)) if every else math.inf
+
+
+def _worst(lags_s: Sequence[Sequence[float]]) -> float:
+    """The highest 90th percentile; infinite if a session has no text."""
+    return max(float(np.percentile(each, 90)) if each else math.inf for each in lags_s)
+
+
+async def most_carried(carries: Callable[[int], Awaitable[bool]], most: int) -> int:
+    """The largest number up to ``most`` that is carried, found by doubling and bisection; 0 if one is too many.
+
+    Whoever carries a number carries any smaller one.
+    """
+    carried, refused = 0, most + 1
+    while refused - carried > 1:
+        number = min(max(1, 2 * carried), most) if refused > most else (carried + refused) // 2
+        if await carries(number):
+            carried = number
+        else:
+            refused = number
+    return carried
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "audio",
+        nargs="?",
+        type=Path,
+        metavar="FILE",
+        help="a recording, repeated as needed (default: the demo's speech)",
+    )
+    add_model_arguments(parser)
+    parser.add_argument(
+        "--lag",
+        type=some_lag,
+        default=_LAG_S,
+        metavar="SECONDS",
+        help="nine of ten changes must be committed within this time after their audio was sent (default: %(default)g)",
+    )
+    parser.add_argument(
+        "--most",
+        type=whole_number(1, 1_000),
+        default=64,
+        metavar="N",
+        help="try no more sessions (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--seconds", type=whole_number(1, 86_400), default=30, metavar="S", help="of each trial (default: %(default)s)"
+    )
+    parser.add_argument("--json", action="store_true", help="print the report as JSON")
+
+
+def some_lag(text: str) -> float:
+    """Argument type: a time in seconds, from 0.1 to 3600."""
+    try:
+        lag_s = float(text)
+    except ValueError:
+        lag_s = math.nan
+    if not 0.1 <= lag_s <= 3_600:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds from 0.1 to 3600")
+    return lag_s
+
+
+def run(options: argparse.Namespace) -> int:
+    from pipeline.audio.recording import read_audio
+
+    configured(options)  # reports what is wrong before the server does
+    samples = repeated(read_audio(options.audio or DEMO_SPEECH), options.seconds)
+    trials: list[Trial] = []
+
+    async def carries(number: int) -> bool:
+        say(f"{number} session{'s' * (number > 1)}, {options.seconds} s …")
+        trials.append(await _tried(model_arguments(options), samples, number))
+        return trials[-1].carried(options.lag)
+
+    carried = asyncio.run(most_carried(carries, options.most))
+    trials.sort(key=lambda trial: trial.sessions)
+    if options.json:
+        found = [dataclasses.asdict(trial) | {"carried": trial.carried(options.lag)} for trial in trials]
+        print(json.dumps({"lag_s": options.lag, "sessions": carried, "trials": found}, indent=1))
+    else:
+        print(table(trials, options.lag))
+        if carried:
+            least = " or more, as many as were tried" if carried == options.most else ""
+            print(f"this machine carries {carried}{least}")
+    if not carried:
+        raise PipelineError(
+            f"this machine does not carry one session within {options.lag:g} s; choose a smaller model (--asr) or a higher --lag"
+        )
+    return 0
+
+
+def table(trials: Sequence[Trial], lag_s: float) -> str:
+    """The trials in lines."""
+    lines = [
+        f"{'':8} {'shown, s':>13}   {'committed, s':>13}",
+        f"{'sessions':>8} {'mean':>6} {'p90':>6}   {'mean':>6} {'p90':>6}   {'CPU':>4} {'others':>6} {'memory':>9}   within {lag_s:g} s",
+    ]
+    for one in trials:
+        verdict = "yes" if one.carried(lag_s) else "; ".join(one.losses) or "no"
+        lines.append(
+            f"{one.sessions:8} {one.shown_s:6.2f} {one.shown_p90_s:6.2f}   {one.committed_s:6.2f} {one.committed_p90_s:6.2f}   "
+            f"{one.load.cpu_share:4.0%} {one.load.others_share:6.0%} {one.load.peak_mb:6.0f} MB   {verdict}"
+        )
+    notes = (
+        "age of the newest audio in a change of the translation when it was received; p90: of the worst session",
+        "CPU: of the server; others: of the clients and all other programs, which should have little",
+    )
+    return "\n".join([*lines, *notes])
+
+
+async def _tried(models: Sequence[str], samples: Samples, number: int) -> Trial:
+    async with started_server([*models, "--max-sessions", str(number)]) as (url, process):
+        from pipeline.bench.serve_clients import played  # the server has the same packages, and says which are missing
+
+        apart_s = min(_MOST_APART_S, _APART * len(samples) / SAMPLE_RATE / number)
+        async with Sampler(process) as sampler:
+            sessions, _ = await played(url, samples, number, number, [], apart_s)
+    lags = [(one.speaker.shown_s, one.speaker.committed_s) for one in sessions]
+    return Trial.of(lags, sampler.load(), [loss for one in sessions for loss in one.losses])

@@ -1,0 +1,81 @@
+"""python -m pipeline.bench capacity: how many sessions a machine carries."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline.bench import capacity
+from pipeline.bench.__main__ import run
+from pipeline.bench.capacity import Trial, most_carried, table
+from pipeline.bench.serve import Load
+from pipeline.errors import PipelineError
+from pipeline.events import Samples
+
+LOAD = Load(0.5, 400.0, 0.1)
+
+
+@given(st.integers(0, 300), st.integers(1, 200))
+def test_the_most_sessions_are_found_by_doubling_and_bisection(carried: int, most: int) -> None:
+    tried: list[int] = []
+
+    async def carries(number: int) -> bool:
+        tried.append(number)
+        return number <= carried
+
+    assert asyncio.run(most_carried(carries, most)) == min(carried, most)
+    assert len(set(tried)) == len(tried) <= 2 * math.log2(most) + 2
+    assert max(tried) <= max(1, 2 * carried), "a machine that does not carry a number is not tried with more"
+
+
+def test_a_trial_is_carried_if_each_session_is() -> None:
+    quick, slow = ([0.5, 1.0], [1.0, 1.0]), ([0.5, 1.0], [1.0, 5.0])
+    assert Trial.of([quick], LOAD, []).carried(1.0)
+    assert not Trial.of([quick], LOAD, ["1.0 s of audio are missing"]).carried(9.0)
+    both = Trial.of([quick, slow], LOAD, [])
+    assert (both.sessions, both.committed_s, both.committed_p90_s) == (2, 2.0, pytest.approx(4.6))
+    assert both.carried(4.7)
+    assert not both.carried(4.5)
+    assert not Trial.of([quick, ([], [])], LOAD, []).carried(99), "a session without text"
+    assert "4.60    50%    10%    400 MB   no" in table([both], 4.5)
+    assert "4.60    50%    10%    400 MB   yes" in table([both], 4.7)
+
+
+def test_the_capacity_of_this_machine_is_measured(phrase: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    options = ["--config", "demo", "--seconds", "4", "--most", "2"]
+    assert run(["capacity", str(phrase), *options, "--lag", "3600", "--json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert report["sessions"] == 2
+    assert [trial["sessions"] for trial in report["trials"]] == [1, 2]
+    for trial in report["trials"]:
+        assert trial["carried"]
+        assert trial["committed_p90_s"] > 0
+        assert trial["load"]["peak_mb"] > 50
+        assert trial["load"]["others_share"] > 0, "the clients at least"
+
+
+def test_a_limit_that_no_session_meets_is_an_error(
+    phrase: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def tried(models: Sequence[str], samples: Samples, number: int) -> Trial:
+        assert number == 1
+        return Trial.of([([0.5], [1.5])], LOAD, [])
+
+    monkeypatch.setattr(capacity, "_tried", tried)
+    with pytest.raises(PipelineError, match=r"does not carry one session within 1\.2 s; choose a smaller model"):
+        run(["capacity", str(phrase), "--config", "demo", "--lag", "1.2"])
+    assert "1.50    50%    10%    400 MB   no" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("lag", ["0", "-1", "nan", "soon"])
+def test_a_wrong_limit_is_refused(lag: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        run(["capacity", "--lag", lag])
+    assert f"{lag!r} is not a number of seconds from 0.1 to 3600" in capsys.readouterr().err
