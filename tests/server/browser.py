@@ -229,7 +229,7 @@ async def page_of_files(
     opened = await browser.new_context(viewport={"width": width, "height": height}, **context)
     opened.set_default_timeout(HANG_MS)
     await opened.route("**/*", answer)
-    await opened.route_web_socket("**/v1/session", tell)
+    await opened.route_web_socket("**/v1/session*", tell)
     if init:
         await opened.add_init_script(init)
     page = await opened.new_page()

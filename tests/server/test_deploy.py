@@ -12,7 +12,7 @@ import socket
 import ssl
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -146,6 +146,33 @@ def free_port() -> int:
 
 
 @asynccontextmanager
+async def proxying(command: Sequence[str], folder: Path, port: int) -> AsyncIterator[None]:
+    """Run a proxy for the time of the block, from when it listens on the port."""
+    with (folder / "log").open("wb") as log:
+        process = await asyncio.create_subprocess_exec(
+            *command,
+            env={**os.environ, "HOME": str(folder), "XDG_DATA_HOME": str(folder), "XDG_CONFIG_HOME": str(folder)},
+            stdout=subprocess.DEVNULL,
+            stderr=log,
+        )
+    try:
+        while True:
+            assert process.returncode is None, (folder / "log").read_text("utf-8")
+            try:
+                _, writer = await asyncio.open_connection("127.0.0.1", port)
+            except OSError:
+                await asyncio.sleep(0.01)
+            else:
+                writer.close()
+                break
+        yield
+    finally:
+        if process.returncode is None:
+            process.terminate()
+        await process.wait()
+
+
+@asynccontextmanager
 async def proxied(
     command: Callable[[Path, int, int, Path, Path], list[str]],
     config: PipelineConfig,
@@ -155,28 +182,11 @@ async def proxied(
 ) -> AsyncIterator[Proxied]:
     held, port = Held(), free_port()
     access = Access.of(TOKEN, [NAME])
-    async with running(serving(config, models), access, held.routes, proxies=["127.0.0.1"]) as server:
-        process = await asyncio.create_subprocess_exec(
-            *command(folder, port, server.port, *certificate),
-            env={**os.environ, "HOME": str(folder), "XDG_DATA_HOME": str(folder), "XDG_CONFIG_HOME": str(folder)},
-            stdout=subprocess.DEVNULL,
-            stderr=(folder / "log").open("wb"),
-        )
-        try:
-            while True:
-                assert process.returncode is None, (folder / "log").read_text("utf-8")
-                try:
-                    _, writer = await asyncio.open_connection("127.0.0.1", port)
-                except OSError:
-                    await asyncio.sleep(0.01)
-                else:
-                    writer.close()
-                    break
-            yield Proxied(server, held, port, ssl.create_default_context(cafile=str(certificate[0])))
-        finally:
-            if process.returncode is None:
-                process.terminate()
-            await process.wait()
+    async with (
+        running(serving(config, models), access, held.routes, proxies=["127.0.0.1"]) as server,
+        proxying(command(folder, port, server.port, *certificate), folder, port),
+    ):
+        yield Proxied(server, held, port, ssl.create_default_context(cafile=str(certificate[0])))
 
 
 @openssl

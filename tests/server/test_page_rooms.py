@@ -160,3 +160,32 @@ def test_a_copy_of_the_tab_takes_a_room_of_its_own(runner: asyncio.Runner, brows
             assert await speaker.evaluate("document.querySelector('#qr').naturalWidth") > 0
 
     runner.run(work())
+
+
+def test_pages_tell_a_proxy_their_room(
+    runner: asyncio.Runner, browser: Browser, service_of: Any, tmp_path: Path
+) -> None:
+    """So that speaker and readers reach the same one of several servers."""
+    recording = write_wav(tmp_path / "talk.wav", speech()[:16_000])
+    asked: list[str] = []
+
+    async def work() -> None:
+        async with (
+            running(service_of()) as server,
+            page_at(browser, f"http://localhost:{server.port}/") as speaker,
+            page_at(browser, "about:blank") as reader,
+        ):
+            for page in (speaker, reader):
+                page.on("websocket", lambda socket: asked.append(socket.url))
+            room = await room_of(speaker)
+            await reader.goto(room)
+            await has_state(reader, "waiting")
+            await speaker.select_option("[name=kind]", "file")
+            await speaker.set_input_files("[name=file]", recording)
+            await speaker.click("#start")
+            await has_state(speaker, "ended")
+            name = room.rpartition("/")[2]
+            assert set(asked) == {f"ws://localhost:{server.port}/v1/session?room={name}"}
+
+    runner.run(work())
+    assert len(asked) >= 2

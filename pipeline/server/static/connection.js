@@ -12,9 +12,11 @@ const FINAL_CODES = new Set(["busy", "stopping", "wrong-token", "wrong-key", "no
 
 export class Connection {
   // first: the first message. handlers: onEvent(event), onState(state, detail) with the states connecting, open, lost, ended,
-  // refused. kept: {session, key} of a session that another page of this tab began.
-  constructor(first, handlers, kept = { session: null, key: null }) {
+  // refused. kept: {session, key} of a session that another page of this tab began. room: the name of the room or session, for a
+  // proxy in front of several servers.
+  constructor(first, handlers, kept = { session: null, key: null }, room = "") {
     this.first = first;
+    this.room = room;
     this.handlers = handlers;
     this.session = kept.session;
     this.key = kept.key;
@@ -67,6 +69,7 @@ export class Connection {
     this.ready = false;
     if (!this.lostAt) this.handlers.onState("connecting");
     const address = new URL("v1/session", BASE);
+    if (this.room) address.searchParams.set("room", this.room);
     address.protocol = address.protocol === "https:" ? "wss:" : "ws:";
     const socket = new WebSocket(address);
     this.socket = socket;

@@ -14,7 +14,7 @@ export function follow(name, { onBegin, onEvent, onState }) {
   let session = null;
 
   function connect() {
-    new Connection({ type: "watch", version: 1, session: name }, { onEvent, onState: changed });
+    new Connection({ type: "watch", version: 1, session: name }, { onEvent, onState: changed }, undefined, name);
   }
 
   function changed(state, detail) {

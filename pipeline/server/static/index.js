@@ -41,6 +41,7 @@ let seconds = 0; // length of a recording that is sent faster than it plays
 let info = null;
 let choice = null;
 let room = "";
+let name = ""; // of the room, for readers
 
 const board = new Board($("text"), $("spoken"), $("newest"), true);
 const downloads = new Downloads($("download"), () => texts);
@@ -48,7 +49,10 @@ const level = new Level($("level"), (silent) => {
   if (silent) problem(SILENCE);
   else if ($("problem").textContent === SILENCE) problem("");
 });
-const share = new Share(async () => share.show(await roomName((room = await newRoom()))));
+const share = new Share(async () => {
+  room = await newRoom();
+  share.show((name = await roomName(room)));
+});
 const glossary = new GlossaryPanel($("glossary"), () => choice?.pair ?? { pair: [], either: false }, (text) => {
   connection?.replaceGlossary(text);
   return connection !== null;
@@ -81,7 +85,7 @@ async function prepare() {
   $("token").hidden = !info.token;
   $("recorded").hidden = !info.recorded;
   room = await openRoom();
-  const name = await roomName(room);
+  name = await roomName(room);
   if (name) share.show(name);
   choose();
   await goOn(keptSession());
@@ -151,7 +155,7 @@ async function open(onAudio, rate) {
 function begin(first, kept) {
   texts = new Texts();
   board.begin(texts);
-  connection = new Connection(first, { onEvent, onState }, kept);
+  connection = new Connection(first, { onEvent, onState }, kept, name);
   running(true);
   listMicrophones();
 }
