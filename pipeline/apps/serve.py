@@ -30,11 +30,12 @@ from pipeline.apps.options import add_model_arguments, configured_several
 from pipeline.errors import UsageError
 from pipeline.loading import load_shared
 from pipeline.server.access import Access, is_host_name, is_loopback, is_origin
-from pipeline.server.options import ServerLimits
+from pipeline.server.options import MOST_SESSIONS, ServerLimits
 
 if TYPE_CHECKING:
     import uvicorn
 
+    from pipeline.loading import Models
     from pipeline.server.service import Service
 
 _PACKAGES = {
@@ -117,10 +118,10 @@ def _add_sessions(parser: Parser) -> None:
     sessions = parser.add_argument_group("sessions")
     sessions.add_argument(
         "--max-sessions",
-        type=whole_number(1, 1_000),
+        type=some_sessions,
         default=ServerLimits.max_sessions,
         metavar="N",
-        help=f"speakers at the same time (default: {ServerLimits.max_sessions})",
+        help=f"speakers at the same time (default: {ServerLimits.max_sessions}); auto measures how many this machine carries",
     )
     sessions.add_argument(
         "--wyoming",
@@ -144,6 +145,16 @@ def some_network(text: str) -> str:
         raise argparse.ArgumentTypeError(
             f"{text!r} is no address; give that of the proxy, such as 127.0.0.1 or 10.0.0.0/8"
         ) from None
+
+
+def some_sessions(text: str) -> int | None:
+    """Argument type: a number of sessions; None for auto."""
+    if text == "auto":
+        return None
+    try:
+        return whole_number(1, MOST_SESSIONS)(text)
+    except argparse.ArgumentTypeError as error:
+        raise argparse.ArgumentTypeError(f"{error}; or give auto") from None
 
 
 def some_ports(text: str) -> range:
@@ -186,7 +197,7 @@ def run(argv: list[str], prog: str = "python -m pipeline.serve") -> int:
         listener = stack.enter_context(listening(options.host, *options.port))
         wyoming_listener = stack.enter_context(listening(*wyoming_at)) if wyoming_at else None
         models = load_shared(configs)
-        limits = replace(ServerLimits(), max_sessions=options.max_sessions)
+        limits = replace(ServerLimits(), max_sessions=options.max_sessions or measured_sessions(models))
         allow_files(limits.connections + _OTHER_FILES)
         chains = list(zip(configs, models, strict=True))
         service = Service(*chains[0], limits, options.record, chains[1:])
@@ -199,6 +210,16 @@ def run(argv: list[str], prog: str = "python -m pipeline.serve") -> int:
             lines.append(f"serving Wyoming on {options.wyoming}")
         asyncio.run(_serve_all(uvicorn.Server(settings), service, listener, wyoming_listener, lines))
     return 0
+
+
+def measured_sessions(models: Sequence[Models]) -> int:
+    """The number of sessions that this machine carries with these models, which is printed with what it comes from."""
+    from pipeline.server.capacity import sessions_for, slowest_window_s
+
+    window_s = slowest_window_s([each.recognizer for each in models])
+    found = sessions_for(window_s)
+    tell(f"--max-sessions auto: {found}, since a window of speech takes {window_s:.3f} s")
+    return found
 
 
 def addresses(listener: socket.socket, scheme: str) -> list[str]:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+MOST_SESSIONS = 1_000
+"""The largest ``max_sessions`` that may be given, or is chosen."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class ServerLimits:

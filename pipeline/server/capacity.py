@@ -1,0 +1,52 @@
+"""How many sessions this machine serves in time, from the time that it needs for a window of speech."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+
+import numpy as np
+
+from pipeline.asr.recognizer import Recognizer
+from pipeline.asr.whisper import WhisperRecognizer
+from pipeline.errors import UsageError
+from pipeline.events import SAMPLE_RATE
+from pipeline.server.options import MOST_SESSIONS
+
+# Recognition time of a session without drafts, in encoder runs a second of its audio. Measured on 80 s of read speech in 14
+# segments, two cores: 0.60 with base, 0.55 with tiny.en. Other programs ran, which make both times longer.
+_RUNS_A_S = 0.6
+# Share of all time for recognition without drafts. Drafts, translation, voice detection and connections have the rest.
+_SHARE = 0.5
+# Runs of the encoder; the shortest counts, since other programs only make them longer.
+_RUNS = 5
+_SPEECH_S = 5
+
+
+def sessions_for(window_s: float) -> int:
+    """The number of sessions that a machine carries whose encoder needs ``window_s`` seconds for a window."""
+    return min(MOST_SESSIONS, max(1, int(_SHARE / (_RUNS_A_S * window_s))))
+
+
+def slowest_window_s(recognizers: Iterable[Recognizer], clock: Callable[[], float] = time.perf_counter) -> float:
+    """Measure how long the encoder of each recogniser takes for a window; return the longest of these times. Blocks.
+
+    Raises:
+        UsageError: a recogniser is none of Whisper.
+    """
+    unique = {id(one): one for one in recognizers}
+    return max(_window_s(one, clock) for one in unique.values())
+
+
+def _window_s(recognizer: Recognizer, clock: Callable[[], float]) -> float:
+    if not isinstance(recognizer, WhisperRecognizer):
+        raise UsageError("--max-sessions auto measures Whisper models only; give a number")
+    noise = np.random.default_rng(0).normal(0, 1_000, _SPEECH_S * SAMPLE_RATE).astype(np.int16)
+
+    def measured() -> float:
+        began = clock()
+        recognizer.engine.encode(noise, recognizer.config.window_s)
+        return clock() - began
+
+    measured()  # the first run allocates
+    return min(measured() for _ in range(_RUNS))

@@ -1,0 +1,65 @@
+"""--max-sessions auto: chosen from the time that the encoder takes for a window of speech."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline import Models
+from pipeline.apps.serve import arguments
+from pipeline.errors import UsageError
+from pipeline.server.capacity import sessions_for, slowest_window_s
+from tests.server.test_serve import command
+
+
+@given(st.floats(1e-4, 100), st.floats(1, 100))
+def test_a_slower_machine_gets_no_more_sessions(window_s: float, slower: float) -> None:
+    assert 1 <= sessions_for(window_s * slower) <= sessions_for(window_s) <= 1_000
+
+
+def test_the_number_follows_from_the_time_of_a_window() -> None:
+    assert [sessions_for(window_s) for window_s in (100, 0.2, 0.1, 0.05, 1e-9)] == [1, 4, 8, 16, 1_000]
+
+
+def test_the_time_of_a_window_is_the_shortest_after_the_first_run(demo_models: Models) -> None:
+    took = [0.5, 3, 1, 5, 2, 4]
+    times = iter([time for run, length in enumerate(took) for time in (10 * run, 10 * run + length)])
+    assert slowest_window_s([demo_models.recognizer] * 2, lambda: next(times)) == 1
+    assert next(times, None) is None, "a recogniser that serves two configurations is measured once"
+
+
+def test_only_whisper_is_measured() -> None:
+    with pytest.raises(UsageError, match="measures Whisper models only; give a number"):
+        slowest_window_s([object()])  # type: ignore[list-item]
+
+
+@pytest.mark.parametrize("wrong", ["0", "1001", "-1", "many", "AUTO", ""])
+def test_a_wrong_number_is_refused(wrong: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        arguments().parse_args([f"--max-sessions={wrong}"])
+    assert caught.value.code == 2
+    assert f"{wrong!r} is not a whole number from 1 to 1000; or give auto" in capsys.readouterr().err
+
+
+def test_the_command_measures_and_says_what_it_chose() -> None:
+    slow = "import pipeline.server.capacity as it; it.slowest_window_s = lambda *_: 0.1"
+
+    async def work() -> None:
+        async with command("--max-sessions", "auto", before=slow) as server:
+            assert b"--max-sessions auto: 8, since a window of speech takes 0.100 s\n" in server.said
+            assert await limit(server.port) == 8
+
+    asyncio.run(work())
+
+
+async def limit(port: int) -> int:
+    """The largest number of sessions in a server's metrics."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(b"GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")
+    text = (await reader.read()).decode()
+    writer.close()
+    (found,) = [line.split()[1] for line in text.splitlines() if line.startswith("speech_sessions_max ")]
+    return int(float(found))
