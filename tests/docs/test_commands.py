@@ -47,6 +47,7 @@ NOT_RUN = {
     "speech-translate bench day examples/audio/*.wav --config demo": "takes more than an hour",
     "speech-translate bench serve examples/audio/novel.wav --config demo --speakers 4 --readers 20 --seconds 600 "
     "--adversaries stalled garbage huge silent flood": "takes 20 minutes",
+    "speech-translate bench capacity talk.wav --config demo --lag 3": "takes minutes",
     "speech-translate bench peer talk.wav --config demo": "needs a running WhisperLiveKit",
     "python -m venv wlk": "installs WhisperLiveKit and PyTorch: needs a network",
     "wlk/bin/pip install torch --index-url https://download.pytorch.org/whl/cpu": "needs a network",
