@@ -24,10 +24,21 @@ _SWEEP_S = 1.0
 _READ_BYTES = 1 << 14
 # The most frames of one message. Each may be empty, and uvicorn counts their bytes only.
 _MOST_FRAMES = 1024
+_TEXT = b"the server has too many connections; try again later\n"
+_FULL = (
+    b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: text/plain; charset=utf-8\r\ncontent-length: %d\r\n"
+    b"connection: close\r\n\r\n%b"
+) % (len(_TEXT), _TEXT)
 
 
 class HttpConnection(H11Protocol):
-    """A connection before it becomes a WebSocket. One too many is closed before anything is read."""
+    """A connection before it becomes a WebSocket. One too many is closed before anything is read.
+
+    That of a proxy is answered first: a proxy takes a connection without an answer for a failed server, and leaves the
+    server out.
+    """
+
+    _refused = _answered = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -37,9 +48,21 @@ class HttpConnection(H11Protocol):
         assert isinstance(self.config, Settings)
         limits, network = self.config.limits, _network(self)
         same = sum(_network(each) == network for each in self.connections)
-        too_many = same > limits.connections_of_address and not self.config.is_proxy(self.client)
-        if too_many or len(self.connections) > limits.connections:
+        if self.config.is_proxy(self.client):
+            self._refused = len(self.connections) > limits.connections
+        elif same > limits.connections_of_address or len(self.connections) > limits.connections:
             transport.abort()
+
+    def data_received(self, data: bytes) -> None:
+        if not self._refused:
+            super().data_received(data)
+        elif not self._answered:
+            self._answered = True
+            self.transport.write(_FULL)
+            if self.transport.can_write_eof():  # closed with a request unread, the answer could be lost
+                self.transport.write_eof()
+            else:
+                self.transport.close()
 
 
 class SocketConnection(WebSocketsSansIOProtocol):

@@ -21,6 +21,7 @@ from pipeline.server.intake import Intake
 from pipeline.server.options import ServerLimits
 from pipeline.server.service import Service
 from pipeline.server.turns import FINAL
+from tests.conftest import HANG_S
 from tests.server.running import Running, heard, rest, running, say, speak
 
 LARGE = 1 << 20
@@ -372,5 +373,25 @@ def test_what_is_refused_and_reset_is_in_the_figures(demo_config: PipelineConfig
             assert figure(text, 'speech_refused_requests_total{reason="origin"}') == 1
             assert figure(text, 'speech_refused_sessions_total{reason="busy"}') == 1
             assert figure(text, "speech_recordings ") == 0
+
+    asyncio.run(work())
+
+
+def test_a_connection_too_many_of_a_proxy_is_answered(demo_config: PipelineConfig, demo_models: Models) -> None:
+    """A proxy takes a connection without an answer for a failed server."""
+
+    async def work() -> None:
+        limited = service(demo_config, demo_models, connections=2, request_s=HANG_S)
+        async with running(limited, proxies=["127.0.0.1"]) as server:
+            held = [await asyncio.open_connection("127.0.0.1", server.port) for _ in range(2)]
+            connections = server.server.server_state.connections
+            await until(lambda: len(connections) == 2)
+            answer = await server.get("/healthz", {"X-Filler": "x" * LARGE})
+            assert (answer.status, answer.headers["connection"]) == (503, "close")
+            assert b"too many connections" in answer.body
+            for _, writer in held:
+                writer.close()
+            await until(lambda: not connections)
+            assert (await server.get("/healthz")).status == 200
 
     asyncio.run(work())

@@ -13,9 +13,11 @@ import httpx
 import pytest
 from websockets.asyncio.client import ClientConnection, connect
 
+from pipeline import Models, PipelineConfig
+from pipeline.server.access import Access
 from pipeline.server.rooms import room_name
 from tests.conftest import HANG_S, PHRASES, read_wav
-from tests.server.running import final, heard, rest, say, speak
+from tests.server.running import final, heard, rest, running, say, serving, speak
 from tests.server.test_deploy import DEPLOY, NAME, NGINX, TOKEN, free_port, nginx, proxying, replaced
 from tests.server.test_serve import Command, certificate, command, openssl
 
@@ -133,5 +135,46 @@ def test_rooms_are_shared_out_and_move_when_their_server_is_killed(
                 assert (await site.start(speaker, key))["type"] == "started"
                 assert await has(servers[1], room_name(key))
                 await speak_and_read(site, speaker, key)
+
+    asyncio.run(work())
+
+
+@openssl
+@pytest.mark.skipif(NGINX is None, reason="needs nginx, which .ci/run installs")
+def test_servers_with_too_many_connections_are_not_left_out(
+    demo_config: PipelineConfig, demo_models: Models, certificate: tuple[Path, Path], tmp_path: Path
+) -> None:
+    async def work() -> None:
+        async with AsyncExitStack() as stack:
+            servers = [
+                await stack.enter_async_context(
+                    running(
+                        serving(demo_config, demo_models, connections=1, request_s=HANG_S),
+                        Access.of(TOKEN, [NAME]),
+                        proxies=["127.0.0.1"],
+                    )
+                )
+                for _ in range(2)
+            ]
+            port = free_port()
+            proxy = nginx_for([server.port for server in servers], tmp_path, port, *certificate)
+            await stack.enter_async_context(proxying(proxy, tmp_path, port))
+            context = ssl.create_default_context(cafile=str(certificate[0]))
+            host = {"Host": f"{NAME}:{port}", "Connection": "close"}
+            http = await stack.enter_async_context(httpx.AsyncClient(verify=context, headers=host, timeout=HANG_S))
+
+            async def status() -> int:
+                return (await http.get(f"https://127.0.0.1:{port}/healthz")).status_code
+
+            held = [await asyncio.open_connection("127.0.0.1", server.port) for server in servers]
+            connections = [server.server.server_state.connections for server in servers]
+            while not all(connections):
+                await asyncio.sleep(0.01)
+            assert [await status() for _ in range(3)] == [503] * 3
+            for _, writer in held:
+                writer.close()
+            while any(connections):
+                await asyncio.sleep(0.01)
+            assert await status() == 200
 
     asyncio.run(work())
