@@ -265,6 +265,14 @@ def test_nginx_has_room_and_time_for_what_the_server_allows() -> None:
     assert int(hours) * 3600 > limits.translating_s
 
 
+def test_nginx_gives_a_lost_machine_up_before_the_pages_do() -> None:
+    """A client that gives up earlier keeps nginx from leaving the server out."""
+    (seconds,) = re.findall(r"proxy_connect_timeout (\d+)s;", (DEPLOY / "nginx.conf").read_text("utf-8"))
+    script = (ROOT / "pipeline" / "server" / "static" / "connection.js").read_text("utf-8")
+    (silent_ms,) = re.findall(r"const SILENT_MS = (\d+);", script)
+    assert 1_000 * 2 * int(seconds) < int(silent_ms), "the next server may be lost too"
+
+
 def commands() -> dict[str, list[str]]:
     """The options of the server in the unit, and in the container's file."""
     unit = (DEPLOY / "speech-translation.service").read_text("utf-8").replace("\\\n", " ")
