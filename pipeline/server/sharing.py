@@ -14,7 +14,7 @@ from pipeline.asr.recognizer import DraftRecognizer, Recognizer
 from pipeline.asr.terms import HeardTerms, with_terms
 from pipeline.events import SpeechSegment, Transcript
 from pipeline.loading import Models
-from pipeline.server.turns import DRAFT, FINAL, RECORDING, Turns
+from pipeline.server.turns import Turns, Urgency
 
 Age = Callable[[float], float]
 """Seconds since the audio of a stream before a time in it, in seconds, was spoken."""
@@ -58,8 +58,8 @@ class SharedRecognizer:
 
     def _turn(self, segment: SpeechSegment) -> AbstractContextManager[None]:
         if self._age_s is None:
-            return self._turns.turn(RECORDING)
-        return self._turns.turn(FINAL, self._age_s(segment.speech_end_s))
+            return self._turns.turn(Urgency.RECORDING)
+        return self._turns.turn(Urgency.FINAL, self._age_s(segment.speech_end_s))
 
 
 class SharedDrafter:
@@ -86,7 +86,7 @@ class SharedDrafter:
             DraftRefusedError: others need the recogniser more.
         """
         turns = self._draft_turns
-        with turns.turn(DRAFT, turns.clock() - self._drafted_s):
+        with turns.turn(Urgency.DRAFT, turns.clock() - self._drafted_s):
             try:
                 return self._drafter.draft(context, segment, before, language)
             finally:

@@ -7,20 +7,29 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from enum import IntEnum
 
 from pipeline.asr.recognizer import DraftRefusedError
 
-FINAL, DRAFT, RECORDING = 0, 1, 2
-"""Urgencies: the end of a stretch of live speech, speech in progress, a recording that nobody waits for."""
-
-# Share of all time in which finals and drafts together may use the recogniser; drafts give way above it. The rest is for
-# voice detection, translation and connections, and keeps finals from waiting for drafts.
+# Share of all time in which finals and drafts together may use the recogniser; drafts give way above it. The rest is
+# for voice detection, translation and connections, and keeps finals from waiting for drafts.
 _SHARE = 0.9
-# Recognition time that may be saved up for drafts, and the most that finals can take from later drafts, in seconds. Speech has
-# pauses: with 3 s, one speaker who is alone on a slow machine got half as many drafts as without a budget.
+# Recognition time that may be saved up for drafts, and the most that finals can take from later drafts, in seconds.
+# Speech has pauses: with 3 s, one speaker who is alone on a slow machine got half as many drafts as without a budget.
 _MOST_S = 10.0
 # A session that has had no draft for this long gets one while anything is left. Segments of speech are about as long.
 _LONGEST_S = 5.0
+
+
+class Urgency(IntEnum):
+    """What a call recognises; the lowest comes first."""
+
+    FINAL = 0
+    """Live speech that has ended or pauses."""
+    DRAFT = 1
+    """Speech in progress."""
+    RECORDING = 2
+    """Part of a recording, which nobody waits for: an uploaded one."""
 
 
 class DraftBudget:
@@ -50,45 +59,48 @@ class DraftBudget:
 class Call:
     """A call that asks for a turn."""
 
-    urgency: int
+    urgency: Urgency
     since_s: float
     """When what it is to recognise was spoken; of a draft, when the last draft of the session was made."""
-    refused: bool = False
-    """Whether a draft has given way."""
+    gave_way: bool = False
+    """Whether it is a draft that was refused."""
     began_s: float = 0.0
     """When its turn began."""
     ready: threading.Event = field(default_factory=threading.Event)
-    """Set when its turn begins, or when it is refused."""
+    """Set when its turn begins, or when it has given way."""
 
 
 class Schedule:
     """The calls that wait, and how many work. Pure: the caller tells the time.
 
-    At most one draft waits, and none while a final does: a session cannot recognise the end of its speech while it waits for
-    a draft, and a draft that comes late shows old speech. A refused draft is asked for again with more speech.
+    At most one draft waits, and none while a final does: a session cannot recognise the end of its speech while it
+    waits for a draft, and a draft that comes late shows old speech. A refused draft is asked for again with more speech.
     """
 
     def __init__(self, now_s: float, at_once: int = 1) -> None:
-        """``at_once``: calls that may work at the same time."""
+        """``at_once``: how many calls may work at the same time."""
         self.waiting: list[Call] = []
         """In the order in which they came."""
         self._free, self._budget = at_once, DraftBudget(now_s)
 
     def ask(self, call: Call, now_s: float) -> list[Call]:
         """Take a call. Returns the drafts that are refused because of it, which may be the call itself."""
-        drafts = [one for one in self.waiting if one.urgency == DRAFT]
-        if call.urgency == DRAFT and (
+        drafts = [one for one in self.waiting if one.urgency == Urgency.DRAFT]
+        if call.urgency == Urgency.DRAFT and (
             not self._budget.allows(now_s, now_s - call.since_s)
-            or any(one.urgency == FINAL for one in self.waiting)
+            or any(one.urgency == Urgency.FINAL for one in self.waiting)
             or any(one.since_s <= call.since_s for one in drafts)
         ):
             return [call]
-        refused = drafts if call.urgency != RECORDING else []
+        refused = drafts if call.urgency != Urgency.RECORDING else []
         self.waiting = [*(one for one in self.waiting if one not in refused), call]
         return refused
 
     def begin(self, now_s: float) -> Call | None:
-        """The call whose turn begins: the most urgent; of those, what was spoken first. None: none waits, or all work."""
+        """The call whose turn begins: the most urgent; of those, the one whose audio was spoken first.
+
+        None: no call waits, or as many work as may.
+        """
         if not self._free or not self.waiting:
             return None
         self._free -= 1
@@ -100,7 +112,7 @@ class Schedule:
     def end(self, call: Call, now_s: float) -> None:
         """The turn of a call has ended."""
         self._free += 1
-        if call.urgency != RECORDING:  # which gives way to drafts
+        if call.urgency != Urgency.RECORDING:  # which gives way to drafts
             self._budget.spend(now_s, now_s - call.began_s)
 
 
@@ -108,13 +120,13 @@ class Turns:
     """Lets one thread at a time work, in the order of a ``Schedule``."""
 
     def __init__(self, at_once: int = 1, clock: Callable[[], float] = time.monotonic) -> None:
-        """``at_once``: threads that may work at the same time. ``clock``: gives seconds."""
+        """``at_once``: how many threads may work at the same time. ``clock``: gives seconds."""
         self.clock = clock
         self._schedule = Schedule(clock(), at_once)
         self._lock = threading.Lock()
 
     @contextmanager
-    def turn(self, urgency: int, age_s: float = 0.0) -> Iterator[None]:
+    def turn(self, urgency: Urgency, age_s: float = 0.0) -> Iterator[None]:
         """Wait for a turn, and hold it inside the block.
 
         Args:
@@ -127,11 +139,11 @@ class Turns:
         call = Call(urgency, now_s - age_s)
         with self._lock:
             for refused in self._schedule.ask(call, now_s):
-                refused.refused = True
+                refused.gave_way = True
                 refused.ready.set()
             self._begin(now_s)
         call.ready.wait()
-        if call.refused:
+        if call.gave_way:
             raise DraftRefusedError
         try:
             yield

@@ -20,7 +20,7 @@ from pipeline.server.connections import HttpConnection, Settings, SocketConnecti
 from pipeline.server.intake import Intake
 from pipeline.server.options import ServerLimits
 from pipeline.server.service import Service
-from pipeline.server.turns import FINAL
+from pipeline.server.turns import Urgency
 from tests.conftest import HANG_S
 from tests.server.running import Running, heard, rest, running, say, speak
 
@@ -224,7 +224,7 @@ def test_an_answer_to_a_ping_may_wait_behind_audio(demo_config: PipelineConfig, 
             await say(speaker, type="start")
             await heard(speaker)
             (connection,) = await served(server, 1)
-            with limited.turns.turn(FINAL):  # audio is not taken
+            with limited.turns.turn(Urgency.FINAL):  # audio is not taken
                 sending = asyncio.create_task(speak(speaker, np.zeros(16_000 * 60, np.int16)))
                 await until(lambda: connection.read_paused)
                 connection.send_keepalive_ping()

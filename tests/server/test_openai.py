@@ -27,7 +27,7 @@ from pipeline.audio.recording import Recording
 from pipeline.events import PipelineEvent, Samples, SourceSentence, Translation
 from pipeline.server.access import Access
 from pipeline.server.service import Service
-from pipeline.server.turns import FINAL
+from pipeline.server.turns import Urgency
 from pipeline.sinks.files import sink_makers
 from pipeline.translator import SpeechTranslator
 from tests.conftest import CHINESE, PHRASE_SECONDS, PHRASES, read_wav
@@ -375,7 +375,7 @@ def test_the_recording_of_a_client_that_goes_away_is_given_up(
         service = serving(demo_config, demo_models)
         async with running(service) as server:
             body = (STREAMED if streamed else b"") + FILE_HEADER + SPEECH + END
-            with service.turns.turn(FINAL):  # the recogniser is busy, so the recording cannot end by itself
+            with service.turns.turn(Urgency.FINAL):  # the recogniser is busy, so the recording cannot end by itself
                 _, writer = await Raw(server, f"Content-Length: {len(body)}").send(body)
                 while not service.turns.waiting:
                     await asyncio.sleep(0.01)

@@ -14,24 +14,24 @@ from pipeline.asr.recognizer import DraftRecognizer, DraftRefusedError
 from pipeline.events import SpeechSegment
 from pipeline.loading import Models
 from pipeline.server.sharing import SharedDraftingRecognizer, shared
-from pipeline.server.turns import DRAFT, FINAL, RECORDING, Call, DraftBudget, Schedule, Turns
+from pipeline.server.turns import Call, DraftBudget, Schedule, Turns, Urgency
 from tests.conftest import HANG_S
 
 SAVED_S = 60.0
 """By then, the time that was saved up for drafts before is used."""
 
 
-def order(calls: list[tuple[int, float]], at_once: int = 1) -> list[int]:
+def order(calls: list[tuple[Urgency, float]], at_once: int = 1) -> list[int]:
     """The order in which threads get their turns that ask one after the other: their indices, of refused ones less 100."""
     turns, found = Turns(at_once), list[int]()
     hold, held = threading.Event(), threading.Event()
 
     def first() -> None:
-        with turns.turn(FINAL):
+        with turns.turn(Urgency.FINAL):
             held.set()
             assert hold.wait(HANG_S)
 
-    def work(index: int, urgency: int, age_s: float) -> None:
+    def work(index: int, urgency: Urgency, age_s: float) -> None:
         try:
             with turns.turn(urgency, age_s):
                 found.append(index)
@@ -55,7 +55,16 @@ def order(calls: list[tuple[int, float]], at_once: int = 1) -> list[int]:
 
 
 def test_finals_come_before_recordings_and_what_was_spoken_first_before_the_rest() -> None:
-    assert order([(RECORDING, 0), (FINAL, 1), (RECORDING, 0), (FINAL, 3), (FINAL, 2), (FINAL, 2.5)]) == [
+    assert order(
+        [
+            (Urgency.RECORDING, 0),
+            (Urgency.FINAL, 1),
+            (Urgency.RECORDING, 0),
+            (Urgency.FINAL, 3),
+            (Urgency.FINAL, 2),
+            (Urgency.FINAL, 2.5),
+        ]
+    ) == [
         3,
         5,
         4,
@@ -66,17 +75,27 @@ def test_finals_come_before_recordings_and_what_was_spoken_first_before_the_rest
 
 
 def test_a_final_overtakes_a_draft_which_gives_way() -> None:
-    assert order([(RECORDING, 0), (DRAFT, 9), (FINAL, 0), (DRAFT, 9)]) == [-99, -97, 2, 0]
+    assert order([(Urgency.RECORDING, 0), (Urgency.DRAFT, 9), (Urgency.FINAL, 0), (Urgency.DRAFT, 9)]) == [
+        -99,
+        -97,
+        2,
+        0,
+    ]
 
 
 def test_a_draft_comes_before_a_recording_and_the_session_that_has_waited_longest_before_others() -> None:
-    assert order([(RECORDING, 0), (DRAFT, 6), (DRAFT, 7), (DRAFT, 5)]) == [-99, -97, 2, 0]
+    assert order([(Urgency.RECORDING, 0), (Urgency.DRAFT, 6), (Urgency.DRAFT, 7), (Urgency.DRAFT, 5)]) == [
+        -99,
+        -97,
+        2,
+        0,
+    ]
 
 
 def test_a_failed_call_gives_its_turn_back() -> None:
     turns = Turns()
     for _ in range(2):
-        with pytest.raises(ZeroDivisionError), turns.turn(FINAL):
+        with pytest.raises(ZeroDivisionError), turns.turn(Urgency.FINAL):
             raise ZeroDivisionError
 
 
@@ -103,23 +122,23 @@ def played(speakers: int, final_s: float = 0.4, draft_s: float = 0.25, length_s:
             call, _ = works
             works, speaker = None, asked.pop(call)
             schedule.end(call, now_s)
-            if call.urgency == FINAL:
+            if call.urgency == Urgency.FINAL:
                 speaker.late_s.append(now_s - call.since_s)
             else:
                 speaker.drafts += now_s > SAVED_S
                 speaker.drafted_s = now_s
         for speaker in everyone:
             if round((now_s - speaker.begins_s) * 100) % round(speaker.speech_s * 100) == 0:
-                call = Call(FINAL, now_s)
+                call = Call(Urgency.FINAL, now_s)
             elif speaker in asked.values() or now_s - speaker.drafted_s < 0.5:
                 continue
             else:
-                call = Call(DRAFT, speaker.drafted_s)
+                call = Call(Urgency.DRAFT, speaker.drafted_s)
             asked[call] = speaker
             for refused in schedule.ask(call, now_s):
                 del asked[refused]
         if works is None and (begun := schedule.begin(now_s)) is not None:
-            works = begun, now_s + (final_s if begun.urgency == FINAL else draft_s)
+            works = begun, now_s + (final_s if begun.urgency == Urgency.FINAL else draft_s)
     return everyone
 
 
@@ -137,9 +156,14 @@ def test_drafts_become_rarer_for_all_alike_before_anybody_lags() -> None:
     assert max(late_s) <= 0.4 + 0.4 + 0.25, "a final waits for one that is being recognised, and a draft at most"
 
 
-@given(st.lists(st.tuples(st.sampled_from([FINAL, DRAFT, RECORDING, None]), st.floats(0, 9)), max_size=60))
+@given(
+    st.lists(
+        st.tuples(st.sampled_from([Urgency.FINAL, Urgency.DRAFT, Urgency.RECORDING, None]), st.floats(0, 9)),
+        max_size=60,
+    )
+)
 def test_no_draft_waits_beside_a_final_and_turns_go_to_what_was_spoken_first(
-    steps: list[tuple[int | None, float]],
+    steps: list[tuple[Urgency | None, float]],
 ) -> None:
     schedule, works, expected = Schedule(0.0), None, list[Call]()
     for number, (urgency, age_s) in enumerate(steps):
@@ -154,11 +178,11 @@ def test_no_draft_waits_beside_a_final_and_turns_go_to_what_was_spoken_first(
             call = Call(urgency, now_s - age_s)
             expected.append(call)
             for refused in schedule.ask(call, now_s):
-                assert refused.urgency == DRAFT
+                assert refused.urgency == Urgency.DRAFT
                 expected.remove(refused)
         assert schedule.waiting == expected
         waiting = [one.urgency for one in schedule.waiting]
-        assert waiting.count(DRAFT) <= (FINAL not in waiting)
+        assert waiting.count(Urgency.DRAFT) <= (Urgency.FINAL not in waiting)
 
 
 @given(st.lists(st.tuples(st.floats(0, 2), st.floats(0, 1), st.booleans()), max_size=100))
@@ -193,7 +217,7 @@ def test_speech_that_waited_longer_is_recognised_first(demo_models: Models) -> N
         found.append(name)
 
     threads = []
-    with turns.turn(FINAL):
+    with turns.turn(Urgency.FINAL):
         for name, received_s in (("in time", 1.0), ("behind", 5.0)):
             threads.append(threading.Thread(target=recognise, args=(name, received_s), daemon=True))
             threads[-1].start()
@@ -216,7 +240,7 @@ def test_a_refused_draft_leaves_the_recogniser_alone(demo_models: Models) -> Non
             recognizer.draft((), segment)
         refused.set()
 
-    with turns.turn(FINAL):
+    with turns.turn(Urgency.FINAL):
         drafting = threading.Thread(target=draft, daemon=True)
         drafting.start()
         while not turns.waiting:
@@ -235,7 +259,7 @@ def test_a_session_waits_after_a_draft_while_little_time_is_left(demo_models: Mo
     segment = SpeechSegment(0, 0, np.zeros(16_000, np.int16))
     assert isinstance(first, SharedDraftingRecognizer)
     assert isinstance(second, SharedDraftingRecognizer)
-    with turns.turn(FINAL):
+    with turns.turn(Urgency.FINAL):
         times_s[0] += 12.0
     times_s[0] += 5.0
     first.draft((), segment)

@@ -16,7 +16,7 @@ from openai import AsyncOpenAI
 from pipeline import Models, PipelineConfig
 from pipeline.server import uploads
 from pipeline.server.service import Service
-from pipeline.server.turns import FINAL
+from pipeline.server.turns import Urgency
 from tests.conftest import PHRASE_SECONDS, PHRASES
 from tests.server.running import Running, running, serving
 
@@ -47,7 +47,7 @@ async def transcribed(server: Running) -> str:
 async def in_progress(server: Running) -> AsyncIterator[asyncio.Task[str]]:
     """A recording that is translated; it cannot end inside the block."""
     service = server.service
-    with service.turns.turn(FINAL):
+    with service.turns.turn(Urgency.FINAL):
         working = asyncio.create_task(transcribed(server))
         while not service.turns.waiting:
             await asyncio.sleep(0.01)
