@@ -115,6 +115,13 @@ class Schedule:
         if call.urgency != Urgency.RECORDING:  # which gives way to drafts
             self._budget.spend(now_s, now_s - call.began_s)
 
+    def leave(self, call: Call, now_s: float) -> None:
+        """A call gives up, whether it waits, works or has given way."""
+        if call in self.waiting:
+            self.waiting.remove(call)
+        elif not call.gave_way:
+            self.end(call, now_s)
+
 
 class Turns:
     """Lets one thread at a time work, in the order of a ``Schedule``."""
@@ -142,7 +149,14 @@ class Turns:
                 refused.gave_way = True
                 refused.ready.set()
             self._begin(now_s)
-        call.ready.wait()
+        try:
+            call.ready.wait()
+        except BaseException:  # such as KeyboardInterrupt; without this, nobody would have a turn again
+            with self._lock:
+                now_s = self.clock()
+                self._schedule.leave(call, now_s)
+                self._begin(now_s)
+            raise
         if call.gave_way:
             raise DraftRefusedError
         try:

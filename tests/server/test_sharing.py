@@ -266,3 +266,35 @@ def test_a_session_waits_after_a_draft_while_little_time_is_left(demo_models: Mo
     with pytest.raises(DraftRefusedError):
         first.draft((), segment)
     second.draft((), segment)
+
+
+def test_an_interrupted_wait_does_not_lose_the_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    turns = Turns()
+
+    def interrupt(event: threading.Event, timeout: float | None = None) -> bool:
+        raise KeyboardInterrupt
+
+    def interrupted() -> None:
+        with monkeypatch.context() as patch:
+            patch.setattr(threading.Event, "wait", interrupt)
+            with pytest.raises(KeyboardInterrupt), turns.turn(Urgency.FINAL):
+                pass
+
+    interrupted()  # its turn had begun
+    assert is_free(turns)
+    with turns.turn(Urgency.FINAL):
+        interrupted()  # it waited
+        assert not turns.waiting
+    assert is_free(turns)
+
+
+def is_free(turns: Turns) -> bool:
+    """Whether a turn begins now."""
+    call = Call(Urgency.FINAL, 0.0)
+    turns._schedule.ask(call, turns.clock())
+    free = turns._schedule.begin(turns.clock()) is call
+    if free:
+        turns._schedule.end(call, turns.clock())
+    else:
+        turns._schedule.leave(call, turns.clock())
+    return free
