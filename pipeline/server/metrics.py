@@ -43,6 +43,11 @@ class Metrics(Collector):
         yield GaugeMetricFamily(
             "speech_recognitions_waiting", "Calls that wait for the recogniser", service.turns.waiting
         )
+        yield CounterMetricFamily(
+            "speech_refused_drafts",
+            "Drafts left out since others needed the recogniser more",
+            service.turns.refused_drafts,
+        )
         yield GaugeMetricFamily("speech_recordings", "Uploaded recordings in progress", service.recordings)
         yield _by("speech_refused_sessions", "Sessions and recordings refused, by reason", "reason", service.refused)
         yield _by("speech_refused_requests", "Requests refused unread, by reason", "reason", self._refused)

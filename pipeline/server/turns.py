@@ -129,6 +129,8 @@ class Turns:
     def __init__(self, at_once: int = 1, clock: Callable[[], float] = time.monotonic) -> None:
         """``at_once``: how many threads may work at the same time. ``clock``: gives seconds."""
         self.clock = clock
+        self.refused_drafts = 0
+        """How many drafts were refused because others needed the recogniser more."""
         self._schedule = Schedule(clock(), at_once)
         self._lock = threading.Lock()
 
@@ -148,6 +150,7 @@ class Turns:
             for refused in self._schedule.ask(call, now_s):
                 refused.gave_way = True
                 refused.ready.set()
+                self.refused_drafts += 1
             self._begin(now_s)
         try:
             call.ready.wait()

@@ -353,6 +353,7 @@ def test_what_is_refused_and_reset_is_in_the_figures(demo_config: PipelineConfig
             await server.get("/", {"Host": "evil.example"})
             await server.get("/x", {"Origin": "http://evil.example"}, "POST")
             await server.get("/v1/audio/transcriptions", method="POST")
+            limited.turns.refused_drafts = 3
             await say(speaker, type="start")
             await heard(speaker)
             (session,) = limited.sessions.values()
@@ -373,6 +374,7 @@ def test_what_is_refused_and_reset_is_in_the_figures(demo_config: PipelineConfig
             assert figure(text, 'speech_refused_requests_total{reason="origin"}') == 1
             assert figure(text, 'speech_refused_sessions_total{reason="busy"}') == 1
             assert figure(text, "speech_recordings ") == 0
+            assert figure(text, "speech_refused_drafts_total") == 3
 
     asyncio.run(work())
 

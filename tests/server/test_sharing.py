@@ -265,6 +265,7 @@ def test_a_session_waits_after_a_draft_while_little_time_is_left(demo_models: Mo
     first.draft((), segment)
     with pytest.raises(DraftRefusedError):
         first.draft((), segment)
+    assert turns.refused_drafts == 1
     second.draft((), segment)
 
 
