@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from pipeline.asr.context import Heard
 from pipeline.asr.drafts import Agreement, DraftSchedule, divided, without_end
-from pipeline.asr.recognizer import DraftRecognizer, Recognizer
+from pipeline.asr.recognizer import DraftRecognizer, Recognizer, Waits
 from pipeline.events import SpeechSegment, Transcript, TranscriptSoFar, Word
 from pipeline.languages import sets_sentences_apart
 from pipeline.run.drafts import DraftOptions
@@ -80,7 +80,8 @@ class Drafting:
                 found = None  # there is speech, so something must be heard
             self._alone |= found is None
         self._unheard = found is None
-        self._schedule.ran(segment, self._clock() - began)
+        waited_s = self._drafter.waited_s if isinstance(self._drafter, Waits) else 0.0
+        self._schedule.ran(segment, self._clock() - began - waited_s)
         if found is None:
             return None
         self._begin(segment)

@@ -14,6 +14,15 @@ class DraftRefusedError(Exception):
     """Others need the recogniser more. Nothing was recognised; ask again with more speech."""
 
 
+@runtime_checkable
+class Waits(Protocol):
+    """A recogniser of drafts that others use too."""
+
+    @property
+    def waited_s(self) -> float:
+        """Seconds that the newest draft waited for others before it was computed."""
+
+
 class Recognizer(Protocol):
     """Recognises segments that have ended or pause."""
 

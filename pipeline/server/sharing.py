@@ -68,6 +68,8 @@ class SharedDrafter:
     def __init__(self, drafter: DraftRecognizer, turns: Turns) -> None:
         self._drafter, self._draft_turns = drafter, turns
         self._drafted_s = -math.inf  # when the last draft was made
+        self.waited_s = 0.0
+        """See ``Waits``."""
 
     def with_terms(self, terms: HeardTerms) -> Self:
         """The same turns, with the glossary of one session."""
@@ -86,7 +88,9 @@ class SharedDrafter:
             DraftRefusedError: others need the recogniser more.
         """
         turns = self._draft_turns
-        with turns.turn(Urgency.DRAFT, turns.clock() - self._drafted_s):
+        asked_s = turns.clock()
+        with turns.turn(Urgency.DRAFT, asked_s - self._drafted_s):
+            self.waited_s = turns.clock() - asked_s
             try:
                 return self._drafter.draft(context, segment, before, language)
             finally:

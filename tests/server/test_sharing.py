@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pipeline.asr.drafting import Drafting
 from pipeline.asr.recognizer import DraftRecognizer, DraftRefusedError
-from pipeline.events import SpeechSegment
+from pipeline.events import SAMPLE_RATE, SpeechSegment, Transcript
 from pipeline.loading import Models
-from pipeline.server.sharing import SharedDraftingRecognizer, shared
+from pipeline.run.drafts import DraftOptions
+from pipeline.server.sharing import SharedDrafter, SharedDraftingRecognizer, shared
 from pipeline.server.turns import Call, DraftBudget, Schedule, Turns, Urgency
 from tests.conftest import HANG_S
 
@@ -299,3 +303,34 @@ def is_free(turns: Turns) -> bool:
     else:
         turns._schedule.leave(call, turns.clock())
     return free
+
+
+class Slow:
+    """Drafts that take 2 s, and wait for 7 s before it."""
+
+    def __init__(self) -> None:
+        self.now_s = 0.0
+
+    def draft(self, *given: object, **more: object) -> Transcript | None:
+        self.now_s += 2.0
+        return None
+
+
+def test_the_time_that_a_draft_takes_is_without_its_wait(demo_models: Models) -> None:
+    slow = Slow()
+
+    class Waited(Turns):
+        @contextmanager
+        def turn(self, urgency: Urgency, age_s: float = 0.0) -> Iterator[None]:
+            slow.now_s += 7.0
+            with super().turn(urgency, age_s):
+                yield
+
+    drafter = SharedDrafter(slow, Waited(clock=lambda: slow.now_s))
+    drafting = Drafting(demo_models.recognizer, drafter, DraftOptions(every_ms=300), lambda: slow.now_s)
+    end = 4 * SAMPLE_RATE
+    segment = SpeechSegment(0, 0, np.zeros(end, np.int16), speech_end_sample=end, heard_sample=end)
+    assert drafting.draft(segment, (), None) is None
+    assert slow.now_s == 9.0
+    due = [s for s in range(20) if drafting.due(replace(segment, speech_end_sample=end + s * SAMPLE_RATE))]
+    assert due[0] == 3, "1.2 times 2 s"
