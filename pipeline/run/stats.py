@@ -130,13 +130,24 @@ class PipelineStats:
         """
         return self.age_s(min((each.end_s for each in self._pending.values()), default=self.audio_s))
 
+    @property
+    def ahead_s(self) -> float:
+        """Seconds by which the audio that has come is longer than the time since its first sample.
+
+        Above 0: audio comes faster than real time. May be called on any thread.
+        """
+        return self._heard_s - self.stream_s
+
+    @property
+    def _heard_s(self) -> float:
+        return self.received_samples / SAMPLE_RATE + self.backlog_s()
+
     def age_s(self, spoken_s: float) -> float:
         """Seconds since the audio before ``spoken_s`` was spoken; 0 for that of a recording read faster than real time.
 
         May be called on any thread.
         """
-        heard_s = self.received_samples / SAMPLE_RATE + self.backlog_s()
-        return max(0.0, min(heard_s, self.stream_s) - spoken_s)
+        return max(0.0, min(self._heard_s, self.stream_s) - spoken_s)
 
     @contextmanager
     def busy(self, stage: str) -> Iterator[None]:

@@ -36,6 +36,9 @@ log = logging.getLogger(__name__)
 
 # How often a session looks at its limits.
 _WATCH_S = 1.0
+# A stream that is further ahead of real time is a recording. The page keeps speech while it connects again, up to the time
+# that a session waits for it (``ServerLimits.resume_s``), and then sends it at once.
+_AHEAD_S = 30.0
 
 
 def _failed() -> ProtocolError:
@@ -85,7 +88,7 @@ class Session:
         self._models = models
         self.glossary = SessionGlossary(glossary)
         if turns is not None:
-            models = shared(models, turns, lambda spoken_s: self.stats.age_s(spoken_s))
+            models = shared(models, turns, self._age_s)
         self._translator = SpeechTranslator(config, models, live=True, glossary=self.glossary)
         self._translator.stats.backlog_s = lambda: self.intake.waiting_s
         targets = config.languages.targets
@@ -105,6 +108,10 @@ class Session:
     @property
     def stats(self) -> PipelineStats:
         return self._translator.stats
+
+    def _age_s(self, spoken_s: float) -> float | None:
+        """See ``pipeline.server.sharing.Age``. Called on the threads of the stages."""
+        return None if self.stats.ahead_s > _AHEAD_S else self.stats.age_s(spoken_s)
 
     @property
     def recorded(self) -> bool:

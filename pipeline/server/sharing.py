@@ -10,14 +10,16 @@ from typing import Self
 
 from pipeline.asr.context import Heard
 from pipeline.asr.options import AsrConfig
-from pipeline.asr.recognizer import DraftRecognizer, Recognizer
+from pipeline.asr.recognizer import DraftRecognizer, DraftRefusedError, Recognizer
 from pipeline.asr.terms import HeardTerms, with_terms
 from pipeline.events import SpeechSegment, Transcript
 from pipeline.loading import Models
 from pipeline.server.turns import Turns, Urgency
 
-Age = Callable[[float], float]
-"""Seconds since the audio of a stream before a time in it, in seconds, was spoken."""
+Age = Callable[[float], float | None]
+"""Seconds since the audio of a stream before a time in it, in seconds, was spoken.
+
+None while the stream is a recording that is sent faster than it plays: nobody waits for it."""
 
 
 class SharedRecognizer:
@@ -57,23 +59,23 @@ class SharedRecognizer:
             return self._recognizer.transcribe_after(context, segment, beam_size, before, language)
 
     def _turn(self, segment: SpeechSegment) -> AbstractContextManager[None]:
-        if self._age_s is None:
-            return self._turns.turn(Urgency.RECORDING)
-        return self._turns.turn(Urgency.FINAL, self._age_s(segment.speech_end_s))
+        age_s = self._age_s(segment.speech_end_s) if self._age_s is not None else None
+        return self._turns.turn(Urgency.RECORDING) if age_s is None else self._turns.turn(Urgency.FINAL, age_s)
 
 
 class SharedDrafter:
     """A recogniser of drafts whose calls take turns. Serves one session."""
 
-    def __init__(self, drafter: DraftRecognizer, turns: Turns) -> None:
-        self._drafter, self._draft_turns = drafter, turns
+    def __init__(self, drafter: DraftRecognizer, turns: Turns, age_s: Age | None) -> None:
+        """``age_s``: see ``SharedRecognizer``."""
+        self._drafter, self._draft_turns, self._draft_age_s = drafter, turns, age_s
         self._drafted_s = -math.inf  # when the last draft was made
         self.waited_s = 0.0
         """See ``Waits``."""
 
     def with_terms(self, terms: HeardTerms) -> Self:
         """The same turns, with the glossary of one session."""
-        return type(self)(with_terms(self._drafter, terms), self._draft_turns)
+        return type(self)(with_terms(self._drafter, terms), self._draft_turns, self._draft_age_s)
 
     def draft(
         self,
@@ -85,8 +87,10 @@ class SharedDrafter:
         """See ``DraftRecognizer``.
 
         Raises:
-            DraftRefusedError: others need the recogniser more.
+            DraftRefusedError: others need the recogniser more, or nobody waits for the stream.
         """
+        if self._draft_age_s is not None and self._draft_age_s(segment.speech_end_s) is None:
+            raise DraftRefusedError
         turns = self._draft_turns
         asked_s = turns.clock()
         with turns.turn(Urgency.DRAFT, asked_s - self._drafted_s):
@@ -103,12 +107,12 @@ class SharedDraftingRecognizer(SharedRecognizer, SharedDrafter):
     def __init__(self, recognizer: Recognizer, turns: Turns, age_s: Age | None) -> None:
         SharedRecognizer.__init__(self, recognizer, turns, age_s)
         assert isinstance(recognizer, DraftRecognizer)
-        SharedDrafter.__init__(self, recognizer, turns)
+        SharedDrafter.__init__(self, recognizer, turns, age_s)
 
 
 def shared(models: Models, turns: Turns, age_s: Age | None = None) -> Models:
     """The models for one session or recording: recognition in turns with others. ``age_s``: see ``SharedRecognizer``."""
     recognizer = models.recognizer
     kind = SharedDraftingRecognizer if isinstance(recognizer, DraftRecognizer) else SharedRecognizer
-    drafter = SharedDrafter(models.drafter, turns) if models.drafter is not None else None
+    drafter = SharedDrafter(models.drafter, turns, age_s) if models.drafter is not None else None
     return replace(models, recognizer=kind(recognizer, turns, age_s), drafter=drafter)

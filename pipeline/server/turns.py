@@ -29,7 +29,7 @@ class Urgency(IntEnum):
     DRAFT = 1
     """Speech in progress."""
     RECORDING = 2
-    """Part of a recording, which nobody waits for: an uploaded one."""
+    """Part of a recording, which nobody waits for: an uploaded one, or one that is sent faster than it plays."""
 
 
 class DraftBudget:

@@ -12,12 +12,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pipeline import PipelineConfig
 from pipeline.asr.drafting import Drafting
 from pipeline.asr.recognizer import DraftRecognizer, DraftRefusedError
 from pipeline.events import SAMPLE_RATE, SpeechSegment, Transcript
 from pipeline.loading import Models
 from pipeline.run.drafts import DraftOptions
-from pipeline.server.sharing import SharedDrafter, SharedDraftingRecognizer, shared
+from pipeline.server.options import ServerLimits
+from pipeline.server.session import Session
+from pipeline.server.sharing import SharedDrafter, SharedDraftingRecognizer, SharedRecognizer, shared
 from pipeline.server.turns import Call, DraftBudget, Schedule, Turns, Urgency
 from tests.conftest import HANG_S
 
@@ -273,6 +276,54 @@ def test_a_session_waits_after_a_draft_while_little_time_is_left(demo_models: Mo
     second.draft((), segment)
 
 
+def test_a_session_that_is_sent_faster_than_it_plays_takes_turns_as_a_recording(demo_models: Models) -> None:
+    turns, found = Turns(), list[str]()
+    segment = SpeechSegment(0, 0, np.zeros(8_000, np.int16))
+
+    def recognise(name: str, age_s: float | None) -> None:
+        shared(demo_models, turns, lambda _: age_s).recognizer.transcribe(segment)
+        found.append(name)
+
+    threads = []
+    with turns.turn(Urgency.FINAL):
+        for name, age_s in (("fast", None), ("live", 0.0)):
+            threads.append(threading.Thread(target=recognise, args=(name, age_s), daemon=True))
+            threads[-1].start()
+            while turns.waiting < len(threads):
+                pass
+    for thread in threads:
+        thread.join(HANG_S)
+    assert found == ["live", "fast"]
+
+
+def test_a_session_that_is_sent_faster_than_it_plays_has_no_drafts(demo_models: Models) -> None:
+    ahead = True
+    recognizer = shared(demo_models, Turns(), lambda _: None if ahead else 0.0).recognizer
+    assert isinstance(recognizer, SharedDraftingRecognizer)
+    segment = SpeechSegment(0, 0, np.zeros(16_000, np.int16))
+    with pytest.raises(DraftRefusedError):
+        recognizer.draft((), segment)
+    ahead = False
+    recognizer.draft((), segment)
+
+
+@pytest.mark.parametrize("ahead_s", [29.0, 31.0])
+def test_a_stream_far_ahead_of_real_time_is_a_recording(
+    ahead_s: float, demo_config: PipelineConfig, demo_models: Models
+) -> None:
+    session = Session(demo_config, demo_models, ServerLimits(), SAMPLE_RATE, turns=Turns())
+    session.stats.clock = lambda: 100.0
+    session.stats.received(SAMPLE_RATE)
+    session.stats.clock = lambda: 110.0
+    session.intake.push(bytes(2 * round((10 + ahead_s) * SAMPLE_RATE)))
+    assert session.stats.ahead_s == pytest.approx(ahead_s)
+    assert session._translator._models is not None
+    recognizer = session._translator._models.recognizer
+    assert isinstance(recognizer, SharedRecognizer)
+    assert recognizer._age_s is not None
+    assert recognizer._age_s(4.0) == (None if ahead_s > 30 else pytest.approx(7.0))
+
+
 def test_an_interrupted_wait_does_not_lose_the_turn(monkeypatch: pytest.MonkeyPatch) -> None:
     turns = Turns()
 
@@ -326,7 +377,7 @@ def test_the_time_that_a_draft_takes_is_without_its_wait(demo_models: Models) ->
             with super().turn(urgency, age_s):
                 yield
 
-    drafter = SharedDrafter(slow, Waited(clock=lambda: slow.now_s))
+    drafter = SharedDrafter(slow, Waited(clock=lambda: slow.now_s), lambda _: 0.0)
     drafting = Drafting(demo_models.recognizer, drafter, DraftOptions(every_ms=300), lambda: slow.now_s)
     end = 4 * SAMPLE_RATE
     segment = SpeechSegment(0, 0, np.zeros(end, np.int16), speech_end_sample=end, heard_sample=end)
