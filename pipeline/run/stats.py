@@ -164,6 +164,10 @@ class PipelineStats:
             self._first_audio = self.clock() - samples / SAMPLE_RATE
         self.received_samples += samples
 
+    def spoken_from(self, at_s: float) -> None:
+        """The first sample was spoken at ``at_s`` by ``clock``, if that is before it could be known here."""
+        self._first_audio = at_s if self._first_audio is None else min(self._first_audio, at_s)
+
     def segment_closed(self, segment: SpeechSegment) -> None:
         self.segments += 1
         self._pending[segment.id] = _Pending(self.clock(), self.audio_s, segment.heard_s)

@@ -24,6 +24,7 @@ class Intake:
         self._resampler = AudioResampler("s16", "mono", SAMPLE_RATE) if sample_rate != SAMPLE_RATE else None
         self._waiting: deque[Samples] = deque()
         self._length = 0  # samples that wait
+        self._arrived = 0  # samples that wait or were taken
         self._ended = False
         self._changed = asyncio.Event()
 
@@ -31,6 +32,16 @@ class Intake:
     def waiting_s(self) -> float:
         """Seconds of audio that wait to be taken."""
         return self._length / SAMPLE_RATE
+
+    @property
+    def arrived_s(self) -> float:
+        """Seconds of audio that wait or were taken."""
+        return self._arrived / SAMPLE_RATE
+
+    @property
+    def full(self) -> bool:
+        """Whether the sender has to wait, see ``room``."""
+        return self._length > self._limit
 
     @property
     def ended(self) -> bool:
@@ -79,7 +90,7 @@ class Intake:
 
     async def room(self) -> None:
         """Wait while too much audio waits."""
-        while self._length > self._limit and not self._ended:
+        while self.full and not self._ended:
             self._changed.clear()
             await self._changed.wait()
 
@@ -92,4 +103,5 @@ class Intake:
         if len(samples):
             self._waiting.append(samples)
             self._length += len(samples)
+            self._arrived += len(samples)
             self._changed.set()

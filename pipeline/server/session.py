@@ -14,7 +14,7 @@ from pathlib import Path
 
 from pipeline.config import PipelineConfig
 from pipeline.errors import PipelineError
-from pipeline.events import SourceSentence
+from pipeline.events import SAMPLE_RATE, SourceSentence
 from pipeline.glossary.current import CurrentGlossary
 from pipeline.glossary.terms import Glossary
 from pipeline.loading import Models
@@ -25,6 +25,7 @@ from pipeline.server.feed import Feed
 from pipeline.server.glossary import SessionGlossary
 from pipeline.server.history import History
 from pipeline.server.intake import Intake
+from pipeline.server.kept import KeptSpeech
 from pipeline.server.options import ServerLimits
 from pipeline.server.protocol import ProtocolError, shown
 from pipeline.server.record import Record
@@ -36,8 +37,8 @@ log = logging.getLogger(__name__)
 
 # How often a session looks at its limits.
 _WATCH_S = 1.0
-# A stream that is further ahead of real time is a recording. The page keeps speech while it connects again, up to the time
-# that a session waits for it (``ServerLimits.resume_s``), and then sends it at once.
+# A stream that is further ahead of real time is a recording. As much may wait (``ServerLimits.backlog_s``), and speech
+# that was kept is ahead for a few seconds only (``KeptSpeech``).
 _AHEAD_S = 30.0
 
 
@@ -90,7 +91,8 @@ class Session:
         if turns is not None:
             models = shared(models, turns, self._age_s)
         self._translator = SpeechTranslator(config, models, live=True, glossary=self.glossary)
-        self._translator.stats.backlog_s = lambda: self.intake.waiting_s
+        self._translator.stats.backlog_s = self._backlog_s
+        self._kept = KeptSpeech()
         targets = config.languages.targets
         self._record = Record(record, self.name, config.subtitles, targets) if record is not None else None
         self._history = History(limits.kept_sentences)
@@ -108,6 +110,10 @@ class Session:
     @property
     def stats(self) -> PipelineStats:
         return self._translator.stats
+
+    def _backlog_s(self) -> float:
+        """Seconds of audio that wait, or were taken and are not fed yet."""
+        return max(0.0, self.intake.arrived_s - self.stats.received_samples / SAMPLE_RATE)
 
     def _age_s(self, spoken_s: float) -> float | None:
         """See ``pipeline.server.sharing.Age``. Called on the threads of the stages."""
@@ -274,6 +280,9 @@ class Session:
         self.intake.push(data)
         if data:
             self._heard_s = self._clock()
+            now_s, heard_s = self.stats.clock(), self.intake.arrived_s
+            if (spoken_at_s := self._kept.heard(now_s, heard_s, self.intake.full)) is not None:
+                self.stats.spoken_from(spoken_at_s)
         await self.intake.room()
 
     def end(self) -> None:

@@ -315,7 +315,7 @@ def test_a_stream_far_ahead_of_real_time_is_a_recording(
     session.stats.clock = lambda: 100.0
     session.stats.received(SAMPLE_RATE)
     session.stats.clock = lambda: 110.0
-    session.intake.push(bytes(2 * round((10 + ahead_s) * SAMPLE_RATE)))
+    session.intake.push(bytes(2 * round((10 + 1 + ahead_s) * SAMPLE_RATE)))
     assert session.stats.ahead_s == pytest.approx(ahead_s)
     assert session._translator._models is not None
     recognizer = session._translator._models.recognizer
