@@ -13,6 +13,7 @@ import math
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -27,6 +28,9 @@ _LAG_S = 3.0
 # Speakers begin one after the other within this share of a trial, so that they do not pause together.
 _APART = 0.25
 _MOST_APART_S = 1.0
+# The most sessions: with one reader and one speaker who is refused, fewer WebSockets than a server lets one address open
+# in a minute (``ServerLimits.connections_a_minute``).
+_MOST = 100
 
 
 @dataclass(frozen=True)
@@ -52,6 +56,11 @@ class Trial:
         return cls(
             len(sessions), _mean(shown), _worst(shown), _mean(committed), _worst(committed), load, tuple(losses)
         )  # fmt: skip
+
+    @classmethod
+    def failed(cls, sessions: int, load: Load, losses: Sequence[str]) -> Trial:
+        """Sessions that the server, or the network, did not serve to their end."""
+        return cls(sessions, math.inf, math.inf, math.inf, math.inf, load, tuple(losses))
 
     def carried(self, lag_s: float) -> bool:
         """Whether nothing was lost, and in each session nine of ten changes were committed within ``lag_s``."""
@@ -101,10 +110,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--most",
-        type=whole_number(1, 1_000),
+        type=whole_number(1, _MOST),
         default=64,
         metavar="N",
-        help="try no more sessions (default: %(default)s)",
+        help=f"try no more sessions, {_MOST} at most (default: %(default)s)",
     )
     parser.add_argument(
         "--seconds", type=whole_number(1, 86_400), default=30, metavar="S", help="of each trial (default: %(default)s)"
@@ -173,10 +182,25 @@ def table(trials: Sequence[Trial], lag_s: float) -> str:
 
 async def _tried(models: Sequence[str], samples: Samples, number: int) -> Trial:
     async with started_server([*models, "--max-sessions", str(number)]) as (url, process):
-        from pipeline.bench.serve_clients import played  # the server has the same packages, and says which are missing
+        # The server has the same packages, and says which are missing.
+        from pipeline.bench import serve_clients as clients
 
         apart_s = min(_MOST_APART_S, _APART * len(samples) / SAMPLE_RATE / number)
+        failures: list[str] = []
         async with Sampler(process) as sampler:
-            sessions, _ = await played(url, samples, number, number, [], apart_s)
+            try:
+                sessions, _ = await clients.played(url, samples, number, 1, [], apart_s)
+            except* (clients.ServerError, *clients.LOST) as group:
+                failures = _reasons(group)
+    if failures:
+        return Trial.failed(number, sampler.load(), failures)
     lags = [(one.speaker.shown_s, one.speaker.committed_s) for one in sessions]
     return Trial.of(lags, sampler.load(), [loss for one in sessions for loss in one.losses])
+
+
+def _reasons(group: BaseExceptionGroup[Any]) -> list[str]:
+    """What each failure of a group says, once."""
+    found: list[str] = []
+    for error in group.exceptions:
+        found += _reasons(error) if isinstance(error, BaseExceptionGroup) else [str(error) or type(error).__name__]
+    return list(dict.fromkeys(found))

@@ -18,7 +18,8 @@ from pipeline.errors import PipelineError
 from pipeline.events import SAMPLE_RATE, Samples
 
 _CHUNK = SAMPLE_RATE // 10
-_LOST = (OSError, TimeoutError, WebSocketException)
+LOST = (OSError, TimeoutError, WebSocketException)
+"""What ends a connection."""
 
 
 class ServerError(PipelineError):
@@ -120,7 +121,7 @@ async def _stall(url: str, session: str) -> None:
 async def _garbage(url: str, session: str) -> None:
     """Random bytes, as a WebSocket's first message and instead of HTTP."""
     while True:
-        with suppress(*_LOST):
+        with suppress(*LOST):
             async with connect(url, proxy=None, close_timeout=1) as socket:
                 await socket.send(os.urandom(2_000))
         await _raw(url, os.urandom(2_000))
@@ -131,7 +132,7 @@ async def _huge(url: str, session: str) -> None:
     """Messages of 100 MB."""
     message = bytes(100_000_000)
     while True:
-        with suppress(*_LOST):
+        with suppress(*LOST):
             async with connect(url, proxy=None, close_timeout=1) as socket:
                 await socket.send(message)
         await asyncio.sleep(5.0)
@@ -142,7 +143,7 @@ async def _silent(url: str, session: str) -> None:
 
     async def one() -> None:
         while True:
-            with suppress(*_LOST):
+            with suppress(*LOST):
                 async with connect(url, proxy=None, close_timeout=1) as socket:
                     await socket.wait_closed()
             await asyncio.sleep(1.0)
@@ -163,7 +164,7 @@ async def _flood(url: str, session: str) -> None:
 
 async def _raw(url: str, data: bytes) -> None:
     host, _, port = url.split("/")[2].rpartition(":")
-    with suppress(*_LOST):
+    with suppress(*LOST):
         reader, writer = await asyncio.open_connection(host, int(port))
         try:
             writer.write(data)

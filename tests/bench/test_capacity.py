@@ -5,19 +5,25 @@ from __future__ import annotations
 import asyncio
 import json
 import math
-from collections.abc import Sequence
+import os
+import socket
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.bench import capacity
+from pipeline.bench import serve_clients as clients
 from pipeline.bench.__main__ import run
 from pipeline.bench.capacity import Trial, most_carried, table
 from pipeline.bench.serve import Load
 from pipeline.errors import PipelineError
 from pipeline.events import Samples
+from pipeline.server.options import ServerLimits
 
 LOAD = Load(0.5, 400.0, 0.1)
 
@@ -79,3 +85,47 @@ def test_a_wrong_limit_is_refused(lag: str, capsys: pytest.CaptureFixture[str]) 
     with pytest.raises(SystemExit):
         run(["capacity", "--lag", lag])
     assert f"{lag!r} is not a number of seconds from 0.1 to 3600" in capsys.readouterr().err
+
+
+def tried(monkeypatch: pytest.MonkeyPatch, url: str, number: int) -> Trial:
+    """A trial with a server at this address."""
+
+    @asynccontextmanager
+    async def started(arguments: list[str]) -> AsyncIterator[tuple[str, int]]:
+        yield url, os.getpid()
+
+    monkeypatch.setattr(capacity, "started_server", started)
+    return asyncio.run(capacity._tried([], np.zeros(1_600, np.int16), number))
+
+
+def test_a_lost_connection_is_a_trial_that_is_not_carried(monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))  # nobody listens
+        found = tried(monkeypatch, f"ws://127.0.0.1:{probe.getsockname()[1]}/v1/session", 3)
+    assert found.sessions == 3
+    assert not found.carried(3_600)
+    (loss,) = found.losses
+    assert "Connect call failed" in loss
+    assert loss in table([found], 3.0)
+
+
+def test_all_sessions_together_have_one_reader(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[int, int]] = []
+
+    async def played(
+        url: str, samples: Samples, speakers: int, readers: int, *more: object
+    ) -> tuple[list[clients.Played], str]:
+        asked.append((speakers, readers))
+        raise ExceptionGroup("", [clients.ServerError("busy"), ExceptionGroup("", [clients.ServerError("busy")])])
+
+    monkeypatch.setattr(clients, "played", played)
+    assert tried(monkeypatch, "", capacity._MOST).losses == ("busy",)
+    assert asked == [(capacity._MOST, 1)]
+    assert ServerLimits().connections_a_minute >= capacity._MOST + 2, "the readers, and a speaker who is refused"
+
+
+@pytest.mark.parametrize("most", ["0", "101"])
+def test_a_wrong_number_of_sessions_is_refused(most: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        run(["capacity", "--most", most])
+    assert "from 1 to 100" in capsys.readouterr().err
