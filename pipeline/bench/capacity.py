@@ -31,6 +31,7 @@ _MOST_APART_S = 1.0
 # The most sessions: with one reader and one speaker who is refused, fewer WebSockets than a server lets one address open
 # in a minute (``ServerLimits.connections_a_minute``).
 _MOST = 100
+_SILENT = "a session showed no text; give a longer recording, with speech"
 
 
 @dataclass(frozen=True)
@@ -61,6 +62,11 @@ class Trial:
     def failed(cls, sessions: int, load: Load, losses: Sequence[str]) -> Trial:
         """Sessions that the server, or the network, did not serve to their end."""
         return cls(sessions, math.inf, math.inf, math.inf, math.inf, load, tuple(losses))
+
+    @property
+    def silent(self) -> bool:
+        """Whether nothing was lost, and yet a session showed no text."""
+        return not self.losses and math.isinf(self.committed_p90_s)
 
     def carried(self, lag_s: float) -> bool:
         """Whether nothing was lost, and in each session nine of ten changes were committed within ``lag_s``."""
@@ -147,18 +153,31 @@ def run(options: argparse.Namespace) -> int:
     carried = asyncio.run(most_carried(carries, options.most))
     trials.sort(key=lambda trial: trial.sessions)
     if options.json:
-        found = [dataclasses.asdict(trial) | {"carried": trial.carried(options.lag)} for trial in trials]
-        print(json.dumps({"lag_s": options.lag, "sessions": carried, "trials": found}, indent=1))
+        found = [finite(dataclasses.asdict(trial)) | {"carried": trial.carried(options.lag)} for trial in trials]
+        print(json.dumps({"lag_s": options.lag, "sessions": carried, "trials": found}, indent=1, allow_nan=False))
     else:
         print(table(trials, options.lag))
         if carried:
             least = " or more, as many as were tried" if carried == options.most else ""
             print(f"this machine carries {carried}{least}")
+    if not carried and trials[0].silent:
+        raise PipelineError(_SILENT)
     if not carried:
         raise PipelineError(
             f"this machine does not carry one session within {options.lag:g} s; choose a smaller model (--asr) or a higher --lag"
         )
     return 0
+
+
+def finite(values: dict[str, Any]) -> dict[str, Any]:
+    """The values with None for infinity and NaN, which JSON does not have; also in dictionaries among them."""
+
+    def one(value: Any) -> Any:
+        if isinstance(value, dict):
+            return finite(value)
+        return None if isinstance(value, float) and not math.isfinite(value) else value
+
+    return {name: one(value) for name, value in values.items()}
 
 
 def table(trials: Sequence[Trial], lag_s: float) -> str:
@@ -168,7 +187,7 @@ def table(trials: Sequence[Trial], lag_s: float) -> str:
         f"{'sessions':>8} {'mean':>6} {'p90':>6}   {'mean':>6} {'p90':>6}   {'CPU':>4} {'others':>6} {'memory':>9}   within {lag_s:g} s",
     ]
     for one in trials:
-        verdict = "yes" if one.carried(lag_s) else "; ".join(one.losses) or "no"
+        verdict = "yes" if one.carried(lag_s) else "; ".join(one.losses) or (_SILENT if one.silent else "no")
         lines.append(
             f"{one.sessions:8} {one.shown_s:6.2f} {one.shown_p90_s:6.2f}   {one.committed_s:6.2f} {one.committed_p90_s:6.2f}   "
             f"{one.load.cpu_share:4.0%} {one.load.others_share:6.0%} {one.load.peak_mb:6.0f} MB   {verdict}"

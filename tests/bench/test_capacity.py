@@ -129,3 +129,22 @@ def test_a_wrong_number_of_sessions_is_refused(most: str, capsys: pytest.Capture
     with pytest.raises(SystemExit):
         run(["capacity", "--most", most])
     assert "from 1 to 100" in capsys.readouterr().err
+
+
+def test_the_report_of_silence_is_json_and_says_that_no_text_came(
+    phrase: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trial = Trial.of([([], [])], Load(0.5, math.nan, 0.1), [])
+
+    async def silent(models: Sequence[str], samples: Samples, number: int) -> Trial:
+        return trial
+
+    def strict(name: str) -> object:
+        raise AssertionError(f"{name} is no JSON")
+
+    monkeypatch.setattr(capacity, "_tried", silent)
+    with pytest.raises(PipelineError, match="showed no text; give a longer recording"):
+        run(["capacity", str(phrase), "--config", "demo", "--json"])
+    (found,) = json.loads(capsys.readouterr().out, parse_constant=strict)["trials"]
+    assert (found["committed_p90_s"], found["load"]["peak_mb"], found["load"]["cpu_share"]) == (None, None, 0.5)
+    assert "a session showed no text; give a longer recording" in table([trial], 3.0)
