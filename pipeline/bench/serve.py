@@ -9,6 +9,7 @@ import argparse
 import asyncio
 import dataclasses
 import json
+import os
 import re
 import subprocess
 import sys
@@ -46,7 +47,8 @@ class Load:
     """Of all cores that it may use, 0 to 1."""
     peak_mb: float
     others_share: float
-    """The same of all other processes of the machine, the clients among them: a measurement beside much else is worth little."""
+    """Of all cores of the machine, 0 to 1, used by all other processes, the clients among them. A measurement beside much
+    else is worth little."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -243,9 +245,13 @@ class Sampler:
         if len(self._found) < 2:
             return Load(float("nan"), float("nan"), float("nan"))  # no /proc
         (began_s, all_before_s, first), *_, (ended_s, all_after_s, last) = self._found
-        possible_s, used_s = (ended_s - began_s) * last.cores, last.cpu_s - first.cpu_s
-        others = max(0.0, all_after_s - all_before_s - used_s) / possible_s
-        return Load(used_s / possible_s, max(usage.resident_mb for *_, usage in self._found), others)
+        length_s, used_s = ended_s - began_s, last.cpu_s - first.cpu_s
+        others_s = max(0.0, all_after_s - all_before_s - used_s)
+        return Load(
+            used_s / (length_s * last.cores),
+            max(usage.resident_mb for *_, usage in self._found),
+            others_s / (length_s * (os.cpu_count() or 1)),
+        )
 
 
 def say(text: str) -> None:

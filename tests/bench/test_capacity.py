@@ -20,7 +20,8 @@ from pipeline.bench import capacity
 from pipeline.bench import serve_clients as clients
 from pipeline.bench.__main__ import run
 from pipeline.bench.capacity import Trial, most_carried, table
-from pipeline.bench.serve import Load
+from pipeline.bench.processes import Usage
+from pipeline.bench.serve import Load, Sampler
 from pipeline.errors import PipelineError
 from pipeline.events import Samples
 from pipeline.server.options import ServerLimits
@@ -148,3 +149,12 @@ def test_the_report_of_silence_is_json_and_says_that_no_text_came(
     (found,) = json.loads(capsys.readouterr().out, parse_constant=strict)["trials"]
     assert (found["committed_p90_s"], found["load"]["peak_mb"], found["load"]["cpu_share"]) == (None, None, 0.5)
     assert "a session showed no text; give a longer recording" in table([trial], 3.0)
+
+
+def test_the_share_of_other_programs_is_of_all_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The server may use one core of four for 10 s, and uses half of it; other programs use 20 s of CPU time."""
+    monkeypatch.setattr("os.cpu_count", lambda: 4)
+    sampler = Sampler(0)
+    sampler._found += [(0.0, 100.0, Usage(7.0, 1.0, 1)), (10.0, 125.0, Usage(12.0, 1.0, 1))]
+    load = sampler.load()
+    assert (load.cpu_share, load.others_share) == (0.5, 0.5)
