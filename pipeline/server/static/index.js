@@ -41,7 +41,7 @@ let seconds = 0; // length of a recording that is sent faster than it plays
 let info = null;
 let choice = null;
 let room = "";
-let name = ""; // of the room, for readers
+let readersName = ""; // of the room, for readers
 
 const board = new Board($("text"), $("spoken"), $("newest"), true);
 const downloads = new Downloads($("download"), () => texts);
@@ -51,7 +51,8 @@ const level = new Level($("level"), (silent) => {
 });
 const share = new Share(async () => {
   room = await newRoom();
-  share.show((name = await roomName(room)));
+  readersName = await roomName(room);
+  share.show(readersName);
 });
 const glossary = new GlossaryPanel($("glossary"), () => choice?.pair ?? { pair: [], either: false }, (text) => {
   connection?.replaceGlossary(text);
@@ -85,8 +86,8 @@ async function prepare() {
   $("token").hidden = !info.token;
   $("recorded").hidden = !info.recorded;
   room = await openRoom();
-  name = await roomName(room);
-  if (name) share.show(name);
+  readersName = await roomName(room);
+  if (readersName) share.show(readersName);
   choose();
   await goOn(keptSession());
   document.body.dataset.ready = "yes";
@@ -155,7 +156,7 @@ async function open(onAudio, rate) {
 function begin(first, kept) {
   texts = new Texts();
   board.begin(texts);
-  connection = new Connection(first, { onEvent, onState }, kept, name);
+  connection = new Connection(first, { onEvent, onState }, kept, readersName);
   running(true);
   listMicrophones();
 }
