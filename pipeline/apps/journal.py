@@ -18,7 +18,7 @@ from typing import Any, Self, cast
 
 from pipeline.asr.context import Heard
 from pipeline.asr.options import AsrConfig
-from pipeline.asr.recognizer import Recognizer
+from pipeline.asr.recognizer import Recognizer, transcribe_packs
 from pipeline.asr.terms import HeardTerms, with_terms
 from pipeline.audio.remote import RemoteFile
 from pipeline.config import PipelineConfig
@@ -200,6 +200,20 @@ class KnownSpeech:
             return [transcript for transcript in known if transcript is not None]
         found = self._recognizer.transcribe_packed(segments, beam_size, before)
         return [then or now for then, now in zip(known, found, strict=True)]
+
+    def transcribe_packs(
+        self, packs: Sequence[Sequence[SpeechSegment]], beam_size: int | None = None
+    ) -> list[list[Transcript]]:
+        """Recognise the windows of which any transcript is missing."""
+        known = [[self._transcript_of(segment) for segment in pack] for pack in packs]
+        unknown = [pack for pack, of_pack in zip(packs, known, strict=True) if not all(of_pack)]
+        found = iter(transcribe_packs(self._recognizer, unknown, beam_size) if unknown else ())
+        return [
+            [then or now for then, now in zip(of_pack, next(found), strict=True)]
+            if not all(of_pack)
+            else [each for each in of_pack if each is not None]
+            for of_pack in known
+        ]
 
     def transcribe_after(
         self,

@@ -11,10 +11,11 @@ import asyncio
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain, compress
 
 from pipeline.asr.context import Heard
 from pipeline.asr.options import AsrConfig
-from pipeline.asr.recognizer import Recognizer
+from pipeline.asr.recognizer import Recognizer, transcribe_packs
 from pipeline.asr.stage import AsrStage
 from pipeline.audio.source import AudioSource
 from pipeline.config import PipelineConfig
@@ -109,13 +110,24 @@ class _PartRecognizer:
     ) -> list[Transcript]:
         self.done = self.done or self._stopped() or segments[0].start_s >= self._part.end_s
         if self.done or not self._part.has(segments):
-            return [Transcript(each.id, each.start_s, each.end_s, "", "", rejected="empty") for each in segments]
+            return _without_words(segments)
         if len(segments) == 1:
             found = [self._recognizer.transcribe(segments[0], beam_size, before)]
         else:
             found = self._recognizer.transcribe_packed(segments, beam_size, before)
         self.transcripts += found
         return found
+
+    def transcribe_packs(
+        self, packs: Sequence[Sequence[SpeechSegment]], beam_size: int | None = None
+    ) -> list[list[Transcript]]:
+        ended = self.done or self._stopped()
+        own = [not ended and self._part.has(pack) for pack in packs]
+        self.done = ended or packs[-1][0].start_s >= self._part.end_s
+        found = iter(transcribe_packs(self._recognizer, [*compress(packs, own)], beam_size) if any(own) else ())
+        transcripts = [next(found) if is_own else _without_words(pack) for pack, is_own in zip(packs, own, strict=True)]
+        self.transcripts += chain.from_iterable(compress(transcripts, own))
+        return transcripts
 
     def transcribe_after(
         self,
@@ -126,6 +138,10 @@ class _PartRecognizer:
         language: str | None = None,
     ) -> Transcript:
         raise AssertionError("windows of recordings have no context")
+
+
+def _without_words(segments: Sequence[SpeechSegment]) -> list[Transcript]:
+    return [Transcript(each.id, each.start_s, each.end_s, "", "", rejected="empty") for each in segments]
 
 
 class KnownParts:
@@ -147,6 +163,14 @@ class KnownParts:
         self, segments: Sequence[SpeechSegment], beam_size: int | None = None, before: str | None = None
     ) -> list[Transcript]:
         return self._known_of(segments) or self._recognizer.transcribe_packed(segments, beam_size, before)
+
+    def transcribe_packs(
+        self, packs: Sequence[Sequence[SpeechSegment]], beam_size: int | None = None
+    ) -> list[list[Transcript]]:
+        known = [self._known_of(pack) for pack in packs]
+        unknown = [pack for pack, of_pack in zip(packs, known, strict=True) if not of_pack]
+        found = iter(transcribe_packs(self._recognizer, unknown, beam_size) if unknown else ())
+        return [of_pack or next(found) for of_pack in known]
 
     def transcribe_after(
         self,

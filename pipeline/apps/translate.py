@@ -35,8 +35,9 @@ from pipeline.errors import UsageError
 from pipeline.run.worker import Worker
 from pipeline.sinks.files import FORMATS
 
-# Milliseconds of a recording per recogniser window: Whisper's 30 s less its padding.
-_PACK_MS = 28_000
+# Milliseconds of a recording per recogniser window: 20 s less Whisper's padding. The encoder takes half as much time again
+# or more per second of speech in longer windows; see ``pipeline.asr.whisper``.
+_PACK_MS = 19_000
 _EXAMPLES = (
     "%(prog)s talk.mp3 --config demo",
     "%(prog)s recordings --output-dir subtitles --format srt,vtt --bilingual",
@@ -122,6 +123,13 @@ def formats(asked: str) -> list[str]:
     return kinds
 
 
+def for_recordings(config: PipelineConfig) -> PipelineConfig:
+    """The configuration with the settings of recordings, where it does not say otherwise."""
+    if config.asr.join_ms is None:
+        config = replace(config, asr=replace(config.asr, join_ms=_PACK_MS))
+    return replace(config, drafts=replace(config.drafts, enabled=False))  # so that no draft model is loaded
+
+
 async def translate_all(results: Sequence[Result], options: Options) -> None:
     """Do every job, one after another, and fill in its result. A failure ends its recording, not the others."""
     models: Models | None = None
@@ -151,10 +159,7 @@ async def _load(config: PipelineConfig) -> Models:
 
 def run(argv: list[str], prog: str = "python -m pipeline.translate") -> int:
     options = arguments(prog).parse_args(argv)
-    config = configured(options)
-    if config.asr.join_ms is None:
-        config = replace(config, asr=replace(config.asr, join_ms=_PACK_MS))
-    config = replace(config, drafts=replace(config.drafts, enabled=False))  # so that no draft model is loaded
+    config = for_recordings(configured(options))
     address = parse_address(options.cluster) if options.cluster else None
     shard = parse_shard(options.shard) if options.shard else None
     named = options.audio + (read_manifest(options.manifest) if options.manifest else [])

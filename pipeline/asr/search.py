@@ -52,6 +52,16 @@ class Searcher:
         """Search for the text and judge it. ``limited``: give up a loop sooner, because a draft must not take long."""
         expected = self._terms.expected(encoded.language) if self._terms is not None else []
         found = self._engine.generate(encoded, beams, self._prompt_with(expected), limited=limited)
+        return self._judged(encoded, found, expected, limited=limited)
+
+    def search_several(self, encoded: Sequence[Encoded], beams: int) -> list[Search]:
+        """Search for the text of several windows in one language, and judge each."""
+        if self._terms is not None and not self._terms.empty:  # each prompt depends on what was heard before
+            return [self.search(each, beams) for each in encoded]
+        found = self._engine.generate_several(encoded, beams, self._prompt)
+        return [self._judged(each, one, []) for each, one in zip(encoded, found, strict=True)]
+
+    def _judged(self, encoded: Encoded, found: Hypothesis, expected: list[str], *, limited: bool = False) -> Search:
         evidence = Evidence(
             found.text.strip(),
             len(found.tokens),

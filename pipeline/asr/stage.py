@@ -13,7 +13,7 @@ import numpy as np
 from pipeline.asr.context import Context
 from pipeline.asr.drafting import Drafting
 from pipeline.asr.packing import fits
-from pipeline.asr.recognizer import DraftRecognizer, DraftRefusedError, Recognizer
+from pipeline.asr.recognizer import DraftRecognizer, DraftRefusedError, PackRecognizer, Recognizer
 from pipeline.asr.terms import HeardTerms, with_terms
 from pipeline.events import EndOfInput, Pause, SegmentSoFar, SpeechSegment, Transcript, TranscriptSoFar
 from pipeline.run.drafts import DraftOptions
@@ -23,13 +23,15 @@ from pipeline.run.worker import Worker
 
 # Audio recognised at once for a draft, with its context, in milliseconds: with a second of padding, the shortest window.
 _DRAFT_MS = 9_000
+# Windows of a recording that are recognised at once. More than four gain little; see ``WhisperEngine.generate_several``.
+_PACKS = 4
 
 
 class AsrStage:
     """Puts one transcript per segment on ``outbox``, including rejected ones. Passes pauses on.
 
     Consecutive segments share one window: while ``load`` asks for it, those that are already queued; with
-    ``join_ms() > 0``, also those still to come. Otherwise each is recognised after the audio that ``context`` keeps. A
+    ``join_ms() > 0``, also those still to come, and several windows are recognised at once. Otherwise each is recognised after the audio that ``context`` keeps. A
     ``SegmentSoFar`` in a pause is recognised at once; if the segment then ends as it was, its transcript is ready.
 
     With ``drafts``, a segment in progress is recognised again and again, by ``drafter`` if there is one, and
@@ -66,6 +68,7 @@ class AsrStage:
         self.stats = stats or PipelineStats()
         self._load, self._join_ms, self._context = load, join_ms, context
         self._next: SpeechSegment | SegmentSoFar | Pause | EndOfInput | None = None
+        self._after_packs: SegmentSoFar | Pause | EndOfInput | None = None
         self._early: tuple[SpeechSegment, Transcript] | None = None
         self._several, self._language = several_languages, ""
         self._withheld: list[Transcript] = []  # rests of segments that are not shown
@@ -91,7 +94,9 @@ class AsrStage:
                 if isinstance(work, Pause):
                     await self.outbox.put(work)
                     continue
-                for transcript in await worker.run(partial(self._transcribe, work)):
+                packs = await self._with_more(work)
+                of_packs = partial(self._transcribe_packs, packs) if len(packs) > 1 else partial(self._transcribe, work)
+                for transcript in await worker.run(of_packs):
                     self.stats.transcribed(transcript)
                     await self.outbox.put(transcript)
                 for transcript in self._withheld:
@@ -105,6 +110,9 @@ class AsrStage:
 
     async def _take(self) -> list[SpeechSegment] | SegmentSoFar | Pause | EndOfInput:
         """The next segments to recognise together, one that may end now, a pause, or the end of input."""
+        if self._after_packs is not None:
+            left, self._after_packs = self._after_packs, None
+            return left
         item, self._next = self._next or await self.inbox.get(), None
         if not isinstance(item, SpeechSegment):
             return item
@@ -126,6 +134,22 @@ class AsrStage:
             found.append(following)
         self._next = self._next or pause
         return found
+
+    async def _with_more(self, first: list[SpeechSegment]) -> list[list[SpeechSegment]]:
+        """The segments of a window, and those of the following windows that are to be recognised at the same time."""
+        packs = [first]
+        while self._at_once() and len(packs) < _PACKS and self._after_packs is None:
+            following = await self._take()
+            if isinstance(following, list):
+                packs.append(following)
+            elif not isinstance(following, SegmentSoFar):
+                self._after_packs = following
+        return packs
+
+    def _at_once(self) -> bool:
+        """Whether windows are independent of each other, and the recogniser takes several."""
+        alone = self._several or self._drafting is not None or (self._terms is not None and not self._terms.empty)
+        return bool(self._join_ms()) and not alone and isinstance(self.recognizer, PackRecognizer)
 
     def _due(self, segment: SpeechSegment) -> bool:
         return self._drafting is not None and self._use_context() and self._drafting.due(segment)
@@ -159,6 +183,20 @@ class AsrStage:
             found = self._prepared(segments) or self._recognise(segments)
             if drafting is not None:
                 found[0] = drafting.finished(segments[0], found[0])
+        self._keep(segments, found)
+        return found
+
+    def _transcribe_packs(self, packs: list[list[SpeechSegment]]) -> list[Transcript]:
+        assert isinstance(self.recognizer, PackRecognizer)
+        segments = [segment for each in packs for segment in each]
+        with self.stats.busy("asr"):
+            found = self.recognizer.transcribe_packs(packs, self._beams(segments))
+        transcripts = [transcript for each in found for transcript in each]
+        self._keep(segments, transcripts)
+        return transcripts
+
+    def _keep(self, segments: Sequence[SpeechSegment], found: Sequence[Transcript]) -> None:
+        """Keep what recognition needs to know of the transcripts later."""
         for segment, transcript in zip(segments, found, strict=True):
             if transcript.rejected is None:
                 self._language = transcript.language
@@ -168,7 +206,6 @@ class AsrStage:
                 self._context.push(segment, transcript)
                 for withheld in self._withheld:
                     self._context.push(segment, withheld)
-        return found
 
     async def _put_left_over(self, work: list[SpeechSegment] | SegmentSoFar | Pause | EndOfInput) -> None:
         """Put out words of a segment that was cut in front of them, if no speech follows there."""

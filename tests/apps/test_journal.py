@@ -12,6 +12,7 @@ import pytest
 from pipeline import Models
 from pipeline.apps.journal import JournalSink, KnownSpeech, KnownTranslation, difference, header, read_header
 from pipeline.asr.options import DraftModel
+from pipeline.asr.whisper import WhisperRecognizer
 from pipeline.config import load_config, with_overrides
 from pipeline.errors import UsageError
 from pipeline.events import Delta, SourceSentence, SpeechSegment, Transcript, Translation, Word
@@ -91,6 +92,27 @@ def test_transcripts_come_back_exactly(demo_models: Models, tmp_path: Path) -> N
     speech = KnownSpeech(demo_models.recognizer, journal_of(tmp_path / "journal", [heard]))
     assert speech.transcribe(segments[0]) == heard
     assert speech.transcribe(segments[1]).segment_id == segments[1].id
+
+
+def test_only_windows_that_are_not_known_are_recognised(demo_models: Models, tmp_path: Path) -> None:
+    first, second, third, fourth = cut(read_wav(PHRASES), 1600)[:4]
+    recognizer = demo_models.recognizer
+    assert isinstance(recognizer, WhisperRecognizer)
+    whole = recognizer.transcribe_packs([[first], [second, third], [fourth]])
+    known = [dataclasses.replace(one, no_speech_probability=0.5) for each in whole for one in each][:2]
+    speech = KnownSpeech(recognizer, journal_of(tmp_path / "journal", known))
+    assert speech.transcribe_packs([[first], [second, third], [fourth]]) == [
+        known[:1],
+        [known[1], whole[1][1]],
+        whole[2],
+    ]
+    speech = KnownSpeech(Refusing(), journal_of(tmp_path / "journal", [one for each in whole for one in each]))  # type: ignore[arg-type]
+    assert speech.transcribe_packs([[first], [second, third]]) == whole[:2]
+
+
+class Refusing:
+    def transcribe_packs(self, *_: object) -> list[list[Transcript]]:
+        raise AssertionError("these are known")
 
 
 def test_segments_that_differ_from_the_journals_are_refused(demo_models: Models, tmp_path: Path) -> None:

@@ -7,12 +7,14 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from pipeline import Models, PipelineConfig, Transcript
 from pipeline.apps.parts import KnownParts, Part, can_be_split, parts_of, transcribe_part
+from pipeline.asr.whisper import WhisperRecognizer
 from pipeline.audio.recording import Recording
 from pipeline.events import Samples, SpeechSegment
 from tests.apps.test_translate import Counting, save
@@ -50,6 +52,32 @@ def test_all_parts_together_have_every_window_once(
     recognizer.segments = 0
     assert [t for part in parts for t in recognised(long, config, recognizer, part)] == whole
     assert recognizer.segments == len(whole), "no window was recognised twice"
+
+
+class AtOnce(Counting):
+    """Recognises several windows at once."""
+
+    def transcribe_packs(self, packs: Sequence[Sequence[SpeechSegment]], *options: Any) -> list[list[Transcript]]:
+        recognizer = self.models.recognizer
+        assert isinstance(recognizer, WhisperRecognizer)
+        self.segments += sum(map(len, packs))
+        return recognizer.transcribe_packs(packs, *options)
+
+
+def test_parts_have_the_transcripts_of_a_run_that_groups_the_windows_in_another_way(
+    long: Path, demo_config: PipelineConfig, demo_models: Models
+) -> None:
+    config, recognizer = packed(demo_config), AtOnce(demo_models)
+    whole = recognised(long, config, recognizer, Part(0.0, math.inf))
+    assert len(whole) >= 20
+    count, recognizer.segments = recognizer.segments, 0
+    parts = [recognised(long, config, recognizer, part) for part in parts_of(83.0, 31.0)]
+    assert [transcript for part in parts for transcript in part] == whole
+    assert recognizer.segments == count == len(whole), "no window was recognised twice"
+    most = KnownParts(recognizer, parts[0] + parts[2])
+    recognizer.segments = 0
+    assert asyncio.run(transcribe_part(Recording(long), config, most, Part(0.0, math.inf))) == whole
+    assert recognizer.segments == len(parts[1])
 
 
 class Refusing(Counting):

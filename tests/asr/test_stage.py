@@ -14,10 +14,13 @@ import pytest
 from pipeline import Models
 from pipeline.asr.context import Context, Heard
 from pipeline.asr.options import AsrConfig
-from pipeline.asr.recognizer import DraftRecognizer, DraftRefusedError, Recognizer
+from pipeline.asr.recognizer import DraftRecognizer, DraftRefusedError, PackRecognizer, Recognizer
 from pipeline.asr.stage import AsrStage
+from pipeline.asr.terms import HeardTerms
 from pipeline.asr.whisper import WhisperRecognizer
 from pipeline.events import SAMPLE_RATE, EndOfInput, Pause, SegmentSoFar, SpeechSegment, Transcript, TranscriptSoFar
+from pipeline.glossary.options import GlossaryOptions
+from pipeline.glossary.terms import Glossary, Term
 from pipeline.languages.marks import letters
 from pipeline.run.drafts import DraftOptions
 from pipeline.run.overload import LoadControl, OverloadOptions
@@ -114,6 +117,55 @@ def test_a_stage_that_is_behind_does_without_context(recognizer: Watched, segmen
 def test_joined_segments_need_no_context(recognizer: Watched, segments: list[SpeechSegment]) -> None:
     run(recognizer, segments, context=Context(8_000, 2_000), join_ms=lambda: 7_000)
     assert recognizer.calls == [([], [0, 1]), ([], [2])]
+
+
+class AtOnce(Watched):
+    """A recogniser that also notes which windows are recognised at once."""
+
+    def __init__(self, recognizer: Recognizer) -> None:
+        super().__init__(recognizer)
+        self.packs: list[list[list[int]]] = []
+
+    def transcribe_packs(self, packs: Sequence[Sequence[SpeechSegment]], *more: Any) -> list[list[Transcript]]:
+        self.packs.append([[segment.id for segment in pack] for pack in packs])
+        return transcribe_packs(self._recognizer, packs, *more)
+
+
+def test_several_windows_of_a_recording_are_recognised_at_once(
+    demo_models: Models, segments: list[SpeechSegment]
+) -> None:
+    first, second, third = segments
+    both = AtOnce(demo_models.recognizer)
+    items = [LONGER, first, SegmentSoFar(second), second, PAUSE, third]
+    found = run(both, items, context=Context(8_000, 2_000), join_ms=lambda: 7_000)
+    assert (both.packs, both.calls) == ([[[0, 1], [2]]], [])
+    assert order(found) == [LONGER, 0, 1, 2, EndOfInput(20.0)]
+    with_both = demo_models.recognizer
+    assert isinstance(with_both, WhisperRecognizer)
+    assert found[1:4] == [one for each in with_both.transcribe_packs([[first, second], [third]]) for one in each]
+
+
+def test_no_more_than_four_windows_are_recognised_at_once(demo_models: Models, segments: list[SpeechSegment]) -> None:
+    ten = [replace(segments[0], id=n, start_sample=n * 100_000, speech_end_sample=None) for n in range(10)]
+    both = AtOnce(demo_models.recognizer)
+    assert order(run(both, ten, join_ms=lambda: 100)) == [*range(10), EndOfInput(20.0)]
+    assert both.packs == [[[0], [1], [2], [3]], [[4], [5], [6], [7]], [[8], [9]]]
+
+
+def test_windows_that_depend_on_those_before_are_recognised_one_by_one(
+    demo_models: Models, segments: list[SpeechSegment]
+) -> None:
+    both = AtOnce(demo_models.recognizer)
+    run(
+        both,
+        segments,
+        join_ms=lambda: 7_000,
+        terms=HeardTerms(lambda: Glossary((Term("Shanghai", None),)), GlossaryOptions()),
+    )
+    assert both.calls == [([], [0, 1]), ([], [2])]
+    run(both, segments, join_ms=lambda: 7_000, several_languages=True)
+    run(both, segments)  # live
+    assert both.packs == []
 
 
 def test_pauses_keep_their_place(recognizer: Watched, segments: list[SpeechSegment]) -> None:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from pipeline import Models, PipelineConfig
 from pipeline.asr import engine, whisper
-from pipeline.asr.engine import FULL_WINDOW_S, Hypothesis, WhisperEngine
+from pipeline.asr.engine import FULL_WINDOW_S, Encoded, Hypothesis, WhisperEngine
 from pipeline.asr.files import find_recognizer
 from pipeline.asr.guards import Evidence, rejection
 from pipeline.asr.options import AsrConfig
@@ -77,6 +79,35 @@ def test_packed_segments_are_heard_as_well_and_keep_a_transcript_each(recognizer
         assert (one.start_s, one.end_s) == (segment.start_s, segment.end_s)
         assert "".join(word.text for word in one.words).strip() == one.text
         assert all(segment.start_s - 0.1 <= word.start_s <= word.end_s <= segment.end_s + 0.1 for word in one.words)
+
+
+def test_windows_recognised_at_once_have_the_transcripts_of_each_alone(
+    recognizer: WhisperRecognizer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    segments = cut(read_wav(PHRASES), 1600)
+    packs = [segments[:4], segments[4:], segments[2:3], segments[2:6]]
+    alone = [recognizer.transcribe_packs([pack])[0] for pack in packs]
+    sizes: list[int] = []
+    generate = WhisperEngine._generate
+
+    def counted(self: WhisperEngine, encoded: Sequence[Encoded], *options: Any) -> list[Hypothesis]:
+        sizes.append(len(encoded))
+        return generate(self, encoded, *options)
+
+    monkeypatch.setattr(WhisperEngine, "_generate", counted)
+    assert recognizer.transcribe_packs(packs) == alone
+    assert sizes[0] == 3, "the windows of one length share the decoder's runs"
+    said = spoken_texts()["phrases"]
+    assert [one.segment_id for each in alone[:2] for one in each] == [segment.id for segment in segments]
+    for one in (one for each in alone[:2] for one in each):
+        assert edits(units(said[one.segment_id], "en"), units(one.text, "en")) <= 1
+    assert recognizer.transcribe_packs(packs[1:3]) == alone[1:3]
+
+
+def test_windows_of_several_languages_are_not_recognised_at_once() -> None:
+    both = WhisperRecognizer(AsrConfig(model="base"), ["en", "zh"])
+    with pytest.raises(ValueError, match="windows of 2 languages cannot be recognised at once"):
+        both.transcribe_packs([cut(read_wav(PHRASES), 1600)[:1]])
 
 
 def test_packed_segments_without_speech_among_them_get_no_text(recognizer: WhisperRecognizer) -> None:
