@@ -31,7 +31,7 @@ from pipeline.events import Samples, SpeechSegment, Transcript
 from pipeline.vad.options import VadConfig
 
 PACK_MS = 28_000
-"""Milliseconds of speech in a window, as in ``pipeline.translate``."""
+"""Milliseconds of speech in a window: Whisper's 30 s less its padding."""
 _PHRASE_S = (1.0, 8.0)
 _PARTS = ("features", "encode", "generate", "align")
 

@@ -1,0 +1,268 @@
+"""Measure how many hours of recordings an hour and a core take, compared with faster-whisper's ``BatchedInferencePipeline``.
+
+Each row of the result is one way to do all recordings, in processes of its own that have loaded their models before the
+time begins. What is said in NAME.wav is compared with NAME.txt if there is one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import math
+import multiprocessing
+import os
+import time
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, replace
+from multiprocessing.connection import Connection, wait
+from pathlib import Path
+from typing import Any
+
+from pipeline.apps.cli import some_path
+from pipeline.apps.options import add_model_arguments, configured
+from pipeline.apps.parts import Part, transcribe_part
+from pipeline.apps.recordings import find_recordings
+from pipeline.apps.translate import for_recordings
+from pipeline.asr.files import find_recognizer
+from pipeline.audio.recording import Recording, read_audio
+from pipeline.bench.errors import edits, units
+from pipeline.config import PipelineConfig
+from pipeline.errors import PipelineError, UsageError
+from pipeline.events import SAMPLE_RATE, Transcript
+from pipeline.loading import load_models
+from pipeline.translator import SpeechTranslator
+
+_BATCH = 8
+"""Windows that the peer recognises at once: its default."""
+_PEER = "faster-whisper, batches of 8"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One way to do all recordings, and what it took without the loading of models."""
+
+    name: str
+    processes: int
+    threads: int
+    """Of each recogniser."""
+    audio_s: float
+    wall_s: float
+    cpu_s: float
+    """Of all processes and threads."""
+    wrong: int
+    """Edit distance in words, or characters; of the recordings with a text."""
+    words: int
+    texts: dict[str, str]
+    """Recording → what was recognised in it."""
+
+    @property
+    def per_hour(self) -> float:
+        """Hours of audio an hour."""
+        return self.audio_s / self.wall_s
+
+    @property
+    def per_core_hour(self) -> float:
+        """Hours of audio an hour of CPU time."""
+        return self.audio_s / self.cpu_s
+
+
+@dataclass(frozen=True)
+class Way:
+    """A way to recognise recordings, in a number of processes."""
+
+    name: str
+    config: PipelineConfig
+    processes: int = 1
+
+    @property
+    def in_each(self) -> PipelineConfig:
+        """The configuration of each process: the cores are divided among them unless it names a number of threads."""
+        asr = self.config.asr
+        threads = (asr.threads if self.name != _PEER else 0) or max(1, _cores() // self.processes)
+        return replace(self.config, asr=replace(asr, threads=threads))
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "recordings", nargs="+", type=some_path, metavar="RECORDING", help="recordings, or folders that hold some"
+    )
+    parser.add_argument(
+        "--processes", type=_counts, default=[1], metavar="N,…", help="numbers of processes (default: 1)"
+    )
+    add_model_arguments(parser)
+    parser.add_argument("--json", type=some_path, metavar="FILE", help="also write all results and texts as JSON")
+
+
+def _counts(text: str) -> list[int]:
+    """Argument type: numbers of processes."""
+    try:
+        counts = [int(part) for part in text.split(",")]
+    except ValueError:
+        counts = []
+    if not counts or not all(1 <= count <= 256 for count in counts):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a list of numbers of processes, such as 1,2")
+    return counts
+
+
+def run(options: argparse.Namespace) -> int:
+    config = for_recordings(configured(options))
+    language = config.languages.only_spoken
+    if language is None:
+        raise UsageError("the languages spoken are several, and faster-whisper recognises one: name it with --source")
+    paths = [path for path, _ in find_recordings(options.recordings) if isinstance(path, Path)]
+    lengths_s = {path: len(read_audio(path)) / SAMPLE_RATE for path in paths}
+    paths.sort(key=lambda path: -lengths_s[path])  # so that no process ends long after the others
+    ways = [Way(_PEER, config)]
+    for count in options.processes:
+        ways += [Way("recognised", config, count), Way("translated", config, count)]
+    rows = [_measured(way, paths, sum(lengths_s.values()), language) for way in ways]
+    print(as_text(rows, len(paths)))
+    if options.json:
+        records = [{**asdict(row), "per_hour": row.per_hour, "per_core_hour": row.per_core_hour} for row in rows]
+        options.json.write_text(json.dumps(records, ensure_ascii=False, indent=1), "utf-8")
+    return 0
+
+
+def _measured(way: Way, paths: Sequence[Path], audio_s: float, language: str) -> Row:
+    """Do all recordings in one way.
+
+    Raises:
+        PipelineError: a recording or a model failed.
+    """
+    wall_s, cpu_s, texts = _in_processes(way, paths)
+    wrong = words = 0
+    for path in paths:
+        beside = path.with_suffix(".txt")
+        if beside.is_file():
+            said = units(beside.read_text("utf-8"), language)
+            words += len(said)
+            wrong += edits(said, units(texts[str(path)], language))
+    threads = way.in_each.asr.threads
+    return Row(way.name, way.processes, threads, audio_s, wall_s, cpu_s, wrong, words, texts)
+
+
+def _in_processes(way: Way, paths: Sequence[Path]) -> tuple[float, float, dict[str, str]]:
+    """Wall-clock and CPU time in seconds, and the texts. A process takes the next recording when it has done one."""
+    spawn = multiprocessing.get_context("spawn")
+    with ExitStack() as stack:
+        ours: list[Connection] = []
+        for _ in range(way.processes):
+            here, there = spawn.Pipe()
+            process = spawn.Process(target=_work, args=(there, way), daemon=True)
+            process.start()
+            stack.callback(process.join, 10.0)
+            stack.callback(here.close)  # ends the process
+            there.close()
+            ours.append(here)
+        for each in ours:
+            _received(each)  # its models are loaded
+        waiting, busy = list(paths), set(ours)
+        cpu_s, texts = 0.0, {}
+        began = time.perf_counter()
+        for each in ours:
+            each.send(waiting.pop(0) if waiting else None)
+        while busy:
+            ready = wait(list(busy))
+            for each in [one for one in busy if one in ready]:
+                if (found := _received(each)) is None:
+                    busy.remove(each)
+                    continue
+                path, spent_s, text = found
+                cpu_s, texts[str(path)] = cpu_s + spent_s, text
+                each.send(waiting.pop(0) if waiting else None)
+        return time.perf_counter() - began, cpu_s, texts
+
+
+def _received(connection: Connection) -> Any:
+    """The next message of a process; raises what failed there."""
+    try:
+        found = connection.recv()
+    except EOFError:
+        raise PipelineError("a process of the benchmark has died; is there enough memory?") from None
+    if isinstance(found, Exception):
+        raise found
+    return found
+
+
+def _work(connection: Connection, way: Way) -> None:
+    """What a process does: load the models, then recognise each recording that it is sent."""
+    try:
+        recognise = _recogniser(way.name, way.in_each)
+        connection.send("ready")
+        while (path := connection.recv()) is not None:
+            began = time.process_time()
+            text = recognise(path)
+            connection.send((path, time.process_time() - began, text))
+        connection.send(None)
+    except EOFError:  # the benchmark has ended
+        pass
+    except PipelineError as error:
+        connection.send(PipelineError(str(error)))
+
+
+def _recogniser(name: str, config: PipelineConfig) -> Callable[[Path], str]:
+    """What recognises, or translates, a recording, and returns what was said."""
+    if name == _PEER:
+        return _peer(config)
+    models = load_models(config)
+
+    def recognised(path: Path) -> str:
+        whole = Part(0.0, math.inf)
+        source = Recording(path, language=config.languages.only_spoken)
+        return _text(asyncio.run(transcribe_part(source, config, models.recognizer, whole)))
+
+    async def translated(path: Path) -> str:
+        async with SpeechTranslator(config, models) as translator:
+            source = Recording(path, language=config.languages.only_spoken)
+            return _text([event async for event in translator.run(source) if isinstance(event, Transcript)])
+
+    return recognised if name == "recognised" else lambda path: asyncio.run(translated(path))
+
+
+def _peer(config: PipelineConfig) -> Callable[[Path], str]:
+    """faster-whisper with the same weights and beam size, the other settings being its defaults."""
+    from faster_whisper import BatchedInferencePipeline, WhisperModel
+
+    asr, language = config.asr, config.languages.only_spoken
+    model = BatchedInferencePipeline(
+        WhisperModel(str(find_recognizer(asr)), device="cpu", compute_type=asr.compute_type, cpu_threads=asr.threads)
+    )
+
+    def recognised(path: Path) -> str:
+        segments, _ = model.transcribe(
+            read_audio(path).astype("float32") / 32768.0,
+            language=language,
+            beam_size=asr.beam_size,
+            batch_size=_BATCH,
+            word_timestamps=asr.word_timestamps,
+        )
+        return " ".join(segment.text.strip() for segment in segments)
+
+    return recognised
+
+
+def _text(transcripts: Sequence[Transcript]) -> str:
+    return " ".join(each.text for each in transcripts if each.rejected is None)
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def as_text(rows: Sequence[Row], recordings: int) -> str:
+    """Format the results, one line per row. Core-hours are compared with the first row."""
+    width = max(len(row.name) for row in rows)
+    lines = [
+        f"{recordings} recordings, {rows[0].audio_s / 3600:.2f} h, {rows[0].words} words, {_cores()} cores",
+        f"{'':{width}}  {'processes':>9}  {'threads':>7}  {'hours an hour':>13}  {'hours a core-hour':>17}  {'':>5}  {'wrong':>6}",
+    ]
+    for row in rows:
+        wrong = f"{row.wrong / row.words:.1%}" if row.words else ""
+        ratio = f"×{row.per_core_hour / rows[0].per_core_hour:.2f}"
+        lines.append(
+            f"{row.name:{width}}  {row.processes:9}  {row.threads:7}  {row.per_hour:13.1f}  {row.per_core_hour:17.1f}  {ratio:>5}  "
+            f"{wrong:>6}"
+        )
+    return "\n".join(lines)
