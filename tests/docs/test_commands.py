@@ -60,6 +60,7 @@ SERVERS = [each for each in COMMANDS if re.match(r"(speech-translate |python -m 
 SLOW = {
     "speech-translate translate examples/audio --output-dir subtitles --format srt,vtt,txt --bilingual --config demo",
     "speech-translate translate examples/audio --output-dir subtitles --config demo --cluster local:2",
+    "speech-translate bench archive examples/audio --config demo --processes 1,2",
     "speech-translate bench nmt --weights int8 --rounds 3 --json speed.json",
     "speech-translate bench live examples/audio/novel.wav --config demo --compare none,drafts",
     "speech-translate bench live talk.wav --config demo --plot talk.svg",
@@ -72,6 +73,7 @@ SAID = {
     "models list --pairs": "TigreGotico/",
     "bench nmt": r"(?s)(?=.*CTranslate2 int8)(?=.*this project)",
     "bench live": "first shown",
+    "bench archive": "hours a core-hour",
     "nmt --model models/demo/nmt-zh-en": "hotel",
     "embed_stages": "Thursday",
 }
