@@ -196,7 +196,7 @@ def _work(connection: Connection, way: Way) -> None:
             text = recognise(path)
             connection.send((path, time.process_time() - began, text))
         connection.send(None)
-    except EOFError:  # the benchmark has ended
+    except (EOFError, OSError):  # the benchmark has ended
         pass
     except PipelineError as error:
         connection.send(PipelineError(str(error)))
