@@ -10,18 +10,10 @@ from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
 
-import numpy as np
-
+from pipeline.asr.checks import check_runs, check_whole, prompt_tokens
 from pipeline.asr.context import Continuation, Heard, continued, divided, first_new_word
-from pipeline.asr.engine import (
-    FULL_WINDOW_S,
-    MOST_PROMPT_TOKENS,
-    PADDING_S,
-    Encoded,
-    WhisperEngine,
-    WhisperWeights,
-)
-from pipeline.asr.files import RECOGNIZER_FILES, check_window, find_recognizer, thresholds
+from pipeline.asr.engine import FULL_WINDOW_S, PADDING_S, Encoded, WhisperEngine, WhisperWeights
+from pipeline.asr.files import check_window, find_recognizer, thresholds
 from pipeline.asr.guards import Evidence, compression_ratio, rejection
 from pipeline.asr.options import AsrConfig
 from pipeline.asr.packing import Pack, pack, unpack
@@ -30,7 +22,7 @@ from pipeline.asr.search import Search, Searcher, contradict
 from pipeline.asr.spoken import calibrated, decide
 from pipeline.asr.terms import HeardTerms
 from pipeline.asr.words import TimedWord, plausible, without_pauses
-from pipeline.errors import ModelError, UsageError, one_line
+from pipeline.errors import UsageError
 from pipeline.events import SAMPLE_RATE, Samples, SpeechSegment, Transcript, Word
 from pipeline.store.packages import identify
 
@@ -86,11 +78,7 @@ class WhisperRecognizer:
             )
         self._convert = script_conversions(config.script, self.languages)
         directory = directory or find_recognizer(config)
-        if missing := RECOGNIZER_FILES.missing_from(directory):
-            raise ModelError(
-                f"{directory} lacks {', '.join(missing)}: not a whole CTranslate2 Whisper model; "
-                "convert one with ct2-transformers-converter (with --copy_files tokenizer.json preprocessor_config.json)"
-            )
+        check_whole(directory)
         known = identify(directory)
         if known is None:
             log.warning("%s is not a known model; using Whisper's default thresholds", config.model)
@@ -99,10 +87,9 @@ class WhisperRecognizer:
         self.engine = WhisperEngine(
             directory, self.languages, compute_type=config.compute_type, threads=config.threads, weights=weights
         )
-        self._prompt = self._prompt_tokens()
+        self._prompt = prompt_tokens(self.engine, config)
         self._searcher = Searcher(self.engine, self.thresholds, self._prompt)
-        self._on_silence: dict[str, float] = {}
-        self._check()
+        self._on_silence = check_runs(self.engine, config, self._prompt)
 
     def with_terms(self, terms: HeardTerms) -> WhisperRecognizer:
         """This model with the glossary of one stream; not thread-safe."""
@@ -427,33 +414,3 @@ class WhisperRecognizer:
             speech_end_s=segment.speech_end_s,
             words=tuple(timed),
         )
-
-    def _prompt_tokens(self) -> tuple[int, ...]:
-        text = " ".join(part for part in (self.config.hotwords, self.config.prompt) if part)
-        tokens = self.engine.tokens(f" {text.strip()}") if text else ()
-        if len(tokens) > MOST_PROMPT_TOKENS:
-            raise UsageError(
-                f"asr.hotwords and asr.prompt have {len(tokens)} tokens together; Whisper takes {MOST_PROMPT_TOKENS} at most, "
-                "and every one makes each segment slower: shorten them"
-            )
-        return tokens
-
-    def _check(self) -> None:
-        """Run the model once on silence; of several languages, find which ones it prefers there.
-
-        Raises:
-            ModelError: the run fails, or its scores are not finite.
-        """
-        try:
-            encoded = self.engine.encode(np.zeros(SAMPLE_RATE, np.int16), self.config.window_s)
-            found = self.engine.generate(encoded, 1, self._prompt)
-            if len(self.languages) > 1:
-                self._on_silence = self.engine.detect(encoded)
-        except (RuntimeError, ValueError) as error:
-            raise ModelError(
-                f"the speech model {self.config.model} cannot run: {one_line(error)}; fetch it again"
-            ) from error
-        if not math.isfinite(found.log_probability + found.no_speech_probability):
-            raise ModelError(
-                f"the speech model {self.config.model} is damaged: its scores are not finite; fetch it again"
-            )

@@ -1,0 +1,63 @@
+"""Checks of a Whisper model before it recognises speech: its files, its prompt, and one run."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+
+from pipeline.asr.engine import MOST_PROMPT_TOKENS, WhisperEngine
+from pipeline.asr.files import RECOGNIZER_FILES
+from pipeline.asr.options import AsrConfig
+from pipeline.errors import ModelError, UsageError, one_line
+from pipeline.events import SAMPLE_RATE
+
+
+def check_whole(directory: Path) -> None:
+    """Check that a model's directory has all files.
+
+    Raises:
+        ModelError: it lacks some.
+    """
+    if missing := RECOGNIZER_FILES.missing_from(directory):
+        raise ModelError(
+            f"{directory} lacks {', '.join(missing)}: not a whole CTranslate2 Whisper model; "
+            "convert one with ct2-transformers-converter (with --copy_files tokenizer.json preprocessor_config.json)"
+        )
+
+
+def prompt_tokens(engine: WhisperEngine, config: AsrConfig) -> tuple[int, ...]:
+    """The tokens of the configured hot words and prompt.
+
+    Raises:
+        UsageError: there are more than Whisper takes.
+    """
+    text = " ".join(part for part in (config.hotwords, config.prompt) if part)
+    tokens = engine.tokens(f" {text.strip()}") if text else ()
+    if len(tokens) > MOST_PROMPT_TOKENS:
+        raise UsageError(
+            f"asr.hotwords and asr.prompt have {len(tokens)} tokens together; Whisper takes {MOST_PROMPT_TOKENS} at most, "
+            "and every one makes each segment slower: shorten them"
+        )
+    return tokens
+
+
+def check_runs(engine: WhisperEngine, config: AsrConfig, prompt: tuple[int, ...]) -> dict[str, float]:
+    """Run the model once on silence.
+
+    Returns:
+        The probability of each language there, if the model is used for several; otherwise an empty dictionary.
+
+    Raises:
+        ModelError: the run fails, or its scores are not finite.
+    """
+    try:
+        encoded = engine.encode(np.zeros(SAMPLE_RATE, np.int16), config.window_s)
+        found = engine.generate(encoded, 1, prompt)
+        on_silence = engine.detect(encoded) if len(engine.languages) > 1 else {}
+    except (RuntimeError, ValueError) as error:
+        raise ModelError(f"the speech model {config.model} cannot run: {one_line(error)}; fetch it again") from error
+    if not math.isfinite(found.log_probability + found.no_speech_probability):
+        raise ModelError(f"the speech model {config.model} is damaged: its scores are not finite; fetch it again")
+    return on_silence
