@@ -31,8 +31,9 @@ class AsrStage:
     """Puts one transcript per segment on ``outbox``, including rejected ones. Passes pauses on.
 
     Consecutive segments share one window: while ``load`` asks for it, those that are already queued; with
-    ``join_ms() > 0``, also those still to come, and several windows are recognised at once. Otherwise each is recognised after the audio that ``context`` keeps. A
-    ``SegmentSoFar`` in a pause is recognised at once; if the segment then ends as it was, its transcript is ready.
+    ``join_ms() > 0``, also those still to come, and several windows are recognised at once. Otherwise each is recognised
+    after the audio that ``context`` keeps. A ``SegmentSoFar`` in a pause is recognised at once; if the segment then ends
+    as it was, its transcript is ready.
 
     With ``drafts``, a segment in progress is recognised again and again, by ``drafter`` if there is one, and
     ``TranscriptSoFar`` says what was heard in it. The final transcript begins with the words committed there.
