@@ -11,15 +11,14 @@ import dataclasses
 import errno
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
 from typing import Any, Self, cast
 
-from pipeline.asr.context import Heard
-from pipeline.asr.options import AsrConfig
-from pipeline.asr.recognizer import Recognizer, transcribe_packs
+from pipeline.asr.recognizer import Recognizer
 from pipeline.asr.terms import HeardTerms, with_terms
+from pipeline.asr.wrapper import PacksWrapper, Recognise, Windows
 from pipeline.audio.remote import RemoteFile
 from pipeline.config import PipelineConfig
 from pipeline.errors import UsageError
@@ -167,17 +166,14 @@ class JournalSink:
         self._file.close()
 
 
-class KnownSpeech:
+class KnownSpeech(PacksWrapper):
     """A recogniser that returns the transcripts in a journal and delegates the rest to another recogniser."""
 
     def __init__(self, recognizer: Recognizer, journal: Path) -> None:
-        self._recognizer, self._journal = recognizer, journal
+        super().__init__(recognizer)
+        self._journal = journal
         self._known = (event for event in _events(journal) if isinstance(event, Transcript))
         self._next = next(self._known, None)
-
-    @property
-    def config(self) -> AsrConfig:
-        return self._recognizer.config
 
     def with_terms(self, terms: HeardTerms) -> Self:
         self._recognizer = with_terms(self._recognizer, terms)
@@ -188,43 +184,15 @@ class KnownSpeech:
         """Whether the journal has transcripts of later segments."""
         return self._next is not None
 
-    def transcribe(self, segment: SpeechSegment, beam_size: int | None = None, before: str | None = None) -> Transcript:
-        return self._transcript_of(segment) or self._recognizer.transcribe(segment, beam_size, before)
-
-    def transcribe_packed(
-        self, segments: Sequence[SpeechSegment], beam_size: int | None = None, before: str | None = None
-    ) -> list[Transcript]:
-        """If any transcript is missing, recognise all segments in one window again, because the window affects the result."""
-        known = [self._transcript_of(segment) for segment in segments]
-        if all(known):
-            return [transcript for transcript in known if transcript is not None]
-        found = self._recognizer.transcribe_packed(segments, beam_size, before)
-        return [then or now for then, now in zip(known, found, strict=True)]
-
-    def transcribe_packs(
-        self, packs: Sequence[Sequence[SpeechSegment]], beam_size: int | None = None
-    ) -> list[list[Transcript]]:
-        """Recognise the windows of which any transcript is missing."""
-        known = [[self._transcript_of(segment) for segment in pack] for pack in packs]
-        unknown = [pack for pack, of_pack in zip(packs, known, strict=True) if not all(of_pack)]
-        found = iter(transcribe_packs(self._recognizer, unknown, beam_size) if unknown else ())
+    def _recognised(self, windows: Windows, recognise: Recognise) -> list[list[Transcript]]:
+        """If any transcript of a window is missing, recognise all its segments again: the window affects the result."""
+        known = [[self._transcript_of(segment) for segment in window] for window in windows]
+        complete = [[] if None in of_window else cast("list[Transcript]", of_window) for of_window in known]
+        found = self._with_others(windows, complete, recognise)
         return [
-            [then or now for then, now in zip(of_pack, next(found), strict=True)]
-            if not all(of_pack)
-            else [each for each in of_pack if each is not None]
-            for of_pack in known
+            [then or now for then, now in zip(before, after, strict=True)]
+            for before, after in zip(known, found, strict=True)
         ]
-
-    def transcribe_after(
-        self,
-        context: Sequence[Heard],
-        segment: SpeechSegment,
-        beam_size: int | None = None,
-        before: str | None = None,
-        language: str | None = None,
-    ) -> Transcript:
-        known = self._transcript_of(segment)
-        return known or self._recognizer.transcribe_after(context, segment, beam_size, before, language)
 
     def _transcript_of(self, segment: SpeechSegment) -> Transcript | None:
         """The journal's next transcript, if it has one for this segment.

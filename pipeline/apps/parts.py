@@ -13,10 +13,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain, compress
 
-from pipeline.asr.context import Heard
-from pipeline.asr.options import AsrConfig
-from pipeline.asr.recognizer import Recognizer, transcribe_packs
+from pipeline.asr.recognizer import Recognizer
 from pipeline.asr.stage import AsrStage
+from pipeline.asr.wrapper import PacksWrapper, Recognise, Windows
 from pipeline.audio.source import AudioSource
 from pipeline.config import PipelineConfig
 from pipeline.events import EndOfInput, Pause, Samples, SegmentSoFar, SpeechSegment, Transcript, TranscriptSoFar
@@ -89,98 +88,39 @@ async def transcribe_part(
     return of_part.transcripts
 
 
-class _PartRecognizer:
+class _PartRecognizer(PacksWrapper):
     """Recognises the windows of a part. Other windows have no words."""
 
     def __init__(self, recognizer: Recognizer, part: Part, stopped: Callable[[], bool]) -> None:
-        self._recognizer, self._part, self._stopped = recognizer, part, stopped
+        super().__init__(recognizer)
+        self._part, self._stopped = part, stopped
         self.transcripts: list[Transcript] = []
         self.done = False
         """Whether a window after the part was seen, or the run is stopped."""
 
-    @property
-    def config(self) -> AsrConfig:
-        return self._recognizer.config
-
-    def transcribe(self, segment: SpeechSegment, beam_size: int | None = None, before: str | None = None) -> Transcript:
-        return self.transcribe_packed([segment], beam_size, before)[0]
-
-    def transcribe_packed(
-        self, segments: Sequence[SpeechSegment], beam_size: int | None = None, before: str | None = None
-    ) -> list[Transcript]:
-        self.done = self.done or self._stopped() or segments[0].start_s >= self._part.end_s
-        if self.done or not self._part.has(segments):
-            return _without_words(segments)
-        if len(segments) == 1:
-            found = [self._recognizer.transcribe(segments[0], beam_size, before)]
-        else:
-            found = self._recognizer.transcribe_packed(segments, beam_size, before)
-        self.transcripts += found
-        return found
-
-    def transcribe_packs(
-        self, packs: Sequence[Sequence[SpeechSegment]], beam_size: int | None = None
-    ) -> list[list[Transcript]]:
+    def _recognised(self, windows: Windows, recognise: Recognise) -> list[list[Transcript]]:
         ended = self.done or self._stopped()
-        own = [not ended and self._part.has(pack) for pack in packs]
-        self.done = ended or packs[-1][0].start_s >= self._part.end_s
-        found = iter(transcribe_packs(self._recognizer, [*compress(packs, own)], beam_size) if any(own) else ())
-        transcripts = [next(found) if is_own else _without_words(pack) for pack, is_own in zip(packs, own, strict=True)]
-        self.transcripts += chain.from_iterable(compress(transcripts, own))
-        return transcripts
-
-    def transcribe_after(
-        self,
-        context: Sequence[Heard],
-        segment: SpeechSegment,
-        beam_size: int | None = None,
-        before: str | None = None,
-        language: str | None = None,
-    ) -> Transcript:
-        raise AssertionError("windows of recordings have no context")
+        self.done = ended or windows[-1][0].start_s >= self._part.end_s
+        own = [not ended and self._part.has(window) for window in windows]
+        others = [[] if mine else _without_words(window) for window, mine in zip(windows, own, strict=True)]
+        found = self._with_others(windows, others, recognise)
+        self.transcripts += chain.from_iterable(compress(found, own))
+        return found
 
 
 def _without_words(segments: Sequence[SpeechSegment]) -> list[Transcript]:
     return [Transcript(each.id, each.start_s, each.end_s, "", "", rejected="empty") for each in segments]
 
 
-class KnownParts:
+class KnownParts(PacksWrapper):
     """A recogniser that returns the transcripts of parts and delegates what they do not have to another recogniser."""
 
     def __init__(self, recognizer: Recognizer, transcripts: Iterable[Transcript]) -> None:
-        self._recognizer = recognizer
+        super().__init__(recognizer)
         self._known = {transcript.segment_id: transcript for transcript in transcripts}
 
-    @property
-    def config(self) -> AsrConfig:
-        return self._recognizer.config
-
-    def transcribe(self, segment: SpeechSegment, beam_size: int | None = None, before: str | None = None) -> Transcript:
-        known = self._known_of([segment])
-        return known[0] if known else self._recognizer.transcribe(segment, beam_size, before)
-
-    def transcribe_packed(
-        self, segments: Sequence[SpeechSegment], beam_size: int | None = None, before: str | None = None
-    ) -> list[Transcript]:
-        return self._known_of(segments) or self._recognizer.transcribe_packed(segments, beam_size, before)
-
-    def transcribe_packs(
-        self, packs: Sequence[Sequence[SpeechSegment]], beam_size: int | None = None
-    ) -> list[list[Transcript]]:
-        known = [self._known_of(pack) for pack in packs]
-        unknown = [pack for pack, of_pack in zip(packs, known, strict=True) if not of_pack]
-        found = iter(transcribe_packs(self._recognizer, unknown, beam_size) if unknown else ())
-        return [of_pack or next(found) for of_pack in known]
-
-    def transcribe_after(
-        self,
-        context: Sequence[Heard],
-        segment: SpeechSegment,
-        beam_size: int | None = None,
-        before: str | None = None,
-        language: str | None = None,
-    ) -> Transcript:
-        return self._recognizer.transcribe_after(context, segment, beam_size, before, language)
+    def _recognised(self, windows: Windows, recognise: Recognise) -> list[list[Transcript]]:
+        return self._with_others(windows, [self._known_of(window) for window in windows], recognise)
 
     def _known_of(self, segments: Sequence[SpeechSegment]) -> list[Transcript]:
         """The transcripts of a window; empty unless all are known, with these times."""

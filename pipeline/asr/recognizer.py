@@ -56,18 +56,6 @@ class PackRecognizer(Protocol):
     ) -> list[list[Transcript]]: ...
 
 
-def transcribe_packs(
-    recognizer: Recognizer, packs: Sequence[Sequence[SpeechSegment]], beam_size: int | None = None
-) -> list[list[Transcript]]:
-    """The transcripts of several windows: recognised at once, or one after another if ``recognizer`` cannot do that."""
-    if isinstance(recognizer, PackRecognizer):
-        return recognizer.transcribe_packs(packs, beam_size)
-    return [
-        recognizer.transcribe_packed(pack, beam_size) if len(pack) > 1 else [recognizer.transcribe(pack[0], beam_size)]
-        for pack in packs
-    ]
-
-
 @runtime_checkable
 class DraftRecognizer(Protocol):
     """Recognises a segment in progress. ``draft`` may raise ``DraftRefusedError``."""

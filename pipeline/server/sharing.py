@@ -9,9 +9,9 @@ from dataclasses import replace
 from typing import Self
 
 from pipeline.asr.context import Heard
-from pipeline.asr.options import AsrConfig
 from pipeline.asr.recognizer import DraftRecognizer, DraftRefusedError, Recognizer
 from pipeline.asr.terms import HeardTerms, with_terms
+from pipeline.asr.wrapper import Recognise, RecognizerWrapper, Windows
 from pipeline.events import SpeechSegment, Transcript
 from pipeline.loading import Models
 from pipeline.server.turns import Turns, Urgency
@@ -22,41 +22,21 @@ Age = Callable[[float], float | None]
 None while the stream is a recording that is sent faster than it plays: nobody waits for it."""
 
 
-class SharedRecognizer:
+class SharedRecognizer(RecognizerWrapper):
     """A recogniser whose calls take turns: what was spoken first is recognised first."""
 
     def __init__(self, recognizer: Recognizer, turns: Turns, age_s: Age | None) -> None:
         """``age_s``: of the stream; None: a recording, which nobody waits for."""
-        self._recognizer, self._turns, self._age_s = recognizer, turns, age_s
-
-    @property
-    def config(self) -> AsrConfig:
-        return self._recognizer.config
+        super().__init__(recognizer)
+        self._turns, self._age_s = turns, age_s
 
     def with_terms(self, terms: HeardTerms) -> Self:
         """The same turns, with the glossary of one session."""
         return type(self)(with_terms(self._recognizer, terms), self._turns, self._age_s)
 
-    def transcribe(self, segment: SpeechSegment, beam_size: int | None = None, before: str | None = None) -> Transcript:
-        with self._turn(segment):
-            return self._recognizer.transcribe(segment, beam_size, before)
-
-    def transcribe_packed(
-        self, segments: Sequence[SpeechSegment], beam_size: int | None = None, before: str | None = None
-    ) -> list[Transcript]:
-        with self._turn(segments[0]):
-            return self._recognizer.transcribe_packed(segments, beam_size, before)
-
-    def transcribe_after(
-        self,
-        context: Sequence[Heard],
-        segment: SpeechSegment,
-        beam_size: int | None = None,
-        before: str | None = None,
-        language: str | None = None,
-    ) -> Transcript:
-        with self._turn(segment):
-            return self._recognizer.transcribe_after(context, segment, beam_size, before, language)
+    def _recognised(self, windows: Windows, recognise: Recognise) -> list[list[Transcript]]:
+        with self._turn(windows[0][0]):
+            return recognise(windows)
 
     def _turn(self, segment: SpeechSegment) -> AbstractContextManager[None]:
         age_s = self._age_s(segment.speech_end_s) if self._age_s is not None else None

@@ -128,7 +128,8 @@ class AtOnce(Watched):
 
     def transcribe_packs(self, packs: Sequence[Sequence[SpeechSegment]], *more: Any) -> list[list[Transcript]]:
         self.packs.append([[segment.id for segment in pack] for pack in packs])
-        return transcribe_packs(self._recognizer, packs, *more)
+        assert isinstance(self._recognizer, PackRecognizer)
+        return self._recognizer.transcribe_packs(packs, *more)
 
 
 def test_several_windows_of_a_recording_are_recognised_at_once(

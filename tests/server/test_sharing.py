@@ -13,8 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline import PipelineConfig
+from pipeline.asr.context import Heard
 from pipeline.asr.drafting import Drafting
-from pipeline.asr.recognizer import DraftRecognizer, DraftRefusedError
+from pipeline.asr.recognizer import DraftRecognizer, DraftRefusedError, PackRecognizer
 from pipeline.events import SAMPLE_RATE, SpeechSegment, Transcript
 from pipeline.loading import Models
 from pipeline.run.drafts import DraftOptions
@@ -22,7 +23,8 @@ from pipeline.server.options import ServerLimits
 from pipeline.server.session import Session
 from pipeline.server.sharing import SharedDrafter, SharedDraftingRecognizer, SharedRecognizer, shared
 from pipeline.server.turns import Call, DraftBudget, Schedule, Turns, Urgency
-from tests.conftest import HANG_S
+from tests.conftest import HANG_S, PHRASES, read_wav
+from tests.vad.test_stage import cut
 
 SAVED_S = 60.0
 """By then, the time that was saved up for drafts before is used."""
@@ -211,6 +213,30 @@ def test_a_shared_recogniser_drafts_if_its_own_does(demo_models: Models) -> None
     found = shared(demo_models, Turns()).recognizer
     assert isinstance(found, DraftRecognizer) == isinstance(recognizer, DraftRecognizer)
     assert found.config is recognizer.config
+
+
+def test_every_call_of_a_shared_recogniser_is_one_turn(demo_models: Models) -> None:
+    class Counted(Turns):
+        taken: list[tuple[Urgency, float]]
+
+        @contextmanager
+        def turn(self, urgency: Urgency, age_s: float = 0.0) -> Iterator[None]:
+            with super().turn(urgency, age_s):
+                self.taken.append((urgency, age_s))
+                yield
+
+    own, turns = demo_models.recognizer, Counted()
+    turns.taken = []
+    both = shared(demo_models, turns, lambda spoken_s: 100.0 - spoken_s).recognizer
+    first, second = cut(read_wav(PHRASES), 1600)[:2]
+    assert both.transcribe(first, 1) == own.transcribe(first, 1)
+    assert both.transcribe_packed([first, second], beam_size=1) == own.transcribe_packed([first, second], beam_size=1)
+    context = [Heard(first, own.transcribe(first).text)]
+    assert both.transcribe_after(context, second, language="en") == own.transcribe_after(context, second, language="en")
+    assert turns.taken == [(Urgency.FINAL, 100.0 - one.speech_end_s) for one in (first, first, second)]
+    shared(demo_models, turns).recognizer.transcribe(first, 1)
+    assert turns.taken[3:] == [(Urgency.RECORDING, 0.0)]
+    assert not isinstance(both, PackRecognizer), "a live session would wait for several windows"
 
 
 def test_speech_that_waited_longer_is_recognised_first(demo_models: Models) -> None:
