@@ -39,8 +39,9 @@ class Part:
 
 
 def can_be_split(config: PipelineConfig) -> bool:
-    """Whether windows are independent: not if each is recognised after the one before, or with its language."""
-    return bool(config.asr.join_ms) and config.languages.only_spoken is not None
+    """Whether windows are independent: not if each is recognised after the one before, with its language, or with terms
+    of the glossary that were said before."""
+    return bool(config.asr.join_ms) and config.languages.only_spoken is not None and config.glossary.file is None
 
 
 def parts_of(duration_s: float, longest_s: float) -> list[Part]:

@@ -17,6 +17,7 @@ from pipeline.apps.parts import KnownParts, Part, can_be_split, parts_of, transc
 from pipeline.asr.whisper import WhisperRecognizer
 from pipeline.audio.recording import Recording
 from pipeline.events import Samples, SpeechSegment
+from pipeline.glossary.options import GlossaryOptions
 from tests.apps.test_translate import Counting, save
 from tests.conftest import EXAMPLES, read_wav
 
@@ -126,3 +127,4 @@ def test_windows_that_depend_on_each_other_are_not_split(demo_config: PipelineCo
     assert not can_be_split(replace(demo_config, asr=replace(demo_config.asr, join_ms=0)))
     auto = replace(packed(demo_config), languages=replace(demo_config.languages, source="auto", targets=("zh", "en")))
     assert not can_be_split(auto)
+    assert not can_be_split(replace(packed(demo_config), glossary=GlossaryOptions(file="terms.csv")))
