@@ -21,6 +21,8 @@ _CHARACTERS_PER_S = 4.0
 # Share of the known text that may differ when it is heard again. More means that some of it was left out, and then
 # nothing tells the rest of it from new words.
 _MOST_DIFFERENCE = 0.25
+# The edit distance of a text from a part of another, for its length, up to which they may be the same words.
+_MOST_UNLIKE = 0.5
 # Natural-log probability of a full stop between two segments in one window, below which it is none. Measured at the joints
 # of windows with pauses of 0.6 to 1.4 s put into 100 English sentences: 14 of 18 full stops inside sentences are below it,
 # and 4 of 36 between sentences.
@@ -95,6 +97,15 @@ def first_new_word(known: str, words: Sequence[Word], boundary_s: float) -> int 
         for character in letters(words[index].text) if index < len(words) else "":
             costs = _next_costs(costs, old, character)
     return found if difference <= _MOST_DIFFERENCE * len(old) else None
+
+
+def resembles_part(text: str, whole: str) -> bool:
+    """Whether half of the letters of ``text``, or more, are in this order in a part of ``whole`` of about its length."""
+    there, expected = letters(whole), letters(text)
+    costs = [0] * (len(there) + 1)  # the part may begin anywhere
+    for character in expected:
+        costs = _next_costs(costs, there, character)
+    return bool(expected) and min(costs) <= _MOST_UNLIKE * len(expected)
 
 
 def _next_costs(costs: Sequence[int], old: str, character: str) -> list[int]:

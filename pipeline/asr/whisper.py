@@ -7,11 +7,11 @@ import dataclasses
 import logging
 import math
 from collections.abc import Sequence
-from itertools import groupby
+from itertools import compress, groupby
 from pathlib import Path
 
 from pipeline.asr.checks import check_runs, check_whole, prompt_tokens
-from pipeline.asr.context import Continuation, Heard, continued, divided, first_new_word
+from pipeline.asr.context import Continuation, Heard, divided, first_new_word
 from pipeline.asr.engine import FULL_WINDOW_S, PADDING_S, Encoded, WhisperEngine, WhisperWeights
 from pipeline.asr.files import check_window, find_recognizer, thresholds
 from pipeline.asr.guards import Evidence, compression_ratio, rejection
@@ -19,6 +19,7 @@ from pipeline.asr.options import AsrConfig
 from pipeline.asr.packing import Pack, pack, unpack
 from pipeline.asr.script import in_script, script_conversions
 from pipeline.asr.search import Search, Searcher, contradict
+from pipeline.asr.shares import Share, doubted, in_order, sparse
 from pipeline.asr.spoken import calibrated, decide
 from pipeline.asr.terms import HeardTerms
 from pipeline.asr.words import TimedWord, plausible, without_pauses
@@ -133,8 +134,8 @@ class WhisperRecognizer:
     ) -> list[Transcript]:
         """Recognise consecutive segments in one window, or one window for each run in one language.
 
-        If a window's result is doubtful, is longer than Whisper's token limit, or its words cannot be assigned to the
-        segments, each segment is recognised alone.
+        Segments that have no words in the window, or doubtful ones, are recognised alone: all of them if the window's
+        result is doubtful, is longer than Whisper's token limit, or its words cannot be assigned to the segments.
 
         Args:
             beam_size, before: see ``transcribe``.
@@ -162,7 +163,8 @@ class WhisperRecognizer:
         packed = pack(segments)
         encoded = self._encode(packed.samples, self.config.window_s, language)
         result = self._searcher.search(encoded, beam_size or self.config.beam_size)
-        return self._divided_up(packed, result, beam_size)
+        (found,) = self._divided_up([packed], [result], beam_size)
+        return found
 
     def transcribe_packs(
         self, packs: Sequence[Sequence[SpeechSegment]], beam_size: int | None = None
@@ -183,10 +185,10 @@ class WhisperRecognizer:
         packed = [pack(segments) for segments in packs]
         encoded = [self._encode(each.samples, self._packs_window_s(each), self.languages[0]) for each in packed]
         results = self._searcher.search_several(encoded, beam_size or self.config.beam_size)
+        several = [len(each.segments) > 1 for each in packed]
+        divided_up = iter(self._divided_up([*compress(packed, several)], [*compress(results, several)], beam_size))
         return [
-            self._divided_up(each, result, beam_size)
-            if len(each.segments) > 1
-            else [self._checked(each.segments[0], result, beam_size)]
+            next(divided_up) if len(each.segments) > 1 else [self._checked(each.segments[0], result, beam_size)]
             for each, result in zip(packed, results, strict=True)
         ]
 
@@ -195,16 +197,31 @@ class WhisperRecognizer:
         short = len(packed.samples) / SAMPLE_RATE + PADDING_S <= self.config.window_s
         return self.config.window_s if short else max(self.config.window_s, _PACKS_WINDOW_S)
 
-    def _divided_up(self, packed: Pack, result: Search, beam_size: int | None) -> list[Transcript]:
-        """The transcripts of a pack's segments from its search, or from searches of each if that cannot be divided."""
-        segments, language = packed.segments, result.encoded.language
+    def _divided_up(
+        self, packed: Sequence[Pack], results: Sequence[Search], beam_size: int | None
+    ) -> list[list[Transcript]]:
+        """The transcripts of each pack's segments, from its search and from searches of the segments that need one alone.
+
+        Segments that are recognised alone share the decoder's runs.
+        """
+        shares = [self._shares(each, result) for each, result in zip(packed, results, strict=True)]
+        language = results[0].encoded.language if results else self.languages[0]
+        unknown = [share.segment for each in shares for share in each if share.transcript is None]
+        alone = self._each_alone(unknown, language, beam_size)
+        alone |= self._each_alone([one for each in shares for one in doubted(each, alone)], language, beam_size)
+        return [in_order(each, alone) for each in shares]
+
+    def _shares(self, packed: Pack, result: Search) -> list[Share]:
+        """What a pack's search says of each segment: nothing if it is doubtful or its words cannot be placed."""
         if result.rejected is None and result.hypothesis.ended:
             words = self._searcher.words(result.encoded, result.hypothesis)
             if plausible(words, result.hypothesis.text.strip(), 0.0, len(packed.samples) / SAMPLE_RATE):
-                found = self._split(packed, result, words, beam_size)
-                if found is not None:
-                    return found
-        return [self._alone(segment, language, beam_size) for segment in segments]
+                placed = unpack(without_pauses(words), packed)
+                return [
+                    Share(segment, own, self._own(segment, result, own) if own and not sparse(segment, own) else None)
+                    for segment, own in zip(packed.segments, placed, strict=True)
+                ]
+        return [Share(segment, (), None) for segment in packed.segments]
 
     def transcribe_after(
         self,
@@ -321,6 +338,17 @@ class WhisperRecognizer:
     def _alone(self, segment: SpeechSegment, language: str, beam_size: int | None) -> Transcript:
         return self._recognise(segment, self._encode(segment.samples, self.config.window_s, language), beam_size)
 
+    def _each_alone(
+        self, segments: Sequence[SpeechSegment], language: str, beam_size: int | None
+    ) -> dict[int, Transcript]:
+        """The transcripts, by segment id, of segments that are recognised each alone but share the decoder's runs."""
+        encoded = [self._encode(segment.samples, self.config.window_s, language) for segment in segments]
+        results = self._searcher.search_several(encoded, beam_size or self.config.beam_size)
+        return {
+            segment.id: self._checked(segment, result, beam_size)
+            for segment, result in zip(segments, results, strict=True)
+        }
+
     def _encode(self, samples: Samples, window_s: float, language: str) -> Encoded:
         return dataclasses.replace(self.engine.encode(samples, window_s), language=language)
 
@@ -346,27 +374,6 @@ class WhisperRecognizer:
         if rejected is not None and not (judged and rejected == "uncertain"):
             return None
         return self._build(segment, result.encoded.language, text, sure, no_speech, None, own)
-
-    def _split(
-        self, packed: Pack, result: Search, words: Sequence[TimedWord], beam_size: int | None
-    ) -> list[Transcript] | None:
-        """One transcript per segment, or None to recognise all segments alone.
-
-        None means that a segment without words has text when recognised alone: its words may be in a neighbour.
-        """
-        found: list[Transcript] = []
-        before: Word | None = None
-        for segment, own in zip(packed.segments, unpack(without_pauses(words), packed), strict=True):
-            transcript = self._own(segment, result, own)
-            if transcript is not None and before is not None:
-                transcript = continued(transcript, before)
-            if transcript is None:  # alone it may be recognised better, or be certain silence
-                transcript = self._alone(segment, result.encoded.language, beam_size)
-                if not own and transcript.rejected is None:
-                    return None
-            before = own[-1] if own and transcript.rejected is None else None
-            found.append(transcript)
-        return found
 
     def _transcript(self, segment: SpeechSegment, result: Search, *, repeated: bool = False) -> Transcript:
         found = result.hypothesis

@@ -1,0 +1,78 @@
+"""Whose words a window's words are: its segments' transcripts, from one search and from searches of single segments. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from pipeline.asr.context import continued, resembles_part
+from pipeline.events import SpeechSegment, Transcript, Word
+from pipeline.languages.marks import letters
+
+# English has about 13 letters per second, and the words of a segment fill nearly all of it. Measured in windows in which the
+# recogniser left a segment out and gave it a word of a neighbour: 0.4 to 4 letters per second, in 0 to 45 % of it.
+_FEWEST_LETTERS_PER_S = 5.0
+_LEAST_FILLED = 0.6
+_LETTERS_OF_ONE_OF_CHINESE = 3
+
+
+@dataclass(frozen=True)
+class Share:
+    """What was heard of one segment in a window."""
+
+    segment: SpeechSegment
+    words: Sequence[Word]
+    transcript: Transcript | None
+    """None if there are no words, too few for so much speech, or doubtful ones: the segment must be recognised alone."""
+
+
+def sparse(segment: SpeechSegment, words: Sequence[Word]) -> bool:
+    """Whether words, at least one, are too few for a segment and far from filling it: some were probably left out."""
+    speech_s = segment.speech_end_s - segment.start_s
+    spoken = sum(_LETTERS_OF_ONE_OF_CHINESE if c >= "\u2e80" else 1 for word in words for c in letters(word.text))
+    filled_s = words[-1].end_s - words[0].start_s
+    return spoken < _FEWEST_LETTERS_PER_S * speech_s and filled_s < _LEAST_FILLED * speech_s
+
+
+def doubted(shares: Sequence[Share], alone: Mapping[int, Transcript]) -> list[SpeechSegment]:
+    """The neighbours of segments that were recognised alone with another text: their words may be mixed up.
+
+    Where a segment has no words in the window but some alone, it is usually left out there. Its neighbours are doubted only
+    if they seem to have its words.
+
+    Args:
+        shares: those of a window.
+        alone: the transcripts of segments that were recognised alone, by segment id.
+    """
+    found: dict[int, SpeechSegment] = {}
+    for at, share in enumerate(shares):
+        if share.segment.id not in alone or alone[share.segment.id].rejected is not None:
+            continue
+        text = alone[share.segment.id].text
+        before = [each for each in shares[:at] if each.words][-1:]
+        after = [each for each in shares[at + 1 :] if each.words][:1]
+        if share.words:
+            mixed_up = letters(_text(share)) != letters(text)
+        else:
+            mixed_up = resembles_part(text, "".join(map(_text, (*before, *after))))
+        if mixed_up:
+            found |= {each.segment.id: each.segment for each in (*before, *after) if each.transcript is not None}
+    return list(found.values())
+
+
+def _text(share: Share) -> str:
+    return "".join(word.text for word in share.words)
+
+
+def in_order(shares: Sequence[Share], alone: Mapping[int, Transcript]) -> list[Transcript]:
+    """The transcripts of a window's segments, of which ``alone`` has those that were recognised alone, by segment id."""
+    found: list[Transcript] = []
+    before: Word | None = None
+    for share in shares:
+        transcript = alone.get(share.segment.id)
+        if transcript is None:
+            assert share.transcript is not None, f"segment {share.segment.id} was not recognised alone"
+            transcript = continued(share.transcript, before) if before is not None else share.transcript
+        before = share.words[-1] if share.words and transcript.rejected is None else None
+        found.append(transcript)
+    return found

@@ -1,0 +1,105 @@
+"""Which segments of a window are recognised alone, and whose words may be mixed up."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from pipeline.asr.shares import Share, doubted, in_order, sparse
+from pipeline.asr.whisper import WhisperRecognizer
+from pipeline.bench.errors import edits, units
+from pipeline.events import SAMPLE_RATE, SpeechSegment, Transcript, Word
+from pipeline.loading import Models
+from tests.conftest import EXAMPLES, read_wav, spoken_texts
+from tests.vad.test_stage import cut
+
+
+def segment(number: int, seconds: float = 2.0) -> SpeechSegment:
+    return SpeechSegment(number, number * 10 * SAMPLE_RATE, np.zeros(round(seconds * SAMPLE_RATE), np.int16))
+
+
+def words(text: str, begin_s: float, end_s: float) -> list[Word]:
+    """The words of a text, evenly spread."""
+    parts = text.split()
+    times = np.linspace(begin_s, end_s, len(parts) + 1)
+    return [Word(f" {part}", times[at], times[at + 1]) for at, part in enumerate(parts)]
+
+
+def share(number: int, text: str, *, doubtful: bool = False) -> Share:
+    one = segment(number)
+    heard = None if doubtful or not text else transcript(number, text)
+    return Share(one, words(text, one.start_s, one.end_s), heard)
+
+
+def transcript(number: int, text: str, rejected: str | None = None) -> Transcript:
+    one = segment(number)
+    return Transcript(number, one.start_s, one.end_s, text, "en", rejected=rejected)
+
+
+def doubted_of(shares: Sequence[Share], *alone: Transcript) -> list[int]:
+    return [one.id for one in doubted(shares, {each.segment_id: each for each in alone})]
+
+
+@pytest.mark.parametrize(
+    ("text", "begin_s", "end_s", "few"),
+    [
+        ("I", 2.0, 2.0, True),
+        ("Union.", 0.6, 1.2, True),
+        ("Yes, I would.", 0.1, 0.9, True),
+        ("No.", 0.1, 1.9, False),
+        ("My room number is two.", 0.1, 1.0, False),
+        ("我住在二一", 0.1, 1.0, False),
+    ],
+)
+def test_few_words_in_a_small_part_of_a_segment_are_sparse(text: str, begin_s: float, end_s: float, few: bool) -> None:
+    assert sparse(segment(0, 2.2), words(text, begin_s, end_s)) == few
+
+
+def test_neighbours_are_doubted_only_if_they_may_have_the_words_of_a_segment_without_any() -> None:
+    shares = [share(0, "Where is it?"), share(1, ""), share(2, "My room is two. Come at nine."), share(3, "Good bye.")]
+    assert doubted_of(shares, transcript(1, "The museum opens at ten.")) == []
+    assert doubted_of(shares, transcript(1, "My room is two.")) == [0, 2]
+    assert doubted_of(shares, transcript(1, "My room is you.")) == [0, 2]
+    assert doubted_of(shares, transcript(1, "My room is two.", "uncertain")) == []
+
+
+def test_neighbours_of_a_segment_that_has_other_words_alone_are_doubted() -> None:
+    shares = [
+        share(0, "Where is it?"),
+        share(1, "I", doubtful=True),
+        share(2, "would like five."),
+        share(3, "Good bye."),
+    ]
+    assert doubted_of(shares, transcript(1, "The plane leaves at ten.")) == [0, 2]
+    assert doubted_of(shares, transcript(1, "I.")) == []
+    assert doubted_of(shares) == []
+
+
+def test_transcripts_come_in_order_and_know_the_marks_before_them() -> None:
+    shares = [share(0, "Where is it?"), share(1, ""), share(2, "My room"), share(3, "is two.")]
+    found = in_order(shares, {1: transcript(1, "The museum opens.")})
+    assert [each.text for each in found] == ["Where is it?", "The museum opens.", "My room", "is two."]
+    assert [each.previous_end for each in found] == [None, None, None, ""]
+    assert in_order(shares, {1: transcript(1, ""), 3: transcript(3, "Is two.")})[3] == transcript(3, "Is two.")
+
+
+def test_only_segments_that_a_window_leaves_out_are_recognised_again(
+    demo_models: Models, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recognizer = demo_models.recognizer
+    assert isinstance(recognizer, WhisperRecognizer)
+    segments = cut(read_wav(EXAMPLES / "day.wav"), 1600)
+    again: list[int] = []
+    each_alone = WhisperRecognizer._each_alone
+
+    def noted(self: WhisperRecognizer, some: Sequence[SpeechSegment], *more: str) -> dict[int, Transcript]:
+        again.extend(one.id for one in some)
+        return each_alone(self, some, *more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(WhisperRecognizer, "_each_alone", noted)
+    found = [one for each in recognizer.transcribe_packs([segments[:7], segments[7:13], segments[13:]]) for one in each]
+    assert 0 < len(again) == len(set(again)) < 13, "of 16, some of which a window leaves out"
+    for one, said in zip(found, spoken_texts()["day"], strict=True):
+        assert edits(units(said, "en"), units(one.text, "en")) <= 4, (one.text, said)  # "10.20" for "ten twenty"
