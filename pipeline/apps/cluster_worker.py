@@ -20,6 +20,7 @@ from pipeline.audio.recording import Recording
 from pipeline.config import PipelineConfig
 from pipeline.events import Transcript
 from pipeline.run.cores import usable_cores
+from pipeline.run.memory import keep_freed_memory
 
 if TYPE_CHECKING:
     from pipeline.loading import Models
@@ -52,6 +53,7 @@ class ModelsPlugin(WorkerPlugin):
     """Keeps the loaded models of a worker, for the configuration that was used last."""
 
     def setup(self, worker: Worker) -> None:
+        keep_freed_memory()  # Dask lets its workers give back everything at once
         self.threads = 0
         self.stopped: set[str] = set()
         self._lock = threading.Lock()

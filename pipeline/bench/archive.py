@@ -32,6 +32,7 @@ from pipeline.config import PipelineConfig
 from pipeline.errors import PipelineError, UsageError
 from pipeline.events import SAMPLE_RATE, Transcript
 from pipeline.loading import load_models
+from pipeline.run.memory import keep_freed_memory
 from pipeline.translator import SpeechTranslator
 
 _BATCH = 8
@@ -188,6 +189,8 @@ def _received(connection: Connection) -> Any:
 
 def _work(connection: Connection, way: Way) -> None:
     """What a process does: load the models, then recognise each recording that it is sent."""
+    if way.name != _PEER:
+        keep_freed_memory()  # as pipeline.translate
     try:
         recognise = _recogniser(way.name, way.in_each)
         connection.send("ready")

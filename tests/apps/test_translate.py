@@ -964,6 +964,8 @@ MEASURED = """
 import json, sys
 from pipeline.apps import translate
 from pipeline.bench.probe import resident_mb
+from pipeline.run.memory import keep_freed_memory
+keep_freed_memory()  # as pipeline.translate.main
 sizes = []
 def count(self, stats, real=translate.Result.count):
     real(self, stats)
