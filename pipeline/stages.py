@@ -43,6 +43,8 @@ class StageContext:
     live: Callable[[], bool]
     """Whether the audio comes as it is spoken; known once a source is read."""
     glossary: CurrentGlossary | None = None
+    reader: Callable[[], Worker | None] = lambda: None
+    """The thread that reads a recording, while it does."""
 
 
 Queue = asyncio.Queue[Any]
@@ -161,7 +163,9 @@ def _vad(inbox: Queue, outbox: Queue, context: StageContext) -> Stage:
     def drafts() -> bool:
         return context.config.has_drafts and early()
 
-    return VadStage(context.config.vad, inbox, outbox, context.stats, context.load, pauses_ms, early, drafts)
+    return VadStage(
+        context.config.vad, inbox, outbox, context.stats, context.load, pauses_ms, early, drafts, context.reader
+    )
 
 
 def _asr(inbox: Queue, outbox: Queue, context: StageContext) -> Stage:

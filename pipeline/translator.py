@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 
+from pipeline.audio.reading import CHUNKS_AT_ONCE, chunks_of
 from pipeline.audio.source import CHUNK_SAMPLES, AudioSource, LiveSource, as_samples
 from pipeline.config import PipelineConfig
 from pipeline.errors import PipelineError, StageError
@@ -90,6 +91,7 @@ class SpeechTranslator:
         """Counters and timings, readable at any time."""
         self._models = models
         self._glossary = glossary
+        self._reader: Worker | None = None
         self._specs = standard_stages() if stages is None else list(stages)
         self._inbox: asyncio.Queue[Samples | EndOfInput] = asyncio.Queue(config.queues.audio_chunks)
         self._outbox: asyncio.Queue[PipelineEvent | _StreamEnd] = asyncio.Queue(config.queues.events)
@@ -293,28 +295,30 @@ class SpeechTranslator:
     async def _pump(self, source: AudioSource, paced: bool) -> None:
         worker: Worker | None = None
         began, consumed = time.monotonic(), 0
-
-        def read() -> tuple[Samples | None, int]:
-            return source.read(), source.overflows
-
         try:
             worker = Worker("audio")
-            while not self._ended:
-                chunk, self.stats.overflows = await worker.run(read)
-                if chunk is None:
-                    break
-                consumed += len(chunk)
-                if paced:
-                    await asyncio.sleep(began + consumed / SAMPLE_RATE - time.monotonic())
-                await self._feed_chunks(chunk)
+            self._reader = None if self.live else worker
+            at_once = 1 if self.live else CHUNKS_AT_ONCE
+            async with contextlib.aclosing(chunks_of(source, worker, at_once, self._set_overflows)) as chunks:
+                async for chunk in chunks:
+                    consumed += len(chunk)
+                    if paced:
+                        await asyncio.sleep(began + consumed / SAMPLE_RATE - time.monotonic())
+                    await self._feed_chunks(chunk)
+                    if self._ended:
+                        break
             await self.end()
         except Exception as error:  # the worker turns any other BaseException into a StageError
             # Translate the audio read before the failure first; run() raises the error afterwards.
             self._source_error = error if isinstance(error, PipelineError) else StageError("audio", error)
             await self.end()
         finally:
+            self._reader = None
             if worker is not None:
                 worker.close()
+
+    def _set_overflows(self, overflows: int) -> None:
+        self.stats.overflows = overflows
 
     def _observe_lag(self) -> None:
         """Update the longest lag and, in a live run, the load level."""
@@ -362,7 +366,9 @@ class SpeechTranslator:
 
     async def _run_stages(self, models: Models) -> PipelineError | None:
         """Run all stages to their ends; return the failure that ended them early, or None."""
-        context = StageContext(self.config, models, self.stats, self._load, lambda: self.live, self._glossary)
+        context = StageContext(
+            self.config, models, self.stats, self._load, lambda: self.live, self._glossary, lambda: self._reader
+        )
         try:
             async with asyncio.TaskGroup() as group:
                 for stage in chained(self._specs, self._inbox, self._outbox, context):

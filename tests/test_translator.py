@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import dataclasses
 import threading
+import wave
 from collections.abc import AsyncGenerator
 from itertools import pairwise
 from pathlib import Path
@@ -34,6 +35,7 @@ from pipeline.bench.errors import units
 from pipeline.errors import AudioError, PipelineError
 from pipeline.events import Samples, SpeechSegment
 from pipeline.testing import Harness
+from pipeline.vad.detector import SpeechDetector
 from pipeline.vad.options import VadConfig
 from pipeline.vad.stage import VadStage
 from tests.conftest import EXAMPLES, HANG_S, PHRASES, all_wait, read_wav, spoken_texts
@@ -439,3 +441,37 @@ def test_asyncio_timeout_cancels_cleanly(demo_config: PipelineConfig, demo_model
 
 def test_errors_share_one_base() -> None:
     assert issubclass(StageError, PipelineError)
+
+
+def test_speech_in_a_recording_is_detected_on_the_thread_that_reads_it(
+    tmp_path: Path, demo_config: PipelineConfig, demo_models: Models, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads: list[str] = []
+    push = SpeechDetector.push
+
+    def noted(self: SpeechDetector, samples: Samples) -> Any:
+        threads.append(threading.current_thread().name)
+        return push(self, samples)
+
+    monkeypatch.setattr(SpeechDetector, "push", noted)
+    with wave.open(str(tmp_path / "quiet.wav"), "wb") as file:
+        file.setparams((1, 2, 16_000, 0, "NONE", ""))
+        file.writeframes(bytes(2 * 16_000 * 30))
+
+    async def run(*, paced: bool) -> None:
+        async with SpeechTranslator(demo_config, demo_models) as translator:
+            async for _ in translator.run(Recording(tmp_path / "quiet.wav"), paced=paced):
+                pass
+
+    async def first(chunks: int) -> None:
+        running = asyncio.create_task(run(paced=True))
+        while len(threads) < chunks:
+            await asyncio.sleep(0)
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+
+    asyncio.run(run(paced=False))
+    assert threads.count("audio") > 200, "of 300: the last ones follow the last read"
+    threads.clear()
+    asyncio.run(first(3))
+    assert set(threads) == {"VAD"}, "a live source is waited for on its own thread"

@@ -10,12 +10,14 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass
 from itertools import chain, compress
 
 from pipeline.asr.recognizer import Recognizer
 from pipeline.asr.stage import AsrStage
 from pipeline.asr.wrapper import PacksWrapper, Recognise, Windows
+from pipeline.audio.reading import CHUNKS_AT_ONCE, chunks_of
 from pipeline.audio.source import AudioSource
 from pipeline.config import PipelineConfig
 from pipeline.events import EndOfInput, Pause, Samples, SegmentSoFar, SpeechSegment, Transcript, TranscriptSoFar
@@ -72,14 +74,17 @@ async def transcribe_part(
     reader = Worker("audio")
 
     async def read() -> None:
-        while not of_part.done and (chunk := await reader.run(source.read)) is not None:
-            await audio.put(chunk)
+        async with aclosing(chunks_of(source, reader, CHUNKS_AT_ONCE)) as chunks:
+            async for chunk in chunks:
+                await audio.put(chunk)
+                if of_part.done:
+                    break
         await audio.put(EndOfInput())
 
     try:
         async with asyncio.TaskGroup() as group:
             group.create_task(read())
-            group.create_task(VadStage(config.vad, audio, segments).run())
+            group.create_task(VadStage(config.vad, audio, segments, reader=lambda: reader).run())
             group.create_task(AsrStage(of_part, segments, found, join_ms=lambda: config.asr.join_ms or 0).run())
     except BaseExceptionGroup as failures:
         raise failures.exceptions[0] from None

@@ -101,15 +101,18 @@ class Worker:
                 if (left := self._jobs.popleft()) is not None:
                     left.refuse(self._refusal_error("has ended"))
 
-    async def run(self, function: Callable[[], T]) -> T:
+    async def run(self, function: Callable[[], T], stage: str | None = None) -> T:
         """Run ``function()`` on the thread and return its result. Cancelling the await does not stop the call.
+
+        Args:
+            stage: named in a ``StageError``; None: the worker's name.
 
         Raises:
             StageError: the function raised a BaseException that is no Exception (SystemExit, a library's panic), or one
                 that asyncio would misinterpret (CancelledError, StopIteration). Other exceptions are raised unchanged.
             RuntimeError: the worker is closed, or its thread has ended.
         """
-        job = _Job(function, self.name)
+        job = _Job(function, stage or self.name)
         with self._lock:
             if self._closed:
                 raise self._refusal_error("is closed")

@@ -16,13 +16,17 @@ from pipeline.vad.endpointing import Endpointer
 from pipeline.vad.gate import FrameDecision
 from pipeline.vad.options import VadConfig
 
+# Chunks that the detectors take together, if no draft is wanted: 1 s, so that a run that is stopped ends soon.
+_CHUNKS_AT_ONCE = 10
+
 
 class VadStage:
     """Takes audio chunks of any size from ``inbox`` and puts segments on ``outbox``, and a ``Pause`` after a segment that no
     speech has followed for each of the times ``pauses_ms``. While ``early()``, also a ``SegmentSoFar`` after ``early_ms`` of
     silence and, while ``drafts()``, with every chunk during speech, if nothing else waits on ``outbox``.
 
-    The detectors run on the stage's own thread, one chunk at a time and in order.
+    The detectors run on the stage's own thread or the ``reader``, in order: one chunk at a time while a ``SegmentSoFar`` is
+    wanted, otherwise those that are queued.
     """
 
     name = "VAD"
@@ -37,19 +41,25 @@ class VadStage:
         pauses_ms: Sequence[int] = (),
         early: Callable[[], bool] = lambda: False,
         drafts: Callable[[], bool] = lambda: False,
+        reader: Callable[[], Worker | None] = lambda: None,
     ) -> None:
+        """``reader``: the thread that reads a recording. Detection takes turns with reading there, which takes half of the CPU
+        time of two threads that wait for each other at every chunk.
+        """
         self.inbox, self.outbox = inbox, outbox
         self.stats = stats or PipelineStats()
         self._config, self._load = config, load
         self._endpointer = Endpointer(config)
         self._pauses_s = sorted(each / 1000 for each in pauses_ms if each)
         self._drafts = drafts
+        self._reader = reader
         self._early, self._announced = early, False  # whether the current silence has been announced
+        self._input_ended = False
         self._speech_end_s: float | None = None
         self._due_s: list[float] = []  # the pauses after the last segment that have not been reached
 
     @cached_property
-    def _detector(self) -> SpeechDetector:  # created on the stage's thread because it loads a model
+    def _detector(self) -> SpeechDetector:  # created on a worker's thread because it loads a model
         return SpeechDetector(self._config)
 
     async def run(self) -> None:
@@ -58,40 +68,56 @@ class VadStage:
         Raises:
             ValueError: an item is not mono int16 audio.
         """
-        worker = Worker("VAD")
+        own = Worker("VAD")
         try:
-            while not isinstance(item := await self.inbox.get(), EndOfInput):
+            while chunks := await self._chunks():
                 if self._load is not None:
                     self._endpointer.limit(self._load.measures.max_segment_ms)
-                samples = mono_int16(item)
-                self.stats.audio_samples += len(samples)
-                for segment in await worker.run(partial(self._push, samples)):
-                    await self._deliver(segment)
+                self.stats.audio_samples += sum(map(len, chunks))
+                for found in await (self._reader() or own).run(partial(self._push, *chunks), self.name):
+                    await self._deliver(found)
                 if (so_far := self._segment_so_far()) is not None:
                     await self.outbox.put(so_far)
-                for pause in self._pauses():
-                    await self.outbox.put(pause)
-            for segment in await worker.run(self._flush):
+            for segment in await own.run(self._flush):
                 await self._deliver(segment)
         finally:
-            worker.close()
+            own.close()
         await self.outbox.put(EndOfInput(self.stats.audio_s))
 
-    def _push(self, samples: Samples) -> list[SpeechSegment]:
+    async def _chunks(self) -> list[Samples]:
+        """The next chunk and, unless a ``SegmentSoFar`` may follow it, those queued behind it; empty at the end of input."""
+        chunks: list[Samples] = []
+        while not self._input_ended and (not chunks or (len(chunks) < _CHUNKS_AT_ONCE and not self.inbox.empty())):
+            item = await self.inbox.get()
+            if isinstance(item, EndOfInput):
+                self._input_ended = True
+                break
+            chunks.append(mono_int16(item))
+            if self._early() or self._drafts():
+                break
+        return chunks
+
+    def _push(self, *chunks: Samples) -> list[SpeechSegment | Pause]:
+        found: list[SpeechSegment | Pause] = []
         with self.stats.busy("vad"):
-            return list(self._cut(self._detector.push(samples)))
+            for samples in chunks:
+                for segment in self._cut(self._detector.push(samples)):
+                    self._speech_end_s, self._due_s = segment.speech_end_s, list(self._pauses_s)
+                    found.append(segment)
+                found += self._pauses()
+        return found
 
     def _flush(self) -> list[SpeechSegment]:
         with self.stats.busy("vad"):
             return [*self._cut(self._detector.flush()), *self._endpointer.flush()]
 
-    async def _deliver(self, segment: SpeechSegment) -> None:
-        self.stats.segment_closed(segment)
-        sooner = self._load.measures.max_segment_ms if self._load is not None else None
-        if segment.forced_cut and sooner is not None and sooner < self._config.max_segment_ms:
-            self.stats.shortened += 1
-        self._speech_end_s, self._due_s = segment.speech_end_s, list(self._pauses_s)
-        await self.outbox.put(segment)
+    async def _deliver(self, found: SpeechSegment | Pause) -> None:
+        if isinstance(found, SpeechSegment):
+            self.stats.segment_closed(found)
+            sooner = self._load.measures.max_segment_ms if self._load is not None else None
+            if found.forced_cut and sooner is not None and sooner < self._config.max_segment_ms:
+                self.stats.shortened += 1
+        await self.outbox.put(found)
 
     def _segment_so_far(self) -> SegmentSoFar | None:
         silent_ms = self._endpointer.silent_ms

@@ -1,0 +1,81 @@
+"""A source read on a thread: chunks in order, also before a failure and from a slow source."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from pipeline.audio import reading
+from pipeline.audio.reading import chunks_of
+from pipeline.errors import AudioError
+from pipeline.events import Samples
+from pipeline.run.worker import Worker
+
+
+class Numbers:
+    """Chunks of one sample: 0, 1, 2 and so on, and then what ``end`` does."""
+
+    duration_s = None
+    overflows = 0
+
+    def __init__(self, count: int, end: Callable[[], None]) -> None:
+        self._left, self._end = iter(range(count)), end
+
+    def read(self) -> Samples | None:
+        if (number := next(self._left, None)) is None:
+            return self._end()
+        return np.array([number], np.int16)
+
+    def close(self) -> None:
+        pass
+
+
+def fail() -> None:
+    raise AudioError("the device is gone")
+
+
+def numbers(source: Numbers, at_once: int, calls: list[int] | None = None) -> list[int]:
+    """What is read of a source, up to its failure; ``calls`` gets the number of chunks of each call of the thread."""
+
+    class Counted(Worker):
+        async def run(self, function, stage=None):  # type: ignore[no-untyped-def]
+            found = await super().run(function, stage)
+            if calls is not None:
+                calls.append(len(function.args[1]))
+            return found
+
+    async def collect() -> list[int]:
+        worker, found = Counted("audio"), list[int]()
+        try:
+            async for chunk in chunks_of(source, worker, at_once):
+                found.append(int(chunk[0]))
+        except AudioError:
+            found.append(-1)
+        finally:
+            worker.close()
+        return found
+
+    return asyncio.run(collect())
+
+
+@pytest.mark.parametrize("at_once", [1, 3, 10])
+def test_all_chunks_come_in_order(at_once: int) -> None:
+    assert numbers(Numbers(7, lambda: None), at_once) == list(range(7))
+
+
+@pytest.mark.parametrize("at_once", [1, 3, 10])
+def test_chunks_read_before_a_failure_come_before_it(at_once: int) -> None:
+    assert numbers(Numbers(7, fail), at_once) == [*range(7), -1]
+
+
+def test_a_slow_source_is_read_chunk_by_chunk(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[int] = []
+    assert numbers(Numbers(7, lambda: None), 3, calls) == list(range(7))
+    assert calls == [3, 3, 1]
+    monkeypatch.setattr(reading, "_LONGEST_READ_S", -1.0)  # every read takes longer
+    calls.clear()
+    assert numbers(Numbers(3, lambda: None), 3, calls) == list(range(3))
+    assert calls == [1, 1, 1, 0]
