@@ -1,4 +1,4 @@
-"""Whose words a window's words are: its segments' transcripts, from one search and from searches of single segments. Pure."""
+"""Assign the words of a window to its segments, and decide which segments to recognise again alone. Pure."""
 
 from __future__ import annotations
 
@@ -23,7 +23,14 @@ class Share:
     segment: SpeechSegment
     words: Sequence[Word]
     transcript: Transcript | None
-    """None if there are no words, too few for so much speech, or doubtful ones: the segment must be recognised alone."""
+    """None if there are no words, or doubtful ones."""
+    sparse: bool = False
+    """Whether the words are few for so much speech."""
+
+    @property
+    def unsure(self) -> bool:
+        """Whether the segment must be recognised alone."""
+        return self.transcript is None or self.sparse
 
 
 def sparse(segment: SpeechSegment, words: Sequence[Word]) -> bool:
@@ -56,7 +63,7 @@ def doubted(shares: Sequence[Share], alone: Mapping[int, Transcript]) -> list[Sp
         else:
             mixed_up = resembles_part(text, "".join(map(_text, (*before, *after))))
         if mixed_up:
-            found |= {each.segment.id: each.segment for each in (*before, *after) if each.transcript is not None}
+            found |= {each.segment.id: each.segment for each in (*before, *after) if each.segment.id not in alone}
     return list(found.values())
 
 
@@ -65,14 +72,21 @@ def _text(share: Share) -> str:
 
 
 def in_order(shares: Sequence[Share], alone: Mapping[int, Transcript]) -> list[Transcript]:
-    """The transcripts of a window's segments, of which ``alone`` has those that were recognised alone, by segment id."""
+    """The transcripts of a window's segments.
+
+    Args:
+        alone: the transcripts of segments that were recognised alone, by segment id. A rejected one does not replace that
+            of the window.
+    """
     found: list[Transcript] = []
     before: Word | None = None
     for share in shares:
-        transcript = alone.get(share.segment.id)
-        if transcript is None:
-            assert share.transcript is not None, f"segment {share.segment.id} was not recognised alone"
-            transcript = continued(share.transcript, before) if before is not None else share.transcript
+        again, transcript = alone.get(share.segment.id), share.transcript
+        if again is not None and (again.rejected is None or transcript is None):
+            transcript = again
+        elif transcript is not None and before is not None:
+            transcript = continued(transcript, before)
+        assert transcript is not None, f"segment {share.segment.id} was not recognised alone"
         before = share.words[-1] if share.words and transcript.rejected is None else None
         found.append(transcript)
     return found

@@ -206,7 +206,7 @@ class WhisperRecognizer:
         """
         shares = [self._shares(each, result) for each, result in zip(packed, results, strict=True)]
         language = results[0].encoded.language if results else self.languages[0]
-        unknown = [share.segment for each in shares for share in each if share.transcript is None]
+        unknown = [share.segment for each in shares for share in each if share.unsure]
         alone = self._each_alone(unknown, language, beam_size)
         alone |= self._each_alone([one for each in shares for one in doubted(each, alone)], language, beam_size)
         return [in_order(each, alone) for each in shares]
@@ -218,7 +218,9 @@ class WhisperRecognizer:
             if plausible(words, result.hypothesis.text.strip(), 0.0, len(packed.samples) / SAMPLE_RATE):
                 placed = unpack(without_pauses(words), packed)
                 return [
-                    Share(segment, own, self._own(segment, result, own) if own and not sparse(segment, own) else None)
+                    Share(segment, own, self._own(segment, result, own), sparse(segment, own))
+                    if own
+                    else Share(segment, (), None)
                     for segment, own in zip(packed.segments, placed, strict=True)
                 ]
         return [Share(segment, (), None) for segment in packed.segments]

@@ -7,12 +7,13 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
+from pipeline.asr import whisper
 from pipeline.asr.shares import Share, doubted, in_order, sparse
 from pipeline.asr.whisper import WhisperRecognizer
 from pipeline.bench.errors import edits, units
 from pipeline.events import SAMPLE_RATE, SpeechSegment, Transcript, Word
 from pipeline.loading import Models
-from tests.conftest import EXAMPLES, read_wav, spoken_texts
+from tests.conftest import EXAMPLES, PHRASES, read_wav, spoken_texts
 from tests.vad.test_stage import cut
 
 
@@ -27,10 +28,10 @@ def words(text: str, begin_s: float, end_s: float) -> list[Word]:
     return [Word(f" {part}", times[at], times[at + 1]) for at, part in enumerate(parts)]
 
 
-def share(number: int, text: str, *, doubtful: bool = False) -> Share:
+def share(number: int, text: str, *, doubtful: bool = False, few: bool = False) -> Share:
     one = segment(number)
     heard = None if doubtful or not text else transcript(number, text)
-    return Share(one, words(text, one.start_s, one.end_s), heard)
+    return Share(one, words(text, one.start_s, one.end_s), heard, few)
 
 
 def transcript(number: int, text: str, rejected: str | None = None) -> Transcript:
@@ -83,6 +84,39 @@ def test_transcripts_come_in_order_and_know_the_marks_before_them() -> None:
     assert [each.text for each in found] == ["Where is it?", "The museum opens.", "My room", "is two."]
     assert [each.previous_end for each in found] == [None, None, None, ""]
     assert in_order(shares, {1: transcript(1, ""), 3: transcript(3, "Is two.")})[3] == transcript(3, "Is two.")
+
+
+def test_the_words_of_a_window_stay_if_the_segment_alone_is_rejected() -> None:
+    shares = [share(0, "Yes.", few=True), share(1, "My room is two."), share(2, "Hm.", doubtful=True), share(3, "Bye.")]
+    assert [each.unsure for each in shares] == [True, False, True, False]
+    found = in_order(shares, {number: transcript(number, "", "uncertain") for number in range(4)})
+    assert [each.text for each in found] == ["Yes.", "My room is two.", "", "Bye."]
+    assert [each.rejected for each in found] == [None, None, "uncertain", None]
+    assert [each.previous_end for each in found] == [None, ".", None, None]
+
+
+def test_segments_are_recognised_alone_once() -> None:
+    shares = [share(0, "I", few=True), share(1, "I", doubtful=True), share(2, "would like five.")]
+    assert doubted_of(shares, transcript(0, "Where is it?"), transcript(1, "The plane leaves at ten.")) == [2]
+
+
+def test_a_segment_keeps_its_few_words_if_it_is_rejected_alone(
+    demo_models: Models, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recognizer = demo_models.recognizer
+    assert isinstance(recognizer, WhisperRecognizer)
+    segments = cut(read_wav(PHRASES), 1600)[:3]
+    rejected: list[int] = []
+
+    def uncertain(self: WhisperRecognizer, some: Sequence[SpeechSegment], *_: object) -> dict[int, Transcript]:
+        rejected.extend(one.id for one in some)
+        return {one.id: Transcript(one.id, one.start_s, one.end_s, "", "en", rejected="uncertain") for one in some}
+
+    expected = recognizer.transcribe_packs([segments])
+    monkeypatch.setattr(WhisperRecognizer, "_each_alone", uncertain)
+    monkeypatch.setattr(whisper, "sparse", lambda one, words: one.id == 1)
+    assert recognizer.transcribe_packs([segments]) == expected
+    assert rejected == [1]
 
 
 def test_only_segments_that_a_window_leaves_out_are_recognised_again(
