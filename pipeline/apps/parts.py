@@ -2,7 +2,9 @@
 
 Recognition is nearly all of the work. Every process cuts the recording into the same windows of speech, which is cheap,
 and recognises those that begin in its part; one process then does the rest with the transcripts of all. Windows are
-independent of each other, so there are no joints: each transcript is that of a single run.
+independent of each other, so there are no joints: each transcript is that of a single run. For that, single runs, resumed
+runs and parts group the windows by four from the first one on, also those that they do not recognise, and recognise all
+others by ``transcribe_packs``, however few of a group they are; see ``AsrStage``.
 """
 
 from __future__ import annotations
@@ -108,8 +110,8 @@ class _PartRecognizer(PacksWrapper):
         ended = self.done or self._stopped()
         self.done = ended or windows[-1][0].start_s >= self._part.end_s
         own = [not ended and self._part.has(window) for window in windows]
-        others = [[] if mine else _without_words(window) for window, mine in zip(windows, own, strict=True)]
-        found = self._with_others(windows, others, recognise)
+        known = [[] if mine else _without_words(window) for window, mine in zip(windows, own, strict=True)]
+        found = self._with_others(windows, known, recognise)
         self.transcripts += chain.from_iterable(compress(found, own))
         return found
 

@@ -44,8 +44,8 @@ _TOKENS_PER_S, _LEAST_TOKENS = 25, 32
 _LIMITED_PER_S, _LEAST_LIMITED = 8, 16
 # Only windows with the same limit share the decoder's runs. Their limits are those of audio in steps of this length.
 _LIMIT_STEP_S = 5.0
-# Windows that share the decoder's runs. More gain little, and take memory.
-_MOST_AT_ONCE = 8
+# Windows that share the decoder's runs. More gain little (see ``generate_several``), and take memory: with large models, much.
+_MOST_AT_ONCE = 4
 
 
 @dataclass(frozen=True)

@@ -69,7 +69,7 @@ class AsrStage:
         self.stats = stats or PipelineStats()
         self._load, self._join_ms, self._context = load, join_ms, context
         self._next: SpeechSegment | SegmentSoFar | Pause | EndOfInput | None = None
-        self._after_packs: SegmentSoFar | Pause | EndOfInput | None = None
+        self._after_packs: Pause | EndOfInput | None = None
         self._early: tuple[SpeechSegment, Transcript] | None = None
         self._several, self._language = several_languages, ""
         self._withheld: list[Transcript] = []  # rests of segments that are not shown
@@ -96,8 +96,8 @@ class AsrStage:
                     await self.outbox.put(work)
                     continue
                 packs = await self._with_more(work)
-                of_packs = partial(self._transcribe_packs, packs) if len(packs) > 1 else partial(self._transcribe, work)
-                for transcript in await worker.run(of_packs):
+                recognise = partial(self._transcribe_packs, packs) if packs else partial(self._transcribe, work)
+                for transcript in await worker.run(recognise):
                     self.stats.transcribed(transcript)
                     await self.outbox.put(transcript)
                 for transcript in self._withheld:
@@ -137,9 +137,16 @@ class AsrStage:
         return found
 
     async def _with_more(self, first: list[SpeechSegment]) -> list[list[SpeechSegment]]:
-        """The segments of a window, and those of the following windows that are to be recognised at the same time."""
+        """The segments of a window, and those of the following windows that are to be recognised at the same time.
+
+        Empty if windows are recognised one by one. Otherwise a recording's windows always come this way, in the same
+        groups from its first window on: also the last one alone, and when the run is resumed or divided into parts. So all
+        these runs have the same transcripts.
+        """
+        if not self._at_once():
+            return []
         packs = [first]
-        while self._at_once() and len(packs) < _PACKS and self._after_packs is None:
+        while len(packs) < _PACKS and self._after_packs is None:
             following = await self._take()
             if isinstance(following, list):
                 packs.append(following)

@@ -76,6 +76,7 @@ def test_neighbours_of_a_segment_that_has_other_words_alone_are_doubted() -> Non
     assert doubted_of(shares, transcript(1, "The plane leaves at ten.")) == [0, 2]
     assert doubted_of(shares, transcript(1, "I.")) == []
     assert doubted_of(shares) == []
+    assert doubted(shares, {1: transcript(1, "The plane leaves at ten.")}, thorough=False) == []
 
 
 def test_transcripts_come_in_order_and_know_the_marks_before_them() -> None:
@@ -117,6 +118,27 @@ def test_a_segment_keeps_its_few_words_if_it_is_rejected_alone(
     monkeypatch.setattr(whisper, "sparse", lambda one, words: one.id == 1)
     assert recognizer.transcribe_packs([segments]) == expected
     assert rejected == [1]
+
+
+def test_only_windows_of_recordings_have_segments_with_few_words_recognised_again(
+    demo_models: Models, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recognizer = demo_models.recognizer
+    assert isinstance(recognizer, WhisperRecognizer)
+    segments = cut(read_wav(PHRASES), 1600)[:3]
+    again: list[int] = []
+    each_alone = WhisperRecognizer._each_alone
+
+    def noted(self: WhisperRecognizer, some: Sequence[SpeechSegment], *more: str) -> dict[int, Transcript]:
+        again.extend(one.id for one in some)
+        return each_alone(self, some, *more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(WhisperRecognizer, "_each_alone", noted)
+    monkeypatch.setattr(whisper, "sparse", lambda one, words: one.id == 1)
+    recognizer.transcribe_packed(segments)
+    assert again == []
+    recognizer.transcribe_packs([segments])
+    assert again == [1]
 
 
 def test_only_segments_that_a_window_leaves_out_are_recognised_again(

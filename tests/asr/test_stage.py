@@ -153,6 +153,14 @@ def test_no_more_than_four_windows_are_recognised_at_once(demo_models: Models, s
     assert both.packs == [[[0], [1], [2], [3]], [[4], [5], [6], [7]], [[8], [9]]]
 
 
+def test_a_recording_with_one_window_is_recognised_as_one_of_several(
+    demo_models: Models, segments: list[SpeechSegment]
+) -> None:
+    both = AtOnce(demo_models.recognizer)
+    run(both, segments[:2], join_ms=lambda: 7_000)
+    assert (both.packs, both.calls) == ([[[0, 1]]], [])
+
+
 def test_windows_that_depend_on_those_before_are_recognised_one_by_one(
     demo_models: Models, segments: list[SpeechSegment]
 ) -> None:

@@ -189,6 +189,40 @@ def test_probable_silence_is_not_searched_again(recognizer: WhisperRecognizer, m
     assert len(engine.looks) == 1
 
 
+def test_one_segment_is_not_searched_for_as_a_window_and_again_alone(
+    recognizer: WhisperRecognizer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    searches: list[int] = []
+    generate = WhisperEngine._generate
+
+    def counted(self: WhisperEngine, encoded: Sequence[Encoded], *options: Any) -> list[Hypothesis]:
+        searches.append(len(encoded))
+        return generate(self, encoded, *options)
+
+    monkeypatch.setattr(WhisperEngine, "_generate", counted)
+    silence = SpeechSegment(0, 0, np.zeros(SAMPLE_RATE * 2, np.int16))
+    (found,) = recognizer.transcribe_packed([silence])
+    assert searches == [1]
+    assert found == recognizer.transcribe(silence)
+
+
+def test_no_more_than_four_windows_share_the_decoders_runs(
+    recognizer: WhisperRecognizer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes: list[int] = []
+    generate = WhisperEngine._generate
+
+    def counted(self: WhisperEngine, encoded: Sequence[Encoded], *options: Any) -> list[Hypothesis]:
+        sizes.append(len(encoded))
+        return generate(self, encoded, *options)
+
+    monkeypatch.setattr(WhisperEngine, "_generate", counted)
+    encoded = recognizer.engine.encode(cut(read_wav(PHRASES), 1600)[0].samples, 5.0)
+    found = recognizer.engine.generate_several([encoded] * 5, 1)
+    assert sizes == [4, 1]
+    assert {one.text for one in found} == {recognizer.engine.generate(encoded, 1).text}
+
+
 def test_a_loop_is_searched_again_with_more_hypotheses_and_the_full_window(
     recognizer: WhisperRecognizer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
