@@ -11,10 +11,11 @@ from pipeline.apps.cli import main_program, quiet_interrupts
 def main(prog: str = "python -m pipeline.translate") -> NoReturn:
     """Run the command with the process's arguments and end the process. ``prog`` is its name in help and errors."""
     quiet_interrupts()
-    from pipeline.apps.translate import run
     from pipeline.run.memory import keep_freed_memory
 
-    keep_freed_memory()
+    keep_freed_memory()  # before NumPy is imported, which starts threads
+    from pipeline.apps.translate import run
+
     main_program(partial(run, prog=prog))
 
 
