@@ -10,18 +10,24 @@ import sys
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_ARENA_MAX = -1, -3, -8
 # The largest block of a recognition by Whisper base is 72 MB, one of small 108 MB: the attention of 1,500 positions.
 _KEPT_BYTES = 256 << 20
+# glibc before about 2.35 refuses a higher M_MMAP_THRESHOLD (HEAP_MAX_SIZE / 2 in its malloc.c).
+_MOST_UNMAPPED_BYTES = 32 << 20
 
 
 def keep_freed_memory() -> None:
-    """Let glibc keep up to 256 MB of freed memory for the next computations. Call this before threads are started.
+    """Let glibc keep up to 256 MB of freed memory for the next computations. Call this before threads are started:
+    a thread that has allocated memory keeps its own pool.
 
-    By default a thread gets pools of 64 MB. What does not fit in, or is freed at a pool's end, goes back to the system at once,
-    and new memory costs a page fault every 4 KB. (Three minutes of speech by Whisper base: 112,000 page faults and 17.1 s of
-    CPU time, and with this 1,100 and 15.2 s. The peak of resident memory is 70 MB lower, because threads share the pool.)
+    By default a thread gets pools of 64 MB. A block that does not fit into one, or that is freed at the end of one, goes
+    back to the system at once, and new memory costs a page fault every 4 KB. (Three minutes of speech by Whisper base:
+    112,000 page faults and 17.1 s of CPU time, and with this 1,100 and 15.2 s. The peak of resident memory is 70 MB lower,
+    because threads share the pool.)
     """
     if sys.platform == "linux":
         with contextlib.suppress(OSError, AttributeError):  # not glibc
             libc = ctypes.CDLL(None)
             libc.mallopt(_M_ARENA_MAX, 1)
-            libc.mallopt(_M_MMAP_THRESHOLD, _KEPT_BYTES)
+            # The trim threshold ends the adaptation of this one, which would stay at 128 KB if it was not set.
+            if not libc.mallopt(_M_MMAP_THRESHOLD, _KEPT_BYTES):
+                libc.mallopt(_M_MMAP_THRESHOLD, _MOST_UNMAPPED_BYTES)
             libc.mallopt(_M_TRIM_THRESHOLD, _KEPT_BYTES)
