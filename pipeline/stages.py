@@ -44,7 +44,7 @@ class StageContext:
     """Whether the audio comes as it is spoken; known once a source is read."""
     glossary: CurrentGlossary | None = None
     reader: Callable[[], Worker | None] = lambda: None
-    """The thread that reads a recording, while it does."""
+    """The thread that reads a local recording, while it does."""
 
 
 Queue = asyncio.Queue[Any]

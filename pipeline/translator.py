@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 
-from pipeline.audio.reading import CHUNKS_AT_ONCE, chunks_of
+from pipeline.audio.reading import CHUNKS_AT_ONCE, chunks_of, is_local
 from pipeline.audio.source import CHUNK_SAMPLES, AudioSource, LiveSource, as_samples
 from pipeline.config import PipelineConfig
 from pipeline.errors import PipelineError, StageError
@@ -297,8 +297,9 @@ class SpeechTranslator:
         began, consumed = time.monotonic(), 0
         try:
             worker = Worker("audio")
-            self._reader = None if self.live else worker
-            at_once = 1 if self.live else CHUNKS_AT_ONCE
+            local = is_local(source) and not self.live
+            self._reader = worker if local else None
+            at_once = CHUNKS_AT_ONCE if local else 1
             async with contextlib.aclosing(chunks_of(source, worker, at_once, self._set_overflows)) as chunks:
                 async for chunk in chunks:
                     consumed += len(chunk)

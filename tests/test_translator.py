@@ -475,3 +475,49 @@ def test_speech_in_a_recording_is_detected_on_the_thread_that_reads_it(
     threads.clear()
     asyncio.run(first(3))
     assert set(threads) == {"VAD"}, "a live source is waited for on its own thread"
+
+
+class StalledSource:
+    """Three chunks of silence. The next read waits until the source is closed."""
+
+    duration_s = None
+    overflows = 0
+
+    def __init__(self) -> None:
+        self.waits, self._closed = threading.Event(), threading.Event()
+        self._left = 3
+
+    def read(self) -> Samples | None:
+        if self._left:
+            self._left -= 1
+            return np.zeros(1_600, np.int16)
+        self.waits.set()
+        assert self._closed.wait(HANG_S)
+        return None
+
+    def close(self) -> None:
+        self._closed.set()
+
+
+def test_a_source_that_stalls_holds_back_no_chunk_and_not_the_end(
+    demo_config: PipelineConfig, demo_models: Models, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads: list[str] = []
+    push = SpeechDetector.push
+
+    def noted(self: SpeechDetector, samples: Samples) -> Any:
+        threads.append(threading.current_thread().name)
+        return push(self, samples)
+
+    monkeypatch.setattr(SpeechDetector, "push", noted)
+
+    async def work() -> list[PipelineEvent]:
+        source = StalledSource()
+        async with SpeechTranslator(demo_config, demo_models) as translator, asyncio.timeout(HANG_S):
+            events = asyncio.create_task(collect(translator.run(source)))
+            await asyncio.to_thread(source.waits.wait, HANG_S)
+            await translator.end()
+            return await events
+
+    assert asyncio.run(work()) == [EndOfInput(0.3)]
+    assert threads == ["VAD"] * 3

@@ -19,7 +19,7 @@ from itertools import chain, compress
 from pipeline.asr.recognizer import Recognizer
 from pipeline.asr.stage import AsrStage
 from pipeline.asr.wrapper import PacksWrapper, Recognise, Windows
-from pipeline.audio.reading import CHUNKS_AT_ONCE, chunks_of
+from pipeline.audio.reading import CHUNKS_AT_ONCE, chunks_of, is_local
 from pipeline.audio.source import AudioSource
 from pipeline.config import PipelineConfig
 from pipeline.events import EndOfInput, Pause, Samples, SegmentSoFar, SpeechSegment, Transcript, TranscriptSoFar
@@ -73,10 +73,10 @@ async def transcribe_part(
     segments: asyncio.Queue[SpeechSegment | SegmentSoFar | Pause | EndOfInput] = asyncio.Queue(_QUEUED)
     found: asyncio.Queue[Transcript | TranscriptSoFar | Pause | EndOfInput] = asyncio.Queue()
     of_part = _PartRecognizer(recognizer, part, stopped)
-    reader = Worker("audio")
+    reader, local = Worker("audio"), is_local(source)
 
     async def read() -> None:
-        async with aclosing(chunks_of(source, reader, CHUNKS_AT_ONCE)) as chunks:
+        async with aclosing(chunks_of(source, reader, CHUNKS_AT_ONCE if local else 1)) as chunks:
             async for chunk in chunks:
                 await audio.put(chunk)
                 if of_part.done:
@@ -86,7 +86,7 @@ async def transcribe_part(
     try:
         async with asyncio.TaskGroup() as group:
             group.create_task(read())
-            group.create_task(VadStage(config.vad, audio, segments, reader=lambda: reader).run())
+            group.create_task(VadStage(config.vad, audio, segments, reader=lambda: reader if local else None).run())
             group.create_task(AsrStage(of_part, segments, found, join_ms=lambda: config.asr.join_ms or 0).run())
     except BaseExceptionGroup as failures:
         raise failures.exceptions[0] from None

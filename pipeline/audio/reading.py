@@ -6,16 +6,24 @@ import time
 from collections.abc import AsyncGenerator, Callable
 from functools import partial
 
+from pipeline.audio.recording import Recording
 from pipeline.audio.source import AudioSource
 from pipeline.events import Samples
 from pipeline.run.worker import Worker
 
 CHUNKS_AT_ONCE = 10
-"""Chunks of a recording, 1 s, that change threads together. Each change costs about as much as the detection of speech in
-one chunk (0.6 ms of CPU time on a virtual machine)."""
+"""Chunks of a local recording, 1 s, that change threads together. Each change costs about as much as the detection of speech
+in one chunk (0.6 ms of CPU time on a virtual machine)."""
 
-# No chunk waits longer for the next ones to be read, from a pipe for example.
+# No chunk waits longer for the next ones to be read, from a slow disk for example.
 _LONGEST_READ_S = 0.05
+
+
+def is_local(source: AudioSource) -> bool:
+    """Whether a source is a recording on this machine. Reads of others may stall: of pipes, servers and apps' own sources.
+    Then no chunk may wait for the next one, nor other work for the thread that reads.
+    """
+    return isinstance(source, Recording) and not source.may_stall
 
 
 async def chunks_of(

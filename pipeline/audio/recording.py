@@ -143,6 +143,11 @@ class Recording:
             log.info("%s", self.track_note)
         return self._container.streams.audio[choice.track.number - 1], choice.track.channels
 
+    @property
+    def may_stall(self) -> bool:
+        """Whether a read may wait for others: for the writer of a pipe, or for a server."""
+        return self._pipe is not None or isinstance(self.path, RemoteFile)
+
     def read(self) -> Samples | None:
         """Up to 100 ms of audio; None at the end."""
         return None if self._closed else next(self._chunks, None)

@@ -43,8 +43,8 @@ class VadStage:
         drafts: Callable[[], bool] = lambda: False,
         reader: Callable[[], Worker | None] = lambda: None,
     ) -> None:
-        """``reader``: the thread that reads a recording. Detection takes turns with reading there, which takes half of the CPU
-        time of two threads that wait for each other at every chunk.
+        """``reader``: the thread that reads a recording, unless a read may stall. Detection takes turns with reading there,
+        which takes half of the CPU time of two threads that wait for each other at every chunk.
         """
         self.inbox, self.outbox = inbox, outbox
         self.stats = stats or PipelineStats()

@@ -55,6 +55,7 @@ def put(filesystem: Any, path: str, local: Path) -> None:
 def test_a_remote_recording_is_decoded_as_a_local_one(memory: Any) -> None:
     put(memory, "/talks/phrases.wav", PHRASES)
     found, expected = Recording(RemoteFile("memory://talks/phrases.wav")), Recording(PHRASES)
+    assert found.may_stall, "a server may not answer"
     while (chunk := expected.read()) is not None:
         assert (chunk == found.read()).all()
     assert found.read() is None

@@ -9,10 +9,12 @@ import numpy as np
 import pytest
 
 from pipeline.audio import reading
-from pipeline.audio.reading import chunks_of
+from pipeline.audio.reading import chunks_of, is_local
+from pipeline.audio.recording import Recording
 from pipeline.errors import AudioError
 from pipeline.events import Samples
 from pipeline.run.worker import Worker
+from tests.conftest import PHRASES
 
 
 class Numbers:
@@ -79,3 +81,8 @@ def test_a_slow_source_is_read_chunk_by_chunk(monkeypatch: pytest.MonkeyPatch) -
     calls.clear()
     assert numbers(Numbers(3, lambda: None), 3, calls) == list(range(3))
     assert calls == [1, 1, 1, 0]
+
+
+def test_only_recordings_are_local() -> None:
+    assert is_local(Recording(PHRASES))
+    assert not is_local(Numbers(1, lambda: None))
