@@ -26,9 +26,10 @@ from typing import TYPE_CHECKING, Any
 from pipeline.apps.cli import some_path, whole_number
 from pipeline.apps.options import add_model_arguments, configured
 from pipeline.apps.outputs import SUFFIXES
+from pipeline.apps.translate import for_recordings
 from pipeline.audio.recording import read_audio
 from pipeline.audio.source import CHUNK_SAMPLES
-from pipeline.bench.asr import PACK_MS, packs
+from pipeline.bench.asr import packs
 from pipeline.bench.errors import edits, units
 from pipeline.bench.pause_material import Gap, at_clause, gaps, inside_sentence, sentences_in, shifted, with_pause
 from pipeline.bench.target import only_target
@@ -242,7 +243,7 @@ def variant(config: PipelineConfig, mode: str, assembler: str) -> PipelineConfig
     """The configuration of a mode, with the assembler on or off. Overload measures, which depend on the machine's speed,
     are never taken."""
     if mode == "recording":
-        config = replace(config, asr=replace(config.asr, join_ms=PACK_MS))
+        config = for_recordings(config)
     if assembler == "off":
         config = replace(config, sentences=replace(config.sentences, long_pause_ms=0))
     return replace(config, overload=replace(config.overload, behind_s=float("inf")))

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from sacrebleu.metrics import CHRF
 
 from pipeline import Models
+from pipeline.apps.translate import for_recordings
 from pipeline.bench.__main__ import run
 from pipeline.bench.pause_material import Gap, at_clause, gaps, inside_sentence, sentences_in, with_pause
 from pipeline.bench.pauses import (
@@ -22,6 +23,7 @@ from pipeline.bench.pauses import (
     compared,
     recognised,
     recordings_in,
+    variant,
     words_stay_whole,
 )
 from pipeline.config import PipelineConfig
@@ -125,6 +127,12 @@ def test_a_pause_is_put_after_a_comma_or_inside_a_clause_and_not_at_an_end() -> 
     assert [gap.after for gap in candidates(samples, words, prefer_comma=False)] == [2, 1]
     assert [at_clause(words, gap) for gap in candidates(samples, words, prefer_comma=True)] == [True, False]
     assert candidates(samples, words[:3], prefer_comma=True) == []
+
+
+def test_recordings_have_the_settings_of_the_command(demo_config: PipelineConfig) -> None:
+    found, expected = variant(demo_config, "recording", "on"), for_recordings(demo_config)
+    assert (found.asr, found.drafts) == (expected.asr, expected.drafts)
+    assert variant(demo_config, "live", "on").asr == demo_config.asr
 
 
 def test_scores_are_those_of_sacrebleu(
