@@ -12,11 +12,16 @@ import json
 import math
 import multiprocessing
 import os
+import pickle
+import signal
 import time
+import traceback
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +34,7 @@ from pipeline.asr.files import find_recognizer
 from pipeline.audio.recording import Recording, read_audio
 from pipeline.bench.errors import edits, units
 from pipeline.config import PipelineConfig
-from pipeline.errors import PipelineError, UsageError
+from pipeline.errors import PipelineError, UsageError, one_line
 from pipeline.events import SAMPLE_RATE, Transcript
 from pipeline.loading import load_models
 from pipeline.run.memory import keep_freed_memory
@@ -76,12 +81,15 @@ class Way:
     name: str
     config: PipelineConfig
     processes: int = 1
+    threads: int = 0
+    """Of each recogniser; 0: as configured, and the peer has all cores."""
 
     @property
     def in_each(self) -> PipelineConfig:
-        """The configuration of each process: the cores are divided among them unless it names a number of threads."""
+        """The configuration of each process: the cores are divided among them unless a number of threads is given."""
         asr = self.config.asr
-        threads = (asr.threads if self.name != _PEER else 0) or max(1, _cores() // self.processes)
+        configured = asr.threads if self.name != _PEER else 0
+        threads = self.threads or configured or max(1, _cores() // self.processes)
         return replace(self.config, asr=replace(asr, threads=threads))
 
 
@@ -90,21 +98,32 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "recordings", nargs="+", type=some_path, metavar="RECORDING", help="recordings, or folders that hold some"
     )
     parser.add_argument(
-        "--processes", type=_counts, default=[1], metavar="N,…", help="numbers of processes (default: 1)"
+        "--processes", type=_counts("processes"), default=[1], metavar="N,…", help="numbers of processes (default: 1)"
+    )
+    parser.add_argument(
+        "--peer-threads",
+        type=_counts("threads"),
+        default=[0],
+        metavar="N,…",
+        help="numbers of threads of faster-whisper (default: one a core)",
     )
     add_model_arguments(parser)
     parser.add_argument("--json", type=some_path, metavar="FILE", help="also write all results and texts as JSON")
 
 
-def _counts(text: str) -> list[int]:
-    """Argument type: numbers of processes."""
-    try:
-        counts = [int(part) for part in text.split(",")]
-    except ValueError:
-        counts = []
-    if not counts or not all(1 <= count <= 256 for count in counts):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a list of numbers of processes, such as 1,2")
-    return counts
+def _counts(what: str) -> Callable[[str], list[int]]:
+    """Argument type: numbers of processes or threads."""
+
+    def parse(text: str) -> list[int]:
+        try:
+            counts = [int(part) for part in text.split(",")]
+        except ValueError:
+            counts = []
+        if not counts or not all(1 <= count <= 256 for count in counts):
+            raise argparse.ArgumentTypeError(f"{text!r} is not a list of numbers of {what}, such as 1,2")
+        return counts
+
+    return parse
 
 
 def run(options: argparse.Namespace) -> int:
@@ -115,15 +134,19 @@ def run(options: argparse.Namespace) -> int:
     paths = [path for path, _ in find_recordings(options.recordings) if isinstance(path, Path)]
     lengths_s = {path: len(read_audio(path)) / SAMPLE_RATE for path in paths}
     paths.sort(key=lambda path: -lengths_s[path])  # so that no process ends long after the others
-    ways = [Way(_PEER, config)]
-    for count in options.processes:
-        ways += [Way("recognised", config, count), Way("translated", config, count)]
+    ways = ways_of(config, options.processes, options.peer_threads)
     rows = [_measured(way, paths, sum(lengths_s.values()), language) for way in ways]
     print(as_text(rows, len(paths)))
     if options.json:
         records = [{**asdict(row), "per_hour": row.per_hour, "per_core_hour": row.per_core_hour} for row in rows]
         options.json.write_text(json.dumps(records, ensure_ascii=False, indent=1), "utf-8")
     return 0
+
+
+def ways_of(config: PipelineConfig, processes: Sequence[int], peer_threads: Sequence[int] = (0,)) -> list[Way]:
+    """The ways to measure: the peer with each number of threads, then this project in each number of processes."""
+    own = [Way(name, config, count) for count in processes for name in ("recognised", "translated")]
+    return [*(Way(_PEER, config, threads=count) for count in peer_threads), *own]
 
 
 def _measured(way: Way, paths: Sequence[Path], audio_s: float, language: str) -> Row:
@@ -153,7 +176,7 @@ def _in_processes(way: Way, paths: Sequence[Path]) -> tuple[float, float, dict[s
             here, there = spawn.Pipe()
             process = spawn.Process(target=_work, args=(there, way), daemon=True)
             process.start()
-            stack.callback(process.join, 10.0)
+            stack.push(partial(_end, process))
             stack.callback(here.close)  # ends the process
             there.close()
             ours.append(here)
@@ -176,6 +199,13 @@ def _in_processes(way: Way, paths: Sequence[Path]) -> tuple[float, float, dict[s
         return time.perf_counter() - began, cpu_s, texts
 
 
+def _end(process: BaseProcess, failure: type[BaseException] | None, *_: object) -> None:
+    """Wait for a process to end. After a failure or Ctrl-C, stop the recording that is in progress there."""
+    if failure is not None:
+        process.terminate()
+    process.join(10.0)
+
+
 def _received(connection: Connection) -> Any:
     """The next message of a process; raises what failed there."""
     try:
@@ -188,21 +218,43 @@ def _received(connection: Connection) -> Any:
 
 
 def _work(connection: Connection, way: Way) -> None:
-    """What a process does: load the models, then recognise each recording that it is sent."""
+    """What a process does: load the models, then recognise each recording that it is sent. Failures are sent back."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches every process; this one ends with the benchmark
     if way.name != _PEER:
         keep_freed_memory()  # as pipeline.translate
+    answer: object = "ready"
     try:
         recognise = _recogniser(way.name, way.in_each)
-        connection.send("ready")
-        while (path := connection.recv()) is not None:
+        while (path := _next_path(connection, answer)) is not None:
             began = time.process_time()
             text = recognise(path)
-            connection.send((path, time.process_time() - began, text))
-        connection.send(None)
-    except (EOFError, OSError):  # the benchmark has ended
-        pass
-    except PipelineError as error:
-        connection.send(PipelineError(str(error)))
+            answer = path, time.process_time() - began, text
+        answer = None
+    except Exception as error:
+        answer = _portable(error)
+    with suppress(OSError):  # the benchmark has ended
+        connection.send(answer)
+
+
+def _next_path(connection: Connection, answer: object) -> Path | None:
+    """Send ``answer``; return the next recording, or None if there are no more or the benchmark has ended."""
+    try:
+        connection.send(answer)
+        path: Path | None = connection.recv()
+    except (EOFError, OSError):
+        return None
+    return path
+
+
+def _portable(error: Exception) -> Exception:
+    """An error to send to another process: itself, or a PipelineError with its message if it cannot be pickled."""
+    if not isinstance(error, PipelineError):
+        error.add_note("In a process of the benchmark:\n" + "".join(traceback.format_exception(error)))
+    try:
+        pickle.loads(pickle.dumps(error))
+    except Exception:
+        return PipelineError("\n".join([one_line(error), *getattr(error, "__notes__", [])]))
+    return error
 
 
 def _recogniser(name: str, config: PipelineConfig) -> Callable[[Path], str]:

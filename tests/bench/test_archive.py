@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
+import signal
+import time
 import wave
+from collections.abc import Iterator
+from dataclasses import replace
+from multiprocessing import Pipe
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from pipeline.bench import __main__ as bench
-from pipeline.bench.archive import Row, Way, as_text
+from pipeline.bench import archive
+from pipeline.bench.archive import Row, Way, as_text, ways_of
 from pipeline.config import PipelineConfig
-from pipeline.errors import UsageError
-from tests.conftest import PHRASES, read_wav, spoken_texts
+from pipeline.errors import ModelError, PipelineError, StageError, UsageError
+from tests.conftest import HANG_S, PHRASES, read_wav, spoken_texts
 
 
 def test_recordings_are_recognised_and_translated_in_processes_and_compared_with_the_peer(
@@ -58,6 +66,73 @@ def test_processes_share_the_cores_unless_threads_are_configured(
     assert demo_config.asr.threads == 1
     assert Way("recognised", demo_config, 2).in_each.asr.threads == 1
     assert Way("faster-whisper, batches of 8", demo_config).in_each.asr.threads == 8
+
+
+def test_the_peer_is_measured_with_each_number_of_threads(
+    demo_config: PipelineConfig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pipeline.bench.archive._cores", lambda: 2)
+    found = [(way.name, way.processes, way.in_each.asr.threads) for way in ways_of(demo_config, [2], [2, 1])]
+    peer = "faster-whisper, batches of 8"
+    assert found == [(peer, 1, 2), (peer, 1, 1), ("recognised", 2, 1), ("translated", 2, 1)]
+
+
+@pytest.fixture
+def interrupts() -> Iterator[None]:
+    """Restore what an interrupt does."""
+    before = signal.getsignal(signal.SIGINT)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def answers(way: Way, *paths: Path) -> list[Any]:
+    """What a process of the benchmark answers: run here, with its messages waiting in the pipe."""
+    here, there = Pipe()
+    with here, there:
+        for path in paths:
+            here.send(path)
+        archive._work(there, way)
+        there.close()
+        found: list[Any] = []
+        while here.poll():
+            try:
+                found.append(here.recv())
+            except EOFError:
+                break
+        return found
+
+
+@pytest.mark.usefixtures("interrupts")
+def test_a_process_sends_what_failed_and_ignores_interrupts(
+    tmp_path: Path, demo_config: PipelineConfig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(archive, "keep_freed_memory", lambda: None)  # it is for whole processes
+    missing = replace(demo_config, asr=replace(demo_config.asr, model=str(tmp_path)))
+    (model,) = answers(Way("recognised", missing))
+    assert type(model) is ModelError
+    assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+
+    def fail(path: Path) -> str:
+        raise failure
+
+    monkeypatch.setattr(archive, "_recogniser", lambda *_: fail)
+    failure: Exception = OSError(5, "Input/output error")
+    ready, disk = answers(Way("recognised", demo_config), tmp_path / "a.wav")
+    assert (ready, type(disk), disk.args) == ("ready", OSError, failure.args)
+    assert "in fail" in "".join(disk.__notes__)
+    failure = StageError("VAD", ValueError("stereo"))  # cannot be unpickled
+    _, stage = answers(Way("recognised", demo_config), tmp_path / "a.wav")
+    assert (type(stage), str(stage)) == (PipelineError, "the VAD stage failed: stereo")
+
+
+@pytest.mark.parametrize(("seconds", "failure", "code"), [(0, None, 0), (HANG_S, KeyboardInterrupt, -signal.SIGTERM)])
+def test_a_recording_in_progress_is_stopped_after_a_failure(
+    seconds: int, failure: type[BaseException] | None, code: int
+) -> None:
+    process = multiprocessing.get_context("spawn").Process(target=time.sleep, args=(seconds,), daemon=True)
+    process.start()
+    archive._end(process, failure)
+    assert process.exitcode == code
 
 
 @pytest.mark.parametrize("counts", ["0", "2,x", ""])
