@@ -34,8 +34,9 @@ class AsrConfig:
     compute_type: str = one_of("int8", "default", "auto", "int8", "int8_float32", "float32")
     # Threads of one recognition; 0 is CTranslate2's default, one per core, at most four.
     threads: int = within(0, 0, 256)
-    # For sources that are not live: milliseconds of speech recognised in one call; 0 recognises each segment alone.
-    # Without it: 19,000 in ``pipeline.translate``, 0 elsewhere. More context and less work, but text comes later.
+    # For sources that are not live: milliseconds of speech in one window, of which up to four are recognised in one call;
+    # 0 recognises each segment alone. Without it: 19,000 in ``pipeline.translate``, 0 elsewhere. More context and less
+    # work, but text comes later.
     join_ms: int | None = within(None, 0, 29_000)
     # Where segments are not joined: milliseconds of the speech before a segment that is recognised again together with it,
     # so that the rest of a sentence is heard in its context; 0 recognises each segment alone. Not while behind.
