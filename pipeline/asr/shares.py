@@ -41,7 +41,7 @@ def sparse(segment: SpeechSegment, words: Sequence[Word]) -> bool:
     return spoken < _FEWEST_LETTERS_PER_S * speech_s and filled_s < _LEAST_FILLED * speech_s
 
 
-def doubted(shares: Sequence[Share], alone: Mapping[int, Transcript], *, thorough: bool = True) -> list[SpeechSegment]:
+def doubted(shares: Sequence[Share], alone: Mapping[int, Transcript]) -> list[SpeechSegment]:
     """The neighbours of segments that were recognised alone with another text: their words may be mixed up.
 
     Where a segment has no words in the window but some alone, it is usually left out there. Its neighbours are doubted only
@@ -50,7 +50,6 @@ def doubted(shares: Sequence[Share], alone: Mapping[int, Transcript], *, thoroug
     Args:
         shares: those of a window.
         alone: the transcripts of segments that were recognised alone, by segment id.
-        thorough: False to doubt only neighbours of segments without words.
     """
     found: dict[int, SpeechSegment] = {}
     for at, share in enumerate(shares):
@@ -60,7 +59,7 @@ def doubted(shares: Sequence[Share], alone: Mapping[int, Transcript], *, thoroug
         before = [each for each in shares[:at] if each.words][-1:]
         after = [each for each in shares[at + 1 :] if each.words][:1]
         if share.words:
-            mixed_up = thorough and letters(_text(share)) != letters(text)
+            mixed_up = letters(_text(share)) != letters(text)
         else:
             mixed_up = resembles_part(text, "".join(map(_text, (*before, *after))))
         if mixed_up:

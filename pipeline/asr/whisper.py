@@ -134,8 +134,8 @@ class WhisperRecognizer:
     ) -> list[Transcript]:
         """Recognise consecutive segments in one window, or one window for each run in one language.
 
-        Segments that have no words in the window, or doubtful ones, are recognised alone; so are neighbours that seem to
-        have the words of a segment without any. All are if the window's result is doubtful, is longer than Whisper's token
+        Segments that have no words in the window, doubtful ones or few for their length are recognised alone; so are
+        neighbours that may have words of theirs. All are if the window's result is doubtful, is longer than Whisper's token
         limit, or its words cannot be assigned to the segments.
 
         Args:
@@ -166,7 +166,7 @@ class WhisperRecognizer:
         packed = pack(segments)
         encoded = self._encode(packed.samples, self.config.window_s, language)
         result = self._searcher.search(encoded, beam_size or self.config.beam_size)
-        (found,) = self._divided_up([packed], [result], beam_size, thorough=False)
+        (found,) = self._divided_up([packed], [result], beam_size)
         return found
 
     def transcribe_packs(
@@ -174,8 +174,7 @@ class WhisperRecognizer:
     ) -> list[list[Transcript]]:
         """Recognise several windows of a recording at once, each of consecutive segments: faster than one after another.
 
-        Segments are recognised alone as in ``transcribe_packed``; so are those with few words for their length, and the
-        neighbours of any that has other words alone.
+        Segments are recognised alone as in ``transcribe_packed``.
 
         Args:
             beam_size: see ``transcribe``.
@@ -194,7 +193,7 @@ class WhisperRecognizer:
         results = self._searcher.search_several(encoded, beam_size or self.config.beam_size)
         several = [len(each.segments) > 1 for each in packed]
         joined, of_joined = [*compress(packed, several)], [*compress(results, several)]
-        divided_up = iter(self._divided_up(joined, of_joined, beam_size, thorough=True))
+        divided_up = iter(self._divided_up(joined, of_joined, beam_size))
         return [
             next(divided_up) if len(each.segments) > 1 else [self._checked(each.segments[0], result, beam_size)]
             for each, result in zip(packed, results, strict=True)
@@ -206,32 +205,28 @@ class WhisperRecognizer:
         return self.config.window_s if short else max(self.config.window_s, _PACKS_WINDOW_S)
 
     def _divided_up(
-        self, packed: Sequence[Pack], results: Sequence[Search], beam_size: int | None, *, thorough: bool
+        self, packed: Sequence[Pack], results: Sequence[Search], beam_size: int | None
     ) -> list[list[Transcript]]:
         """The transcripts of each pack's segments, from its search and from searches of the segments that need one alone.
 
         Segments that are recognised alone share the decoder's runs.
-
-        Args:
-            thorough: also recognise segments with few words alone, and neighbours of those that have other words alone.
-                A live run that is behind has no time for that.
         """
-        shares = [self._shares(each, result, thorough=thorough) for each, result in zip(packed, results, strict=True)]
+        shares = [self._shares(each, result) for each, result in zip(packed, results, strict=True)]
         language = results[0].encoded.language if results else self.languages[0]
         unknown = [share.segment for each in shares for share in each if share.unsure]
         alone = self._each_alone(unknown, language, beam_size)
-        neighbours = [one for each in shares for one in doubted(each, alone, thorough=thorough)]
+        neighbours = [one for each in shares for one in doubted(each, alone)]
         alone |= self._each_alone(neighbours, language, beam_size)
         return [in_order(each, alone) for each in shares]
 
-    def _shares(self, packed: Pack, result: Search, *, thorough: bool) -> list[Share]:
+    def _shares(self, packed: Pack, result: Search) -> list[Share]:
         """What a pack's search says of each segment: nothing if it is doubtful or its words cannot be placed."""
         if result.rejected is None and result.hypothesis.ended:
             words = self._searcher.words(result.encoded, result.hypothesis)
             if plausible(words, result.hypothesis.text.strip(), 0.0, len(packed.samples) / SAMPLE_RATE):
                 placed = unpack(without_pauses(words), packed)
                 return [
-                    Share(segment, own, self._own(segment, result, own), thorough and sparse(segment, own))
+                    Share(segment, own, self._own(segment, result, own), sparse(segment, own))
                     if own
                     else Share(segment, (), None)
                     for segment, own in zip(packed.segments, placed, strict=True)

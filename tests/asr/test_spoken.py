@@ -130,7 +130,13 @@ def test_packed_turns_share_a_window_with_their_own_language_only(
         windows.append([segment.id for segment in segments])
         return pack(segments)
 
+    def watched_alone(segment: SpeechSegment, language: str, beam_size: int | None) -> Transcript:
+        windows.append([segment.id])
+        return alone(segment, language, beam_size)
+
+    alone = two._alone
     monkeypatch.setattr(whisper, "pack", watched)
+    monkeypatch.setattr(two, "_alone", watched_alone)
     found = two.transcribe_packed([segment for _, _, segment in turns])
     assert windows == [[0, 1], [2], [3, 4], [5, 6]]
     assert [one.segment_id for one in found] == [segment.id for _, _, segment in turns]
