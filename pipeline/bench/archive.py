@@ -69,7 +69,7 @@ class Row:
         return self.audio_s / self.wall_s
 
     @property
-    def per_core_hour(self) -> float:
+    def per_cpu_hour(self) -> float:
         """Hours of audio an hour of CPU time."""
         return self.audio_s / self.cpu_s
 
@@ -81,15 +81,12 @@ class Way:
     name: str
     config: PipelineConfig
     processes: int = 1
-    threads: int = 0
-    """Of each recogniser; 0: as configured, and the peer has all cores."""
 
     @property
     def in_each(self) -> PipelineConfig:
-        """The configuration of each process: the cores are divided among them unless a number of threads is given."""
+        """The configuration of each process. The peer's processes share the cores; others do unless it gives a number."""
         asr = self.config.asr
-        configured = asr.threads if self.name != _PEER else 0
-        threads = self.threads or configured or max(1, _cores() // self.processes)
+        threads = (asr.threads if self.name != _PEER else 0) or max(1, _cores() // self.processes)
         return replace(self.config, asr=replace(asr, threads=threads))
 
 
@@ -98,32 +95,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "recordings", nargs="+", type=some_path, metavar="RECORDING", help="recordings, or folders that hold some"
     )
     parser.add_argument(
-        "--processes", type=_counts("processes"), default=[1], metavar="N,…", help="numbers of processes (default: 1)"
-    )
-    parser.add_argument(
-        "--peer-threads",
-        type=_counts("threads"),
-        default=[0],
-        metavar="N,…",
-        help="numbers of threads of faster-whisper (default: one a core)",
+        "--processes", type=_counts, default=[1], metavar="N,…", help="numbers of processes (default: 1)"
     )
     add_model_arguments(parser)
     parser.add_argument("--json", type=some_path, metavar="FILE", help="also write all results and texts as JSON")
 
 
-def _counts(what: str) -> Callable[[str], list[int]]:
-    """Argument type: numbers of processes or threads."""
-
-    def parse(text: str) -> list[int]:
-        try:
-            counts = [int(part) for part in text.split(",")]
-        except ValueError:
-            counts = []
-        if not counts or not all(1 <= count <= 256 for count in counts):
-            raise argparse.ArgumentTypeError(f"{text!r} is not a list of numbers of {what}, such as 1,2")
-        return counts
-
-    return parse
+def _counts(text: str) -> list[int]:
+    """Argument type: numbers of processes."""
+    try:
+        counts = [int(part) for part in text.split(",")]
+    except ValueError:
+        counts = []
+    if not counts or not all(1 <= count <= 256 for count in counts):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a list of numbers of processes, such as 1,2")
+    return counts
 
 
 def run(options: argparse.Namespace) -> int:
@@ -134,19 +120,18 @@ def run(options: argparse.Namespace) -> int:
     paths = [path for path, _ in find_recordings(options.recordings) if isinstance(path, Path)]
     lengths_s = {path: len(read_audio(path)) / SAMPLE_RATE for path in paths}
     paths.sort(key=lambda path: -lengths_s[path])  # so that no process ends long after the others
-    ways = ways_of(config, options.processes, options.peer_threads)
+    ways = ways_of(config, options.processes)
     rows = [_measured(way, paths, sum(lengths_s.values()), language) for way in ways]
     print(as_text(rows, len(paths)))
     if options.json:
-        records = [{**asdict(row), "per_hour": row.per_hour, "per_core_hour": row.per_core_hour} for row in rows]
+        records = [{**asdict(row), "per_hour": row.per_hour, "per_cpu_hour": row.per_cpu_hour} for row in rows]
         options.json.write_text(json.dumps(records, ensure_ascii=False, indent=1), "utf-8")
     return 0
 
 
-def ways_of(config: PipelineConfig, processes: Sequence[int], peer_threads: Sequence[int] = (0,)) -> list[Way]:
-    """The ways to measure: the peer with each number of threads, then this project in each number of processes."""
-    own = [Way(name, config, count) for count in processes for name in ("recognised", "translated")]
-    return [*(Way(_PEER, config, threads=count) for count in peer_threads), *own]
+def ways_of(config: PipelineConfig, processes: Sequence[int]) -> list[Way]:
+    """The ways to measure, each in each number of processes: the peer first."""
+    return [Way(name, config, count) for name in (_PEER, "recognised", "translated") for count in processes]
 
 
 def _measured(way: Way, paths: Sequence[Path], audio_s: float, language: str) -> Row:
@@ -307,17 +292,19 @@ def _cores() -> int:
 
 
 def as_text(rows: Sequence[Row], recordings: int) -> str:
-    """Format the results, one line per row. Core-hours are compared with the first row."""
+    """Format the results, one line per row. Hours are compared with the first row."""
     width = max(len(row.name) for row in rows)
     lines = [
         f"{recordings} recordings, {rows[0].audio_s / 3600:.2f} h, {rows[0].words} words, {_cores()} cores",
-        f"{'':{width}}  {'processes':>9}  {'threads':>7}  {'hours an hour':>13}  {'hours a core-hour':>17}  {'':>5}  {'wrong':>6}",
+        f"{'':{width}}  {'processes':>9}  {'threads':>7}  {'hours an hour':>13}  {'':>5}  "
+        f"{'hours a CPU hour':>16}  {'':>5}  {'wrong':>6}",
     ]
     for row in rows:
         wrong = f"{row.wrong / row.words:.1%}" if row.words else ""
-        ratio = f"×{row.per_core_hour / rows[0].per_core_hour:.2f}"
+        faster = f"×{row.per_hour / rows[0].per_hour:.2f}"
+        cheaper = f"×{row.per_cpu_hour / rows[0].per_cpu_hour:.2f}"
         lines.append(
-            f"{row.name:{width}}  {row.processes:9}  {row.threads:7}  {row.per_hour:13.1f}  {row.per_core_hour:17.1f}  {ratio:>5}  "
-            f"{wrong:>6}"
+            f"{row.name:{width}}  {row.processes:9}  {row.threads:7}  {row.per_hour:13.1f}  {faster:>5}  "
+            f"{row.per_cpu_hour:16.1f}  {cheaper:>5}  {wrong:>6}"
         )
     return "\n".join(lines)

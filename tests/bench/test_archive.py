@@ -37,7 +37,7 @@ def test_recordings_are_recognised_and_translated_in_processes_and_compared_with
     assert printed.startswith("2 recordings, 0.00 h, 16 words")
     rows = json.loads((tmp_path / "out.json").read_text())
     assert [(row["name"], row["processes"]) for row in rows] == [
-        ("faster-whisper, batches of 8", 1),
+        ("faster-whisper, batches of 8", 2),
         ("recognised", 2),
         ("translated", 2),
     ]
@@ -52,11 +52,11 @@ def test_recordings_are_recognised_and_translated_in_processes_and_compared_with
 def test_hours_are_compared_with_the_first_row() -> None:
     peer = Row("peer", 1, 2, 7_200.0, 720.0, 1_200.0, 6, 60, {})
     ours = Row("recognised", 2, 1, 7_200.0, 360.0, 600.0, 3, 60, {})
-    assert (ours.per_hour, ours.per_core_hour) == (20.0, 12.0)
+    assert (ours.per_hour, ours.per_cpu_hour) == (20.0, 12.0)
     lines = as_text([peer, ours], 3).splitlines()
     assert lines[0].startswith("3 recordings, 2.00 h, 60 words")
-    assert lines[2].split() == ["peer", "1", "2", "10.0", "6.0", "×1.00", "10.0%"]
-    assert lines[3].split() == ["recognised", "2", "1", "20.0", "12.0", "×2.00", "5.0%"]
+    assert lines[2].split() == ["peer", "1", "2", "10.0", "×1.00", "6.0", "×1.00", "10.0%"]
+    assert lines[3].split() == ["recognised", "2", "1", "20.0", "×2.00", "12.0", "×2.00", "5.0%"]
 
 
 def test_processes_share_the_cores_unless_threads_are_configured(
@@ -68,13 +68,14 @@ def test_processes_share_the_cores_unless_threads_are_configured(
     assert Way("faster-whisper, batches of 8", demo_config).in_each.asr.threads == 8
 
 
-def test_the_peer_is_measured_with_each_number_of_threads(
+def test_each_way_is_measured_in_each_number_of_processes(
     demo_config: PipelineConfig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("pipeline.bench.archive._cores", lambda: 2)
-    found = [(way.name, way.processes, way.in_each.asr.threads) for way in ways_of(demo_config, [2], [2, 1])]
+    found = [(way.name, way.processes, way.in_each.asr.threads) for way in ways_of(demo_config, [1, 2])]
     peer = "faster-whisper, batches of 8"
-    assert found == [(peer, 1, 2), (peer, 1, 1), ("recognised", 2, 1), ("translated", 2, 1)]
+    own = [(name, count, 1) for name in ("recognised", "translated") for count in (1, 2)]
+    assert found == [(peer, 1, 2), (peer, 2, 1), *own]
 
 
 @pytest.fixture
