@@ -20,6 +20,9 @@ _BETWEEN_TERMS = ", "
 # Natural-log probability that a term in the place of other words must add to the text. Both are given the term in the prompt.
 _LEAST_GAIN = 0.0
 
+# Mean natural-log probability of the tokens from which a greedy search is believed.
+_SURE = -0.3
+
 
 @dataclass(frozen=True)
 class Search:
@@ -28,6 +31,12 @@ class Search:
     encoded: Encoded
     hypothesis: Hypothesis
     rejected: str | None
+
+    @property
+    def sure(self) -> bool:
+        """Whether more hypotheses would probably find the same words."""
+        found = self.hypothesis
+        return self.rejected is None and found.ended and found.log_probability >= _SURE
 
     @property
     def better(self) -> tuple[bool, bool, float]:
@@ -55,9 +64,20 @@ class Searcher:
         return self._judged(encoded, found, expected, limited=limited)
 
     def search_several(self, encoded: Sequence[Encoded], beams: int) -> list[Search]:
-        """Search for the text of several windows in one language, and judge each."""
+        """Search for the text of several windows in one language, and judge each.
+
+        The search is greedy; windows in which it is not sure of its words are searched again with ``beams`` hypotheses.
+        """
         if self._terms is not None and not self._terms.empty:  # each prompt depends on what was heard before
             return [self.search(each, beams) for each in encoded]
+        found = self._searched(encoded, 1)
+        unsure = [number for number, one in enumerate(found) if beams > 1 and not one.sure]
+        again = self._searched([encoded[number] for number in unsure], beams)
+        for number, one in zip(unsure, again, strict=True):
+            found[number] = one
+        return found
+
+    def _searched(self, encoded: Sequence[Encoded], beams: int) -> list[Search]:
         found = self._engine.generate_several(encoded, beams, self._prompt)
         return [self._judged(each, one, []) for each, one in zip(encoded, found, strict=True)]
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from pipeline import Models, PipelineConfig
-from pipeline.asr import engine, whisper
+from pipeline.asr import engine, search, whisper
 from pipeline.asr.engine import FULL_WINDOW_S, Encoded, Hypothesis, WhisperEngine
 from pipeline.asr.files import find_recognizer
 from pipeline.asr.guards import Evidence, rejection
@@ -221,6 +221,28 @@ def test_no_more_than_four_windows_share_the_decoders_runs(
     found = recognizer.engine.generate_several([encoded] * 5, 1)
     assert sizes == [4, 1]
     assert {one.text for one in found} == {recognizer.engine.generate(encoded, 1).text}
+
+
+def test_windows_are_searched_greedily_and_only_the_unsure_ones_with_more_hypotheses(
+    recognizer: WhisperRecognizer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    searches: list[tuple[int, int]] = []
+    generate = WhisperEngine._generate
+
+    def counted(self: WhisperEngine, encoded: Sequence[Encoded], beams: int, *options: Any) -> list[Hypothesis]:
+        searches.append((len(encoded), beams))
+        return generate(self, encoded, beams, *options)
+
+    engine = recognizer.engine
+    encoded = [engine.encode(one.samples, 10.0) for one in cut(read_wav(PHRASES), 1600)[:2]]
+    sure = [engine.generate(each, 1).log_probability for each in encoded]
+    assert abs(sure[0] - sure[1]) > 0.001
+    monkeypatch.setattr(search, "_SURE", sum(sure) / 2)
+    monkeypatch.setattr(WhisperEngine, "_generate", counted)
+    found = recognizer._searcher.search_several(encoded, 5)
+    assert searches == [(2, 1), (1, 5)]
+    beams = [5 if each == min(sure) else 1 for each in sure]
+    assert [one.hypothesis for one in found] == [engine.generate(*each) for each in zip(encoded, beams, strict=True)]
 
 
 def test_a_loop_is_searched_again_with_more_hypotheses_and_the_full_window(
