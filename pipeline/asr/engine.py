@@ -21,6 +21,7 @@ from pipeline.asr.words import Replacement
 from pipeline.errors import ModelError, UsageError, first_line
 from pipeline.events import SAMPLE_RATE, Samples
 from pipeline.languages.marks import letters
+from pipeline.run.cores import usable_cores
 
 FULL_WINDOW_S = 30.0
 """The window Whisper was trained on, and the longest one its encoder takes."""
@@ -46,6 +47,8 @@ _LIMITED_PER_S, _LEAST_LIMITED = 8, 16
 _LIMIT_STEP_S = 5.0
 # Windows that share the decoder's runs. More gain little (see ``generate_several``), and take memory: with large models, much.
 _MOST_AT_ONCE = 4
+# Threads of a call unless configured, on as many cores or more: CTranslate2's default.
+_DEFAULT_THREADS = 4
 
 
 @dataclass(frozen=True)
@@ -89,6 +92,12 @@ class TokenTimes:
     """[tokens], natural logarithms."""
 
 
+def _calls_at_once(threads: int) -> int:
+    """The calls that the cores carry at the same time, each on ``threads`` threads."""
+    cores = usable_cores()
+    return max(1, cores // (threads or min(cores, _DEFAULT_THREADS)))
+
+
 @dataclass(frozen=True)
 class WhisperWeights:
     """A Whisper model in memory. Thread-safe: engines for different languages may share it."""
@@ -98,16 +107,28 @@ class WhisperWeights:
     """``ctranslate2.models.Whisper``."""
     tokenizer: tokenizers.Tokenizer
 
+    @property
+    def calls_at_once(self) -> int:
+        """How many calls run at the same time; further ones wait."""
+        return int(self.model.num_workers)
+
     @classmethod
     def load(cls, directory: Path, compute_type: str = "int8", threads: int = 0) -> WhisperWeights:
-        """Load a CTranslate2 Whisper model.
+        """Load a CTranslate2 Whisper model, which takes as many calls at once as the cores carry.
+
+        Args:
+            threads: of each call; 0: up to four.
 
         Raises:
             ModelError: CTranslate2 cannot load it, or its tokenizer is damaged.
         """
         try:
             model = ctranslate2.models.Whisper(
-                str(directory), device="cpu", compute_type=compute_type, intra_threads=threads
+                str(directory),
+                device="cpu",
+                compute_type=compute_type,
+                intra_threads=threads,
+                inter_threads=_calls_at_once(threads),
             )
             return cls(directory, model, tokenizers.Tokenizer.from_file(str(directory / "tokenizer.json")))
         except Exception as error:  # RuntimeError, ValueError; tokenizers raises plain Exception

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
@@ -28,8 +29,16 @@ def sessions_for(window_s: float) -> int:
     return min(MOST_SESSIONS, max(1, int(_SHARE / (_RUNS_A_S * window_s))))
 
 
+def calls_at_once(recognizers: Iterable[Recognizer]) -> int:
+    """How many calls each of the recognisers takes at the same time; of one that is not Whisper's, one."""
+    return min(one.engine.weights.calls_at_once if isinstance(one, WhisperRecognizer) else 1 for one in recognizers)
+
+
 def slowest_window_s(recognizers: Iterable[Recognizer], clock: Callable[[], float] = time.perf_counter) -> float:
-    """Measure how long the encoder of each recogniser takes for a window; return the longest of these times. Blocks.
+    """Measure how long the encoder of each recogniser takes for a window, with as many calls at once as it takes.
+
+    Returns:
+        The longest time, divided by the number of calls at once. Blocks.
 
     Raises:
         UsageError: a recogniser is none of Whisper.
@@ -43,10 +52,15 @@ def _window_s(recognizer: Recognizer, clock: Callable[[], float]) -> float:
         raise UsageError("--max-sessions auto measures Whisper models only; give a number")
     noise = np.random.default_rng(0).normal(0, 1_000, _SPEECH_S * SAMPLE_RATE).astype(np.int16)
 
-    def measured() -> float:
-        began = clock()
-        recognizer.engine.encode(noise, recognizer.config.window_s)
-        return clock() - began
+    at_once = calls_at_once([recognizer])
+    with ThreadPoolExecutor(at_once) as threads:
 
-    measured()  # the first run allocates
-    return min(measured() for _ in range(_RUNS))
+        def measured() -> float:
+            began = clock()
+            runs = [threads.submit(recognizer.engine.encode, noise, recognizer.config.window_s) for _ in range(at_once)]
+            for run in runs:
+                run.result()
+            return (clock() - began) / at_once
+
+        measured()  # the first run allocates
+        return min(measured() for _ in range(_RUNS))

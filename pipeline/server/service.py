@@ -16,6 +16,7 @@ from pipeline.glossary.current import GlossaryFile
 from pipeline.glossary.terms import Glossary
 from pipeline.loading import Models
 from pipeline.nmt.unspellable import warn_unspellable
+from pipeline.server.capacity import calls_at_once
 from pipeline.server.offers import Offers, narrowed
 from pipeline.server.options import ServerLimits
 from pipeline.server.protocol import ProtocolError, Start
@@ -102,7 +103,7 @@ class Service:
         """Sessions that were refused, by the code of the reason."""
         self.served = 0
         """Sessions that have ended."""
-        self.turns = Turns()
+        self.turns = Turns(calls_at_once(each.recognizer for each in (models, *(other for _, other in others))))
         self.recordings = 0
         """Recordings in progress."""
         self._recording_tasks: set[asyncio.Task[Any]] = set()

@@ -11,8 +11,8 @@ from enum import IntEnum
 
 from pipeline.asr.recognizer import DraftRefusedError
 
-# Share of all time in which finals and drafts together may use the recogniser; drafts give way above it. The rest is
-# for voice detection, translation and connections, and keeps finals from waiting for drafts.
+# Share of all time in which finals and drafts together may use the recogniser, for each call that it takes at once; drafts
+# give way above it. The rest is for voice detection, translation and connections, and keeps finals from waiting for drafts.
 _SHARE = 0.9
 # Recognition time that may be saved up for drafts, and the most that finals can take from later drafts, in seconds.
 # Speech has pauses: with 3 s, one speaker who is alone on a slow machine got half as many drafts as without a budget.
@@ -81,7 +81,7 @@ class Schedule:
         """``at_once``: how many calls may work at the same time."""
         self.waiting: list[Call] = []
         """In the order in which they came."""
-        self._free, self._budget = at_once, DraftBudget(now_s)
+        self._free, self._budget = at_once, DraftBudget(now_s, at_once * _SHARE)
 
     def ask(self, call: Call, now_s: float) -> list[Call]:
         """Take a call. Returns the drafts that are refused because of it, which may be the call itself."""
@@ -124,7 +124,7 @@ class Schedule:
 
 
 class Turns:
-    """Lets one thread at a time work, in the order of a ``Schedule``."""
+    """Lets as many threads work as the recogniser takes calls at once, in the order of a ``Schedule``."""
 
     def __init__(self, at_once: int = 1, clock: Callable[[], float] = time.monotonic) -> None:
         """``at_once``: how many threads may work at the same time. ``clock``: gives seconds."""

@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline import Models
+from pipeline import Models, PipelineConfig
 from pipeline.apps.serve import arguments
+from pipeline.asr import engine
+from pipeline.asr.engine import WhisperWeights
+from pipeline.asr.whisper import WhisperRecognizer
 from pipeline.errors import UsageError
-from pipeline.server.capacity import sessions_for, slowest_window_s
+from pipeline.run.cores import usable_cores
+from pipeline.server.capacity import calls_at_once, sessions_for, slowest_window_s
+from pipeline.server.service import Service
+from pipeline.server.turns import Urgency
+from tests.conftest import HANG_S
 from tests.server.test_serve import command
 
 
@@ -27,8 +36,39 @@ def test_the_number_follows_from_the_time_of_a_window() -> None:
 def test_the_time_of_a_window_is_the_shortest_after_the_first_run(demo_models: Models) -> None:
     took = [0.5, 3, 1, 5, 2, 4]
     times = iter([time for run, length in enumerate(took) for time in (10 * run, 10 * run + length)])
-    assert slowest_window_s([demo_models.recognizer] * 2, lambda: next(times)) == 1
+    assert slowest_window_s([demo_models.recognizer] * 2, lambda: next(times)) == 1 / calls_at_once(
+        [demo_models.recognizer]
+    )
     assert next(times, None) is None, "a recogniser that serves two configurations is measured once"
+
+
+def test_as_many_recognitions_run_at_once_as_the_recogniser_takes(
+    demo_config: PipelineConfig, demo_models: Models
+) -> None:
+    at_once = calls_at_once([demo_models.recognizer])
+    assert at_once == max(1, usable_cores() // demo_config.asr.threads)
+    turns, together = Service(demo_config, demo_models).turns, threading.Barrier(at_once)
+
+    def work(_: int) -> int:
+        with turns.turn(Urgency.FINAL):
+            return together.wait(HANG_S)
+
+    with ThreadPoolExecutor(at_once) as threads:
+        assert sorted(threads.map(work, range(at_once))) == list(range(at_once))
+
+
+@pytest.mark.parametrize(("cores", "threads", "at_once"), [(2, 1, 2), (2, 0, 1), (2, 4, 1), (16, 0, 4), (6, 0, 1)])
+def test_calls_at_once_share_the_cores(
+    cores: int, threads: int, at_once: int, demo_models: Models, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert isinstance(demo_models.recognizer, WhisperRecognizer)
+    monkeypatch.setattr(engine, "usable_cores", lambda: cores)
+    weights = WhisperWeights.load(demo_models.recognizer.engine.weights.directory, threads=threads)
+    assert weights.calls_at_once == at_once
+
+
+def test_another_recogniser_takes_one_call_at_once(demo_models: Models) -> None:
+    assert calls_at_once([demo_models.recognizer, object()]) == 1  # type: ignore[list-item]
 
 
 def test_only_whisper_is_measured() -> None:

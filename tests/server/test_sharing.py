@@ -120,16 +120,18 @@ class Speaker:
     """For each end of speech, the time until it was recognised."""
 
 
-def played(speakers: int, final_s: float = 0.4, draft_s: float = 0.25, length_s: float = 180.0) -> list[Speaker]:
+def played(
+    speakers: int, at_once: int = 1, final_s: float = 0.4, draft_s: float = 0.25, length_s: float = 180.0
+) -> list[Speaker]:
     """Simulate sessions that share a recogniser, in steps of 10 ms. Drafts count from ``SAVED_S`` on."""
     everyone = [Speaker(4.0, 4.0 * number / speakers) for number in range(speakers)]
-    schedule, asked = Schedule(0.0), dict[Call, Speaker]()
-    works: tuple[Call, float] | None = None
+    schedule, asked = Schedule(0.0, at_once), dict[Call, Speaker]()
+    works: list[tuple[Call, float]] = []
     for step in range(round(length_s * 100)):
         now_s = step / 100
-        if works is not None and now_s >= works[1]:
-            call, _ = works
-            works, speaker = None, asked.pop(call)
+        for call, _ in [each for each in works if now_s >= each[1]]:
+            works = [each for each in works if each[0] is not call]
+            speaker = asked.pop(call)
             schedule.end(call, now_s)
             if call.urgency == Urgency.FINAL:
                 speaker.late_s.append(now_s - call.since_s)
@@ -146,8 +148,9 @@ def played(speakers: int, final_s: float = 0.4, draft_s: float = 0.25, length_s:
             asked[call] = speaker
             for refused in schedule.ask(call, now_s):
                 del asked[refused]
-        if works is None and (begun := schedule.begin(now_s)) is not None:
-            works = begun, now_s + (final_s if begun.urgency == Urgency.FINAL else draft_s)
+        while (begun := schedule.begin(now_s)) is not None:
+            works.append((begun, now_s + (final_s if begun.urgency == Urgency.FINAL else draft_s)))
+        assert len(works) <= at_once
     return everyone
 
 
@@ -163,6 +166,13 @@ def test_drafts_become_rarer_for_all_alike_before_anybody_lags() -> None:
     assert drafts[0] > 120, "alone, a draft comes every half second and more"
     assert drafts[-1] < 3, "finals take all the time that drafts may use"
     assert max(late_s) <= 0.4 + 0.4 + 0.25, "a final waits for one that is being recognised, and a draft at most"
+
+
+def test_two_calls_at_once_serve_twice_as_many_sessions() -> None:
+    single, double = ([speaker.drafts for speaker in played(4 * at_once, at_once)] for at_once in (1, 2))
+    assert sum(double) / 8 >= sum(single) / 4 > 40
+    late_s = max(late for speaker in played(8, 2) for late in speaker.late_s)
+    assert late_s <= 0.4 + 0.4 + 0.25
 
 
 @given(
