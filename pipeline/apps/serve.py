@@ -29,6 +29,7 @@ from pipeline.apps.controls import tell
 from pipeline.apps.options import add_model_arguments, configured_several
 from pipeline.errors import UsageError
 from pipeline.loading import load_shared
+from pipeline.run.cores import usable_cores
 from pipeline.server.access import Access, is_host_name, is_loopback, is_origin
 from pipeline.server.options import MOST_SESSIONS, ServerLimits
 
@@ -217,7 +218,7 @@ def measured_sessions(models: Sequence[Models]) -> int:
     from pipeline.server.capacity import sessions_for, slowest_window_s
 
     window_s = slowest_window_s([each.recognizer for each in models])
-    found = sessions_for(window_s)
+    found = sessions_for(window_s, usable_cores())
     tell(f"--max-sessions auto: {found}, since a window of speech takes {window_s:.3f} s")
     return found
 

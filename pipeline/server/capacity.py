@@ -17,16 +17,19 @@ from pipeline.server.options import MOST_SESSIONS
 # Recognition time of a session without drafts, in encoder runs a second of its audio. Measured on 80 s of read speech in 14
 # segments, two cores: 0.60 with base, 0.55 with tiny.en. Other programs ran, which make both times longer.
 _RUNS_A_S = 0.6
-# Share of all time for recognition without drafts. Drafts, translation, voice detection and connections have the rest.
-_SHARE = 0.5
+# CPU time for the rest of a session, in seconds a second: voice detection, translation, connections. A live run without
+# drafts takes 0.18 with base, and its recognition 0.6 encoder runs of 0.2.
+_OTHER_S = 0.06
+# Share of all time for sessions without drafts, which have the rest.
+_SHARE = 0.8
 # Runs of the encoder; the shortest counts, since other programs only make them longer.
 _RUNS = 5
 _SPEECH_S = 5
 
 
-def sessions_for(window_s: float) -> int:
-    """The number of sessions that a machine carries whose encoder needs ``window_s`` seconds for a window."""
-    return min(MOST_SESSIONS, max(1, int(_SHARE / (_RUNS_A_S * window_s))))
+def sessions_for(window_s: float, cores: int) -> int:
+    """The number of sessions that ``cores`` carry whose encoder needs ``window_s`` seconds for a window."""
+    return min(MOST_SESSIONS, max(1, int(_SHARE / (_RUNS_A_S * window_s + _OTHER_S / cores))))
 
 
 def calls_at_once(recognizers: Iterable[Recognizer]) -> int:

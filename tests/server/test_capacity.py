@@ -24,13 +24,15 @@ from tests.conftest import HANG_S
 from tests.server.test_serve import command
 
 
-@given(st.floats(1e-4, 100), st.floats(1, 100))
-def test_a_slower_machine_gets_no_more_sessions(window_s: float, slower: float) -> None:
-    assert 1 <= sessions_for(window_s * slower) <= sessions_for(window_s) <= 1_000
+@given(st.floats(1e-4, 100), st.floats(1, 100), st.integers(1, 256))
+def test_a_slower_machine_gets_no_more_sessions(window_s: float, slower: float, cores: int) -> None:
+    assert 1 <= sessions_for(window_s * slower, cores) <= sessions_for(window_s, cores) <= 1_000
+    assert sessions_for(window_s, cores) <= sessions_for(window_s, cores + 1)
 
 
 def test_the_number_follows_from_the_time_of_a_window() -> None:
-    assert [sessions_for(window_s) for window_s in (100, 0.2, 0.1, 0.05, 1e-9)] == [1, 4, 8, 16, 1_000]
+    assert [sessions_for(window_s, 2) for window_s in (100, 0.2, 0.1, 0.05, 1e-9)] == [1, 5, 8, 13, 26]
+    assert [sessions_for(0.1, cores) for cores in (1, 6, 12)] == [6, 11, 12]
 
 
 def test_the_time_of_a_window_is_the_shortest_after_the_first_run(demo_models: Models) -> None:
@@ -89,8 +91,9 @@ def test_the_command_measures_and_says_what_it_chose() -> None:
 
     async def work() -> None:
         async with command("--max-sessions", "auto", before=slow) as server:
-            assert b"--max-sessions auto: 8, since a window of speech takes 0.100 s\n" in server.said
-            assert await limit(server.port) == 8
+            expected = sessions_for(0.1, usable_cores())
+            assert b"--max-sessions auto: %d, since a window of speech takes 0.100 s\n" % expected in server.said
+            assert await limit(server.port) == expected
 
     asyncio.run(work())
 
