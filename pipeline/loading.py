@@ -61,8 +61,11 @@ def load_models(config: PipelineConfig) -> Models:
     return load_shared([config])[0]
 
 
-def load_shared(configs: Sequence[PipelineConfig]) -> list[Models]:
+def load_shared(configs: Sequence[PipelineConfig], *, several_calls: bool = False) -> list[Models]:
     """The models of several configurations, in their order. What is the same with the same options is loaded once.
+
+    Args:
+        several_calls: recognition for several streams runs at the same time; see ``WhisperWeights.load``.
 
     Raises: see ``load_models``.
     """
@@ -77,7 +80,7 @@ def load_shared(configs: Sequence[PipelineConfig]) -> list[Models]:
         recognizers: dict[_Speech, Future[WhisperRecognizer]] = {}
         firsts: dict[_Weights, Future[WhisperRecognizer]] = {}  # of those that share one model in memory
         for one in speech:
-            recognizers[one] = pool.submit(one.load, firsts.get(one.weights))
+            recognizers[one] = pool.submit(one.load, firsts.get(one.weights), several_calls)
             firsts.setdefault(one.weights, recognizers[one])
         models = {key: pool.submit(load_model, *step) for key, step in unique.items()}
         translations = [
@@ -119,11 +122,11 @@ class _Speech:
     def weights(self) -> _Weights:
         return os.path.realpath(self.directory), self.asr.compute_type, self.asr.threads
 
-    def load(self, sharing: Future[WhisperRecognizer] | None) -> WhisperRecognizer:
+    def load(self, sharing: Future[WhisperRecognizer] | None, several_calls: bool) -> WhisperRecognizer:
         """Load it. ``sharing``: another recogniser with the same model, which was submitted before."""
         with _as_draft_model(self.drafts_for) if self.drafts_for is not None else nullcontext():
             if sharing is None:
-                return WhisperRecognizer(self.asr, self.spoken, self.directory)
+                return WhisperRecognizer(self.asr, self.spoken, self.directory, several_calls=several_calls)
             weights = sharing.result().engine.weights
             return WhisperRecognizer(self.asr, self.spoken, weights.directory, weights=weights)
 

@@ -30,7 +30,7 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         return load(kind, directory, **options)  # type: ignore[no-any-return]
 
     monkeypatch.setattr(MarianModel, "load", classmethod(counted))
-    monkeypatch.setattr("pipeline.loading.WhisperRecognizer", lambda config, language, directory: config.model)
+    monkeypatch.setattr("pipeline.loading.WhisperRecognizer", lambda config, language, directory, **_: config.model)
     return found
 
 

@@ -197,7 +197,7 @@ def run(argv: list[str], prog: str = "python -m pipeline.serve") -> int:
     with ExitStack() as stack:
         listener = stack.enter_context(listening(options.host, *options.port))
         wyoming_listener = stack.enter_context(listening(*wyoming_at)) if wyoming_at else None
-        models = load_shared(configs)
+        models = load_shared(configs, several_calls=True)
         limits = replace(ServerLimits(), max_sessions=options.max_sessions or measured_sessions(models))
         allow_files(limits.connections + _OTHER_FILES)
         chains = list(zip(configs, models, strict=True))

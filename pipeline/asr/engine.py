@@ -113,11 +113,15 @@ class WhisperWeights:
         return int(self.model.num_workers)
 
     @classmethod
-    def load(cls, directory: Path, compute_type: str = "int8", threads: int = 0) -> WhisperWeights:
-        """Load a CTranslate2 Whisper model, which takes as many calls at once as the cores carry.
+    def load(
+        cls, directory: Path, compute_type: str = "int8", threads: int = 0, several_calls: bool = False
+    ) -> WhisperWeights:
+        """Load a CTranslate2 Whisper model.
 
         Args:
             threads: of each call; 0: up to four.
+            several_calls: calls of several threads run at the same time, as many as the cores carry. Each further one takes
+                about 40 MB with base.
 
         Raises:
             ModelError: CTranslate2 cannot load it, or its tokenizer is damaged.
@@ -128,7 +132,7 @@ class WhisperWeights:
                 device="cpu",
                 compute_type=compute_type,
                 intra_threads=threads,
-                inter_threads=_calls_at_once(threads),
+                inter_threads=_calls_at_once(threads) if several_calls else 1,
             )
             return cls(directory, model, tokenizers.Tokenizer.from_file(str(directory / "tokenizer.json")))
         except Exception as error:  # RuntimeError, ValueError; tokenizers raises plain Exception
@@ -148,19 +152,21 @@ class WhisperEngine:
         compute_type: str = "int8",
         threads: int = 0,
         weights: WhisperWeights | None = None,
+        several_calls: bool = False,
     ) -> None:
         """Load a CTranslate2 Whisper model.
 
         Args:
             languages: the spoken language or languages, as Whisper language codes.
             weights: those of the directory, if they are in memory already.
+            several_calls: see ``WhisperWeights.load``.
 
         Raises:
             ModelError: CTranslate2 cannot load it, or its tokenizer is damaged.
             UsageError: the model does not know one of the languages, or is English-only and there are several.
         """
         self.languages = (languages,) if isinstance(languages, str) else tuple(languages)
-        self.weights = weights or WhisperWeights.load(directory, compute_type, threads)
+        self.weights = weights or WhisperWeights.load(directory, compute_type, threads, several_calls)
         self._model, text = self.weights.model, self.weights.tokenizer
         self._tokenizer_file = directory / "tokenizer.json"
         multilingual = bool(self._model.is_multilingual)

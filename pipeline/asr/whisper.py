@@ -58,12 +58,14 @@ class WhisperRecognizer:
         directory: Path | None = None,
         *,
         weights: WhisperWeights | None = None,
+        several_calls: bool = False,
     ) -> None:
         """Load the model from ``directory`` (default: ``find_recognizer``) and check it with one run.
 
         Args:
             languages: the spoken language, or several; then the language of each segment is detected among them.
             weights: those of the directory, if they are in memory already.
+            several_calls: see ``WhisperWeights.load``.
 
         Raises:
             ModelError: the directory is incomplete or damaged.
@@ -86,7 +88,12 @@ class WhisperRecognizer:
         check_window(config, known)
         self.thresholds = thresholds(config, known)
         self.engine = WhisperEngine(
-            directory, self.languages, compute_type=config.compute_type, threads=config.threads, weights=weights
+            directory,
+            self.languages,
+            compute_type=config.compute_type,
+            threads=config.threads,
+            weights=weights,
+            several_calls=several_calls,
         )
         self._prompt = prompt_tokens(self.engine, config)
         self._searcher = Searcher(self.engine, self.thresholds, self._prompt)

@@ -16,6 +16,7 @@ from pipeline.asr import engine
 from pipeline.asr.engine import WhisperWeights
 from pipeline.asr.whisper import WhisperRecognizer
 from pipeline.errors import UsageError
+from pipeline.loading import load_shared
 from pipeline.run.cores import usable_cores
 from pipeline.server.capacity import calls_at_once, sessions_for, slowest_window_s
 from pipeline.server.service import Service
@@ -35,21 +36,24 @@ def test_the_number_follows_from_the_time_of_a_window() -> None:
     assert [sessions_for(0.1, cores) for cores in (1, 6, 12)] == [6, 11, 12]
 
 
-def test_the_time_of_a_window_is_the_shortest_after_the_first_run(demo_models: Models) -> None:
+def test_the_time_of_a_window_is_the_shortest_after_the_first_run_with_all_calls_at_once(
+    demo_config: PipelineConfig,
+) -> None:
+    (models,) = load_shared([demo_config], several_calls=True)
     took = [0.5, 3, 1, 5, 2, 4]
     times = iter([time for run, length in enumerate(took) for time in (10 * run, 10 * run + length)])
-    assert slowest_window_s([demo_models.recognizer] * 2, lambda: next(times)) == 1 / calls_at_once(
-        [demo_models.recognizer]
-    )
+    at_once = calls_at_once([models.recognizer])
+    assert slowest_window_s([models.recognizer] * 2, lambda: next(times)) == 1 / at_once
     assert next(times, None) is None, "a recogniser that serves two configurations is measured once"
 
 
 def test_as_many_recognitions_run_at_once_as_the_recogniser_takes(
-    demo_config: PipelineConfig, demo_models: Models
+    demo_config: PipelineConfig,
 ) -> None:
-    at_once = calls_at_once([demo_models.recognizer])
+    (models,) = load_shared([demo_config], several_calls=True)
+    at_once = calls_at_once([models.recognizer])
     assert at_once == max(1, usable_cores() // demo_config.asr.threads)
-    turns, together = Service(demo_config, demo_models).turns, threading.Barrier(at_once)
+    turns, together = Service(demo_config, models).turns, threading.Barrier(at_once)
 
     def work(_: int) -> int:
         with turns.turn(Urgency.FINAL):
@@ -65,8 +69,9 @@ def test_calls_at_once_share_the_cores(
 ) -> None:
     assert isinstance(demo_models.recognizer, WhisperRecognizer)
     monkeypatch.setattr(engine, "usable_cores", lambda: cores)
-    weights = WhisperWeights.load(demo_models.recognizer.engine.weights.directory, threads=threads)
+    weights = WhisperWeights.load(demo_models.recognizer.engine.weights.directory, threads=threads, several_calls=True)
     assert weights.calls_at_once == at_once
+    assert demo_models.recognizer.engine.weights.calls_at_once == 1, "a single stream needs no more"
 
 
 def test_another_recogniser_takes_one_call_at_once(demo_models: Models) -> None:

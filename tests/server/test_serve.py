@@ -252,7 +252,7 @@ def test_sigterm_while_models_are_loaded_ends_at_once() -> None:
 import sys, threading
 from pipeline.apps import serve
 from pipeline.apps.cli import main_program
-def load_shared(configs):
+def load_shared(configs, **_):
     print("loading", flush=True)
     threading.Event().wait()
 serve.load_shared = load_shared
