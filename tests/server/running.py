@@ -16,7 +16,8 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 
 from pipeline import Models, PipelineConfig
-from pipeline.apps.serve import listening, serve
+from pipeline.apps.listening import listening
+from pipeline.apps.serve import serve
 from pipeline.events import Samples
 from pipeline.server.access import Access
 from pipeline.server.app import create_app

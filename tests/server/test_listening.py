@@ -8,7 +8,7 @@ import socket
 
 import pytest
 
-from pipeline.apps.serve import addresses, listening, some_ports
+from pipeline.apps.listening import addresses, listening, some_ports
 from pipeline.errors import UsageError
 
 

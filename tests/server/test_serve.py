@@ -273,7 +273,7 @@ main_program(serve.run)
 def test_the_limit_on_open_files_is_raised_as_far_as_it_may() -> None:
     program = """
 import resource
-from pipeline.apps.serve import allow_files
+from pipeline.apps.listening import allow_files
 resource.setrlimit(resource.RLIMIT_NOFILE, (100, 200))
 for wanted in (50, 150, 1000):
     allow_files(wanted)

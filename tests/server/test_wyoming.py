@@ -19,7 +19,8 @@ from wyoming.info import Describe, Info
 from wyoming.ping import Ping
 
 from pipeline import Models, PipelineConfig
-from pipeline.apps.serve import run, wyoming_address
+from pipeline.apps.listening import wyoming_address
+from pipeline.apps.serve import run
 from pipeline.errors import UsageError
 from pipeline.events import Samples, SourceSentence, Translation
 from pipeline.server.service import Service

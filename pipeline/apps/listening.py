@@ -1,0 +1,146 @@
+"""Where a server listens: addresses, ports, sockets, TLS, and the number of open files."""
+
+from __future__ import annotations
+
+import argparse
+import errno
+import ipaddress
+import socket
+import ssl
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from pipeline.apps.cli import whole_number
+from pipeline.errors import UsageError
+from pipeline.server.access import is_loopback
+
+
+def some_network(text: str) -> str:
+    """An address or a network, such as 127.0.0.1 or 10.0.0.0/8."""
+    try:
+        return str(ipaddress.ip_network(text)) if "/" in text else str(ipaddress.ip_address(text))
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no address; give that of the proxy, such as 127.0.0.1 or 10.0.0.0/8"
+        ) from None
+
+
+def some_ports(text: str) -> range:
+    """Argument type: a port, or the ports from one to another."""
+    number = whole_number(0, 65_535)
+    first, dash, last = text.partition("-")
+    ports = range(number(first), number(last if dash else first) + 1)
+    if not ports:
+        raise argparse.ArgumentTypeError(f"{text!r} has no port; write the lower one first")
+    return ports
+
+
+def addresses(listener: socket.socket, scheme: str) -> list[str]:
+    """The addresses of the page: on this machine, and from others if it listens on all addresses and one is known."""
+    host, port = listener.getsockname()[:2]
+    hosts = [host]
+    if ipaddress.ip_address(host).is_unspecified:
+        hosts = ["localhost"]
+        with suppress(OSError), socket.socket(listener.family, socket.SOCK_DGRAM) as probe:
+            # Chooses the interface that leads elsewhere, and sends nothing. These addresses are for documentation.
+            probe.connect(("2001:db8::1" if ":" in host else "192.0.2.1", 9))
+            hosts.append(probe.getsockname()[0])
+    return [f"{scheme}://{f'[{one}]' if ':' in one else one}:{port}/" for one in hosts]
+
+
+def wyoming_address(uri: str) -> tuple[str, int]:
+    """Host and port of a URI such as tcp://127.0.0.1:10300.
+
+    Raises:
+        UsageError: it is no such URI, or other machines reach the address: the protocol has no token.
+    """
+    try:
+        parts = urlsplit(uri)
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        host = port = None
+    if host is None or port is None or uri.lower() not in (f"tcp://{host}:{port}", f"tcp://[{host}]:{port}"):
+        raise UsageError(f"--wyoming is {uri!r}; give an address such as tcp://127.0.0.1:10300")
+    if not is_loopback(host):
+        raise UsageError(
+            f"other machines can reach --wyoming {uri}, and the protocol has no token; use tcp://127.0.0.1:{port}, and a "
+            "tunnel (ssh -L) from elsewhere"
+        )
+    return host, port
+
+
+def tls_context(certificate: Path | None, key: Path | None) -> ssl.SSLContext | None:
+    """The TLS settings of a server; None without a certificate.
+
+    Raises:
+        UsageError: only one of the two files is given, or they cannot be used.
+    """
+    if certificate is None and key is None:
+        return None
+    if certificate is None or key is None:
+        given, missing = ("--tls-cert", "--tls-key") if key is None else ("--tls-key", "--tls-cert")
+        raise UsageError(f"{given} is given without {missing}; https needs both")
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    try:
+        context.load_cert_chain(certificate, key, password=_no_password)
+    except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
+        reason = error.strerror if isinstance(error, FileNotFoundError) else str(error).partition(" (_ssl.c")[0]
+        raise UsageError(
+            f"cannot use the certificate {certificate} with the key {key}: {reason}; give two PEM files that belong together"
+        ) from None
+    return context
+
+
+def _no_password() -> str:
+    raise ValueError("the key has a password; give one without")
+
+
+@contextmanager
+def listening(host: str, *ports: int) -> Iterator[socket.socket]:
+    """A socket that listens on the address, which is this machine's, and the first port that is free.
+
+    Raises:
+        UsageError: there is none.
+    """
+    try:
+        listener = _listener(host, ports)
+    except (OSError, UnicodeError, OverflowError) as error:
+        reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
+        reason = reason.partition(" (while attempting")[0]  # create_server adds the address
+        which = f"port {ports[0]}" if len(ports) == 1 else f"any port from {ports[0]} to {ports[-1]}"
+        raise UsageError(
+            f"cannot listen on {host}, {which}: {reason}; choose another --host or --port (8000-8019 takes the first that is "
+            "free)"
+        ) from None
+    with listener:
+        yield listener
+
+
+def _listener(host: str, ports: Sequence[int]) -> socket.socket:
+    for port in ports:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        try:
+            listener = socket.create_server(found[0][4][:2], family=found[0][0])
+        except OSError as error:
+            if error.errno == errno.EADDRINUSE and port != ports[-1]:
+                continue
+            raise
+        # For connections too, which inherit it; asyncio does not set it on those of a socket without a protocol number.
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return listener
+    raise ValueError("no port is given")
+
+
+def allow_files(wanted: int) -> None:
+    """Raise the limit on open files of this process, where it is lower and may be raised."""
+    if sys.platform != "win32":
+        import resource
+
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        if soft != resource.RLIM_INFINITY and soft < wanted:
+            highest = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+            with suppress(ValueError, OSError):
+                resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, highest), hard))
