@@ -15,7 +15,6 @@ import termios
 from array import array
 from pathlib import Path
 
-import numpy as np
 import pytest
 import srt
 import webvtt
@@ -495,53 +494,6 @@ def test_an_old_subtitle_file_survives_a_run_that_fails_early(tmp_path: Path) ->
     assert (tmp_path / "out.srt").read_text() == "precious"
 
 
-def started(tmp_path: Path) -> tuple[subprocess.Popen[bytes], bytes]:
-    """A live run at the recording's own pace that has shown its first translation, and its output so far."""
-    outputs = ("--srt", tmp_path / "out.srt", "--jsonl", tmp_path / "out.jsonl")
-    process = subprocess.Popen(
-        command("live", PHRASES, "--config", "demo", *outputs),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env=os.environ | {"PYTHONUNBUFFERED": "1"},
-    )
-    assert process.stdout is not None
-    assert process.stderr is not None
-    shown = process.stdout.readline() + process.stdout.readline()
-    assert shown, process.stderr.read()
-    return process, shown
-
-
-def test_kill_9_loses_nothing_that_was_shown(tmp_path: Path) -> None:
-    process, shown = started(tmp_path)
-    assert process.stdout is not None
-    shown += process.stdout.readline()  # the second sentence, while the third or fourth is spoken
-    process.kill()
-    shown += process.communicate()[0]
-    assert process.returncode == -signal.SIGKILL
-    translations = [line.strip() for line in shown.decode().splitlines() if line.startswith(" " * 17)]
-    cues = [flat(cue.content) for cue in srt.parse((tmp_path / "out.srt").read_text("utf-8"))]
-    assert 1 <= len(translations) < len(spoken_texts()["phrases"])
-    assert cues[: len(translations)] == [flat(text) for text in translations]
-    for line in (tmp_path / "out.jsonl").read_text("utf-8").splitlines():
-        json.loads(line)
-
-
-def test_an_interrupt_drains_what_was_said(tmp_path: Path) -> None:
-    process, _ = started(tmp_path)
-    process.send_signal(signal.SIGINT)
-    _, error = process.communicate(timeout=HANG_S)
-    assert process.returncode == 0, error.decode()
-    records = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text("utf-8").splitlines()]
-    assert records[-1]["type"] == "end"
-    assert "Traceback" not in error.decode()
-    heard = [r["text"] for r in records if r["type"] == "transcript" and "rejected" not in r]
-    sentences = [r for r in records if r["type"] == "source_sentence"]
-    assert units(" ".join(r["text"] for r in sentences), "en") == units(" ".join(heard), "en")
-    finished = [r["sentence"] for r in records if r["type"] == "translation"]
-    assert finished == [r["sentence"] for r in sentences]
-    assert 1 <= len(finished) < len(spoken_texts()["phrases"])
-
-
 def listening(tmp_path: Path, audio: bytes) -> subprocess.Popen[bytes]:
     """A live run of standard input that has read ``audio``, waits for more, and has shown its first sentence."""
     outputs = ("--srt", tmp_path / "out.srt", "--jsonl", tmp_path / "out.jsonl")
@@ -578,31 +530,6 @@ def test_an_interrupt_drains_the_sentence_that_standard_input_is_in(tmp_path: Pa
     assert records[-1]["type"] == "end"
 
 
-def test_a_second_interrupt_stops_at_once(tmp_path: Path) -> None:
-    """Send two signals while a minute of audio is being recognised, so that draining is still in progress."""
-    process = listening(tmp_path, np.tile(read_wav(PHRASES), 4).tobytes())
-    process.send_signal(signal.SIGINT)
-    process.send_signal(signal.SIGTERM)  # a different signal, because two equal ones may be merged
-    _, error = process.communicate(timeout=HANG_S)
-    assert process.returncode == 130, error.decode()
-    assert b"Traceback" not in error
-    list(srt.parse((tmp_path / "out.srt").read_text("utf-8")))
-    for line in (tmp_path / "out.jsonl").read_text("utf-8").splitlines():
-        assert json.loads(line)["type"] != "end"
-
-
-def test_a_closed_reader_ends_the_run_without_a_traceback(tmp_path: Path) -> None:
-    process, _ = started(tmp_path)
-    assert process.stdout is not None
-    process.stdout.close()
-    assert process.stderr is not None
-    error = process.stderr.read().decode()
-    assert process.wait(timeout=HANG_S) == 1
-    assert "Traceback" not in error
-    assert "error:" not in error  # the one who closed the pipe knows
-    list(srt.parse((tmp_path / "out.srt").read_text("utf-8")))
-
-
 @pytest.mark.parametrize("colour", [{}, {"FORCE_COLOR": "1"}])
 def test_a_reader_that_is_gone_before_the_first_sentence_is_no_traceback(colour: dict[str, str]) -> None:
     reader, writer = os.pipe()
@@ -614,15 +541,6 @@ def test_a_reader_that_is_gone_before_the_first_sentence_is_no_traceback(colour:
     os.close(writer)
     assert done.returncode == 1
     assert b"Traceback" not in done.stderr
-
-
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
-def test_a_full_disk_is_reported_and_ends_the_run(tmp_path: Path) -> None:
-    done = run("live", TRAVEL, "--config", "demo", "--fast", "--vtt", tmp_path / "ok.vtt", "--srt", "/dev/full")
-    assert done.returncode == 1
-    assert "cannot write /dev/full (No space left on device)" in done.stderr.decode()
-    assert "Traceback" not in done.stderr.decode()
-    webvtt.read(str(tmp_path / "ok.vtt"))
 
 
 @pytest.mark.parametrize(

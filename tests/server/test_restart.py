@@ -15,10 +15,12 @@ import pytest
 from openai import APIConnectionError, AsyncOpenAI
 from websockets.exceptions import ConnectionClosed
 
-from pipeline.events import Samples
+from pipeline.events import Delta, Samples, SourceDelta
+from pipeline.server.history import History
+from pipeline.sinks.jsonl import read_event
 from tests.conftest import PHRASE_SECONDS, PHRASES, read_wav
 from tests.server.running import CHUNK, final, heard, rest, say
-from tests.server.test_serve import Command, command, committed
+from tests.server.test_serve import Command, command
 
 SPEECH = read_wav(PHRASES)[: round(2 * PHRASE_SECONDS * 16_000)]
 UPLOADED = PHRASES.read_bytes()[: 44 + round(PHRASE_SECONDS * 32_000)]
@@ -77,6 +79,20 @@ async def transcribed(server: Command) -> str | None:
 
 async def _collect(reader: Any, records: list[dict[str, Any]]) -> None:
     records += await rest(reader)
+
+
+def committed(lines: Sequence[dict[str, Any]]) -> dict[tuple[int, str], str]:
+    """The committed text of each sentence and language in these messages or lines: what is shown and never changes."""
+    history = History(1_000)
+    for line in lines:
+        for record in line["events"] if line["type"] == "snapshot" else [line]:
+            if (event := read_event(record)) is not None:
+                history.push(event)
+    return {
+        (event.sentence, event.language): event.text[: event.committed]
+        for event in history.events()
+        if isinstance(event, SourceDelta | Delta)
+    }
 
 
 def kept_in(folder: Path) -> list[list[dict[str, Any]]]:

@@ -1,4 +1,4 @@
-"""The command: what it refuses, TLS, signals, and what is left when it is killed."""
+"""The command: what it refuses, TLS, and signals."""
 
 from __future__ import annotations
 
@@ -12,19 +12,15 @@ import socket
 import ssl
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 from websockets.asyncio.client import connect
 
 from pipeline.apps.serve import run
 from pipeline.errors import UsageError
-from pipeline.events import Delta, SourceDelta
-from pipeline.server.history import History
-from pipeline.sinks.jsonl import read_event
 from tests.conftest import HANG_S, PHRASES, ROOT, read_wav
 from tests.server.running import heard, rest, say, speak
 
@@ -281,37 +277,3 @@ for wanted in (50, 150, 1000):
 """
     done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, cwd=ROOT, timeout=HANG_S)
     assert done.stdout.decode().split("\n")[:3] == ["(100, 200)", "(150, 200)", "(200, 200)"]
-
-
-def committed(lines: Sequence[dict[str, Any]]) -> dict[tuple[int, str], str]:
-    """The committed text of each sentence and language in these messages or lines: what is shown and never changes."""
-    history = History(1_000)
-    for line in lines:
-        for record in line["events"] if line["type"] == "snapshot" else [line]:
-            if (event := read_event(record)) is not None:
-                history.push(event)
-    return {
-        (event.sentence, event.language): event.text[: event.committed]
-        for event in history.events()
-        if isinstance(event, SourceDelta | Delta)
-    }
-
-
-def test_a_killed_server_leaves_what_clients_had_in_the_record(tmp_path: Path) -> None:
-    async def work() -> list[dict[str, Any]]:
-        records: list[dict[str, Any]] = []
-        async with command("--record", tmp_path) as server, server.connect() as speaker:
-            await say(speaker, type="start")
-            await heard(speaker)
-            await speak(speaker, SPEECH)
-            while not records or records[-1]["type"] != "translation":
-                records.append(await heard(speaker))
-            server.process.kill()
-            return [*records, *await rest(speaker)]
-
-    shown = committed(asyncio.run(work()))
-    (jsonl,) = tmp_path.glob("*.jsonl")
-    kept = committed([json.loads(line) for line in jsonl.read_text("utf-8").splitlines()])
-    assert sum(map(len, shown.values())) > 0
-    for text, value in shown.items():
-        assert kept[text].startswith(value)

@@ -1,4 +1,4 @@
-"""The live command ended in the middle of a draft, by signals, closed outputs and a full disk."""
+"""The live command ended while somebody speaks, by signals, closed outputs and a full disk."""
 
 from __future__ import annotations
 
@@ -33,13 +33,16 @@ class Live:
             cwd=ROOT,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
+            env=os.environ | {"PYTHONUNBUFFERED": "1"},
         )
+        self.shown = ""
+        """What was printed."""
         self._events: IO[str] = events.open(encoding="utf-8")
         self.records: list[dict[str, Any]] = []
 
-    def until_draft(self, count: int) -> None:
-        """Read events until ``count`` changes of source text have come."""
-        while sum(record["type"] == "source_delta" for record in self.records) < count:
+    def until(self, kind: str, count: int) -> None:
+        """Read events until ``count`` of this kind have come: ``source_delta`` changes the text of a sentence."""
+        while len(self.of(kind)) < count:
             line = self._events.readline()
             assert line, self.process.stderr and self.process.stderr.read()
             self.records.append(json.loads(line))
@@ -51,7 +54,7 @@ class Live:
         self._events.close()
         stdout = self.process.stdout
         if stdout is not None and not stdout.closed:
-            stdout.read()
+            self.shown = stdout.read().decode()
         assert self.process.stderr is not None
         error = self.process.stderr.read().decode()
         assert "Traceback" not in error
@@ -79,6 +82,10 @@ class Live:
             assert "".join([*finished, *written[len(finished) :]]).startswith(cues)
 
 
+def flat(text: str) -> str:
+    return "".join(text.split())
+
+
 @pytest.fixture
 def live(tmp_path: Path) -> Iterator[Live]:
     run = Live(tmp_path)
@@ -87,9 +94,24 @@ def live(tmp_path: Path) -> Iterator[Live]:
     run.process.communicate()
 
 
-@pytest.mark.parametrize("drafts", [4, *(pytest.param(count, marks=pytest.mark.slow) for count in (1, 8, 12))])
-def test_kill_9_leaves_committed_text_only(drafts: int, live: Live) -> None:
-    live.until_draft(drafts)
+def test_kill_9_leaves_all_that_was_shown_and_committed_text_only(live: Live) -> None:
+    live.until("translation", 1)
+    live.until("source_delta", len(live.of("source_delta")) + 1)
+    live.process.kill()
+    status, _ = live.end()
+    assert status == -signal.SIGKILL
+    live.check()
+    # Translations are indented in the terminal. A line that was not ended may be in progress.
+    shown = [line for line in live.shown.splitlines(keepends=True) if line.startswith(" " * 17) and line.endswith("\n")]
+    cues = "".join(flat(cue.content) for cue in srt.parse(live.srt.read_text("utf-8")))
+    assert shown
+    assert cues.startswith(flat("".join(shown)))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("drafts", [1, 4, 8, 12])
+def test_kill_9_in_the_middle_of_a_draft_leaves_committed_text_only(drafts: int, live: Live) -> None:
+    live.until("source_delta", drafts)
     live.process.kill()
     status, _ = live.end()
     assert status == -signal.SIGKILL
@@ -98,22 +120,23 @@ def test_kill_9_leaves_committed_text_only(drafts: int, live: Live) -> None:
 
 @pytest.mark.parametrize("how", [signal.SIGINT, pytest.param(signal.SIGHUP, marks=pytest.mark.slow)])
 def test_an_interrupt_in_the_middle_of_a_draft_finishes_what_was_said(how: signal.Signals, live: Live) -> None:
-    live.until_draft(3)
+    live.until("source_delta", 3)
     live.process.send_signal(how)
     status, error = live.end()
     assert status == 0, error
     live.check(cut=True)
     assert live.records[-1]["type"] == "end"
     sentences = live.of("source_sentence")
+    heard = [record["text"] for record in live.of("transcript") if "rejected" not in record]
     said = units(" ".join(record["text"] for record in sentences), "en")
+    assert said == units(" ".join(heard), "en")
     assert 3 <= len(said) < len(units(" ".join(spoken_texts()["phrases"]), "en"))
     assert said[:3] == units("The plane from", "en")
     assert [r.get("sentence", 0) for r in live.of("translation")] == [r.get("sentence", 0) for r in sentences]
 
 
-@pytest.mark.slow
 def test_a_second_interrupt_in_the_middle_of_a_draft_ends_at_once(live: Live) -> None:
-    live.until_draft(2)
+    live.until("source_delta", 2)
     live.process.send_signal(signal.SIGINT)
     live.process.send_signal(signal.SIGTERM)  # a different signal, because two equal ones may be merged
     status, error = live.end()
@@ -122,9 +145,8 @@ def test_a_second_interrupt_in_the_middle_of_a_draft_ends_at_once(live: Live) ->
     assert not live.of("end")
 
 
-@pytest.mark.slow
 def test_a_closed_reader_ends_a_run_with_drafts(live: Live) -> None:
-    live.until_draft(1)
+    live.until("source_delta", 1)
     assert live.process.stdout is not None
     live.process.stdout.close()
     status, error = live.end()
@@ -133,7 +155,6 @@ def test_a_closed_reader_ends_a_run_with_drafts(live: Live) -> None:
     live.check()
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
 def test_a_full_disk_ends_a_run_with_drafts(tmp_path: Path) -> None:
     run = Live(tmp_path, Path("/dev/full"))
