@@ -13,6 +13,7 @@ import subprocess
 import sys
 import termios
 from array import array
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -21,9 +22,10 @@ import webvtt
 
 from pipeline import MarianModel, OpenTexts, Translation, load_config
 from pipeline.apps import live
+from pipeline.apps.cli import report
 from pipeline.bench.errors import units
 from pipeline.config import with_overrides
-from pipeline.errors import UsageError
+from pipeline.errors import PipelineError, UsageError
 from pipeline.events import EndOfInput
 from pipeline.names import STANDARD_OUTPUT
 from pipeline.sinks.files import FORMATS
@@ -321,7 +323,6 @@ WRONG = [
     ),
     (2, ["translate", "/dev/null", "--config", "demo"], "neither a file nor a folder: /dev/null"),
     (1, ["live", __file__, "--config", "demo"], "is not audio that can be read"),
-    (1, ["live", "-", "--config", "demo"], "standard input held no audio"),
     (1, ["live", TRAVEL, "--config", "demo", "--nmt", str(EXAMPLES)], "has no .onnx files"),
     (1, ["live", TRAVEL, "--config", "demo", "--asr", str(EXAMPLES)], "not a whole CTranslate2 Whisper model"),
     (1, ["live", TRAVEL, "--config", "demo", "--asr", "./nowhere"], "no such model directory: ./nowhere"),
@@ -345,22 +346,49 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("status", "arguments", "message"), WRONG, ids=lambda value: value if isinstance(value, str) else None
-)
-def test_wrong_usage_is_one_line_and_an_exit_status(
-    status: int, arguments: list[str], message: str, tmp_path: Path
-) -> None:
-    # The models do not exist: wrong usage is reported before loading one.
+BY_PROGRAM = [(1, ["live", "-", "--config", "demo"], "standard input held no audio")]
+BY_PROGRAM += [next(each for each in WRONG if each[1][0] == name) for name in ("live", "translate", "models", "nmt")]
+"""Run as programs: what a program makes of an error is the same for all."""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The current folder, with configurations whose models do not exist: wrong usage is reported before loading one."""
     (tmp_path / "impossible.toml").write_text(
         "asr.model = './none'\nnmt.model = './none'\nsubtitles.min_duration_ms = 9000"
     )
     (tmp_path / "two.toml").write_text("asr.model = './none'\nnmt.model = './none'\nlanguages.target = ['zh', 'de']")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("status", "arguments", "message"), WRONG, ids=lambda value: value if isinstance(value, str) else None
+)
+def test_wrong_usage_is_one_line_and_an_exit_status(
+    status: int, arguments: list[str], message: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found: object = None
+    try:
+        import_module(f"pipeline.apps.{arguments[0]}").run(arguments[1:])
+    except PipelineError as error:
+        report(error)
+        found = error.exit_status
+    except SystemExit as end:
+        found = end.code
+    check_usage_error(found, capsys.readouterr().err, status, message)
+
+
+@pytest.mark.parametrize(("status", "arguments", "message"), BY_PROGRAM, ids=lambda value: "")
+def test_wrong_usage_of_a_program(status: int, arguments: list[str], message: str, folder: Path) -> None:
     done = subprocess.run(
-        command(*arguments), stdin=subprocess.DEVNULL, capture_output=True, cwd=tmp_path, timeout=HANG_S, check=False
+        command(*arguments), stdin=subprocess.DEVNULL, capture_output=True, cwd=folder, timeout=HANG_S, check=False
     )
-    error = done.stderr.decode()
-    assert done.returncode == status, error
+    check_usage_error(done.returncode, done.stderr.decode(), status, message)
+
+
+def check_usage_error(found: object, error: str, status: int, message: str) -> None:
+    assert found == status, error
     assert message in error
     assert "Traceback" not in error
     assert "\x1b" not in error
