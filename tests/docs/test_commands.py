@@ -58,6 +58,8 @@ NOT_RUN = {
 SERVERS = [each for each in COMMANDS if re.match(r"(speech-translate |python -m pipeline\.)serve ", each)]
 """Run by a test of their own, because they run until they are told to stop."""
 SLOW = {
+    "speech-translate live examples/audio/travel.wav --config demo --srt out.srt",
+    "speech-translate translate examples/audio --output-dir subtitles --config demo",
     "speech-translate translate examples/audio --output-dir subtitles --format srt,vtt,txt --bilingual --config demo",
     "speech-translate translate examples/audio --output-dir subtitles --config demo --cluster local:2",
     "speech-translate bench archive examples/audio --config demo --processes 1,2",
@@ -65,7 +67,9 @@ SLOW = {
     "speech-translate bench live examples/audio/novel.wav --config demo --compare none,drafts",
     "speech-translate bench live talk.wav --config demo --plot talk.svg",
 }
-HERE = [command for command in COMMANDS if command not in {*NOT_RUN, *SERVERS}]
+EXAMPLES_RUN = [each for each in COMMANDS if each.startswith("python examples/")]
+"""Run by tests/test_examples.py, which looks at what they print."""
+HERE = [command for command in COMMANDS if command not in {*NOT_RUN, *SERVERS, *EXAMPLES_RUN}]
 SAID = {
     "models inspect": "it runs",
     "models compile": "my-model: int8",
@@ -75,7 +79,6 @@ SAID = {
     "bench live": "first shown",
     "bench archive": "hours a core-hour",
     "nmt --model models/demo/nmt-zh-en": "hotel",
-    "embed_stages": "Thursday",
 }
 """A part of a command → a pattern of what it prints; the longest part counts. All others print Chinese."""
 
@@ -89,6 +92,9 @@ def test_every_command_is_run_or_excused() -> None:
     assert len(HERE) >= 15
     assert {*NOT_RUN, *SLOW} <= {*COMMANDS}
     assert SERVERS
+    tests = (ROOT / "tests" / "test_examples.py").read_text("utf-8")
+    assert [command for command in EXAMPLES_RUN if f'"{command.split()[1]}"' not in tests] == []
+    assert len(EXAMPLES_RUN) >= 6
 
 
 def environment(folder: Path) -> dict[str, str]:
