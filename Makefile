@@ -47,6 +47,7 @@ $(VENV)/.installed: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "error: $(PYTHON) is" \
 		"$$($(PYTHON) --version), but Python 3.11 or newer is needed; install one, and name it:" \
 		"make $(MAKECMDGOALS) PYTHON=python3.12" >&2; exit 1; }
+	@echo "installing into $(VENV), once: 720 MB, of which the speech model is 135 MB" >&2
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[demo]"
 	@touch $@
