@@ -144,6 +144,7 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
         yield Cluster(tmp_path, stack)
 
 
+@pytest.mark.slow
 def test_processes_of_this_machine_write_what_one_process_writes(
     archive: Path, config: Path, whole: dict[str, bytes], tmp_path: Path
 ) -> None:

@@ -23,6 +23,7 @@ from pipeline.errors import ModelError, PipelineError, StageError, UsageError
 from tests.conftest import HANG_S, PHRASES, read_wav, spoken_texts
 
 
+@pytest.mark.slow
 def test_recordings_are_recognised_and_translated_in_processes_and_compared_with_the_peer(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

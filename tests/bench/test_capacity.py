@@ -55,6 +55,7 @@ def test_a_trial_is_carried_if_each_session_is() -> None:
     assert "4.60    50%    10%    400 MB   yes" in table([both], 4.7)
 
 
+@pytest.mark.slow
 def test_the_capacity_of_this_machine_is_measured(phrase: Path, capsys: pytest.CaptureFixture[str]) -> None:
     options = ["--config", "demo", "--seconds", "4", "--most", "2"]
     assert run(["capacity", str(phrase), *options, "--lag", "3600", "--json"]) == 0

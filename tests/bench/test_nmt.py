@@ -26,6 +26,7 @@ def bench(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
     )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_run_prints_a_table_and_writes_json_and_a_plot(tmp_path: Path) -> None:
     text, data, plot = (tmp_path / name for name in ("text.txt", "out.json", "out.svg"))
     text.write_text("Where is the hotel?\n\nThank you.\n")

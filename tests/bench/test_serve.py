@@ -53,6 +53,7 @@ def test_a_recording_is_repeated() -> None:
         repeated(np.zeros(0, np.int16), 2)
 
 
+@pytest.mark.slow
 def test_a_server_is_loaded(phrase: Path, capsys: pytest.CaptureFixture[str]) -> None:
     options = ["--config", "demo", "--speakers", "2", "--readers", "3", "--seconds", "4"]
     assert run(["serve", str(phrase), *options, "--adversaries", "stalled", "garbage", "silent", "--json"]) == 0
