@@ -5,7 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -16,15 +17,16 @@ import fsspec
 import pytest
 from moto.server import ThreadedMotoServer
 
+from pipeline import Models, PipelineConfig
+from pipeline.apps import translate
 from pipeline.apps.journal import SUFFIX
 from pipeline.apps.mirror import deliver, fetch, workspace
 from pipeline.apps.recordings import Job, find_recordings, plan
 from pipeline.apps.shards import Shard
-from pipeline.apps.translate import run
 from pipeline.audio.recording import Recording
 from pipeline.audio.remote import RemoteFile, remote_file
 from pipeline.errors import AudioError, UsageError
-from tests.apps.test_translate import save
+from tests.apps.test_translate import Counting, save
 from tests.conftest import EXAMPLES, HANG_S, PHRASES, ROOT, read_wav
 
 SPEECH = read_wav(EXAMPLES / "travel.wav")[: 16_000 * 4]
@@ -36,6 +38,18 @@ def own_workspace(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.
     folder = str(tmp_path_factory.mktemp("temporary"))
     monkeypatch.setattr(tempfile, "tempdir", folder)
     monkeypatch.setenv("TMPDIR", folder)
+
+
+@pytest.fixture
+def run(demo_models: Models, monkeypatch: pytest.MonkeyPatch) -> Callable[[list[str]], int]:
+    """The command in this process, with the demo models loaded once; equal windows are recognised once."""
+    demo = Counting(demo_models)
+
+    async def loaded(config: PipelineConfig) -> Models:
+        return replace(demo_models, recognizer=demo, translations=dict.fromkeys(config.languages.targets, demo))
+
+    monkeypatch.setattr(translate, "_load", loaded)
+    return translate.run
 
 
 @pytest.fixture
@@ -74,7 +88,7 @@ def test_a_remote_folder_is_searched(memory: Any) -> None:
 
 
 def test_subtitles_go_beside_a_remote_recording(
-    memory: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    memory: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str], run: Callable[[list[str]], int]
 ) -> None:
     save(tmp_path / "talk.wav", SPEECH)
     put(memory, "/talks/talk.wav", tmp_path / "talk.wav")
@@ -90,7 +104,11 @@ def test_subtitles_go_beside_a_remote_recording(
 
 
 def test_an_interrupted_recording_is_resumed_on_another_machine(
-    memory: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    memory: Any,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    run: Callable[[list[str]], int],
 ) -> None:
     save(tmp_path / "talk.wav", read_wav(PHRASES)[: 16_000 * 12])
     put(memory, "/talks/talk.wav", tmp_path / "talk.wav")
@@ -138,7 +156,9 @@ def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     server.stop()
 
 
-def test_an_object_store_has_recordings_and_gets_subtitles(bucket: str, tmp_path: Path) -> None:
+def test_an_object_store_has_recordings_and_gets_subtitles(
+    bucket: str, tmp_path: Path, run: Callable[[list[str]], int]
+) -> None:
     save(tmp_path / "talk.wav", SPEECH)
     RemoteFile(f"{bucket}/in/talk.wav").write((tmp_path / "talk.wav").read_bytes())
     command = [sys.executable, "-m", "pipeline.translate", f"{bucket}/in", "--output-dir", f"{bucket}/out"]
@@ -175,7 +195,7 @@ def web(tmp_path: Path) -> Iterator[str]:
         server.shutdown()
 
 
-def test_a_recording_on_a_web_server_is_read(web: str, tmp_path: Path) -> None:
+def test_a_recording_on_a_web_server_is_read(web: str, tmp_path: Path, run: Callable[[list[str]], int]) -> None:
     save(tmp_path / "talk.wav", SPEECH)
     with pytest.raises(UsageError, match="nothing can be written beside"):
         plan([RemoteFile(f"{web}/talk.wav")], ["srt"], None, {"zh": ""})
