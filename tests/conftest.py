@@ -40,8 +40,10 @@ settings.register_profile("steady", deadline=None, derandomize=True)
 settings.load_profile("steady")
 
 from pipeline import Models, PipelineConfig, load_config, load_models
+from pipeline.asr.whisper import WhisperRecognizer
 from pipeline.events import Samples
 from pipeline.nmt.compiler.build import compile_model
+from tests.remembered import Remembered, remember
 
 ROOT = Path(__file__).resolve().parents[1]
 EXAMPLES = ROOT / "examples" / "audio"
@@ -85,6 +87,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             if at_its_own_pace or item.path.parent.name not in _QUICK_AREAS:
                 item.add_marker(pytest.mark.timeout(HANG_S if at_its_own_pace else _WHOLE_CHAIN_S))
     items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    Remembered.enabled = item.get_closest_marker("once") is not None
 
 
 def pytest_make_parametrize_id(val: object) -> str | None:
@@ -151,7 +157,11 @@ def demo_config() -> PipelineConfig:
 
 @pytest.fixture(scope="session")
 def demo_models(demo_config: PipelineConfig) -> Models:
-    return load_models(demo_config)
+    """The demo's models, loaded once. In tests marked ``once``, equal speech is recognised once, too."""
+    models = load_models(demo_config)
+    assert isinstance(models.recognizer, WhisperRecognizer)
+    remember(models.recognizer)
+    return models
 
 
 @pytest.fixture

@@ -48,6 +48,8 @@ from pipeline.sinks.terminal import TerminalSink
 from pipeline.vad.detector import SpeechDetector
 from tests.conftest import HANG_S, PHRASES, Panic, all_wait, read_wav
 
+pytestmark = pytest.mark.once
+
 T = TypeVar("T")
 SPEECH = read_wav(PHRASES)[: 16_000 * 11]
 CHUNK = 4_000

@@ -40,6 +40,8 @@ from pipeline.vad.options import VadConfig
 from pipeline.vad.stage import VadStage
 from tests.conftest import EXAMPLES, HANG_S, PHRASES, all_wait, read_wav, spoken_texts
 
+pytestmark = pytest.mark.once
+
 
 async def collect(events: AsyncGenerator[PipelineEvent, None]) -> list[PipelineEvent]:
     return [event async for event in events]
