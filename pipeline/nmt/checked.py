@@ -27,6 +27,7 @@ def checked(
     options: GenerationOptions,
     source: Sequence[int],
     plain: Callable[[int], bool],
+    word: Callable[[int], bool] = lambda index: True,
     *,
     length_factor: float,
     retry: bool = True,
@@ -41,6 +42,7 @@ def checked(
 
     Args:
         plain: tells whether a token is only digits or punctuation.
+        word: tells whether a source token is known and contains a letter or digit.
         length_factor: see ``length_limit``.
         retry: whether to search again; otherwise the first search's tokens before the first repetition are kept.
         widen: whether a retry with more beams is allowed.
@@ -48,7 +50,7 @@ def checked(
     """
     limit = length_limit(len(source), length_factor, options.max_tokens)
     options = dataclasses.replace(options, max_tokens=limit)
-    guard = LoopGuard(source, plain)
+    guard = LoopGuard(source, plain, word)
     found: list[Token] = []
     ids = list(committed)
     loop: Loop | None = None

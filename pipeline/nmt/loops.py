@@ -38,11 +38,17 @@ class Loop:
 class LoopGuard:
     """Detects loops in translations of one source."""
 
-    def __init__(self, source: Sequence[int], plain: Callable[[int], bool]) -> None:
-        """``plain`` tells whether a target token is only digits or punctuation."""
+    def __init__(
+        self, source: Sequence[int], plain: Callable[[int], bool], word: Callable[[int], bool] = lambda index: True
+    ) -> None:
+        """``plain`` tells whether a target token is only digits or punctuation.
+
+        ``word`` tells whether a source token is known and contains a letter or digit. Repeats without such a token (",,",
+        or several different words that all are unknown) allow no words to repeat in the translation.
+        """
         self._plain = plain
-        most = _most_repeats(source)
-        self._allowed = most + _EXTRA_REPEATS if most > 1 else 0
+        self._allowed = _allowed_repeats(_most_repeats(source, word))
+        self._allowed_plain = _allowed_repeats(_most_repeats(source))
 
     def loop(self, tokens: Sequence[int]) -> Loop | None:
         """Return the loop at the end of ``tokens``, or None."""
@@ -51,9 +57,10 @@ class LoopGuard:
                 continue
             run = _run_at_end(tokens, period)
             repeats = run // period + 1
-            if repeats < _REPEATS[min(period, len(_REPEATS)) - 1] or repeats <= self._allowed:
+            if repeats < _REPEATS[min(period, len(_REPEATS)) - 1]:
                 continue
-            if repeats >= _PLAIN_REPEATS or not all(map(self._plain, tokens[-period:])):
+            plain = all(map(self._plain, tokens[-period:]))
+            if repeats > (max(self._allowed_plain, _PLAIN_REPEATS - 1) if plain else self._allowed):
                 return Loop(len(tokens) - run, period)
         return None
 
@@ -90,12 +97,19 @@ def _run_at_end(tokens: Sequence[int], period: int) -> int:
     return run
 
 
-def _most_repeats(tokens: Sequence[int]) -> int:
-    """Return the largest number of consecutive occurrences of any phrase."""
+def _most_repeats(tokens: Sequence[int], word: Callable[[int], bool] = lambda index: True) -> int:
+    """Return the largest number of consecutive occurrences of any phrase that contains a ``word``."""
     most = 1
     for period in range(1, min(_LONGEST_PHRASE, len(tokens) // 2) + 1):
         run = 0
         for at in range(period, len(tokens)):
             run = run + 1 if tokens[at] == tokens[at - period] else 0
-            most = max(most, run // period + 1)
+            repeats = run // period + 1
+            if repeats > most and any(map(word, tokens[at + 1 - period : at + 1])):
+                most = repeats
     return most
+
+
+def _allowed_repeats(most: int) -> int:
+    """Return how often a translation's phrase may repeat if phrases of the source repeat up to ``most`` times."""
+    return most + _EXTRA_REPEATS if most > 1 else 0

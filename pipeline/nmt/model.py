@@ -343,6 +343,7 @@ class MarianModel(ModelLanguages):
             options,
             source,
             self.tokenizer.is_plain,
+            self.tokenizer.is_word,
             length_factor=self.max_length_factor,
             retry=draft is None,
             widen=options == self.generation,

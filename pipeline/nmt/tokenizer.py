@@ -35,6 +35,8 @@ class MarianTokenizer:
         self._source = _load_spm(source)
         self._vocabulary = vocabulary
         self._pieces = {index: piece for piece, index in target_vocabulary.items()}
+        joint = target_vocabulary is vocabulary
+        self._source_table = self._pieces if joint else {index: piece for piece, index in vocabulary.items()}
         self._special = {target_vocabulary[token] for token in _SPECIAL if token in target_vocabulary}
         self.end_token = vocabulary["</s>"]
         self.unknown_token = vocabulary["<unk>"]
@@ -142,6 +144,10 @@ class MarianTokenizer:
     def is_plain(self, index: int) -> bool:
         """Whether a target token contains no letter: only digits, punctuation or part of a character."""
         return not any(character.isalpha() for character in self._pieces.get(index, ""))
+
+    def is_word(self, index: int) -> bool:
+        """Whether a source token is known and contains a letter or digit."""
+        return index != self.unknown_token and any(map(str.isalnum, self._source_table.get(index, "")))
 
     def detokenizer(self) -> IncrementalDetokenizer:
         return IncrementalDetokenizer(self._pieces, self._special)

@@ -9,8 +9,8 @@ from pipeline.nmt.loops import Loop, LoopGuard, kept_tokens, length_limit
 SOURCE = [10, 11, 12, 13, 0]
 
 
-def loops(source: list[int], tokens: list[int], plain: bool = False) -> Loop | None:
-    return LoopGuard(source, lambda index: plain).loop(tokens)
+def loops(source: list[int], tokens: list[int], plain: bool = False, marks: tuple[int, ...] = ()) -> Loop | None:
+    return LoopGuard(source, lambda index: plain, lambda index: index not in marks).loop(tokens)
 
 
 @pytest.mark.parametrize(
@@ -35,6 +35,17 @@ def test_repeats_in_the_source_allow_repeats_in_the_translation() -> None:
     assert loops(never_never, [5, 6] * 4) is None
     assert loops(never_never, [5, 6] * 6) is None
     assert loops(never_never, [5, 6] * 7) == Loop(2, 2)
+
+
+def test_unknown_words_and_marks_in_the_source_allow_no_words_to_repeat() -> None:
+    unknown, comma = 1, 2
+    foreign = [3, unknown, 3, unknown, 3, unknown, 0]  # 3: a space
+    assert loops(foreign, [7] * 4, marks=(unknown, 3)) == Loop(1, 1)
+    assert loops([10, comma, comma, 11, 0], [5, 6] * 4, marks=(comma,)) == Loop(2, 2)
+    assert loops([10, comma, 10, comma, 11, 0], [5, 6] * 4, marks=(comma,)) is None
+    exclamation_marks = [10, *[comma] * 20, 0]
+    assert loops(exclamation_marks, [6] * 22, plain=True, marks=(comma,)) is None
+    assert loops(exclamation_marks, [6] * 23, plain=True, marks=(comma,)) == Loop(1, 1)
 
 
 def test_zeros_of_a_number_are_not_a_loop() -> None:
