@@ -36,15 +36,18 @@ def source_parts(
     ``code`` is put before each sentence; see ``MarianModel.target_code``. ``script``: that of the model's source language.
     """
 
+    def written(text: str) -> str:
+        return tokenizer.without_unknown_accents(prepared(text, language, script))
+
     def fits(text: str) -> bool:
-        return len(tokenizer.encode(prepared(text, language, script), code)) <= most_tokens
+        return len(tokenizer.encode(written(text), code)) <= most_tokens
 
     # Lone surrogates are not characters and cannot be encoded.
     text = _SURROGATE.sub("\N{REPLACEMENT CHARACTER}", text)
     nothing = tokenizer.encode("", code)
     wholes = [capitalised(whole, language_tag(language).language) for whole in split_sentences(text, language)]
     heard = [part.strip() for whole in wholes for part in fit(whole, fits)]
-    found = [(part, prepared(part, language, script)) for part in heard]
+    found = [(part, written(part)) for part in heard]
     parts = [SourcePart(part, text, tuple(tokenizer.encode(text, code))) for part, text in found]
     # From an empty source the model would hallucinate text.
     return [part for part in parts if part.ids != tuple(nothing)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import json
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
@@ -71,6 +72,23 @@ class MarianTokenizer:
         prefix = [self._vocabulary[f">>{target_code}<<"]] if target_code else []
         pieces = self.source_pieces(text)
         return [*prefix, *(self._vocabulary.get(piece, self.unknown_token) for piece in pieces), self.end_token]
+
+    def without_unknown_accents(self, text: str) -> str:
+        """Replace accented letters that the vocabulary lacks by their base letters, of the same length in characters.
+
+        A model reads "Muller" better than "M<unk>ller". Letters of other scripts are kept.
+        """
+        accented = not text.isascii() and unicodedata.normalize("NFD", text) != text
+        return "".join(map(self._known_form, text)) if accented else text
+
+    def _known_form(self, character: str) -> str:
+        base = unicodedata.normalize("NFD", character)[0]
+        if base == character or not base.isascii() or self._knows(character):
+            return character
+        return base if self._knows(base) else character
+
+    def _knows(self, character: str) -> bool:
+        return all(piece in self._vocabulary for piece in self.source_pieces(character))
 
     def source_pieces(self, text: str) -> list[str]:
         """The pieces of ``text``. One that the vocabulary lacks is as it stands in the normalised text."""

@@ -175,6 +175,25 @@ def test_a_non_utf8_path_can_be_read(tmp_path: Path) -> None:
     assert MarianTokenizer.load(folder).size
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Jürgen, São Tomé.", "Jurgen, Sao Tome."),
+        ("chúng tôi muốn đặt", "chung toi muon đat"),
+        ("Straße; ガラス, 친구, № 5.", "Straße; ガラス, 친구, № 5."),
+        ("我们在这里见。", "我们在这里见。"),
+    ],
+)
+def test_accents_that_the_vocabulary_lacks_are_left_out(text: str, expected: str) -> None:
+    tokenizer = MarianTokenizer.load(SHIPPED_TRANSLATORS["demo-zh-en"])
+    assert tokenizer.without_unknown_accents(text) == expected
+
+
+def test_known_accents_are_kept() -> None:
+    tokenizer = MarianTokenizer.load(SHIPPED_TRANSLATORS["demo-en-zh"])
+    assert tokenizer.without_unknown_accents("a café, Käse") == "a café, Kase"
+
+
 def test_separate_vocabularies_have_special_tokens_of_their_own(tmp_path: Path) -> None:
     pieces = ["<pad>", "▁hello", "</s>", "<unk>", "."]
     (copied(tmp_path) / "target_vocab.json").write_text(json.dumps({piece: i for i, piece in enumerate(pieces)}))
