@@ -37,6 +37,7 @@ from pairs import (
 )
 from phrasebook import corpus, draws, number, prices
 from prefixes import Prefixes
+from repair import pairs_with, train_only
 from schedule import GUIDANCE, guidance, learning_rate
 from tatoeba import nearest, read_pairs, split, spoken
 from written import conversations, everyday
@@ -340,6 +341,40 @@ def test_a_learning_rate_does_not_depend_on_the_end_until_the_cooldown() -> None
     assert all(one > other for one, other in itertools.pairwise(rates[0][4000:]))
     assert 0 < rates[0][-1] < 1e-6
     assert learning_rate(8999, 1e-3, 9000, 0) == rates[1][8999]
+
+
+def test_a_repair_learns_pairs_with_the_pieces_or_numbers_and_as_many_others() -> None:
+    others = [(f"句子{letter}。", f"Sentence {letter}.") for letter in "abcdefgh"]
+    numbers, signs = [("五月12日。", "May 12.")], [("问答。", "Q and A.")]
+    uneven = [("12个。", "A dozen.")]
+    found = pairs_with("QV", [*others, *numbers, *uneven, *signs], seed=1)
+    assert found[:2] == [*numbers, *signs]
+    assert len(found) == 4
+
+
+@pytest.mark.skipif(find_spec("torch") is None, reason="needs torch, of the extra train")
+def test_a_repair_changes_no_other_weights() -> None:
+    import torch
+
+    shared = torch.nn.ModuleDict({"shared": torch.nn.Embedding(6, 4)})
+    model = torch.nn.ModuleDict({"model": shared, "layer": torch.nn.Linear(4, 4)})
+    before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+    train_only(model, [2, 5])
+    optimiser = torch.optim.AdamW(model.parameters(), lr=0.1, weight_decay=0.0)
+    for _ in range(3):
+        embedding = model.model.shared.weight
+        (model.layer(embedding) @ embedding.T).square().sum().backward()
+        optimiser.step()
+        optimiser.zero_grad()
+    changed = (model.model.shared.weight != before["model.shared.weight"]).any(1)
+    assert changed.tolist() == [False, False, True, False, False, True]
+    assert torch.equal(model.layer.weight, before["layer.weight"])
+
+
+def test_a_learning_rate_has_its_peak_after_the_warm_up() -> None:
+    rates = [learning_rate(step, 1e-3, 2000, 500, warmup=100) for step in range(2000)]
+    assert rates.index(max(rates)) == 99
+    assert rates[99] == rates[1499] == 1e-3
 
 
 def test_only_the_last_layers_attention_is_guided_to_the_end() -> None:

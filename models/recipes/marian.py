@@ -28,6 +28,7 @@ from feed import Encoder, Example, batches, encode
 from onnx import TensorProto, helper, numpy_helper
 from prefixes import Ids, Prefixes
 from progress import progress
+from repair import train_only
 from schedule import guidance, learning_rate
 from tatoeba import Pair
 from transformers import GenerationConfig, MarianConfig, MarianMTModel, MarianTokenizer
@@ -184,7 +185,10 @@ def _train_worker(
     step, checkpoint = 0, work / "checkpoint.pt"
     if (work / "init").exists() and not checkpoint.exists():
         start_from(model, work / "init")
-    optimiser = torch.optim.AdamW(model.parameters(), lr=1e-3, betas=(0.9, 0.98), weight_decay=0.01, fused=True)
+    if options.only_pieces:
+        train_only(model, [tokenizer.encoder[piece] for piece in options.only_pieces])
+    weight_decay = 0.0 if options.only_pieces else 0.01  # it would change the other pieces' embeddings
+    optimiser = torch.optim.AdamW(model.parameters(), lr=1e-3, betas=(0.9, 0.98), weight_decay=weight_decay, fused=True)
     average = {name: tensor.detach().clone() for name, tensor in model.named_parameters()}
     if checkpoint.exists():
         saved = torch.load(checkpoint, weights_only=True, map_location=device)
@@ -206,7 +210,7 @@ def _train_worker(
     log = (work / "train.log").open("a")
     while step < options.steps:
         for group in optimiser.param_groups:
-            group["lr"] = learning_rate(step, options.peak, options.steps, options.cooldown)
+            group["lr"] = learning_rate(step, options.peak, options.steps, options.cooldown, options.warmup)
         chosen = None if step % ALL_ROWS_EVERY == 0 else rows
         cross, others = losses(model, next(feed).to(device), step, options.bf16, options.consistency, chosen)
         (cross + others).backward()

@@ -27,6 +27,8 @@ from card import SHIPPED, refuse_other_files
 from compiled import marian_weights
 from marian import Size, averaged, make_vocabulary, save, train
 from pairs import TESTS, Data, check_tests, digest, translation_data
+from repair import pairs_with
+from schedule import WARMUP
 from tatoeba import ATTRIBUTION as TATOEBA
 from tatoeba import Pair
 from workers import check_options
@@ -173,11 +175,18 @@ def parsed_options() -> tuple[argparse.ArgumentParser, argparse.Namespace]:
     parser.add_argument("--peak", type=float, default=8e-4, help="peak learning rate")
     parser.add_argument("--bf16", action="store_true", help="bfloat16 matrix products (CPUs with AVX512-BF16 or AMX)")
     parser.add_argument("--consistency", type=float, default=0.0, help="weight of R-Drop's loss; 5 in its paper")
+    parser.add_argument("--warmup", type=int, default=WARMUP, help="steps until the peak learning rate")
+    parser.add_argument(
+        "--only-pieces", default="", metavar="CHARACTERS",
+        help="with --init: train the embeddings of these alone, mostly on pairs with them or with numbers",
+    )  # fmt: skip
     parser.add_argument("--feeders", type=int, default=0, help="processes that prepare batches ahead; for a GPU")
     parser.add_argument("--development-every", type=int, default=1000, metavar="STEPS")
     parser.add_argument("--stage", choices=("all", "train", "export"), default="all")
     options = parser.parse_args()
     options.augment = True
+    if options.only_pieces and not options.init:
+        parser.error("--only-pieces needs --init")
     check_options(parser, options)
     return parser, options
 
@@ -200,6 +209,8 @@ def main() -> None:
         if not record.parts or tokens != record.parts[-1][1]:
             record.parts = [part for part in record.parts if part[0] < done] + [(done, tokens)]
             save_record(work, record)
+        if options.only_pieces:
+            repeated = pairs_with(options.only_pieces, repeated, options.seed)
         train(work, shape, repeated, data.development, options)
     if options.stage in ("all", "export"):
         torch.set_num_threads(options.workers)

@@ -14,12 +14,12 @@ GUIDED = 10_000  # steps until it reaches its final value
 FINAL_GUIDANCE = 0.05
 
 
-def learning_rate(step: int, peak: float, steps: int, cooldown: int) -> float:
+def learning_rate(step: int, peak: float, steps: int, cooldown: int, warmup: int = WARMUP) -> float:
     """The rate at ``step``, counted from 0. It falls to 0 linearly over the last ``cooldown`` of ``steps`` steps.
 
     Up to there it depends on ``step`` alone, so that a training can be stopped and extended at any step.
     """
-    rate = peak * min(1.0, (step + 1) / WARMUP, math.sqrt(HELD / (step + 1)))
+    rate = peak * min(1.0, (step + 1) / warmup, math.sqrt(HELD / (step + 1)))
     return rate * min(1.0, (steps - step) / cooldown) if cooldown else rate
 
 

@@ -17,9 +17,9 @@ Item = TypeVar("Item")
 
 
 def check_options(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
-    """Reject --steps, --batch or --workers below 1, --cooldown below 0, and a missing --device."""
-    if min(options.steps, options.batch, options.workers) < 1:
-        parser.error("--steps, --batch and --workers must be at least 1")
+    """Reject --steps, --batch, --workers or --warmup below 1, --cooldown below 0, and a missing --device."""
+    if min(options.steps, options.batch, options.workers, options.warmup) < 1:
+        parser.error("--steps, --batch, --workers and --warmup must be at least 1")
     if min(options.feeders, options.consistency) < 0:
         parser.error("--feeders and --consistency must be at least 0")
     if options.cooldown < 0:
