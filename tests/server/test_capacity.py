@@ -32,8 +32,8 @@ def test_a_slower_machine_gets_no_more_sessions(window_s: float, slower: float, 
 
 
 def test_the_number_follows_from_the_time_of_a_window() -> None:
-    assert [sessions_for(window_s, 2) for window_s in (100, 0.2, 0.1, 0.05, 1e-9)] == [1, 5, 8, 13, 26]
-    assert [sessions_for(0.1, cores) for cores in (1, 6, 12)] == [6, 11, 12]
+    assert [sessions_for(window_s, 2) for window_s in (100, 0.25, 0.1, 0.05, 1e-3)] == [1, 4, 7, 10, 16]
+    assert [sessions_for(0.1, cores) for cores in (1, 6, 12)] == [5, 11, 12]
 
 
 def test_the_time_of_a_window_is_the_shortest_after_the_first_run_with_all_calls_at_once(
