@@ -205,6 +205,7 @@ class _Run:
                     running[self._submit(piece)] = piece
                 for future in self._finished(list(running)):
                     waiting.extendleft(reversed(self._take(running.pop(future), future)))
+                    future.release()  # else Dask repeats the task if the worker that has its result dies
         except KeyboardInterrupt:
             self._stop(running)
             raise

@@ -36,6 +36,18 @@ def opened(self, path, **options):
     real(self, path, **options)
 recording.Recording.__init__ = opened
 """
+# Notes each recording that is begun on the worker, after the number of the process.
+NOTING = """
+import os
+from pathlib import Path
+from pipeline.audio import recording
+notes, unnoted = Path(__file__).parent / "begun", recording.Recording.__init__
+def noted(self, path, **options):
+    with notes.open("a", encoding="utf-8") as file:
+        file.write(f"{os.getpid()} {path.name}\\n")
+    unnoted(self, path, **options)
+recording.Recording.__init__ = noted
+"""
 OTHER_VERSION = """
 import pipeline
 pipeline.__version__ = "0.0.1"
@@ -157,6 +169,13 @@ def test_processes_of_this_machine_write_what_one_process_writes(
     assert again.stdout.count("already there") == 5
 
 
+def begun(worker: Path) -> list[tuple[int, str]]:
+    """What ``NOTING`` noted in the folder of a worker: processes and recordings."""
+    notes = worker / "begun"
+    lines = notes.read_text("utf-8").splitlines() if notes.exists() else []
+    return [(int(process), name) for process, _, name in (line.partition(" ") for line in lines)]
+
+
 @pytest.mark.slow
 def test_a_recording_that_ends_its_workers_fails_alone(
     archive: Path, config: Path, whole: dict[str, bytes], cluster: Cluster, tmp_path: Path
@@ -173,6 +192,23 @@ def test_a_recording_that_ends_its_workers_fails_alone(
     assert done.returncode == 1
     assert "poison.wav ended every worker that tried it" in done.stderr
     assert files(out) == whole
+
+
+def test_what_a_lost_worker_had_finished_is_not_begun_again(
+    config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recordings = tmp_path / "recordings"
+    save(recordings / "poison.wav", read_wav(PHRASES)[:16_000])
+    (recordings / "broken.wav").write_bytes(b"no audio")
+    monkeypatch.setenv("DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES", "1")
+    with contextlib.ExitStack() as stack:
+        cluster = Cluster(tmp_path, stack)
+        cluster.start_worker(POISON + NOTING)
+        command = arguments(recordings, "--output-dir", tmp_path / "out", "--cluster", cluster.address, config=config)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=HANG_S, check=False)
+    assert done.returncode == 1
+    assert "poison.wav ended every worker that tried it" in done.stderr
+    assert [name for _, name in begun(tmp_path / "worker0")] == ["broken.wav", "poison.wav", "poison.wav"]
 
 
 def when_begun(journal: Path, process: subprocess.Popen[str], then: Callable[[], None]) -> None:
