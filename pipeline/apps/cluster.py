@@ -90,7 +90,8 @@ def connected(address: Address, timeout_s: float = _CONNECT_S) -> Iterator[Clien
             f"--cluster needs Dask ({error}); install it with: pip install 'streaming-speech-translation[cluster]'"
         ) from error
     with ExitStack() as stack:
-        logging.getLogger("distributed").setLevel(logging.ERROR)  # lost connections are reported here
+        for name in ("distributed", "distributed.client"):  # Dask gives both a level
+            logging.getLogger(name).setLevel(logging.CRITICAL)  # lost connections and results are reported here
         stack.enter_context(dask.config.set({"distributed.comm.retry.count": 0, "distributed.admin.log-length": 0}))
         target: Any = address.scheduler
         if address.processes:

@@ -260,6 +260,7 @@ def test_a_lost_scheduler_is_waited_for(
         _, stderr = run.communicate(timeout=HANG_S)
     assert run.returncode == 0, stderr
     assert "the scheduler was lost" in stderr
+    assert "Traceback" not in stderr
     assert files(out) == whole
 
 
