@@ -54,6 +54,11 @@ class ModelsPlugin(WorkerPlugin):
 
     def setup(self, worker: Worker) -> None:
         keep_freed_memory()  # Dask lets its workers give back everything at once
+        # Dask samples the stacks of all threads. In Python before 3.11.9, that can block a worker for ever, if garbage is
+        # collected meanwhile (python/cpython issue 106883).
+        for name in ("profile", "profile-cycle"):
+            if (sampling := worker.periodic_callbacks.pop(name, None)) is not None:
+                sampling.stop()
         self.threads = 0
         self.stopped: set[str] = set()
         self._lock = threading.Lock()

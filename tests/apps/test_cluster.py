@@ -14,8 +14,10 @@ from typing import IO
 
 import numpy as np
 import pytest
+from distributed import Client, Worker
 
 from pipeline.apps.cluster import Address, parse_address
+from pipeline.apps.cluster_worker import TOPIC, ModelsPlugin
 from pipeline.apps.journal import SUFFIX
 from pipeline.errors import UsageError
 from pipeline.resources import CONFIGS
@@ -276,6 +278,20 @@ def test_a_long_recording_is_recognised_in_parts(tmp_path: Path) -> None:
     assert "long.wav: recognised in 2 parts" in done.stderr
     assert len(files(tmp_path / "one")) == 2
     assert files(tmp_path / "two") == files(tmp_path / "one")
+
+
+def test_threads_of_workers_are_not_sampled(cluster: Cluster) -> None:
+    """Old versions of Python can hang there."""
+
+    def callbacks(dask_worker: Worker) -> list[str]:
+        return list(dask_worker.periodic_callbacks)
+
+    cluster.start_worker()
+    with Client(cluster.address) as client:
+        (before,) = client.run(callbacks).values()
+        client.register_plugin(ModelsPlugin(), name=TOPIC)
+        (after,) = client.run(callbacks).values()
+    assert set(before) - set(after) == {"profile", "profile-cycle"}
 
 
 def test_workers_of_another_version_are_refused(archive: Path, config: Path, cluster: Cluster, tmp_path: Path) -> None:
