@@ -6,17 +6,20 @@ import asyncio
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
 from pipeline import Models, PipelineConfig, Transcript
 from pipeline.apps.parts import KnownParts, Part, can_be_split, parts_of, transcribe_part
 from pipeline.asr.whisper import WhisperRecognizer
 from pipeline.audio.recording import Recording
-from pipeline.events import Samples, SpeechSegment
+from pipeline.events import SAMPLE_RATE, Samples, SpeechSegment
 from pipeline.glossary.options import GlossaryOptions
 from tests.apps.test_translate import Counting, save
 from tests.conftest import EXAMPLES, read_wav
@@ -79,6 +82,65 @@ def test_parts_have_the_transcripts_of_a_run_that_groups_the_windows_in_another_
     recognizer.segments = 0
     assert asyncio.run(transcribe_part(Recording(long), config, most, Part(0.0, math.inf))) == whole
     assert recognizer.segments == len(parts[1])
+
+
+class Remembering(AtOnce):
+    """Recognises each window once, and counts how often each segment is asked for."""
+
+    def __init__(self, models: Models) -> None:
+        super().__init__(models)
+        self._known: dict[tuple[int, ...], list[Transcript]] = {}
+        self.asked: list[int] = []
+
+    def transcribe_packs(self, packs: Sequence[Sequence[SpeechSegment]], *options: Any) -> list[list[Transcript]]:
+        windows = [tuple(segment.id for segment in pack) for pack in packs]
+        self.asked += [segment for window in windows for segment in window]
+        if new := [pack for pack, window in zip(packs, windows, strict=True) if window not in self._known]:
+            for pack, found in zip(new, super().transcribe_packs(new, *options), strict=True):
+                self._known[tuple(segment.id for segment in pack)] = found
+        return [self._known[window] for window in windows]
+
+
+@pytest.fixture(scope="module")
+def remembered(
+    demo_config: PipelineConfig, demo_models: Models
+) -> tuple[PipelineConfig, Remembering, list[Transcript]]:
+    """Six windows in two groups: their configuration, recogniser and transcripts."""
+    config = replace(demo_config, asr=replace(demo_config.asr, join_ms=4_000))
+    recognizer = Remembering(demo_models)
+    whole = recognised(EXAMPLES / "travel.wav", config, recognizer, Part(0.0, math.inf))
+    assert len(whole) >= 6
+    return config, recognizer, whole
+
+
+@given(st.lists(st.floats(0, 24) | st.tuples(st.integers(0, 5), st.sampled_from([-0.001, 0.0, 0.001])), max_size=4))
+@example([(number, 0.0) for number in range(6)])
+@settings(max_examples=10)
+def test_wherever_the_joints_are_no_window_is_lost_and_none_is_recognised_twice(
+    remembered: tuple[PipelineConfig, Remembering, list[Transcript]], joints: list[float | tuple[int, float]]
+) -> None:
+    """A joint is at a time, or at the begin of a segment: at it, before it or after it."""
+    config, recognizer, whole = remembered
+    times = [joint if isinstance(joint, float) else whole[joint[0]].start_s + joint[1] for joint in joints]
+    bounds = [0.0, *sorted(max(0.0, time) for time in times), math.inf]
+    recognizer.asked.clear()
+    parts = [
+        recognised(EXAMPLES / "travel.wav", config, recognizer, Part(begin, end)) for begin, end in pairwise(bounds)
+    ]
+    assert [transcript for part in parts for transcript in part] == whole
+    assert recognizer.asked == [transcript.segment_id for transcript in whole]
+
+
+@given(st.floats(0, 50), st.floats(1, 1e5), st.lists(st.floats(0, 1e6), max_size=5), st.integers())
+@settings(max_examples=50)
+def test_every_moment_is_in_one_part(times: float, longest_s: float, moments: list[float], bound: int) -> None:
+    duration_s = times * longest_s
+    parts = parts_of(duration_s, longest_s)
+    ends = [*(part.end_s for part in parts[:-1]), duration_s]
+    assert all(end_s - part.begin_s <= longest_s * (1 + 1e-9) for part, end_s in zip(parts, ends, strict=True))
+    for moment in [*moments, parts[bound % len(parts)].begin_s]:
+        segment = SpeechSegment(0, round(moment * SAMPLE_RATE), np.zeros(1, np.int16))
+        assert sum(part.has([segment]) for part in parts) == 1
 
 
 class Refusing(Counting):
