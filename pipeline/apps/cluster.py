@@ -136,7 +136,7 @@ def translate_on_cluster(
                 with connected(address) as client:
                     lost_at = None
                     _Run(client, results, left, options, bars, split_s).go()
-            except _SchedulerLostError:
+            except SchedulerLostError:
                 lost_at = time.monotonic()
                 bars.print("the scheduler was lost; waiting for it")
             except UsageError:
@@ -149,7 +149,7 @@ def _settled(result: Result) -> bool:
     return result.outcome not in ("not begun", "interrupted")
 
 
-class _SchedulerLostError(Exception):
+class SchedulerLostError(Exception):
     """The connection to the scheduler was lost; unfinished recordings have to be submitted again."""
 
 
@@ -186,13 +186,13 @@ class _Run:
         """Submit the jobs as threads become free, until all are done.
 
         Raises:
-            _SchedulerLostError, UsageError: see ``translate_on_cluster``.
+            SchedulerLostError, UsageError: see ``translate_on_cluster``.
         """
         from pipeline.apps import cluster_worker
 
         waiting = deque(map(_Piece, self.left))
         running: dict[Future[Any], _Piece] = {}
-        with _noticing_loss():
+        with noticing_loss():
             self.client.register_plugin(cluster_worker.ModelsPlugin(), name=cluster_worker.TOPIC)
             self.client.subscribe_topic(cluster_worker.TOPIC, self._show)
         said = False
@@ -226,7 +226,7 @@ class _Run:
 
     def _slots(self) -> int:
         """Threads of the cluster's workers; new workers are checked first."""
-        with _noticing_loss():
+        with noticing_loss():
             threads = self.client.nthreads()
         if new := [worker for worker in threads if worker not in self._checked]:
             with contextlib.suppress(OSError):  # one has just died; the next call sees who is left
@@ -254,17 +254,17 @@ class _Run:
         """The futures that are done, after at most a second.
 
         Raises:
-            _SchedulerLostError: see there.
+            SchedulerLostError: see there.
         """
         from distributed import wait
 
         if running:
-            with _noticing_loss(), contextlib.suppress(TimeoutError):
+            with noticing_loss(), contextlib.suppress(TimeoutError):
                 wait(running, timeout=1.0, return_when="FIRST_COMPLETED")
         else:
             time.sleep(0.2)
         if self.client.status != "running" or any(future.status in ("cancelled", "lost") for future in running):
-            raise _SchedulerLostError
+            raise SchedulerLostError
         return [future for future in running if future.done()]
 
     def _take(self, piece: _Piece, future: Future[Any]) -> list[_Piece]:
@@ -272,12 +272,12 @@ class _Run:
 
         Raises:
             PipelineError: no recording can be translated, for example because there is no model.
-            _SchedulerLostError: see there.
+            SchedulerLostError: see there.
         """
         from distributed import KilledWorker
 
         result, index = self.results[piece.index], piece.index
-        with _noticing_loss():
+        with noticing_loss():
             error = future.exception()
             done: Any = future.result() if error is None else None
         if result.failed:  # another part of it
@@ -353,14 +353,14 @@ class _Run:
 
 
 @contextmanager
-def _noticing_loss() -> Iterator[None]:
-    """Raise ``_SchedulerLostError`` if the connection to the scheduler fails inside the block."""
-    from distributed.client import FuturesCancelledError
+def noticing_loss() -> Iterator[None]:
+    """Raise ``SchedulerLostError`` if the connection to the scheduler fails inside the block."""
+    from distributed import CancelledError  # of one future, or of several
 
     try:
         yield
-    except (FuturesCancelledError, OSError) as error:
-        raise _SchedulerLostError from error
+    except (CancelledError, OSError) as error:
+        raise SchedulerLostError from error
 
 
 def _check_versions(client: Client, workers: list[str]) -> None:

@@ -15,8 +15,9 @@ from typing import IO
 import numpy as np
 import pytest
 from distributed import Client, Worker
+from distributed.client import FutureCancelledError, FuturesCancelledError
 
-from pipeline.apps.cluster import Address, parse_address
+from pipeline.apps.cluster import Address, SchedulerLostError, noticing_loss, parse_address
 from pipeline.apps.cluster_worker import TOPIC, ModelsPlugin
 from pipeline.apps.journal import SUFFIX
 from pipeline.errors import UsageError
@@ -264,6 +265,12 @@ def test_a_lost_scheduler_is_waited_for(
     assert "the scheduler was lost" in stderr
     assert "Traceback" not in stderr
     assert files(out) == whole
+
+
+@pytest.mark.parametrize("error", [FutureCancelledError("translate-1", "lost"), FuturesCancelledError([]), OSError()])
+def test_cancelled_results_mean_that_the_scheduler_was_lost(error: Exception) -> None:
+    with pytest.raises(SchedulerLostError), noticing_loss():
+        raise error
 
 
 @pytest.mark.slow
