@@ -54,8 +54,8 @@ class ModelsPlugin(WorkerPlugin):
 
     def setup(self, worker: Worker) -> None:
         keep_freed_memory()  # Dask lets its workers give back everything at once
-        # Dask samples the stacks of all threads. In Python before 3.11.9, that can block a worker for ever, if garbage is
-        # collected meanwhile (python/cpython issue 106883).
+        # Dask samples the stacks of all threads. In Python 3.11, that can block a worker for ever, if garbage is collected
+        # meanwhile (dask/distributed issue 8616, python/cpython issue 106883).
         for name in ("profile", "profile-cycle"):
             if (sampling := worker.periodic_callbacks.pop(name, None)) is not None:
                 sampling.stop()
