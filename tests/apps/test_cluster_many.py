@@ -92,10 +92,10 @@ def recordings() -> Iterator[tuple[str, Samples]]:
 
 @pytest.fixture
 def config(tmp_path: Path) -> Path:
-    """The demo's configuration with one hypothesis, which takes less time, and a segment at a time."""
+    """The demo's configuration with a smaller model and one hypothesis, which take less time, and a segment at a time."""
     text = (CONFIGS / "demo.toml").read_text("utf-8").replace("../models", str(CONFIGS.parent / "models"))
     path = tmp_path / "demo.toml"
-    path.write_text(text.replace('model = "base"', 'model = "base"\njoin_ms = 0\nbeam_size = 1'))
+    path.write_text(text.replace('model = "base"', 'model = "tiny.en"\njoin_ms = 0\nbeam_size = 1'))
     return path
 
 
@@ -199,6 +199,7 @@ def begun_by_all(folder: Path) -> Counter[str]:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 def test_two_hundred_recordings_are_those_of_one_process_whatever_fails(tmp_path: Path, config: Path) -> None:
     with contextlib.ExitStack() as stack:
         runs, out = Runs(tmp_path, config, stack), tmp_path / "out"

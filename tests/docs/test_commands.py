@@ -77,7 +77,7 @@ SAID = {
     "models list --pairs": "TigreGotico/",
     "bench nmt": r"(?s)(?=.*CTranslate2 int8)(?=.*this project)",
     "bench live": "first shown",
-    "bench archive": "hours a core-hour",
+    "bench archive": "hours a CPU hour",
     "nmt --model models/demo/nmt-zh-en": "hotel",
 }
 """A part of a command → a pattern of what it prints; the longest part counts. All others print Chinese."""
