@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import multiprocessing
 import signal
+import threading
 import time
 import wave
 from collections.abc import Iterator
@@ -122,7 +123,8 @@ def test_a_process_sends_what_failed_and_ignores_interrupts(
     ready, disk = answers(Way("recognised", demo_config), tmp_path / "a.wav")
     assert (ready, type(disk), disk.args) == ("ready", OSError, failure.args)
     assert "in fail" in "".join(disk.__notes__)
-    failure = StageError("VAD", ValueError("stereo"))  # cannot be unpickled
+    failure = StageError("VAD", ValueError("stereo"))
+    failure.lock = threading.Lock()  # type: ignore[attr-defined]  # cannot be pickled
     _, stage = answers(Way("recognised", demo_config), tmp_path / "a.wav")
     assert (type(stage), str(stage)) == (PipelineError, "the VAD stage failed: stereo")
 
