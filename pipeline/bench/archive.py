@@ -11,7 +11,6 @@ import asyncio
 import json
 import math
 import multiprocessing
-import os
 import pickle
 import signal
 import time
@@ -37,6 +36,7 @@ from pipeline.config import PipelineConfig
 from pipeline.errors import PipelineError, UsageError, one_line
 from pipeline.events import SAMPLE_RATE, Transcript
 from pipeline.loading import load_models
+from pipeline.run.cores import usable_cores
 from pipeline.run.memory import keep_freed_memory
 from pipeline.translator import SpeechTranslator
 
@@ -86,7 +86,7 @@ class Way:
     def in_each(self) -> PipelineConfig:
         """The configuration of each process. The peer's processes share the cores; others do unless it gives a number."""
         asr = self.config.asr
-        threads = (asr.threads if self.name != _PEER else 0) or max(1, _cores() // self.processes)
+        threads = (asr.threads if self.name != _PEER else 0) or max(1, usable_cores() // self.processes)
         return replace(self.config, asr=replace(asr, threads=threads))
 
 
@@ -287,15 +287,11 @@ def _text(transcripts: Sequence[Transcript]) -> str:
     return " ".join(each.text for each in transcripts if each.rejected is None)
 
 
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
 def as_text(rows: Sequence[Row], recordings: int) -> str:
     """Format the results, one line per row. Hours are compared with the first row."""
     width = max(len(row.name) for row in rows)
     lines = [
-        f"{recordings} recordings, {rows[0].audio_s / 3600:.2f} h, {rows[0].words} words, {_cores()} cores",
+        f"{recordings} recordings, {rows[0].audio_s / 3600:.2f} h, {rows[0].words} words, {usable_cores()} cores",
         f"{'':{width}}  {'processes':>9}  {'threads':>7}  {'hours an hour':>13}  {'':>5}  "
         f"{'hours a CPU hour':>16}  {'':>5}  {'wrong':>6}",
     ]

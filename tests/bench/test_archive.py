@@ -64,7 +64,7 @@ def test_hours_are_compared_with_the_first_row() -> None:
 def test_processes_share_the_cores_unless_threads_are_configured(
     demo_config: PipelineConfig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pipeline.bench.archive._cores", lambda: 8)
+    monkeypatch.setattr("pipeline.bench.archive.usable_cores", lambda: 8)
     assert demo_config.asr.threads == 1
     assert Way("recognised", demo_config, 2).in_each.asr.threads == 1
     assert Way("faster-whisper, batches of 8", demo_config).in_each.asr.threads == 8
@@ -73,7 +73,7 @@ def test_processes_share_the_cores_unless_threads_are_configured(
 def test_each_way_is_measured_in_each_number_of_processes(
     demo_config: PipelineConfig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pipeline.bench.archive._cores", lambda: 2)
+    monkeypatch.setattr("pipeline.bench.archive.usable_cores", lambda: 2)
     found = [(way.name, way.processes, way.in_each.asr.threads) for way in ways_of(demo_config, [1, 2])]
     peer = "faster-whisper, batches of 8"
     own = [(name, count, 1) for name in ("recognised", "translated") for count in (1, 2)]
