@@ -445,9 +445,8 @@ def test_errors_share_one_base() -> None:
     assert issubclass(StageError, PipelineError)
 
 
-def test_speech_in_a_recording_is_detected_on_the_thread_that_reads_it(
-    tmp_path: Path, demo_config: PipelineConfig, demo_models: Models, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def detector_threads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of the threads on which speech is detected from now on, one for each chunk."""
     threads: list[str] = []
     push = SpeechDetector.push
 
@@ -456,6 +455,13 @@ def test_speech_in_a_recording_is_detected_on_the_thread_that_reads_it(
         return push(self, samples)
 
     monkeypatch.setattr(SpeechDetector, "push", noted)
+    return threads
+
+
+def test_speech_in_a_recording_is_detected_on_the_thread_that_reads_it(
+    tmp_path: Path, demo_config: PipelineConfig, demo_models: Models, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads = detector_threads(monkeypatch)
     with wave.open(str(tmp_path / "quiet.wav"), "wb") as file:
         file.setparams((1, 2, 16_000, 0, "NONE", ""))
         file.writeframes(bytes(2 * 16_000 * 30))
@@ -504,14 +510,7 @@ class StalledSource:
 def test_a_source_that_stalls_holds_back_no_chunk_and_not_the_end(
     demo_config: PipelineConfig, demo_models: Models, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    threads: list[str] = []
-    push = SpeechDetector.push
-
-    def noted(self: SpeechDetector, samples: Samples) -> Any:
-        threads.append(threading.current_thread().name)
-        return push(self, samples)
-
-    monkeypatch.setattr(SpeechDetector, "push", noted)
+    threads = detector_threads(monkeypatch)
 
     async def work() -> list[PipelineEvent]:
         source = StalledSource()

@@ -12,14 +12,13 @@ import json
 import math
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from pipeline.apps.cli import whole_number
 from pipeline.apps.options import add_model_arguments, configured
-from pipeline.bench.serve import Load, Sampler, model_arguments, repeated, say, started_server
+from pipeline.bench.serve import Load, Sampler, add_audio_argument, model_arguments, repeated, say, started_server
 from pipeline.errors import PipelineError
 from pipeline.events import SAMPLE_RATE, Samples
 from pipeline.resources import DEMO_SPEECH
@@ -99,13 +98,7 @@ async def most_carried(carries: Callable[[int], Awaitable[bool]], most: int) -> 
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "audio",
-        nargs="?",
-        type=Path,
-        metavar="FILE",
-        help="a recording, repeated as needed (default: the demo's speech)",
-    )
+    add_audio_argument(parser)
     add_model_arguments(parser)
     parser.add_argument(
         "--lag",

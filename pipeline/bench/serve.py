@@ -51,7 +51,7 @@ class Load:
     else is worth little."""
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_audio_argument(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "audio",
         nargs="?",
@@ -59,6 +59,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="a recording, repeated as needed (default: the demo's speech)",
     )
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_audio_argument(parser)
     add_model_arguments(parser)
     number = whole_number(1, 1_000)
     parser.add_argument("--speakers", type=number, default=4, metavar="N", help="default: %(default)s")

@@ -81,22 +81,28 @@ def test_packed_segments_are_heard_as_well_and_keep_a_transcript_each(recognizer
         assert all(segment.start_s - 0.1 <= word.start_s <= word.end_s <= segment.end_s + 0.1 for word in one.words)
 
 
+def searched(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
+    """The runs of the decoder from now on: how many windows share each, and the number of hypotheses."""
+    searches: list[tuple[int, int]] = []
+    generate = WhisperEngine._generate
+
+    def noted(self: WhisperEngine, encoded: Sequence[Encoded], beams: int, *options: Any) -> list[Hypothesis]:
+        searches.append((len(encoded), beams))
+        return generate(self, encoded, beams, *options)
+
+    monkeypatch.setattr(WhisperEngine, "_generate", noted)
+    return searches
+
+
 def test_windows_recognised_at_once_have_the_transcripts_of_each_alone(
     recognizer: WhisperRecognizer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     segments = cut(read_wav(PHRASES), 1600)
     packs = [segments[:4], segments[4:], segments[2:3], segments[1:], segments]
     alone = [recognizer.transcribe_packs([pack])[0] for pack in packs]
-    sizes: list[int] = []
-    generate = WhisperEngine._generate
-
-    def counted(self: WhisperEngine, encoded: Sequence[Encoded], *options: Any) -> list[Hypothesis]:
-        sizes.append(len(encoded))
-        return generate(self, encoded, *options)
-
-    monkeypatch.setattr(WhisperEngine, "_generate", counted)
+    searches = searched(monkeypatch)
     assert recognizer.transcribe_packs(packs) == alone
-    assert sizes[0] == 3, "the windows of one length share the decoder's runs"
+    assert searches[0] == (3, 1), "the windows of one length share the decoder's runs"
     said = spoken_texts()["phrases"]
     assert [one.segment_id for each in alone[:2] for one in each] == [segment.id for segment in segments]
     for one in (one for each in alone[:2] for one in each):
@@ -192,53 +198,32 @@ def test_probable_silence_is_not_searched_again(recognizer: WhisperRecognizer, m
 def test_one_segment_is_not_searched_for_as_a_window_and_again_alone(
     recognizer: WhisperRecognizer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    searches: list[int] = []
-    generate = WhisperEngine._generate
-
-    def counted(self: WhisperEngine, encoded: Sequence[Encoded], *options: Any) -> list[Hypothesis]:
-        searches.append(len(encoded))
-        return generate(self, encoded, *options)
-
-    monkeypatch.setattr(WhisperEngine, "_generate", counted)
+    searches = searched(monkeypatch)
     silence = SpeechSegment(0, 0, np.zeros(SAMPLE_RATE * 2, np.int16))
     (found,) = recognizer.transcribe_packed([silence])
-    assert searches == [1]
+    assert searches == [(1, 5)]
     assert found == recognizer.transcribe(silence)
 
 
 def test_no_more_than_four_windows_share_the_decoders_runs(
     recognizer: WhisperRecognizer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sizes: list[int] = []
-    generate = WhisperEngine._generate
-
-    def counted(self: WhisperEngine, encoded: Sequence[Encoded], *options: Any) -> list[Hypothesis]:
-        sizes.append(len(encoded))
-        return generate(self, encoded, *options)
-
-    monkeypatch.setattr(WhisperEngine, "_generate", counted)
+    searches = searched(monkeypatch)
     encoded = recognizer.engine.encode(cut(read_wav(PHRASES), 1600)[0].samples, 5.0)
     found = recognizer.engine.generate_several([encoded] * 5, 1)
-    assert sizes == [4, 1]
+    assert searches == [(4, 1), (1, 1)]
     assert {one.text for one in found} == {recognizer.engine.generate(encoded, 1).text}
 
 
 def test_windows_are_searched_greedily_and_only_the_unsure_ones_with_more_hypotheses(
     recognizer: WhisperRecognizer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    searches: list[tuple[int, int]] = []
-    generate = WhisperEngine._generate
-
-    def counted(self: WhisperEngine, encoded: Sequence[Encoded], beams: int, *options: Any) -> list[Hypothesis]:
-        searches.append((len(encoded), beams))
-        return generate(self, encoded, beams, *options)
-
     engine = recognizer.engine
     encoded = [engine.encode(one.samples, 10.0) for one in cut(read_wav(PHRASES), 1600)[:2]]
     sure = [engine.generate(each, 1).log_probability for each in encoded]
     assert abs(sure[0] - sure[1]) > 0.001
     monkeypatch.setattr(search, "_SURE", sum(sure) / 2)
-    monkeypatch.setattr(WhisperEngine, "_generate", counted)
+    searches = searched(monkeypatch)
     found = recognizer._searcher.search_several(encoded, 5)
     assert searches == [(2, 1), (1, 5)]
     beams = [5 if each == min(sure) else 1 for each in sure]
