@@ -243,9 +243,9 @@ class MarianModel(ModelLanguages):
                 elif last:
                     committed = length
                 if token.last and wording is not None:
-                    missed += tuple(term.name for term in wording.missing(found.ids))
+                    missed += tuple(term.name for term in wording.missing(found.ids) if not term.literal)
                 tokens = (*before, *found.tokens[:-1], ended) if last else ()
-                seen = tuple(term.name for each in terms for term in each) if last else ()
+                seen = tuple(term.name for each in terms for term in each if not term.literal) if last else ()
                 yield Piece(ended, text, withdrawn, committed if last else 0, tokens, seen, missed if last else ())
                 withdrawn = 0
             begun = begun or any(found.texts)
@@ -293,13 +293,15 @@ class MarianModel(ModelLanguages):
         """The ``sources`` of a text for translation into ``target``, and the terms of a glossary in each of them."""
         code = self.target_code(target)
         parts = self._parts(text, language, code)
-        terms = terms_of_parts(parts, glossary, self.tokenizer, code, self.writing(target))
+        terms = terms_of_parts(parts, glossary, self.tokenizer, target, code, self.writing(target))
         return [part.ids for part in parts], terms
 
     def _parts(self, text: str, language: str, code: str | None) -> list[SourcePart]:
         return source_parts(text, language, self.tokenizer, code, self.scripts[0], self.max_source_tokens)
 
     def _wording(self, terms: Sequence[SourceTerm], target: str) -> Wording | None:
+        if not self.decoder.aligned:  # literals could not be repaired
+            terms = [term for term in terms if not term.literal]
         return Wording(tuple(terms), self._speller(target)) if terms else None
 
     def _speller(self, target: str) -> Speller:
@@ -377,7 +379,7 @@ class MarianModel(ModelLanguages):
         committed: Sequence[int],
         wording: Wording | None,
     ) -> Iterator[Token]:
-        if wording is not None and (draft is not None or options.beams == 1):
+        if wording is not None and not wording.literals_only and (draft is not None or options.beams == 1):
             return search_with_terms(self.decoder, source, options, wording, on_start, expired, committed=committed)
         if draft is None:
             return generate(self.decoder, source, options, on_start, expired, committed=committed)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from pipeline.glossary.terms import Glossary
 from pipeline.languages import language_tag
+from pipeline.nmt.literals import literals
 from pipeline.nmt.preparation import capitalised, prepared
 from pipeline.nmt.terms import SourceTerm, terms_in
 from pipeline.nmt.tokenizer import MarianTokenizer
@@ -57,18 +58,27 @@ def terms_of_parts(
     parts: Sequence[SourcePart],
     glossary: Glossary | None,
     tokenizer: MarianTokenizer,
+    target: str,
     code: str | None,
     written: Callable[[str], str] = str,
 ) -> list[tuple[SourceTerm, ...]]:
-    """The terms of a glossary in each part. ``written`` rewrites a translation in the script that the model writes."""
-    if glossary is None or not glossary.terms:
-        return []
+    """The terms of a glossary and the literals in each part; empty if no part has any.
+
+    ``written`` rewrites a translation in the script that the model writes.
+    """
     found = []
     for part in parts:
         # Terms are spelled as they are heard, in traditional characters for example. The spans are the same in the prepared
         # text if only characters were replaced.
         same = len(part.heard) == len(part.text)
-        matches = glossary.found_in(part.heard if same else part.text)
-        pieces = tokenizer.source_pieces(part.text) if matches else []
-        found.append(terms_in(part.text, pieces, matches, written, first=0 if code is None else 1))
-    return found
+        matches = () if glossary is None else glossary.found_in(part.heard if same else part.text)
+        numbers = [
+            one
+            for one in literals(part.text, target)
+            if all(one.end <= two.start or two.end <= one.start for two in matches)
+        ]
+        pieces = tokenizer.source_pieces(part.text) if matches or numbers else []
+        first = 0 if code is None else 1
+        terms = terms_in(part.text, pieces, matches, written, first=first)
+        found.append((*terms, *terms_in(part.text, pieces, numbers, first=first, literal=True)))
+    return found if any(found) else []

@@ -9,7 +9,7 @@ from pipeline.nmt.decoder import Decoder
 from pipeline.nmt.generation import GenerationOptions, Token
 from pipeline.nmt.pieces import RunningSearch
 from pipeline.nmt.term_search import TermSearch, Wording, given
-from pipeline.nmt.terms import SourceTerm
+from pipeline.nmt.terms import SourceTerm, glued
 
 # Places that are tried for a term.
 _PLACES = 3
@@ -82,6 +82,8 @@ class Repair:
         assert rows is not None
         shares = rows[:, list(term.tokens)].sum(axis=1)
         places = [at for at in range(len(self._committed), len(ids) - 1) if speller.begins_word(ids[at])]
+        if term.literal:  # not after the first digits of what the model wrote for it
+            places = [at for at in places if not (at and glued(speller.piece(ids[at - 1]), term.targets[0]))]
         for at in sorted([*places, len(ids) - 1], key=lambda at: -shares[at])[:_PLACES]:
             wanted = speller.spell(term.targets[0], speller.piece(ids[at - 1]) if at else "")
             if wanted is None or at + len(wanted) >= self._options.max_tokens or self._expired():

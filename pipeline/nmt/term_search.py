@@ -37,6 +37,11 @@ class Wording:
     _known: dict[tuple[int, ...], list[SourceTerm]] = field(default_factory=dict, init=False, repr=False, compare=False)
     """What ``missing`` has returned; each translation is asked about more than once."""
 
+    @property
+    def literals_only(self) -> bool:
+        """Whether no term is of a glossary. The model translates literals by itself, and only missing ones are repaired."""
+        return all(term.literal for term in self.terms)
+
     def missing(self, ids: Sequence[int]) -> list[SourceTerm]:
         """The terms without an accepted translation in target tokens."""
         if (key := tuple(ids)) not in self._known:

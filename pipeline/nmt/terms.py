@@ -31,6 +31,8 @@ class SourceTerm:
     targets: tuple[str, ...]
     """Accepted translations; the preferred one first."""
     exact_case: bool = False
+    literal: bool = False
+    """Whether it is a number or an address, and in no glossary; see ``pipeline.nmt.literals``."""
 
     @property
     def accepted(self) -> Glossary:
@@ -63,7 +65,13 @@ def _accepted(targets: tuple[str, ...], exact_case: bool) -> Glossary:
 
 
 def terms_in(
-    text: str, pieces: Sequence[str], matches: Sequence[Match], written: Callable[[str], str] = str, *, first: int = 0
+    text: str,
+    pieces: Sequence[str],
+    matches: Sequence[Match],
+    written: Callable[[str], str] = str,
+    *,
+    first: int = 0,
+    literal: bool = False,
 ) -> tuple[SourceTerm, ...]:
     """The terms that match in the text of a part, in order.
 
@@ -79,7 +87,8 @@ def terms_in(
         kept = match.term.target is None
         # A term that is kept is kept as it is spelled in the text, with capital letters as in the glossary.
         targets = tuple(map(str if kept else written, match.term.targets))
-        found.append(SourceTerm(match.term.source, tuple(touching), tuple(inside), targets, match.term.exact_case))
+        term = match.term
+        found.append(SourceTerm(term.source, tuple(touching), tuple(inside), targets, term.exact_case, literal))
     return tuple(found)
 
 

@@ -1,0 +1,189 @@
+"""Numbers, codes and addresses in a source text, which its translation must have too. Pure.
+
+Small models change digits: they made "2.25美元" of "$4.25" and "551234" of "555-1234". A translation without a literal is repaired
+like one without a glossary term; see ``pipeline.nmt.term_repair``. Single digits are left out, since they are often words, and
+so are times, dates with signs, and numbers that are glued to letters.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from decimal import Decimal
+
+from pipeline.glossary.terms import Match, Term
+from pipeline.languages import language_tag
+
+# Literals that are looked at in a part of a sentence. Each that is missing takes up to three searches.
+_MOST = 8
+# Characters of a number that is written in other ways; longer ones are serial numbers.
+_LONGEST = 18
+# Names of powers of ten after a number, as in "2.5 million" and "250万".
+_SCALES = {
+    "hundred": 2, "thousand": 3, "million": 6, "billion": 9, "trillion": 12,
+    "百": 2, "千": 3, "万": 4, "百万": 6, "千万": 7, "亿": 8, "万亿": 12,
+}  # fmt: skip
+_SCALE = r"hundred\b|thousand\b|million\b|billion\b|trillion\b|百万|千万|万亿|[百千万亿]"
+_LITERAL = re.compile(
+    r"(?<![\w.@/])(?P<address>(?:https?://|www\.)[\w.~/?#=&%+-]*[\w/]|[\w.+-]+@[\w-]+(?:\.[\w-]+)+)"
+    r"|(?<![\w-])(?P<code>(?-i:[A-Z][A-Z-]*\d[A-Z\d-]*))(?![\w-])"
+    r"|(?<![\w.,:/-])(?P<telephone>\+?\d{2,}(?:[ -]\d{3,})+)(?![\w:/]|[.,-]\d)"
+    r"|(?:(?P<currency>[$€£¥])|(?<![\w:/.,百千万亿-]))(?P<number>\d+(?:[.,]\d+)*)"
+    rf"(?:\s*(?P<scale>{_SCALE})(?!\d)|(?P<ordinal>st\b|nd\b|rd\b|th\b|日|号(?![线楼站房门车院台桌机]))|(?!\s*(?:{_SCALE})|[\w:/月]|[.,-]\d))",
+    re.IGNORECASE | re.ASCII,
+)
+_SCALE_WORDS = {
+    "en": ((" billion", 9), (" million", 6)),
+    "zh": (("亿", 8), ("万", 4)),
+    "ja": (("億", 8), ("万", 4)),
+    "ko": (("억", 8), ("만", 4)),
+}
+# Languages in which numbers may be written with other digits than 0 to 9 (Unicode CLDR 46, their native numbering systems).
+_OWN_DIGITS = {
+    "ar", "as", "bn", "ckb", "dz", "fa", "gu", "hi", "km", "kn", "ks", "lo", "ml", "mni", "mr", "my", "ne", "or", "pa", "ps",
+    "sat", "sd", "ta", "te", "th", "ur", "uz",
+}  # fmt: skip
+# What stands before and after a number for a currency sign, by language.
+_CURRENCIES = {
+    "en": {
+        "$": (("$", ""), ("", " dollars"), ("", " dollar"), ("", " US dollars")),
+        "€": (("€", ""), ("", " euros"), ("", " euro")),
+        "£": (("£", ""), ("", " pounds"), ("", " pound")),
+        "¥": (("¥", ""), ("", " yuan"), ("", " yen")),
+    },
+    "zh": {
+        "$": (("", "美元"), ("$", ""), ("", "元"), ("", "块"), ("", "美金")),
+        "€": (("", "欧元"), ("€", ""), ("", "欧")),
+        "£": (("", "英镑"), ("£", ""), ("", "镑")),
+        "¥": (("", "元"), ("¥", ""), ("", "日元"), ("", "块")),
+    },
+}
+_GROUPED = re.compile(r"\d{1,3}(,\d{3})+(\.\d+)?")
+_DIGITS = "零一二三四五六七八九"
+_UNITS = (
+    *("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"),
+    *("thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen"),
+)
+_TENS = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
+
+
+def literals(text: str, target: str) -> tuple[Match, ...]:
+    """The first literals in ``text``, as terms with their accepted forms in the language ``target``.
+
+    The preferred form is the spelling in ``text``. In English and Chinese, it is the usual one for numbers with a scale word
+    (2.5 million, 250万), of 10,000 or more, and with a currency sign, and for days of the month (19th). Other separators are
+    accepted, and in these two languages words for whole numbers. In other languages, numbers with a scale word or of two digits,
+    which are often words there, are not found; in those that have digits of their own, no numbers.
+    """
+    language, found = language_tag(target).language, []
+    for match in _LITERAL.finditer(text):
+        forms = list(dict.fromkeys(_forms(match, language)))
+        if forms:
+            start, end = match.span()
+            found.append(Match(start, end, Term(match.group(), forms[0], target_variants=tuple(forms[1:]))))
+    return tuple(found[:_MOST])
+
+
+def _forms(match: re.Match[str], language: str) -> Iterator[str]:
+    """The accepted forms of a literal, the preferred one first; none if it need not be in the translation."""
+    sign = match["currency"]
+    if match["number"] is None:
+        yield match.group()
+        if match["telephone"]:
+            yield match.group().replace("-", " ")
+            yield re.sub(r"[ -]", "", match.group())
+    elif sign is None or language not in _CURRENCIES:
+        yield from _spellings(match, language)
+    else:
+        for form in _spellings(match, language):
+            yield from (before + form + after for before, after in _CURRENCIES[language][sign])
+
+
+def _spellings(match: re.Match[str], language: str) -> Iterator[str]:
+    """Ways to write the number in a match, without its currency."""
+    written = match["number"]
+    value, counted = _value(written), language in ("en", "zh")
+    if match["scale"]:
+        if value is not None and counted:
+            yield from _number_forms(value.scaleb(_SCALES[match["scale"].lower()]), language)
+        return
+    if language in _OWN_DIGITS or (not match["currency"] and len(written) < (2 if counted else 3)):
+        return
+    if match["ordinal"] and language == "en" and written.isdigit():
+        yield written + _ordinal(int(written))
+    if value is not None and counted and (value >= 10_000 or "," in written):
+        yield from _number_forms(value, language)
+    yield written
+    yield written.translate(str.maketrans(".,", ",."))
+    if value is not None:
+        yield from _number_forms(value, language)
+
+
+def _value(written: str) -> Decimal | None:
+    """The number that digits stand for. None if that depends on the language (3.500, 3,50), or if it is too long for one."""
+    if len(written) > _LONGEST:
+        return None
+    if _GROUPED.fullmatch(written):
+        written = written.replace(",", "")
+    elif "," in written or written.count(".") > 1 or re.fullmatch(r"\d{1,3}\.\d{3}", written):
+        return None
+    return Decimal(written)
+
+
+def _number_forms(value: Decimal, language: str) -> Iterator[str]:
+    """Ways to write a number, the preferred one first."""
+    plain = f"{value:f}".rstrip("0").rstrip(".") if value % 1 else f"{value:.0f}"
+    grouped = f"{value:,f}".rstrip("0").rstrip(".") if value % 1 else f"{value:,.0f}"
+    scales = _SCALE_WORDS.get(language, ())
+    short = []
+    for name, power in scales:
+        scaled = value.scaleb(-power).normalize()
+        if scaled >= 1 and len(scaled.as_tuple().digits) <= 4 and scaled < 10_000:
+            short.append(f"{scaled:f}{name}")
+            if scaled % 1 == 0:
+                short += [words + name for words in _in_words(int(scaled), language)]
+    yield from short[:1]
+    if language == "zh":
+        yield from (plain, grouped)
+    else:
+        yield from (grouped, plain)
+    yield from (grouped.replace(",", separator) for separator in ".  \u202f'’")
+    yield from short[1:]
+    if value % 1:
+        yield f"{plain}0"  # 63.4 dollars are $63.40
+    elif value < 10_000:
+        yield from _in_words(int(value), language)
+
+
+def _in_words(value: int, language: str) -> Iterator[str]:
+    """A number below 10,000 in Chinese words, digit by digit too (a year), or a round one in English words."""
+    if language == "zh":
+        chinese = _chinese(value)
+        yield chinese
+        yield "".join(_DIGITS[int(digit)] for digit in str(value))
+        if 10 <= value < 20:
+            yield chinese[1:]  # 十二, which is 一十二 only within a number
+        yield chinese.replace("二百", "两百").replace("二千", "两千")
+    elif language == "en" and value < 20:
+        yield _UNITS[value]
+    elif language == "en" and value < 100:
+        tens, unit = divmod(value, 10)
+        yield _TENS[tens - 2] + (f"-{_UNITS[unit]}" if unit else "")
+    elif language == "en" and value % 1000 == 0:
+        yield f"{_UNITS[value // 1000]} thousand"
+    elif language == "en" and value % 100 == 0 and value < 2000:
+        yield f"{_UNITS[value // 100]} hundred"
+
+
+def _chinese(value: int) -> str:
+    found, skipped = "", False
+    for power, sign in ((1000, "千"), (100, "百"), (10, "十"), (1, "")):
+        digit, value = divmod(value, power)
+        if digit:
+            found += ("零" if skipped else "") + _DIGITS[digit] + sign
+        skipped = bool(found) and not digit
+    return found or _DIGITS[0]
+
+
+def _ordinal(value: int) -> str:
+    return "th" if value % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(value % 10, "th")

@@ -1,0 +1,139 @@
+"""Numbers, codes and addresses: found in the source, and written as they are, or as the language writes them, in the translation."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline import Delta, MarianModel
+from pipeline.events import SourceSentence, Translation
+from pipeline.glossary.terms import Glossary, Term
+from pipeline.nmt.literals import literals
+from pipeline.nmt.terms import SourceTerm, kept
+from pipeline.sentences.growing import GrowingText
+from tests.conftest import SHIPPED_TRANSLATORS
+
+
+@pytest.fixture(scope="module")
+def models() -> dict[str, MarianModel]:
+    return {
+        source: MarianModel.load(SHIPPED_TRANSLATORS[f"demo-{source}-{target}"], cached_sentences=0)
+        for source, target in (("en", "zh"), ("zh", "en"))
+    }
+
+
+def preferred(text: str, target: str) -> list[tuple[str, str]]:
+    return [(text[match.start : match.end], match.term.targets[0]) for match in literals(text, target)]
+
+
+@pytest.mark.parametrize(
+    ("text", "target", "found"),
+    [
+        ("Coffee was $4.25 for 12 of us.", "zh", [("$4.25", "4.25美元"), ("12", "12")]),
+        ("A budget of $2.5 million, 8 billion people", "zh", [("$2.5 million", "250万美元"), ("8 billion", "80亿")]),
+        ("600,000 of 1,250", "zh", [("600,000", "60万"), ("1,250", "1250")]),
+        ("in 1998, on the 22nd", "zh", [("1998", "1998"), ("22nd", "22")]),
+        ("call 555-1234 or +49 123 4567", "zh", [("555-1234", "555-1234"), ("+49 123 4567", "+49 123 4567")]),
+        ("www.example.com or a.b@example.org.", "zh", [(one, one) for one in ("www.example.com", "a.b@example.org")]),
+        ("COVID-19 in B2B, A4", "zh", [("COVID-19", "COVID-19"), ("B2B", "B2B"), ("A4", "A4")]),
+        ("2021年有420万包裹，1.2万人", "en", [("2021", "2021"), ("420万", "4.2 million"), ("1.2万", "12,000")]),
+        ("8月30日，19号，10号线，12号楼", "en", [("30日", "30th"), ("19号", "19th"), ("10", "10"), ("12", "12")]),
+        ("82000美元和$20", "en", [("82000", "82,000"), ("$20", "$20")]),
+        ("2.5 million, 19 people, 3,500 and 1998", "de", [("3,500", "3,500"), ("1998", "1998")]),
+        ("1998 and www.example.com", "ar", [("www.example.com", "www.example.com")]),
+        ("at 10:30 on 9/11 in the 1990s, 3 to 1, 35万6千", "zh", []),
+    ],
+)
+def test_what_must_be_in_the_translation(text: str, target: str, found: list[tuple[str, str]]) -> None:
+    assert preferred(text, target) == found
+
+
+@pytest.mark.parametrize(
+    ("text", "target", "translations"),
+    [
+        ("12 of 1,250", "zh", ["1250个中的十二个", "1,250, 12", "一千二百五十和12"]),
+        ("$600,000", "zh", ["600000美元", "六十万元", "60万块"]),
+        ("1998", "zh", ["一九九八年"]),
+        ("250", "zh", ["两百五十"]),
+        ("20个", "en", ["twenty of them"]),
+        ("250万", "en", ["2,500,000", "2.5 million"]),
+        ("3.50 and 1,234.56", "de", ["3,50 und 1.234,56", "3.50 und 1234.56"]),
+        ("1,250,000", "fr", ["1\u202f250\u202f000", "1 250 000"]),
+        ("600,000", "ja", ["60万人"]),
+        ("63.4美元", "en", ["$63.40"]),
+    ],
+)
+def test_other_ways_to_write_a_literal_are_accepted(text: str, target: str, translations: list[str]) -> None:
+    terms = [SourceTerm(match.term.source, (), (), match.term.targets) for match in literals(text, target)]
+    assert terms
+    for translation in translations:
+        assert all(kept(terms, translation)), translation
+
+
+@given(
+    st.text("0123456789,.-+$€:/ @wW.abZ万亿千百月日号\n", max_size=80), st.sampled_from(["en", "zh", "de", "ar", "und"])
+)
+def test_any_text_has_literals_in_order_that_do_not_overlap(text: str, target: str) -> None:
+    found = literals(text, target)
+    bounds = [place for match in found for place in (match.start, match.end)]
+    assert bounds == sorted(bounds)
+    assert len(found) <= 8
+    for match in found:
+        assert all(form.strip() for form in match.term.targets)
+
+
+def translated(model: MarianModel, text: str, glossary: Glossary | None = None) -> Translation:
+    *deltas, end = model.stream(SourceSentence(0, model.languages[0] or "", text), glossary=glossary)
+    shown = GrowingText()
+    for delta in deltas:
+        assert isinstance(delta, Delta)
+        shown.apply(delta)
+    assert isinstance(end, Translation)
+    assert shown.text == shown.committed_text == end.text
+    return end
+
+
+@pytest.mark.parametrize(
+    ("source", "text", "wanted"),
+    [
+        ("en", "The coffee was $4.25 and the sandwich was $12.", ["4.25美元", "12美元"]),
+        ("en", "The budget is $2.5 million.", ["250万"]),
+        ("en", "Please call 555-1234.", ["555-1234"]),
+        ("en", "Visit www.example.com for details.", ["www.example.com"]),
+        ("en", "We were founded in 1998, and today we make parts for 14 car brands.", ["1998", "14"]),
+        ("zh", "我的地址是柳树巷27号5B，电梯密码4091。", ["27", "4091"]),
+        ("zh", "嗯，我想想，上次审计是2021年，还是2022年？", ["2021", "2022"]),
+        ("zh", "价格是$20。", ["$20"]),
+    ],
+)
+def test_a_translation_has_the_literals_of_its_source(
+    models: dict[str, MarianModel], source: str, text: str, wanted: list[str]
+) -> None:
+    made = translated(models[source], text)
+    assert [one for one in wanted if one not in made.text] == []
+    assert made.terms == made.missed_terms == ()  # those of glossaries
+
+
+def test_a_literal_is_written_once(models: dict[str, MarianModel]) -> None:
+    """It takes the place of the digits that the model wrote for it."""
+    for text, digits in (
+        ("In this city alone, we're talking about 600,000 people.", "60"),
+        ("The carpet costs $5,800.", "5800"),
+    ):
+        made = translated(models["en"], text).text
+        assert "".join(filter(str.isdigit, made)) == digits, made
+
+
+def test_terms_of_a_glossary_that_have_digits_are_the_glossarys(models: dict[str, MarianModel]) -> None:
+    made = translated(models["en"], "We fly with Flight 1998 tomorrow.", Glossary((Term("Flight 1998", "空客航班"),)))
+    assert "空客航班" in made.text
+    assert "1998" not in made.text
+    assert made.terms == ("Flight 1998",)
+
+
+def test_sentences_without_literals_have_no_terms(models: dict[str, MarianModel]) -> None:
+    """So their tokens are those of the search."""
+    text = "We are meeting at ten o'clock."
+    assert literals(text, "zh") == ()
+    assert models["en"].sources_and_terms(text, "en", "zh", None)[1] == []
