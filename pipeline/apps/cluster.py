@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 import pipeline
 from pipeline.apps.bars import Bar, Bars
 from pipeline.apps.cli import report
-from pipeline.apps.parts import Part, can_be_split
+from pipeline.apps.parts import Part, can_be_split, most_parts
 from pipeline.apps.recording_run import Options
 from pipeline.apps.results import Result
 from pipeline.errors import PipelineError, StageError, UsageError, first_line, one_line
@@ -35,8 +35,7 @@ if TYPE_CHECKING:
 
 LOCAL = "local"
 SPLIT_S = 1800.0
-"""Recordings longer than this many seconds are recognised in parts. Each part cuts the speech before it into windows again,
-which costs about a hundredth of recognising it."""
+"""Recordings longer than this many seconds are recognised in parts, if other workers would have nothing to do."""
 # How long to wait for a scheduler that does not answer: at the start, and after it was lost.
 _CONNECT_S, _RECONNECT_S = 10.0, 120.0
 # A worker that lost its scheduler finishes its recording first, and keeps its files until then. Seconds to wait for it, and
@@ -203,7 +202,8 @@ class _Run:
                     said = True
                     self.bars.print("the cluster has no worker yet; waiting for one")
                 while waiting and len(running) < slots and (piece := self._due(waiting)) is not None:
-                    running[self._submit(piece)] = piece
+                    parts = most_parts(slots, 1 + len(waiting) + len(running))
+                    running[self._submit(piece, parts)] = piece
                 for future in self._finished(list(running)):
                     waiting.extendleft(reversed(self._take(running.pop(future), future)))
                     future.release()  # else Dask repeats the task if the worker that has its result dies
@@ -234,7 +234,7 @@ class _Run:
                 self._checked.update(new)
         return sum(count for worker, count in threads.items() if worker in self._checked)
 
-    def _submit(self, piece: _Piece) -> Future[Any]:
+    def _submit(self, piece: _Piece, most_parts: int) -> Future[Any]:
         from pipeline.apps import cluster_worker
 
         known = [transcript for found in self._parts.get(piece.index, {}).values() for transcript in found or ()]
@@ -244,6 +244,7 @@ class _Run:
             replace(self.results[piece.index], outcome="not begun"),
             self.options,
             self.split_s if can_be_split(self.options.config) else math.inf,
+            most_parts,
             piece.part,
             () if piece.part is not None else tuple(known),
         )

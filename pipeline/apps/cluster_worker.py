@@ -42,7 +42,9 @@ class Task:
     result: Result
     options: Options
     longest_s: float = math.inf
-    """A longer recording is not translated, but split."""
+    """A longer recording is not translated, but split into parts of at most so many seconds."""
+    most_parts: int = 1
+    """There are no more parts, however long they are."""
     part: Part | None = None
     """Only recognise this part."""
     known: tuple[Transcript, ...] = ()
@@ -133,9 +135,11 @@ def translate(task: Task) -> Result | list[Part]:
     source = open_recording(result, task.options)
     if source is None:
         return result
-    if result.how is Begin.NEW and not task.known and (source.duration_s or 0.0) > task.longest_s:
-        source.close()
-        return parts_of(source.duration_s or 0.0, task.longest_s)
+    if result.how is Begin.NEW and not task.known:
+        parts = parts_of(source.duration_s or 0.0, task.longest_s, task.most_parts)
+        if len(parts) > 1:
+            source.close()
+            return parts
     try:
         models = plugin.models(task.options.config)
     except BaseException:

@@ -16,7 +16,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from pipeline import Models, PipelineConfig, Transcript
-from pipeline.apps.parts import KnownParts, Part, can_be_split, parts_of, transcribe_part
+from pipeline.apps.parts import KnownParts, Part, can_be_split, most_parts, parts_of, transcribe_part
 from pipeline.asr.whisper import WhisperRecognizer
 from pipeline.audio.recording import Recording
 from pipeline.events import SAMPLE_RATE, Samples, SpeechSegment
@@ -56,6 +56,16 @@ def test_all_parts_together_have_every_window_once(
     recognizer.segments = 0
     assert [t for part in parts for t in recognised(long, config, recognizer, part)] == whole
     assert recognizer.segments == len(whole), "no window was recognised twice"
+
+
+@pytest.mark.parametrize(
+    ("workers", "recordings", "parts"),
+    [(1, 1, 1), (2, 1, 2), (8, 1, 8), (2, 2, 2), (8, 2, 6), (2, 3, 1), (8, 15, 1), (0, 1, 1)],
+)
+def test_a_recording_has_no_more_parts_than_keep_the_workers_busy(workers: int, recordings: int, parts: int) -> None:
+    assert most_parts(workers, recordings) == parts
+    assert len(parts_of(36_000.0, 1800.0, parts)) == parts
+    assert len(parts_of(1000.0, 1800.0, parts)) == 1
 
 
 class AtOnce(Counting):
