@@ -246,6 +246,7 @@ def test_silence_noise_and_music_are_not_recognised_at_all(
             assert heard(demo_config, demo_models, sound(kind, 4, level), pace) == (0, [])
 
 
+@pytest.mark.slow
 def test_noise_and_music_that_are_taken_for_speech_show_no_draft(
     demo_config: PipelineConfig, demo_models: Models, pace: Pace
 ) -> None:

@@ -111,6 +111,7 @@ def test_stages_work_on_three_stretches_of_speech_at_once(
     assert sorted(asyncio.run(work())) == ["recognition of 2", "translation of 0"]
 
 
+@pytest.mark.slow
 def test_instances_share_loaded_models_and_do_not_mix(
     demo_config: PipelineConfig, demo_models: Models, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -131,6 +132,7 @@ def test_instances_share_loaded_models_and_do_not_mix(
     assert asyncio.run(together()) == expected
 
 
+@pytest.mark.slow
 def test_a_client_that_does_not_read_does_not_block_another(
     demo_config: PipelineConfig, demo_models: Models, queues: list[asyncio.Queue[typing.Any]]
 ) -> None:
@@ -297,6 +299,7 @@ def test_an_idle_translator_does_nothing(demo_config: PipelineConfig, demo_model
     asyncio.run(work())
 
 
+@pytest.mark.slow
 def test_the_telemetry_of_the_model_runtime_is_off(tmp_path: Path) -> None:
     """Telemetry would write files to the user's cache. It is also off if a CI system's variables are set."""
     code = "from pipeline import load_config, load_models; load_models(load_config('demo'))"

@@ -57,6 +57,7 @@ def test_every_event_has_an_example_and_a_description_of_its_fields() -> None:
         assert fields <= named, kind
 
 
+@pytest.mark.slow
 def test_the_code_of_the_page_shows_every_text(demo_config: PipelineConfig, demo_models: Models) -> None:
     (code,) = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
     drawn: dict[tuple[int, str], str] = {}

@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
 from pipeline.bench.errors import units
 from tests.conftest import EXAMPLES, HANG_S, ROOT, spoken_texts
 
@@ -32,6 +34,7 @@ def test_more_text_is_translated_than_the_queues_hold() -> None:
     assert shown.count("Paris") == 30
 
 
+@pytest.mark.slow
 def test_stages_of_ones_own_see_and_change_what_passes() -> None:
     *lines, counted = run("examples/own_stages.py", str(EXAMPLES / "travel.wav"), "Berlin=Rome").splitlines()
     heard = [line for line in lines if not line.startswith(" ")]
@@ -41,6 +44,7 @@ def test_stages_of_ones_own_see_and_change_what_passes() -> None:
     assert counted == f"{len(texts)} sentences"
 
 
+@pytest.mark.slow
 def test_detection_and_recognition_alone_fed_by_a_host_app() -> None:
     shown = run("examples/embed_stages.py", str(EXAMPLES / "travel.wav")).splitlines()
     heard = [units(line.split("] ")[1], "en") for line in shown]
@@ -56,6 +60,7 @@ def test_translating_text_loads_no_recogniser() -> None:
     assert shown.strip() == "False"
 
 
+@pytest.mark.slow
 def test_several_speakers_share_one_pair_of_models() -> None:
     shown = run("examples/several_speakers.py", str(EXAMPLES / "travel.wav"), str(EXAMPLES / "meeting.wav"))
     names = [line.split()[0] for line in shown.splitlines()]
@@ -65,6 +70,7 @@ def test_several_speakers_share_one_pair_of_models() -> None:
     assert names != sorted(names, reverse=True)
 
 
+@pytest.mark.slow
 def test_drafts_are_shown_while_somebody_speaks() -> None:
     lines = run("examples/embed_drafts.py", str(EXAMPLES / "meeting.wav")).splitlines()
     finals = {(line[:3], line[4:6]): line[8:].removesuffix("  (final)") for line in lines if line.endswith("(final)")}

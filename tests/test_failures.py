@@ -353,6 +353,7 @@ def test_a_translation_that_fails_at_any_event_keeps_all_before_it(
         assert [event for event in events if isinstance(event, Delta | Translation)] == translated[:at]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("error", [AudioError("gone"), InjectedError("gone")])
 def test_audio_before_a_failed_read_is_translated(
     error: Exception, demo_config: PipelineConfig, demo_models: Models, said: list[Transcript]
@@ -408,6 +409,7 @@ def into(config: PipelineConfig, models: Models, sinks: list[Sink]) -> BaseExcep
     return error
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("error", [SinkError("disk full"), BrokenPipeError(32, "Broken pipe")])
 def test_a_sink_that_fails_at_any_event_costs_the_others_nothing(
     error: BaseException,

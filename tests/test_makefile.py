@@ -16,6 +16,7 @@ import pytest
 from tests.conftest import HANG_S, ROOT
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("make") is None, reason="needs make")
 def test_make_serve_offers_both_directions_on_the_first_free_port(tmp_path: Path) -> None:
     (tmp_path / "bin").mkdir()

@@ -109,6 +109,7 @@ def test_an_abbreviation_and_a_decimal_point_end_no_sentence(demo_models: Models
     assert len(translations(demo_models.translations["zh"], text, "en", "zh")) == 2
 
 
+@pytest.mark.slow
 def test_speech_from_the_first_sample_to_the_last_is_translated(
     demo_config: PipelineConfig, demo_models: Models
 ) -> None:
@@ -137,6 +138,7 @@ def test_after_a_long_silence_all_goes_on_as_before(demo_config: PipelineConfig,
     assert translated_ids == [event.sentence for event in twice if isinstance(event, SourceSentence)]
 
 
+@pytest.mark.slow
 def test_the_text_of_a_recording_never_changes(demo_config: PipelineConfig, demo_models: Models) -> None:
     """No drafts: text is appended, each sentence after the one before and after its source."""
     events = chain(demo_config, demo_models, read_wav(PHRASES))
@@ -148,6 +150,7 @@ def test_the_text_of_a_recording_never_changes(demo_config: PipelineConfig, demo
     assert re.fullmatch("(s+Sd+T)+", "".join(kinds[type(event)] for event in sentences))
 
 
+@pytest.mark.slow
 def test_text_that_was_committed_never_changes_while_people_speak(
     demo_config: PipelineConfig, demo_models: Models
 ) -> None:
@@ -206,6 +209,7 @@ def test_a_long_run_holds_no_more_and_keeps_its_first_line(tmp_path: Path) -> No
     assert cues[0].content == "句子0。"
 
 
+@pytest.mark.slow
 def test_the_demo_opens_no_connection() -> None:
     program = """
 import socket, sys

@@ -57,6 +57,7 @@ print("all")
     assert (done.returncode, done.stdout) == (0, "all\n"), done.stderr
 
 
+@pytest.mark.slow
 def test_a_recording_is_translated_without_what_windows_lacks(tmp_path: Path) -> None:
     program = "runpy.run_module('pipeline.translate', run_name='__main__')"
     options = ("--config", "demo", "--output-dir", str(tmp_path))

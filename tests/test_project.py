@@ -75,6 +75,7 @@ def test_each_command_of_the_guide_is_run_or_known() -> None:
     assert len(CONTRIBUTING.splitlines()) <= 120
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", HERE)
 def test_a_command_of_the_guide_runs(command: str, tmp_path: Path) -> None:
     if "coverage" in command and find_spec("coverage") is None:
@@ -156,6 +157,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "dist"
 
 
+@pytest.mark.slow
 def test_the_wheel_has_the_package_and_the_demo_alone(built: Path) -> None:
     (wheel,) = built.glob("*.whl")
     assert wheel.name == f"streaming_speech_translation-{pipeline.__version__}-py3-none-any.whl"

@@ -119,6 +119,7 @@ def one_word_left_out(text: str) -> set[tuple[str, ...]]:
     return {(*units[:i], "", *units[i + 1 :]) for i in range(len(units))} if len(units) >= least else set()
 
 
+@pytest.mark.slow
 def test_no_side_of_a_training_pair_is_nearly_a_sentence_that_is_tested(data: Data) -> None:
     assert {name: len(pairs) for name, pairs in data.tests.items()} == TESTS
     held = [side for pairs in (*data.tests.values(), *data.development.values()) for pair in pairs for side in pair]
@@ -142,6 +143,7 @@ def test_test_sets_are_of_their_subject_and_little_is_lost_to_them(data: Data) -
     assert len(data.training["conversations"]) > 14_500
 
 
+@pytest.mark.slow
 def test_the_sets_do_not_depend_on_the_order_of_tatoebas_pairs(data: Data) -> None:
     again = prepared(corpus(1200, seed=7)[::-1])
     assert {name: sorted(pairs) for name, pairs in again.tests.items()} == {
@@ -157,6 +159,7 @@ def test_a_model_is_measured_on_sentences_left_out_of_training() -> None:
         check_tests(facts, {"It is here."})
 
 
+@pytest.mark.slow
 def test_translators_learn_every_number_and_no_sentence_that_they_are_tested_on() -> None:
     phrases, unseen = translators_phrases(), unseen_numbers()
     tests = (*prices(), *unseen, *held_out_phrases())

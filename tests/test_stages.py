@@ -44,6 +44,7 @@ def translate(config: PipelineConfig, models: Models, stages: Sequence[StageSpec
     return asyncio.run(work())
 
 
+@pytest.mark.slow
 def test_a_stage_that_returns_what_it_gets_changes_nothing(demo_config: PipelineConfig, demo_models: Models) -> None:
     seen: dict[str, list[Any]] = {"VAD": [], "ASR": [], "sentences": [], "NMT": []}
     threads = set()
@@ -72,6 +73,7 @@ def test_a_stage_that_returns_what_it_gets_changes_nothing(demo_config: Pipeline
     assert threading.get_ident() not in threads
 
 
+@pytest.mark.slow
 def test_what_a_stage_drops_and_adds_reaches_those_behind_it(demo_config: PipelineConfig, demo_models: Models) -> None:
     def first_twice(heard: Transcript | Pause) -> list[Transcript]:
         if isinstance(heard, Pause) or heard.segment_id > 0:
@@ -86,6 +88,7 @@ def test_what_a_stage_drops_and_adds_reaches_those_behind_it(demo_config: Pipeli
     assert isinstance(events[-1], EndOfInput)
 
 
+@pytest.mark.slow
 def test_a_stage_can_be_left_out(demo_config: PipelineConfig, demo_models: Models) -> None:
     stages = [stage for stage in standard_stages() if stage.name != "NMT"]
     events = translate(demo_config, demo_models, stages)

@@ -13,6 +13,7 @@ from pipeline.testing import EndedError, Harness, demo_speech
 from tests.conftest import EXAMPLES, HANG_S, spoken_texts
 
 
+@pytest.mark.slow
 def test_audio_silence_and_end_give_cues() -> None:
     async def work() -> None:
         async with Harness() as harness, asyncio.timeout(HANG_S):
@@ -42,6 +43,7 @@ def test_silence_ends_the_current_segment() -> None:
     assert asyncio.run(work()).text
 
 
+@pytest.mark.slow
 def test_translations_come_one_after_another_and_skip_no_event() -> None:
     async def work() -> None:
         async with Harness() as harness, asyncio.timeout(HANG_S):
@@ -113,6 +115,7 @@ def test_the_demo_speech_ships_with_the_package() -> None:
         assert len(demo_speech()) == file.getnframes()
 
 
+@pytest.mark.slow
 def test_drafts_and_commitments_can_be_awaited_while_somebody_speaks() -> None:
     async def work() -> None:
         async with Harness(live=True) as harness, asyncio.timeout(HANG_S):

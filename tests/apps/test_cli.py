@@ -102,6 +102,7 @@ def test_live_writes_three_files_that_agree(tmp_path: Path) -> None:
     assert all(words in report for words in ("times real time", "asr", "nmt", "first token after a segment's end"))
 
 
+@pytest.mark.slow
 def test_standard_output_as_a_file_has_that_format_and_nothing_else(tmp_path: Path) -> None:
     beside = tmp_path / "out.srt"
     done = run("live", TRAVEL, "--config", "demo", "--fast", "--vtt", "-", "--srt", beside)
@@ -115,6 +116,7 @@ def test_standard_output_as_a_file_has_that_format_and_nothing_else(tmp_path: Pa
     assert "times real time" in done.stderr.decode()
 
 
+@pytest.mark.slow
 def test_a_terminal_shows_what_standard_output_gets_as_a_file(tmp_path: Path) -> None:
     ours, its = pty.openpty()
     with (tmp_path / "out.srt").open("wb") as out:
@@ -163,6 +165,7 @@ def test_a_file_whose_name_is_a_dash_is_given_with_its_folder(tmp_path: Path, mo
     assert (tmp_path / "-").read_bytes() == b""
 
 
+@pytest.mark.slow
 def test_raw_pcm_on_standard_input(tmp_path: Path) -> None:
     done = run("live", "-", "--config", "demo", "--srt", tmp_path / "out.srt", stdin=read_wav(PHRASES).tobytes())
     assert done.returncode == 0, done.stderr.decode()
@@ -411,6 +414,7 @@ def test_old_subtitles_stay_if_nothing_was_heard(tmp_path: Path) -> None:
     assert {path.read_text() for path in outputs} == {"old"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("closed", ["<&-", ">&-"])
 def test_closed_standard_streams_are_no_traceback(closed: str) -> None:
     shell = " ".join(command("live", "-" if closed == "<&-" else TRAVEL, "--config", "demo", "--fast")) + " " + closed
@@ -445,6 +449,7 @@ def test_subtitles_do_not_overwrite_the_file_of_standard_output(tmp_path: Path) 
     assert (tmp_path / "out.txt").read_bytes() == b""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("colour", [{}, {"FORCE_COLOR": "1"}])
 def test_a_full_disk_under_standard_output_is_not_reported_as_a_closed_terminal(
     colour: dict[str, str], tmp_path: Path
@@ -458,6 +463,7 @@ def test_a_full_disk_under_standard_output_is_not_reported_as_a_closed_terminal(
     assert b"error: cannot write to standard output (No space left on device)" in done.stderr
 
 
+@pytest.mark.slow
 def test_unwritable_standard_error_does_not_end_the_run(tmp_path: Path) -> None:
     with open("/dev/full", "wb") as full:
         done = subprocess.run(
@@ -544,6 +550,7 @@ def listening(tmp_path: Path, audio: bytes) -> subprocess.Popen[bytes]:
     return process
 
 
+@pytest.mark.slow
 def test_an_interrupt_drains_the_sentence_that_standard_input_is_in(tmp_path: Path) -> None:
     # The audio ends in the pause that would end the fourth segment.
     process = listening(tmp_path, read_wav(PHRASES)[: int(16_000 * 13.1)].tobytes())
@@ -558,6 +565,7 @@ def test_an_interrupt_drains_the_sentence_that_standard_input_is_in(tmp_path: Pa
     assert records[-1]["type"] == "end"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("colour", [{}, {"FORCE_COLOR": "1"}])
 def test_a_reader_that_is_gone_before_the_first_sentence_is_no_traceback(colour: dict[str, str]) -> None:
     reader, writer = os.pipe()

@@ -197,6 +197,7 @@ def test_a_recording_that_ends_its_workers_fails_alone(
     assert files(out) == whole
 
 
+@pytest.mark.slow
 def test_what_a_lost_worker_had_finished_is_not_begun_again(
     config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -310,6 +311,7 @@ def test_workers_of_another_version_are_refused(archive: Path, config: Path, clu
     assert not [*(tmp_path / "out").iterdir()]
 
 
+@pytest.mark.slow
 def test_a_scheduler_that_does_not_answer_is_reported(archive: Path, config: Path, tmp_path: Path) -> None:
     command = arguments(archive, "--output-dir", tmp_path, "--cluster", "tcp://127.0.0.1:1", config=config)
     done = subprocess.run(command, capture_output=True, text=True, timeout=HANG_S, check=False)

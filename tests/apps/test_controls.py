@@ -117,6 +117,7 @@ def test_lag_is_shown_below_the_subtitles(subtitles: Path) -> None:
     assert terminal.status() == 0
 
 
+@pytest.mark.slow
 def test_a_terminal_that_nobody_reads_does_not_hold_back_the_files(subtitles: Path) -> None:
     """Ctrl-S stops the terminal's output, and with it whatever writes to the terminal."""
     jsonl = subtitles.with_suffix(".jsonl")
@@ -139,6 +140,7 @@ def test_a_terminal_that_nobody_reads_does_not_hold_back_the_files(subtitles: Pa
     assert len(list(srt.parse(subtitles.read_text("utf-8")))) > 3
 
 
+@pytest.mark.slow
 def test_closing_the_terminal_loses_no_speech(subtitles: Path) -> None:
     jsonl = subtitles.with_suffix(".jsonl")
     terminal = Terminal("-m", "pipeline.live", PHRASES, "--config", "demo", "--srt", subtitles, "--jsonl", jsonl)
@@ -152,6 +154,7 @@ def test_closing_the_terminal_loses_no_speech(subtitles: Path) -> None:
     assert len(cues) == len(finished)
 
 
+@pytest.mark.slow
 def test_a_terminal_that_vanishes_without_a_signal_loses_no_speech(subtitles: Path) -> None:
     ours, its = pty.openpty()  # not the controlling terminal, so there is no SIGHUP
     arguments = ["-m", "pipeline.live", PHRASES, "--config", "demo", "--srt", subtitles]

@@ -94,6 +94,7 @@ def live(tmp_path: Path) -> Iterator[Live]:
     run.process.communicate()
 
 
+@pytest.mark.slow
 def test_kill_9_leaves_all_that_was_shown_and_committed_text_only(live: Live) -> None:
     live.until("translation", 1)
     live.until("source_delta", len(live.of("source_delta")) + 1)
@@ -135,6 +136,7 @@ def test_an_interrupt_in_the_middle_of_a_draft_finishes_what_was_said(how: signa
     assert [r.get("sentence", 0) for r in live.of("translation")] == [r.get("sentence", 0) for r in sentences]
 
 
+@pytest.mark.slow
 def test_a_second_interrupt_in_the_middle_of_a_draft_ends_at_once(live: Live) -> None:
     live.until("source_delta", 2)
     live.process.send_signal(signal.SIGINT)
@@ -145,6 +147,7 @@ def test_a_second_interrupt_in_the_middle_of_a_draft_ends_at_once(live: Live) ->
     assert not live.of("end")
 
 
+@pytest.mark.slow
 def test_a_closed_reader_ends_a_run_with_drafts(live: Live) -> None:
     live.until("source_delta", 1)
     assert live.process.stdout is not None
@@ -155,6 +158,7 @@ def test_a_closed_reader_ends_a_run_with_drafts(live: Live) -> None:
     live.check()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
 def test_a_full_disk_ends_a_run_with_drafts(tmp_path: Path) -> None:
     run = Live(tmp_path, Path("/dev/full"))

@@ -74,6 +74,7 @@ class Display(TerminalSink):
             self.whole.set()
 
 
+@pytest.mark.slow
 def test_a_pipe_that_nobody_reads_gets_everything_in_the_end(
     full_pipe: FullPipe, phrase: Path, demo_config: PipelineConfig, demo_models: Models, tmp_path: Path
 ) -> None:
@@ -132,6 +133,7 @@ def test_sentences_that_a_stopped_terminal_has_not_shown_are_counted(
     assert "1 sentence was not shown: the terminal was stopped or too slow" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_two_interrupts_end_a_run_whose_pipe_nobody_reads(full_pipe: FullPipe, phrase: Path) -> None:
     arguments = ["-m", "pipeline.live", phrase, "--config", "demo", "--fast", "--jsonl", full_pipe.path]
     with subprocess.Popen(

@@ -68,6 +68,7 @@ class Device:
         self.chunks = []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("room", [1, 256])
 def test_notices_of_a_live_source_reach_the_reader_and_the_counters(
     room: int, demo_config: PipelineConfig, demo_models: Models

@@ -104,6 +104,7 @@ def test_a_broken_connection_resumes_where_it_broke(hub: HubServer, home: Path) 
     assert 0 == first < second < third
 
 
+@pytest.mark.slow
 def test_an_abandoned_download_resumes_in_the_next_run(hub: HubServer, home: Path) -> None:
     hub.faults.cut = {"model.bin": [700_000, 0, 0, 0]}
     line = failed(pull(home, hub))
@@ -175,6 +176,7 @@ def test_a_download_without_progress_is_given_up(hub: HubServer, home: Path) -> 
     assert len(starts(hub)) < 10
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["model.bin", "config.json"])
 def test_a_file_with_a_wrong_hash_is_not_kept(hub: HubServer, home: Path, name: str) -> None:
     """Large files are listed with their SHA-256, small ones with git's SHA-1."""
@@ -187,6 +189,7 @@ def test_a_file_with_a_wrong_hash_is_not_kept(hub: HubServer, home: Path, name: 
     assert has_whole_model(home, hub)
 
 
+@pytest.mark.slow
 def test_a_wrong_partial_file_of_an_earlier_run_is_fetched_again(hub: HubServer, home: Path) -> None:
     hub.faults.cut = {"model.bin": [700_000, 0, 0, 0]}
     failed(pull(home, hub))
@@ -275,6 +278,7 @@ def test_without_a_network_the_error_is_immediate_and_says_what_to_do(home: Path
     assert "HF_HUB_OFFLINE forbids" in offline
 
 
+@pytest.mark.slow
 def test_without_a_network_a_cached_model_is_enough(hub: HubServer, home: Path) -> None:
     assert pull(home, hub).returncode == 0
     for more in ({}, {"HF_HUB_OFFLINE": "1"}):
@@ -329,6 +333,7 @@ def listed(home: Path, *arguments: str) -> dict[str, dict[str, Any]]:
     return {row["name"]: row for row in json.loads(done.stdout)}
 
 
+@pytest.mark.slow
 def test_the_list_shows_each_model_once_with_its_state(hub: HubServer, home: Path, tmp_path: Path) -> None:
     mine = tmp_path / "mine.toml"
     mine.write_text(f'[asr]\nmodel = "{NAME}"\n[nmt]\nmodel = "gone"\n')

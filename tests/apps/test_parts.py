@@ -44,6 +44,7 @@ def packed(config: PipelineConfig) -> PipelineConfig:
     return replace(config, asr=replace(config.asr, join_ms=10_000))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("longest_s", [5.0, 17.0, 31.0, 300.0])
 def test_all_parts_together_have_every_window_once(
     long: Path, demo_config: PipelineConfig, demo_models: Models, longest_s: float
@@ -78,6 +79,7 @@ class AtOnce(Counting):
         return recognizer.transcribe_packs(packs, *options)
 
 
+@pytest.mark.slow
 def test_parts_have_the_transcripts_of_a_run_that_groups_the_windows_in_another_way(
     long: Path, demo_config: PipelineConfig, demo_models: Models
 ) -> None:
@@ -123,6 +125,7 @@ def remembered(
     return config, recognizer, whole
 
 
+@pytest.mark.slow
 @given(st.lists(st.floats(0, 24) | st.tuples(st.integers(0, 5), st.sampled_from([-0.001, 0.0, 0.001])), max_size=4))
 @example([(number, 0.0) for number in range(6)])
 @settings(max_examples=10)
@@ -158,6 +161,7 @@ class Refusing(Counting):
         raise AssertionError("these are known")
 
 
+@pytest.mark.slow
 def test_known_transcripts_are_not_recognised_again(
     long: Path, demo_config: PipelineConfig, demo_models: Models
 ) -> None:

@@ -103,6 +103,7 @@ def test_subtitles_go_beside_a_remote_recording(
     assert not [*workspace(RemoteFile("memory://talks")).iterdir()], "no copy is left on this machine"
 
 
+@pytest.mark.slow
 def test_an_interrupted_recording_is_resumed_on_another_machine(
     memory: Any,
     tmp_path: Path,
@@ -156,6 +157,7 @@ def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     server.stop()
 
 
+@pytest.mark.slow
 def test_an_object_store_has_recordings_and_gets_subtitles(
     bucket: str, tmp_path: Path, run: Callable[[list[str]], int]
 ) -> None:

@@ -64,6 +64,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in (folder / "out").iterdir()}
 
 
+@pytest.mark.slow
 def test_each_language_has_the_files_of_a_run_of_its_own(whole: dict[str, bytes], tmp_path: Path) -> None:
     assert sorted(whole) == [
         "meeting.de.srt", "meeting.de.txt", "meeting.jsonl", "meeting.zh.srt", "meeting.zh.txt",
@@ -153,6 +154,7 @@ def test_a_killed_run_into_two_languages_goes_on(whole: dict[str, bytes], tmp_pa
     assert {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()} == whole
 
 
+@pytest.mark.slow
 def test_the_end_of_a_language_is_an_event_of_a_live_run_too(tmp_path: Path) -> None:
     config = load_config(config_file(tmp_path, ["zh", "de"]))
     models = load_models(config)
@@ -170,6 +172,7 @@ def test_the_end_of_a_language_is_an_event_of_a_live_run_too(tmp_path: Path) -> 
     assert [event.sentence for event in finished if event.language == "de"] == [0]
 
 
+@pytest.mark.slow
 def test_a_conversation_in_two_languages_is_translated_both_ways(tmp_path: Path) -> None:
     english, chinese = read_wav(MEETING), read_wav(CHINESE)
     english_turns, chinese_turns = cut(english, 1600), cut(chinese, 1600)

@@ -280,6 +280,7 @@ def sources(folder: Path) -> list[str]:
     return [record["text"] for record in map(json.loads, lines) if record["type"] == "source_sentence"]
 
 
+@pytest.mark.slow
 def test_a_sentence_with_a_pause_in_it_is_translated_as_one(translated: Any, tmp_path: Path, with_pauses: Path) -> None:
     for name in ("joined", "apart"):
         configured = ("--config", with_pauses / f"{name}.toml", "--output-dir", tmp_path / name)
@@ -292,6 +293,7 @@ def test_a_sentence_with_a_pause_in_it_is_translated_as_one(translated: Any, tmp
     assert sum(text.rstrip()[-1] in '.?!”"' for text in apart) < len(apart) - 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("token", [0, 5, 14, 23, 31, 38, 44])
 def test_a_run_goes_on_in_a_sentence_with_a_pause(
     translated: Any, tmp_path: Path, with_pauses: Path, token: int
@@ -841,6 +843,7 @@ def first_cue_written(process: subprocess.Popen[bytes], folder: Path) -> None:
         time.sleep(0.01)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupt_keeps_finished_work_and_says_how_to_resume(
     tmp_path: Path, whole: dict[str, bytes], sent: signal.Signals
@@ -900,6 +903,7 @@ def test_an_interrupt_names_old_subtitles_not_yet_overwritten(
     assert capsys.readouterr().err.endswith(" resumes the run; not begun, so still to be overwritten: " + named + "\n")
 
 
+@pytest.mark.slow
 def test_a_full_disk_is_reported_and_the_next_run_resumes(tmp_path: Path, whole: dict[str, bytes]) -> None:
     """A file size limit simulates a full disk."""
     limited = f"ulimit -f 4; exec {' '.join(map(str, command('translate', PHRASES)))} --output-dir {tmp_path} --format {KINDS} --config {ONE_BY_ONE}"
@@ -913,6 +917,7 @@ def test_a_full_disk_is_reported_and_the_next_run_resumes(tmp_path: Path, whole:
     assert files(tmp_path) == whole
 
 
+@pytest.mark.slow
 def test_closed_output_loses_nothing(tmp_path: Path, whole: dict[str, bytes]) -> None:
     shell = " ".join(
         map(str, command("translate", PHRASES, "--output-dir", tmp_path, "--format", KINDS, "--config", ONE_BY_ONE))

@@ -160,6 +160,7 @@ def halves(whole: SpeechSegment, share: float) -> tuple[SpeechSegment, SpeechSeg
     )
 
 
+@pytest.mark.slow
 def test_words_of_a_sentence_that_was_cut_are_neither_lost_nor_doubled(recognizer: WhisperRecognizer) -> None:
     said = spoken_texts()["travel"]
     in_context = alone = corrected = 0

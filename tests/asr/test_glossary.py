@@ -98,6 +98,7 @@ def test_an_empty_glossary_changes_nothing(
     assert heard_in(demo_config, demo_models, names, Glossary)[0] == without
 
 
+@pytest.mark.slow
 def test_an_empty_glossary_changes_no_draft(demo_models: Models, names: Samples) -> None:
     recognizer = recognizer_of(demo_models)
     empty = recognizer.with_terms(HeardTerms(Glossary, GlossaryOptions()))
@@ -121,6 +122,7 @@ def test_drafts_and_what_is_heard_after_them_have_the_terms(demo_models: Models,
     assert [name for name, transcript in zip(SAID, packed, strict=True) if name in transcript.text] == SAID
 
 
+@pytest.mark.slow
 def test_other_speech_has_no_terms(demo_config: PipelineConfig, demo_models: Models) -> None:
     samples = read_wav(PHRASES)[: 10 * SAMPLE_RATE]
     plain = heard_in(demo_config, demo_models, samples, None)[0]

@@ -130,6 +130,7 @@ def test_a_live_run_that_is_behind_does_not_lose_a_sentence_of_which_the_window_
         assert edits(units(said, "en"), units(one.text, "en")) <= 4, (one.text, said)  # "6 o'clock" for "six o'clock"
 
 
+@pytest.mark.slow
 def test_only_segments_that_a_window_leaves_out_are_recognised_again(
     demo_models: Models, monkeypatch: pytest.MonkeyPatch
 ) -> None:

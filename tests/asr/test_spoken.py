@@ -109,6 +109,7 @@ def assert_heard(transcript: Transcript, language: str, text: str) -> None:
     assert edits(units(text, language), units(transcript.text, language)) <= 1, (text, transcript.text)
 
 
+@pytest.mark.slow
 def test_turns_in_two_languages_are_recognised_each_in_its_own(
     two: WhisperRecognizer, turns: list[tuple[str, str, SpeechSegment]]
 ) -> None:

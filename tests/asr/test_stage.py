@@ -146,6 +146,7 @@ def test_several_windows_of_a_recording_are_recognised_at_once(
     assert found[1:4] == [one for each in with_both.transcribe_packs([[first, second], [third]]) for one in each]
 
 
+@pytest.mark.slow
 def test_no_more_than_four_windows_are_recognised_at_once(demo_models: Models, segments: list[SpeechSegment]) -> None:
     ten = [replace(segments[0], id=n, start_sample=n * 100_000, speech_end_sample=None) for n in range(10)]
     both = AtOnce(demo_models.recognizer)
@@ -161,6 +162,7 @@ def test_a_recording_with_one_window_is_recognised_as_one_of_several(
     assert (both.packs, both.calls) == ([[[0, 1]]], [])
 
 
+@pytest.mark.slow
 def test_windows_that_depend_on_those_before_are_recognised_one_by_one(
     demo_models: Models, segments: list[SpeechSegment]
 ) -> None:
@@ -284,6 +286,7 @@ def run_live(recognizer: Recognizer, items: Sequence[Any], **options: Any) -> li
     return asyncio.run(work())
 
 
+@pytest.mark.slow
 def test_words_come_while_their_segment_is_in_progress(recognizer: Watched, segments: list[SpeechSegment]) -> None:
     items = [item for segment in segments for item in (*growing(segment), segment)]
     found = run_live(recognizer, items, context=Context(8_000, 2_000), drafts=DraftOptions(every_ms=300))
@@ -307,6 +310,7 @@ def test_words_come_while_their_segment_is_in_progress(recognizer: Watched, segm
     assert early >= 2 * len(finals)
 
 
+@pytest.mark.slow
 def test_a_smaller_model_drafts_for_the_one_that_commits(recognizer: Watched, segments: list[SpeechSegment]) -> None:
     smaller = Watched(WhisperRecognizer(AsrConfig(model="tiny.en"), "en"))
     segments = segments[:2]
@@ -323,6 +327,7 @@ def test_a_smaller_model_drafts_for_the_one_that_commits(recognizer: Watched, se
     assert {item.segment_id for item in so_far if item.end_s not in ends and item.words} == {0, 1}
 
 
+@pytest.mark.slow
 def test_drafts_wait_for_speech_and_are_left_out_while_behind(
     recognizer: Watched, segments: list[SpeechSegment]
 ) -> None:
@@ -369,6 +374,7 @@ def test_a_refused_draft_is_asked_for_again_with_more_speech(
     assert said(final.text) == said(demo_models.recognizer.transcribe(first).text)
 
 
+@pytest.mark.slow
 def test_drafts_of_silence_and_noise_show_nothing(recognizer: Watched) -> None:
     noise = (np.random.default_rng(0).standard_normal(4 * SAMPLE_RATE) * 1_000).astype(np.int16)
     for samples in (np.zeros(4 * SAMPLE_RATE, np.int16), noise):
@@ -379,6 +385,7 @@ def test_drafts_of_silence_and_noise_show_nothing(recognizer: Watched) -> None:
     assert len(recognizer.drafts) > 2
 
 
+@pytest.mark.slow
 def test_words_committed_beyond_a_cut_are_in_the_next_segment(
     recognizer: Watched, segments: list[SpeechSegment]
 ) -> None:

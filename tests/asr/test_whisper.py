@@ -249,6 +249,7 @@ def test_a_persistent_loop_is_cut_and_flagged(recognizer: WhisperRecognizer, mon
     assert units(transcript.text, "en") == units(spoken_texts()["phrases"][0], "en")
 
 
+@pytest.mark.slow
 def test_a_word_that_two_searches_hear_differently_is_rejected(
     recognizer: WhisperRecognizer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -278,6 +279,7 @@ def test_a_search_that_reaches_its_token_limit_is_marked(
         assert 4 <= len(part.tokens) <= 7
 
 
+@pytest.mark.slow
 def test_a_window_with_more_text_than_fits_is_recognised_segment_by_segment(
     recognizer: WhisperRecognizer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -315,6 +317,7 @@ def test_a_window_shorter_than_the_models_minimum_is_refused() -> None:
         WhisperRecognizer(AsrConfig(model="base", window_s=3.0), "en")
 
 
+@pytest.mark.slow
 def test_the_window_grows_with_the_speech_and_keeps_a_second_of_padding(recognizer: WhisperRecognizer) -> None:
     """In steps: CTranslate2 keeps memory for each length that it has seen."""
 

@@ -113,6 +113,7 @@ def test_word_times_start_a_second_sentence_more_accurately_than_letters(demo_mo
     assert np.mean(by_words) < np.mean(by_letters)
 
 
+@pytest.mark.slow
 def test_text_is_the_same_with_and_without_word_times(demo_models: Models, demo_config: PipelineConfig) -> None:
     plain = WhisperRecognizer(dataclasses.replace(demo_config.asr, word_timestamps=False), "en")
     for segment in cut(read_wav(PHRASES), 1600):

@@ -62,6 +62,7 @@ def test_a_row_counts_errors_and_right_transcripts_that_are_withheld() -> None:
     assert re.search(r"one way +50\.0% +0\.0% +1 +1 ", as_text([row], [clip]))
 
 
+@pytest.mark.slow
 def test_the_command_compares_windows_hypotheses_and_the_peer(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -33,6 +33,7 @@ def test_the_seed_determines_the_day() -> None:
     assert all(np.array_equal(one, two) for (_, one), (_, two) in zip(first, again, strict=True))
 
 
+@pytest.mark.slow
 def test_scenes_follow_each_other_and_a_quarter_is_speech() -> None:
     day = [(scene, len(samples)) for scene, samples in scenes(RECORDINGS, 3, 0)]
     position = 0

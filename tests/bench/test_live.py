@@ -28,6 +28,7 @@ TRAVEL = str(EXAMPLES / "travel.wav")
 SRT = "1\n00:00:00,500 --> 00:00:04,000\n东京来的飞机晚上七点到达。\n\n2\n00:00:04,500 --> 00:00:05,000\n哪\n"
 
 
+@pytest.mark.slow
 def test_a_recording_is_measured_in_real_time(phrase: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     recording = tmp_path / "talk.wav"
     recording.write_bytes(phrase.read_bytes())
@@ -96,6 +97,7 @@ def title_of(picture: Path) -> str | None:
     return title.text
 
 
+@pytest.mark.slow
 def test_policies_are_compared_on_the_same_recording(
     phrase: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -137,6 +137,7 @@ HEARD: Script = [
 ]
 
 
+@pytest.mark.slow
 def test_a_recording_is_played_to_a_server_and_scored(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     audio = recording(tmp_path / "talk.wav", 5.0)
     audio.with_suffix(".txt").write_text("The plane from Tokyo arrives at seven.", "utf-8")

@@ -12,6 +12,7 @@ from pipeline.bench import __main__ as bench
 from tests.conftest import PHRASES, ROOT, read_wav
 
 
+@pytest.mark.slow
 def test_the_command_counts_terms_with_and_without_the_glossary(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -120,6 +120,7 @@ def test_a_command_runs(command: str, tmp_path: Path) -> None:
     assert re.search(SAID[parts[-1]] if parts else "[\u4e00-\u9fff]", said) or [*(tmp_path / "subtitles").iterdir()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", SERVERS)
 def test_a_server_starts_and_stops(command: str, tmp_path: Path) -> None:
     program = [*shlex.split(runnable(command)), "--port", "0"]  # the default port may be taken

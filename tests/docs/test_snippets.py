@@ -62,6 +62,7 @@ def test_the_readme_prints_translations(monkeypatch: pytest.MonkeyPatch, capsys:
     assert all(map(chinese, lines))
 
 
+@pytest.mark.slow
 def test_the_whole_chain_shows_growing_texts() -> None:
     shown: dict[tuple[int, str], list[str]] = {}
 
@@ -82,6 +83,7 @@ def test_the_decoder_is_driven_by_a_search_of_ones_own(capsys: pytest.CaptureFix
         assert model.decoder.force(each, names["tokens"]).token == model.generation.end_token
 
 
+@pytest.mark.slow
 def test_the_harness_gives_subtitles() -> None:
     names = asyncio.run(run(code_of("docs/embedding.md", 2)))
     assert chinese(names["translation"].text)
@@ -94,6 +96,7 @@ def upsampled(samples: Samples) -> bytes:
     return np.interp(times, np.arange(len(samples)), samples).astype("<i2").tobytes()
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:deprecated:DeprecationWarning")  # the package calls its translations deprecated
 @pytest.mark.parametrize("number", range(2))
 def test_clients_of_openai_s_interface_print_text(

@@ -7,12 +7,15 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from pipeline.events import Delta
 from pipeline.latency.emissions import TextSoFar
 from pipeline.sinks.jsonl import read_event
 from tests.conftest import HANG_S, PHRASE_SECONDS
 
 
+@pytest.mark.slow
 def test_a_live_run_logs_when_what_it_shows_came(phrase: Path, tmp_path: Path) -> None:
     outputs = ["--latency-log", tmp_path / "instances.log", "--jsonl", tmp_path / "out.jsonl"]
     outputs += ["--committed-log", tmp_path / "final.log"]

@@ -139,6 +139,7 @@ def test_damage_makes_a_model_compile_again(damage: str, hub: HubServer, home: P
     assert "building" in said
 
 
+@pytest.mark.slow
 def test_pull_finds_damage_that_keeps_the_file_size(hub: HubServer, home: Path, config: Path) -> None:
     text = golden("tiny-marian")[0]["source"]
     first, directory, _ = translated(home, hub.url, config, text)
@@ -272,6 +273,7 @@ def test_a_full_disk_is_reported_and_no_partial_files_are_left(hub: HubServer, h
     assert len(compiled(home)) == 1
 
 
+@pytest.mark.slow
 def test_leftovers_of_a_killed_process_are_removed(hub: HubServer, home: Path, config: Path) -> None:
     assert models(home, hub.url, "pull", str(config)).returncode == 0
     (folder,) = compiled(home)
@@ -290,6 +292,7 @@ def test_two_programs_that_start_at_once_compile_once(hub: HubServer, home: Path
     assert len(compiled(home)) == 1
 
 
+@pytest.mark.slow
 def test_the_list_shows_which_models_are_compiled(hub: HubServer, home: Path, config: Path) -> None:
     def row() -> list[str]:
         table = models(home, NOWHERE, "list", "--config", str(config)).stdout

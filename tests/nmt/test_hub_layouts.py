@@ -201,6 +201,7 @@ def test_a_separate_precision_folder_serves_the_requested_suffix(hub: HubServer,
     assert placed.endswith("_int8")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("settings", ["", "int8/"])
 def test_eight_bit_files_run_as_they_are_if_nothing_else_exists(
     settings: str, hub: HubServer, home: Path, tmp_path: Path
@@ -221,6 +222,7 @@ def test_eight_bit_files_run_as_they_are_if_nothing_else_exists(
     assert again.stdout == done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("end", ["_data", ".data"])
 def test_external_weights_are_compiled_and_run(end: str, hub: HubServer, home: Path, tmp_path: Path) -> None:
     outside = tmp_path / "outside"
@@ -263,6 +265,7 @@ def test_missing_external_weights_give_one_error(hub: HubServer, home: Path, tmp
     assert "fetch or export it again" in line
 
 
+@pytest.mark.slow
 def test_the_list_of_pairs_shows_which_models_are_cached(hub: HubServer, home: Path) -> None:
     def states() -> dict[str, str]:
         done = models(home, NOWHERE, "list", "--pairs", "--json")

@@ -48,6 +48,7 @@ def test_each_level_adds_a_measure() -> None:
     ]
 
 
+@pytest.mark.slow
 @settings(max_examples=50, deadline=None)
 @given(st.lists(st.sampled_from([None, 1_000, 3_000, 8_000]), min_size=1, max_size=12))
 def test_a_shorter_limit_loses_no_sample_whenever_it_comes(limits: list[int | None]) -> None:
@@ -150,6 +151,7 @@ def test_segments_of_a_recording_are_joined_in_the_same_way_at_any_speed(
     assert stats.joined == 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("live", [False, True])
 def test_a_live_segment_does_not_wait_to_be_joined(
     live: bool, demo_config: PipelineConfig, demo_models: Models
@@ -210,6 +212,7 @@ async def feed(translator: SpeechTranslator, samples: Samples) -> None:
     await translator.end()
 
 
+@pytest.mark.slow
 def test_a_run_behind_a_live_source_reports_it_catches_up_and_loses_nothing(
     demo_config: PipelineConfig, demo_models: Models
 ) -> None:
@@ -273,6 +276,7 @@ def test_a_slow_recogniser_keeps_up_by_joining_phrases() -> None:
     assert lag_after(2, replace(OPTIONS, join_ms=0)) > 1_000
 
 
+@pytest.mark.slow
 def test_a_recording_is_never_behind(demo_config: PipelineConfig, demo_models: Models) -> None:
     async def work() -> PipelineStats:
         async with SpeechTranslator(demo_config, demo_models) as translator:

@@ -68,6 +68,7 @@ def joined(texts: dict[tuple[int, str], str], language: str) -> str:
     return "".join(text for (_, one), text in sorted(texts.items()) if one == language)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wanted", [{"source": "zh-CN"}, {"targets": ["en"]}])
 def test_the_first_message_chooses(
     models: list[Models], expected: dict[tuple[int, str], str], wanted: dict[str, Any]
@@ -123,6 +124,7 @@ def test_the_languages_and_models_are_listed(models: list[Models]) -> None:
     assert form["content"]["multipart/form-data"]["schema"]["properties"]["target"]["enum"] == ["zh", "en"]
 
 
+@pytest.mark.slow
 def test_recordings_are_translated_by_language_target_or_model(
     models: list[Models], expected: dict[tuple[int, str], str]
 ) -> None:

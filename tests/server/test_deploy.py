@@ -189,6 +189,7 @@ async def proxied(
         yield Proxied(server, held, port, ssl.create_default_context(cafile=str(certificate[0])))
 
 
+@pytest.mark.slow
 @openssl
 @pytest.mark.parametrize("command", PROXIES)
 def test_pages_sessions_and_files_pass_the_proxy(

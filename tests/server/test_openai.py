@@ -97,6 +97,7 @@ async def client_of(service: Service, access: Access | None = None, key: str = "
         yield client
 
 
+@pytest.mark.slow
 def test_a_recording_is_recognised_and_translated_as_in_this_process(
     demo_config: PipelineConfig, demo_models: Models, sentences: list[SourceSentence], translations: list[str]
 ) -> None:
@@ -135,6 +136,7 @@ def test_a_detailed_answer_has_times_and_words(
     asyncio.run(work())
 
 
+@pytest.mark.slow
 def test_subtitles_are_those_of_the_command_line(
     demo_config: PipelineConfig,
     demo_models: Models,

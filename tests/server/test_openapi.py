@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
 import requests
 import schemathesis
 from starlette.routing import Route
@@ -25,6 +26,7 @@ TOKEN = "0123456789abcdef"
 PAGES = re.compile(r"/|/(view|overlay)/.*")
 
 
+@pytest.mark.slow
 def test_schemathesis_finds_nothing(demo_config: PipelineConfig, demo_models: Models, tmp_path: Path) -> None:
     async def work() -> tuple[int | None, str]:
         async with running(serving(demo_config, demo_models), Access.of(TOKEN)) as server:

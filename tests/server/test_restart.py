@@ -108,6 +108,7 @@ def is_kept(shown: Sequence[dict[str, Any]], records: Sequence[list[dict[str, An
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 def test_what_clients_had_is_in_the_records_and_nothing_else_is_left(
     number: signal.Signals, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

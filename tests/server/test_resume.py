@@ -135,6 +135,7 @@ def test_readers_are_told_when_the_server_stops_before_the_end(
     asyncio.run(work())
 
 
+@pytest.mark.slow
 def test_a_defect_ends_the_session_alone_and_is_told(
     demo_config: PipelineConfig, demo_models: Models, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -174,6 +175,7 @@ def test_a_defect_ends_the_session_alone_and_is_told(
     assert [record.name for record in errors] == ["pipeline.server.session"]
 
 
+@pytest.mark.slow
 def test_a_speaker_who_does_not_come_back_is_noted_once(
     demo_config: PipelineConfig, demo_models: Models, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

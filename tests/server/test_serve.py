@@ -185,6 +185,7 @@ async def command(*options: str | Path, before: str = "") -> AsyncIterator[Comma
         await process.wait()
 
 
+@pytest.mark.slow
 @openssl
 def test_sigterm_lets_speakers_end_over_tls(certificate: tuple[Path, Path], token_file: Path, tmp_path: Path) -> None:
     cert, key = certificate

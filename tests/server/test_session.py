@@ -78,6 +78,7 @@ def test_a_speaker_and_readers_get_the_text(
     asyncio.run(work())
 
 
+@pytest.mark.slow
 def test_a_reader_who_comes_late_gets_all_texts(
     demo_config: PipelineConfig, demo_models: Models, expected: dict[tuple[int, str], str]
 ) -> None:
@@ -97,6 +98,7 @@ def test_a_reader_who_comes_late_gets_all_texts(
     asyncio.run(work())
 
 
+@pytest.mark.slow
 def test_a_lost_connection_loses_neither_audio_nor_text(
     demo_config: PipelineConfig, demo_models: Models, expected: dict[tuple[int, str], str]
 ) -> None:
@@ -123,6 +125,7 @@ def test_a_lost_connection_loses_neither_audio_nor_text(
     asyncio.run(work())
 
 
+@pytest.mark.slow
 def test_a_session_whose_speaker_does_not_come_back_ends(demo_config: PipelineConfig, demo_models: Models) -> None:
     async def work() -> None:
         async with running(service(demo_config, demo_models, resume_s=0.0)) as server:
@@ -312,6 +315,7 @@ def test_a_session_has_limits(
     asyncio.run(work())
 
 
+@pytest.mark.slow
 def test_a_stopping_server_ends_sessions_as_their_speakers_would(
     demo_config: PipelineConfig, demo_models: Models, expected: dict[tuple[int, str], str]
 ) -> None:
@@ -346,6 +350,7 @@ def test_a_stopping_server_is_healthy_and_not_ready(demo_config: PipelineConfig,
     assert asyncio.run(work()) == [200, 503]
 
 
+@pytest.mark.slow
 def test_the_client_of_the_examples_prints_the_translation(
     demo_config: PipelineConfig, demo_models: Models, expected: dict[tuple[int, str], str]
 ) -> None:
@@ -365,6 +370,7 @@ def test_the_client_of_the_examples_prints_the_translation(
     assert others == wanted[1:]
 
 
+@pytest.mark.slow
 def test_a_reader_who_comes_when_all_is_said_gets_the_texts_and_the_end(
     demo_config: PipelineConfig, demo_models: Models, expected: dict[tuple[int, str], str]
 ) -> None:

@@ -97,6 +97,7 @@ async def speak_and_read(site: Site, speaker: ClientConnection, key: str) -> Non
     assert final(spoken) == final(read) != {}
 
 
+@pytest.mark.slow
 @openssl
 @pytest.mark.skipif(NGINX is None, reason="needs nginx, which .ci/run installs")
 @pytest.mark.skipif(sys.platform != "linux", reason="needs several addresses of the loopback interface")

@@ -225,6 +225,7 @@ def test_a_shared_recogniser_drafts_if_its_own_does(demo_models: Models) -> None
     assert found.config is recognizer.config
 
 
+@pytest.mark.slow
 def test_every_call_of_a_shared_recogniser_is_one_turn(demo_models: Models) -> None:
     class Counted(Turns):
         taken: list[tuple[Urgency, float]]

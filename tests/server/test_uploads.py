@@ -54,6 +54,7 @@ async def in_progress(server: Running) -> AsyncIterator[asyncio.Task[str]]:
         yield working
 
 
+@pytest.mark.slow
 def test_a_recording_in_progress_is_translated_before_the_server_ends(
     demo_config: PipelineConfig, demo_models: Models
 ) -> None:

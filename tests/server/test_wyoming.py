@@ -77,6 +77,7 @@ async def answers(client: AsyncClient, events: Sequence[Eventable | Event], last
     return found
 
 
+@pytest.mark.slow
 def test_speech_is_recognised_and_translated(
     demo_config: PipelineConfig, demo_models: Models, expected: tuple[str, str]
 ) -> None:
@@ -229,6 +230,7 @@ def test_a_client_that_sends_nothing_is_let_go(demo_config: PipelineConfig, demo
     asyncio.run(work())
 
 
+@pytest.mark.slow
 def test_a_client_that_does_not_read_is_cut(
     demo_config: PipelineConfig, demo_models: Models, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -138,6 +138,7 @@ def live(folder: Path, url: str, *arguments: str) -> subprocess.CompletedProcess
     return python(folder, url, "-m", "pipeline.live", speech, "--fast", "--config", str(config), *arguments)
 
 
+@pytest.mark.slow
 def test_the_real_configuration_fetches_once_and_then_works_offline(hub: HubServer, tmp_path: Path) -> None:
     first = live(tmp_path, hub.url)
     assert first.returncode == 0, first.stderr
@@ -157,6 +158,7 @@ def test_the_real_configuration_fetches_once_and_then_works_offline(hub: HubServ
     assert hub.requests == []
 
 
+@pytest.mark.slow
 def test_an_interrupted_download_resumes(hub: HubServer, tmp_path: Path) -> None:
     hub.faults.cut = {"model.bin": [1_000_000, 0, 0, 0]}
     first = live(tmp_path, hub.url)

@@ -167,6 +167,7 @@ def test_packages_serve_without_a_network_and_are_not_imported(tmp_path: Path) -
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow
 def test_without_its_packages_a_known_model_comes_from_the_hub_at_its_revision(hub: HubServer, tmp_path: Path) -> None:
     done = python(tmp_path / "home", hub.url, "-c", HIDDEN, "pipeline.models", "pull", "tiny.en")
     assert done.returncode == 0, done.stderr

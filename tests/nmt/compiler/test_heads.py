@@ -36,6 +36,7 @@ def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_the_head_that_was_trained_to_align_is_found(checkpoint: Path, tmp_path: Path) -> None:
     report = compile_model(checkpoint, tmp_path / "out", weights="fp32")
     assert report.alignment is not None
