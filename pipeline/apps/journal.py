@@ -172,7 +172,7 @@ class KnownSpeech(PacksWrapper):
     def __init__(self, recognizer: Recognizer, journal: Path) -> None:
         super().__init__(recognizer)
         self._journal = journal
-        self._known = (event for event in _events(journal) if isinstance(event, Transcript))
+        self._known = (event for event in _all_events(journal) if isinstance(event, Transcript))
         self._next = next(self._known, None)
 
     def with_terms(self, terms: HeardTerms) -> Self:
@@ -220,9 +220,7 @@ class KnownTranslation:
 
     def __init__(self, translation: TextTranslator, journal: Path, target: str) -> None:
         self._translation = translation
-        # The journal may be rewritten from the last transcript on while this reads it: read that part now.
-        last = _last_transcript(journal)
-        self._known = chain(_events(journal, end=last), list(_events(journal, last)))
+        self._known = _all_events(journal)
         self._target = target
 
     def stream(
@@ -249,6 +247,16 @@ class KnownTranslation:
                 if isinstance(event, Translation):
                     return found if source == sentence else []
         return []
+
+
+def _all_events(path: Path) -> Iterator[Text]:
+    """The journal's events. It may be rewritten from the last transcript on meanwhile, so that part is read now.
+
+    Raises:
+        UsageError: see ``_events``.
+    """
+    last = _last_transcript(path)
+    return chain(_events(path, end=last), list(_events(path, last)))
 
 
 def _events(path: Path, begin: int = 0, end: int | None = None) -> Iterator[Text]:

@@ -110,6 +110,21 @@ def test_only_windows_that_are_not_known_are_recognised(demo_models: Models, tmp
     assert speech.transcribe_packs([[first], [second, third]]) == whole[:2]
 
 
+def test_the_last_transcript_is_known_while_the_journal_is_rewritten_from_there(
+    demo_models: Models, tmp_path: Path
+) -> None:
+    segments = cut(read_wav(PHRASES), 1600)[:3]
+    heard = [
+        Transcript(one.id, one.start_s, one.end_s, "Hello. " * 2000, "en") for one in segments
+    ]  # more than is read ahead
+    journal = journal_of(tmp_path / "journal", heard)
+    speech = KnownSpeech(Refusing(), journal)  # type: ignore[arg-type]
+    lines = journal.read_bytes().splitlines(keepends=True)
+    with journal.open("r+b") as file:
+        file.truncate(sum(map(len, lines[:-1])))
+    assert speech.transcribe_packs([segments]) == [heard]
+
+
 class Refusing:
     def transcribe_packs(self, *_: object) -> list[list[Transcript]]:
         raise AssertionError("these are known")
