@@ -24,13 +24,31 @@ _SCALES = {
     "百": 2, "千": 3, "万": 4, "百万": 6, "千万": 7, "亿": 8, "万亿": 12,
 }  # fmt: skip
 _SCALE = r"hundred\b|thousand\b|million\b|billion\b|trillion\b|百万|千万|万亿|[百千万亿]"
+# What follows a number that may be written otherwise: a part of a longer one, a unit, a time (10点30分), a decade, a month.
+_OTHER = r"[\w:/月点时刻]|[.,-]\d|分(?!钟)|年代"
 _LITERAL = re.compile(
-    r"(?<![\w.@/])(?P<address>(?:https?://|www\.)[\w.~/?#=&%+-]*[\w/]|[\w.+-]+@[\w-]+(?:\.[\w-]+)+)"
-    r"|(?<![\w-])(?P<code>(?-i:[A-Z][A-Z-]*\d[A-Z\d-]*))(?![\w-])"
-    r"|(?<![\w.,:/-])(?P<telephone>\+?\d{2,}(?:[ -]\d{3,})+)(?![\w:/]|[.,-]\d)"
-    r"|(?:(?P<currency>[$€£¥])|(?<![\w:/.,百千万亿-]))(?P<number>\d+(?:[.,]\d+)*)"
-    rf"(?:\s*(?P<scale>{_SCALE})(?!\d)|(?P<ordinal>st\b|nd\b|rd\b|th\b|日|号(?![线楼站房门车院台桌机]))|(?!\s*(?:{_SCALE})|[\w:/月]|[.,-]\d))",
-    re.IGNORECASE | re.ASCII,
+    rf"""
+    (?<![\w.@/])
+    (?P<address> (?:https?://|www\.) [\w.~/?#=&%+-]* [\w/] | [\w.+-]+ @ [\w-]+ (?:\.[\w-]+)+ )
+    |
+    (?<![\w-]) (?P<code> (?-i:[A-Z][A-Z-]*\d[A-Z\d-]*) ) (?![\w-])
+    |
+    (?<![\w.,:/-])
+    (?P<telephone>
+        \+\d+ (?:[ -]\d{{2,}})+
+        | \d{{2,4}} (?:[ ]\d{{2,4}}){{2,}}
+        | (?!(?:19|20)\d\d-(?:19|20)\d\d\b) \d{{2,}} (?:-\d{{3,}})+  # but not 2021-2022
+    )
+    (?! [\w:/] | [.,-]\d )
+    |
+    (?: (?P<currency>[$€£¥]) | (?<![\w:/.,百千万亿-]) )
+    (?P<number> \d+ (?:[.,]\d+)* )
+    (?: \s* (?P<scale> {_SCALE} ) (?!\d)
+        | (?P<ordinal> st\b | nd\b | rd\b | th\b | 日 | 号(?![线楼站房门车院台桌机]) )  # but not line 10 or building 12
+        | (?! \s* (?:{_SCALE}) | {_OTHER} )
+    )
+    """,
+    re.IGNORECASE | re.ASCII | re.VERBOSE,
 )
 _SCALE_WORDS = {
     "en": ((" billion", 9), (" million", 6)),
@@ -147,7 +165,7 @@ def _number_forms(value: Decimal, language: str) -> Iterator[str]:
         yield from (plain, grouped)
     else:
         yield from (grouped, plain)
-    yield from (grouped.replace(",", separator) for separator in ".  \u202f'’")
+    yield from (grouped.replace(",", separator) for separator in ".\u00a0 \u202f'’")
     yield from short[1:]
     if value % 1:
         yield f"{plain}0"  # 63.4 dollars are $63.40
@@ -170,9 +188,9 @@ def _in_words(value: int, language: str) -> Iterator[str]:
         tens, unit = divmod(value, 10)
         yield _TENS[tens - 2] + (f"-{_UNITS[unit]}" if unit else "")
     elif language == "en" and value % 1000 == 0:
-        yield f"{_UNITS[value // 1000]} thousand"
+        yield from (f"{count} thousand" for count in (_UNITS[value // 1000], *(["a"] if value == 1000 else [])))
     elif language == "en" and value % 100 == 0 and value < 2000:
-        yield f"{_UNITS[value // 100]} hundred"
+        yield from (f"{count} hundred" for count in (_UNITS[value // 100], *(["a"] if value == 100 else [])))
 
 
 def _chinese(value: int) -> str:

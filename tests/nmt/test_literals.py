@@ -42,7 +42,13 @@ def preferred(text: str, target: str) -> list[tuple[str, str]]:
         ("82000美元和$20", "en", [("82000", "82,000"), ("$20", "$20")]),
         ("2.5 million, 19 people, 3,500 and 1998", "de", [("3,500", "3,500"), ("1998", "1998")]),
         ("1998 and www.example.com", "ar", [("www.example.com", "www.example.com")]),
-        ("at 10:30 on 9/11 in the 1990s, 3 to 1, 35万6千", "zh", []),
+        (
+            "In 2021 300 people, 030 1234 5678",
+            "zh",
+            [("2021", "2021"), ("300", "300"), ("030 1234 5678", "030 1234 5678")],
+        ),
+        ("会议10点30分开始，60分钟，90年代，10月", "en", [("60", "60")]),
+        ("from 2021-2022 at 10:30 on 9/11 in the 1990s, 3 to 1, 35万6千", "zh", []),
     ],
 )
 def test_what_must_be_in_the_translation(text: str, target: str, found: list[tuple[str, str]]) -> None:
@@ -62,6 +68,7 @@ def test_what_must_be_in_the_translation(text: str, target: str, found: list[tup
         ("1,250,000", "fr", ["1\u202f250\u202f000", "1 250 000"]),
         ("600,000", "ja", ["60万人"]),
         ("63.4美元", "en", ["$63.40"]),
+        ("100多人，1000个", "en", ["over a hundred people, and a thousand"]),
     ],
 )
 def test_other_ways_to_write_a_literal_are_accepted(text: str, target: str, translations: list[str]) -> None:
