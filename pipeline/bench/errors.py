@@ -7,14 +7,7 @@ import unicodedata
 from collections.abc import Sequence
 
 from pipeline.languages import spaced
-
-# fmt: off
-_ONES = (
-    "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve", "thirteen",
-    "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen",
-)
-# fmt: on
-_TENS = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
+from pipeline.languages.numbers import english
 
 
 def units(text: str, language: str) -> list[str]:
@@ -33,17 +26,8 @@ def units(text: str, language: str) -> list[str]:
 def spelt(digits: str) -> str:
     """Spell a number in English words; digit by digit if it begins with 0 or has more than four digits."""
     if len(digits) > 4 or (digits[0] == "0" and len(digits) > 1):
-        return " ".join(_ONES[int(digit)] for digit in digits)
-    value = int(digits)
-    if value >= 1000:
-        rest = f" {spelt(str(value % 1000))}" if value % 1000 else ""
-        return f"{_ONES[value // 1000]} thousand{rest}"
-    if value >= 100:
-        rest = f" {spelt(str(value % 100))}" if value % 100 else ""
-        return f"{_ONES[value // 100]} hundred{rest}"
-    if value >= 20:
-        return _TENS[value // 10 - 2] + (f" {_ONES[value % 10]}" if value % 10 else "")
-    return _ONES[value]
+        return " ".join(english(int(digit)) for digit in digits)
+    return english(int(digits)).replace("-", " ")
 
 
 def edits(reference: Sequence[str], hypothesis: Sequence[str]) -> int:

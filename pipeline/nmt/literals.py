@@ -13,6 +13,7 @@ from decimal import Decimal
 
 from pipeline.glossary.terms import Match, Term
 from pipeline.languages import language_tag
+from pipeline.languages.numbers import chinese, chinese_digits, english
 
 # Literals that are looked at in a part of a sentence. Each that is missing takes up to three searches.
 _MOST = 8
@@ -77,12 +78,6 @@ _CURRENCIES = {
     },
 }
 _GROUPED = re.compile(r"\d{1,3}(,\d{3})+(\.\d+)?")
-_DIGITS = "零一二三四五六七八九"
-_UNITS = (
-    *("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"),
-    *("thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen"),
-)
-_TENS = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
 
 
 def literals(text: str, target: str) -> tuple[Match, ...]:
@@ -174,33 +169,17 @@ def _number_forms(value: Decimal, language: str) -> Iterator[str]:
 
 
 def _in_words(value: int, language: str) -> Iterator[str]:
-    """A number below 10,000 in Chinese words, digit by digit too (a year), or a round one in English words."""
+    """A number below 10,000 in words; a Chinese one digit by digit, too."""
     if language == "zh":
-        chinese = _chinese(value)
-        yield chinese
-        yield "".join(_DIGITS[int(digit)] for digit in str(value))
+        words = chinese(value)
+        yield from (words, chinese_digits(value), words.replace("二百", "两百").replace("二千", "两千"))
         if 10 <= value < 20:
-            yield chinese[1:]  # 十二, which is 一十二 only within a number
-        yield chinese.replace("二百", "两百").replace("二千", "两千")
-    elif language == "en" and value < 20:
-        yield _UNITS[value]
-    elif language == "en" and value < 100:
-        tens, unit = divmod(value, 10)
-        yield _TENS[tens - 2] + (f"-{_UNITS[unit]}" if unit else "")
-    elif language == "en" and value % 1000 == 0:
-        yield from (f"{count} thousand" for count in (_UNITS[value // 1000], *(["a"] if value == 1000 else [])))
-    elif language == "en" and value % 100 == 0 and value < 2000:
-        yield from (f"{count} hundred" for count in (_UNITS[value // 100], *(["a"] if value == 100 else [])))
-
-
-def _chinese(value: int) -> str:
-    found, skipped = "", False
-    for power, sign in ((1000, "千"), (100, "百"), (10, "十"), (1, "")):
-        digit, value = divmod(value, power)
-        if digit:
-            found += ("零" if skipped else "") + _DIGITS[digit] + sign
-        skipped = bool(found) and not digit
-    return found or _DIGITS[0]
+            yield words[1:]  # 十二, which is 一十二 only within a number
+    elif language == "en":
+        for words in (english(value), english(value, " and ")):
+            yield words
+            if words.startswith("one "):
+                yield "a" + words[3:]
 
 
 def _ordinal(value: int) -> str:

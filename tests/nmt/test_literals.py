@@ -68,6 +68,7 @@ def test_what_must_be_in_the_translation(text: str, target: str, found: list[tup
         ("1,250,000", "fr", ["1\u202f250\u202f000", "1 250 000"]),
         ("600,000", "ja", ["60万人"]),
         ("63.4美元", "en", ["$63.40"]),
+        ("250人", "en", ["two hundred and fifty people", "two hundred fifty people"]),
         ("100多人，1000个", "en", ["over a hundred people, and a thousand"]),
     ],
 )

@@ -1,0 +1,41 @@
+"""Numbers below 10,000 in English and Chinese words. Pure."""
+
+from __future__ import annotations
+
+# fmt: off
+_ONES = (
+    "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve", "thirteen",
+    "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen",
+)
+# fmt: on
+_TENS = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
+_DIGITS = "零一二三四五六七八九"
+
+
+def english(value: int, joint: str = " ") -> str:
+    """A number from 0 to 9,999, such as "one hundred twenty-five". ``joint`` stands before tens and ones: " and " in Britain."""
+    for size, name in ((1000, "thousand"), (100, "hundred")):
+        if value >= size:
+            count, rest = divmod(value, size)
+            before = joint if rest < 100 else " "
+            return f"{_ONES[count]} {name}" + (before + english(rest, joint) if rest else "")
+    if value < 20:
+        return _ONES[value]
+    tens, ones = divmod(value, 10)
+    return _TENS[tens - 2] + (f"-{_ONES[ones]}" if ones else "")
+
+
+def chinese(value: int) -> str:
+    """A number from 0 to 9,999, such as 一百二十五; 12 is 一十二, as within a longer one."""
+    found, skipped = "", False
+    for size, sign in ((1000, "千"), (100, "百"), (10, "十"), (1, "")):
+        digit, value = divmod(value, size)
+        if digit:
+            found += ("零" if skipped else "") + _DIGITS[digit] + sign
+        skipped = bool(found) and not digit
+    return found or _DIGITS[0]
+
+
+def chinese_digits(value: int) -> str:
+    """A number digit by digit, as years are said: 一九九八."""
+    return "".join(_DIGITS[int(digit)] for digit in str(value))
