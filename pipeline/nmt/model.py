@@ -354,7 +354,8 @@ class MarianModel(ModelLanguages):
         )
         if wording is not None and draft is None:
             greedy = dataclasses.replace(options, beams=1)
-            tokens = repairing(tokens, Repair(self.decoder, source, greedy, wording, running, stopwatch.expired, begun))
+            repair = Repair(self.decoder, source, greedy, wording, running, stopwatch.expired, begun)
+            tokens = repairing(tokens, repair, wording.uncertain)
         found: list[Token | Rewind] = []
         while True:
             with stopwatch:  # exclude the time that the consumer takes between two tokens

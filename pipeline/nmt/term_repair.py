@@ -16,20 +16,33 @@ _PLACES = 3
 
 
 def repairing(
-    tokens: Iterator[Token | Rewind], repair: Callable[[Sequence[Token]], Sequence[Token]]
+    tokens: Iterator[Token | Rewind],
+    repair: Callable[[Sequence[Token]], Sequence[Token]],
+    uncertain: Callable[[Token], bool],
 ) -> Iterator[Token | Rewind]:
-    """Yield the tokens of a search; if ``repair`` returns others for them, replace them."""
+    """Yield the tokens of a search; if ``repair`` returns others for them, replace them.
+
+    From the first ``uncertain`` token on, they are held back until the search has ended, so that a number that is written
+    wrong is not shown.
+    """
     found: list[Token] = []
+    shown, held = 0, False
     for token in tokens:
         if isinstance(token, Rewind):
             del found[token.kept :]
-            yield token
+            held = any(map(uncertain, found))
+            if token.kept < shown:
+                shown = token.kept
+                yield token
             continue
         found.append(token)
-        if not token.last:
-            yield token
+        if token.last:
+            yield from replace_shown([one.id for one in found[:shown]], repair(found))
             continue
-        yield from replace_shown([one.id for one in found[:-1]], repair(found))
+        held = held or uncertain(token)
+        if not held:
+            shown += 1
+            yield token
 
 
 class Repair:

@@ -42,6 +42,10 @@ class Wording:
         """Whether no term is of a glossary. The model translates literals by itself, and only missing ones are repaired."""
         return all(term.literal for term in self.terms)
 
+    def uncertain(self, token: Token) -> bool:
+        """Whether a target token may be wrong: it has a digit, and so does the source."""
+        return any(term.literal for term in self.terms) and any(map(str.isdigit, self.speller.piece(token.id)))
+
     def missing(self, ids: Sequence[int]) -> list[SourceTerm]:
         """The terms without an accepted translation in target tokens."""
         if (key := tuple(ids)) not in self._known:

@@ -10,6 +10,7 @@ from pipeline import Delta, MarianModel
 from pipeline.events import SourceSentence, Translation
 from pipeline.glossary.terms import Glossary, Term
 from pipeline.nmt.literals import literals
+from pipeline.nmt.search import generate
 from pipeline.nmt.terms import SourceTerm, kept
 from pipeline.sentences.growing import GrowingText
 from tests.conftest import SHIPPED_TRANSLATORS
@@ -131,6 +132,26 @@ def test_a_literal_is_written_once(models: dict[str, MarianModel]) -> None:
     ):
         made = translated(models["en"], text).text
         assert "".join(filter(str.isdigit, made)) == digits, made
+
+
+@pytest.mark.parametrize(
+    ("source", "text"),
+    [
+        ("en", "My room number is 212."),
+        ("en", "The coffee was $4.25 and the sandwich was $12."),
+        ("zh", "它建于1784年，1855年改成茶馆。"),
+    ],
+)
+def test_a_wrong_number_is_not_shown(models: dict[str, MarianModel], source: str, text: str) -> None:
+    model = models[source]
+    *deltas, _ = model.stream(SourceSentence(0, source, text))
+    assert all(isinstance(delta, Delta) and delta.withdrawn == 0 for delta in deltas)
+    assert len(deltas) >= 5, "a delta for each token"
+    literal = model.sources_and_terms(text, source, model.languages[1] or "", None)[1][0][0]
+    search = generate(model.decoder, model.sources(text, source, None)[0], model.generation)
+    assert not literal.spells(model.tokenizer.decode([token.id for token in search])), (
+        "the search alone writes it wrong"
+    )
 
 
 def test_terms_of_a_glossary_that_have_digits_are_the_glossarys(models: dict[str, MarianModel]) -> None:
