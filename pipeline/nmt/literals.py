@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from decimal import Decimal
+from itertools import islice
 
 from pipeline.glossary.terms import Match, Term
 from pipeline.languages import language_tag
@@ -88,13 +89,14 @@ def literals(text: str, target: str) -> tuple[Match, ...]:
     accepted, and in these two languages words for whole numbers. In other languages, numbers with a scale word or of two digits,
     which are often words there, are not found; in those that have digits of their own, no numbers.
     """
-    language, found = language_tag(target).language, []
+    return tuple(islice(_matches(text, language_tag(target).language), _MOST))
+
+
+def _matches(text: str, language: str) -> Iterator[Match]:
     for match in _LITERAL.finditer(text):
         forms = list(dict.fromkeys(_forms(match, language)))
         if forms:
-            start, end = match.span()
-            found.append(Match(start, end, Term(match.group(), forms[0], target_variants=tuple(forms[1:]))))
-    return tuple(found[:_MOST])
+            yield Match(*match.span(), Term(match.group(), forms[0], target_variants=tuple(forms[1:])))
 
 
 def _forms(match: re.Match[str], language: str) -> Iterator[str]:

@@ -380,8 +380,9 @@ class MarianModel(ModelLanguages):
         committed: Sequence[int],
         wording: Wording | None,
     ) -> Iterator[Token]:
-        if wording is not None and not wording.literals_only and (draft is not None or options.beams == 1):
-            return search_with_terms(self.decoder, source, options, wording, on_start, expired, committed=committed)
+        terms = None if wording is None else wording.of_glossary
+        if terms is not None and (draft is not None or options.beams == 1):
+            return search_with_terms(self.decoder, source, options, terms, on_start, expired, committed=committed)
         if draft is None:
             return generate(self.decoder, source, options, on_start, expired, committed=committed)
         same = list(draft[: len(committed)]) == list(committed)

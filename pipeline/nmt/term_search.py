@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
@@ -37,14 +38,19 @@ class Wording:
     _known: dict[tuple[int, ...], list[SourceTerm]] = field(default_factory=dict, init=False, repr=False, compare=False)
     """What ``missing`` has returned; each translation is asked about more than once."""
 
-    @property
-    def literals_only(self) -> bool:
-        """Whether no term is of a glossary. The model translates literals by itself, and only missing ones are repaired."""
-        return all(term.literal for term in self.terms)
+    @cached_property
+    def of_glossary(self) -> Wording | None:
+        """The terms of a glossary alone. Literals are translated by the model, and only those that it misses are repaired."""
+        terms = tuple(term for term in self.terms if not term.literal)
+        return Wording(terms, self.speller) if terms else None
+
+    @cached_property
+    def _literal(self) -> bool:
+        return any(term.literal for term in self.terms)
 
     def uncertain(self, token: Token) -> bool:
         """Whether a target token may be wrong: it has a digit, and so does the source."""
-        return any(term.literal for term in self.terms) and any(map(str.isdigit, self.speller.piece(token.id)))
+        return self._literal and any(map(str.isdigit, self.speller.piece(token.id)))
 
     def missing(self, ids: Sequence[int]) -> list[SourceTerm]:
         """The terms without an accepted translation in target tokens."""

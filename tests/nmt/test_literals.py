@@ -11,7 +11,8 @@ from pipeline.events import SourceSentence, Translation
 from pipeline.glossary.terms import Glossary, Term
 from pipeline.nmt.literals import literals
 from pipeline.nmt.search import generate
-from pipeline.nmt.terms import SourceTerm, kept
+from pipeline.nmt.term_search import Wording
+from pipeline.nmt.terms import SourceTerm, Speller, kept
 from pipeline.sentences.growing import GrowingText
 from tests.conftest import SHIPPED_TRANSLATORS
 
@@ -159,6 +160,15 @@ def test_terms_of_a_glossary_that_have_digits_are_the_glossarys(models: dict[str
     assert "空客航班" in made.text
     assert "1998" not in made.text
     assert made.terms == ("Flight 1998",)
+
+
+def test_a_glossary_does_not_change_how_numbers_are_searched(models: dict[str, MarianModel]) -> None:
+    speller = Speller(models["en"].tokenizer, "zh", models["en"].decoder.can_write)
+    term, literal = SourceTerm("Berlin", (1,), (1,), ("柏林",)), SourceTerm("212", (2,), (2,), ("212",), literal=True)
+    of_glossary = Wording((term, literal), speller).of_glossary
+    assert of_glossary is not None
+    assert of_glossary.terms == (term,)
+    assert Wording((literal,), speller).of_glossary is None
 
 
 def test_sentences_without_literals_have_no_terms(models: dict[str, MarianModel]) -> None:
