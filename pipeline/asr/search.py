@@ -7,10 +7,14 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
+from pipeline.asr.coverage import inserted, shortened, unheard
 from pipeline.asr.engine import MOST_PROMPT_TOKENS, Encoded, Hypothesis, WhisperEngine
 from pipeline.asr.guards import SHORT_TOKENS, Evidence, find_loop, rejection
 from pipeline.asr.terms import HeardTerms
-from pipeline.asr.words import TimedWord, marked, timed_words
+from pipeline.asr.words import TimedWord, marked, moved, timed_words
+from pipeline.events import SAMPLE_RATE
 from pipeline.languages.marks import letters
 from pipeline.store.known import Thresholds
 
@@ -22,6 +26,23 @@ _LEAST_GAIN = 0.0
 
 # Mean natural-log probability of the tokens from which a greedy search is believed.
 _SURE = -0.3
+# A stretch without words is heard again with this much around it, and no more stretches of a window than this.
+_AROUND_S = 0.15
+_MOST_STRETCHES = 5
+# A stretch of this length that stays without words is said to be missing also if nothing was found in it.
+_LONG_STRETCH_S = 1.2
+
+
+@dataclass(frozen=True)
+class Missed:
+    """A stretch of audible sound without words, in seconds from the audio's first sample."""
+
+    start_s: float
+    end_s: float
+    text: str
+    """What was found there, with too little confidence."""
+    reason: str
+    """Why that was rejected; see ``rejection``."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +52,9 @@ class Search:
     encoded: Encoded
     hypothesis: Hypothesis
     rejected: str | None
+    words: tuple[TimedWord, ...] = ()
+    """Timed from the audio's first sample; empty if the alignment fails."""
+    missed: tuple[Missed, ...] = ()
 
     @property
     def sure(self) -> bool:
@@ -52,16 +76,40 @@ class Searcher:
         engine: WhisperEngine,
         thresholds: Thresholds,
         prompt: tuple[int, ...],
+        window_s: float,
         terms: HeardTerms | None = None,
     ) -> None:
-        """``prompt``: tokens of the text before the speech. ``terms``: the glossary, which makes it a stream's searcher."""
-        self._engine, self._thresholds, self._prompt, self._terms = engine, thresholds, prompt, terms
+        """``prompt``: tokens of the text before the speech. ``terms``: the glossary, which makes it a stream's searcher.
 
-    def search(self, encoded: Encoded, beams: int, *, limited: bool = False) -> Search:
-        """Search for the text and judge it. ``limited``: give up a loop sooner, because a draft must not take long."""
+        ``window_s``: in which stretches without words are heard again.
+        """
+        self._engine, self._thresholds, self._prompt, self._terms = engine, thresholds, prompt, terms
+        self._window_s = window_s
+
+    def with_terms(self, terms: HeardTerms) -> Searcher:
+        """A stream's searcher."""
+        return Searcher(self._engine, self._thresholds, self._prompt, self._window_s, terms)
+
+    def search(self, encoded: Encoded, beams: int, *, limited: bool = False, from_s: float = 0.0) -> Search:
+        """Search for the text and judge it. Sound in which nothing was heard is heard again by itself.
+
+        Args:
+            limited: give up a loop sooner, because a draft must not take long.
+            from_s: what comes before is known, and not heard again.
+        """
+        return self._completed(self._search(encoded, beams, limited=limited), beams, limited=limited, from_s=from_s)
+
+    def _search(self, encoded: Encoded, beams: int, *, limited: bool = False) -> Search:
         expected = self._terms.expected(encoded.language) if self._terms is not None else []
-        found = self._engine.generate(encoded, beams, self._prompt_with(expected), limited=limited)
-        return self._judged(encoded, found, expected, limited=limited)
+        prompt = self._prompt_with(expected)
+        found = self._engine.generate(encoded, beams, prompt, limited=limited)
+        return self._judged(encoded, self._short(encoded, found, beams, prompt), expected, limited=limited)
+
+    def _short(self, encoded: Encoded, found: Hypothesis, beams: int, prompt: tuple[int, ...]) -> Hypothesis:
+        """``found``, searched again without timestamps if it is short: the probability of a whole text is known for these."""
+        if len(found.tokens) > SHORT_TOKENS:
+            return found
+        return self._engine.generate(encoded, beams, prompt, limited=True, timestamps=False)
 
     def search_several(self, encoded: Sequence[Encoded], beams: int) -> list[Search]:
         """Search for the text of several windows in one language, and judge each.
@@ -75,13 +123,44 @@ class Searcher:
         again = self._searched([encoded[number] for number in unsure], beams)
         for number, one in zip(unsure, again, strict=True):
             found[number] = one
-        return found
+        return [self._completed(one, beams) for one in found]
 
     def _searched(self, encoded: Sequence[Encoded], beams: int) -> list[Search]:
         found = self._engine.generate_several(encoded, beams, self._prompt)
-        return [self._judged(each, one, []) for each, one in zip(encoded, found, strict=True)]
+        return [
+            self._judged(each, self._short(each, one, beams, self._prompt), [])
+            for each, one in zip(encoded, found, strict=True)
+        ]
+
+    def _completed(self, found: Search, beams: int, *, limited: bool = False, from_s: float = 0.0) -> Search:
+        """``found`` with the words of stretches in which the search has left out what was said."""
+        if found.rejected is not None or not found.hypothesis.ended or not found.words:
+            return found
+        encoded, words = found.encoded, shortened(found.words)
+        tokens, missed = found.hypothesis.tokens, []
+        stretches = unheard(words, encoded.samples, from_s)
+        for start_s, end_s in stretches[:_MOST_STRETCHES]:
+            begin_s = max(from_s, start_s - _AROUND_S)
+            part = encoded.samples[round(begin_s * SAMPLE_RATE) : round((end_s + _AROUND_S) * SAMPLE_RATE)]
+            alone = dataclasses.replace(self._engine.encode(part, self._window_s), language=encoded.language)
+            again = self._search(alone, beams, limited=limited)
+            log.debug("%.1f to %.1f s without words: %r (%s)", start_s, end_s, again.hypothesis.text, again.rejected)
+            if again.rejected is None and again.hypothesis.ended and again.words:
+                words = inserted(words, [moved(word, begin_s) for word in again.words])
+                tokens += again.hypothesis.tokens
+            elif again.rejected not in ("empty", "silence") or end_s - start_s >= _LONG_STRETCH_S:
+                missed.append(Missed(start_s, end_s, again.hypothesis.text.strip(), again.rejected or "repetition"))
+        if not stretches:
+            return found
+        text = "".join(word.text for word in words)
+        hypothesis = dataclasses.replace(found.hypothesis, tokens=tokens, text=text, replaced=())
+        return dataclasses.replace(found, hypothesis=hypothesis, words=tuple(words), missed=tuple(missed))
 
     def _judged(self, encoded: Encoded, found: Hypothesis, expected: list[str], *, limited: bool = False) -> Search:
+        words = self._words(encoded, found)
+        if words and len(found.tokens) > SHORT_TOKENS:  # the thresholds are those of texts without timestamps
+            mean = float(np.mean([p for word in words for p in word.log_probabilities]))
+            found = dataclasses.replace(found, log_probability=mean)
         evidence = Evidence(
             found.text.strip(),
             len(found.tokens),
@@ -92,8 +171,10 @@ class Searcher:
         )
         rejected = rejection(evidence, self._thresholds)
         if self._terms is not None and (rejected is None or (limited and rejected == "uncertain")):
-            found = self._corrected(encoded, found, expected, self._terms)
-        return Search(encoded, found, rejected)
+            corrected = self._corrected(encoded, found, expected, self._terms)
+            words = self._words(encoded, corrected) if corrected.tokens != found.tokens else words
+            found = corrected
+        return Search(encoded, found, rejected, tuple(words))
 
     def _prompt_with(self, terms: Sequence[str]) -> tuple[int, ...]:
         """The prompt with as many of the terms as there is room for."""
@@ -164,9 +245,11 @@ class Searcher:
             found, tokens=tuple(tokens), text=text, log_probability=float(sure.mean()), ended=True, replaced=()
         )
         evidence = Evidence(text.strip(), len(tokens), hypothesis.log_probability, found.no_speech_probability)
-        return Search(result.encoded, hypothesis, None) if rejection(evidence, self._thresholds) is None else None
+        if rejection(evidence, self._thresholds) is not None:
+            return None
+        return Search(result.encoded, hypothesis, None, tuple(self._words(result.encoded, hypothesis)))
 
-    def words(self, encoded: Encoded, found: Hypothesis) -> list[TimedWord]:
+    def _words(self, encoded: Encoded, found: Hypothesis) -> list[TimedWord]:
         """The words of a hypothesis, timed from the audio's first sample; empty if the alignment fails."""
         if not found.tokens:
             return []

@@ -22,7 +22,7 @@ from pipeline.asr.search import Search, Searcher, contradict
 from pipeline.asr.shares import Share, doubted, in_order, sparse
 from pipeline.asr.spoken import calibrated, decide
 from pipeline.asr.terms import HeardTerms
-from pipeline.asr.words import TimedWord, plausible, without_pauses
+from pipeline.asr.words import TimedWord, moved, plausible, without_pauses
 from pipeline.errors import UsageError
 from pipeline.events import SAMPLE_RATE, Samples, SpeechSegment, Transcript, Word
 from pipeline.store.packages import identify
@@ -96,13 +96,13 @@ class WhisperRecognizer:
             several_calls=several_calls,
         )
         self._prompt = prompt_tokens(self.engine, config)
-        self._searcher = Searcher(self.engine, self.thresholds, self._prompt)
+        self._searcher = Searcher(self.engine, self.thresholds, self._prompt, config.window_s)
         self._on_silence = check_runs(self.engine, config, self._prompt)
 
     def with_terms(self, terms: HeardTerms) -> WhisperRecognizer:
         """This model with the glossary of one stream; not thread-safe."""
         found = copy.copy(self)
-        found._searcher = Searcher(self.engine, self.thresholds, self._prompt, terms)
+        found._searcher = self._searcher.with_terms(terms)
         return found
 
     def transcribe(self, segment: SpeechSegment, beam_size: int | None = None, before: str | None = None) -> Transcript:
@@ -229,7 +229,7 @@ class WhisperRecognizer:
     def _shares(self, packed: Pack, result: Search) -> list[Share]:
         """What a pack's search says of each segment: nothing if it is doubtful or its words cannot be placed."""
         if result.rejected is None and result.hypothesis.ended:
-            words = self._searcher.words(result.encoded, result.hypothesis)
+            words = result.words
             if plausible(words, result.hypothesis.text.strip(), 0.0, len(packed.samples) / SAMPLE_RATE):
                 placed = unpack(without_pauses(words), packed)
                 return [
@@ -325,12 +325,12 @@ class WhisperRecognizer:
         """Search in one window with the context; None if the result is doubtful or the context is not heard again."""
         packed = pack([*(each.segment for each in context), segment])
         encoded = self._encode(packed.samples, self.config.window_s, language)
-        result = self._searcher.search(encoded, beams, limited=limited)
+        begin_s = packed.offsets[-1] / SAMPLE_RATE
+        result = self._searcher.search(encoded, beams, limited=limited, from_s=begin_s)
         accepted = (None, "uncertain") if limited else (None,)  # a draft is judged by its new words
         if result.rejected not in accepted or not result.hypothesis.ended:
             return None
-        words = self._searcher.words(encoded, result.hypothesis)
-        begin_s = packed.offsets[-1] / SAMPLE_RATE
+        words = result.words
         if not plausible(words, result.hypothesis.text.strip(), 0.0, len(packed.samples) / SAMPLE_RATE):
             return None
         shown = in_script("", words, self._convert[language])[1]  # as the known text
@@ -403,10 +403,7 @@ class WhisperRecognizer:
 
     def _words_of(self, segment: SpeechSegment, result: Search) -> list[TimedWord]:
         """The words of a search over a segment alone, with their times in the stream."""
-        return [
-            dataclasses.replace(word, start_s=segment.start_s + word.start_s, end_s=segment.start_s + word.end_s)
-            for word in self._searcher.words(result.encoded, result.hypothesis)
-        ]
+        return [moved(word, segment.start_s) for word in result.words]
 
     def _build(
         self,

@@ -13,12 +13,13 @@ _MAX_UNPLACED = 0.3
 # The alignment may add the silence before a sentence to its first word. Its duration is limited to this constant plus
 # an amount per letter or syllable (measured: this halves the error of a sentence's start).
 _FIRST_WORD_S, _LETTER_S, _SYLLABLE_S = 0.15, 0.05, 0.2
-_SENTENCE_ENDS = tuple(".!?。！？…؟۔।॥")
+SENTENCE_ENDS = tuple(".!?。！？…؟۔।॥")
 # Whisper's times are multiples of 20 ms, and its window may end one step after the audio.
 _TICK_S = 0.02
 # Punctuation that belongs to the following word and to the preceding word (openai/whisper, timing.py).
 _OPENING = "\"'“¿([{-"
 _CLOSING = "\"'.。,，!！?？:：”)]}、"
+_IN_NUMBERS = ".,:/%％-"
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,35 @@ def marked(words: Sequence[TimedWord], replaced: Sequence[Replacement]) -> list[
     return found
 
 
+def whole_words(texts: Sequence[str], lengths: Sequence[int], spaced: bool) -> tuple[list[str], list[int]]:
+    """Join the pieces of words and numbers that a tokenizer's marks set apart: " 83" ",200" ",000", " well" "-known".
+
+    Args:
+        texts, lengths: each piece with its leading space, and its number of tokens.
+        spaced: whether the language separates words with spaces. If not, only numbers are joined.
+    """
+    words: list[str] = []
+    counts: list[int] = []
+    for text, length in zip(texts, lengths, strict=True):
+        if words and text and _goes_on(words[-1], text, spaced):
+            words[-1] += text
+            counts[-1] += length
+        else:
+            words.append(text)
+            counts.append(length)
+    return words, counts
+
+
+def _goes_on(word: str, piece: str, spaced: bool) -> bool:
+    """Whether a piece belongs to the word before it."""
+    if piece[0].isspace() or word[-1].isspace():
+        return False
+    if spaced:
+        return True
+    digit_before = word[-1].isdigit() or (word[-1] in _IN_NUMBERS and word[-2:-1].isdigit())
+    return digit_before and (piece[0].isdigit() or piece[0] in _IN_NUMBERS)
+
+
 def timed_words(
     texts: Sequence[str], lengths: Sequence[int], starts_s: Sequence[float], log_probabilities: Sequence[float]
 ) -> list[TimedWord]:
@@ -78,11 +108,16 @@ def timed_words(
     return _join_closing(_join_opening(words))
 
 
+def moved(word: TimedWord, by_s: float) -> TimedWord:
+    """The word ``by_s`` seconds later."""
+    return replace(word, start_s=word.start_s + by_s, end_s=word.end_s + by_s)
+
+
 def without_pauses(words: Iterable[Word]) -> list[Word]:
     """``words`` without the silence before a sentence that its first word includes."""
     found: list[Word] = []
     for word in words:
-        if not found or found[-1].text.endswith(_SENTENCE_ENDS):
+        if not found or found[-1].text.endswith(SENTENCE_ENDS):
             letters = word.text.strip()
             # A character of Chinese or Japanese is a syllable.
             longest_s = _FIRST_WORD_S + sum(_SYLLABLE_S if c >= "\u2e80" else _LETTER_S for c in letters)

@@ -16,9 +16,9 @@ class GateOptions:
     """Thresholds, tuned on mixtures of speech, rooms and noise; ``pipeline.bench vad`` repeats the measurement."""
 
     # Probability at which speech begins, for sound 12 dB above the noise floor. Quieter sound needs more, louder less.
-    threshold: float = within(0.5, 0.01, 0.99)
-    # Probability at which speech continues.
-    release_threshold: float = within(0.25, 0.01, 0.99)
+    threshold: float = within(0.6, 0.01, 0.99)
+    # Probability at which speech continues. Hoarse and whispering voices have less than half of it for seconds.
+    release_threshold: float = within(0.2, 0.01, 0.99)
     # Weight of the level, in natural-log odds of the probability per dB.
     level_weight: float = within(0.15, 0, 1)
     # Frames this far above the noise floor are kept next to speech, even if not detected as speech.
@@ -41,14 +41,14 @@ _FLOOR_S = 5
 # Lower limit of the floor, for digital silence. A quiet microphone is above it.
 _MIN_FLOOR_DB = -90.0
 # ``release_threshold`` applies for this long after speech.
-_MEMORY_MS = 500
+_MEMORY_MS = 1_500
 
 
 class SpeechGate:
     """Confirms proposed frames, with hysteresis and a weight for their level.
 
     A frame is speech if ``logit(probability) + level_weight × (dB above the floor − 12)`` reaches the logit of the
-    threshold: ``release_threshold`` within half a second of speech, otherwise ``threshold``.
+    threshold: ``release_threshold`` within 1.5 s of speech, otherwise ``threshold``.
     """
 
     def __init__(self, options: GateOptions, frame_ms: int) -> None:

@@ -27,7 +27,7 @@ TRADITIONAL, SIMPLIFIED = f"{SAID}，理髮。", f"{SAID}，理发。"
 
 @pytest.fixture(scope="module")
 def recognizer() -> WhisperRecognizer:
-    return WhisperRecognizer(AsrConfig(model="base"), "zh")
+    return WhisperRecognizer(AsrConfig(model="base", log_probability_threshold=-20.0), "zh")
 
 
 def heard(recognizer: WhisperRecognizer, script: str | None, text: str, monkeypatch: pytest.MonkeyPatch) -> Transcript:

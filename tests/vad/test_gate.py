@@ -40,19 +40,19 @@ def test_speech_continues_at_a_lower_probability_than_it_begins() -> None:
     gate = gate_in_a_room()
     last(gate, 0.9, level_db)
     assert last(gate, unsure, level_db, frames=100).speech
-    assert not last(gate, 0.2, level_db).speech
+    assert not last(gate, 0.15, level_db).speech
 
 
-def test_the_lower_threshold_ends_half_a_second_after_speech() -> None:
+def test_the_lower_threshold_ends_some_time_after_speech() -> None:
     gate = gate_in_a_room()
     last(gate, 0.9, ROOM_DB + 12)
     last(gate, 0.01, ROOM_DB, frames=20)
     assert gate.decide(0.9, True, ROOM_DB + 12).speech
-    last(gate, 0.01, ROOM_DB, frames=30)
+    last(gate, 0.01, ROOM_DB, frames=80)
     assert not last(gate, 0.35, ROOM_DB + 12).speech
 
 
-@pytest.mark.parametrize(("above_db", "needed"), [(0, 0.86), (12, 0.5), (25, 0.13), (60, 0.13)])
+@pytest.mark.parametrize(("above_db", "needed"), [(0, 0.90), (12, 0.6), (25, 0.18), (60, 0.18)])
 def test_louder_sound_needs_less_probability(above_db: float, needed: float) -> None:
     assert last(gate_in_a_room(), needed + 0.02, ROOM_DB + above_db).speech
     assert not last(gate_in_a_room(), needed - 0.02, ROOM_DB + above_db).speech
@@ -60,8 +60,8 @@ def test_louder_sound_needs_less_probability(above_db: float, needed: float) -> 
 
 def test_without_a_weight_the_level_does_not_matter() -> None:
     for above_db in (0, 40):
-        assert last(gate_in_a_room(GateOptions(level_weight=0)), 0.51, ROOM_DB + above_db).speech
-        assert not last(gate_in_a_room(GateOptions(level_weight=0)), 0.49, ROOM_DB + above_db).speech
+        assert last(gate_in_a_room(GateOptions(level_weight=0)), 0.61, ROOM_DB + above_db).speech
+        assert not last(gate_in_a_room(GateOptions(level_weight=0)), 0.59, ROOM_DB + above_db).speech
 
 
 @pytest.mark.parametrize("frame_ms", [10, 20, 30])

@@ -1,0 +1,68 @@
+"""Speech of which a search has made no words."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pipeline.asr.coverage import inserted, shortened, unheard
+from pipeline.asr.words import TimedWord, whole_words
+from pipeline.events import SAMPLE_RATE, Samples
+
+
+def sound(*stretches: tuple[float, float]) -> Samples:
+    """Six seconds of silence with noise in some stretches."""
+    samples = np.zeros(6 * SAMPLE_RATE, np.int16)
+    noise = np.random.default_rng(1).normal(0, 3000, len(samples)).astype(np.int16)
+    for start_s, end_s in stretches:
+        part = slice(round(start_s * SAMPLE_RATE), round(end_s * SAMPLE_RATE))
+        samples[part] = noise[part]
+    return samples
+
+
+def words(*timed: tuple[str, float, float]) -> list[TimedWord]:
+    return [TimedWord(text, start_s, end_s) for text, start_s, end_s in timed]
+
+
+def test_sound_without_words_is_found() -> None:
+    heard = words((" Good", 0.0, 0.4), (" morning.", 0.4, 1.0))
+    assert unheard(heard, sound((0.0, 1.0))) == []
+    ((start_s, end_s),) = unheard(heard, sound((0.0, 1.0), (2.0, 4.0)))
+    assert abs(start_s - 2.0) < 0.05
+    assert abs(end_s - 4.0) < 0.05
+
+
+def test_short_sounds_and_known_ones_are_left() -> None:
+    assert unheard(words((" Good", 0.0, 0.4)), sound((0.0, 0.4), (2.0, 2.5))) == []
+    assert unheard([], sound((0.0, 1.0)), from_s=1.0) == []
+
+
+def test_a_word_that_lasts_for_seconds_hides_others() -> None:
+    heard = words((" it.", 0.0, 0.5), (" This", 0.5, 4.5), (" is", 4.5, 4.7))
+    short = shortened(heard)
+    assert (short[0], short[2]) == (heard[0], heard[2])
+    assert short[1].end_s == 4.5
+    assert short[1].start_s > 3.5
+    assert unheard(heard, sound((0.0, 4.7))) == []
+    assert len(unheard(short, sound((0.0, 4.7)))) == 1
+
+
+def test_a_long_word_at_the_end_of_a_sentence_was_said_first() -> None:
+    assert shortened(words((" Yes", 0.0, 0.3), (" sir.", 0.3, 4.0)))[1].start_s == 0.3
+
+
+def test_what_is_heard_later_takes_its_place_without_the_words_at_the_seams() -> None:
+    heard = words((" one", 0.0, 0.5), (" two", 0.5, 1.0), (" five", 4.0, 4.5))
+    more = words((" Two,", 0.9, 1.2), (" three", 2.0, 2.5), (" four", 2.5, 3.0), (" five.", 3.5, 4.0))
+    assert [word.text for word in inserted(heard, more)] == [" one", " two", " three", " four", " five"]
+
+
+def test_pieces_without_a_blank_belong_to_the_word_before() -> None:
+    pieces = [" 83", ",", "200", ",000", " people", " well", "-known", "."]
+    texts, lengths = whole_words(pieces, [1] * len(pieces), spaced=True)
+    assert texts == [" 83,200,000", " people", " well-known."]
+    assert lengths == [4, 1, 3]
+
+
+def test_in_text_without_spaces_only_numbers_are_joined() -> None:
+    pieces = ["是", "3", ".", "5", "%", "，", "好", "."]
+    assert whole_words(pieces, [1] * len(pieces), spaced=False)[0] == ["是", "3.5%", "，", "好", "."]
