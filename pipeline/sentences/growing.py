@@ -170,15 +170,16 @@ def merged(first: SourceDelta | Delta, second: SourceDelta | Delta) -> SourceDel
 
 
 def merged_with(newest_first: Iterable[PipelineEvent], event: PipelineEvent) -> tuple[int, PipelineEvent] | None:
-    """An event merged with the last waiting change of the same text, and how many events wait after that change.
+    """An event merged with the last waiting change of the same text, and that change's index, counted from the end: -1, -2 …
 
+    The merged change takes the place of the waiting one, so that texts begin in the order in which they were written.
     Changes of other texts, such as those in another language, may wait between the two. None if there is no such change.
     """
     if not isinstance(event, SourceDelta | Delta):
         return None
-    for back, waiting in enumerate(newest_first):
+    for back, waiting in enumerate(newest_first, 1):
         if not isinstance(waiting, SourceDelta | Delta):
             return None
         if (both := merged(waiting, event)) is not None:
-            return back, both
+            return -back, both
     return None

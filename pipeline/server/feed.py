@@ -41,8 +41,9 @@ class Feed:
         if self._anew or not concerns(event, self.language):
             return
         if (found := merged_with(reversed(self._waiting), event)) is not None:
-            back, event = found
-            del self._waiting[-1 - back]
+            at, both = found
+            self._waiting[at] = both
+            return
         self._waiting.append(event)
         if len(self._waiting) > self._capacity:
             self.resets += 1

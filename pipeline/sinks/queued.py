@@ -80,9 +80,10 @@ class QueuedSink:
                 if _sentence(event) in self._newest_dropped:
                     return
                 found = merged_with((waiting for _, waiting in reversed(self._waiting)), event)
-                if found is not None:
-                    back, event = found
-                    del self._waiting[-1 - back]
+                if found is not None:  # in its place: sentences begin in their order
+                    at, both = found
+                    self._waiting[at] = self._waiting[at][0], both
+                    return
             self._written += 1
             self._waiting.append((self._written, event))
             if len(self._waiting) > self._capacity and self._delivery is Delivery.LATEST:

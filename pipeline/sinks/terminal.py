@@ -128,8 +128,9 @@ class TerminalSink:
                 self._open[self._withheld] = _Open(rejected=event)
             case SourceDelta() | SourceSentence():
                 passage = self._open.setdefault(event.sentence, _Open(event.language))
-                if passage.blank:
-                    self._open[event.sentence] = self._open.pop(event.sentence)  # after what came since
+                if passage.blank:  # after what came since, and before later sentences
+                    for number in sorted(each for each in self._open if each >= event.sentence):
+                        self._open[number] = self._open.pop(number)
                 passage.start_s, passage.end_s = event.start_s, event.end_s
                 if isinstance(event, SourceDelta):
                     passage.source.apply(event)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import html
 import io
+import itertools
 import json
 import tempfile
+import threading
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -25,6 +27,7 @@ from pipeline.sinks.ass import AssSink
 from pipeline.sinks.cue_file import CueSink
 from pipeline.sinks.jsonl import JsonlSink, read_event
 from pipeline.sinks.latency_log import open_latency_log
+from pipeline.sinks.queued import Delivery, QueuedSink
 from pipeline.sinks.sink import Sink
 from pipeline.sinks.srt import SrtSink
 from pipeline.sinks.terminal import TerminalSink
@@ -90,8 +93,13 @@ def in_terminal(events: Sequence[PipelineEvent]) -> Texts:
     """The texts as printed into a pipe."""
     file = io.StringIO()
     written(TerminalSink(Console(file=file), LANGUAGES), events)
+    return printed(file.getvalue())
+
+
+def printed(text: str) -> Texts:
+    """The texts of sentences that a ``TerminalSink`` printed, numbered in their order."""
     found, number = Texts(), -1
-    for line in file.getvalue().splitlines():
+    for line in text.splitlines():
         head, text = line[:17], line[17:]
         if head.strip():
             number += 1
@@ -170,3 +178,37 @@ def test_every_consumer_ends_up_with_the_same_texts(stream: Stream) -> None:
                 assert units(in_simulevals_log(line, stream.events, language, committed=committed), unit) == said
     one = [event for event in stream.events if not isinstance(event, Delta | Translation) or event.language == "zh"]
     assert in_stopwatch(one) == {key: text for key, text in expected.items() if key[1] != "de"}
+
+
+@settings(max_examples=300)
+@given(
+    streams(st.sampled_from(["One.", "Two three.", "四五。"]), LANGUAGES),
+    st.lists(st.integers(0, 3), min_size=1),
+    st.sampled_from([2, 6, 1000]),
+)
+def test_a_terminal_that_is_slow_or_stopped_ends_up_with_the_same_texts(
+    stream: Stream, taken: list[int], capacity: int
+) -> None:
+    """After each event the terminal takes as many as the next number says; 0 is a stopped one. No other text than that of
+    sentences that are counted as dropped is missing."""
+    file, gate = io.StringIO(), threading.Semaphore(0)
+    terminal = TerminalSink(Console(file=file), LANGUAGES)
+
+    def show(event: PipelineEvent) -> None:
+        gate.acquire()
+        terminal.write(event)
+
+    display = QueuedSink(show, Delivery.LATEST, capacity)
+    for event, count in zip(stream.events, itertools.cycle(taken), strict=False):
+        display.write(event)
+        for _ in range(count):
+            gate.release()
+    for _ in stream.events:
+        gate.release()
+    display.drain()
+    display.close()
+    expected = {(number, "en"): text for number, text in stream.sources.items()} | stream.translations
+    shown = printed(file.getvalue())
+    whole = sum(all(shown.get((number, each)) for each in ("en", *LANGUAGES)) for number in stream.sources)
+    assert whole >= len(stream.sources) - display.dropped
+    assert display.dropped or shown == expected

@@ -158,6 +158,21 @@ def test_a_draft_of_noise_does_not_hold_up_what_follows() -> None:
     assert sum(line.count("Hm.") for line in steps(events, terminal=False)[5:]) == 0
 
 
+def test_sentences_stay_in_their_order_when_a_draft_is_withdrawn_and_comes_back() -> None:
+    events: list[PipelineEvent] = [
+        SourceDelta(0, "en", "Hello."),
+        SourceDelta(1, "en", "I sea"),
+        SourceDelta(0, "en", "", withdrawn=6),
+        *spoken(0, "Hello there."),
+        *translated(0, ["你好。"]),
+        SourceDelta(1, "en", "e.", withdrawn=1, committed=6),
+        SourceSentence(1, "en", "I see."),
+        *translated(1, ["我明白。"]),
+    ]
+    lines = [line[17:] for step in steps(events, terminal=False, languages=["zh"]) for line in step.splitlines()]
+    assert lines == ["Hello there.", "你好。", "I see.", "我明白。"]
+
+
 def test_each_language_has_a_line_and_a_sentence_waits_for_all() -> None:
     events = [
         *GOOD_MORNING,
