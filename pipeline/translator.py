@@ -208,9 +208,7 @@ class SpeechTranslator:
             while self._notices:
                 yield self._notices.popleft()
             item = await self._next()
-            if isinstance(item, _StreamEnd | EndOfInput):
-                # Leave a sentinel so that later readers stop too. There is room: an item has just been taken.
-                self._outbox.put_nowait(item if isinstance(item, _StreamEnd) else _StreamEnd(None))
+            self._leave_end(item)
             if isinstance(item, _StreamEnd):
                 if item.error is not None:
                     raise item.error
@@ -232,9 +230,19 @@ class SpeechTranslator:
 
     def take_ready(self) -> list[PipelineEvent]:
         """Return the events that are ready, without waiting, so that a reader that stops early loses none."""
-        ready = [*self._notices, *(self._outbox.get_nowait() for _ in range(self._outbox.qsize()))]
+        ready: list[PipelineEvent] = [*self._notices]
         self._notices.clear()
-        return [item for item in ready if not isinstance(item, _StreamEnd)]
+        for _ in range(self._outbox.qsize()):
+            item = self._outbox.get_nowait()
+            self._leave_end(item)
+            if not isinstance(item, _StreamEnd):
+                ready.append(item)
+        return ready
+
+    def _leave_end(self, taken: PipelineEvent | _StreamEnd) -> None:
+        """Leave a sentinel if the end was taken, so that later readers stop too. There is room in place of the item."""
+        if isinstance(taken, _StreamEnd | EndOfInput):
+            self._outbox.put_nowait(taken if isinstance(taken, _StreamEnd) else _StreamEnd(None))
 
     async def run(self, source: AudioSource, *, paced: bool = False) -> AsyncGenerator[PipelineEvent, None]:
         """Translate a whole source. ``paced`` feeds a recording in real time.

@@ -429,6 +429,18 @@ def test_reading_after_the_end_ends_at_once(demo_config: PipelineConfig, demo_mo
     asyncio.run(work())
 
 
+def test_reading_after_taking_what_was_ready_ends_at_once(demo_config: PipelineConfig, demo_models: Models) -> None:
+    async def work() -> None:
+        async with SpeechTranslator(demo_config, demo_models) as translator, asyncio.timeout(HANG_S):
+            await translator.end()
+            while not (taken := translator.take_ready()):
+                await asyncio.sleep(0)
+            assert taken == [EndOfInput()]
+            assert translator.take_ready() == [event async for event in translator.events()] == []
+
+    asyncio.run(work())
+
+
 def test_asyncio_timeout_cancels_cleanly(demo_config: PipelineConfig, demo_models: Models) -> None:
     async def work() -> None:
         async with asyncio.timeout(0.5), SpeechTranslator(demo_config, demo_models) as translator:

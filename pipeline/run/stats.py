@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+import threading
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterator
@@ -110,6 +111,7 @@ class PipelineStats:
     _translated_s: dict[str, float] = field(default_factory=dict)
     """For each language, the audio heard of which everything is translated."""
     _first_audio: float | None = None
+    _counting: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
 
     @property
     def audio_s(self) -> float:
@@ -151,12 +153,14 @@ class PipelineStats:
 
     @contextmanager
     def busy(self, stage: str) -> Iterator[None]:
-        """Count the time inside the block as working time of ``stage``."""
+        """Count the time inside the block as working time of ``stage``. May be called on several threads at once."""
         began = self.clock()
         try:
             yield
         finally:
-            self.busy_s[stage] = self.busy_s.get(stage, 0.0) + self.clock() - began
+            spent = self.clock() - began
+            with self._counting:  # a new dictionary: another thread may be reading the old one
+                self.busy_s = self.busy_s | {stage: self.busy_s.get(stage, 0.0) + spent}
 
     def received(self, samples: int) -> None:
         """Count audio that was fed; negative if feeding it was cancelled."""
