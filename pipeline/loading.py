@@ -20,7 +20,7 @@ from pipeline.nmt.load import find_translation_models, in_sequence, load_model, 
 from pipeline.nmt.options import NmtConfig
 from pipeline.nmt.pairs import AUTO
 from pipeline.nmt.routing import check_shared, resolved
-from pipeline.nmt.stage import TextTranslator
+from pipeline.nmt.translator import TextTranslator
 from pipeline.vad.silero import load_silero
 
 

@@ -14,10 +14,9 @@ import json
 from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
-from typing import Any, Self, cast
+from typing import Any, cast
 
 from pipeline.asr.recognizer import Recognizer
-from pipeline.asr.terms import HeardTerms, with_terms
 from pipeline.asr.wrapper import PacksWrapper, Recognise, Windows
 from pipeline.audio.remote import RemoteFile
 from pipeline.config import PipelineConfig
@@ -33,9 +32,10 @@ from pipeline.events import (
 )
 from pipeline.glossary.files import load_glossary
 from pipeline.glossary.options import GlossaryOptions
+from pipeline.glossary.terms import Glossary, Term
 from pipeline.nmt.drafts import Draft
 from pipeline.nmt.generation import OnStart
-from pipeline.nmt.stage import TextTranslator
+from pipeline.nmt.translator import TermTranslator, TextTranslator
 from pipeline.sinks.files import FORMATS
 from pipeline.sinks.jsonl import Text, line, read_event
 from pipeline.sinks.sink import BlockFile
@@ -175,10 +175,6 @@ class KnownSpeech(PacksWrapper):
         self._known = (event for event in _all_events(journal) if isinstance(event, Transcript))
         self._next = next(self._known, None)
 
-    def with_terms(self, terms: HeardTerms) -> Self:
-        self._recognizer = with_terms(self._recognizer, terms)
-        return self
-
     @property
     def has_more(self) -> bool:
         """Whether the journal has transcripts of later segments."""
@@ -215,8 +211,22 @@ class KnownSpeech(PacksWrapper):
         return known
 
 
+def known_translation(translation: TextTranslator, journal: Path, target: str) -> KnownTranslation:
+    """A translator that returns a journal's finished translations, and knows glossaries if ``translation`` does.
+
+    Raises:
+        UsageError: the journal is damaged.
+    """
+    if isinstance(translation, TermTranslator):
+        return _KnownTermTranslation(translation, journal, target)
+    return KnownTranslation(translation, journal, target)
+
+
 class KnownTranslation:
-    """A translator that returns a journal's finished translations and delegates the rest to another translator."""
+    """A translator that returns a journal's finished translations and delegates the rest to another translator.
+
+    For recordings: of sentences in progress it knows nothing.
+    """
 
     def __init__(self, translation: TextTranslator, journal: Path, target: str) -> None:
         self._translation = translation
@@ -230,8 +240,11 @@ class KnownTranslation:
         on_start: OnStart | None = None,
         beams: int | None = None,
         draft: Draft | None = None,
+        **glossary: Any,
     ) -> Iterator[Delta | Translation]:
-        return iter(self._finished(sentence) or self._translation.stream(sentence, target, on_start, beams, draft))
+        """See ``TextTranslator``. ``glossary``: that of a ``TermTranslator``."""
+        known = self._finished(sentence)
+        return iter(known or self._translation.stream(sentence, target, on_start, beams, draft, **glossary))
 
     def _finished(self, sentence: SourceSentence) -> list[Delta | Translation]:
         """The events of a sentence's translation; empty if the journal does not have it, or of another text."""
@@ -247,6 +260,17 @@ class KnownTranslation:
                 if isinstance(event, Translation):
                     return found if source == sentence else []
         return []
+
+
+class _KnownTermTranslation(KnownTranslation):
+    """The same of a translator that knows glossaries."""
+
+    def __init__(self, translation: TermTranslator, journal: Path, target: str) -> None:
+        super().__init__(translation, journal, target)
+        self._terms = translation
+
+    def unspellable(self, glossary: Glossary, target: str | None = None) -> tuple[Term, ...]:
+        return self._terms.unspellable(glossary, target)
 
 
 def _all_events(path: Path) -> Iterator[Text]:

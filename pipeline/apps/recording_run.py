@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from pipeline.apps import journal, mirror
-from pipeline.apps.journal import JournalSink, KnownSpeech, KnownTranslation
+from pipeline.apps.journal import JournalSink, KnownSpeech, known_translation
 from pipeline.apps.outputs import Output, label
 from pipeline.apps.recordings import Begin, Job, begin, labels_of
 from pipeline.apps.results import Result
@@ -159,7 +159,7 @@ async def _write_files(
                 models,
                 recognizer=speech,
                 translations={
-                    target: KnownTranslation(model, known, target) for target, model in models.translations.items()
+                    target: known_translation(model, known, target) for target, model in models.translations.items()
                 },
             )
         writer = Worker("subtitles")

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TypeAlias
+from typing import Self, TypeAlias
 
 from pipeline.asr.context import Heard
 from pipeline.asr.options import AsrConfig
 from pipeline.asr.recognizer import PackRecognizer, Recognizer
+from pipeline.asr.terms import HeardTerms, with_terms
 from pipeline.events import SpeechSegment, Transcript
 
 Windows: TypeAlias = Sequence[Sequence[SpeechSegment]]
@@ -17,7 +18,7 @@ Recognise: TypeAlias = Callable[[Windows], list[list[Transcript]]]
 
 
 class RecognizerWrapper:
-    """Passes the calls of a ``Recognizer`` on to another one. Subclasses override ``_recognised``."""
+    """Passes the calls of a ``Recognizer`` on to another one, for one stream. Subclasses override ``_recognised``."""
 
     def __init__(self, recognizer: Recognizer) -> None:
         self._recognizer = recognizer
@@ -25,6 +26,10 @@ class RecognizerWrapper:
     @property
     def config(self) -> AsrConfig:
         return self._recognizer.config
+
+    def with_terms(self, terms: HeardTerms) -> Self:
+        self._recognizer = with_terms(self._recognizer, terms)
+        return self
 
     def transcribe(self, segment: SpeechSegment, beam_size: int | None = None, before: str | None = None) -> Transcript:
         return self._one(segment, lambda: self._recognizer.transcribe(segment, beam_size, before))

@@ -19,7 +19,8 @@ from pipeline.events import (
     TranslationLost,
 )
 from pipeline.glossary.current import CurrentGlossary
-from pipeline.nmt.stage import NmtStage, Text, TextTranslator
+from pipeline.nmt.stage import NmtStage, Text
+from pipeline.nmt.translator import TextTranslator
 from pipeline.run.drafts import DraftOptions
 from pipeline.run.overload import LoadControl
 from pipeline.run.stats import PipelineStats

@@ -17,6 +17,7 @@ from pipeline.nmt.commitment import Commitment, appended, appending
 from pipeline.nmt.decoder import DecoderState
 from pipeline.nmt.drafts import Draft, Steady, masked
 from pipeline.nmt.generation import OnStart
+from pipeline.nmt.translator import TermTranslator, TextTranslator
 from pipeline.run.drafts import DraftOptions
 from pipeline.run.overload import LoadControl
 from pipeline.run.stats import PipelineStats
@@ -24,23 +25,6 @@ from pipeline.run.worker import Worker
 from pipeline.sentences.growing import GrowingText, edit
 
 log = logging.getLogger(__name__)
-
-
-class TextTranslator(Protocol):
-    """The interface of a translator that the stage needs; see ``MarianModel``.
-
-    ``draft`` is only passed if the sentence is in progress. If the translator has a method ``unspellable``, its methods take a
-    ``glossary`` too, which is only passed if it has terms.
-    """
-
-    def stream(
-        self,
-        sentence: SourceSentence,
-        target: str | None,
-        on_start: OnStart | None = None,
-        beams: int | None = None,
-        draft: Draft | None = None,
-    ) -> Iterator[Delta | Translation]: ...
 
 
 Text = SourceDelta | SourceSentence
@@ -88,7 +72,7 @@ class NmtStage:
         self._drafts, self._options, self._load = drafts, options or DraftOptions(), load
         self._by_word = self._options.commit == "word"
         self._glossary = DirectedGlossary(glossary, target) if glossary is not None else None
-        if glossary is not None and not hasattr(model, "unspellable"):
+        if glossary is not None and not isinstance(model, TermTranslator):
             log.warning("%s does not translate the terms of a glossary", type(model).__name__)
             self._glossary = None
         self._open: dict[int, _Open] = {}

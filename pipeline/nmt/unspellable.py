@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from pipeline.glossary.terms import Glossary
 from pipeline.languages.options import LanguageConfig
+from pipeline.nmt.translator import TermTranslator
 
 log = logging.getLogger(__name__)
 
@@ -23,9 +24,10 @@ def unspellable(
     """
     found = {}
     for target, model in translations.items():
-        ask = getattr(model, "unspellable", None)
-        if ask is not None and (terms := ask(glossary.between(languages.source_of(target), target), target)):
-            found[target] = tuple(term.source for term in terms)
+        if isinstance(model, TermTranslator):
+            terms = model.unspellable(glossary.between(languages.source_of(target), target), target)
+            if terms:
+                found[target] = tuple(term.source for term in terms)
     return found
 
 

@@ -16,7 +16,7 @@ from pipeline.asr.whisper import WhisperRecognizer
 from pipeline.config import load_config, with_overrides
 from pipeline.errors import UsageError
 from pipeline.events import Delta, SourceSentence, SpeechSegment, Transcript, Translation, Word
-from pipeline.nmt.stage import TextTranslator
+from pipeline.nmt.translator import TextTranslator
 from pipeline.sinks.jsonl import Text
 from tests.conftest import PHRASES, read_wav
 from tests.vad.test_stage import cut

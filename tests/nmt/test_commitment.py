@@ -36,7 +36,8 @@ from pipeline.nmt.generation import GenerationOptions, Token
 from pipeline.nmt.pivot import PivotTranslator
 from pipeline.nmt.scripts import rewritten
 from pipeline.nmt.search import greedy
-from pipeline.nmt.stage import Text, TextTranslator
+from pipeline.nmt.stage import Text
+from pipeline.nmt.translator import TextTranslator
 from pipeline.run.drafts import DraftOptions
 from pipeline.sentences.growing import GrowingText, TextChangeError
 from tests.conftest import SHIPPED_TRANSLATORS, TINY, golden, make_model_dir

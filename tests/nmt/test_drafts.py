@@ -17,7 +17,8 @@ from pipeline import Delta, EndOfInput, MarianModel, NmtStage, PipelineEvent
 from pipeline.events import SAMPLE_RATE, SourceDelta, SourceSentence, SpeechSegment, Translation
 from pipeline.nmt.drafts import Draft, Steady
 from pipeline.nmt.generation import OnStart
-from pipeline.nmt.stage import Text, TextTranslator, updates
+from pipeline.nmt.stage import Text, updates
+from pipeline.nmt.translator import TextTranslator
 from pipeline.run.drafts import DraftOptions
 from pipeline.run.stats import PipelineStats
 from pipeline.run.worker import Worker

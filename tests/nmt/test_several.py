@@ -12,7 +12,7 @@ import pytest
 from pipeline import Delta, EndOfInput, MarianModel, PipelineEvent, Transcript
 from pipeline.events import SourceDelta, SourceSentence, Translation, TranslationLost
 from pipeline.nmt.several import TranslationStage
-from pipeline.nmt.stage import TextTranslator
+from pipeline.nmt.translator import TextTranslator
 from pipeline.run.stats import PipelineStats
 from pipeline.sentences.growing import OpenTexts
 from tests.conftest import HANG_S, golden, make_model_dir

@@ -23,7 +23,8 @@ from pipeline.nmt.cache import SentenceCache
 from pipeline.nmt.decoder import Decoder, DecoderState
 from pipeline.nmt.generation import OnStart, Token
 from pipeline.nmt.pieces import translated
-from pipeline.nmt.stage import Text, TextTranslator
+from pipeline.nmt.stage import Text
+from pipeline.nmt.translator import TextTranslator
 from pipeline.run.overload import LoadControl, OverloadOptions
 from pipeline.sentences.growing import GrowingText
 from tests.conftest import HANG_S, ROOT, TINY, golden, make_model_dir
