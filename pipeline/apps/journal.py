@@ -156,6 +156,8 @@ class JournalSink:
         if resume and read_header(path) is not None:  # keep a header with more keys than this version writes
             with path.open("rb") as file:
                 first = file.readline().decode()
+        self.header = first.encode()
+        """The first line."""
         self._file = BlockFile(path, first, resume=resume)
 
     def write(self, event: PipelineEvent) -> None:

@@ -1,6 +1,7 @@
 """Output folders on other machines: files are written in a folder of this machine and copied when they are complete.
 
-The journal of an unfinished recording is copied, too, so that a later run resumes it anywhere.
+The journal of an unfinished recording is there from its beginning, and is copied when the run is interrupted, so that a
+later run resumes it anywhere. When it is gone, the recording is finished.
 """
 
 from __future__ import annotations
@@ -46,20 +47,32 @@ def _on_disk() -> Iterator[None]:
 
 
 def fetch(folder: RemoteFile, paths: Iterable[Path], journal: Path) -> None:
-    """Copy what exists of a recording's outputs and journal from ``folder``, unless it is here: this machine was last.
+    """Copy what exists of a recording's outputs and journal from ``folder``, unless this machine was the last to write them.
+
+    It was if its journal continues the one in ``folder``. Otherwise another machine has continued or finished the recording.
 
     Raises:
         UsageError, AudioError: see ``RemoteFile.open``; or a copy cannot be written.
     """
-    if journal.is_file():
-        return
-    for path in (*paths, journal):
-        content = (folder / path.name).read()
+    kept = (folder / journal.name).read()
+    with _on_disk():
+        if kept is not None and journal.is_file() and journal.read_bytes().startswith(kept):
+            return
+    for path, content in ((journal, kept), *((path, (folder / path.name).read()) for path in paths)):
         with _on_disk():
             if content is not None:
                 path.write_bytes(content)
             else:
                 path.unlink(missing_ok=True)
+
+
+def announce(folder: RemoteFile, journal: Path, header: bytes) -> None:
+    """Begin a recording's journal in ``folder``.
+
+    Raises:
+        UsageError, AudioError: see ``RemoteFile.open``.
+    """
+    (folder / journal.name).write(header)
 
 
 def deliver(folder: RemoteFile, paths: Iterable[Path], journal: Path) -> None:
@@ -89,6 +102,9 @@ def forget(paths: Iterable[Path]) -> None:
 
 
 def keep(folder: RemoteFile, journal: Path) -> None:
-    """Copy the journal of an unfinished recording to ``folder``, as far as possible."""
+    """Copy the journal of an unfinished recording to ``folder``, as far as possible; of one that is not begun, remove it."""
     with contextlib.suppress(PipelineError, OSError):
-        (folder / journal.name).write(journal.read_bytes())
+        if journal.is_file():
+            (folder / journal.name).write(journal.read_bytes())
+        else:
+            (folder / journal.name).remove()

@@ -211,13 +211,15 @@ def _open_sinks(
     """
     job, resume = result.job, result.how is Begin.RESUME
     make_folder(job.journal.parent)
-    sinks: list[Sink] = [JournalSink(job.journal, begun_with, resume=resume)]
-    stack.callback(sinks[0].close)
+    events = JournalSink(job.journal, begun_with, resume=resume)
+    stack.callback(events.close)
+    if job.remote is not None and not resume:
+        mirror.announce(job.remote, job.journal, events.header)
     makers = sink_makers(config.subtitles, resume=True)
     recording = job.recording if isinstance(job.recording, Path) else None
     files = open_sinks(paths, recording, makers, config.languages.targets)
     stack.callback(close_all, files)
-    return sinks + files
+    return [events, *files]
 
 
 def make_folder(folder: Path) -> None:

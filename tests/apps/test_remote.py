@@ -128,14 +128,69 @@ def test_an_interrupted_recording_is_resumed_on_another_machine(
         patch.setattr(Recording, "read", broken)
         assert run([str(folder), "--config", str(one_by_one)]) == 1
     assert memory.exists(f"/talks/talk{SUFFIX}")
-    for path in workspace(folder).iterdir():
-        path.unlink()  # as on another machine
+    first = tempfile.gettempdir()
+    (tmp_path / "other").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "other"))  # as on another machine
     capsys.readouterr()
     assert run([str(folder), "--config", str(one_by_one)]) == 0
     assert "finished" in capsys.readouterr().out
     assert sorted(memory.ls("/talks", detail=False)) == ["/talks/talk.srt", "/talks/talk.wav"]
     assert run([str(tmp_path / "talk.wav"), "--config", str(one_by_one)]) == 0
     assert memory.cat_file("/talks/talk.srt") == (tmp_path / "talk.srt").read_bytes()
+    memory.pipe_file("/talks/talk.srt", b"1\n00:00:01,000 --> 00:00:02,000\nedited\n\n")
+    monkeypatch.setattr(tempfile, "tempdir", first)
+    assert workspace(folder).joinpath(f"talk{SUFFIX}").is_file()
+    capsys.readouterr()
+    assert run([str(folder), "--config", str(one_by_one)]) == 0
+    assert "already there" in capsys.readouterr().out
+    assert b"edited" in memory.cat_file("/talks/talk.srt")
+    assert not [*workspace(folder).iterdir()]
+
+
+@pytest.mark.parametrize(
+    ("kept", "here", "taken"),
+    [
+        (b"header\n", b"header\nevent\n", False),  # this machine's run was killed
+        (b"header\nevent\n", b"header\n", True),  # another machine has gone on
+        (b"other\n", b"header\nevent\n", True),  # another machine has begun anew
+        (None, b"header\nevent\n", True),  # another machine has finished
+        (b"header\n", None, True),
+        (None, None, True),
+    ],
+)
+def test_the_journal_here_counts_if_it_continues_the_one_that_was_kept(
+    memory: Any, tmp_path: Path, kept: bytes | None, here: bytes | None, taken: bool
+) -> None:
+    journal, output = tmp_path / f"talk{SUFFIX}", tmp_path / "talk.srt"
+    memory.pipe_file("/talks/talk.srt", b"finished")
+    output.write_bytes(b"begun")
+    if kept is not None:
+        memory.pipe_file(f"/talks/{journal.name}", kept)
+    if here is not None:
+        journal.write_bytes(here)
+    fetch(RemoteFile("memory://talks"), [output], journal)
+    assert output.read_bytes() == (b"finished" if taken else b"begun")
+    expected = kept if taken else here
+    assert (journal.read_bytes() if journal.exists() else None) == expected
+
+
+def test_the_journal_of_a_recording_in_progress_is_kept_from_its_beginning(
+    memory: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Callable[[list[str]], int]
+) -> None:
+    """Of a run that has written nothing, none is left."""
+    save(tmp_path / "talk.wav", SPEECH)
+    command = [str(tmp_path / "talk.wav"), "--output-dir", "memory://talks", "--config", "demo"]
+    there: list[bool] = []
+
+    def broken(recording: Recording) -> Any:
+        there.append(memory.exists(f"/talks/talk{SUFFIX}"))
+        raise OSError("the disk is gone")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Recording, "read", broken)
+        assert run(command) == 1
+    assert there == [True]
+    assert not memory.exists(f"/talks/talk{SUFFIX}")
 
 
 @pytest.fixture
