@@ -22,13 +22,15 @@ from pipeline import EndOfInput, Models, PipelineConfig, PipelineEvent
 from pipeline.apps import live, live_run
 from pipeline.apps.live_run import LiveRun
 from pipeline.audio.recording import Recording
+from pipeline.events import SAMPLE_RATE
 from pipeline.run.stats import PipelineStats
 from pipeline.sinks.jsonl import JsonlSink
 from pipeline.sinks.queued import QueuedSink
 from pipeline.sinks.sink import Sink
 from pipeline.sinks.srt import SrtSink
 from pipeline.sinks.terminal import TerminalSink
-from tests.conftest import HANG_S, PHRASES, ROOT
+from tests.apps.test_translate import save
+from tests.conftest import HANG_S, PHRASES, ROOT, read_wav
 
 
 @dataclass(frozen=True)
@@ -101,13 +103,14 @@ def test_a_pipe_that_nobody_reads_gets_everything_in_the_end(
 
 
 def test_sentences_that_a_stopped_terminal_has_not_shown_are_counted(
-    phrase: Path,
+    tmp_path: Path,
     demo_config: PipelineConfig,
     demo_models: Models,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """The terminal goes on when the file has everything."""
+    """The terminal goes on when the file has everything. One sentence is said, without any sound of the next one."""
+    save(tmp_path / "sentence.wav", read_wav(PHRASES)[: 4 * SAMPLE_RATE + SAMPLE_RATE // 2])
     stopped, go = threading.Event(), threading.Event()
 
     class Stopped(TerminalSink):
@@ -129,7 +132,8 @@ def test_sentences_that_a_stopped_terminal_has_not_shown_are_counted(
     terminal.is_terminal = True
     monkeypatch.setattr(live_run, "QueuedSink", partial(QueuedSink, capacity=2))
     sinks = [File(), terminal]
-    asyncio.run(LiveRun(Recording(phrase), demo_config, sinks, models=demo_models, terminal=terminal).run())
+    source = Recording(tmp_path / "sentence.wav")
+    asyncio.run(LiveRun(source, demo_config, sinks, models=demo_models, terminal=terminal).run())
     assert "1 sentence was not shown: the terminal was stopped or too slow" in capsys.readouterr().err
 
 
