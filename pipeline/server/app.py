@@ -11,6 +11,7 @@ from typing import Any
 import segno
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
+from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
 from starlette.responses import FileResponse, JSONResponse, PlainTextResponse, Response
 from starlette.routing import BaseRoute, Mount, Route, WebSocketRoute
@@ -24,6 +25,7 @@ from pipeline.server.openapi import openapi_route
 from pipeline.server.realtime import realtime_route
 from pipeline.server.rooms import is_room_name
 from pipeline.server.service import Service
+from pipeline.server.unread import Unread
 from pipeline.server.websocket import endpoint
 
 STATIC = Path(__file__).parent / "static"
@@ -39,6 +41,20 @@ def create_app(service: Service, access: Access | None = None, routes: Sequence[
     access = access or Access()
     refused: Counter[str] = Counter()
     answers = _Answers(service, access, Metrics(service, refused))
+    middleware = [
+        Middleware(Unread, limits=service.limits),
+        Middleware(Guard, access=access, rate=Rate(service.limits.connections_a_minute), refused=refused),
+    ]
+    if access.origins:  # those that the guard lets in
+        middleware.append(
+            Middleware(
+                CORSMiddleware,
+                allow_origins=sorted(access.origins),
+                allow_methods=["GET", "POST"],
+                allow_headers=["*"],
+                expose_headers=["retry-after"],
+            )
+        )
     return Starlette(
         routes=[
             Route("/", _page("index.html")),
@@ -57,7 +73,7 @@ def create_app(service: Service, access: Access | None = None, routes: Sequence[
             *routes,
             Mount("/static", _Static(directory=STATIC)),
         ],
-        middleware=[Middleware(Guard, access=access, rate=Rate(service.limits.connections_a_minute), refused=refused)],
+        middleware=middleware,
     )
 
 

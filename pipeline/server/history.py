@@ -43,7 +43,7 @@ class _Text:
 
     def events(self) -> Iterator[PipelineEvent]:
         if len(self.growing):
-            yield self.whole()
+            yield self.last if self.end is not None else self.whole()
         if self.end is not None:
             yield self.end
 

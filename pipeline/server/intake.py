@@ -22,6 +22,7 @@ class Intake:
         """Samples received, at the sender's rate."""
         self._rate, self._limit = sample_rate, round(limit_s * SAMPLE_RATE)
         self._resampler = AudioResampler("s16", "mono", SAMPLE_RATE) if sample_rate != SAMPLE_RATE else None
+        self._half = b""  # the first byte of a sample of which the second has not come
         self._waiting: deque[Samples] = deque()
         self._length = 0  # samples that wait
         self._arrived = 0  # samples that wait or were taken
@@ -49,16 +50,17 @@ class Intake:
         return self._ended
 
     def push(self, data: bytes) -> None:
-        """Take audio.
+        """Take audio. Half a sample at the end is completed by the next call.
 
         Raises:
-            ProtocolError: half a sample, or audio after the end.
+            ProtocolError: audio after the end.
         """
         if self._ended:
             raise ProtocolError("ended", "audio came after the end of the session; start another one")
-        if len(data) % 2:
-            raise ProtocolError("bad-audio", f"the message has {len(data)} bytes; 16-bit samples need an even number")
-        samples = np.frombuffer(data, "<i2")
+        data = self._half + data
+        whole = len(data) - len(data) % 2
+        self._half = data[whole:]
+        samples = np.frombuffer(data[:whole], "<i2")
         self.received += len(samples)
         if self._resampler is None:
             self._add(samples.astype(np.int16))
@@ -66,6 +68,10 @@ class Intake:
             frame = av.AudioFrame.from_ndarray(samples.astype(np.int16)[None, :], "s16", "mono")
             frame.sample_rate = self._rate
             self._resample(frame)
+
+    def resume(self) -> None:
+        """The sender has connected again, and goes on after the last whole sample."""
+        self._half = b""
 
     def end(self) -> None:
         """No more audio comes. Idempotent."""

@@ -23,6 +23,7 @@ from starlette.types import Receive, Scope, Send
 from pipeline.events import Delta, EndOfInput, PipelineEvent, SourceDelta, SourceSentence, Transcript, Translation
 from pipeline.languages import sets_sentences_apart
 from pipeline.languages.options import AUTO_SOURCE
+from pipeline.sentences.whole import whole_words
 from pipeline.server.access import Access, bearer_token
 from pipeline.server.protocol import ProtocolError, shown
 from pipeline.server.service import Chain, Service
@@ -129,7 +130,8 @@ class _Files:
                 if wanted.streamed:
                     await _stream(events, wanted, stream)
                     return None
-                return _response([event async for event in events], wanted)
+                found = [event async for event in events]
+                return await asyncio.to_thread(_response, found, wanted)  # an hour of subtitles takes a second
         except TimeoutError:
             raise UploadError(413, "too-long", f"translating the recording takes longer than {limit_s:g} s") from None
 
@@ -225,9 +227,9 @@ def _verbose(
     }
     if wanted.words and wanted.task == "transcribe":
         found["words"] = [
-            {"word": word.text.strip(), "start": round(word.start_s, 3), "end": round(word.end_s, 3)}
+            {"word": word.text, "start": round(word.start_s, 3), "end": round(word.end_s, 3)}
             for sentence, _ in sentences
-            for word in sentence.words
+            for word in whole_words(sentence)
         ]
     return found
 

@@ -248,6 +248,7 @@ class Session:
     def connect(self, connection: object) -> Feed:
         """The speaker is there, or there again; an earlier connection of it counts as lost."""
         self._speaker, self._lost_s = connection, None
+        self.intake.resume()
         return self._fed(None)
 
     def _fed(self, language: str | None) -> Feed:
@@ -305,6 +306,8 @@ class Session:
         while not self.intake.ended:
             await asyncio.sleep(_WATCH_S)
             now_s, limits = self._clock(), self._limits
+            if self.intake.full:  # the speaker has to wait
+                self._heard_s = now_s
             if self._lost_s is not None and now_s - self._lost_s > limits.resume_s:
                 log.info("session %s: its speaker did not come back", self.name)
                 self.stop()

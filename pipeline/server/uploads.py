@@ -22,10 +22,12 @@ from pipeline.audio.recording import Recording
 from pipeline.audio.source import AudioSource
 from pipeline.errors import AudioError, PipelineError, UsageError
 from pipeline.events import SAMPLE_RATE, PipelineEvent, Samples
+from pipeline.run.stats import PipelineStats
 from pipeline.run.worker import Worker
 from pipeline.server.options import ServerLimits
 from pipeline.server.protocol import ProtocolError
 from pipeline.server.service import Chain, Service
+from pipeline.server.session import new_name
 from pipeline.translator import SpeechTranslator
 
 log = logging.getLogger(__name__)
@@ -240,7 +242,8 @@ async def translated(
     Raises:
         UploadError: it is not audio, it is too long, or a stage failed.
     """
-    worker = Worker("upload")
+    worker, name, stats, failure = Worker("upload"), new_name(), PipelineStats(), " (given up)"
+    began_s = stats.clock()
     try:
         source = await worker.run(lambda: _opened(path, chain, service.limits))
         chain = service.for_recording(chain, targets)
@@ -248,17 +251,26 @@ async def translated(
             SpeechTranslator(chain.config, chain.models, glossary=chain.glossary) as translator,
             aclosing(translator.run(source)) as events,
         ):
+            stats = translator.stats
             async for event in events:
                 yield event
-    except UploadError:
+        failure = ""
+    except UploadError as error:
+        failure = f" ({error.code})"
         raise
     except (AudioError, UsageError) as error:
+        failure = " (no-audio)"
         raise UploadError(400, "no-audio", str(error).replace(str(path), "the file")) from None
     except PipelineError as error:
-        log.error("a recording failed: %s", error)
+        failure = " (failed)"
+        log.error("recording %s failed: %s", name, error)
         raise UploadError(500, "failed", "the recording failed; the server's log says why") from error
     finally:
         worker.close()
+        log.info(
+            "recording %s ended%s: %.1f s of audio, %d sentences, translated in %.1f s",
+            name, failure, stats.audio_s, stats.sentences, stats.clock() - began_s,
+        )  # fmt: skip
 
 
 def _opened(path: Path, chain: Chain, limits: ServerLimits) -> AudioSource:

@@ -40,6 +40,8 @@ __all__ = ["certificate"]  # a fixture
 
 DEPLOY = ROOT / "examples" / "deploy"
 NAME, TOKEN = "captions.example", "0123456789abcdef"
+LONG = bytes(20 << 20)
+"""More than what sockets and proxies hold."""
 PATH = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin"])
 NGINX, CADDY = (shutil.which(name, path=PATH) for name in ("nginx", "caddy"))
 
@@ -238,6 +240,23 @@ def test_bytes_pass_the_proxy_as_they_come(
                 yield b"last"
 
             assert (await http.post("/up", content=body())).status_code == 200
+
+    asyncio.run(work())
+
+
+@openssl
+@pytest.mark.parametrize("command", PROXIES)
+def test_a_refused_upload_gets_the_servers_answer(
+    command: Any, demo_config: PipelineConfig, demo_models: Models, certificate: tuple[Path, Path], tmp_path: Path
+) -> None:
+    async def work() -> None:
+        async with proxied(command, demo_config, demo_models, certificate, tmp_path) as proxy, proxy.http() as http:
+            for headers, status in (
+                ({"Authorization": "Bearer wrong"}, 401),
+                ({"Origin": "https://other.example"}, 403),
+            ):
+                answer = await http.post("/v1/audio/transcriptions", files={"file": LONG}, headers=headers)
+                assert answer.status_code == status
 
     asyncio.run(work())
 

@@ -50,10 +50,28 @@ def test_audio_at_16_khz_stays_as_it_is() -> None:
     assert np.array_equal(taken(intake), samples)
 
 
-def test_half_a_sample_and_audio_after_the_end_are_refused() -> None:
+@pytest.mark.parametrize("size", [1, 3, 1_001])
+def test_half_a_sample_is_completed_by_the_next_message(size: int) -> None:
     intake = Intake(SAMPLE_RATE, 60.0)
-    with pytest.raises(ProtocolError, match="3 bytes"):
-        intake.push(b"abc")
+    data = tone(SAMPLE_RATE, 0.1).tobytes() + b"\x01"
+    for begin in range(0, len(data), size):
+        intake.push(data[begin : begin + size])
+    intake.end()
+    assert intake.received == len(data) // 2
+    assert taken(intake).tobytes() == data[:-1]
+
+
+def test_half_a_sample_is_forgotten_with_its_connection() -> None:
+    intake = Intake(SAMPLE_RATE, 60.0)
+    intake.push(b"abc")
+    intake.resume()  # the sender goes on after one sample
+    intake.push(b"cd")
+    intake.end()
+    assert taken(intake).tobytes() == b"abcd"
+
+
+def test_audio_after_the_end_is_refused() -> None:
+    intake = Intake(SAMPLE_RATE, 60.0)
     intake.end()
     with pytest.raises(ProtocolError, match="after the end"):
         intake.push(b"ab")

@@ -5,9 +5,12 @@ from __future__ import annotations
 import asyncio
 import io
 import json
+import logging
 import os
+import re
 import socket
 import tempfile
+import threading
 import wave
 from collections.abc import Iterator
 from contextlib import asynccontextmanager
@@ -25,6 +28,8 @@ from openai import AsyncOpenAI
 from pipeline import Models, PipelineConfig
 from pipeline.audio.recording import Recording
 from pipeline.events import PipelineEvent, Samples, SourceSentence, Translation
+from pipeline.sentences.whole import whole_words
+from pipeline.server import openai as interface
 from pipeline.server.access import Access
 from pipeline.server.service import Service
 from pipeline.server.turns import Urgency
@@ -99,7 +104,11 @@ async def client_of(service: Service, access: Access | None = None, key: str = "
 
 @pytest.mark.slow
 def test_a_recording_is_recognised_and_translated_as_in_this_process(
-    demo_config: PipelineConfig, demo_models: Models, sentences: list[SourceSentence], translations: list[str]
+    demo_config: PipelineConfig,
+    demo_models: Models,
+    sentences: list[SourceSentence],
+    translations: list[str],
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     async def work() -> None:
         async with client_of(serving(demo_config, demo_models)) as client:
@@ -108,7 +117,12 @@ def test_a_recording_is_recognised_and_translated_as_in_this_process(
             translated = await client.audio.translations.create(model=MODEL, file=TALK)
             assert translated.text == "".join(translations)
 
-    asyncio.run(work())
+    with caplog.at_level(logging.INFO, "pipeline.server"):
+        asyncio.run(work())
+    ended = (
+        rf"recording \S+ ended: {2 * PHRASE_SECONDS:.1f} s of audio, {len(sentences)} sentences, translated in \S+ s"
+    )
+    assert len(re.findall(ended, caplog.text)) == 2
 
 
 def test_a_detailed_answer_has_times_and_words(
@@ -129,9 +143,9 @@ def test_a_detailed_answer_has_times_and_words(
                 for one in sentences
             ]
             assert all(one.avg_logprob < 0 <= one.no_speech_prob < 1 and one.tokens == [] for one in said.segments)
-            words = [word for sentence in sentences for word in sentence.words]
-            assert [word.word for word in said.words] == [word.text.strip() for word in words]
-            assert [word.start for word in said.words] == [pytest.approx(word.start_s, abs=0.001) for word in words]
+            assert " ".join(word.word for word in said.words) == said.text
+            starts_s = [word.start_s for sentence in sentences for word in whole_words(sentence)]
+            assert [word.start for word in said.words] == [pytest.approx(start_s, abs=0.001) for start_s in starts_s]
 
     asyncio.run(work())
 
@@ -164,6 +178,28 @@ def test_subtitles_are_those_of_the_command_line(
             assert " ".join(said) == " ".join(sentence.text for sentence in sentences)
 
     asyncio.run(work())
+
+
+@pytest.mark.parametrize("form", ["srt", "verbose_json"])
+def test_an_answer_is_laid_out_beside_the_event_loop(
+    form: str, demo_config: PipelineConfig, demo_models: Models, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The subtitles of an hour take a second."""
+    threads, respond = [], interface._response
+
+    def responding(*arguments: Any) -> Any:
+        threads.append(threading.current_thread())
+        return respond(*arguments)
+
+    async def work() -> None:
+        async with client_of(serving(demo_config, demo_models)) as client:
+            silence = wav_of(np.zeros(16_000, np.int16))
+            await client.audio.translations.create(model=MODEL, file=("a.wav", silence), response_format=form)
+
+    monkeypatch.setattr(interface, "_response", responding)
+    asyncio.run(work())
+    assert len(threads) == 1
+    assert threads[0] is not threading.current_thread()
 
 
 def test_a_streamed_answer_has_a_piece_for_each_sentence(
@@ -346,6 +382,43 @@ def test_bytes_are_counted_as_they_come(demo_config: PipelineConfig, demo_models
 
 
 @pytest.mark.parametrize(
+    ("header", "status"),
+    [("Authorization: Bearer wrong", 401), ("Origin: https://other.example", 403), ("Host: other.example", 421)],
+)
+def test_the_body_of_a_refused_request_is_read_to_its_end(
+    header: str, status: int, demo_config: PipelineConfig, demo_models: Models
+) -> None:
+    """A proxy that cannot send all of it would answer 502."""
+
+    async def work() -> None:
+        async with running(serving(demo_config, demo_models), Access.of("0123456789abcdef")) as server:
+            reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+            host = "" if header.startswith("Host") else "Host: localhost\r\n"
+            head = f"POST /v1/audio/transcriptions HTTP/1.0\r\n{host}{header}\r\nContent-Length: {20 << 20}\r\n\r\n"
+            writer.write(head.encode())
+            answer = await reader.readuntil(b"\r\n\r\n")
+            assert answer.startswith(f"HTTP/1.1 {status} ".encode())
+            for _ in range(20):
+                writer.write(bytes(1 << 20))
+                await writer.drain()
+            await reader.read()
+            writer.close()
+
+    asyncio.run(work())
+
+
+def test_a_refused_body_that_does_not_end_is_given_up(demo_config: PipelineConfig, demo_models: Models) -> None:
+    async def work() -> None:
+        limited = serving(demo_config, demo_models, request_s=0.0)
+        async with running(limited, Access.of("0123456789abcdef")) as server:
+            reader, writer = await Raw(server, "Content-Length: 1000", "Connection: close").send()
+            assert (await reader.read()).startswith(b"HTTP/1.1 401 ")
+            writer.close()
+
+    asyncio.run(work())
+
+
+@pytest.mark.parametrize(
     ("kind", "body", "code"),
     [
         ("application/json", b"{}", "no-file"),
@@ -371,7 +444,11 @@ def test_a_body_that_is_no_form_with_one_file_is_refused(
 
 @pytest.mark.parametrize("streamed", [False, True])
 def test_the_recording_of_a_client_that_goes_away_is_given_up(
-    streamed: bool, demo_config: PipelineConfig, demo_models: Models, own_folder: Path
+    streamed: bool,
+    demo_config: PipelineConfig,
+    demo_models: Models,
+    own_folder: Path,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     async def work() -> None:
         service = serving(demo_config, demo_models)
@@ -387,7 +464,9 @@ def test_the_recording_of_a_client_that_goes_away_is_given_up(
                     await asyncio.sleep(0.01)
                 assert os.listdir(own_folder) == []
 
-    asyncio.run(work())
+    with caplog.at_level(logging.INFO, "pipeline.server"):
+        asyncio.run(work())
+    assert "ended (given up): " in caplog.text
 
 
 def test_an_upload_that_is_cut_off_leaves_nothing(

@@ -21,8 +21,8 @@ from tests.conftest import HANG_S, PHRASE_SECONDS, PHRASES, read_wav
 from tests.server.running import Running, final, heard, rest, running, say, serving
 
 MODEL = "speech-translation"
-CHUNK = 9_600
-"""Bytes of 0.2 s at 24 kHz."""
+ODD = 9_601
+"""Bytes of 0.2 s at 24 kHz, and half a sample."""
 
 
 def at_24_khz() -> bytes:
@@ -72,8 +72,8 @@ def test_committed_text_is_appended_as_in_the_servers_own_session(
                 await say(reader, type="watch", session=created.session.id)
                 await heard(reader)
                 reading = asyncio.create_task(rest(reader))
-                for begin in range(0, len(SPEECH), CHUNK):
-                    audio = base64.b64encode(SPEECH[begin : begin + CHUNK]).decode()
+                for begin in range(0, len(SPEECH), ODD):  # half a sample goes over to the next message
+                    audio = base64.b64encode(SPEECH[begin : begin + ODD]).decode()
                     await connection.session.input_audio_buffer.append(audio=audio)
                 await connection.session.close()
                 events = await all_events(connection)
@@ -121,7 +121,6 @@ def test_the_source_is_sent_only_if_it_was_asked_for(demo_config: PipelineConfig
         ('{"type": "session.update", "session": {"audio": {"output": {"language": []}}}}', "unknown-target"),
         ('{"type": "session.input_audio_buffer.append"}', "bad-audio"),
         ('{"type": "session.input_audio_buffer.append", "audio": "?"}', "bad-audio"),
-        ('{"type": "session.input_audio_buffer.append", "audio": "AAAA"}', "bad-audio"),
     ],
 )
 def test_a_message_that_is_wrong_is_answered_and_the_session_goes_on(

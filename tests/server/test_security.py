@@ -82,6 +82,30 @@ def test_other_names_and_other_sites_pages_are_refused(demo_config: PipelineConf
     asyncio.run(work())
 
 
+def test_pages_of_allowed_sites_may_use_the_interfaces_and_no_others(
+    demo_config: PipelineConfig, demo_models: Models
+) -> None:
+    site, path = {"Origin": "https://example.org"}, "/v1/audio/transcriptions"
+    asked = {"Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "authorization, x-any"}
+
+    async def work() -> None:
+        access = Access.of(TOKEN, origins=["https://Example.org/"])
+        async with running(service(demo_config, demo_models), access) as server:
+            preflight = await server.get(path, {**site, **asked}, "OPTIONS")
+            assert preflight.status == 200
+            assert preflight.headers["access-control-allow-origin"] == "https://example.org"
+            assert "POST" in preflight.headers["access-control-allow-methods"]
+            assert preflight.headers["access-control-allow-headers"] == "authorization, x-any"
+            for status, headers in ((401, site), (400, {**site, **BEARER})):
+                answer = await server.get(path, headers, "POST")
+                assert (answer.status, answer.headers["access-control-allow-origin"]) == (status, "https://example.org")
+            other = await server.get("/v1/info", {"Origin": "https://other.example"})
+            assert "access-control-allow-origin" not in other.headers
+            assert (await server.get(path, {"Origin": "https://other.example", **asked}, "OPTIONS")).status == 403
+
+    asyncio.run(work())
+
+
 def test_figures_and_files_need_the_token(demo_config: PipelineConfig, demo_models: Models) -> None:
     async def work() -> None:
         access = Access.of(TOKEN)

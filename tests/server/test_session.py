@@ -16,6 +16,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from pipeline import Models, PipelineConfig
 from pipeline.events import PipelineEvent, SourceSentence, Translation
+from pipeline.server import session as session_module
 from pipeline.server import websocket
 from pipeline.server.access import Access
 from pipeline.server.feed import Snapshot
@@ -180,7 +181,6 @@ START = '{"type": "start"}'
         (['{"type": "end"}'], "bad-message"),
         ([START, START], "bad-message"),
         ([START, "{"], "bad-message"),
-        ([START, b"abc"], "bad-audio"),
         ([START, '{"type": "end"}', b"ab"], "ended"),
         (['{"type": "start", "targets": ["fr"]}'], "unknown-target"),
         (['{"type": "start", "source": "de"}'], "unknown-source"),
@@ -311,6 +311,34 @@ def test_a_session_has_limits(
             await say(speaker, type="start")
             *_, end, error = await rest(speaker)
             assert (end["type"], error["code"]) == ("end", code)
+
+    asyncio.run(work())
+
+
+def test_a_speaker_whom_the_server_makes_wait_is_not_idle(
+    demo_config: PipelineConfig, demo_models: Models, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now_s = 0.0
+    monkeypatch.setattr(session_module, "_WATCH_S", 0.0)
+
+    async def work() -> None:
+        nonlocal now_s
+        limits = ServerLimits(idle_s=300.0, backlog_s=1.0)
+        session = Session(demo_config, demo_models, limits, 16_000, clock=lambda: now_s)
+        hearing = asyncio.create_task(session.hear(bytes(4 * 16_000)))  # 2 s
+        watching = asyncio.create_task(session._watch())
+        for _ in range(3):
+            now_s += 1_000.0
+            for _ in range(10):
+                await asyncio.sleep(0)
+        assert session.failure is None
+        assert not hearing.done()
+        await session.intake.take()
+        await hearing
+        now_s += 301.0
+        await watching
+        assert session.failure is not None
+        assert session.failure.code == "idle"
 
     asyncio.run(work())
 
