@@ -13,9 +13,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from pipeline.apps.cli import whole_number
+from pipeline.apps.cli import importing, whole_number
 from pipeline.errors import UsageError
-from pipeline.server.access import is_loopback
+from pipeline.server.access import Access, is_loopback, is_unspecified
 
 
 def some_network(text: str) -> str:
@@ -41,14 +41,21 @@ def some_ports(text: str) -> range:
 def addresses(listener: socket.socket, scheme: str) -> list[str]:
     """The addresses of the page: on this machine, and from others if it listens on all addresses and one is known."""
     host, port = listener.getsockname()[:2]
-    hosts = [host]
-    if ipaddress.ip_address(host).is_unspecified:
-        hosts = ["localhost"]
-        with suppress(OSError), socket.socket(listener.family, socket.SOCK_DGRAM) as probe:
+    hosts = ["localhost", *outward(host)] if is_unspecified(host) else [host]
+    return [f"{scheme}://{f'[{one}]' if ':' in one else one}:{port}/" for one in hosts]
+
+
+def outward(host: str) -> list[str]:
+    """The address of this machine for others, if a server listens on all addresses (``host``) and one is known."""
+    if is_unspecified(host):
+        with (
+            suppress(OSError),
+            socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_DGRAM) as probe,
+        ):
             # Chooses the interface that leads elsewhere, and sends nothing. These addresses are for documentation.
             probe.connect(("2001:db8::1" if ":" in host else "192.0.2.1", 9))
-            hosts.append(probe.getsockname()[0])
-    return [f"{scheme}://{f'[{one}]' if ':' in one else one}:{port}/" for one in hosts]
+            return [probe.getsockname()[0]]
+    return []
 
 
 def wyoming_address(uri: str) -> tuple[str, int]:
@@ -92,6 +99,24 @@ def tls_context(certificate: Path | None, key: Path | None) -> ssl.SSLContext | 
             f"cannot use the certificate {certificate} with the key {key}: {reason}; give two PEM files that belong together"
         ) from None
     return context
+
+
+def own_tls(options: argparse.Namespace, access: Access) -> tuple[ssl.SSLContext | None, str]:
+    """The TLS settings for ``--tls auto``, and a line that says what certificate they have.
+
+    Raises:
+        UsageError: another certificate is given, or this one cannot be kept.
+    """
+    if options.tls_cert or options.tls_key:
+        raise UsageError("--tls auto makes a certificate; leave --tls-cert and --tls-key out, or leave it out")
+    with importing():
+        from pipeline.apps.self_signed import self_signed
+        from pipeline.store.packages import assets
+    names = {name for name in access.names if name.isascii() and not is_unspecified(name)}
+    path, fingerprint = self_signed({*names, *outward(options.host)}, assets() / "tls")
+    return tls_context(
+        path, path
+    ), f"its certificate is in {path}; browsers ask once whether to trust it; SHA-256: {fingerprint}"
 
 
 def _no_password() -> str:

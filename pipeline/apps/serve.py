@@ -26,6 +26,7 @@ from pipeline.apps.listening import (
     addresses,
     allow_files,
     listening,
+    own_tls,
     some_network,
     some_ports,
     tls_context,
@@ -81,6 +82,11 @@ def _add_address(parser: Parser) -> None:
         default=range(8000, 8001),
         metavar="N|N-M",
         help="default: 8000; 0 takes a free one; 8000-8019 the first free one of these",
+    )
+    address.add_argument(
+        "--tls",
+        choices=["auto"],
+        help="https with a certificate that the server makes itself and keeps; browsers ask once whether to trust it",
     )
     address.add_argument("--tls-cert", type=some_path, metavar="FILE", help="certificate chain (PEM), for https")
     address.add_argument("--tls-key", type=some_path, metavar="FILE", help="its private key")
@@ -156,13 +162,16 @@ def some_sessions(text: str) -> int | None:
 def run(argv: list[str], prog: str = "python -m pipeline.serve") -> int:
     options = arguments(prog).parse_args(argv)
     needed = _PACKAGES | ({"wyoming": "wyoming"} if options.wyoming else {})
+    needed |= {"cryptography": "cryptography"} if options.tls else {}
     missing = [package for module, package in needed.items() if importlib.util.find_spec(module) is None]
     if missing:
         raise UsageError(
             f"the server needs {', '.join(missing)}; install them with pip install 'streaming-speech-translation[server]'"
         )
-    context = tls_context(options.tls_cert, options.tls_key)
     access = access_of(options)
+    context, certificate = (
+        own_tls(options, access) if options.tls else (tls_context(options.tls_cert, options.tls_key), "")
+    )
     wyoming_at = wyoming_address(options.wyoming) if options.wyoming else None
     configs = configured_several(options)
     with importing():
@@ -187,11 +196,15 @@ def run(argv: list[str], prog: str = "python -m pipeline.serve") -> int:
         allow_files(limits.connections + _OTHER_FILES)
         chains = list(zip(configs, models, strict=True))
         service = Service(*chains[0], limits, options.record, chains[1:])
-        settings = Settings(create_app(service, access), limits, options.proxy)
+        scheme = "https" if context else "http"
+        app = create_app(service, access, shared_at=lambda: next(iter(addresses(listener, scheme)[1:]), None))
+        settings = Settings(app, limits, options.proxy)
         settings.load()
         settings.ssl = context
-        where = ", from other machines ".join(addresses(listener, "https" if context else "http"))
+        where = ", from other machines ".join(addresses(listener, scheme))
         lines = [f"serving on {where}  ({offers.described()}; Ctrl-C ends)"]
+        if certificate:
+            lines.append(certificate)
         if wyoming_listener is not None:
             lines.append(f"serving Wyoming on {options.wyoming}")
         asyncio.run(_serve_all(uvicorn.Server(settings), service, listener, wyoming_listener, lines))

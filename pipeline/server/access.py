@@ -19,6 +19,14 @@ def is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
+def is_unspecified(host: str) -> bool:
+    """Whether the address stands for all addresses of this machine, as 0.0.0.0 does."""
+    try:
+        return ipaddress.ip_address(host).is_unspecified
+    except ValueError:
+        return False
+
+
 @dataclass(frozen=True)
 class Access:
     """What a request must show.

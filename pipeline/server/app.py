@@ -17,7 +17,7 @@ from starlette.responses import FileResponse, JSONResponse, PlainTextResponse, R
 from starlette.routing import BaseRoute, Mount, Route, WebSocketRoute
 from starlette.staticfiles import StaticFiles
 
-from pipeline.server.access import Access, bearer_token
+from pipeline.server.access import Access, bearer_token, is_loopback, is_unspecified
 from pipeline.server.guard import Guard, Rate
 from pipeline.server.metrics import Metrics
 from pipeline.server.openai import openai_routes
@@ -31,16 +31,22 @@ from pipeline.server.websocket import endpoint
 STATIC = Path(__file__).parent / "static"
 
 
-def create_app(service: Service, access: Access | None = None, routes: Sequence[BaseRoute] = ()) -> Starlette:
+def create_app(
+    service: Service,
+    access: Access | None = None,
+    routes: Sequence[BaseRoute] = (),
+    shared_at: Callable[[], str | None] = lambda: None,
+) -> Starlette:
     """The pages, the WebSocket, and what operators ask.
 
     Args:
         access: who may use it; by default everybody who reaches it under a name of this machine's loopback.
         routes: more routes behind the same checks.
+        shared_at: the address of the first page for other machines, such as "http://192.168.1.5:8000/"; None if none is known.
     """
     access = access or Access()
     refused: Counter[str] = Counter()
-    answers = _Answers(service, access, Metrics(service, refused))
+    answers = _Answers(service, access, Metrics(service, refused), shared_at)
     middleware = [
         Middleware(Unread, limits=service.limits),
         Middleware(Guard, access=access, rate=Rate(service.limits.connections_a_minute), refused=refused),
@@ -80,8 +86,8 @@ def create_app(service: Service, access: Access | None = None, routes: Sequence[
 class _Answers:
     """The server's own short answers."""
 
-    def __init__(self, service: Service, access: Access, metrics: Metrics) -> None:
-        self._service, self._access, self._metrics = service, access, metrics
+    def __init__(self, service: Service, access: Access, metrics: Metrics, shared_at: Callable[[], str | None]) -> None:
+        self._service, self._access, self._metrics, self._shared_at = service, access, metrics, shared_at
 
     async def info(self, request: Request) -> Response:
         service, languages = self._service, self._service.offers.languages
@@ -92,6 +98,7 @@ class _Answers:
                 "languages": [{"source": one.source, "targets": list(one.targets)} for one in languages],
                 "token": self._access.token is not None,
                 "ready": service.ready,
+                "address": self._address(request),
                 "recorded": service.record is not None,
             }
         )
@@ -109,12 +116,19 @@ class _Answers:
     async def healthy(self, request: Request) -> Response:
         return PlainTextResponse("ok\n")
 
+    def _address(self, request: Request) -> str | None:
+        """Where other machines find the first page, if the name in this request is for this machine alone."""
+        host = request.url.hostname or ""
+        return self._shared_at() if is_loopback(host) or is_unspecified(host) else None
+
     async def code(self, request: Request) -> Response:
-        """A QR code of the page for readers, at the address by which this request came."""
+        """A QR code of the page for readers, at the address by which this request came, or one that others reach."""
         session = request.path_params["session"]
         if session not in self._service.sessions and not is_room_name(session):  # a long text takes long to draw
             return PlainTextResponse("there is no such session\n", 404)
-        page = request.url.replace(path=request.url.path.removesuffix("/qr.svg"), query="")
+        page: object = request.url.replace(path=request.url.path.removesuffix("/qr.svg"), query="")
+        if (address := self._address(request)) is not None:
+            page = f"{address}view/{session}"
         image = io.BytesIO()
         segno.make(str(page), error="m").save(image, kind="svg", scale=4, border=4)
         return Response(image.getvalue(), media_type="image/svg+xml")

@@ -6,6 +6,7 @@ import os
 import re
 import shlex
 import signal
+import ssl
 import subprocess
 import sys
 from importlib import import_module
@@ -31,6 +32,7 @@ NOT_RUN = {
     "speech-translate live --mic --config demo": "needs a microphone; the tests marked microphone speak into one",
     "speech-translate live --mic --source pt --target en": "needs a microphone and a network",
     "speech-translate models pull en-zh": "needs a network",
+    "openssl rand -hex 16 > token": "the servers run here find a token",
     "dask scheduler": "tests/apps/test_cluster.py runs it",
     "dask worker tcp://SCHEDULER:8786 --nthreads 1 --nworkers 4": "tests/apps/test_cluster.py runs one",
     "speech-translate translate /archive --output-dir /subtitles --config demo --cluster tcp://SCHEDULER:8786": (
@@ -124,13 +126,13 @@ def test_a_command_runs(command: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("command", SERVERS)
 def test_a_server_starts_and_stops(command: str, tmp_path: Path) -> None:
     program = [*shlex.split(runnable(command)), "--port", "0"]  # the default port may be taken
-    with subprocess.Popen(
-        program, cwd=tmp_path, env=environment(tmp_path), stderr=subprocess.PIPE, text=True
-    ) as server:
+    (tmp_path / "token").write_text("0123456789abcdef")
+    variables = {**environment(tmp_path), "HF_HOME": str(tmp_path / "hub")}
+    with subprocess.Popen(program, cwd=tmp_path, env=variables, stderr=subprocess.PIPE, text=True) as server:
         assert server.stderr is not None
         try:
-            address = next(line.split()[2] for line in server.stderr if line.startswith("serving on http://"))
-            with urlopen(f"{address}readyz") as answer:
+            address = next(line.split()[2] for line in server.stderr if line.startswith("serving on http"))
+            with urlopen(f"{address.rstrip(',')}readyz", context=ssl._create_unverified_context()) as answer:
                 assert answer.status == 200
             server.send_signal(signal.SIGTERM)
             assert server.wait(HANG_S) == 0

@@ -100,9 +100,10 @@ async def running(
     routes: Sequence[BaseRoute] = (),
     tls: ssl.SSLContext | None = None,
     proxies: Sequence[str] = (),
+    shared_at: str | None = None,
 ) -> AsyncIterator[Running]:
     """Run a server for ``service`` as the command does, on a free port; drain it at the end."""
-    settings = Settings(create_app(service, access, routes), service.limits, proxies, graceful_s=1)
+    settings = Settings(create_app(service, access, routes, lambda: shared_at), service.limits, proxies, graceful_s=1)
     if tls is not None:
         settings.load()
         settings.ssl = tls

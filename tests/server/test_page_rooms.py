@@ -32,6 +32,24 @@ async def room_of(page: Page) -> str:
     return str(await page.get_attribute("#viewer", "href"))
 
 
+def test_readers_get_an_address_that_other_machines_reach(
+    runner: asyncio.Runner, browser: Browser, service_of: Any
+) -> None:
+    async def work(shared_at: str | None) -> str:
+        async with (
+            running(service_of(), shared_at=shared_at) as server,
+            page_at(browser, f"http://localhost:{server.port}/") as page,
+        ):
+            room = await room_of(page)
+            await page.click("#share summary")
+            await expect(page.locator("#qr")).not_to_have_js_property("naturalWidth", 0)
+            await expect(page.locator("#local")).to_be_visible(visible=shared_at is None)
+            return room
+
+    assert runner.run(work("https://192.0.2.5:8000/")).startswith("https://192.0.2.5:8000/view/")
+    assert runner.run(work(None)).startswith("http://localhost:")
+
+
 def test_readers_stay_from_one_session_to_the_next(
     runner: asyncio.Runner, browser: Browser, service_of: Any, expected: Texts, tmp_path: Path
 ) -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import json
 import logging
 from pathlib import Path
 from typing import Any
 
 import pytest
+import segno
 
 from pipeline import Models, PipelineConfig
 from pipeline.server.protocol import ProtocolError
@@ -178,5 +180,28 @@ def test_the_code_of_a_room_is_drawn_before_its_session(demo_config: PipelineCon
         async with running(serving(demo_config, demo_models)) as server:
             assert b"<svg" in (await server.get(f"/view/{ROOM}/qr.svg")).body
             assert (await server.get(f"/view/{ROOM}x/qr.svg")).status == 404
+
+    asyncio.run(work())
+
+
+@pytest.mark.parametrize(
+    ("host", "base"),
+    [
+        ("localhost:8000", "https://192.0.2.5:8000"),
+        ("0.0.0.0:8000", "https://192.0.2.5:8000"),
+        ("192.0.2.7:8000", "http://192.0.2.7:8000"),
+    ],
+)
+def test_the_code_has_an_address_that_other_machines_reach(
+    host: str, base: str, demo_config: PipelineConfig, demo_models: Models
+) -> None:
+    drawn = io.BytesIO()
+    segno.make(f"{base}/view/{ROOM}", error="m").save(drawn, kind="svg", scale=4, border=4)
+
+    async def work() -> None:
+        async with running(serving(demo_config, demo_models), shared_at="https://192.0.2.5:8000/") as server:
+            assert (await server.get(f"/view/{ROOM}/qr.svg", {"Host": host})).body == drawn.getvalue()
+            address = json.loads((await server.get("/v1/info", {"Host": host})).body)["address"]
+            assert address == (None if "7" in host else "https://192.0.2.5:8000/")
 
     asyncio.run(work())

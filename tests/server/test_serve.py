@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import importlib.util
 import json
+import os
 import re
 import shutil
 import signal
@@ -17,8 +18,11 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from cryptography import x509
 from websockets.asyncio.client import connect
 
+from pipeline.apps.listening import tls_context
+from pipeline.apps.self_signed import self_signed
 from pipeline.apps.serve import run
 from pipeline.errors import UsageError
 from tests.conftest import HANG_S, PHRASES, ROOT, read_wav
@@ -116,6 +120,31 @@ def test_a_certificate_needs_its_key(certificate: tuple[Path, Path], tmp_path: P
     lock = ["openssl", "rsa", "-in", key, "-aes256", "-passout", "pass:secret", "-out", locked]
     subprocess.run(lock, check=True, capture_output=True)
     assert "has a password" in refused("--tls-cert", cert, "--tls-key", locked)
+
+
+def test_an_own_certificate_excludes_another(token_file: Path, certificate: tuple[Path, Path]) -> None:
+    assert "leave --tls-cert and --tls-key out" in refused("--tls", "auto", "--tls-cert", certificate[0])
+
+
+def test_an_own_certificate_must_be_kept(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(UsageError, match=r"cannot keep the certificate of --tls auto in .*file/self-signed.pem: "):
+        self_signed(["localhost"], tmp_path / "file")
+
+
+def test_an_own_certificate_stays_while_it_names_the_machine(tmp_path: Path) -> None:
+    names = ["localhost", "127.0.0.1", "::1", "192.0.2.5"]
+    path, first = self_signed(names, tmp_path)
+    assert self_signed(names[1:], tmp_path) == (path, first)
+    path, second = self_signed([*names, "192.0.2.6"], tmp_path)
+    assert second != first
+    certificate = x509.load_pem_x509_certificate(path.read_bytes())
+    assert not certificate.extensions.get_extension_for_class(x509.BasicConstraints).value.ca
+    for damaged in (b"", path.read_bytes()[:400]):
+        path.write_bytes(damaged)
+        assert self_signed(names, tmp_path)[1] not in (first, second)
+        tls_context(path, path)
+    assert os.listdir(tmp_path) == [path.name]
 
 
 def test_an_address_must_be_free_and_ours(token_file: Path) -> None:
@@ -220,6 +249,33 @@ def test_sigterm_lets_speakers_end_over_tls(certificate: tuple[Path, Path], toke
         assert json.loads(jsonl.read_text("utf-8").splitlines()[-1])["type"] == "end"
 
     asyncio.run(work())
+
+
+@pytest.mark.slow
+def test_a_laptop_serves_its_network_with_a_certificate_of_its_own(
+    token_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HF_HOME", str(tmp_path))
+
+    async def work() -> bytes:
+        async with command("--tls", "auto", "--host", "0.0.0.0", "--token-file", token_file) as server:
+            assert server.process.stderr is not None
+            line = await server.process.stderr.readline()
+            path = Path(re.findall(rb"its certificate is in (\S+\.pem);", line)[0].decode())
+            assert path.is_relative_to(tmp_path)
+            assert os.stat(path).st_mode & 0o777 == 0o600
+            context = ssl.create_default_context(cafile=str(path))
+            async with server.connect(context) as speaker:
+                await say(speaker, type="start", token=TOKEN)
+                assert (await heard(speaker))["type"] == "started"
+            for host in re.findall(rb"https://([\d.]+):", server.said):  # none on a machine without a network
+                address = f"wss://{host.decode()}:{server.port}/v1/session"
+                async with connect(address, ssl=context, proxy=None) as speaker:
+                    await say(speaker, type="end")
+            return line
+
+    first, second = asyncio.run(work()), asyncio.run(work())
+    assert first == second  # the fingerprint, too
 
 
 def test_a_second_signal_ends_at_once() -> None:

@@ -13,7 +13,7 @@ const NO_SHARING = "This browser cannot share the sound of a tab. Use Chrome, Ed
 export function obstacle(kind, fast) {
   if (kind === "file" && fast) return "";
   if (!window.isSecureContext) {
-    return "Browsers give audio to pages on https or localhost only. Open this page on the computer that serves it, or have the server started with --tls-cert and --tls-key. A recording can be translated here all the same.";
+    return "Browsers give audio to pages on https or localhost only. Open this page on the computer that serves it, or have the server started with --tls auto. A recording can be translated here all the same.";
   }
   if (!navigator.mediaDevices || !window.AudioWorkletNode) return "This browser is too old to give audio to a page. Use a newer one.";
   return kind === "screen" && !navigator.mediaDevices.getDisplayMedia ? NO_SHARING : "";

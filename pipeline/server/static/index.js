@@ -52,7 +52,7 @@ const level = new Level($("level"), (silent) => {
 const share = new Share(async () => {
   room = await newRoom();
   readersName = await roomName(room);
-  share.show(readersName);
+  share.show(readersName, info.address);
 });
 const glossary = new GlossaryPanel($("glossary"), () => choice?.pair ?? { pair: [], either: false }, (text) => {
   connection?.replaceGlossary(text);
@@ -87,7 +87,7 @@ async function prepare() {
   $("recorded").hidden = !info.recorded;
   room = await openRoom();
   readersName = await roomName(room);
-  if (readersName) share.show(readersName);
+  if (readersName) share.show(readersName, info.address);
   choose();
   await goOn(keptSession());
   document.body.dataset.ready = "yes";
@@ -222,7 +222,7 @@ function onState(now, detail) {
 
 function opened({ session, key, room, targets, recorded, glossary: taken }) {
   if (taken) glossary.taken(taken);
-  share.show(room ?? session);
+  share.show(room ?? session, info.address);
   downloads.offer(targets);
   $("recorded").hidden = !recorded;
   $("pause").disabled = false;

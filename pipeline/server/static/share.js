@@ -15,12 +15,13 @@ export class Share {
     $("renew").addEventListener("click", onRenew);
   }
 
-  // name: of a room or session.
-  show(name) {
-    const page = new URL(`view/${name}`, BASE);
+  // name: of a room or session. address: of the server for other machines, if the page's own is for this one alone.
+  show(name, address) {
+    const page = new URL(`view/${name}`, address ?? BASE);
     $("viewer").href = $("viewer").textContent = page;
+    this.code = new URL(`view/${name}/qr.svg`, BASE).href;
     $("overlay").href = new URL(`overlay/${name}`, BASE);
-    $("local").hidden = !LOOPBACK.test(location.hostname);
+    $("local").hidden = Boolean(address) || !LOOPBACK.test(location.hostname);
     $("share").hidden = false;
     this.#draw();
   }
@@ -31,8 +32,7 @@ export class Share {
   }
 
   #draw() {
-    const code = `${$("viewer").href}/qr.svg`;
-    if ($("share").open && $("qr").src !== code) $("qr").src = code;
+    if ($("share").open && $("qr").src !== this.code) $("qr").src = this.code;
   }
 }
 
