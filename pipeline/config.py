@@ -16,7 +16,7 @@ from pipeline.asr.options import AsrConfig, DraftModel
 from pipeline.bounds import allowed_choices, allowed_range, within
 from pipeline.errors import ConfigError, UsageError
 from pipeline.glossary.options import GlossaryOptions
-from pipeline.languages import language_tag, normalized_code
+from pipeline.languages import language_tag
 from pipeline.languages.options import LanguageConfig, as_codes
 from pipeline.nmt.options import NmtConfig
 from pipeline.resources import CONFIGS, named_configs
@@ -214,7 +214,7 @@ def _languages(values: dict[str, Any], path: Path) -> LanguageConfig:
         if not all(languages):
             raise ConfigError(f"{path}: languages.{key} is empty; give a value or leave the key out")
     try:
-        return LanguageConfig(source, tuple(map(normalized_code, targets)))
+        return LanguageConfig(source, tuple(targets))
     except UsageError as error:
         raise ConfigError(f"{path}: [languages] {error}") from None
 
@@ -284,9 +284,7 @@ def with_overrides(
     Raises:
         UsageError: see ``LanguageConfig``.
     """
-    languages = LanguageConfig(
-        source or config.languages.source, tuple(map(normalized_code, as_codes(targets or config.languages.targets)))
-    )
+    languages = LanguageConfig(source or config.languages.source, as_codes(targets or config.languages.targets))
     asr_config = (
         dataclasses.replace(config.asr, model=asr, revision=None) if asr and asr != config.asr.model else config.asr
     )

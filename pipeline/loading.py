@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -12,6 +13,7 @@ from pathlib import Path
 from pipeline.asr.files import find_recognizer
 from pipeline.asr.options import AsrConfig
 from pipeline.asr.recognizer import DraftRecognizer, Recognizer
+from pipeline.asr.script import usual_script
 from pipeline.asr.whisper import WhisperRecognizer
 from pipeline.config import PipelineConfig, pinned_revisions
 from pipeline.errors import DownloadError, ModelError, UsageError
@@ -113,7 +115,7 @@ class _Speech:
     """A recogniser to be loaded."""
 
     asr: AsrConfig
-    spoken: str | tuple[str, ...]
+    spoken: tuple[str, ...]
     directory: Path
     drafts_for: AsrConfig | None = None
     """The options of the model for which it drafts."""
@@ -143,9 +145,9 @@ class _Found:
 
 def _find(config: PipelineConfig, options: Mapping[str, NmtConfig]) -> _Found:
     """Find the models of a configuration; fetch those that are not in the cache."""
-    spoken: str | tuple[str, ...] = config.languages.source
-    if config.languages.only_spoken is None:  # targets, which may name a script
-        spoken = tuple(language_tag(language).language for language in config.languages.spoken)
+    spoken = tuple(language_tag(language).language for language in config.languages.spoken)
+    script = config.asr.script or usual_script(config.languages.spoken)
+    config = dataclasses.replace(config, asr=dataclasses.replace(config.asr, script=script))
     recognizer, drafter = _Speech(config.asr, spoken, find_recognizer(config.asr)), None
     if config.draft_model is not None:
         with _as_draft_model(config.asr):

@@ -136,7 +136,7 @@ def test_a_draft_model_has_the_options_of_the_other_except_its_thresholds(tmp_pa
         ("[languages]\nsource = ['en']\n", r"languages\.source is \['en'\]; expected str"),
         ("[languages]\ntargets = ['zh']\n", r"unknown key in \[languages\]: 'targets'; allowed are source, target"),
         ("[languages]\ntarget = ['de', 'de']\n", r"the target 'de' is given twice$"),
-        ("[languages]\ntarget = ['zh_tw', 'zho-TW']\n", r"the target 'zho-TW' is given twice, first as 'zh-TW'"),
+        ("[languages]\ntarget = ['zh_tw', 'zho-TW']\n", r"the target 'zho-TW' is given twice, first as 'zh_tw'"),
         ("[languages]\ntarget = ['deu', 'de']\n", r"the target 'de' is given twice, first as 'deu'"),
         (
             "[languages]\ntarget = ['zh', 'en-GB']\n",
@@ -352,7 +352,7 @@ def test_the_options_of_a_target_follow_its_language_on_the_command_line(tmp_pat
         ("x/y", "fr")
     ] * 2
     assert named.nmt_for("de").beam_size == 4
-    with pytest.raises(UsageError, match="the target 'zho-TW' is given twice, first as 'zh-TW'"):
+    with pytest.raises(UsageError, match="the target 'zho-TW' is given twice, first as 'zh_TW'"):
         with_overrides(config, targets=("zh_TW", "zho-TW"))
     with pytest.raises(UsageError, match="exactly two languages"):
         with_overrides(config, source="auto", targets=("zh",))

@@ -146,6 +146,24 @@ def test_a_draft_model_that_cannot_draft_is_refused_by_name(
     assert f"asr.draft.model, {draft}, which drafts for base: " in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("source", "targets", "spoken", "script"),
+    [
+        ("ENG", ["zh-TW"], ("en",), None),
+        ("zh-TW", ["en"], ("zh",), "traditional"),
+        ("auto", ["en-US", "zh-Hant"], ("en", "zh"), "traditional"),
+        ("auto", ["en", "zh-CN"], ("en", "zh"), None),
+    ],
+)
+def test_the_recogniser_is_told_the_language_and_its_script(
+    source: str, targets: list[str], spoken: tuple[str, ...], script: str | None, tmp_path: Path
+) -> None:
+    translators = [f'[nmt.{target}]\nmodel = "{EN_ZH if "zh" in target else ZH_EN}"' for target in targets]
+    models = loaded(tmp_path, f'[languages]\nsource = "{source}"\ntarget = {targets}', *translators)
+    assert isinstance(models.recognizer, WhisperRecognizer)
+    assert (models.recognizer.languages, models.recognizer.config.script) == (spoken, script)
+
+
 def test_a_draft_model_that_cannot_be_fetched_is_called_one(
     tmp_path: Path, read: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

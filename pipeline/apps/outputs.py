@@ -12,7 +12,6 @@ from pathlib import Path
 from pipeline.apps.journal import SUFFIX as JOURNAL_SUFFIX
 from pipeline.audio.remote import RemoteFile
 from pipeline.errors import PipelineError, UsageError
-from pipeline.languages import file_tag
 from pipeline.names import STANDARD_OUTPUT
 
 # Suffixes of recordings in a folder, all read by FFmpeg. A file named explicitly may have any name.
@@ -103,21 +102,8 @@ def labelled(labels: Sequence[str], targets: Sequence[str]) -> list[Output]:
 
 
 def language_tags(targets: Sequence[str], *, always: bool) -> dict[str, str]:
-    """Target language → its tag in file names, such as zh-Hant. It is "" for a single target, unless ``always``.
-
-    Raises:
-        UsageError: a tag is needed and the target is not a language code.
-    """
-    if len(targets) == 1 and not always:
-        return {targets[0]: ""}
-    tags = {target: file_tag(target) for target in targets}
-    for target, tag in tags.items():
-        if tag is None:
-            raise UsageError(
-                f"the target {target!r} is not a language code, but it becomes part of the file names; give a code such as zh "
-                "or zh-Hant"
-            )
-    return {target: tag for target, tag in tags.items() if tag is not None}
+    """Target language → its tag in file names, where players look for it. It is "" for a single target, unless ``always``."""
+    return {target: target if always or len(targets) > 1 else "" for target in targets}
 
 
 def named_outputs(given: Mapping[str, Path], targets: Sequence[str]) -> dict[Output, Path]:
@@ -127,7 +113,7 @@ def named_outputs(given: Mapping[str, Path], targets: Sequence[str]) -> dict[Out
     talk.de.srt. A format whose file has all languages keeps the name.
 
     Raises:
-        UsageError: several languages would go to standard output; or a target is not a language code.
+        UsageError: several languages would go to standard output.
     """
     if len(targets) > 1:
         for kind, path in given.items():
@@ -136,8 +122,7 @@ def named_outputs(given: Mapping[str, Path], targets: Sequence[str]) -> dict[Out
                     f"standard output cannot take the {kind} subtitles of several languages ({', '.join(targets)}); name a "
                     "file, or write jsonl, which has all languages"
                 )
-    # Tags are needed, and checked, only if a language has a file of its own.
-    tags = language_tags(targets, always=False) if given.keys() - _ALL_LANGUAGES else {}
+    tags = language_tags(targets, always=False)
     return {
         (kind, target): _with_tag(given[kind], tags[target] if target else "")
         for kind, target in outputs_of(list(given), targets)

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from pipeline.asr.words import Replacement, whole_words
 from pipeline.errors import ModelError, UsageError, first_line
 from pipeline.events import SAMPLE_RATE, Samples
-from pipeline.languages import spaced
+from pipeline.languages import language_tag, spaced
 from pipeline.languages.marks import letters
 from pipeline.run.cores import usable_cores
 
@@ -163,7 +163,7 @@ class WhisperEngine:
         """Load a CTranslate2 Whisper model.
 
         Args:
-            languages: the spoken language or languages, as Whisper language codes.
+            languages: the spoken language or languages.
             weights: those of the directory, if they are in memory already.
             several_calls: see ``WhisperWeights.load``.
 
@@ -188,7 +188,8 @@ class WhisperEngine:
                     f"the speech model in {directory} does not know the language {language!r}; it knows {knows}"
                 )
         self._tokenizers = {
-            language: Tokenizer(text, multilingual, task="transcribe", language=language) for language in self.languages
+            language: Tokenizer(text, multilingual, task="transcribe", language=whisper_code(language))
+            for language in self.languages
         }
         self.tokenizer = self._tokenizers[self.languages[0]]
         """Of the first language. They encode and decode alike; start tokens and the division into words differ."""
@@ -236,7 +237,7 @@ class WhisperEngine:
         """
         (found,) = self._model.detect_language(encoded.states)
         probabilities = dict(found)
-        return {language: probabilities[f"<|{language}|>"] for language in self.languages}
+        return {language: probabilities[f"<|{whisper_code(language)}|>"] for language in self.languages}
 
     def generate(
         self,
@@ -376,5 +377,12 @@ def _token_limit(audio_s: float, *, limited: bool = False) -> int:
 
 
 def known_language(tokenizer: tokenizers.Tokenizer, language: str, multilingual: bool) -> bool:
-    """Whether a model with this tokenizer was trained on ``language``, a Whisper language code."""
-    return tokenizer.token_to_id(f"<|{language}|>") is not None if multilingual else language == "en"
+    """Whether a model with this tokenizer was trained on ``language``."""
+    code = whisper_code(language)
+    return tokenizer.token_to_id(f"<|{code}|>") is not None if multilingual else code == "en"
+
+
+def whisper_code(language: str) -> str:
+    """Whisper's code for a language: jw for jv, no for nb, tl for fil."""
+    code = language_tag(language).language
+    return "jw" if code == "jv" else code

@@ -41,9 +41,9 @@ class AsrConfig:
     # Where segments are not joined: milliseconds of the speech before a segment that is recognised again together with it,
     # so that the rest of a sentence is heard in its context; 0 recognises each segment alone. Not while behind.
     context_ms: int = within(8_000, 0, 13_000)
-    # Script of Chinese transcripts, because Whisper mixes both. Without it: simplified for Mandarin (zh), as heard
-    # otherwise. It applies to the displayed text; the Mandarin translator always
-    # gets simplified text, unless its files say that it was trained on traditional text.
+    # Script of Chinese transcripts, because Whisper mixes both. Without it: for Mandarin (zh) simplified, or
+    # traditional if the language is zh-TW, zh-HK or zh-Hant; as heard otherwise. It applies to the displayed text; the
+    # Mandarin translator always gets simplified text, unless its files say that it was trained on traditional text.
     script: str | None = one_of(None, "simplified", "traditional", "as-heard")
     # Time subtitles by words; otherwise sentences share a segment's time in proportion to their letters.
     word_timestamps: bool = True

@@ -33,6 +33,12 @@ def script_conversion(script: str | None, language: str) -> Convert | None:
     return _CONVERSIONS[script]
 
 
+def usual_script(spoken: Sequence[str]) -> str | None:
+    """The script in which transcripts are written if none is configured: traditional if a language spoken says so (zh-TW)."""
+    tags = map(language_tag, spoken)
+    return "traditional" if any(tag.language == "zh" and tag.script == "Hant" for tag in tags) else None
+
+
 def script_conversions(script: str | None, languages: Sequence[str]) -> dict[str, Convert | None]:
     """The ``script_conversion`` of each language; a script that only some of them use applies to those.
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from pipeline.errors import ConfigError
 from pipeline.glossary.terms import Glossary, Term
-from pipeline.languages import same_language, two_letters
+from pipeline.languages import known_language, same_language
 from pipeline.names import escaped
 
 KEPT = "="
@@ -259,7 +259,7 @@ def _languages(value: object) -> tuple[str, str]:
     if not isinstance(value, list | tuple) or len(value) != 2 or not all(isinstance(code, str) for code in value):
         raise _TermError('the languages must be two codes, such as ["en", "zh"]')
     for code in value:
-        if two_letters(code) is None:
+        if known_language(code) is None:
             raise _TermError(f"{_shown(code)} is no language code; write one such as en or zh")
     source, target = value
     if same_language(source, target):

@@ -1,57 +1,56 @@
-"""Language codes: normalisation, the script of a code, and whether a language separates words with spaces."""
+"""Language tags as BCP 47 and clients write them, the script of a language, and whether it separates words with spaces."""
 
 from __future__ import annotations
 
+import functools
 import re
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
-# ISO 639-3 codes, used in opus-mt's files (also "jap"), mapped to the ISO 639-1 codes that Whisper uses.
-# fmt: off
-TWO_LETTERS = {
-    "afr": "af", "amh": "am", "ara": "ar", "arb": "ar", "asm": "as", "aze": "az", "azj": "az", "bak": "ba", "bel": "be",
-    "ben": "bn", "bod": "bo", "bos": "bs", "bre": "br", "bul": "bg", "cat": "ca", "ces": "cs", "cmn": "zh", "cym": "cy",
-    "dan": "da", "deu": "de", "ell": "el", "eng": "en", "epo": "eo", "est": "et", "eus": "eu", "fao": "fo", "fas": "fa",
-    "fin": "fi", "fra": "fr", "gla": "gd", "gle": "ga", "glg": "gl", "guj": "gu", "hat": "ht", "hau": "ha", "heb": "he",
-    "hin": "hi", "hrv": "hr", "hun": "hu", "hye": "hy", "ind": "id", "isl": "is", "ita": "it", "jap": "ja", "jav": "jv",
-    "jpn": "ja", "kan": "kn", "kat": "ka", "kaz": "kk", "khm": "km", "kor": "ko", "lao": "lo", "lat": "la", "lav": "lv",
-    "lin": "ln", "lit": "lt", "ltz": "lb", "mal": "ml", "mar": "mr", "mkd": "mk", "mlg": "mg", "mlt": "mt", "mon": "mn",
-    "mri": "mi", "msa": "ms", "mya": "my", "nep": "ne", "nld": "nl", "nno": "nn", "nob": "no", "nor": "no", "oci": "oc",
-    "pan": "pa", "pes": "fa", "pol": "pl", "por": "pt", "pus": "ps", "ron": "ro", "rus": "ru", "san": "sa", "sin": "si",
-    "slk": "sk", "slv": "sl", "sna": "sn", "snd": "sd", "som": "so", "spa": "es", "sqi": "sq", "srp": "sr", "sun": "su",
-    "swa": "sw", "swe": "sv", "swh": "sw", "tam": "ta", "tat": "tt", "tel": "te", "tgk": "tg", "tgl": "tl", "tha": "th",
-    "tuk": "tk", "tur": "tr", "ukr": "uk", "urd": "ur", "uzb": "uz", "vie": "vi", "yid": "yi", "yor": "yo", "zho": "zh",
-    "zsm": "ms",
-}
-# ISO 639-2 has two codes for some languages. Media containers mostly use this one, the bibliographic code.
-_BIBLIOGRAPHIC = {
-    "alb": "sq", "arm": "hy", "baq": "eu", "bur": "my", "chi": "zh", "cze": "cs", "dut": "nl", "fre": "fr", "geo": "ka",
-    "ger": "de", "gre": "el", "ice": "is", "mac": "mk", "mao": "mi", "may": "ms", "per": "fa", "rum": "ro", "slo": "sk",
-    "tib": "bo", "wel": "cy",
-}
-# Other codes: of a written standard of the language, withdrawn codes, and Whisper's code for Javanese.
-_OTHER_CODES = {"fil": "tl", "in": "id", "iw": "he", "ji": "yi", "jw": "jv", "mo": "ro", "nb": "no", "scc": "sr", "scr": "hr"}
-# fmt: on
+from pipeline.errors import UsageError
+
+if TYPE_CHECKING:
+    from langcodes import Language
+
 CHINESE = frozenset({"zh", "cdo", "cjy", "gan", "hak", "hsn", "lzh", "nan", "wuu", "yue"})
 """Languages written in simplified or traditional Chinese characters."""
 _UNSPACED_SENTENCES = CHINESE | {"ja"}
 _UNSPACED_WORDS = _UNSPACED_SENTENCES | {"th", "lo", "km", "my"}  # spaces between sentences and phrases only
-
-# Language, script (ISO 15924) and region (ISO 3166 or UN M.49), as in zh-Hant-TW, zh_TW, srp_Latn, es-419.
-_TAG = re.compile(r"([A-Za-z]{2,3})(?:[-_]([A-Za-z]{4}))?(?:[-_]([A-Za-z]{2}|\d{3}))?")
-# The script of Chinese by region.
-_CHINESE_SCRIPTS = {"TW": "Hant", "HK": "Hant", "MO": "Hant", "CN": "Hans", "SG": "Hans", "MY": "Hans"}
-# The scripts of languages not written in Latin letters. If a language has several, its most common one (CLDR, likely
-# subtags).
-_USUAL_SCRIPTS = {
-    language: script
-    for script, languages in {
-        "Arab": "ar fa ps sd ur", "Armn": "hy", "Beng": "as bn", "Cyrl": "ba be bg kk ky mk mn ru sr tg tt uk", "Deva": "hi mr ne sa",
-        "Ethi": "am", "Geor": "ka", "Grek": "el", "Gujr": "gu", "Guru": "pa", "Hans": " ".join(sorted(CHINESE - {"yue"})), "Hant": "yue", "Hebr": "he yi",
-        "Jpan": "ja", "Khmr": "km", "Knda": "kn", "Kore": "ko", "Laoo": "lo", "Mlym": "ml", "Mymr": "my", "Sinh": "si", "Taml": "ta",
-        "Telu": "te", "Thai": "th", "Tibt": "bo",
-    }.items()
-    for language in languages.split()
-}  # fmt: skip
+# Languages that have two codes, and the one that Whisper, the table of pairs and the word lists have.
+_ONE_CODE = {"nb": "no", "fil": "tl"}
+# Codes that are not in ISO 639, in the files of opus-mt's models.
+_OPUS_CODES = {"pob": "pt-BR", "jap": "ja"}
+# Tags that need no look-up, because importing langcodes takes 25 ms.
+_PLAIN = frozenset(
+    [
+        "ar",
+        "cs",
+        "de",
+        "el",
+        "en",
+        "es",
+        "fi",
+        "fr",
+        "hi",
+        "hu",
+        "it",
+        "ja",
+        "ko",
+        "nl",
+        "pl",
+        "pt",
+        "ro",
+        "ru",
+        "sv",
+        "tr",
+        "uk",
+        "vi",
+        "yue",
+        "zh",
+    ]
+)
+_NOT_IN_NAMES = re.compile(r"\(.*\)|\bmodern\b")
 
 
 @dataclass(frozen=True)
@@ -59,58 +58,68 @@ class LanguageTag:
     """A language and, if given, its script and region."""
 
     language: str
-    """The two-letter code if the language has one."""
+    """The two-letter code if the language has one: no for nb, tl for fil."""
     script: str | None = None
-    """Given in the code, or implied by its region: Hans, Latn."""
+    """Given in the tag, or implied by its region if the language is Chinese: Hans, Latn."""
     region: str | None = None
     """Such as TW or 419."""
 
     @property
     def usual_script(self) -> str:
         """The script of the tag or, without one, the most common script of the language; Latin if unknown."""
-        return self.script or _USUAL_SCRIPTS.get(self.language, "Latn")
+        if self.script is None and (found := _parsed(self.language)) is not None and self.language != "und":
+            return found.maximize().script or "Latn"
+        return self.script or "Latn"
 
     def __str__(self) -> str:
         return "-".join(part for part in (self.language, self.script, self.region) if part)
 
 
+@functools.lru_cache(4096)
 def language_tag(code: str) -> LanguageTag:
-    """Parse "zh-TW", "zho_Hant", "sr_latn" and the like. Any other text becomes the language unchanged."""
-    if (match := _TAG.fullmatch(code)) is None:
+    """Parse "zh-TW", "zho_Hant", "EN", "iw" and the like. Text that is no tag becomes the language unchanged."""
+    if code in _PLAIN or (found := _parsed(code)) is None:
         return LanguageTag(code)
-    base, script, region = match.groups()
-    language = TWO_LETTERS.get(base.lower(), base.lower())
-    region = region.upper() if region else None
-    script = script.title() if script else _CHINESE_SCRIPTS.get(region or "") if language in CHINESE else None
-    return LanguageTag(language, script, region)
+    language, script = found.language or "und", found.script
+    if script is None and found.territory and language in CHINESE:
+        script = found.maximize().script
+    return LanguageTag(_ONE_CODE.get(language, language), script, found.territory)
 
 
+@functools.lru_cache(4096)
 def normalized_code(code: str) -> str:
-    """A code with script or region in BCP 47 form ("zh_tw" → zh-TW, "zh-hant" → zh-Hant); other codes unchanged."""
-    match = _TAG.fullmatch(code)
-    if match is None or not any(match.group(2, 3)):
+    """A tag in the form of BCP 47: "zh_tw" → zh-TW, "eng" → en, "iw" → he, "English" → en.
+
+    Raises:
+        UsageError: it is malformed, or names an unknown language, script or region.
+    """
+    if code in _PLAIN:
         return code
-    language, script, region = match.groups()
-    return "-".join(part for part in (language.lower(), script and script.title(), region and region.upper()) if part)
+    if (found := _parsed(code) or _parsed(_codes_by_name().get(code.strip().casefold(), ""))) is None:
+        raise UsageError(f"{code!r} is not a language code; give one of BCP 47, such as en, zh-Hant or pt-BR")
+    return found.to_tag()
 
 
-def file_tag(code: str) -> str | None:
-    """The language tag for file names, where players look for it: BCP 47, with the two-letter code if there is one
-    ("zho_hant" → zh-Hant). None if ``code`` is not a language code."""
-    if _TAG.fullmatch(code) is None:
-        return None
-    base, dash, rest = normalized_code(code).partition("-")
-    return TWO_LETTERS.get(base.lower(), base.lower()) + dash + rest
-
-
-def two_letters(code: object) -> str | None:
-    """The two-letter code for "eng", "zho_Hans", "pt-BR" and the like; None if the code is unknown."""
-    if not isinstance(code, str) or not code:
+def known_language(code: object) -> str | None:
+    """The ``language`` of the tag for "eng", "zho_Hans", "pt-BR" and the like; None if it is unknown."""
+    if not isinstance(code, str) or (code not in _PLAIN and _parsed(code) is None):
         return None
     if sum(len(part) < 4 and part.islower() for part in code.split("_")) > 1:
-        return None  # several languages, as in en_el_es_fi
-    base = _base_code(code)
-    return TWO_LETTERS.get(base, base if len(base) == 2 else None)
+        return None  # several languages, as in en_el
+    return language_tag(code).language
+
+
+def named_language(text: str) -> str | None:
+    """The tag that the head of a column means by "EN", "zh-CN", "Simplified Chinese" or "English (US)".
+
+    None if it is no language. So are codes of three letters: many are words (cat, sun, the).
+    """
+    if text in _PLAIN:
+        return text
+    if re.match(r"[A-Za-z]{2}(?![A-Za-z])", text) and (found := _parsed(text)) is not None:
+        return found.to_tag()
+    names, name = _codes_by_name(), _NOT_IN_NAMES.sub("", text.casefold()).strip()
+    return names.get(name) or names.get(name.rpartition(" ")[2])
 
 
 def same_language(first: str, second: str) -> bool:
@@ -118,27 +127,66 @@ def same_language(first: str, second: str) -> bool:
     return language_tag(first).language == language_tag(second).language
 
 
+def nearest(wanted: str, offered: Iterable[str]) -> list[str]:
+    """The offered tags of the language of ``wanted``, the best first: the same, else the nearest by CLDR's distances."""
+    tag = language_tag(wanted)
+    if tag.language in CHINESE:
+        tag = replace(tag, script=tag.usual_script)
+    of_language = [code for code in offered if same_language(code, wanted)]
+    if len(of_language) < 2:
+        return of_language
+    from langcodes import tag_distance  # see _parsed
+
+    def far(code: str) -> tuple[bool, bool, int, bool]:
+        own = language_tag(code)
+        return code != wanted, own != tag, tag_distance(str(tag), str(own)), own.region is not None
+
+    return sorted(of_language, key=far)
+
+
+def same_text(wanted: str, offered: Iterable[str]) -> str | None:
+    """The nearest offered tag whose text a reader of ``wanted`` can read: of the same language and script; else None."""
+    script = language_tag(wanted).usual_script
+    return next((code for code in nearest(wanted, offered) if language_tag(code).usual_script == script), None)
+
+
 def is_tag_of(tag: str, language: str) -> bool:
     """True if a container's tag names the language: ISO 639-1, -2 (either code) or -3, BCP 47, or a list of these."""
-    return any(_canonical_code(part) == _canonical_code(language) for part in re.split(r"[,;/ ]+", tag) if part)
-
-
-def _canonical_code(code: str) -> str:
-    base = _base_code(code)
-    short = TWO_LETTERS.get(base) or _BIBLIOGRAPHIC.get(base) or base
-    return _OTHER_CODES.get(short, short)
+    return any(same_language(part, language) for part in re.split(r"[,;/ ]+", tag) if part)
 
 
 def spaced(language: str) -> bool:
     """True if the language separates words with spaces."""
-    return (two_letters(language) or _base_code(language)) not in _UNSPACED_WORDS
+    return language_tag(language).language not in _UNSPACED_WORDS
 
 
 def sets_sentences_apart(language: str) -> bool:
     """True if the language separates sentences with spaces."""
-    return (two_letters(language) or _base_code(language)) not in _UNSPACED_SENTENCES
+    return language_tag(language).language not in _UNSPACED_SENTENCES
 
 
-def _base_code(code: str) -> str:
-    """The code without script and region, in lower case."""
-    return code.split("_")[0].split("-")[0].lower()
+@functools.lru_cache(4096)
+def _parsed(code: str) -> Language | None:
+    """The tag with the codes of BCP 47 and macrolanguages (cmn → zh); None if it is malformed or names what is unknown."""
+    import langcodes  # takes 25 ms
+    from langcodes.tag_parser import LanguageTagError
+
+    try:
+        found = langcodes.get(langcodes.standardize_tag(_OPUS_CODES.get(code, code.strip()), macro=True))
+    except LanguageTagError:
+        return None
+    return found if found.is_valid() else None
+
+
+@functools.cache
+def _codes_by_name() -> Mapping[str, str]:
+    """English name of a language, case-folded → its tag, from the registry of BCP 47."""
+    from langcodes.registry_parser import parse_registry  # reads 700 kB
+
+    found: dict[str, str] = {}
+    for entry in parse_registry():  # type: ignore[no-untyped-call]
+        if entry["Type"] == "language" and "Deprecated" not in entry:
+            names = entry["Description"]
+            for name in [names] if isinstance(names, str) else names:
+                found.setdefault(_NOT_IN_NAMES.sub("", name.casefold()).strip(), entry["Subtag"])
+    return found

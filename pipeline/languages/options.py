@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from pipeline.errors import UsageError
-from pipeline.languages import language_tag
+from pipeline.languages import language_tag, normalized_code
 
 AUTO_SOURCE = "auto"
 """Source language that means: one of the two targets, recognised from the speech."""
@@ -17,10 +17,11 @@ class LanguageConfig:
     """The languages of a run.
 
     Raises:
-        UsageError: no target, a target twice or equal to the source, or "auto" without two different languages.
+        UsageError: a language is unknown, no target, a target twice or equal to the source, or "auto" without two
+            different languages.
     """
 
-    # The language spoken. "auto" recognises which of two targets is spoken, and the translation is into the other one.
+    # The language spoken, as a tag of BCP 47 (en, pt-BR). "auto" recognises which of two targets is spoken, and the translation is into the other one.
     source: str = "en"
     # The languages to translate into. A script or region selects how the
     # translation is written: zh-TW, zh-HK and zh-Hant are traditional Chinese, zh-CN and zh-Hans simplified; sr-Latn is
@@ -28,8 +29,10 @@ class LanguageConfig:
     targets: tuple[str, ...] = ("zh",)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "targets", as_codes(self.targets))  # the class is frozen
-        for conflict in _conflicts(self.source, self.targets):
+        source, targets = self.source, as_codes(self.targets)  # as they were given, for messages
+        object.__setattr__(self, "source", source if source == AUTO_SOURCE else normalized_code(source))  # frozen
+        object.__setattr__(self, "targets", tuple(map(normalized_code, targets)))
+        for conflict in _conflicts(source, targets):
             raise UsageError(conflict)
 
     @property

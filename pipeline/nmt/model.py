@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from pipeline.errors import ModelError, UsageError
 from pipeline.events import Delta, SourceSentence, Translation
 from pipeline.glossary.terms import Glossary, Term
-from pipeline.languages import language_tag, sets_sentences_apart, two_letters
+from pipeline.languages import known_language, language_tag, sets_sentences_apart
 from pipeline.nmt.cache import SentenceCache
 from pipeline.nmt.checked import Rewind, checked
 from pipeline.nmt.commitment import CertainSource, Commitment, PartDraft, certain_sources
@@ -124,7 +124,7 @@ class MarianModel(ModelLanguages):
         _check_vocabulary(scores, tokenizer, directory)
         source, target = names.get("source_lang"), names.get("target_lang")
         return cls(
-            *(tokenizer, decoder, generation, (two_letters(source), two_letters(target)), positions),
+            *(tokenizer, decoder, generation, (known_language(source), known_language(target)), positions),
             max_length_factor=max_length_factor,
             scripts=(_script_of(source), _script_of(target)),
             time_limit_s=time_limit_s,

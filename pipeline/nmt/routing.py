@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from pipeline.errors import UsageError
-from pipeline.languages import language_tag, two_letters
+from pipeline.languages import known_language, language_tag
 from pipeline.nmt.options import NmtConfig
 from pipeline.nmt.pairs import AUTO, Pair, language_code, route
 
@@ -105,11 +105,11 @@ def _translates(directory: Path, pair: LanguagePair, *, unnamed: bool) -> bool:
 
     source, target = pair
     names = read_json(directory / "tokenizer_config.json", required=False)
-    if two_letters(names.get("source_lang")) not in (None, source):
+    if known_language(names.get("source_lang")) not in (None, source):
         return False
     vocabulary = read_json(directory / "vocab.json", required=False)
     codes = [match.group(1) for token in vocabulary if (match := _TARGET_CODE.fullmatch(token))]
     if codes:
         return any(target in (code, language_tag(code).language) for code in codes)
-    named = two_letters(names.get("target_lang"))
+    named = known_language(names.get("target_lang"))
     return unnamed if named is None else named == target

@@ -7,12 +7,9 @@ from dataclasses import replace
 
 from pipeline.errors import UsageError
 from pipeline.events import Delta, Translation
-from pipeline.languages import CHINESE, TWO_LETTERS, LanguageTag, language_tag
+from pipeline.languages import CHINESE, LanguageTag, language_tag, nearest
 from pipeline.languages.chinese import Convert, conversion, settled
 from pipeline.sentences.growing import GrowingText, common_length
-
-# Preferred target codes of multilingual models, in order.
-_PREFERRED_CODES = {"zh": ("cmn_Hans", "zho_Hans", "cmn", "zho", "zh"), "sh": ("hrv", "srp_Latn", "bos_Latn")}
 
 
 def choose_code(target: str, codes: Sequence[str]) -> str:
@@ -23,18 +20,7 @@ def choose_code(target: str, codes: Sequence[str]) -> str:
     Raises:
         UsageError: no code fits.
     """
-    tag = language_tag(target)
-    of_language = [code for code in codes if language_tag(code).language == tag.language]
-    exact = [code for code in of_language if (tag.script or tag.region) and language_tag(code) == tag]
-    candidates = [
-        *([target] if target != tag.language else []),
-        *exact,
-        *_PREFERRED_CODES.get(tag.language, ()),
-        tag.language,
-        *(long for long, two in TWO_LETTERS.items() if two == tag.language),
-        *of_language,  # codes with a script, such as aze_Latn
-    ]
-    candidates = [code for code in candidates if code in codes]
+    tag, candidates = language_tag(target), nearest(target, codes)
     if not candidates:
         raise UsageError(
             f"this model does not translate into {target!r}; its targets are {', '.join(codes)}: "
@@ -44,7 +30,7 @@ def choose_code(target: str, codes: Sequence[str]) -> str:
     if not written and not _convertible(tag):
         raise UsageError(
             f"this model does not write {tag.language!r} in the script {tag.script}, as {target!r} asks; for that "
-            f"language it has {', '.join(of_language)}: choose one with --target, or another translation model"
+            f"language it has {', '.join(candidates)}: choose one with --target, or another translation model"
         )
     return (written or candidates)[0]
 
@@ -56,8 +42,10 @@ def check_script(target: str, written: str | None) -> None:
         UsageError: ``target`` names another script and the output cannot be converted to it.
     """
     tag = language_tag(target)
+    if tag.script is None or _convertible(tag):
+        return
     writes = written or LanguageTag(tag.language).usual_script
-    if tag.script not in (None, writes) and not _convertible(tag):
+    if tag.script != writes:
         raise UsageError(
             f"this model does not write {tag.language!r} in the script {tag.script}, as {target!r} asks: it writes "
             f"{writes}, and only Chinese can be converted (to Hans or Hant); give --target {tag.language}, or choose "

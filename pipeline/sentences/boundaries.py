@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from pipeline.languages import two_letters
+from pipeline.languages import language_tag
 from pipeline.languages.marks import CLOSERS, MARKS
 from pipeline.sentences.attribution import is_attribution
 
@@ -21,7 +21,7 @@ CONTEXT = 160
 _TABLE = Path(__file__).with_name("boundaries.tsv")
 _ALL = "*"
 # Languages that use the rows of another language.
-_ALIASES = {"bs": "sh", "fil": "tl", "hr": "sh", "ms": "id", "nb": "no", "nn": "no", "sr": "sh"}
+_ALIASES = {"bs": "sh", "hr": "sh", "ms": "id", "nn": "no", "sr": "sh"}
 # Languages that write an ordinal number as digits and a full stop.
 _ORDINALS = frozenset({"cs", "da", "de", "et", "eu", "fi", "hu", "is", "lv", "no", "pl", "sh", "sk", "sl", "tr"})
 _MAX_WORDS = 3  # words of an abbreviation: u. s. w.
@@ -65,7 +65,7 @@ class WordLists:
 @functools.cache
 def word_lists(language: str) -> WordLists:
     """Return the word lists of a language, given any of its codes. Without rows of its own, it has those of "*"."""
-    code = two_letters(language) or language
+    code = language_tag(language).language
     code = _ALIASES.get(code, code)
     words: dict[str, set[str]] = {}
     for row_language, kind, row_words in _rows():

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from pipeline.errors import UsageError
-from pipeline.languages import same_language
+from pipeline.languages import language_tag, nearest, normalized_code, same_language
 from pipeline.languages.options import AUTO_SOURCE, LanguageConfig
 from pipeline.server.protocol import ProtocolError, shown
 
@@ -50,7 +50,8 @@ class Offers:
     def find(self, source: str | None, targets: Sequence[str]) -> int:
         """The number of the first configuration that recognises ``source`` and translates into all ``targets``.
 
-        A configuration for one language comes before one that recognises which of two is spoken.
+        A configuration for one language comes before one that recognises which of two is spoken, and one that names the
+        targets before one that has other scripts or regions of their languages.
 
         Args:
             source: None: any.
@@ -65,11 +66,13 @@ class Offers:
                 "unknown-source",
                 f"this server does not recognise {shown(source)}; it recognises {', '.join(self._sources())}",
             )
-        for number in candidates:
-            if set(targets) <= set(self.languages[number].targets):
-                return number
         offered = [self.languages[number] for number in candidates]
-        missing = next((one for one in targets if all(one not in each.targets for each in offered)), None)
+        fitting = [all(nearest(one, each.targets) for one in targets) for each in offered]
+        named = [set(targets) <= set(each.targets) for each in offered]
+        for fits in (named, fitting):
+            if any(fits):
+                return candidates[fits.index(True)]
+        missing = next((one for one in targets if not any(nearest(one, each.targets) for each in offered)), None)
         into = f"into {shown(missing)}" if missing is not None else f"into {shown(list(targets))} at once"
         if len(self.languages) == 1:
             raise ProtocolError(
@@ -104,11 +107,18 @@ class Offers:
 def narrowed(languages: LanguageConfig, targets: Sequence[str]) -> LanguageConfig:
     """The languages with these targets only, in their own order; with all if none are named.
 
+    A target may be written in any way, and have another script or region than that of ``languages``.
+
     Raises:
         ProtocolError: the languages are those of a conversation, and one of the two is left out.
     """
-    wanted = tuple(target for target in languages.targets if target in targets) or languages.targets
-    if languages.only_spoken is None and wanted != languages.targets:
+    places = {
+        normalized_code(one): languages.targets.index(near[0])
+        for one in targets
+        if (near := nearest(one, languages.targets))
+    }
+    wanted = tuple(sorted(places, key=places.__getitem__)) or languages.targets
+    if languages.only_spoken is None and len({language_tag(one).language for one in wanted}) < 2:
         raise ProtocolError("unknown-target", f"this conversation needs both languages, {', '.join(languages.targets)}")
     return replace(languages, targets=wanted)
 

@@ -21,8 +21,7 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import Receive, Scope, Send
 
 from pipeline.events import Delta, EndOfInput, PipelineEvent, SourceDelta, SourceSentence, Transcript, Translation
-from pipeline.languages import sets_sentences_apart
-from pipeline.languages.options import AUTO_SOURCE
+from pipeline.languages import nearest, sets_sentences_apart
 from pipeline.sentences.whole import whole_words
 from pipeline.server.access import Access, bearer_token
 from pipeline.server.protocol import ProtocolError, shown
@@ -147,7 +146,6 @@ def _wanted(upload: Upload, service: Service, task: str) -> _Wanted:
         raise UploadError(400, "bad-format", f"response_format is {form!r}; it must be one of {', '.join(FORMATS)}")
     chain = _chain(upload, service)
     languages = chain.config.languages
-    spoken, target = upload.field("language"), upload.field("target", languages.targets[0])
     stream = upload.field("stream").lower()
     if stream not in (*_YES, *_NO):
         raise UploadError(400, "bad-format", f"stream is {stream[:60]!r}; it must be true or false")
@@ -161,9 +159,10 @@ def _wanted(upload: Upload, service: Service, task: str) -> _Wanted:
             "bad-format",
             f"timestamp_granularities[] has {min(unknown)[:60]!r}; it may have {' and '.join(GRANULARITIES)}",
         )
-    if spoken in ("", AUTO_SOURCE):
-        spoken = languages.spoken[0]
-    language = target if task == "translate" else spoken
+    if task == "translate":
+        language = _target(chain, upload.field("target"))
+    else:
+        language = next(iter(nearest(upload.field("language"), languages.spoken)), languages.spoken[0])
     return _Wanted(chain, task, language, form, streamed, "word" in granularities)
 
 
@@ -186,6 +185,17 @@ def _chain(upload: Upload, service: Service) -> Chain:
     except ProtocolError as error:
         code = "unknown-language" if error.code == "unknown-source" else error.code
         raise UploadError(400, code, str(error)) from None
+
+
+def _target(chain: Chain, wanted: str) -> str:
+    """The tag of the translation, such as zh-TW; that of the chain if none is wanted."""
+    languages = chain.config.languages
+    if not wanted or languages.only_spoken is None:
+        return next(iter(nearest(wanted, languages.targets)), languages.targets[0])
+    try:
+        return chain.narrowed([wanted]).config.languages.targets[0]
+    except ProtocolError as error:
+        raise UploadError(400, error.code, str(error)) from None
 
 
 def _sentences(events: list[PipelineEvent], wanted: _Wanted) -> list[tuple[SourceSentence, str]]:
@@ -261,7 +271,9 @@ def _subtitles(events: list[PipelineEvent], wanted: _Wanted) -> str:
     """The content of a subtitle file."""
     with tempfile.TemporaryDirectory(prefix="speech-") as folder:
         path = Path(folder) / f"out.{wanted.format}"
-        sink = sink_makers(wanted.chain.config.subtitles)[wanted.format](path, [wanted.language])
+        sink = sink_makers(wanted.chain.config.subtitles)[wanted.format](
+            path
+        )  # one text of each sentence, in whatever language
         try:
             for event in events if wanted.task == "translate" else _as_translations(events):
                 sink.write(event)

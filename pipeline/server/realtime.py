@@ -19,6 +19,7 @@ from starlette.routing import WebSocketRoute
 from starlette.websockets import WebSocket
 
 from pipeline.events import Delta, SourceDelta, SourceSentence, Translation
+from pipeline.languages import same_text
 from pipeline.server.access import Access, bearer_token
 from pipeline.server.appended import AppendedText
 from pipeline.server.feed import Feed, Snapshot
@@ -104,6 +105,8 @@ class RealtimeConnection(Connection):
         audio = _object(_object(record, "session"), "audio")
         given, output = _object(audio, "input"), _object(audio, "output")
         language, targets = output.get("language", self._language), session.config.languages.targets
+        if isinstance(language, str):
+            language = same_text(language, targets) or language
         if language != self._language:
             if language not in targets:
                 raise ProtocolError("unknown-target", self._unknown(language, targets))

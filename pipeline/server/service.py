@@ -11,10 +11,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from pipeline.config import PipelineConfig
+from pipeline.config import PipelineConfig, with_overrides
+from pipeline.errors import UsageError
 from pipeline.glossary.current import GlossaryFile
 from pipeline.glossary.terms import Glossary
+from pipeline.languages import nearest
 from pipeline.loading import Models
+from pipeline.nmt.model import MarianModel
+from pipeline.nmt.pivot import PivotTranslator
 from pipeline.nmt.unspellable import warn_unspellable
 from pipeline.server.capacity import calls_at_once
 from pipeline.server.offers import Offers, narrowed
@@ -46,11 +50,17 @@ class Chain:
         """The chain with these targets only; with all if none are named.
 
         Raises:
-            ProtocolError: see ``pipeline.server.offers.narrowed``.
+            ProtocolError: see ``pipeline.server.offers.narrowed``; or a model does not write the script of a target.
         """
-        languages = narrowed(self.config.languages, targets)
-        translations = {target: self.models.translations[target] for target in languages.targets}
-        config = replace(self.config, languages=languages)
+        languages, own = narrowed(self.config.languages, targets), self.models.translations
+        translations = {target: own[nearest(target, own)[0]] for target in languages.targets}
+        for target, model in translations.items():
+            if target not in own and isinstance(model, MarianModel | PivotTranslator):
+                try:
+                    model.check_languages(*languages.pair(target))
+                except UsageError as error:
+                    raise ProtocolError("unknown-target", str(error)) from None
+        config = with_overrides(self.config, targets=languages.targets)
         return Chain(config, replace(self.models, translations=translations), self.glossary)
 
 

@@ -17,6 +17,7 @@ from pipeline.errors import PipelineError
 from pipeline.events import SAMPLE_RATE, SourceSentence
 from pipeline.glossary.current import CurrentGlossary
 from pipeline.glossary.terms import Glossary
+from pipeline.languages import same_text
 from pipeline.loading import Models
 from pipeline.nmt.unspellable import unspellable
 from pipeline.run.stats import PipelineStats
@@ -189,12 +190,13 @@ class Session:
         if self.viewers >= self._limits.max_viewers:
             raise ProtocolError("busy", f"the session has {self.viewers} readers, which is the limit; try again later")
         targets = self.config.languages.targets
-        if language is not None and language not in targets:
+        wanted = None if language is None else same_text(language, targets)
+        if language is not None and wanted is None:
             raise ProtocolError(
                 "unknown-target",
                 f"this session is not translated into {shown(language)}; choose from {', '.join(targets)}",
             )
-        return self._fed(language)
+        return self._fed(wanted)
 
     def detach(self, feed: Feed, served: bool = True) -> None:
         """A reader has gone. ``served``: it has all of the session's text, or will not come again."""

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from pipeline import Models
 from pipeline.asr import whisper
-from pipeline.asr.engine import FULL_WINDOW_S, Encoded, Hypothesis
+from pipeline.asr.engine import FULL_WINDOW_S, Encoded, Hypothesis, whisper_code
 from pipeline.asr.options import AsrConfig
 from pipeline.asr.packing import Pack, pack
 from pipeline.asr.spoken import calibrated, decide
@@ -217,6 +217,15 @@ def test_the_order_of_the_languages_does_not_matter(turns: list[tuple[str, str, 
 
 def test_silence_is_withheld_with_two_languages(two: WhisperRecognizer) -> None:
     assert two.transcribe(SpeechSegment(0, 0, np.zeros(SAMPLE_RATE, np.int16))).rejected is not None
+
+
+def test_whisper_is_asked_for_a_language_by_its_own_code() -> None:
+    tags = ["nb", "fil", "jv", "iw", "zh-TW", "pt-BR"]
+    assert list(map(whisper_code, [*tags, "yue", "EN"])) == ["no", "tl", "jw", "he", "zh", "pt", "yue", "en"]
+    silence = SpeechSegment(0, 0, np.zeros(SAMPLE_RATE, np.int16))
+    heard = WhisperRecognizer(AsrConfig(model="base"), tags)
+    assert set(heard.engine.detect(heard.engine.encode(silence.samples, 10.0))) == set(tags)
+    assert heard.transcribe(silence).language in tags
 
 
 @pytest.mark.parametrize(

@@ -1,68 +1,136 @@
-"""Language codes: their script and region, normalisation, and tags for file names."""
+"""Language tags: what clients write, their script and region, the nearest of several."""
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 
-from pipeline.languages import LanguageTag, file_tag, language_tag, normalized_code
+from pipeline.errors import UsageError
+from pipeline.languages import (
+    _PLAIN,
+    LanguageTag,
+    _parsed,
+    known_language,
+    language_tag,
+    named_language,
+    nearest,
+    normalized_code,
+    same_text,
+)
 
 
 @pytest.mark.parametrize(
-    ("code", "tag"),
+    ("code", "normalized", "tag"),
     [
-        ("zh", LanguageTag("zh")),
-        ("zh-TW", LanguageTag("zh", "Hant", "TW")),
-        ("zh_tw", LanguageTag("zh", "Hant", "TW")),
-        ("ZH-HK", LanguageTag("zh", "Hant", "HK")),
-        ("zh-SG", LanguageTag("zh", "Hans", "SG")),
-        ("zh_Hans_TW", LanguageTag("zh", "Hans", "TW")),
-        ("cmn_Hant", LanguageTag("zh", "Hant")),
-        ("yue", LanguageTag("yue")),
-        ("srp_Latn", LanguageTag("sr", "Latn")),
-        ("pt-BR", LanguageTag("pt", None, "BR")),
-        ("es-419", LanguageTag("es", None, "419")),
-        ("en_el_es_fi", LanguageTag("en_el_es_fi")),
-        ("chinese", LanguageTag("chinese")),
-        ("", LanguageTag("")),
+        ("zh", "zh", LanguageTag("zh")),
+        ("zh-TW", "zh-TW", LanguageTag("zh", "Hant", "TW")),
+        ("zh_tw", "zh-TW", LanguageTag("zh", "Hant", "TW")),
+        ("ZH-HK", "zh-HK", LanguageTag("zh", "Hant", "HK")),
+        ("zh-SG", "zh-SG", LanguageTag("zh", "Hans", "SG")),
+        ("zh-CN", "zh-CN", LanguageTag("zh", "Hans", "CN")),
+        ("zh_Hans_TW", "zh-Hans-TW", LanguageTag("zh", "Hans", "TW")),
+        ("zh-hant-tw", "zh-Hant-TW", LanguageTag("zh", "Hant", "TW")),
+        ("cmn_Hant", "zh-Hant", LanguageTag("zh", "Hant")),
+        ("chi", "zh", LanguageTag("zh")),
+        ("yue", "yue", LanguageTag("yue")),
+        ("en-US", "en-US", LanguageTag("en", None, "US")),
+        ("EN", "en", LanguageTag("en")),
+        ("eng", "en", LanguageTag("en")),
+        (" en ", "en", LanguageTag("en")),
+        ("srp_Latn", "sr-Latn", LanguageTag("sr", "Latn")),
+        ("sh", "sr-Latn", LanguageTag("sr", "Latn")),
+        ("pt-BR", "pt-BR", LanguageTag("pt", None, "BR")),
+        ("pob", "pt-BR", LanguageTag("pt", None, "BR")),
+        ("es-419", "es-419", LanguageTag("es", None, "419")),
+        ("nb", "nb", LanguageTag("no")),
+        ("nob", "nb", LanguageTag("no")),
+        ("nn", "nn", LanguageTag("nn")),
+        ("fil", "fil", LanguageTag("tl")),
+        ("tl", "fil", LanguageTag("tl")),
+        ("iw", "he", LanguageTag("he")),
+        ("in", "id", LanguageTag("id")),
+        ("jw", "jv", LanguageTag("jv")),
+        ("jap", "ja", LanguageTag("ja")),
     ],
 )
-def test_a_code_is_parsed_into_language_script_and_region(code: str, tag: LanguageTag) -> None:
-    assert language_tag(code) == tag
+def test_a_tag_is_understood_as_clients_write_it(code: str, normalized: str, tag: LanguageTag) -> None:
+    assert normalized_code(code) == normalized
+    assert language_tag(code) == language_tag(normalized) == tag
+
+
+@pytest.mark.parametrize("code", ["", "zh/..", "zh\x1b", "zh-", "1a", "xx", "auto", "en-XQ9", "ROMANCE", "en_el_es_fi"])
+def test_what_is_no_tag_is_refused_and_stays_as_it_is_in_a_models_files(code: str) -> None:
+    with pytest.raises(UsageError, match="is not a language code; give one of BCP 47, such as en, zh-Hant or pt-BR"):
+        normalized_code(code)
+    assert language_tag(code) == LanguageTag(code)
+    assert known_language(code) is None
+
+
+@pytest.mark.parametrize("code", ["en_el", "fi_nb_no_nn_ru_sv_en"])
+def test_a_model_of_several_source_languages_is_not_taken_for_the_first(code: str) -> None:
+    assert known_language(code) is None
+    assert [known_language(one) for one in ("zho_Hans", "pt_BR", "nob", "yue")] == ["zh", "pt", "no", "yue"]
 
 
 @pytest.mark.parametrize(
-    ("code", "normalized"),
-    [("zh_TW", "zh-TW"), ("zh-hant", "zh-Hant"), ("ZH_hant_hk", "zh-Hant-HK"), ("zho", "zho"), ("ROMANCE", "ROMANCE")],
+    ("text", "code"),
+    [
+        ("EN", "en"),
+        ("zh-CN", "zh-CN"),
+        ("Chinese", "zh"),
+        ("Simplified Chinese", "zh"),
+        ("english (US)", "en"),
+        ("Greek", "el"),
+        ("Malay", "ms"),
+        ("cat", None),
+        ("Source", None),
+        ("Notes", None),
+        ("猫", None),
+        ("", None),
+    ],
 )
-def test_a_code_with_script_or_region_is_normalized(code: str, normalized: str) -> None:
-    assert normalized_code(code) == normalized
+def test_a_language_is_known_by_its_english_name(text: str, code: str | None) -> None:
+    assert named_language(text) == code
 
 
 def test_a_language_has_a_usual_script() -> None:
-    assert [language_tag(code).usual_script for code in ("en", "ru", "zh", "yue", "sr", "srp_Latn", "und")] == [
-        "Latn", "Cyrl", "Hans", "Hant", "Cyrl", "Latn", "Latn",
+    assert [language_tag(code).usual_script for code in ("en", "ru", "zh", "yue", "sr", "srp_Latn", "und", "?")] == [
+        "Latn", "Cyrl", "Hans", "Hant", "Cyrl", "Latn", "Latn", "Latn",
     ]  # fmt: skip
 
 
 @pytest.mark.parametrize(
-    ("code", "expected"),
+    ("wanted", "offered", "found"),
     [
-        ("zh", "zh"),
-        ("ZH", "zh"),
-        ("eng", "en"),
-        ("zho_Hant", "zh-Hant"),
-        ("cmn_hans", "zh-Hans"),
-        ("zh-tw", "zh-TW"),
-        ("zh-Hant-HK", "zh-Hant-HK"),
-        ("pt_BR", "pt-BR"),
-        ("es-419", "es-419"),
-        ("yue", "yue"),
-        ("", None),
-        ("zh/..", None),
-        ("zh\x1b", None),
-        ("zh-", None),
-        ("1a", None),
+        ("pt-BR", ["por", "pob"], "pob"),
+        ("pt-PT", ["pob", "por"], "por"),
+        ("pt", ["pob", "por"], "por"),
+        ("es-MX", ["es_ES", "es_419", "spa"], "es_419"),
+        ("zh", ["cmn", "cmn_Hans", "cmn_Hant"], "cmn_Hans"),
+        ("zh-HK", ["zh", "zh-TW"], "zh-TW"),
+        ("nb", ["nno", "nob"], "nob"),
+        ("iw", ["de", "heb"], "heb"),
+        ("fil", ["tgl"], "tgl"),
     ],
 )
-def test_the_tag_for_a_file_name_is_the_one_players_expect(code: str, expected: str | None) -> None:
-    assert file_tag(code) == expected
+def test_the_nearest_tag_is_chosen(wanted: str, offered: list[str], found: str) -> None:
+    assert nearest(wanted, offered)[0] == found
+
+
+def test_readers_of_one_script_are_not_offered_another() -> None:
+    assert same_text("zh-CN", ["en", "zh"]) == "zh"
+    assert same_text("zh-TW", ["en", "zh"]) is None
+    assert same_text("zh-TW", ["zh", "zh-Hant"]) == "zh-Hant"
+    assert same_text("EN", ["en-GB"]) == "en-GB"
+
+
+def test_common_codes_need_no_look_up() -> None:
+    """langcodes takes longer to import than this project's options."""
+    for code in _PLAIN:
+        parsed = _parsed(code)
+        assert parsed is not None
+        assert parsed.to_tag() == code
+    program = "import sys; from pipeline import *; load_models(load_config('demo')); print('langcodes' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True).stdout == "False\n"

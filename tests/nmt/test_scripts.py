@@ -57,7 +57,9 @@ def test_a_code_in_another_script_is_used_if_it_can_be_converted() -> None:
     assert choose_code("zh-TW", ["cmn_Hans", "deu"]) == "cmn_Hans"
     assert choose_code("zh-CN", ["deu", "zho"]) == "zho"
     assert choose_code("yue-Hant", ["yue_Hans", "yue_Hant"]) == "yue_Hant"
-    assert choose_code("sh-Latn", ["bos_Cyrl", "hrv", "srp_Cyrl"]) == "hrv"
+    assert choose_code("pt-BR", ["deu", "pob", "por"]) == "pob"
+    assert choose_code("pt-BR", ["deu", "por"]) == "por"
+    assert choose_code("sh", ["bos_Latn", "hrv", "srp_Cyrl", "srp_Latn"]) == "srp_Latn"
 
 
 @pytest.mark.parametrize(

@@ -31,6 +31,8 @@ OFFERS = Offers((EN, ZH, BOTH))
         (None, ["de", "zh"], EN),
         (None, ["en"], ZH),
         (None, ["fr"], BOTH),
+        ("eng", ["ZH-cn"], EN),
+        ("en", ["zh-TW", "ger"], EN),
     ],
 )
 def test_the_first_configuration_with_these_languages_is_found(
@@ -89,3 +91,11 @@ def test_targets_are_narrowed_in_their_own_order() -> None:
     assert narrowed(BOTH, ["fr", "en"]) == BOTH
     with pytest.raises(ProtocolError, match="needs both languages, en, fr"):
         narrowed(BOTH, ["fr"])
+
+
+def test_a_target_has_the_script_and_region_that_are_asked_for() -> None:
+    assert narrowed(EN, ["DE", "zh_tw"]) == LanguageConfig("en", ("zh-TW", "de"))
+    assert narrowed(BOTH, ["fra", "en-GB"]) == LanguageConfig("auto", ("en-GB", "fr"))
+    assert Offers((EN, LanguageConfig("fr", ("zh-TW",)))).find(None, ["zh-TW"]) == 1
+    with pytest.raises(ProtocolError, match='does not translate into "zh/.."; choose from zh, de'):
+        Offers((EN,)).find(None, ["zh/.."])

@@ -14,6 +14,7 @@ import threading
 import wave
 from collections.abc import Iterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,8 @@ from openai import AsyncOpenAI
 from pipeline import Models, PipelineConfig
 from pipeline.audio.recording import Recording
 from pipeline.events import PipelineEvent, Samples, SourceSentence, Translation
+from pipeline.languages.chinese import conversion
+from pipeline.languages.options import LanguageConfig
 from pipeline.sentences.whole import whole_words
 from pipeline.server import openai as interface
 from pipeline.server.access import Access
@@ -200,6 +203,58 @@ def test_an_answer_is_laid_out_beside_the_event_loop(
     asyncio.run(work())
     assert len(threads) == 1
     assert threads[0] is not threading.current_thread()
+
+
+@pytest.mark.slow
+@pytest.mark.once
+def test_languages_are_understood_as_clients_write_them(
+    demo_config: PipelineConfig, demo_models: Models, sentences: list[SourceSentence], translations: list[str]
+) -> None:
+    async def work() -> None:
+        async with client_of(serving(demo_config, demo_models)) as client:
+
+            async def translated(target: str) -> Any:
+                return await client.audio.translations.create(
+                    model=MODEL, file=TALK, response_format="verbose_json", extra_body={"target": target}
+                )
+
+            for language, kind in (("en-US", "srt"), ("EN", "vtt"), ("eng", "srt"), ("en_GB", "vtt")):
+                text = await client.audio.transcriptions.create(
+                    model=MODEL, file=TALK, language=language, response_format=kind
+                )
+                assert all(sentence.text in " ".join(text.split("\n")) for sentence in sentences), (language, kind)
+            for target, written in (("zh-CN", "zh-CN"), ("ZHO", "zh"), ("zh-hant-tw", "zh-Hant-TW")):
+                found = await translated(target)
+                assert found.language == written
+                expected = "".join(translations)
+                assert found.text == (conversion("Hant")(expected) if "Hant" in written else expected)
+            for target in ("zh-Latn", "xx", "zh/.."):
+                with pytest.raises(openai.BadRequestError) as refusal:
+                    await translated(target)
+                assert refusal.value.code == "unknown-target"
+
+    asyncio.run(work())
+
+
+@pytest.mark.slow
+@pytest.mark.once
+@pytest.mark.parametrize("task", ["transcriptions", "translations"])
+def test_subtitles_of_a_conversation_have_all_that_is_said(
+    task: str, demo_config: PipelineConfig, demo_models: Models
+) -> None:
+    """The language of the answer, the first of the two, is not the one spoken."""
+    config = replace(demo_config, languages=LanguageConfig("auto", ("zh", "en")))
+    models = replace(demo_models, translations=dict.fromkeys(("zh", "en"), demo_models.translations["zh"]))
+
+    async def work() -> None:
+        async with client_of(serving(config, models)) as client:
+            for target in ("zh", "en"):
+                subtitles = await getattr(client.audio, task).create(
+                    model=MODEL, file=TALK, response_format="srt", extra_body={"target": target}
+                )
+                assert len(list(srt.parse(subtitles))) >= 2
+
+    asyncio.run(work())
 
 
 def test_a_streamed_answer_has_a_piece_for_each_sentence(

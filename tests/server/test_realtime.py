@@ -119,6 +119,7 @@ def test_the_source_is_sent_only_if_it_was_asked_for(demo_config: PipelineConfig
         ('{"type": "session.update", "session": []}', "bad-message"),
         ('{"type": "session.update", "session": {"audio": {"output": {"language": "fr"}}}}', "unknown-target"),
         ('{"type": "session.update", "session": {"audio": {"output": {"language": []}}}}', "unknown-target"),
+        ('{"type": "session.update", "session": {"audio": {"output": {"language": "zh-TW"}}}}', "unknown-target"),
         ('{"type": "session.input_audio_buffer.append"}', "bad-audio"),
         ('{"type": "session.input_audio_buffer.append", "audio": "?"}', "bad-audio"),
     ],
@@ -177,9 +178,10 @@ def test_another_language_is_chosen_before_the_audio_only(demo_config: PipelineC
     async def work() -> None:
         async with running(serving(config, models)) as server, connected(server) as connection:
             await connection.recv()
-            for language, expected in (("de", "session.updated"), ("zh", "session.updated")):
+            for language, chosen in (("de", "de"), ("ZH-cn", "zh"), ("ger", "de"), ("zh", "zh")):
                 await connection.session.update(session={"audio": {"output": {"language": language}}})
-                assert (await connection.recv()).type == expected
+                updated = await connection.recv()
+                assert (updated.type, updated.session.audio.output.language) == ("session.updated", chosen)
             await connection.session.input_audio_buffer.append(audio="AAAA" * 2)
             await connection.session.update(session={"audio": {"output": {"language": "de"}}})
             assert (await connection.recv()).error.code == "too-late"

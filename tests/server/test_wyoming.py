@@ -140,6 +140,7 @@ CHUNK = AudioChunk(audio=bytes(4), **FORMAT)
     ("events", "code"),
     [
         ([Transcribe(language="fr")], "unknown-language"),
+        ([Transcribe(language="en/..")], "unknown-language"),
         ([Transcribe(name="translate-fr")], "unknown-program"),
         ([Event("select-program", {"name": 5})], "unknown-program"),
         ([CHUNK], "bad-message"),
