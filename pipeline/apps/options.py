@@ -13,7 +13,6 @@ from pipeline.asr.script import script_conversion
 from pipeline.config import PipelineConfig, load_config, pinned_revisions, with_overrides
 from pipeline.errors import UsageError
 from pipeline.glossary.files import load_glossary
-from pipeline.glossary.options import GlossaryOptions
 from pipeline.glossary.terms import Glossary
 from pipeline.languages import CHINESE, language_tag
 from pipeline.languages.options import AUTO_SOURCE
@@ -70,7 +69,7 @@ def add_model_arguments(parser: argparse.ArgumentParser, *, several: bool = Fals
         "--glossary",
         type=some_path,
         metavar="FILE",
-        help="names and terms to recognise and translate as given (TSV or TOML, see docs/glossary.md); may change while running",
+        help="names and terms to recognise and translate as given (TSV, CSV or TOML, see docs/glossary.md); may change while running",
     )
 
 
@@ -124,7 +123,7 @@ def configured(options: argparse.Namespace) -> PipelineConfig:
         glossary=str(options.glossary) if options.glossary is not None else None,
     )
     if config.glossary.file is not None:
-        _announce(load_glossary(Path(config.glossary.file)), config.glossary)  # name mistakes before models are loaded
+        _announce(load_glossary(Path(config.glossary.file)), config)  # name mistakes before models are loaded
     asr, nmt = config.asr, config.nmt
     script_conversion(asr.script, _written_in_script(config.languages.spoken))
     if asr.model != named.asr.model:
@@ -160,15 +159,24 @@ def configured_several(options: argparse.Namespace) -> list[PipelineConfig]:
     return [configured(argparse.Namespace(**{**vars(options), "config": name})) for name in names]
 
 
-def _announce(glossary: Glossary, options: GlossaryOptions) -> None:
-    """Say if recognition is not told all terms at once."""
-    if len(glossary.terms) > options.prompt_terms:
-        print(
-            f"glossary: {len(glossary.terms)} terms; recognition expects {options.prompt_terms} at a time, those said lately "
-            "and then the first of the file",
-            file=sys.stderr,
-            flush=True,
+def _announce(glossary: Glossary, config: PipelineConfig) -> None:
+    """Say if recognition is not told all terms at once, or if the glossary is for other languages."""
+    expected = config.glossary.prompt_terms
+    if len(glossary.terms) > expected:
+        _say(
+            f"glossary: {len(glossary.terms)} terms; recognition expects {expected} at a time, those said lately and then "
+            "the first of the file"
         )
+    pairs = [config.languages.pair(target) for target in config.languages.targets]
+    if glossary.terms and not any(glossary.is_for(*pair) for pair in pairs):
+        _say(
+            f"glossary: it is for {' and '.join(glossary.languages or ())}; in this run, only the terms that keep their "
+            "spelling are used"
+        )
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
 
 
 def _written_in_script(spoken: Sequence[str]) -> str:
@@ -182,7 +190,7 @@ def _with_known_models(config: PipelineConfig, named: PipelineConfig) -> Pipelin
         if _needs_route(config, named, target):
             nmt, pairs = routed(*config.languages.pair(target), config.nmt_for(target), pinned_revisions())
             config = config.with_nmt(target, nmt)
-            print(described(pairs), file=sys.stderr, flush=True)
+            _say(described(pairs))
     check_shared(config.nmt, [config.languages.pair(target) for target in config.sharing_targets])
     return config
 

@@ -1,7 +1,8 @@
-"""Glossary files: TSV and TOML, checked. docs/glossary.md describes them."""
+"""Glossary files: TSV, CSV and TOML, checked. docs/glossary.md describes them."""
 
 from __future__ import annotations
 
+import codecs
 import re
 import tomllib
 import unicodedata
@@ -10,9 +11,10 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from pipeline.errors import ConfigError
+from pipeline.errors import ConfigError, UsageError
+from pipeline.glossary.table import DELIMITERS, DELIMITERS_OF, Head, TableError, read_head, rows
 from pipeline.glossary.terms import Glossary, Term
-from pipeline.languages import known_language, same_language
+from pipeline.languages import normalized_code, same_language
 from pipeline.names import escaped
 
 KEPT = "="
@@ -21,14 +23,13 @@ MOST_TERMS = 5_000
 MOST_BYTES = 1 << 20
 _LONGEST = 100  # characters of a form: longer text is no term
 _MOST_NAMED = 20  # mistakes in one message
-_COLUMNS = ("source", "target", "variants", "target_variants", "case")
 _BETWEEN_VARIANTS = "|"
 _LINE = re.compile(r"line (\d+):")
 _TERM_KEYS = tuple(field.name for field in fields(Term))
 _TOML_KEYS = ("languages", "do_not_translate", "terms")
 
 
-class _TermError(Exception):
+class _TermError(TableError):
     """What is wrong with one term."""
 
 
@@ -41,7 +42,7 @@ class _Entry:
 
 
 def load_glossary(path: Path) -> Glossary:
-    """Read a glossary file: TOML if its name ends with .toml, else TSV.
+    """Read a glossary file: TOML if its name ends with .toml, else TSV or CSV, in UTF-8 or, with a byte order mark, UTF-16.
 
     Raises:
         ConfigError: the file cannot be read or has mistakes; the message names them by line.
@@ -53,22 +54,31 @@ def load_glossary(path: Path) -> Glossary:
         raise ConfigError(f"cannot read the glossary {path}: {error.strerror}") from None
     if len(data) > MOST_BYTES:
         raise ConfigError(f"the glossary {path} has more than {MOST_BYTES >> 20} MiB; give a list of terms")
+    utf16 = data[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
     try:
-        text = data.decode("utf-8-sig")
+        text = data.decode("utf-16" if utf16 else "utf-8-sig")
     except UnicodeDecodeError as error:
         line = data[: error.start].count(b"\n") + 1
-        raise ConfigError(f"the glossary {path} is not UTF-8: line {line}; save it as UTF-8") from None
-    return parse_glossary(text, str(path), toml=path.suffix.lower() == ".toml")
+        raise ConfigError(
+            f"the glossary {path} is not {'UTF-16' if utf16 else 'UTF-8'}: line {line}; save it as UTF-8, out of a "
+            "spreadsheet as CSV in UTF-8"
+        ) from None
+    suffix = path.suffix.lower()
+    return parse_glossary(text, str(path), toml=suffix == ".toml", delimiters=DELIMITERS_OF.get(suffix, DELIMITERS))
 
 
-def parse_glossary(text: str, name: str, *, toml: bool = False, most_terms: int = MOST_TERMS) -> Glossary:
-    """The glossary in a text. ``name`` appears in errors.
+def parse_glossary(
+    text: str, name: str, *, toml: bool = False, delimiters: str = DELIMITERS, most_terms: int = MOST_TERMS
+) -> Glossary:
+    """The glossary in a text: a table, or ``toml``. ``name`` appears in errors; ``delimiters``: see ``rows``.
 
     Raises:
         ConfigError: it has mistakes. The message names all of them by line, up to 20.
     """
     mistakes: list[str] = []
-    languages, entries = _read_toml(text, name, mistakes) if toml else _read_tsv(text, mistakes)
+    languages, entries = (
+        _read_toml(text, name, mistakes) if toml else _read_table(text.removeprefix("\ufeff"), delimiters, mistakes)
+    )
     terms = _unique(entries, mistakes)
     if len(terms) > most_terms:
         mistakes.append(f"{len(terms)} terms; {most_terms} are allowed")
@@ -80,50 +90,30 @@ def parse_glossary(text: str, name: str, *, toml: bool = False, most_terms: int 
     return Glossary(terms, languages)
 
 
-def _read_tsv(text: str, mistakes: list[str]) -> tuple[tuple[str, str] | None, list[_Entry]]:
-    """The languages and terms of a TSV file."""
-    columns: Sequence[str] = _COLUMNS
+def _read_table(text: str, delimiters: str, mistakes: list[str]) -> tuple[tuple[str, str] | None, list[_Entry]]:
+    """The languages and terms of a table."""
+    head: Head | None = None
     languages: tuple[str, str] | None = None
     entries: list[_Entry] = []
-    first = True
-    for number, line in enumerate(text.splitlines(), 1):
-        if not line.strip() or line.startswith("# ") or line.strip() == "#":
-            continue
-        cells = [cell.strip() for cell in line.split("\t")]
+    for line, cells in rows(text, delimiters):
         try:
-            if first and _is_header(cells):
-                columns, languages = _header(cells)
-            else:
-                entries.append(_Entry(f"line {number}", _row(cells, columns)))
-        except _TermError as mistake:
-            mistakes.append(f"line {number}: {mistake}")
-        first = False
+            if isinstance(cells, TableError):
+                raise cells
+            if head is None:
+                head, given = Head(), read_head(cells)
+                if given is not None:
+                    head = given
+                    languages = _languages(given.languages) if given.languages is not None else None
+                    continue
+            entries.append(_Entry(f"line {line}", _row(head.values(cells))))
+        except TableError as mistake:
+            mistakes.append(f"line {line}: {mistake}")
     return languages, entries
 
 
-def _is_header(cells: Sequence[str]) -> bool:
-    names = [cell.partition(":")[0] for cell in cells]
-    return names[0] == "source" or ("source" in names and set(names) <= set(_COLUMNS))
-
-
-def _header(cells: Sequence[str]) -> tuple[list[str], tuple[str, str] | None]:
-    """The names of the columns, and the languages in "source:en" and "target:zh"."""
-    names = [cell.partition(":")[0] for cell in cells]
-    if unknown := [name for name in names if name not in _COLUMNS]:
-        raise _TermError(f"unknown column {_shown(unknown[0])}; allowed are {', '.join(_COLUMNS)}")
-    if "target" not in names or len(set(names)) < len(names):
-        raise _TermError("the columns must be source, target and any others, each once")
-    languages = {name: cell.partition(":")[2] for name, cell in zip(names, cells, strict=True)}
-    pair = languages["source"], languages["target"]
-    return names, _languages(pair) if any(pair) else None
-
-
-def _row(cells: Sequence[str], columns: Sequence[str]) -> Term:
-    if len(cells) > len(columns):
-        raise _TermError(f"{len(cells)} columns; expected {', '.join(columns)}, with tabs between them")
-    values = dict(zip(columns, cells, strict=False))
+def _row(values: dict[str, str]) -> Term:
     if "target" not in values:
-        raise _TermError(f"no translation; write it after a tab, or {KEPT} to keep the spelling")
+        raise _TermError(f"no translation; write it in the next column, or {KEPT} to keep the spelling")
     case = values.get("case", "")
     if case not in ("", "any", "exact"):
         raise _TermError(f"the case rule is {_shown(case)}; it must be exact, any or empty")
@@ -224,7 +214,7 @@ def _checked(
     forms = [_form(form, exact_case=exact_case) for form in (source, *variants)]
     if target is not None and not target.strip():
         raise _TermError(
-            f"{_shown(source)} has an empty translation; write one, or keep its spelling with {KEPT} (TSV) or keep = true (TOML)"
+            f"{_shown(source)} has an empty translation; write one, or keep its spelling with {KEPT} (TSV, CSV) or keep = true (TOML)"
         )
     targets = [_written(form) for form in (*([] if target is None else [target]), *target_variants)]
     others = tuple(dict.fromkeys(form for form in forms[1:] if form != forms[0]))
@@ -258,10 +248,10 @@ def _written(form: str) -> str:
 def _languages(value: object) -> tuple[str, str]:
     if not isinstance(value, list | tuple) or len(value) != 2 or not all(isinstance(code, str) for code in value):
         raise _TermError('the languages must be two codes, such as ["en", "zh"]')
-    for code in value:
-        if known_language(code) is None:
-            raise _TermError(f"{_shown(code)} is no language code; write one such as en or zh")
-    source, target = value
+    try:
+        source, target = map(normalized_code, value)
+    except UsageError as error:
+        raise _TermError(str(error)) from None
     if same_language(source, target):
         raise _TermError(f"the languages are {source} and {target}; they must be two different ones")
     return source, target

@@ -11,7 +11,7 @@ from pipeline.bounds import within
 class GlossaryOptions:
     """Names and terms to recognise and translate as they are given."""
 
-    # A TSV or TOML file of terms; None: no glossary. It is read again when it changes.
+    # A TSV, CSV or TOML file of terms; None: no glossary. It is read again when it changes.
     file: str | None = None
     # Terms that the recogniser is told to expect in a stretch of speech: those said lately, then the first of the file.
     prompt_terms: int = within(10, 0, 50)

@@ -71,9 +71,14 @@ class Glossary:
         If it is not for one of these languages, the terms that keep their spelling and, in ``source``, no others remain.
         """
         spoken = self.spoken(source)
-        if self.languages is None or any(same_language(target, language) for language in self.languages):
-            return spoken
-        return spoken._kept
+        return spoken if self._concerns(target) else spoken._kept
+
+    def is_for(self, source: str, target: str) -> bool:
+        """Whether all terms are used for translating from ``source`` into ``target``."""
+        return self._concerns(source) and self._concerns(target)
+
+    def _concerns(self, language: str) -> bool:
+        return self.languages is None or any(same_language(language, one) for one in self.languages)
 
     def spoken(self, language: str) -> Glossary:
         """The terms as they are said in ``language``."""

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import logging
 import os
+from argparse import ArgumentParser
 from pathlib import Path
 
 import pytest
 
+from pipeline.apps.options import add_model_arguments, configured
 from pipeline.errors import ConfigError
 from pipeline.glossary.current import GlossaryFile
 from pipeline.glossary.files import MOST_BYTES, load_glossary, parse_glossary
@@ -81,12 +83,95 @@ def test_a_glossary_works_in_both_directions() -> None:
 
 
 @pytest.mark.parametrize(
+    ("suffix", "text"),
+    [
+        (".tsv", 'source:en\ttarget:zh\n"Acme, ""Ltd"""\t"艾克米\n公司"\ncat\t小猫\n'),
+        (".csv", 'English,Chinese\n"Acme, ""Ltd""",艾克米 公司\ncat,小猫\n'),
+        (".csv", '"English";"Chinese"\r\n"Acme, ""Ltd""";"艾克米 公司"\r\ncat;小猫\r\n'),
+        (".csv", 'sep=;\nEN;ZH\n"Acme, ""Ltd""";艾克米 公司\ncat;小猫\n'),
+        (".csv", 'EN\tzh-CN\n"Acme, ""Ltd"""\t艾克米 公司\ncat\t小猫\n'),
+        ("", 'Source (English),Target (Simplified Chinese)\n"Acme, ""Ltd""",艾克米 公司\ncat,小猫\n'),
+        ("", 'SOURCE: en;Target: ZHO\nAcme, "Ltd";艾克米 公司\ncat;小猫\n'),
+        ("", 'english\tCHINESE\tCase\t\n\t\t\t\n# Names\nAcme, "Ltd"\t艾克米 公司\t\n\ncat\t小猫\t\t\t\n'),
+        (".txt", ',English,,Chinese,,\n,"Acme, ""Ltd""",,艾克米 公司,,\n,,,,,\n,cat,,小猫,,\n'),
+        (".csv", 'Chinese,English\n小猫,cat\n艾克米 公司,"Acme, ""Ltd"""\n'),
+    ],
+)
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+def test_a_table_is_read_as_spreadsheets_write_it(suffix: str, text: str, encoding: str, tmp_path: Path) -> None:
+    path = tmp_path / f"terms{suffix}"
+    path.write_bytes(text.encode(encoding))
+    glossary = load_glossary(path)
+    assert glossary.languages in (("en", "zh"), ("en", "zh-CN"), ("zh", "en"))
+    assert [(term.source, term.target) for term in sorted(glossary.between("en", "zh").terms, key=str)] == [
+        ('Acme, "Ltd"', "艾克米 公司"),
+        ("cat", "小猫"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "terms"),
+    [
+        ("Source,Target\ncat,猫\n", [("cat", "猫")]),
+        ("Source Term;Translation;Variants\ncat;猫;kit|kitty\n", [("cat", "猫")]),
+        ("target,source,Target Variants\n猫,cat,\n", [("cat", "猫")]),
+        ("cat,猫\ndog,狗\n", [("cat", "猫"), ("dog", "狗")]),
+        ("Acme, Inc.;艾克米\ncat;猫\n", [("Acme, Inc.", "艾克米")]),
+        ("term\t期限\nsource\t来源", []),
+        ("Acme, Inc.\t艾克米\na; b\t甲；乙", [("Acme, Inc.", "艾克米"), ("a; b", "甲；乙")]),
+        ('12" disk\t软盘\n', [('12" disk', "软盘")]),
+        ("\ufeffcat\t猫", [("cat", "猫")]),
+        ("car\tvan\nsun\tcat", [("car", "van"), ("sun", "cat")]),
+    ],
+)
+def test_a_table_may_have_no_languages_or_no_head(text: str, terms: list[tuple[str, str]]) -> None:
+    glossary = parse_glossary(text, "g")
+    assert glossary.languages is None
+    assert [(term.source, term.target) for term in glossary.terms][: len(terms)] == terms
+
+
+@pytest.mark.parametrize(("head", "said"), [("IT,TI", True), ("ZH,EN", False), ("Source,Target", False)])
+def test_a_glossary_for_other_languages_is_announced(
+    head: str, said: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "terms.csv"
+    path.write_text(f"{head}\nacme,akme\n")
+    parser = ArgumentParser()
+    add_model_arguments(parser)
+    configured(parser.parse_args(["--config", "demo", "--glossary", str(path)]))
+    assert capsys.readouterr().err == said * (
+        "glossary: it is for it and ti; in this run, only the terms that keep their spelling are used\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("English,Chinese,French\ncat,猫,chat\n", 'line 1: unknown column "French"'),
+        ("English,Chinese,Notes\ncat,猫,an animal\n", 'line 1: unknown column "Notes"; allowed are source'),
+        ("English,English\ncat,cat\n", "line 1: the languages are en and en"),
+        ("Source (Klingonish),Target\ncat,猫\n", "line 1: 'Klingonish' is not a language code"),
+        ("English,Chinese\n\ncat,猫,,x\n", "line 3: 4 columns; expected source, target"),
+        ("English,,Chinese\ncat,x,猫\n", 'line 2: "x" is in a column without a name'),
+        ("English,Chinese\ncat\n", "line 2: no translation; write it in the next column"),
+        ('English,Chinese\n"two\nlines",双行\n"cat" x,猫\ndog,\n', "line 4: a quotation mark is not closed, or text"),
+        ('English,Chinese\n"two\nlines",双行\n"cat" x,猫\ndog,\n', 'line 5: "dog" has an empty translation'),
+        ('English,Chinese\ncat,猫\n"dog,狗\ncow,牛\n', "line 3: a quotation mark is not closed"),
+    ],
+)
+def test_what_is_not_understood_of_a_table_is_named_by_line(text: str, named: str) -> None:
+    with pytest.raises(ConfigError) as error:
+        parse_glossary(text, "terms.csv")
+    assert named in str(error.value)
+
+
+@pytest.mark.parametrize(
     ("text", "named"),
     [
         ("cat\t猫\ndog\t狗\nCat\t貓\n", 'line 3: "Cat" is translated as "貓" and, in line 1, as "猫"'),
         ("cat\t猫\tkitty\nkitty\t小猫", 'line 2: "kitty" is translated as "小猫" and, in line 1, as "猫"'),
         ("cat\t \n", 'line 1: "cat" has an empty translation'),
-        ("cat\n", "line 1: no translation; write it after a tab"),
+        ("cat\n", "line 1: no translation; write it in the next column"),
         ("a\t甲\n", 'line 1: "a" is one letter'),
         ("中\tmiddle\n", 'line 1: "中" is one letter'),
         ("\t猫\n", "line 1: an empty term"),
@@ -96,7 +181,7 @@ def test_a_glossary_works_in_both_directions() -> None:
         ("cat\t猫\t\t\t\tx\n", "line 1: 6 columns"),
         ("source\ttarget\tvariant\ncat\t猫\n", 'line 1: unknown column "variant"'),
         ("source:en\ttarget:en\ncat\t猫\n", "line 1: the languages are en and en"),
-        ("source:en\ttarget\ncat\t猫\n", 'line 1: "" is no language code'),
+        ("source:en\ttarget\ncat\t猫\n", "line 1: '' is not a language code"),
         ("ca\u202et\t猫\n", r'line 1: "ca\u202et" has control or invisible characters'),
         (f"{'cat' * 40}\t猫\n", "has 120 characters; a term has 100 at most"),
     ],

@@ -30,6 +30,9 @@ def test_a_session_uses_the_servers_glossary_until_it_has_its_own() -> None:
     assert session() is own
     session.replace(Glossary())
     assert session().terms == ()
+    assert read_glossary('English;Chinese\r\n"Acme, ""Ltd""";艾克米\r\n') == Glossary(
+        (Term('Acme, "Ltd"', "艾克米"),), ("en", "zh")
+    )
 
 
 @pytest.mark.parametrize(

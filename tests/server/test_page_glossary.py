@@ -186,6 +186,7 @@ ROWS = [
     ["source", "来源", "", "", ""],
     ["two\u0085lines\tand <b>&amp;</b>", "a.*b", "x+ | [y", "一|二", ""],
     ["c", "C语言", "", "", "exact"],
+    ['"Acme" inches', '12"', "", "", ""],
 ]
 
 
@@ -204,6 +205,7 @@ def test_the_server_reads_terms_as_they_are_in_the_rows(runner: asyncio.Runner, 
                 Term("source", "来源"),
                 Term("two lines and <b>&amp;</b>", "a.*b", ("x+", "[y"), ("一", "二")),
                 Term("c", "C语言", exact_case=True),
+                Term('"Acme" inches', '12"'),
             )
 
     runner.run(work())

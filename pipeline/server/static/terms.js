@@ -13,7 +13,8 @@ export function tsv(rows, languages) {
   const lines = rows.map((cells) => {
     const [source, target, ...rest] = cells.map((cell) => cell.replaceAll(/[\s\x1c-\x1f\x85]+/g, " ").trim());
     if (!source && !target && rest.slice(0, -1).every((cell) => !cell)) return "";
-    return [source.startsWith("#") ? ` ${source}` : source, target || KEPT, ...rest].join("\t"); // a line with # is a comment
+    const first = source.startsWith("#") ? ` ${source}` : source; // a line with # is a comment
+    return [first, target || KEPT, ...rest].map((cell) => (cell.includes('"') ? `"${cell.replaceAll('"', '""')}"` : cell)).join("\t");
   });
   return [header.join("\t"), ...lines, ""].join("\n");
 }
@@ -25,10 +26,10 @@ export function terms(text, languages) {
   let turned = false;
   let first = true;
   const rows = [];
-  for (const line of text.split(/\r\n?|\n/)) {
-    if (!line.trim() || line.startsWith("# ") || line.trim() === "#") continue;
-    const cells = line.split("\t").map((cell) => cell.trim());
-    const names = cells.map((cell) => cell.split(":")[0]);
+  for (const line of table(text)) {
+    const cells = line.map((cell) => cell.trim());
+    if (!cells.some(Boolean) || line[0].startsWith("# ") || cells.join("") === "#") continue;
+    const names = cells.map((cell) => cell.split(":")[0].trim().toLowerCase());
     if (first && (names[0] === "source" || (names.includes("source") && names.every((name) => COLUMNS.includes(name))))) {
       columns = [...names, ...COLUMNS.filter((name) => !names.includes(name))];
       const [source, target] = ["source", "target"].map((name) => cells[names.indexOf(name)]?.split(":")[1] ?? "");
@@ -39,6 +40,17 @@ export function terms(text, languages) {
       rows.push(turned && row[1] ? [row[1], row[0], row[3], row[2], row[4]] : row);
     }
     first = false;
+  }
+  return rows;
+}
+
+// The cells of each line. A cell may be quoted, as spreadsheets write those with quotation marks, tabs and line breaks.
+function table(text) {
+  const rows = [[]];
+  for (const [, quoted, plain, end] of text.matchAll(/(?:"((?:[^"]|"")*)"|([^\t\r\n]*))(\t|\r\n?|\n|$)/g)) {
+    rows.at(-1).push(quoted?.replaceAll('""', '"') ?? plain);
+    if (!end) break;
+    if (end !== "\t") rows.push([]);
   }
   return rows;
 }
