@@ -271,9 +271,8 @@ def _subtitles(events: list[PipelineEvent], wanted: _Wanted) -> str:
     """The content of a subtitle file."""
     with tempfile.TemporaryDirectory(prefix="speech-") as folder:
         path = Path(folder) / f"out.{wanted.format}"
-        sink = sink_makers(wanted.chain.config.subtitles)[wanted.format](
-            path
-        )  # one text of each sentence, in whatever language
+        # Without a language: events have one text of each sentence, and those of a conversation are in two languages.
+        sink = sink_makers(wanted.chain.config.subtitles)[wanted.format](path)
         try:
             for event in events if wanted.task == "translate" else _as_translations(events):
                 sink.write(event)
