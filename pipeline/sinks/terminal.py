@@ -21,7 +21,6 @@ from pipeline.events import (
     PipelineEvent,
     SourceDelta,
     SourceSentence,
-    Transcript,
     Translation,
     TranslationLost,
 )
@@ -37,14 +36,13 @@ class TerminalClosedError(SinkError):
 
 @dataclass(frozen=True)
 class Passage:
-    """A sentence as shown, or a stretch that is not translated."""
+    """A sentence as shown."""
 
     start_s: float
     end_s: float
     source: str
     translations: tuple[tuple[str, str], ...] = ()
     """(language, text) in the order shown; the language is shown only if there are several."""
-    rejected: str | None = None
     committed: Mapping[str, int] = field(default_factory=dict)
     """Length of the text that no longer changes, by language, "" for the source. Text that is not listed is committed."""
 
@@ -52,8 +50,8 @@ class Passage:
 class _Open:
     """A sentence that is not complete yet, or waits for one before it."""
 
-    def __init__(self, language: str = "", rejected: Transcript | None = None) -> None:
-        self.language, self.rejected = language, rejected
+    def __init__(self, language: str = "") -> None:
+        self.language = language
         self.start_s = self.end_s = 0.0
         self.source, self.closed = GrowingText(), False
         self.translations: dict[str, GrowingText] = {}
@@ -61,8 +59,6 @@ class _Open:
 
     def passage(self, languages: Sequence[str]) -> Passage:
         """The sentence with its translations into ``languages``; the text of one that has not begun is empty."""
-        if (heard := self.rejected) is not None:
-            return Passage(heard.start_s, heard.end_s, heard.text, rejected=heard.rejected)
         texts = {language: self.translations.get(language, GrowingText()) for language in languages}
         committed = {language: text.committed for language, text in (("", self.source), *texts.items())}
         shown = tuple((language, text.text) for language, text in texts.items())
@@ -71,11 +67,14 @@ class _Open:
     @property
     def blank(self) -> bool:
         """Whether nothing is left of it: a draft of noise was withdrawn."""
-        return self.rejected is None and not len(self.source) and not self.closed
+        return not len(self.source) and not self.closed
 
 
 class TerminalSink:
-    """Redraws the sentences in progress in place on a terminal; prints whole sentences elsewhere."""
+    """Redraws the sentences in progress in place on a terminal; prints whole sentences elsewhere.
+
+    Rejected transcripts are not shown, since their text may be invented; the summary of the run lists their times.
+    """
 
     def __init__(self, console: Console, languages: Sequence[str] = ()) -> None:
         """``languages``: those translated into, in the order shown.
@@ -87,8 +86,7 @@ class TerminalSink:
         self.is_terminal = console.file.isatty()
         self._order = tuple(languages)
         self._languages = list(languages)  # without those that were lost
-        self._open: dict[int, _Open] = {}  # in order; withheld stretches have negative keys
-        self._withheld = 0
+        self._open: dict[int, _Open] = {}  # in order
         self._live: Live | None = None
         self._drawing = False  # whether the live display started; it cannot without a reader
         self._status = ""
@@ -123,9 +121,6 @@ class TerminalSink:
     def _take(self, event: PipelineEvent) -> None:
         self._start()
         match event:
-            case Transcript(rejected=str()):
-                self._withheld -= 1
-                self._open[self._withheld] = _Open(rejected=event)
             case SourceDelta() | SourceSentence():
                 passage = self._open.setdefault(event.sentence, _Open(event.language))
                 if passage.blank:  # after what came since, and before later sentences
@@ -170,9 +165,7 @@ class TerminalSink:
     def _draw(self) -> None:
         if self._live:
             growing = [
-                drawn(self._passage(each, growing=True), growing=each.rejected is None)
-                for each in self._open.values()
-                if not each.blank
+                drawn(self._passage(each, growing=True), growing=True) for each in self._open.values() if not each.blank
             ]
             status = [Text(self._status, style="dim", no_wrap=True, overflow="ellipsis")] if self._status else []
             self._live.update(Group(*growing, *status), refresh=True)
@@ -212,7 +205,7 @@ class TerminalSink:
             closed |= each.closed
             finished |= each.finished
             complete = closed and finished.issuperset(self._expected(each)) and bool(finished or self._languages)
-            if each.rejected is None and not complete:
+            if not complete:
                 count = 0
             elif count == 0:
                 count = at
@@ -229,8 +222,6 @@ def drawn(passage: Passage, growing: bool) -> Table:
     grid.add_column(no_wrap=True, style="cyan")
     grid.add_column(overflow="fold")  # Chinese has no spaces to wrap at
     grid.add_row(_times(passage), _styled(passage.source or "…", passage.committed.get(""), "bright_black"))
-    if passage.rejected:
-        grid.add_row("", Text(f"(not translated: {passage.rejected})", style="yellow"))
     for language, translation in passage.translations or (("", ""),) * growing:
         label = Text(language, style="cyan") if len(passage.translations) > 1 else Text("")
         grid.add_row(
@@ -252,9 +243,8 @@ def _styled(text: str, committed: int | None, style: str) -> Text:
 def plain(passage: Passage) -> str:
     """A sentence as lines of text for pipes and files, without direction marks."""
     times = f"{_times(passage)}  "
-    below = [f"(not translated: {passage.rejected})"] if passage.rejected else []
     several = len(passage.translations) > 1
-    below += [f"{language}: {harmless(text)}" if several else harmless(text) for language, text in passage.translations]
+    below = [f"{language}: {harmless(text)}" if several else harmless(text) for language, text in passage.translations]
     return "\n".join([f"{times}{harmless(passage.source) or '…'}", *(" " * len(times) + line for line in below)])
 
 
