@@ -140,9 +140,12 @@ def continued(transcript: Transcript, before: Word) -> Transcript:
 
 
 def with_case_of(transcript: Transcript, word: str) -> Transcript:
-    """The transcript with a small first letter if ``word``, its first one heard in context, begins with the same one."""
-    first = transcript.text[:1]
-    if not first.isupper() or word.strip()[:1] != first.lower():
+    """The transcript with a small first letter if ``word``, its first one heard in context, begins with the same one.
+
+    A word with more capitals, such as "OK" or "NATO", stays as it is.
+    """
+    first, more = transcript.text[:1], "".join(transcript.text.split()[:1])[1:]
+    if not first.isupper() or more != more.lower() or word.strip()[:1] != first.lower():
         return transcript
     words = transcript.words
     if words:

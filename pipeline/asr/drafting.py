@@ -10,6 +10,7 @@ from pipeline.asr.drafts import Agreement, DraftSchedule, divided, without_end
 from pipeline.asr.recognizer import DraftRecognizer, Recognizer, Waits
 from pipeline.events import SpeechSegment, Transcript, TranscriptSoFar, Word
 from pipeline.languages import sets_sentences_apart
+from pipeline.languages.marks import final_marks
 from pipeline.run.drafts import DraftOptions
 
 
@@ -172,10 +173,15 @@ class Drafting:
         return found
 
     def finished(self, segment: SpeechSegment, transcript: Transcript) -> Transcript:
-        """``segment`` has ended and is recognised as ``transcript``."""
-        if self._agreement.segment == segment.id:
-            transcript = replace(transcript, committed_words=len(self._agreement.committed))
-            self._agreement.begin(segment.id + 1)
+        """``segment`` has ended and is recognised as ``transcript``; its committed words stay as they were committed."""
+        agreement = self._agreement
+        if agreement.segment == segment.id:
+            if count := len(agreement.committed):
+                agreement.correct_marks(final_marks(transcript.words[count - 1].text.rstrip()))
+                words = (*agreement.committed, *transcript.words[count:])
+                text = "".join(word.text for word in words).strip()
+                transcript = replace(transcript, text=text, words=words, committed_words=count)
+            agreement.begin(segment.id + 1)
         self._unheard, self._alone, self.withheld = False, False, None
         return transcript
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline import Models
-from pipeline.asr.context import Context, Heard, continued, first_new_word
+from pipeline.asr.context import Context, Heard, continued, first_new_word, with_case_of
 from pipeline.asr.whisper import WhisperRecognizer
 from pipeline.asr.words import TimedWord
 from pipeline.bench.errors import edits, units
@@ -240,3 +240,20 @@ def test_an_unsure_full_stop_becomes_a_comma(
     found = continued(Transcript(1, 1.0, 2.0, text, language, words=(Word(f" {text}", 1.0, 2.0),)), word)
     assert (found.previous_end, found.text) == (marks, shown)
     assert found.words[0].text.strip() == shown
+
+
+@pytest.mark.parametrize(
+    ("text", "in_context", "shown"),
+    [
+        ("And your call", " and", "and your call"),
+        ("A call", " a", "a call"),
+        ("ASK NOT", " ask", "ASK NOT"),
+        ("OK.", " okay.", "OK."),
+        ("NATO agreed", " nato", "NATO agreed"),
+        ("But your call", " and", "But your call"),
+        ("And your call", " And", "And your call"),
+    ],
+)
+def test_a_continued_sentence_has_small_words_or_words_in_capitals(text: str, in_context: str, shown: str) -> None:
+    found = with_case_of(Transcript(1, 1.0, 2.0, text, "en", words=(Word(f" {text}", 1.0, 2.0),)), in_context)
+    assert (found.text, found.words[0].text) == (shown, f" {shown}")

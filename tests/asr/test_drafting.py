@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -102,8 +103,13 @@ def drafting(recognizer: Scripted, end_s: float = 3.0) -> Drafting:
 
 
 def run(
-    recognizer: Scripted, items: Sequence[SpeechSegment | SegmentSoFar | Pause], drafter: Scripted | None = None
+    recognizer: Scripted,
+    items: Sequence[SpeechSegment | SegmentSoFar | Pause],
+    drafter: Scripted | None = None,
+    so_far: list[object] | None = None,
 ) -> list[object]:
+    """What the stage puts out, without a ``TranscriptSoFar`` for each ``SegmentSoFar``, which is added to ``so_far``."""
+
     async def work() -> list[object]:
         inbox: asyncio.Queue[SpeechSegment | SegmentSoFar | Pause | EndOfInput] = asyncio.Queue()
         outbox: asyncio.Queue[Transcript | TranscriptSoFar | Pause | EndOfInput] = asyncio.Queue()
@@ -116,7 +122,9 @@ def run(
             while not inbox.empty():
                 await asyncio.sleep(0)
             if isinstance(item, SegmentSoFar):
-                await outbox.get()
+                shown = await outbox.get()
+                if so_far is not None:
+                    so_far.append(shown)
         await task
         found: list[object] = [outbox.get_nowait() for _ in range(outbox.qsize())]
         assert sum(isinstance(each, Transcript) and each.rejected is not None for each in found) == stats.rejected
@@ -172,6 +180,29 @@ def test_the_withheld_rest_of_a_segment_is_said() -> None:
     assert (shown.text, shown.rejected) == ("It was the best"[: len(shown.text)], None)
     assert (withheld.rejected, withheld.end_s) == ("uncertain", 3.0)
     assert withheld.start_s >= shown.words[-1].end_s
+
+
+def test_the_final_transcript_begins_with_the_committed_words() -> None:
+    class Comma(Scripted):
+        """Hears a comma in drafts only."""
+
+        def draft(self, *args: Any, **options: Any) -> Transcript | None:
+            found = super().draft(*args, **options)
+            assert found is not None
+            words = tuple(replace(word, text=word.text.replace("was", "Was,")) for word in found.words)
+            return replace(found, text="".join(word.text for word in words).strip(), words=words)
+
+    pausing = SegmentSoFar(speech(0, 0.0, 2.5))
+    so_far: list[object] = []
+    found = run(Comma(), [*growing(1.9), pausing, pausing.segment], so_far=so_far)
+    shown, final = so_far[-1], found[0]
+    assert isinstance(shown, TranscriptSoFar)
+    assert isinstance(final, Transcript)
+    committed = shown.transcript.words[: shown.transcript.committed_words]
+    assert "".join(word.text for word in committed).startswith(" It Was, the")
+    assert final.words[: final.committed_words] == committed
+    assert final.text == "It Was, the best of times"[: len(final.text)]
+    assert len(final.words) > 3
 
 
 def test_a_noise_after_the_committed_words_is_left_out() -> None:
