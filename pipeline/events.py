@@ -90,7 +90,8 @@ class Transcript:
     """The marks heard between the previous segment's last word and this text, such as "," or "."; None if the two segments
     were not recognised in one window. A recogniser that hears a segment alone writes a full stop where the audio ends."""
     rejected: str | None = None
-    """Why this transcript is not translated ("silence", "repetition", "uncertain", "empty"), or None."""
+    """Why this transcript is not translated ("silence", "repetition", "uncertain", "empty"; "failed": the recogniser raised an
+    exception), or None."""
     repeated: bool = False
     """True if the recogniser repeated a phrase endlessly. The text has the phrase once."""
     heard_s: float = 0.0
@@ -267,6 +268,8 @@ class Translation:
     """The terms of the glossary in the source, in order, as the glossary has them."""
     missed_terms: tuple[str, ...] = ()
     """Those without an accepted translation in the text. The others are kept."""
+    error: str | None = None
+    """Why the translator failed, in one line; then the text is only what was committed before. None if it did not fail."""
 
 
 @dataclass(frozen=True)

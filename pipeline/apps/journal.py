@@ -11,6 +11,7 @@ import dataclasses
 import errno
 import hashlib
 import json
+import re
 from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
@@ -36,6 +37,7 @@ from pipeline.glossary.terms import Glossary, Term
 from pipeline.nmt.drafts import Draft
 from pipeline.nmt.generation import OnStart
 from pipeline.nmt.translator import TermTranslator, TextTranslator
+from pipeline.run.failures import FAILED
 from pipeline.sinks.files import FORMATS
 from pipeline.sinks.jsonl import Text, line, read_event
 from pipeline.sinks.sink import BlockFile
@@ -43,6 +45,7 @@ from pipeline.sinks.sink import BlockFile
 SUFFIX = ".unfinished.jsonl"
 _VERSION = 4
 _TRANSCRIPT = b'{"type": "transcript"'  # prefix of a transcript's line
+_FAILURE = re.compile(rb'\{"type": "(transcript".*"rejected": "failed"|translation".*"error": ")')
 # Bytes hashed at the beginning and at the end of a recording, enough to identify it.
 _DIGEST_BYTES = 1 << 20
 # Keys that do not change a recording's result.
@@ -193,14 +196,15 @@ class KnownSpeech(PacksWrapper):
         ]
 
     def _transcript_of(self, segment: SpeechSegment) -> Transcript | None:
-        """The journal's next transcript, if it has one for this segment.
+        """The journal's next transcript, if it has one for this segment and its recognition did not fail.
 
         Raises:
             UsageError: the journal has a different segment there.
         """
-        known, self._next = self._next, next(self._known, None)
-        if known is None:
+        known = self._next
+        if known is None or known.segment_id > segment.id:  # of a window that is tried again, segment by segment
             return None
+        self._next = next(self._known, None)
         if (known.segment_id, known.start_s, known.end_s) != (segment.id, segment.start_s, segment.end_s):
             if self._next is None and (known.segment_id, known.start_s) == (segment.id, segment.start_s):
                 # The last segment: the recording could not be read to its end, then or now.
@@ -210,7 +214,7 @@ class KnownSpeech(PacksWrapper):
                 f"from {segment.start_s:.2f} to {segment.end_s:.2f} s; another version wrote it: start again "
                 "with --overwrite"
             )
-        return known
+        return known if known.rejected != FAILED else None
 
 
 def known_translation(translation: TextTranslator, journal: Path, target: str) -> KnownTranslation:
@@ -260,7 +264,7 @@ class KnownTranslation:
             if event.sentence == sentence.sentence:
                 found.append(event)
                 if isinstance(event, Translation):
-                    return found if source == sentence else []
+                    return found if source == sentence and event.error is None else []
         return []
 
 
@@ -276,13 +280,14 @@ class _KnownTermTranslation(KnownTranslation):
 
 
 def _all_events(path: Path) -> Iterator[Text]:
-    """The journal's events. It may be rewritten from the last transcript on meanwhile, so that part is read now.
+    """The journal's events. It may be rewritten from the last transcript on meanwhile, or from the last one before a call that
+    failed, so that part is read now.
 
     Raises:
         UsageError: see ``_events``.
     """
-    last = _last_transcript(path)
-    return chain(_events(path, end=last), list(_events(path, last)))
+    kept = _kept(path)
+    return chain(_events(path, end=kept), list(_events(path, kept)))
 
 
 def _events(path: Path, begin: int = 0, end: int | None = None) -> Iterator[Text]:
@@ -304,13 +309,16 @@ def _events(path: Path, begin: int = 0, end: int | None = None) -> Iterator[Text
                 yield event
 
 
-def _last_transcript(path: Path) -> int:
-    """The byte offset of the last transcript's line, or the end of the file if there is none."""
+def _kept(path: Path) -> int:
+    """The byte offset of the last transcript's line, before the first call that failed if one did; the end of the file if
+    there is none."""
     at, found = 0, path.stat().st_size
     with path.open("rb") as file:
         for text in file:
             if text.startswith(_TRANSCRIPT):
                 found = at
+            if _FAILURE.match(text):
+                break
             at += len(text)
     return found
 

@@ -172,7 +172,7 @@ def run(argv: list[str], prog: str = "python -m pipeline.live") -> int:
         close_all([sink for sink in sinks if live is None or not live.is_writing(sink)])
     ready_s = stats.started - STARTED
     tell(f"{stats.summary()}\nready {ready_s:.2f} s after the start, imports and models loaded")
-    return 1 if stats.lost_languages else 0
+    return 1 if stats.lost_languages or stats.failures else 0
 
 
 def _latency_log(path: Path, languages: Sequence[str] = (), *, committed: bool) -> Sink:

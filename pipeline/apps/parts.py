@@ -116,10 +116,10 @@ class _PartRecognizer(PacksWrapper):
 
     def _recognised(self, windows: Windows, recognise: Recognise) -> list[list[Transcript]]:
         ended = self.done or self._stopped()
-        self.done = ended or windows[-1][0].start_s >= self._part.end_s
         own = [not ended and self._part.has(window) for window in windows]
         known = [[] if mine else _without_words(window) for window, mine in zip(windows, own, strict=True)]
         found = self._with_others(windows, known, recognise)
+        self.done = ended or windows[-1][0].start_s >= self._part.end_s
         self.transcripts += chain.from_iterable(compress(found, own))
         return found
 

@@ -184,13 +184,15 @@ async def _write_files(
                     progress.update(done_s, source.duration_s, done_s / max(1e-9, result.elapsed_s))
             if end is not None:
                 await writer.run(partial(_write, sinks, [*pending, end]))
-            lost = translator.stats.lost_languages
+            lost, failures = translator.stats.lost_languages, translator.stats.failures
         result.damage = tuple(source.damage)
         progress.update(result.audio_s, result.audio_s, result.audio_s / max(1e-9, result.elapsed_s))
     if end is None:  # cancellation does not reach this line
         raise StageError("pipeline", RuntimeError("it ended before its input did"))
     if lost:
         raise StageError("NMT", RuntimeError("; ".join(f"into {language}: {why}" for language, why in lost.items())))
+    for stage, why in failures.items():
+        raise StageError(stage, RuntimeError(f"{why}; the next run tries what is missing again"))
 
 
 def _write(sinks: Sequence[Sink], events: Sequence[PipelineEvent]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import TypeAlias
 
 from pipeline.asr.context import Heard
 from pipeline.asr.drafts import Agreement, DraftSchedule, divided, without_end
@@ -12,6 +13,12 @@ from pipeline.events import SpeechSegment, Transcript, TranscriptSoFar, Word
 from pipeline.languages import sets_sentences_apart
 from pipeline.languages.marks import final_marks
 from pipeline.run.drafts import DraftOptions
+
+Attempt: TypeAlias = Callable[[SpeechSegment, Callable[[], Transcript]], Transcript]
+
+
+def _once(segment: SpeechSegment, recognise: Callable[[], Transcript]) -> Transcript:
+    return recognise()
 
 
 class Drafting:
@@ -116,8 +123,12 @@ class Drafting:
     def _shown(self, segment: SpeechSegment, heard: Transcript, draft: Sequence[Word]) -> TranscriptSoFar:
         return TranscriptSoFar(self._whole(segment, heard, (*self._agreement.known, *draft)))
 
-    def recognised(self, segment: SpeechSegment, beam_size: int | None) -> Transcript:
-        """The transcript of a segment with committed words that has ended or pauses: the rest of it is recognised."""
+    def recognised(self, segment: SpeechSegment, beam_size: int | None, attempt: Attempt = _once) -> Transcript:
+        """The transcript of a segment with committed words that has ended or pauses: the rest of it is recognised.
+
+        Args:
+            attempt: calls the recogniser for the rest; what it returns is the transcript of that.
+        """
         assert self._last is not None
         agreement = self._agreement
         agreement.settled.clear()  # heard anew
@@ -125,7 +136,8 @@ class Drafting:
         self.withheld = None
         if not len(after.samples):
             return self._whole(segment, self._last, agreement.committed)
-        rest = self._recognizer.transcribe_after([known], after, beam_size, language=self._last.language)
+        language = self._last.language
+        rest = attempt(after, lambda: self._recognizer.transcribe_after([known], after, beam_size, language=language))
         agreement.correct_marks(rest.previous_end)
         if rest.rejected is not None:
             self.withheld = None if rest.is_noise else rest

@@ -24,18 +24,35 @@ class Waits(Protocol):
 
 
 class Recognizer(Protocol):
-    """Recognises segments that have ended or pause."""
+    """Recognises segments that have ended or pause.
+
+    Its calls come one after another, on a thread of the stage's own, so they may block. A transcript has the id and times of
+    its segment. Those that are not to be translated are ``rejected``.
+
+    Raises:
+        PipelineError: from any method; the run ends.
+        Exception: any other costs the segment, which is "failed" then. Three in a row end the run.
+    """
 
     @property
-    def config(self) -> AsrConfig: ...
+    def config(self) -> AsrConfig:
+        """The stage reads ``beam_size``, the most hypotheses that it asks for."""
+        ...
 
-    def transcribe(
-        self, segment: SpeechSegment, beam_size: int | None = None, before: str | None = None
-    ) -> Transcript: ...
+    def transcribe(self, segment: SpeechSegment, beam_size: int | None = None, before: str | None = None) -> Transcript:
+        """Recognise one segment.
+
+        Args:
+            beam_size: number of hypotheses to keep, while behind; None: as configured.
+            before: the language of the last segment, if several may be spoken.
+        """
+        ...
 
     def transcribe_packed(
         self, segments: Sequence[SpeechSegment], beam_size: int | None = None, before: str | None = None
-    ) -> list[Transcript]: ...
+    ) -> list[Transcript]:
+        """Recognise consecutive segments together; return a transcript for each. Called for recordings, and while behind."""
+        ...
 
     def transcribe_after(
         self,
@@ -44,7 +61,13 @@ class Recognizer(Protocol):
         beam_size: int | None = None,
         before: str | None = None,
         language: str | None = None,
-    ) -> Transcript: ...
+    ) -> Transcript:
+        """Recognise ``segment`` after the segments of ``context`` and their text, oldest first. It may be ignored.
+
+        Args:
+            language: the language spoken, if it is known.
+        """
+        ...
 
 
 @runtime_checkable

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -15,11 +16,15 @@ from pipeline.asr.drafting import Drafting
 from pipeline.asr.packing import fits
 from pipeline.asr.recognizer import DraftRecognizer, DraftRefusedError, PackRecognizer, Recognizer
 from pipeline.asr.terms import HeardTerms, with_terms
+from pipeline.errors import PipelineError
 from pipeline.events import EndOfInput, Pause, SegmentSoFar, SpeechSegment, Transcript, TranscriptSoFar
 from pipeline.run.drafts import DraftOptions
+from pipeline.run.failures import FAILED, FailedCalls
 from pipeline.run.overload import LoadControl
 from pipeline.run.stats import PipelineStats
 from pipeline.run.worker import Worker
+
+log = logging.getLogger(__name__)
 
 # Audio recognised at once for a draft, with its context, in milliseconds: with a second of padding, the shortest window.
 _DRAFT_MS = 9_000
@@ -37,6 +42,10 @@ class AsrStage:
 
     With ``drafts``, a segment in progress is recognised again and again, by ``drafter`` if there is one, and
     ``TranscriptSoFar`` says what was heard in it. The final transcript begins with the words committed there.
+
+    A call of ``recognizer`` that fails costs its segment, whose transcript is rejected as "failed"; one for a draft, nothing.
+    Segments that were recognised together are tried one by one. The third segment in a row that fails, or a
+    ``PipelineError``, ends ``run``.
     """
 
     name = "ASR"
@@ -72,6 +81,7 @@ class AsrStage:
         self._after_packs: Pause | EndOfInput | None = None
         self._early: tuple[SpeechSegment, Transcript] | None = None
         self._several, self._language = several_languages, ""
+        self._calls = FailedCalls()
         self._withheld: list[Transcript] = []  # rests of segments that are not shown
         self._drafting: Drafting | None = None
         own = recognizer if isinstance(recognizer, DraftRecognizer) else None
@@ -174,7 +184,11 @@ class AsrStage:
         with self.stats.busy("asr"):
             try:
                 found = drafting.draft(segment, context, (self._language or None) if self._several else None)
-            except DraftRefusedError:
+            except PipelineError:
+                raise
+            except Exception as error:
+                if not isinstance(error, DraftRefusedError):
+                    log.debug("a draft of segment %d failed", segment.id, exc_info=True)
                 return None
         self.stats.drafts += 1
         if self._terms is not None and found is not None:
@@ -197,8 +211,14 @@ class AsrStage:
     def _transcribe_packs(self, packs: list[list[SpeechSegment]]) -> list[Transcript]:
         assert isinstance(self.recognizer, PackRecognizer)
         segments = [segment for each in packs for segment in each]
-        with self.stats.busy("asr"):
-            found = self.recognizer.transcribe_packs(packs, self._beams(segments))
+        try:
+            with self.stats.busy("asr"):
+                found = self.recognizer.transcribe_packs(packs, self._beams(segments))
+        except PipelineError:
+            raise
+        except Exception:
+            log.debug("%d windows could not be recognised together", len(packs), exc_info=True)
+            found = [self._recognise(pack) for pack in packs]
         transcripts = [transcript for each in found for transcript in each]
         self._keep(segments, transcripts)
         return transcripts
@@ -239,7 +259,7 @@ class AsrStage:
             (transcript,) = self._recognise([segment])
             return transcript
         with self.stats.busy("asr"):
-            return drafting.recognised(segment, self._beams([segment]))
+            return drafting.recognised(segment, self._beams([segment]), self._attempt)
 
     def _prepared(self, segments: list[SpeechSegment]) -> list[Transcript]:
         """The transcript of a segment that was recognised before it ended, if it is still the same."""
@@ -261,13 +281,44 @@ class AsrStage:
             options["beam_size"] = beams
         if self._several:
             options["before"] = self._language or None
-        context = self._context.before(segments[0]) if self._context is not None and self._use_context() else ()
+        if len(segments) > 1:
+            try:
+                with self.stats.busy("asr"):
+                    return self.recognizer.transcribe_packed(segments, **options)
+            except PipelineError:
+                raise
+            except Exception:
+                log.debug("%d segments could not be recognised together", len(segments), exc_info=True)
+            return [self._recognise([segment])[0] for segment in segments]
+        (segment,) = segments
+        context = self._context.before(segment) if self._context is not None and self._use_context() else ()
         with self.stats.busy("asr"):
-            if len(segments) > 1:
-                return self.recognizer.transcribe_packed(segments, **options)
             if context:
-                return [self.recognizer.transcribe_after(context, segments[0], **options)]
-            return [self.recognizer.transcribe(segments[0], **options)]
+                return [
+                    self._attempt(segment, lambda: self.recognizer.transcribe_after(context, segment, **options)),
+                ]
+            return [self._attempt(segment, lambda: self.recognizer.transcribe(segment, **options))]
+
+    def _attempt(self, segment: SpeechSegment, recognise: Callable[[], Transcript]) -> Transcript:
+        """The transcript of a segment; one without text if the recogniser fails.
+
+        Raises:
+            Exception: the recogniser's, if too many segments have failed in a row.
+        """
+        try:
+            found = recognise()
+        except Exception as error:
+            reason = self._calls.reason(error)
+            log.warning("the speech from %.1f to %.1f s is not recognised: %s", segment.start_s, segment.end_s, reason)
+            self.stats.failures[self.name] = reason
+            return Transcript(
+                *(segment.id, segment.start_s, segment.end_s, "", self._language),
+                rejected=FAILED,
+                heard_s=segment.heard_s,
+                speech_end_s=segment.speech_end_s,
+            )
+        self._calls.worked()
+        return found
 
     def _beams(self, segments: Sequence[SpeechSegment]) -> int | None:
         """Number of hypotheses while behind; None: as configured."""

@@ -35,8 +35,8 @@ class TranslationStage:
     Other sources: the translations of a sentence follow it before the next event, in the order of ``models``, so that two
     runs put out the same events in the same order.
 
-    A language whose translation fails is reported by a ``TranslationLost``, and the others go on. The failure of the last
-    one ends the run.
+    A language whose translation fails several times in a row (see ``NmtStage``) is reported by a ``TranslationLost``, and the
+    others go on. The failure of the last one ends the run.
     """
 
     name = "NMT"

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, Protocol
 
+from pipeline.errors import PipelineError
 from pipeline.events import Delta, EndOfInput, SourceDelta, SourceSentence, Translation
 from pipeline.glossary.current import CurrentGlossary
 from pipeline.glossary.terms import Glossary
@@ -19,10 +20,11 @@ from pipeline.nmt.drafts import Draft, Steady, masked
 from pipeline.nmt.generation import OnStart
 from pipeline.nmt.translator import TermTranslator, TextTranslator
 from pipeline.run.drafts import DraftOptions
+from pipeline.run.failures import FailedCalls
 from pipeline.run.overload import LoadControl
 from pipeline.run.stats import PipelineStats
 from pipeline.run.worker import Worker
-from pipeline.sentences.growing import GrowingText, edit
+from pipeline.sentences.growing import GrowingText, TextChangeError, edit
 
 log = logging.getLogger(__name__)
 
@@ -47,6 +49,9 @@ class NmtStage:
     (``options``). If words are committed one by one (``options.commit``), only these are put out, and the final translation begins with them.
     ``glossary`` returns the terms to translate as given from now on.
     Sentences spoken in the target language are left out.
+
+    A call of ``model`` that fails costs its sentence, whose ``Translation`` has the ``error``; one for a draft, nothing. The
+    third sentence in a row that fails, or a ``PipelineError``, ends ``run``.
 
     A full ``outbox`` pauses the translation. Cancelling ``run`` stops the current decode within one step; ``model``
     stays usable.
@@ -75,6 +80,7 @@ class NmtStage:
         if glossary is not None and not isinstance(model, TermTranslator):
             log.warning("%s does not translate the terms of a glossary", type(model).__name__)
             self._glossary = None
+        self._calls = FailedCalls()
         self._open: dict[int, _Open] = {}
         """The sentence in progress, and the next one if a draft reaches into it."""
 
@@ -166,13 +172,21 @@ class NmtStage:
 
         events = self._stream(sentence, opened, started, beams, by_word=by_word, final=final)
 
-        def step() -> Delta | Translation | None:
+        def step() -> Delta | Translation | Exception | None:
             with self.stats.busy("nmt"):
-                return next(events, None)
+                try:
+                    return next(events, None)
+                except (PipelineError, TextChangeError):
+                    raise
+                except Exception as error:
+                    return error
 
         completed = False
         try:
             while (event := await worker.run(step)) is not None:
+                if isinstance(event, Exception):
+                    completed = await self._lose(sentence, opened, event, final=final)
+                    break
                 if isinstance(event, Delta):
                     opened.shown.apply(event)
                     opened.language = event.language
@@ -186,11 +200,34 @@ class NmtStage:
             if not completed:  # a draft that did not change: no event tells the reader
                 self.stats.translated(self.target or "", sentence.heard_s)
             if final:
+                if event is None:
+                    self._calls.worked()
                 self._forget_until(sentence.sentence + 1)
         finally:
             stopped = True
             for state in running:
                 state.terminate()
+
+    async def _lose(self, sentence: SourceSentence, opened: _Open, error: Exception, *, final: bool) -> bool:
+        """Go on without a translation that failed. Return whether an event tells the reader; none does of a draft.
+
+        Raises:
+            Exception: ``error``, if too many sentences have failed in a row.
+        """
+        opened.draft = Draft()
+        if not final:
+            log.debug("the draft of sentence %d failed", sentence.sentence, exc_info=error)
+            return False
+        language, reason = self.target or opened.language, self._calls.reason(error)
+        log.warning("sentence %d is not translated into %s: %s", sentence.sentence, language, reason)
+        self.stats.failures[self.name] = reason
+        self.stats.not_shown(sentence.start_s, sentence.end_s, f"not translated into {language}")
+        kept, heard_s = opened.shown.committed_text, sentence.heard_s
+        if withdrawn := len(opened.shown) - len(kept):
+            change = Delta(sentence.sentence, language, "", withdrawn, len(kept), heard_s=heard_s, complete=True)
+            await self.outbox.put(change)
+        await self.outbox.put(Translation(sentence.sentence, language, kept, heard_s=heard_s, error=reason))
+        return True
 
     def _stream(
         self,

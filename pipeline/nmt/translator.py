@@ -14,8 +14,9 @@ from pipeline.nmt.generation import OnStart
 class TextTranslator(Protocol):
     """The interface of a translator that the stage needs; see ``MarianModel``.
 
-    ``draft`` is only passed if the sentence is in progress. One that knows glossaries is a ``TermTranslator``, and one that can
-    commit words an ``AppendingTranslator`` too. A wrapper has these interfaces if what it wraps has them.
+    Its calls come one after another, on a thread of the stage's own, so they may block. One that knows glossaries is a
+    ``TermTranslator``, and one that can commit words an ``AppendingTranslator`` too. A wrapper has these interfaces if what it
+    wraps has them.
     """
 
     def stream(
@@ -25,7 +26,23 @@ class TextTranslator(Protocol):
         on_start: OnStart | None = None,
         beams: int | None = None,
         draft: Draft | None = None,
-    ) -> Iterator[Delta | Translation]: ...
+    ) -> Iterator[Delta | Translation]:
+        """Translate a sentence: any number of ``Delta``s, the last one ``complete``, then one ``Translation``.
+
+        The texts of the deltas add up to that of the ``Translation``. All have the number and ``heard_s`` of ``sentence`` and
+        the language ``target``.
+
+        Args:
+            target: the language to translate into; None: the only one of the translator.
+            on_start: a translator with a search of this package calls it with each ``DecoderState``, so that it can be stopped.
+            beams: number of hypotheses to keep, while behind; None: as configured.
+            draft: passed if the sentence is in progress: what is kept for its next translation. It may be ignored.
+
+        Raises:
+            PipelineError: the run ends, or its translation into this language.
+            Exception: any other costs this sentence; see ``Translation.error``. Three in a row end the run.
+        """
+        ...
 
 
 @runtime_checkable

@@ -33,7 +33,7 @@ class Withheld:
     start_s: float
     end_s: float
     reason: str
-    """``Transcript.rejected``, or "repetition" if only a part was cut."""
+    """``Transcript.rejected``, or "repetition" if only a part was cut; "not translated into …" if that failed."""
 
 
 @dataclass
@@ -85,6 +85,8 @@ class PipelineStats:
     withheld: deque[Withheld] = field(default_factory=lambda: deque(maxlen=_MAX_WITHHELD))
     """The newest withheld passages."""
     withheld_count: int = 0
+    failures: dict[str, str] = field(default_factory=dict)
+    """Stage → why its newest failed call failed, which cost a segment or a sentence."""
     sentences: int = 0
     terms: int = 0
     """Terms of the glossary in what was said."""
@@ -183,12 +185,15 @@ class PipelineStats:
         reason = transcript.rejected or ("repetition" if transcript.repeated else None)
         if reason is None:
             return
-        length_s = transcript.end_s - transcript.start_s
-        self.withheld_s[reason] = self.withheld_s.get(reason, 0.0) + length_s
-        self.withheld_count += 1
-        self.withheld.append(Withheld(transcript.start_s, transcript.end_s, reason))
+        self.not_shown(transcript.start_s, transcript.end_s, reason)
         if transcript.rejected:
             self.rejected += 1
+
+    def not_shown(self, start_s: float, end_s: float, reason: str) -> None:
+        """Count a passage of which nothing or only a part is shown."""
+        self.withheld_s[reason] = self.withheld_s.get(reason, 0.0) + end_s - start_s
+        self.withheld_count += 1
+        self.withheld.append(Withheld(start_s, end_s, reason))
 
     def token(self, heard_s: float) -> None:
         """A target token was made, from what was heard until ``heard_s``."""
@@ -253,6 +258,9 @@ class PipelineStats:
             lines.append(f"{self.terms} terms of the glossary heard, {self.corrected} of them corrected")
         if withheld := self.withheld_summary():
             lines.append(f"heard and not shown, {withheld}")
+        lines += [
+            f"the {stage} stage failed at times, the last time with: {why}" for stage, why in self.failures.items()
+        ]
         if self.translated_terms:
             missed = self.missed_terms.total()
             named = ", ".join(name for name, _ in self.missed_terms.most_common(_NAMED_TERMS))

@@ -20,7 +20,7 @@ from starlette.types import Message, Receive
 
 from pipeline.audio.recording import Recording
 from pipeline.audio.source import AudioSource
-from pipeline.errors import AudioError, PipelineError, UsageError
+from pipeline.errors import AudioError, PipelineError, StageError, UsageError
 from pipeline.events import SAMPLE_RATE, PipelineEvent, Samples
 from pipeline.run.stats import PipelineStats
 from pipeline.run.worker import Worker
@@ -253,6 +253,8 @@ async def translated(
         ):
             stats = translator.stats
             async for event in events:
+                for stage, why in translator.stats.failures.items():  # an answer with a gap is no answer
+                    raise StageError(stage, RuntimeError(why))
                 yield event
         failure = ""
     except UploadError as error:

@@ -34,7 +34,7 @@ from pipeline.apps.journal import SUFFIX
 from pipeline.apps.recordings import Begin, Job, begin, find_recordings, plan
 from pipeline.asr.context import Heard
 from pipeline.audio.recording import Recording
-from pipeline.errors import UsageError
+from pipeline.errors import PipelineError, UsageError
 from pipeline.events import Samples, SpeechSegment
 from pipeline.resources import CONFIGS
 from pipeline.sinks.sink import BlockFile, in_use
@@ -56,8 +56,8 @@ ONE_BY_ONE.write_text(
 atexit.register(shutil.rmtree, ONE_BY_ONE.parent, ignore_errors=True)
 
 
-class FaultError(Exception):
-    """Simulates a fault in a stage."""
+class FaultError(PipelineError):
+    """Simulates a fault that ends a run at once."""
 
 
 class Counting:
@@ -185,6 +185,39 @@ def test_a_run_resumes_where_the_previous_one_failed(
     # Finished work is not repeated.
     assert second.segments == COUNT - transcripts
     assert second.tokens == sum(b'"type": "delta"' in line for line in whole[".jsonl"].splitlines()) - tokens
+
+
+@pytest.mark.parametrize("method", ["transcribe", "stream"])
+def test_a_failed_call_costs_one_sentence_until_the_next_run(
+    translated: Any, tmp_path: Path, whole: dict[str, bytes], monkeypatch: pytest.MonkeyPatch, method: str
+) -> None:
+    calls, name = 0, "heard" if method == "transcribe" else method
+    call = getattr(Counting, name)
+
+    def failing(self: Counting, *arguments: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        if calls == 3:
+            raise ValueError("busy")
+        return call(self, *arguments)
+
+    arguments = (PHRASES, "--output-dir", tmp_path, "--format", KINDS)
+    with monkeypatch.context() as context:
+        context.setattr(Counting, name, failing)
+        status, said, _ = translated(*arguments)
+    assert status == 1
+    assert "stage failed: busy; the next run tries what is missing again" in " ".join(said.split())
+    kept = files(tmp_path)[".jsonl"]
+    assert kept.count(b'"rejected": "failed"') == (method == "transcribe")
+    assert kept.count(b'"error": "busy"') == (method == "stream")
+    assert kept.splitlines()[-1] == whole[".jsonl"].splitlines()[-1]
+    status, said, second = translated(*arguments)
+    assert status == 0, said
+    now = files(tmp_path)
+    if method == "transcribe":  # the segment after it was recognised without its context, which changes the confidence
+        del now[".jsonl"]
+    assert now == {suffix: whole[suffix] for suffix in now}
+    assert second.segments == (method == "transcribe")
 
 
 def broken_after(reads: int, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -14,6 +14,7 @@ from pipeline.asr.context import Context, Heard
 from pipeline.asr.drafting import Drafting
 from pipeline.asr.options import AsrConfig
 from pipeline.asr.stage import AsrStage
+from pipeline.errors import ModelError
 from pipeline.events import (
     SAMPLE_RATE,
     EndOfInput,
@@ -203,6 +204,98 @@ def test_the_final_transcript_begins_with_the_committed_words() -> None:
     assert final.words[: final.committed_words] == committed
     assert final.text == "It Was, the best of times"[: len(final.text)]
     assert len(final.words) > 3
+
+
+class Failing(Scripted):
+    """Fails to recognise segments together, and the segments ``numbers``."""
+
+    def __init__(self, *numbers: int, error: Exception | None = None) -> None:
+        super().__init__()
+        self.numbers, self.error = numbers, error or OSError("connection refused")
+
+    def transcribe(self, segment: SpeechSegment, *options: Any) -> Transcript:
+        if segment.id in self.numbers:
+            raise self.error
+        return super().transcribe(segment, *options)
+
+    def transcribe_packed(self, *_: Any) -> list[Transcript]:
+        raise self.error
+
+    def transcribe_after(self, context: object, segment: SpeechSegment, *options: Any, **named: Any) -> Transcript:
+        return self.transcribe(segment)
+
+
+def joined(recognizer: Scripted, count: int) -> tuple[list[Transcript], PipelineStats]:
+    """The transcripts of segments of a recording that are recognised together, unless that fails."""
+
+    async def work() -> tuple[list[Transcript], PipelineStats]:
+        inbox: asyncio.Queue[SpeechSegment | SegmentSoFar | Pause | EndOfInput] = asyncio.Queue()
+        outbox: asyncio.Queue[Transcript | TranscriptSoFar | Pause | EndOfInput] = asyncio.Queue()
+        stats = PipelineStats()
+        for number in range(count):
+            inbox.put_nowait(speech(number, 2.0 * number, 2.0 * number + 1))
+        inbox.put_nowait(EndOfInput(20.0))
+        await AsrStage(recognizer, inbox, outbox, stats, join_ms=lambda: 19_000).run()
+        found = [outbox.get_nowait() for _ in range(outbox.qsize())]
+        assert found.pop() == EndOfInput(20.0)
+        assert all(isinstance(each, Transcript) for each in found)
+        return cast("list[Transcript]", found), stats
+
+    return asyncio.run(work())
+
+
+def test_a_failed_call_costs_one_segment(caplog: pytest.LogCaptureFixture) -> None:
+    found, stats = joined(Failing(1, 2), 4)
+    assert [each.rejected for each in found] == [None, "failed", "failed", None]
+    assert [(each.start_s, each.end_s, each.text) for each in found[1:3]] == [(2.0, 3.0, ""), (4.0, 5.0, "")]
+    assert [each.reason for each in stats.withheld] == ["failed", "failed"]
+    assert stats.failures == {"ASR": "connection refused"}
+    assert "failed 0:00:02–0:00:03" in stats.summary()
+    assert [record.getMessage() for record in caplog.records] == [
+        "the speech from 2.0 to 3.0 s is not recognised: connection refused",
+        "the speech from 4.0 to 5.0 s is not recognised: connection refused",
+    ]
+
+
+def test_calls_that_fail_in_a_row_or_for_good_end_the_stage() -> None:
+    with pytest.raises(OSError, match="connection refused"):
+        joined(Failing(1, 2, 3), 5)
+    with pytest.raises(ModelError, match="damaged"):
+        joined(Failing(3, error=ModelError("damaged")), 5)
+
+
+def test_a_failed_call_keeps_the_words_committed_before() -> None:
+    found = run(Failing(0), [*growing(2.0, 2.5), speech(0, 0.0, 3.0)])
+    shown, failed, _ = found
+    assert isinstance(shown, Transcript)
+    assert isinstance(failed, Transcript)
+    assert (shown.text, shown.rejected) == ("It was the best", None)
+    assert (failed.rejected, failed.end_s) == ("failed", 3.0)
+
+
+def test_a_draft_that_fails_costs_nothing() -> None:
+    class Deaf(Scripted):
+        def draft(self, *arguments: Any, **options: Any) -> Transcript | None:
+            super().draft(*arguments, **options)
+            raise OSError("connection refused")
+
+    async def work() -> None:
+        inbox: asyncio.Queue[SpeechSegment | SegmentSoFar | Pause | EndOfInput] = asyncio.Queue()
+        outbox: asyncio.Queue[Transcript | TranscriptSoFar | Pause | EndOfInput] = asyncio.Queue()
+        recognizer, stats = Deaf(), PipelineStats()
+        task = asyncio.create_task(AsrStage(recognizer, inbox, outbox, stats, drafts=DraftOptions()).run())
+        for number, so_far in enumerate(growing(1.5, 2.0, 2.5, 3.0), 1):
+            inbox.put_nowait(so_far)
+            while len(recognizer.drafts) < number and not task.done():
+                await asyncio.sleep(0)
+        inbox.put_nowait(speech(0, 0.0, 3.0))
+        inbox.put_nowait(EndOfInput(9.0))
+        await task
+        final = outbox.get_nowait()
+        assert isinstance(final, Transcript)
+        assert (final.text, final.rejected, stats.failures) == ("It was the best of times", None, {})
+
+    asyncio.run(work())
 
 
 def test_a_noise_after_the_committed_words_is_left_out() -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from pipeline import Delta, EndOfInput, MarianModel, PipelineEvent, Transcript
+from pipeline.errors import ModelError
 from pipeline.events import SourceDelta, SourceSentence, Translation, TranslationLost
 from pipeline.nmt.several import TranslationStage
 from pipeline.nmt.translator import TextTranslator
@@ -107,15 +108,15 @@ def translator(model: MarianModel, target: str) -> list[str]:
 
 
 class Failing:
-    """A translator that fails at the sentence ``number``."""
+    """A translator that fails at the sentences from ``number`` on, up to ``last``."""
 
-    def __init__(self, model: MarianModel, number: int, error: Exception) -> None:
-        self._model, self._number, self._error = model, number, error
+    def __init__(self, model: MarianModel, number: int, error: Exception, last: int = 99) -> None:
+        self._model, self._numbers, self._error = model, range(number, last + 1), error
 
     def stream(self, sentence: SourceSentence, *more: Any) -> Iterator[Delta | Translation]:
         for event in self._model.stream(sentence, *more):
             yield event
-            if sentence.sentence == self._number:
+            if sentence.sentence in self._numbers:
                 raise self._error
 
 
@@ -123,7 +124,7 @@ class Refusing:
     """A translator that fails at once."""
 
     def stream(self, *_: Any) -> Iterator[Delta | Translation]:
-        raise ValueError("out of memory")
+        raise ModelError("out of memory")
 
 
 class Blocked:
@@ -227,7 +228,7 @@ def test_a_language_that_fails_is_reported_and_the_others_finish(models: dict[st
         lost = TranslationLost("de", "out of memory")
         assert [event for event in events if isinstance(event, TranslationLost)] == [lost]
         assert finals(events, "zh") == translator(models["zh"], "zh")
-        assert finals(events, "de") == translator(models["de"], "de")[:1]
+        assert finals(events, "de") == [*translator(models["de"], "de")[:1], "", ""]
         assert of_language(events[events.index(lost) :], "de") == []
         assert (running.stats.languages, running.stats.lost_languages) == ({"zh"}, {"de": "out of memory"})
 
@@ -235,11 +236,44 @@ def test_a_language_that_fails_is_reported_and_the_others_finish(models: dict[st
 
 
 @pytest.mark.parametrize("live", [False, True])
+def test_a_failed_call_costs_one_sentence(
+    models: dict[str, MarianModel], live: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def work() -> None:
+        failing = Failing(models["de"], 1, ValueError("out of\n memory"), last=2)
+        running = Run({"de": failing, "zh": models["zh"]}, live=live)
+        running.feed(*spoken())
+        events = await running.finished()
+        whole, texts = translator(models["de"], "de"), OpenTexts()
+        assert finals(events, "zh") == translator(models["zh"], "zh")
+        assert finals(events, "de") == [whole[0], "", "", whole[3]]
+        for event in events:
+            text = texts.push(event)
+            if isinstance(event, Translation):
+                assert text is not None
+                assert text.text == event.text  # the tokens before the failure are withdrawn
+                lost = event.language == "de" and event.sentence in (1, 2)
+                assert event.error == ("out of memory" if lost else None)
+        stats = running.stats
+        assert (stats.failures, stats.lost_languages) == ({"NMT": "out of memory"}, {})
+        assert [(each.start_s, each.reason) for each in stats.withheld] == [
+            (3.0, "not translated into de"),
+            (6.0, "not translated into de"),
+        ]
+        assert "out of memory" in stats.summary()
+
+    asyncio.run(work())
+    assert [record.getMessage() for record in caplog.records] == [
+        f"sentence {number} is not translated into de: out of memory" for number in (1, 2)
+    ]
+
+
+@pytest.mark.parametrize("live", [False, True])
 @pytest.mark.usefixtures("ended_threads")
 def test_the_failure_of_the_last_language_ends_the_run(models: dict[str, MarianModel], live: bool) -> None:
     async def work() -> None:
         first, second = ValueError("the first"), KeyError("the second")
-        running = Run({"zh": Failing(models["zh"], 0, first), "de": Failing(models["de"], 2, second)}, live=live)
+        running = Run({"zh": Failing(models["zh"], 0, first), "de": Failing(models["de"], 1, second)}, live=live)
         running.feed(*spoken())
         with pytest.raises(KeyError, match="the second"):
             await running.task
