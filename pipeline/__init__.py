@@ -24,6 +24,7 @@ if sys.version_info < (3, 11):  # noqa: UP036 (from a clone, where pip has not l
 os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
 
 if TYPE_CHECKING:
+    from pipeline.asr.recognizer import Recognizer
     from pipeline.config import PipelineConfig, load_config
     from pipeline.errors import PipelineError, StageError
     from pipeline.events import (
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
         Resumed,
         SourceDelta,
         SourceSentence,
+        SpeechSegment,
         Transcript,
         Translation,
         TranslationLost,
@@ -46,7 +48,7 @@ if TYPE_CHECKING:
     from pipeline.loading import Models, load_models
     from pipeline.nmt.load import load_translation_model
     from pipeline.nmt.model import MarianModel
-    from pipeline.nmt.stage import NmtStage
+    from pipeline.nmt.stage import NmtStage, TextTranslator
     from pipeline.run.stats import PipelineStats
     from pipeline.sentences.growing import GrowingText, OpenTexts, TextChangeError
     from pipeline.stages import standard_stages, with_stage
@@ -69,11 +71,14 @@ _MODULES = {
     "Resumed": "events",
     "SourceDelta": "events",
     "SourceSentence": "events",
+    "SpeechSegment": "events",
     "Transcript": "events",
     "Translation": "events",
     "TranslationLost": "events",
     "MarianModel": "nmt.model",
     "NmtStage": "nmt.stage",
+    "Recognizer": "asr.recognizer",
+    "TextTranslator": "nmt.stage",
     "PipelineStats": "run.stats",
     "GrowingText": "sentences.growing",
     "OpenTexts": "sentences.growing",
@@ -104,12 +109,15 @@ __all__ = [
     "PipelineError",
     "PipelineEvent",
     "PipelineStats",
+    "Recognizer",
     "Resumed",
     "SourceDelta",
     "SourceSentence",
+    "SpeechSegment",
     "SpeechTranslator",
     "StageError",
     "TextChangeError",
+    "TextTranslator",
     "Transcript",
     "Translation",
     "TranslationLost",

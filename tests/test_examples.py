@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import ClassVar
 
 import pytest
 
@@ -42,6 +46,63 @@ def test_stages_of_ones_own_see_and_change_what_passes() -> None:
     assert [units(text, "en") for text in heard] == [units(text.replace("Berlin", "Rome"), "en") for text in texts]
     assert sum("Rome" in text for text in heard) > 0
     assert counted == f"{len(texts)} sentences"
+
+
+class LibreTranslate(BaseHTTPRequestHandler):
+    """Answers as LibreTranslate does, with the text in capitals; is too busy for the second request."""
+
+    asked: ClassVar[list[dict[str, str]]] = []
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        self.asked.append(body)
+        if len(self.asked) == 2:
+            self.send_error(503)
+            return
+        self.send_response(200 if self.path == "/translate" else 404)
+        self.end_headers()
+        self.wfile.write(json.dumps({"translatedText": body["q"].upper()}).encode())
+
+    def log_message(self, *_: object) -> None: ...
+
+
+@pytest.mark.slow
+def test_a_translator_of_ones_own_that_fails_once_costs_one_sentence() -> None:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), LibreTranslate)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        shown = run(
+            "examples/own_translator.py", f"http://127.0.0.1:{server.server_port}", str(EXAMPLES / "travel.wav")
+        )
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+    heard = shown.splitlines()[::2]
+    assert [units(text, "en") for text in heard] == [units(said, "en") for said in spoken_texts()["travel"]]
+    expected = [f"    {text.upper()}" for text in heard]
+    expected[1] = "    (not translated: HTTP Error 503: Service Unavailable)"
+    assert shown.splitlines()[1::2] == expected
+    assert [body["q"] for body in LibreTranslate.asked] == heard
+    assert {(body["source"], body["target"]) for body in LibreTranslate.asked} == {("en", "zh")}
+
+
+@pytest.mark.slow
+def test_a_recogniser_of_ones_own() -> None:
+    shown = run("examples/own_recognizer.py", str(EXAMPLES / "travel.wav")).splitlines()
+    heard = [units(line, "en") for line in shown if not line.startswith(" ")]
+    assert heard == [units(said, "en") for said in spoken_texts()["travel"]]
+    assert all("\u4e00" <= line[-2] <= "\u9fff" for line in shown if line.startswith(" "))
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_models_of_ones_own_have_the_types_of_the_interfaces() -> None:
+    shown = run(
+        "-m", "mypy", "--config-file", "pyproject.toml", "examples/own_translator.py", "examples/own_recognizer.py"
+    )
+    assert "Success" in shown
 
 
 @pytest.mark.slow
