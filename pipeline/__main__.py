@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
+from collections.abc import Sequence
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from pipeline import __version__
 from pipeline.apps.cli import Parser, main_program, quiet_interrupts
@@ -26,11 +28,34 @@ _EXAMPLES = (
 )
 
 
+class _PrintCompletion(argparse.Action):
+    """Prints a shell's completion script and exits."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: str | Sequence[Any] | None,
+        option_string: str | None = None,
+    ) -> None:
+        from pipeline.apps.completion import completion  # imports all commands
+
+        print(completion(str(values)))
+        parser.exit()
+
+
 def run(argv: list[str], prog: str) -> int:
     """Show the help, the version or an error; commands do not get here."""
     description = "Streaming speech translation: translated subtitles while people speak."
     parser = Parser(prog=prog, description=description, examples=_EXAMPLES)
     parser.add_argument("--version", action="version", version=f"speech-translate {__version__}")
+    parser.add_argument(
+        "--print-completion",
+        action=_PrintCompletion,
+        choices=("bash", "zsh", "fish"),
+        metavar="SHELL",
+        help="print a script that completes commands and options in bash, zsh or fish",
+    )
     commands = parser.add_subparsers(required=True, metavar="COMMAND", title="commands")
     for name, what in COMMANDS.items():
         commands.add_parser(name, help=what)

@@ -8,40 +8,55 @@ from types import TracebackType
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
+from pipeline.apps.cli import is_told
 from pipeline.names import escaped
 
 
 class Bars:
     """The bars of the recordings in progress: a terminal has no room for many more."""
 
-    def __init__(self, stack: ExitStack) -> None:
-        """``stack`` removes the bars."""
-        self._stack, self._started = stack, False
+    def __init__(self, stack: ExitStack, count: int) -> None:
+        """``stack`` removes the bars; ``count`` is the number of recordings. With --quiet, nothing is shown."""
+        self._stack, self._started, self._count = stack, False, count
+        self._ended = 0
         columns = (
             TextColumn("{task.description}", markup=False),
             BarColumn(),
             TextColumn("{task.fields[done]}"),
             TimeRemainingColumn(),
         )
-        self.progress = Progress(*columns, console=Console(stderr=True))
+        self.progress = Progress(*columns, console=Console(stderr=True), disable=not is_told())
+        self._all = self.progress.add_task("all recordings", total=count, done="", visible=count > 1)
+        self.ended(0)
 
     def start(self) -> None:
         """Show bars from now on. Later calls do nothing."""
         if not self._started:
             self._started = True
             self._stack.enter_context(self.progress)
+            self._stack.callback(self.progress.remove_task, self._all)  # without a terminal, what is left is printed
 
     def print(self, message: str) -> None:
         """Print a line above the bars."""
-        self.progress.console.print(message, markup=False, highlight=False, soft_wrap=True)
+        if is_told():
+            self.progress.console.print(message, markup=False, highlight=False, soft_wrap=True)
+
+    def ended(self, recordings: int = 1) -> None:
+        """So many more recordings have ended, done or not."""
+        self._ended += recordings
+        self.progress.update(self._all, completed=self._ended, done=f"{self._ended} of {self._count}")
+
+    def numbered(self, name: str, number: int) -> str:
+        """The name of a recording, after its number (from 1) if there are several."""
+        return f"{number} of {self._count}, {name}" if self._count > 1 else name
 
 
 class Bar:
     """The bar of one recording, a context that removes it. See ``pipeline.apps.recording_run.Progress``."""
 
-    def __init__(self, bars: Bars, name: str) -> None:
-        """``name`` as in the file system."""
-        self._bars, self._name = bars, escaped(name)
+    def __init__(self, bars: Bars, name: str, number: int) -> None:
+        """``name`` as in the file system; ``number`` counts the recordings of the run from 1."""
+        self._bars, self._name = bars, bars.numbered(escaped(name), number)
         self._task: TaskID | None = None
         self._done = ""
 

@@ -1,4 +1,4 @@
-"""Shared by all commands: argument types, one-line errors, exit statuses, clean interrupts."""
+"""Shared by all commands: argument types, messages, one-line errors, exit statuses, clean interrupts."""
 
 from __future__ import annotations
 
@@ -64,6 +64,46 @@ def whole_number(smallest: int, largest: int) -> Callable[[str], int]:
         return int(text)
 
     return parse
+
+
+def add_verbosity_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add --quiet and --verbose; ``set_verbosity`` applies them."""
+    group = parser.add_argument_group("messages").add_mutually_exclusive_group()
+    group.add_argument(
+        "-q",
+        "--quiet",
+        dest="verbosity",
+        action="store_const",
+        const=logging.ERROR,
+        default=logging.WARNING,
+        help="print errors only, besides what was asked for",
+    )
+    group.add_argument(
+        "-v",
+        "--verbose",
+        dest="verbosity",
+        action="store_const",
+        const=logging.DEBUG,
+        help="also print what the stages did and how long it took, and debug messages",
+    )
+
+
+def set_verbosity(options: argparse.Namespace) -> None:
+    """Apply the options of ``add_verbosity_arguments`` to this package's messages, and to warnings of libraries."""
+    logging.getLogger().setLevel(max(options.verbosity, logging.WARNING))
+    logging.getLogger("pipeline").setLevel(options.verbosity)
+
+
+def is_told(level: int = logging.WARNING) -> bool:
+    """Whether ``tell`` prints messages of this level: warnings unless --quiet, DEBUG with --verbose, errors always."""
+    return logging.getLogger("pipeline").isEnabledFor(level)
+
+
+def tell(message: str, level: int = logging.WARNING) -> None:
+    """Print a message of one or more lines on standard error if ``is_told``; ignore a closed stream."""
+    if is_told(level):
+        with contextlib.suppress(OSError, SystemExit):
+            print("\n".join(map(escaped, message.split("\n"))), file=sys.stderr, flush=True)
 
 
 def quiet_interrupts() -> None:
@@ -166,6 +206,14 @@ class BestEffortStderr:
             self._stream.flush()
 
 
+def _apart(stream: TextIO) -> TextIO:
+    """Standard error with a descriptor of its own, so that what C libraries write to descriptor 2 can be redirected."""
+    try:
+        return open(os.dup(stream.fileno()), "w", buffering=1, encoding="utf-8", errors="replace")
+    except OSError:  # no descriptor, or too many are open
+        return stream
+
+
 class _CurrentStderr:
     """The current ``sys.stderr``: a progress bar replaces it while active, to draw messages above itself."""
 
@@ -180,6 +228,8 @@ def main_program(run: Callable[[list[str]], int]) -> NoReturn:
     """Run a command and exit: 0 for success, 1 for a failure, 2 for wrong usage, 130 if interrupted."""
     if sys.stderr is None:  # closed by the parent process: print would write to standard output instead
         sys.stderr = open(os.devnull, "w")  # noqa: SIM115 (open until the process ends)
+    else:
+        sys.stderr = _apart(sys.stderr)
     sys.stderr = cast(TextIO, BestEffortStderr(sys.stderr))
     handler = logging.StreamHandler(cast(TextIO, _CurrentStderr()))
     handler.setFormatter(_Formatter("%(levelname)s: %(message)s"))

@@ -129,7 +129,8 @@ def translate_on_cluster(
     options = replace(options, aside=True)
     lost_at: float | None = None
     with ExitStack() as stack:
-        bars = Bars(stack)
+        bars = Bars(stack, len(results))
+        bars.ended(len(results) - len(left))
         while left:
             try:
                 with connected(address) as client:
@@ -317,6 +318,7 @@ class _Run:
             bar.end()
             if result.outcome in ("done", "finished"):
                 bar.finished()
+        self.bars.ended()
         if result.error:
             report(result.error)
 
@@ -331,7 +333,7 @@ class _Run:
                 return
             bar = self._shown.get(index)
             if bar is None:
-                bar = self._shown[index] = Bar(self.bars, self.results[index].job.recording.name)
+                bar = self._shown[index] = Bar(self.bars, self.results[index].job.recording.name, index + 1)
                 bar.begin(message.get("length_s"))
             if "note" in message:
                 bar.note(message["note"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import os
 import signal
 import sys
@@ -11,6 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
+from pipeline.apps.cli import tell
 from pipeline.audio.capture import SILENCE_DBFS
 from pipeline.audio.microphone import Microphone
 from pipeline.events import (
@@ -24,7 +26,6 @@ from pipeline.events import (
     Resumed,
     TranslationLost,
 )
-from pipeline.names import escaped
 
 # Range of the level meter: speech close to a microphone is around -20 dBFS, a quiet room below -55.
 _METER_CELLS = 10
@@ -78,16 +79,11 @@ class NoticeSink:
 
     def write(self, event: PipelineEvent) -> None:
         if isinstance(event, Notice):
-            tell(described(event, drafts=self._drafts))
+            lost = isinstance(event, AudioLost | TranslationLost)
+            tell(described(event, drafts=self._drafts), logging.ERROR if lost else logging.WARNING)
 
     def close(self) -> None:
         """Do nothing: there is no resource to release."""
-
-
-def tell(message: str) -> None:
-    """Print a line on standard error; ignore a closed stream."""
-    with contextlib.suppress(OSError, SystemExit):
-        print("\n".join(map(escaped, message.split("\n"))), file=sys.stderr, flush=True)
 
 
 @contextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import logging
 import signal
 import sys
 from collections.abc import Sequence
@@ -16,14 +17,16 @@ from rich.console import Console
 from pipeline.apps.cli import (
     STARTED,
     Parser,
+    add_verbosity_arguments,
     description_of,
     importing,
+    set_verbosity,
     some_output,
     some_path,
     some_text,
     standard_input,
+    tell,
 )
-from pipeline.apps.controls import tell
 from pipeline.apps.options import add_audio_track_argument, add_bilingual_argument, add_model_arguments, configured
 from pipeline.apps.outputs import named_outputs
 from pipeline.audio.devices import list_devices
@@ -79,6 +82,7 @@ def arguments(prog: str = "python -m pipeline.live") -> Parser:
     logs.add_argument(
         "--committed-log", type=some_path, metavar="FILE", help="the same for committed text: when it became final"
     )
+    add_verbosity_arguments(parser)
     return parser
 
 
@@ -117,6 +121,7 @@ def display(languages: Sequence[str], *, taken: bool) -> TerminalSink | None:
 
 def run(argv: list[str], prog: str = "python -m pipeline.live") -> int:
     options = arguments(prog).parse_args(argv)
+    set_verbosity(options)
     if options.list_devices:
         print("\n".join(list_devices()) or "no input devices")
         return 0
@@ -170,8 +175,9 @@ def run(argv: list[str], prog: str = "python -m pipeline.live") -> int:
     finally:
         # A file that a cancelled run is still writing may never take more; the process ends without it.
         close_all([sink for sink in sinks if live is None or not live.is_writing(sink)])
+    tell(stats.summary())
     ready_s = stats.started - STARTED
-    tell(f"{stats.summary()}\nready {ready_s:.2f} s after the start, imports and models loaded")
+    tell(f"{stats.details()}\nready {ready_s:.2f} s after the start, imports and models loaded", logging.DEBUG)
     return 1 if stats.lost_languages or stats.failures else 0
 
 

@@ -8,8 +8,8 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing, suppress
 from functools import partial
 
-from pipeline.apps.cli import settle
-from pipeline.apps.controls import NoticeSink, controls, status_line, tell
+from pipeline.apps.cli import is_told, settle, tell
+from pipeline.apps.controls import NoticeSink, controls, status_line
 from pipeline.audio.microphone import Microphone
 from pipeline.audio.source import AudioSource
 from pipeline.config import PipelineConfig
@@ -153,7 +153,7 @@ class LiveRun:
 
     async def _show_status(self) -> None:
         display, terminal = self._display, self._terminal
-        if terminal is None or not terminal.is_terminal or not self._translator.live:
+        if terminal is None or not terminal.is_terminal or not self._translator.live or not is_told():
             return
         while self._outputs.has(display):
             await asyncio.sleep(_STATUS_S)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from pipeline.apps.cli import some_path, some_text, whole_number
+from pipeline.apps.cli import some_path, some_text, tell, whole_number
 from pipeline.asr.script import script_conversion
 from pipeline.config import PipelineConfig, load_config, pinned_revisions, with_overrides
 from pipeline.errors import UsageError
@@ -163,20 +162,16 @@ def _announce(glossary: Glossary, config: PipelineConfig) -> None:
     """Say if recognition is not told all terms at once, or if the glossary is for other languages."""
     expected = config.glossary.prompt_terms
     if len(glossary.terms) > expected:
-        _say(
+        tell(
             f"glossary: {len(glossary.terms)} terms; recognition expects {expected} at a time, those said lately and then "
             "the first of the file"
         )
     pairs = [config.languages.pair(target) for target in config.languages.targets]
     if glossary.terms and not any(glossary.is_for(*pair) for pair in pairs):
-        _say(
+        tell(
             f"glossary: it is for {' and '.join(glossary.languages or ())}; in this run, only the terms that keep their "
             "spelling are used"
         )
-
-
-def _say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
 
 
 def _written_in_script(spoken: Sequence[str]) -> str:
@@ -190,7 +185,7 @@ def _with_known_models(config: PipelineConfig, named: PipelineConfig) -> Pipelin
         if _needs_route(config, named, target):
             nmt, pairs = routed(*config.languages.pair(target), config.nmt_for(target), pinned_revisions())
             config = config.with_nmt(target, nmt)
-            _say(described(pairs))
+            tell(described(pairs))
     check_shared(config.nmt, [config.languages.pair(target) for target in config.sharing_targets])
     return config
 

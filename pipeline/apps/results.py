@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -58,6 +59,8 @@ class Result:
                 return "no subtitles: everything heard was withheld; is --source right? The next run tries again"
             reason = "the translation is empty" if self.sentences else "no speech was found"
             return f"no subtitles: {reason}; the next run tries again"
+        if self.failed:
+            return f"{self.outcome}: {escaped(self.error)}" if self.error else self.outcome
         if not self.outputs:
             return self.outcome
         said = f"{self.outcome}, under a shorter name" if self.job.is_shortened else self.outcome
@@ -106,7 +109,24 @@ def summary(results: Sequence[Result]) -> Table:
         style = "red" if result.failed else "green" if result.complete else "yellow"
         recording, outcome = Text(escaped(str(result.job.recording))), Text(result.summary + files, style=style)
         table.add_row(recording, *numbers, Text(result.withheld), outcome)
+    if len(results) > 1:
+        _add_total(table, results)
     return table
+
+
+def _add_total(table: Table, results: Sequence[Result]) -> None:
+    """Add the last row: sums, and how many recordings had which outcome."""
+    audio_s, elapsed_s = sum(result.audio_s for result in results), sum(result.elapsed_s for result in results)
+    outcomes = Counter("failed" if result.failed else result.outcome.partition(":")[0] for result in results)
+    table.add_section()
+    table.add_row(
+        f"{len(results)} recordings",
+        f"{audio_s:.0f} s" if audio_s else "",
+        str(sum(result.sentences for result in results)) if audio_s else "",
+        f"{audio_s / max(1e-9, elapsed_s):.1f}" if audio_s else "",
+        "",
+        ", ".join(f"{count} {outcome}" for outcome, count in outcomes.items()),
+    )
 
 
 def resume_hint(results: Sequence[Result], *, overwrite: bool) -> str:

@@ -20,8 +20,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pipeline.apps.cli import Parser, description_of, importing, some_path, some_text, whole_number
-from pipeline.apps.controls import tell
+from pipeline.apps.cli import Parser, description_of, importing, some_path, some_text, tell, whole_number
 from pipeline.apps.listening import (
     addresses,
     allow_files,

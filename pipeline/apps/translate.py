@@ -20,7 +20,17 @@ from rich.console import Console
 from rich.measure import Measurement
 
 from pipeline.apps.bars import Bar, Bars
-from pipeline.apps.cli import Parser, description_of, report, some_path, some_text, whole_number
+from pipeline.apps.cli import (
+    Parser,
+    add_verbosity_arguments,
+    description_of,
+    is_told,
+    report,
+    set_verbosity,
+    some_path,
+    some_text,
+    whole_number,
+)
 from pipeline.apps.cluster import SPLIT_S, parse_address, translate_on_cluster
 from pipeline.apps.manifest import read_manifest
 from pipeline.apps.options import add_audio_track_argument, add_bilingual_argument, add_model_arguments, configured
@@ -102,6 +112,7 @@ def arguments(prog: str = "python -m pipeline.translate") -> Parser:
         help="translate only the I-th of N shares of the recordings; auto/N in an indexed Kubernetes job, auto in a Slurm array",
     )
     add_model_arguments(parser)
+    add_verbosity_arguments(parser)
     return parser
 
 
@@ -134,15 +145,16 @@ async def translate_all(results: Sequence[Result], options: Options) -> None:
     """Do every job, one after another, and fill in its result. A failure ends its recording, not the others."""
     models: Models | None = None
     with ExitStack() as stack:
-        bars = Bars(stack)
-        for result in results:
+        bars = Bars(stack, len(results))
+        for number, result in enumerate(results, 1):
             source = open_recording(result, options)
             if source is not None:
                 models = models or await _load(options.config)
-                with Bar(bars, result.job.recording.name) as bar:
+                with Bar(bars, result.job.recording.name, number) as bar:
                     await translate_recording(result, source, options, models, bar)
                     if result.outcome in ("done", "finished"):
                         bar.finished()
+            bars.ended()
             if result.error:
                 report(result.error)
 
@@ -159,6 +171,7 @@ async def _load(config: PipelineConfig) -> Models:
 
 def run(argv: list[str], prog: str = "python -m pipeline.translate") -> int:
     options = arguments(prog).parse_args(argv)
+    set_verbosity(options)
     config = for_recordings(configured(options))
     address = parse_address(options.cluster) if options.cluster else None
     shard = parse_shard(options.shard) if options.shard else None
@@ -183,11 +196,12 @@ def run(argv: list[str], prog: str = "python -m pipeline.translate") -> int:
             asyncio.run(translate_all(results, what))
     except KeyboardInterrupt:
         interrupted = True
-    # Without a terminal, do not wrap paths: the width has room for two paths of the maximum length.
-    console, table = Console(highlight=False), summary(results)
-    if not console.is_terminal:
-        console.width = Measurement.get(console, console.options.update_width(20_000), table).maximum
-    console.print(table)
+    if is_told():
+        # Without a terminal, do not wrap paths: the width has room for two paths of the maximum length.
+        console, table = Console(highlight=False), summary(results)
+        if not console.is_terminal:
+            console.width = Measurement.get(console, console.options.update_width(20_000), table).maximum
+        console.print(table)
     if interrupted:
         print(f"interrupted: {resume_hint(results, overwrite=options.overwrite)}", file=sys.stderr)
         return 130

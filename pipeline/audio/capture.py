@@ -14,7 +14,7 @@ import numpy as np
 from av.audio.frame import AudioFrame
 from av.audio.resampler import AudioResampler
 
-from pipeline.audio.devices import InputDevice, find_device, portaudio, recording_settings
+from pipeline.audio.devices import InputDevice, find_device, library_messages_logged, portaudio, recording_settings
 from pipeline.errors import DeviceError, UsageError
 from pipeline.events import (
     SAMPLE_RATE,
@@ -250,7 +250,8 @@ class Capture:
         if self._stream is None and self._absence is None and not self._closed.is_set():
             sounddevice = portaudio()
             try:
-                self._open(self._device)
+                with library_messages_logged():
+                    self._open(self._device)
             except (ValueError, sounddevice.PortAudioError) as error:
                 raise DeviceError(
                     f"the input device {self.name!r} cannot be opened ({error}); choose another with --device"
@@ -384,11 +385,14 @@ class Capture:
             return False  # PortAudio must not be restarted before the stream is closed
         sounddevice = portaudio()
         try:
-            if self._rescan:
-                with contextlib.suppress(sounddevice.PortAudioError):  # not initialised, if an earlier restart failed
-                    sounddevice._terminate()
-                sounddevice._initialize()
-            self._open(find_device(self._reopen_name))
+            with library_messages_logged():
+                if self._rescan:
+                    with contextlib.suppress(
+                        sounddevice.PortAudioError
+                    ):  # not initialised, if an earlier restart failed
+                        sounddevice._terminate()
+                    sounddevice._initialize()
+                self._open(find_device(self._reopen_name))
         except (ValueError, sounddevice.PortAudioError, UsageError, DeviceError):
             return False
         return True

@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+import logging
+import os
 import re
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 from pipeline.errors import DeviceError, UsageError
 from pipeline.events import SAMPLE_RATE
+
+log = logging.getLogger(__name__)
+
+# Descriptor that C libraries write their messages to.
+_STDERR = 2
+_redirecting = threading.RLock()
 
 # ALSA appends the card number to the name. It changes when a device is plugged in again.
 _CARD = re.compile(r" \(hw:\d+,\d+\)$")
@@ -20,13 +33,47 @@ def portaudio() -> Any:
         DeviceError: PortAudio cannot be loaded.
     """
     try:
-        import sounddevice
+        with library_messages_logged():
+            import sounddevice
     except Exception as error:  # OSError if the library is missing; PortAudioError if it cannot start
         raise DeviceError(
             f"the audio library PortAudio could not be loaded ({error}); install it (Debian, Ubuntu: apt-get install "
             "libportaudio2; Fedora: dnf install portaudio), or give a recording instead of --mic"
         ) from error
     return sounddevice
+
+
+@contextmanager
+def library_messages_logged() -> Iterator[None]:
+    """Log at debug level what PortAudio and ALSA write to standard error in the block: it would cover the subtitles.
+
+    Only where Python's own standard error is another descriptor, as in this project's commands. Otherwise messages of
+    the program's other threads would be taken, too, so nothing is redirected.
+    """
+    with _redirecting, tempfile.TemporaryFile() as taken:
+        try:
+            before = None if _own_stderr() == _STDERR else os.dup(_STDERR)
+        except OSError:  # standard error is closed
+            before = None
+        if before is None:
+            yield
+            return
+        os.dup2(taken.fileno(), _STDERR)
+        try:
+            yield
+        finally:
+            os.dup2(before, _STDERR)
+            os.close(before)
+            taken.seek(0)
+            for line in taken.read().decode(errors="replace").splitlines():
+                log.debug("%s", line)
+
+
+def _own_stderr() -> int | None:
+    try:
+        return sys.stderr.fileno()
+    except (AttributeError, OSError, ValueError):  # closed, or replaced by a stream without a descriptor
+        return None
 
 
 @dataclass(frozen=True)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from pipeline.names import escaped
+
+logger = logging.getLogger(__name__)
 
 Progress = Callable[[str, float], None]
 """Called with the description of a step, constant during the step, and the part of it that is done (0 to 1)."""
@@ -14,7 +17,10 @@ Progress = Callable[[str, float], None]
 
 @contextmanager
 def progress_bar() -> Iterator[Progress]:
-    """A bar for one step after another. If standard error is not a terminal, print a line when each step begins."""
+    """A bar for one step after another. If standard error is not a terminal, print a line when each step begins.
+
+    Nothing is shown if this package's logger does not show warnings (``--quiet``).
+    """
     # Imported here because most runs fetch nothing.
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
@@ -27,8 +33,8 @@ def progress_bar() -> Iterator[Progress]:
 
     console = VisibleCursorConsole(stderr=True, highlight=False)
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
-    shown = ""
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+    shown, shows = "", logger.isEnabledFor(logging.WARNING)
+    with Progress(*columns, console=console, transient=True, disable=not (console.is_terminal and shows)) as bar:
         task = bar.add_task("", total=1.0, visible=False)
 
         def update(what: str, done: float) -> None:
@@ -37,7 +43,7 @@ def progress_bar() -> Iterator[Progress]:
             if what != shown:
                 shown = what
                 bar.reset(task, total=1.0, description=what, visible=True)
-                if not console.is_terminal:
+                if shows and not console.is_terminal:
                     print(what, file=sys.stderr, flush=True)
             bar.update(task, completed=done)
 

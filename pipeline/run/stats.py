@@ -245,15 +245,11 @@ class PipelineStats:
         return f"{total_s:.1f} s: {times}" + (f", and {more} more before" if more else "")
 
     def summary(self) -> str:
-        """A report for the end of a run, a few lines."""
+        """A report for the end of a run: one line, and one more for each thing that a user should know."""
         elapsed = self.clock() - self.started
-        stages = ", ".join(f"{name} {spent:.2f} s" for name, spent in self.busy_s.items())
-        lines = [
-            f"{self.audio_s:.1f} s of audio in {elapsed:.1f} s ({self.audio_s / max(elapsed, 1e-9):.1f} times real time), "
-            f"models loaded in {self.load_s:.2f} s",
-            f"{self.segments} segments, {self.rejected} not translated, {self.sentences} sentences, {self.tokens} tokens; "
-            f"time in stages: {stages or 'none'}",
-        ]
+        speed = self.audio_s / max(elapsed, 1e-9)
+        sentences = "1 sentence" if self.sentences == 1 else f"{self.sentences} sentences"
+        lines = [f"{self.audio_s:.1f} s of audio in {elapsed:.1f} s ({speed:.1f} times real time), {sentences}"]
         if self.terms:
             lines.append(f"{self.terms} terms of the glossary heard, {self.corrected} of them corrected")
         if withheld := self.withheld_summary():
@@ -270,6 +266,15 @@ class PipelineStats:
             )
         if self.overflows or self.lost_s:
             lines.append(f"audio was lost {self.overflows} times: this machine does not keep up")
+        return "\n".join(lines)
+
+    def details(self) -> str:
+        """What the stages did and how long it took, a few lines."""
+        stages = ", ".join(f"{name} {spent:.2f} s" for name, spent in self.busy_s.items())
+        lines = [
+            f"{self.segments} segments, {self.rejected} not translated, {self.tokens} tokens; models loaded in "
+            f"{self.load_s:.2f} s; time in stages: {stages or 'none'}",
+        ]
         if self.first_token_s:
             lines.append(
                 f"first token after a segment's end: median {statistics.median(self.first_token_s):.2f} s, "

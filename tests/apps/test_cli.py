@@ -99,7 +99,7 @@ def test_live_writes_three_files_that_agree(tmp_path: Path) -> None:
     shown = done.stdout.decode()
     assert all(flat(cue.content) in flat(shown) for cue in cues)
     report = done.stderr.decode()
-    assert all(words in report for words in ("times real time", "asr", "nmt", "first token after a segment's end"))
+    assert re.search(r"times real time\), \d+ sentences\n", report)
 
 
 @pytest.mark.slow

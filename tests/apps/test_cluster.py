@@ -169,7 +169,7 @@ def test_processes_of_this_machine_write_what_one_process_writes(
     assert files(tmp_path) == whole
     again = subprocess.run(command, capture_output=True, text=True, timeout=HANG_S, check=False)
     assert again.returncode == 0
-    assert again.stdout.count("already there") == 5
+    assert again.stdout.count("already there:") == 5
 
 
 def begun(worker: Path) -> list[tuple[int, str]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import shlex
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -17,7 +18,7 @@ from pipeline.__main__ import COMMANDS
 from pipeline.apps import live, models, nmt, serve, translate
 from pipeline.apps.cli import Parser
 from pipeline.bench import __main__ as bench
-from tests.conftest import HANG_S
+from tests.conftest import HANG_S, ROOT
 
 PARSERS: dict[str, Callable[[], Parser]] = {
     "live": live.arguments,
@@ -132,3 +133,54 @@ def test_options_are_grouped(command: str) -> None:
     assert {"languages and models:", "examples:"} < set(groups)
     assert len(groups) >= 4
     assert "positional arguments:" not in groups
+
+
+@pytest.fixture(scope="module")
+def completions(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the completion script of each shell, named as the shell."""
+    folder = tmp_path_factory.mktemp("completions")
+    for shell in ("bash", "zsh", "fish"):
+        done = started("-c", SCRIPT, "--print-completion", shell)
+        assert (done.returncode, done.stderr) == (0, "")
+        (folder / shell).write_text(done.stdout, "utf-8")
+    return folder
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ("live --config demo", ["demo", "demo-zh-en"]),
+        ("ser", ["serve"]),
+        ("live --list-d", ["--list-devices"]),
+        ("models compile --weights int", ["int8", "int4"]),
+        ("bench da", ["day"]),
+        ("translate pyproj", ["pyproject.toml"]),
+    ],
+)
+def test_bash_completes_commands_options_and_values(completions: Path, line: str, found: list[str]) -> None:
+    words = " ".join(["speech-translate", *line.split()])
+    script = (
+        f"source {completions / 'bash'}; COMP_WORDS=({words}); COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1))\n"
+        '_shtab_speech_translate speech-translate "${COMP_WORDS[-1]}"; echo "${COMPREPLY[*]}"'
+    )
+    done = subprocess.run(["bash", "-c", script], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.stdout.split() == found, done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shell", ["zsh", "fish"])
+def test_other_shells_can_read_their_script(completions: Path, shell: str) -> None:
+    script = completions / shell
+    said = script.read_text("utf-8")
+    assert all(name in said for name in (*COMMANDS, "list-devices", "demo-zh-en", "int4"))
+    if shutil.which(shell) is None:
+        pytest.skip(f"{shell} is not installed; .ci/run installs it")
+    done = subprocess.run([shell, "-n", str(script)], capture_output=True, text=True, timeout=HANG_S, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_an_unknown_shell_is_wrong_usage() -> None:
+    done = started("-c", SCRIPT, "--print-completion", "cmd")
+    assert done.returncode == 2
+    assert "choose from 'bash', 'zsh', 'fish'" in done.stderr

@@ -561,7 +561,7 @@ def test_a_failure_does_not_affect_other_recordings(translated: Any, tmp_path: P
     assert re.findall(r"\b(done|failed|no subtitles)\b", "".join(rows)) == ["failed", "no subtitles", "done"]
     assert "no subtitles: no speech was found; the next run tries again" in rows[1]
     length = f"{len(read_wav(PHRASES)) / 16_000:.0f}"
-    assert re.search(rf"^phrases\.wav: {length} s of {length} s, [\d.]+ times real time$", said, re.MULTILINE)
+    assert re.search(rf"^3 of 3, phrases\.wav: {length} s of {length} s, [\d.]+ times real time$", said, re.MULTILINE)
     assert re.search(r"silent\.wav +1 s +0 ", rows[1])
     assert re.search(rf"phrases\.wav +{length} s +{COUNT} ", rows[2])
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["phrases.srt", "silent.srt"]
@@ -596,6 +596,7 @@ def test_the_summary_shows_each_recordings_outcome_and_speed(tmp_path: Path, mon
         ["talk.srt"],
         ["[b]bad.wav", "failed"],
         ["later.wav", "not", "begun"],
+        ["3", "recordings", "60", "s", "7", "5.0", "1", "done,", "1", "failed,", "1", "not", "begun"],
     ]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import SimpleNamespace
@@ -71,6 +72,18 @@ class FakePortAudio:
         self.plugged = []
         for stream in self.streams:
             stream.active = False
+
+
+class Talkative(FakePortAudio):
+    """Writes to descriptor 2 whatever it does, as the C libraries below PortAudio do."""
+
+    def _initialize(self) -> None:
+        os.write(2, b"ALSA lib pcm.c:2666: Unknown PCM cards.pcm.rear\n")
+        super()._initialize()
+
+    def RawInputStream(self, **settings: Any) -> FakeStream:  # noqa: N802
+        os.write(2, b"jack server is not running\n")
+        return super().RawInputStream(**settings)
 
 
 class FakeStream:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import logging
 import sys
 import threading
 import time
@@ -17,7 +18,7 @@ from pipeline.audio.capture import Capture, Converter, DeviceClock, level_dbfs
 from pipeline.audio.devices import list_devices
 from pipeline.errors import DeviceError, UsageError
 from pipeline.events import AudioLost, DeviceBack, DeviceLost, Paused, Resumed, Samples
-from tests.audio.portaudio import FakePortAudio
+from tests.audio.portaudio import FakePortAudio, Talkative
 from tests.conftest import HANG_S
 
 
@@ -41,8 +42,13 @@ def test_without_portaudio_the_error_says_how_to_install_it(monkeypatch: pytest.
 LOUD = np.full(16_000, 8_000, np.int16)
 
 
-def plug_in(monkeypatch: pytest.MonkeyPatch, *devices: tuple[str, int, int], default: int = 0) -> FakePortAudio:
-    fake = FakePortAudio(*devices, default=default)
+def plug_in(
+    monkeypatch: pytest.MonkeyPatch,
+    *devices: tuple[str, int, int],
+    default: int = 0,
+    kind: type[FakePortAudio] = FakePortAudio,
+) -> FakePortAudio:
+    fake = kind(*devices, default=default)
     monkeypatch.setitem(sys.modules, "sounddevice", fake)
     # Try to reopen a lost device at once, and poll often.
     monkeypatch.setattr(capture, "backoff_s", lambda attempt: 0.0)
@@ -448,3 +454,37 @@ def test_the_wait_between_attempts_grows() -> None:
     waits = [capture.backoff_s(attempt) for attempt in range(2_000)]
     assert waits[:5] == [0.5, 1.0, 2.0, 4.0, 5.0]
     assert max(waits) == 5.0
+
+
+def test_messages_of_the_audio_library_are_logged(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    """Also when a device that was lost is opened again, while subtitles are on the screen."""
+    fake = plug_in(monkeypatch, ("USB Mic", 1, 16_000), kind=Talkative)
+    capfd.readouterr()
+    caplog.set_level(logging.DEBUG, "pipeline")
+    source = Capture()
+    source.start()
+    fake.unplug()
+    fake.plugged = [("USB Mic", 1, 16_000)]
+    while len(fake.streams) < 2:
+        source.read()
+    source.close()
+    assert capfd.readouterr().err == ""
+    assert [(record.levelname, record.message.partition(":")[0]) for record in caplog.records] == [
+        ("DEBUG", "jack server is not running"),
+        ("DEBUG", "ALSA lib pcm.c"),
+        ("DEBUG", "jack server is not running"),
+    ]
+
+
+def test_a_host_s_standard_error_is_not_redirected(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Lines of its other threads would be taken, too."""
+    plug_in(monkeypatch, ("USB Mic", 1, 16_000), kind=Talkative)
+    monkeypatch.setattr(sys.stderr, "fileno", lambda: 2)
+    source = Capture()
+    source.start()
+    source.close()
+    assert "jack server is not running" in capfd.readouterr().err

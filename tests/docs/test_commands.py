@@ -81,6 +81,7 @@ SAID = {
     "bench live": "first shown",
     "bench archive": "hours a CPU hour",
     "nmt --model models/demo/nmt-zh-en": "hotel",
+    "--print-completion": "",  # into a file; tests/apps/test_program.py uses it
 }
 """A part of a command → a pattern of what it prints; the longest part counts. All others print Chinese."""
 

@@ -73,7 +73,7 @@ def test_drafts_are_left_out_while_behind_and_nothing_that_was_said_is(
     assert set(recognizer.levels) == {0}
     assert stats.undrafted >= 3
     assert f"lag {changes[0].lag_s:.1f} s: no drafts" in capsys.readouterr().err
-    assert f"{stats.undrafted} without drafts to keep up" in stats.summary()
+    assert f"{stats.undrafted} without drafts to keep up" in stats.details()
     assert (stats.load_level, stats.lag_s) == (0, 0.0)
 
     texts = OpenTexts()

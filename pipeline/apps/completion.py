@@ -1,0 +1,54 @@
+"""Scripts that complete the program's commands and options in a shell, made by shtab from the parsers."""
+
+from __future__ import annotations
+
+import argparse
+from importlib import import_module
+
+import shtab
+
+from pipeline.__main__ import COMMANDS
+from pipeline.apps.cli import Parser
+from pipeline.resources import named_configs
+
+PROGRAM = "speech-translate"
+_FOLDERS = {"D", "DIR", "FOLDER"}
+_FILES = {"AUDIO", "FILE"}
+
+
+def completion(shell: str) -> str:
+    """The script for a shell that ``shtab`` knows."""
+    parser = Parser(prog=PROGRAM)
+    commands = parser.add_subparsers()
+    for name, what in COMMANDS.items():
+        module = import_module("pipeline.bench.__main__" if name == "bench" else f"pipeline.apps.{name}")
+        own: Parser = module.arguments(f"{PROGRAM} {name}")
+        # Its own --help is copied.
+        commands.add_parser(name, parents=[own], add_help=False, description=what, help=what)
+    _complete_values(parser)
+    return shtab.complete(parser, shell)
+
+
+def _complete_values(parser: argparse.ArgumentParser) -> None:
+    """Say how the values of arguments are completed: argparse does not know which are files, or configurations."""
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for command in action.choices.values():
+                _complete_values(command)
+        elif action.dest == "config":
+            vars(action)["complete"] = _CONFIGS
+        elif action.metavar in _FILES:
+            vars(action)["complete"] = shtab.FILE
+        elif action.metavar in _FOLDERS:
+            vars(action)["complete"] = shtab.DIRECTORY
+
+
+_NAMES = " ".join(named_configs())
+_CONFIGS = {
+    "bash": "_speech_translate_configs",
+    "zsh": f"({_NAMES})",
+    "fish": _NAMES,
+    "preamble": {
+        "bash": f'_speech_translate_configs() {{\n  compgen -W "{_NAMES}" -- "$1"\n  compgen -f -X "!*.toml" -- "$1"\n}}'
+    },
+}

@@ -1,0 +1,121 @@
+"""What commands print besides what was asked for: --quiet, --verbose, progress, and why recordings failed."""
+
+from __future__ import annotations
+
+import logging
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pipeline import Models, PipelineConfig
+from pipeline.apps import translate
+from pipeline.apps.controls import NoticeSink
+from pipeline.events import AudioLost, LoadChanged
+from pipeline.run.progress import progress_bar
+from tests.apps.test_translate import save
+from tests.conftest import EXAMPLES, HANG_S
+
+
+@pytest.fixture(autouse=True)
+def _restored_levels() -> Iterator[None]:
+    """--quiet and --verbose set the levels of loggers."""
+    loggers = [logging.getLogger(), logging.getLogger("pipeline")]
+    levels = [logger.level for logger in loggers]
+    yield
+    for logger, level in zip(loggers, levels, strict=True):
+        logger.setLevel(level)
+
+
+@pytest.fixture
+def recordings(tmp_path: Path, demo_models: Models, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a broken recording and two of silence; the models are the demo's."""
+
+    async def loaded(config: PipelineConfig) -> Models:
+        return demo_models
+
+    monkeypatch.setattr(translate, "_load", loaded)
+    folder = tmp_path / "in"
+    folder.mkdir()
+    (folder / "broken.wav").write_text("no audio")
+    for name in ("one", "two"):
+        save(folder / f"{name}.wav", np.zeros(16_000, np.int16))
+    return folder
+
+
+def run(folder: Path, *options: str) -> int:
+    return translate.run([str(folder), "--config", "demo", "--output-dir", str(folder.parent / "out"), *options])
+
+
+def test_the_table_says_why_a_recording_failed_and_adds_up(
+    recordings: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(recordings) == 1
+    rows = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+    broken = recordings / "broken.wav"
+    (why,) = (row for row in rows if row.startswith(f"{broken} failed: {broken} is not audio that can be read ("))
+    assert why.endswith("give a recording such as wav, mp3, m4a")
+    assert re.fullmatch(r"3 recordings 2 s 0 [\d.]+ 1 failed, 2 done", next(row for row in reversed(rows) if row))
+
+
+def test_each_recording_of_several_has_its_number(recordings: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run(recordings)
+    lines = [line for line in capsys.readouterr().err.splitlines() if line and not line.startswith("error: ")]
+    assert [line.partition(":")[0] for line in lines] == ["2 of 3, one.wav", "3 of 3, two.wav"]
+
+
+def test_a_terminal_shows_how_many_recordings_are_done(
+    recordings: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TTY_COMPATIBLE", "1")
+    run(recordings)
+    assert re.search(r"all recordings .*━.* 1 of 3", capsys.readouterr().err)
+
+
+def test_quiet_prints_errors_alone(
+    recordings: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TTY_COMPATIBLE", "1")
+    assert run(recordings, "--quiet") == 1
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert re.fullmatch(r"error: \S+/broken\.wav is not audio that can be read .+\n", said.err)
+    with progress_bar() as progress:
+        progress("fetching a model", 0.5)
+    notices = NoticeSink()
+    notices.write(LoadChanged(1, 6.0))
+    assert capsys.readouterr().err == ""
+    notices.write(AudioLost(61.5, 2.5, "the backlog was full"))
+    assert capsys.readouterr().err == "[0:01:01] 2.5 s of audio were lost: the backlog was full\n"
+
+
+def test_quiet_and_verbose_exclude_each_other(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        translate.run(["talk.wav", "--quiet", "--verbose"])
+    assert "argument -v/--verbose: not allowed with argument -q/--quiet" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("option", "lines"),
+    [
+        ("--quiet", []),
+        (None, [r"21\.1 s of audio in [\d.]+ s \([\d.]+ times real time\), 6 sentences"]),
+        ("--verbose", ["21", "6 segments, 0 not translated, .*asr .*nmt", "first token after", "lag: ", "ready "]),
+    ],
+)
+def test_a_live_run_says_as_much_as_was_asked_for(option: str | None, lines: list[str]) -> None:
+    command = [sys.executable, "-m", "pipeline.live", str(EXAMPLES / "travel.wav"), "--config", "demo", "--fast"]
+    done = subprocess.run(
+        [*command, *([option] if option else [])], capture_output=True, text=True, timeout=HANG_S, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert "柏林" in done.stdout
+    # Which models are prepared is said once on a machine; debug messages are between the lines.
+    said = [line for line in done.stderr.splitlines() if not re.match("DEBUG: |joining ", line)]
+    assert len(said) == len(lines)
+    assert all(map(re.match, lines, said))
