@@ -117,7 +117,7 @@ def summary(results: Sequence[Result]) -> Table:
 def _add_total(table: Table, results: Sequence[Result]) -> None:
     """Add the last row: sums, and how many recordings had which outcome."""
     audio_s, elapsed_s = sum(result.audio_s for result in results), sum(result.elapsed_s for result in results)
-    outcomes = Counter("failed" if result.failed else result.outcome.partition(":")[0] for result in results)
+    outcomes = Counter(result.summary.partition(":")[0].partition(",")[0] for result in results)
     table.add_section()
     table.add_row(
         f"{len(results)} recordings",
