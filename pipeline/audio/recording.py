@@ -118,7 +118,7 @@ class Recording:
         # this thread stays interruptible.
         with ThreadPoolExecutor(1, "opening") as pool:
             try:
-                return pool.submit(av.open, f"/dev/fd/{descriptor}", metadata_errors="replace").result()
+                return pool.submit(open_container, Path(f"/dev/fd/{descriptor}")).result()
             except BaseException:
                 self._pipe.close()
                 raise

@@ -7,9 +7,10 @@ the first.
 
 from __future__ import annotations
 
+import functools
 import logging
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
@@ -45,6 +46,9 @@ _SECONDARY_TITLE = re.compile(
 _NO_LANGUAGE = {"und", "mul", "mis", "zxx", "qaa"}
 _TITLE_LENGTH = 60
 _MAX_LISTED = 20
+# Bytes of tags that are not UTF-8 become surrogates, which are shown escaped. PyAV 19 does so and has no option for it.
+_TAGS = {} if int(av.__version__.partition(".")[0]) >= 19 else {"metadata_errors": "surrogateescape"}
+_open: Callable[..., InputContainer] = functools.partial(av.open, mode="r", **_TAGS)
 # To detect silence, read the beginning of a track and, if that is silent, passages at these parts of its length.
 _BEGINNING_S = 20.0
 _PROBE_POSITIONS = (0.2, 0.4, 0.6, 0.8, 0.95)
@@ -228,8 +232,8 @@ def selection_note(path: Path | RemoteFile, tracks: Sequence[Track], choice: Cho
 def open_container(path: Path | RemoteFile, options: dict[str, str] | None = None) -> InputContainer:
     """Open a file with FFmpeg. ``options`` are FFmpeg's, for files of this machine."""
     if isinstance(path, RemoteFile):
-        return av.open(path.open(), "r", metadata_errors="replace")
-    return av.open(str(path.absolute()), metadata_errors="replace", options=options)
+        return _open(path.open())
+    return _open(str(path.absolute()), options=options)
 
 
 def probe_tracks(

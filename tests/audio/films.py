@@ -44,13 +44,13 @@ def film(path: Path, *sounds: Sound, picture: Sequence[float] = (), cover: bool 
             shown.pix_fmt = "yuv420p"
         if cover:
             art = container.add_stream("mjpeg", rate=1, width=16, height=16, pix_fmt="yuvj420p")
-            art.disposition = Disposition.attached_pic
+            art.disposition = Disposition.attached_pic.value
         streams = []
         for sound in sounds:
             stream = container.add_stream(sound.codec, rate=RATE, layout=sound.layout)
             stream.metadata.update({"language": sound.language} if sound.language else {})
             stream.metadata.update({"title": sound.title} if sound.title else {})
-            stream.disposition = sound.disposition or Disposition(0)
+            stream.disposition = (sound.disposition or Disposition(0)).value
             streams.append(stream)
         if picture:
             for at_s in picture:

@@ -85,6 +85,13 @@ def test_tags_are_read_in_every_container(suffix: str, tmp_path: Path) -> None:
     assert likeness(found, SAID)[0] > 0.97
 
 
+def test_a_tag_that_is_not_utf_8_is_shown_escaped(tmp_path: Path) -> None:
+    path = film(tmp_path / "a.mkv", track(SAID, "eng", title="Entrevista, manha"), track(MUSIC, "eng"))
+    path.write_bytes(path.read_bytes().replace(b"manha", b"manh\xe3"))
+    with pytest.raises(UsageError, match=re.escape(r'1 (eng, mono, "Entrevista, manh\xe3"')):
+        Recording(path, track=3)
+
+
 def test_without_a_language_the_default_is_chosen(tmp_path: Path) -> None:
     path = film(tmp_path / "a.mkv", track(MUSIC, "rus"), track(SAID, "eng", DEFAULT))
     assert likeness(read_audio(path), SAID)[0] > 0.99
