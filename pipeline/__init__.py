@@ -48,7 +48,8 @@ if TYPE_CHECKING:
     from pipeline.loading import Models, load_models
     from pipeline.nmt.load import load_translation_model
     from pipeline.nmt.model import MarianModel
-    from pipeline.nmt.stage import NmtStage, TextTranslator
+    from pipeline.nmt.stage import NmtStage
+    from pipeline.nmt.translator import TextTranslator
     from pipeline.run.stats import PipelineStats
     from pipeline.sentences.growing import GrowingText, OpenTexts, TextChangeError
     from pipeline.stages import standard_stages, with_stage
@@ -78,7 +79,7 @@ _MODULES = {
     "MarianModel": "nmt.model",
     "NmtStage": "nmt.stage",
     "Recognizer": "asr.recognizer",
-    "TextTranslator": "nmt.stage",
+    "TextTranslator": "nmt.translator",
     "PipelineStats": "run.stats",
     "GrowingText": "sentences.growing",
     "OpenTexts": "sentences.growing",

@@ -59,7 +59,9 @@ def test_the_table_says_why_a_recording_failed_and_adds_up(
     broken = recordings / "broken.wav"
     (why,) = (row for row in rows if row.startswith(f"{broken} failed: {broken} is not audio that can be read ("))
     assert why.endswith("give a recording such as wav, mp3, m4a")
-    assert re.fullmatch(r"3 recordings 2 s 0 [\d.]+ 1 failed, 2 no subtitles", next(row for row in reversed(rows) if row))
+    assert re.fullmatch(
+        r"3 recordings 2 s 0 [\d.]+ 1 failed, 2 no subtitles", next(row for row in reversed(rows) if row)
+    )
 
 
 def test_each_recording_of_several_has_its_number(recordings: Path, capsys: pytest.CaptureFixture[str]) -> None:
