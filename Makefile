@@ -1,4 +1,4 @@
-# `make demo`, `make serve` and `make test` set everything up in .venv; nothing outside this folder is touched.
+# `make demo`, `make serve` and `make test` set everything up in .venv. Outside this folder, only the cache of models is written.
 
 PYTHON ?= python3
 VENV ?= .venv
@@ -47,7 +47,7 @@ $(VENV)/.installed: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "error: $(PYTHON) is" \
 		"$$($(PYTHON) --version), but Python 3.11 or newer is needed; install one, and name it:" \
 		"make $(MAKECMDGOALS) PYTHON=python3.12" >&2; exit 1; }
-	@echo "installing into $(VENV), once: 720 MB, of which the speech model is 135 MB" >&2
+	@echo "installing into $(VENV), once: 720 MB, of which the speech model is 148 MB" >&2
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[demo]"
 	@touch $@

@@ -30,7 +30,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "translated_terms": ("%(prog)s pairs.tsv --config demo --glossary terms.tsv",),
     "day": ("%(prog)s talk.wav --config demo", "%(prog)s talk.wav --config demo --hours 8 --seed 2"),
     "vad": ("%(prog)s talk.wav", "%(prog)s talk.wav --config demo --each"),
-    "speech": ("%(prog)s recordings",),
+    "speech": ("%(prog)s recordings", "%(prog)s recordings --reading reading.wav"),
     "pauses": ("%(prog)s recordings --config demo", "%(prog)s recordings --config demo --mode live --count 20"),
     "drafts": ("%(prog)s sentences.txt --config demo",),
     "peer": ("%(prog)s --config demo --url ws://localhost:8000/asr", "%(prog)s talk.wav --config demo --json"),

@@ -30,6 +30,12 @@ from pipeline.names import escaped
 from pipeline.store.transfer import digest_of
 
 _TABLE = Path(__file__).with_name("speech.tsv")
+# What --reading joins: prose and verse, read without haste, 109 s. docs/benchmarks.md measures live runs with it.
+_READING = (
+    *(f"austen-{number}" for number in ("0870", "0920", "0930")),
+    *(f"sonnet-{number}" for number in range(1, 6)),
+    *(f"dickens-{number}" for number in range(1, 9)),
+)
 
 
 @dataclass(frozen=True)
@@ -68,6 +74,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "folder", type=some_path, metavar="DIR", help="writes SOURCE/NAME.wav and .txt here; existing clips are kept"
     )
+    parser.add_argument(
+        "--reading",
+        type=some_path,
+        metavar="FILE",
+        help="also join the clips of novels and poems to a recording of 109 s, a WAV file with its text beside it",
+    )
 
 
 def run(options: argparse.Namespace) -> int:
@@ -84,6 +96,8 @@ def run(options: argparse.Namespace) -> int:
                 unpack(download(wanted[0], Path(work)), wanted, folder)
         notes = dict.fromkeys(f"{clip.source}: {clip.licence}; from {clip.package} {clip.version}" for clip in clips)
         (folder / "LICENCES.txt").write_text("\n".join(notes) + "\n", "utf-8")
+        if options.reading is not None:
+            _join(clips, folder, options.reading)
     except OSError as error:
         place = error.filename or folder
         raise SinkError(f"cannot write {place} ({error.strerror}); make room, or give another folder") from error
@@ -169,6 +183,13 @@ def _decoded(member: str, data: bytes, work: Path) -> Samples:
     recording = work / f"recording{Path(member).suffix}"
     recording.write_bytes(data)
     return read_audio(recording)
+
+
+def _join(clips: Sequence[Clip], folder: Path, path: Path) -> None:
+    """Write the clips of ``_READING`` as one recording, in that order and unchanged."""
+    named = {clip.name: clip for clip in clips}
+    read = [named[name] for name in _READING]
+    _write(path, np.concatenate([read_audio(clip.path(folder)) for clip in read]), " ".join(clip.text for clip in read))
 
 
 def _write(path: Path, samples: Samples, text: str) -> None:

@@ -71,6 +71,7 @@ def test_the_table_is_well_formed() -> None:
     assert speech._TABLE.read_text("utf-8").startswith("# ")
     clips = speech.table()
     assert len(clips) == 45
+    assert {*speech._READING} <= {clip.name for clip in clips}
     assert len({clip.name for clip in clips}) == len(clips)
     for clip in clips:
         assert re.fullmatch(r"[\w-]+/[\w-]+", f"{clip.source}/{clip.name}")
@@ -102,6 +103,21 @@ def test_recordings_parts_and_raw_samples_are_written_as_wav_with_texts(
     assert (folder / "ours" / "raw.txt").read_text("utf-8") == "Süß.\n"
     assert (folder / "LICENCES.txt").read_text("utf-8") == LICENCES
     assert capsys.readouterr().out == f"made-here 1.0: 3 clips\n{folder}: 3 clips\n"
+
+
+def test_the_recording_of_the_live_benchmark_is_joined(
+    table: Path, archive: Path, downloads: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wav = "made_here-1.0/data/travel.wav"
+    write_table(table, archive, f"one|{wav}|0|1|One.", f"two|{wav}|1|2|Two.", f"three|{wav}|2|3|Three.")
+    monkeypatch.setattr(speech, "_READING", ("three", "one"))
+    reading, samples = tmp_path / "reading.wav", read_wav(TRAVEL)
+    for _ in range(2):  # it is written again from the clips that are there
+        assert run(["speech", str(tmp_path / "speech"), "--reading", str(reading)]) == 0
+        assert np.array_equal(read_wav(reading), np.concatenate([samples[32_000:48_000], samples[:16_000]]))
+        assert reading.with_suffix(".txt").read_text("utf-8") == "Three. One.\n"
+        reading.unlink()
+    assert downloads == ["made-here"]
 
 
 def test_existing_clips_are_kept_and_missing_ones_downloaded(

