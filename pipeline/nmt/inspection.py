@@ -11,9 +11,10 @@ import onnxruntime as ort
 
 from pipeline.errors import ModelError
 from pipeline.names import escaped
-from pipeline.nmt.layout import Kind, Role, classify, find_files, find_layout
+from pipeline.nmt.layout import Kind, Layout, Role, classify, find_files, find_layout
 from pipeline.nmt.model import MarianModel
 from pipeline.nmt.onnx_header import OnnxHeader, Port, read_header, read_precision
+from pipeline.nmt.students import find_student
 
 _TOKENIZER_FILES = ("source.spm", "target.spm", "vocab.json")
 _OPTIONAL_FILES = ("target_vocab.json", "tokenizer_config.json", "generation_config.json")
@@ -60,24 +61,37 @@ def inspect_model(directory: Path, suffix: str = "") -> ModelReport:
     """Read a model directory, load the model and decode two tokens. A broken model is reported, not raised."""
     found: dict[str, Any] = {"directory": str(directory)}
     try:
-        paths = find_files(directory, suffix)
-        names = (*_TOKENIZER_FILES, "config.json", *_OPTIONAL_FILES)
-        found["files"] = {name: (directory / name).is_file() for name in names}
-        headers, unreadable = _headers(paths)
-        found["graphs"] = tuple(_graph(header) for header in headers)
-        if unreadable:
-            raise unreadable[0]
-        layout = find_layout(directory, suffix)
-        found |= {"layout": layout.kind.value, "layers": layout.layers, "heads": layout.heads}
-        found |= {"head_dim": layout.head_dim, "vocabulary": layout.vocabulary}
+        student = None if suffix else find_student(directory)
+        if student is not None:
+            paths = dict.fromkeys(path for path in vars(student).values() if isinstance(path, Path))
+            found["files"] = {path.name: True for path in paths}
+        else:
+            _read_graphs(directory, suffix, found)
         model = MarianModel.load(directory, suffix=suffix)
     except ModelError as error:
         return ModelReport(runs=False, problem=str(error), **found)
-    found["vocabulary"] = model.tokenizer.target_size
+    found |= _sizes(model.decoder.layout) | {"vocabulary": model.tokenizer.target_size}
     found |= {"source": model.languages[0], "target": model.languages[1]}
     found["target_codes"] = tuple(model.tokenizer.target_codes)
     found["generation"] = dataclasses.asdict(model.generation)
     return ModelReport(runs=True, problem=None, **found)
+
+
+def _read_graphs(directory: Path, suffix: str, found: dict[str, Any]) -> None:
+    """Add what the ONNX files show to ``found``, as far as they can be read."""
+    paths = find_files(directory, suffix)
+    names = (*_TOKENIZER_FILES, "config.json", *_OPTIONAL_FILES)
+    found["files"] = {name: (directory / name).is_file() for name in names}
+    headers, unreadable = _headers(paths)
+    found["graphs"] = tuple(_graph(header) for header in headers)
+    if unreadable:
+        raise unreadable[0]
+    found |= _sizes(find_layout(directory, suffix))
+
+
+def _sizes(layout: Layout) -> dict[str, Any]:
+    sizes = {name: getattr(layout, name) for name in ("layers", "heads", "head_dim", "vocabulary")}
+    return sizes | {"layout": layout.kind.value}
 
 
 def _headers(paths: list[Path]) -> tuple[list[OnnxHeader], list[ModelError]]:
@@ -124,7 +138,7 @@ def as_text(report: ModelReport) -> str:
         if report.target_codes:
             lines.append(f"target codes: {', '.join(report.target_codes)}")
         lines.append("generation: " + ", ".join(f"{key} {value}" for key, value in report.generation.items()))
-    if report.runs and report.layout != Kind.STREAMING.value:
+    if report.runs and report.layout not in (Kind.STREAMING.value, Kind.RECURRENT.value):
         lines.append(
             "an fp32 or fp16 export decodes faster when it is compiled: python -m pipeline.models compile SRC DST"
         )

@@ -61,6 +61,8 @@ class Kind(Enum):
     """How a model's files work together, best first. The best kind that a directory allows is used."""
 
     STREAMING = "streaming"
+    RECURRENT = "recurrent"
+    """A Marian file with a recurrent decoder, which is no ONNX; its graphs are built when it is loaded."""
     MERGED = "merged"
     SPLIT = "split"
     OWN_PAST = "own-past"

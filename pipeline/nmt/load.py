@@ -62,7 +62,7 @@ def in_sequence(
 
 def loaded_as(step: NmtConfig, directory: Path) -> NmtConfig:
     """Return a key for ``load_model``: equal if the same directory is loaded with the same options."""
-    return dataclasses.replace(step, model=os.path.realpath(directory), revision=None, via="", weights="auto")
+    return dataclasses.replace(step, model=os.path.realpath(directory), revision=None, via="")
 
 
 def load_model(step: NmtConfig, directory: Path) -> MarianModel:
@@ -74,6 +74,7 @@ def load_model(step: NmtConfig, directory: Path) -> MarianModel:
     return MarianModel.load(
         directory,
         suffix=step.file_suffix,
+        weights=step.weights,
         beams=step.beam_size,
         max_tokens=step.max_tokens,
         max_length_factor=step.max_length_factor,

@@ -32,6 +32,7 @@ from pipeline.nmt.scripts import rewritten
 from pipeline.nmt.search import generate, verified
 from pipeline.nmt.settings import decoding_settings, generation_options, integer, read_json, require_at_least
 from pipeline.nmt.stopwatch import Stopwatch
+from pipeline.nmt.students import MAX_SOURCE_TOKENS, find_student, load_student, student_options
 from pipeline.nmt.term_repair import Repair, repairing
 from pipeline.nmt.term_search import Wording, search_with_terms
 from pipeline.nmt.terms import SourceTerm, Speller
@@ -71,6 +72,7 @@ class MarianModel(ModelLanguages):
         directory: Path,
         *,
         suffix: str = "",
+        weights: str = "auto",
         beams: int = 1,
         max_tokens: int = 256,
         max_length_factor: float = MAX_LENGTH_FACTOR,
@@ -84,6 +86,7 @@ class MarianModel(ModelLanguages):
 
         Args:
             suffix: selects the precision of a hub repository's files; see ``find_layout``.
+            weights: of a Firefox Translations student, "fp32" or else 8 bits; others are run as they are.
             beams: number of hypotheses kept by the search; 1 is greedy.
             max_tokens: maximum target tokens per sentence.
             max_length_factor: maximum target tokens per source token, plus a small constant; 0 disables this limit.
@@ -107,6 +110,16 @@ class MarianModel(ModelLanguages):
             cached_sentences=cached_sentences,
             threads=threads,
         )
+        limits: dict[str, Any] = {
+            "max_length_factor": max_length_factor,
+            "time_limit_s": time_limit_s,
+            "cached_sentences": cached_sentences,
+        }
+        if not suffix and (student := find_student(directory)) is not None:
+            tokenizer, decoder = load_student(student, threads, weights)
+            generation = student_options(tokenizer, max_tokens, beams, no_repeat_ngram)
+            decoder.check([2, tokenizer.end_token], generation.start_token, generation.end_token)
+            return cls(tokenizer, decoder, generation, student.languages, MAX_SOURCE_TOKENS, **limits)
         layout = find_layout(directory, suffix)
         tokenizer = MarianTokenizer.load(directory)
         config = read_json(directory / "config.json", required=True)
@@ -125,10 +138,8 @@ class MarianModel(ModelLanguages):
         source, target = names.get("source_lang"), names.get("target_lang")
         return cls(
             *(tokenizer, decoder, generation, (known_language(source), known_language(target)), positions),
-            max_length_factor=max_length_factor,
             scripts=(_script_of(source), _script_of(target)),
-            time_limit_s=time_limit_s,
-            cached_sentences=cached_sentences,
+            **limits,
         )
 
     def stream(

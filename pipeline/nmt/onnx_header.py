@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from pipeline.errors import ModelError
 
@@ -50,6 +51,19 @@ def read_header(path: Path) -> OnnxHeader:
     except (OSError, ValueError, IndexError, UnicodeDecodeError) as error:
         # mmap refuses empty files with a ValueError.
         raise ModelError(f"{path} is not a readable ONNX model ({error}); fetch or export it again") from None
+
+
+def header_of(model: Any, path: Path) -> OnnxHeader:
+    """The header of an ``onnx.ModelProto`` that was built from ``path``."""
+    inputs, outputs = (
+        {port.name: Port(port.name, _TYPES[port.type.tensor_type.elem_type], _shape_of(port)) for port in ports}
+        for ports in (model.graph.input, model.graph.output)
+    )
+    return OnnxHeader(path, model.ir_version, model.opset_import[0].version, inputs, outputs)
+
+
+def _shape_of(port: Any) -> tuple[int | str, ...]:
+    return tuple(size.dim_param or size.dim_value for size in port.type.tensor_type.shape.dim)
 
 
 def read_precision(path: Path) -> str:

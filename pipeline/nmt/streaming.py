@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -27,13 +28,45 @@ LEAD = "lead"
 _INITIAL_CAPACITY = 64
 
 
-class _Memory:
+class BoundStep(ABC):
     """Input and output buffers of one hypothesis, bound once so that a step only triggers the run."""
+
+    def __init__(self, session: ort.InferenceSession, encoder_kv: Mapping[str, ort.OrtValue]) -> None:
+        self._session, self._encoder_kv = session, encoder_kv
+        self._values: dict[str, ort.OrtValue] = {}  # keeps the bound values alive, which the binding does not do
+        self.binding = session.io_binding()
+        self.alignment: NDArray[np.float32] | None = None
+        """Attention of the last run's tokens over the source [1, tokens, S], if there is an alignment head."""
+        for name, value in encoder_kv.items():
+            self.binding.bind_ortvalue_input(name, value)
+
+    def look_at(self, encoder_kv: Mapping[str, ort.OrtValue]) -> None:
+        """Use other cross-attention keys and values, of a source of any length, from the next run on."""
+        self._encoder_kv = encoder_kv
+        for name, value in encoder_kv.items():
+            self.binding.bind_ortvalue_input(name, value)
+
+    def bind_input(self, name: str, array: NDArray[np.generic]) -> None:
+        self._values[name] = ort.OrtValue.ortvalue_from_numpy(array)  # shares the array's memory
+        self.binding.bind_ortvalue_input(name, self._values[name])
+
+    def bind_output(self, name: str, array: NDArray[np.generic]) -> None:
+        value = self._values[f"{name} written"] = ort.OrtValue.ortvalue_from_numpy(array)
+        self.binding.bind_ortvalue_output(name, value)
+
+    @abstractmethod
+    def fork(self, steps: int) -> BoundStep:
+        """Independent buffers after the same ``steps`` tokens."""
+
+
+class _Memory(BoundStep):
+    """Those of a graph that extends its KV."""
 
     def __init__(
         self, session: ort.InferenceSession, layout: Layout, encoder_kv: Mapping[str, ort.OrtValue], capacity: int
     ) -> None:
-        self._session, self._layout, self._encoder_kv = session, layout, encoder_kv
+        super().__init__(session, encoder_kv)
+        self._layout = layout
         self.kv = np.zeros((2 * layout.layers, 1, layout.heads, capacity, layout.head_dim), np.float32)
         """Keys and values of all layers [2 · layers, 1, heads, capacity, head_dim]."""
         self.token = np.zeros(0, np.int64)
@@ -43,18 +76,13 @@ class _Memory:
         self._lengths = np.zeros(1, np.int32), np.zeros(1, np.int32)
         self._ids, self._positions = np.zeros((1, 0), np.int64), np.zeros((1, 0), np.int64)
         self._logits: Logits | None = None
-        self._values: dict[str, ort.OrtValue] = {}  # keeps the bound values alive, which the binding does not do
-        self.binding = session.io_binding()
-        for name, value in encoder_kv.items():
-            self.binding.bind_ortvalue_input(name, value)
         for index, buffer in enumerate(self.kv):
             name = f"{index // 2}.decoder.{('key', 'value')[index % 2]}"
-            self._bind_input(f"past_key_values.{name}", buffer)
-            self._bind_output(f"present.{name}", buffer)
+            self.bind_input(f"past_key_values.{name}", buffer)
+            self.bind_output(f"present.{name}", buffer)
         for name, array in zip(("seqlens_k", "total_sequence_length"), self._lengths, strict=True):
-            self._bind_input(name, array)
+            self.bind_input(name, array)
         self._bind_choices(1)
-        self.alignment: NDArray[np.float32] | None = None
 
     @property
     def capacity(self) -> int:
@@ -67,36 +95,28 @@ class _Memory:
         other.alignment = None if self.alignment is None else self.alignment.copy()
         return other
 
+    def fork(self, steps: int) -> _Memory:
+        return self.copied(self.capacity, steps)
+
     def look_at(self, encoder_kv: Mapping[str, ort.OrtValue]) -> None:
-        """Use other cross-attention keys and values, of a source of any length, from the next run on."""
-        self._encoder_kv = encoder_kv
-        for name, value in encoder_kv.items():
-            self.binding.bind_ortvalue_input(name, value)
+        super().look_at(encoder_kv)
         self.alignment = None
         self._ids = np.zeros((1, 0), np.int64)  # so that the next run binds an alignment of the new length
 
-    def _bind_input(self, name: str, array: NDArray[np.generic]) -> None:
-        self._values[name] = ort.OrtValue.ortvalue_from_numpy(array)  # shares the array's memory
-        self.binding.bind_ortvalue_input(name, self._values[name])
-
-    def _bind_output(self, name: str, array: NDArray[np.generic]) -> None:
-        self._values[name] = ort.OrtValue.ortvalue_from_numpy(array)
-        self.binding.bind_ortvalue_output(name, self._values[name])
-
     def _bind_choices(self, rows: int) -> None:
         self.token, self.log_probability = np.zeros(rows, np.int64), np.zeros(rows, np.float32)
-        self._bind_output("token", self.token)
-        self._bind_output("log_probability", self.log_probability)
+        self.bind_output("token", self.token)
+        self.bind_output("log_probability", self.log_probability)
         if self._each:
             self.lead = np.zeros(rows, np.float32)
-            self._bind_output(LEAD, self.lead)
+            self.bind_output(LEAD, self.lead)
 
     def feed(self, tokens: Sequence[int], steps: int) -> None:
         """Write the inputs of the next run: ``tokens``, preceded by ``steps`` earlier tokens."""
         if self._ids.shape[1] != len(tokens):
             self._ids, self._positions = np.zeros((1, len(tokens)), np.int64), np.zeros((1, len(tokens)), np.int64)
-            self._bind_input("input_ids", self._ids)
-            self._bind_input("position_ids", self._positions)
+            self.bind_input("input_ids", self._ids)
+            self.bind_input("position_ids", self._positions)
             if self._each and len(self.token) != len(tokens):
                 self._bind_choices(len(tokens))
                 if self._logits is not None:
@@ -104,7 +124,7 @@ class _Memory:
             if ALIGNMENT in self._layout.first.outputs:
                 source = next(iter(self._encoder_kv.values())).shape()[2]
                 self.alignment = np.zeros((1, len(tokens), source), np.float32)
-                self._bind_output(ALIGNMENT, self.alignment)
+                self.bind_output(ALIGNMENT, self.alignment)
         self._ids[0] = tokens
         total = steps + len(tokens)
         self._positions[0] = np.arange(steps, total)
@@ -116,7 +136,7 @@ class _Memory:
 
     def _bind_logits(self, rows: int) -> Logits:
         self._logits = np.zeros((len(self.token), rows), np.float32)
-        self._bind_output("logits", self._logits)
+        self.bind_output("logits", self._logits)
         return self._logits
 
 
@@ -124,7 +144,7 @@ class _Memory:
 class StreamingState(DecoderState):
     """State of one sentence. ``decoder_kv`` stays empty: decoder KV is in ``memory``, written only by the graph."""
 
-    memory: _Memory | None = None
+    memory: BoundStep | None = None
     whole_kv: Mapping[str, ort.OrtValue] = field(default_factory=dict)
     """``encoder_kv`` of the whole source, while some of its positions are hidden."""
 
@@ -147,8 +167,7 @@ class StreamingState(DecoderState):
 
     def fork(self) -> StreamingState:
         """Return an independent state that shares encoder KV and has a copy of decoder KV."""
-        memory = self.memory.copied(self.memory.capacity, self.steps) if self.memory else None
-        return dataclasses.replace(self, memory=memory)
+        return dataclasses.replace(self, memory=self.memory.fork(self.steps) if self.memory else None)
 
 
 class StreamingDecoder(Decoder):
@@ -156,9 +175,7 @@ class StreamingDecoder(Decoder):
 
     def __init__(self, layout: Layout, threads: int) -> None:
         super().__init__(layout, threads)
-        names = [f"{layer}.encoder.{kind}" for layer in range(layout.layers) for kind in ("key", "value")]
-        self._kv_inputs = [f"past_key_values.{name}" for name in names]
-        self._kv_outputs = [f"present.{name}" for name in names]
+        self._name_kv()
         metadata = self._first.get_modelmeta().custom_metadata_map
         try:
             self._vocabulary, self._pad = int(metadata["vocabulary"]), int(metadata["pad_token"])
@@ -170,6 +187,11 @@ class StreamingDecoder(Decoder):
         self.output_ids = self._read_output_ids()
         self._known = np.zeros(self._vocabulary, np.bool_)
         self._known[self.output_ids] = True
+
+    def _name_kv(self) -> None:
+        names = [f"{layer}.encoder.{kind}" for layer in range(self.layout.layers) for kind in ("key", "value")]
+        self._kv_inputs = [f"past_key_values.{name}" for name in names]
+        self._kv_outputs = [f"present.{name}" for name in names]
 
     def _read_output_ids(self) -> NDArray[np.int64]:
         """Return the id of each row of scores, from a run of the pad token over a source of one zero position."""
@@ -285,6 +307,7 @@ class StreamingDecoder(Decoder):
             raise ModelError(f"{self.layout.first.path}: token {unknown[0]} cannot occur in a target sentence")
         needed = state.steps + len(tokens)
         memory = state.memory
+        assert memory is None or isinstance(memory, _Memory)
         if memory is None:
             memory = _Memory(self._first, self.layout, state.encoder_kv, max(_INITIAL_CAPACITY, needed))
         elif memory.capacity < needed:

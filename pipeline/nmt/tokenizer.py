@@ -20,6 +20,8 @@ from pipeline.errors import ModelError
 _SPECIAL = ("</s>", "<unk>", "<pad>")
 _BYTE = re.compile(r"<0x([0-9A-F]{2})>")
 _TARGET_CODE = re.compile(r">>([^<>]+)<<")
+RESERVED = re.compile(r"\0?__[a-z]+\d*__")
+"""A piece of newer Firefox models that stands for no text, such as __source__."""
 SPACE = "\N{LOWER ONE EIGHTH BLOCK}"
 """SentencePiece writes spaces as this character."""
 
@@ -47,8 +49,10 @@ class MarianTokenizer:
         self.target_codes = sorted(match.group(1) for token in vocabulary if (match := _TARGET_CODE.fullmatch(token)))
         """Target codes that a multilingual model accepts before the source, such as cmn_Hans."""
         self._target_file = target
-        # Load target.spm only to detect damage. Joining pieces does not need it, and it takes 8 MB for opus-mt.
-        _load_spm(target)
+        self._source_file = source
+        if target != source:
+            # Load target.spm only to detect damage. Joining pieces does not need it, and it takes 8 MB for opus-mt.
+            _load_spm(target)
 
     @classmethod
     def load(cls, directory: Path) -> MarianTokenizer:
@@ -66,6 +70,16 @@ class MarianTokenizer:
         separate = directory / "target_vocab.json"
         target_vocabulary = _load_vocabulary(separate, ("</s>",)) if separate.is_file() else vocabulary
         return cls(directory / "source.spm", directory / "target.spm", vocabulary, target_vocabulary)
+
+    @classmethod
+    def from_pieces(cls, source: Path, target: Path) -> MarianTokenizer:
+        """Read vocabularies that are SentencePiece models themselves: ids are those of the pieces, <pad> comes after them.
+
+        Raises:
+            ModelError: a file is missing or damaged, or lacks a piece that Marian needs.
+        """
+        table = _pieces_of(source)
+        return cls(source, target, table, table if target == source else _pieces_of(target))
 
     def encode(self, text: str, target_code: str | None = None) -> list[int]:
         """Return the ids of ``text`` and the end token, preceded by ``>>target_code<<`` if given."""
@@ -121,7 +135,7 @@ class MarianTokenizer:
 
     @cached_property
     def _target(self) -> Any:
-        return _load_spm(self._target_file)
+        return self._source if self._target_file == self._source_file else _load_spm(self._target_file)
 
     @cached_property
     def _target_ids(self) -> dict[str, int]:
@@ -162,6 +176,11 @@ class MarianTokenizer:
     def is_plain(self, index: int) -> bool:
         """Whether a target token contains no letter: only digits, punctuation or part of a character."""
         return not any(character.isalpha() for character in self._pieces.get(index, ""))
+
+    def is_reserved(self, index: int) -> bool:
+        """Whether a target token stands for no text; the end of a sentence does."""
+        piece = self._pieces.get(index, "")
+        return index in self._special - {self.end_token} or RESERVED.fullmatch(piece) is not None
 
     def is_word(self, index: int) -> bool:
         """Whether a source token is known and contains a letter or digit."""
@@ -226,6 +245,16 @@ def _load_spm(path: Path) -> Any:
         return processor
     except (OSError, RuntimeError, UnicodeDecodeError) as error:
         raise ModelError(f"{path} is not a SentencePiece model ({str(error).strip()[:80]}); fetch it again") from None
+
+
+def _pieces_of(path: Path) -> dict[str, int]:
+    """The id of each piece. One that the training of newer models reserves has a name that no text can have."""
+    processor = _load_spm(path)
+    pieces = processor.id_to_piece(list(range(len(processor))))
+    table = {f"\0{piece}" if RESERVED.fullmatch(piece) else piece: index for index, piece in enumerate(pieces)}
+    if missing := [token for token in ("</s>", "<unk>") if token not in table]:
+        raise ModelError(f"{path} has no {', '.join(missing)}: not the vocabulary of a Marian model")
+    return table | {"<pad>": len(table)}
 
 
 def _load_vocabulary(path: Path, needed: tuple[str, ...]) -> dict[str, int]:

@@ -61,32 +61,41 @@ def assemble(
     known = {*expected, *POSITIONS} | ({SHARED} if share else set())
     if unknown := weights.keys() - known:
         raise ModelError(
-            f"{place} holds weights that a Marian model of this config does not have: {_abbreviated(unknown)}; "
+            f"{place} holds weights that a Marian model of this config does not have: {abbreviated(unknown)}; "
             "only models that transformers calls Marian can be compiled"
         )
-    found = {name: _float32(name, value, place) for name, value in weights.items()}
+    found = {name: float32(name, value, place) for name, value in weights.items()}
     for name in POSITIONS:
         if name in found:
             _check_positions(name, found.pop(name), architecture, place)
     if found.get(BIAS, np.empty(0)).ndim == 2 and len(found[BIAS]) == 1:
         found[BIAS] = found[BIAS][0]
     _tie(found, share, tied, place)
-    if missing := expected.keys() - found.keys():
-        raise ModelError(
-            f"{place} is incomplete: it lacks the weights {_abbreviated(missing)}; fetch the checkpoint again"
-        )
-    for name, shape in expected.items():
-        if found[name].shape != shape:
-            raise ModelError(
-                f"{place}: {name} has the shape {list(found[name].shape)}, its config expects {list(shape)}; "
-                "weights and config.json must be of the same model"
-            )
+    check_complete(found, expected, place)
     source, target = _vocabulary_sizes(files, architecture, place)
     if (source, target) != (architecture.source_vocabulary, architecture.target_vocabulary):
         found |= _trim_to_vocabulary(found, source, target)
         architecture = replace(architecture, source_vocabulary=source, target_vocabulary=target)
         config = {**config, "vocab_size": source, "decoder_vocab_size": target}
     return Checkpoint(architecture, {name: found[name] for name in expected}, dict(config), dict(files), origin)
+
+
+def check_complete(found: Mapping[str, Any], expected: Mapping[str, tuple[int, ...]], place: Path) -> None:
+    """Check the names and shapes of the weights that were read from ``place``.
+
+    Raises:
+        ModelError: weights are missing or of the wrong shape.
+    """
+    if missing := expected.keys() - found.keys():
+        raise ModelError(
+            f"{place} is incomplete: it lacks the weights {abbreviated(missing)}; fetch the checkpoint again"
+        )
+    for name, shape in expected.items():
+        if found[name].shape != shape:
+            raise ModelError(
+                f"{place}: {name} has the shape {list(found[name].shape)}, its config expects {list(shape)}; "
+                "weights and config must be of the same model"
+            )
 
 
 def read_architecture(config: Mapping[str, Any], place: Path) -> Architecture:
@@ -139,12 +148,20 @@ def read_architecture(config: Mapping[str, Any], place: Path) -> Architecture:
 
 def sinusoids(positions: int, d_model: int) -> Array:
     """Position embeddings as transformers computes them for Marian, [positions, d_model]: sines first, then cosines."""
-    column = np.arange(d_model)
-    angle = np.arange(positions)[:, None] / np.power(10_000, 2 * (column // 2) / d_model)
-    return np.concatenate([np.sin(angle[:, 0::2]), np.cos(angle[:, 1::2])], axis=1).astype(np.float32)
+    return _sinusoids(positions, d_model, d_model // 2)
 
 
-def _float32(name: str, value: NDArray[Any], place: Path) -> Array:
+def marian_sinusoids(positions: int, d_model: int) -> Array:
+    """Position embeddings as Marian computes them: the slowest wave has a wavelength of 10,000 · 2π positions."""
+    return _sinusoids(positions, d_model, d_model // 2 - 1)
+
+
+def _sinusoids(positions: int, d_model: int, steps: int) -> Array:
+    angle = np.arange(positions)[:, None] / np.power(10_000, np.arange(-(-d_model // 2)) / steps)
+    return np.concatenate([np.sin(angle), np.cos(angle[:, : d_model // 2])], axis=1).astype(np.float32)
+
+
+def float32(name: str, value: NDArray[Any], place: Path) -> Array:
     if value.dtype.name not in ("float64", "float32", "float16", "bfloat16"):
         raise ModelError(f"{place}: {name} is stored as {value.dtype} (quantised); give the checkpoint in fp32 or fp16")
     array: Array = np.ascontiguousarray(value, dtype=np.float32)
@@ -232,7 +249,7 @@ def _flag(config: Mapping[str, Any], key: str, default: bool, place: Path) -> bo
     return value
 
 
-def _abbreviated(names: Iterable[str]) -> str:
+def abbreviated(names: Iterable[str]) -> str:
     """The first three names and the number of the others."""
     ordered = sorted(names)
     more = f" and {len(ordered) - 3} more" if len(ordered) > 3 else ""

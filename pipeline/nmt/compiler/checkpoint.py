@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +10,36 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float32]
+UPDATE, FORGET = "rnn.update", "rnn.forget"
+"""Linear layers of a recurrent decoder layer."""
+
+
+@dataclass(frozen=True, eq=False)
+class Quantised:
+    """A matrix in 8 bits, as it is stored in a file."""
+
+    values: NDArray[np.int8]
+    """[rows, columns]"""
+    scales: Array
+    """[rows]: a row is its values times its scale."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.values.shape
+
+
+def dense(matrix: Array | Quantised) -> Array:
+    """A matrix in fp32."""
+    return matrix.values * matrix.scales[:, None] if isinstance(matrix, Quantised) else matrix
+
+
+def stacked(matrices: Sequence[Array | Quantised]) -> Array | Quantised:
+    """The rows of several matrices in one, in 8 bits if all are."""
+    quantised = [matrix for matrix in matrices if isinstance(matrix, Quantised)]
+    if len(quantised) < len(matrices):
+        return np.concatenate([dense(matrix) for matrix in matrices])
+    values = np.concatenate([matrix.values for matrix in quantised])
+    return Quantised(values, np.concatenate([matrix.scales for matrix in quantised]))
 
 
 @dataclass(frozen=True)
@@ -36,6 +66,11 @@ class Architecture:
     """Rows of the encoder's embedding."""
     target_vocabulary: int
     """Rows of the decoder's embedding and of the output projection."""
+    recurrent: bool = False
+    """The decoder's layers have an SSRU cell in place of self-attention (Kim et al. 2019, "From Research to Production and
+    Back: Ludicrously Fast Neural Machine Translation"): a state of d_model numbers each, whatever the length."""
+    epsilon: float = 1e-5
+    """Added to the variance in layer normalisation. The default is that of torch.nn.LayerNorm, which transformers uses."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,15 +78,16 @@ class Checkpoint:
     """A complete, checked Marian model."""
 
     architecture: Architecture
-    weights: Mapping[str, Array]
-    """Weights by transformers' names without the leading ``model.``; matrices are [out, in].
+    weights: Mapping[str, Any]
+    """Arrays in fp32, and matrices that are ``Quantised`` in the source. Weights by transformers' names without the leading ``model.``; matrices are [out, in].
 
     Always present, tied or not (tied ones are the same array object): ``encoder.embed_tokens.weight``
     [source_vocabulary, d_model], ``decoder.embed_tokens.weight`` [target_vocabulary, d_model], ``lm_head.weight``
     [target_vocabulary, d_model], ``final_logits_bias`` [target_vocabulary]. For each encoder layer,
     ``encoder.layers.{i}.`` + ``self_attn.{q,k,v,out}_proj``, ``self_attn_layer_norm``, ``fc1``, ``fc2``,
     ``final_layer_norm``, each ``.weight`` and ``.bias``. For each decoder layer, those and
-    ``encoder_attn.{q,k,v,out}_proj``, ``encoder_attn_layer_norm``. Position embeddings are computed, not stored.
+    ``encoder_attn.{q,k,v,out}_proj``, ``encoder_attn_layer_norm``; a recurrent one has ``rnn.{update,forget}`` in place of
+    ``self_attn``, the former without a bias. Position embeddings are computed, not stored.
     """
     config: Mapping[str, Any]
     """The content of config.json in transformers' format; generated if the source has none."""
@@ -75,8 +111,10 @@ def expected_shapes(architecture: Architecture) -> dict[str, tuple[int, ...]]:
     sides = (("encoder", a.encoder_layers, a.encoder_ffn), ("decoder", a.decoder_layers, a.decoder_ffn))
     for side, layers, ffn in sides:
         blocks = ("self_attn",) if side == "encoder" else ("self_attn", "encoder_attn")
-        linear = {f"{block}.{name}_proj": (d, d) for block in blocks for name in "qkv"}
-        linear |= {f"{block}.out_proj": (d, d) for block in blocks} | {"fc1": (ffn, d), "fc2": (d, ffn)}
+        recurrent = a.recurrent and side == "decoder"
+        attending = blocks[1:] if recurrent else blocks
+        linear = {f"{block}.{name}_proj": (d, d) for block in attending for name in ("q", "k", "v", "out")}
+        linear |= {"fc1": (ffn, d), "fc2": (d, ffn)} | ({FORGET: (d, d), UPDATE: (d, d)} if recurrent else {})
         norms = [*(f"{block}_layer_norm" for block in blocks), "final_layer_norm"]
         for layer in range(layers):
             prefix = f"{side}.layers.{layer}"
@@ -84,4 +122,5 @@ def expected_shapes(architecture: Architecture) -> dict[str, tuple[int, ...]]:
                 shapes |= {f"{prefix}.{name}.weight": (rows, columns), f"{prefix}.{name}.bias": (rows,)}
             for name in norms:
                 shapes |= {f"{prefix}.{name}.weight": (d,), f"{prefix}.{name}.bias": (d,)}
+            shapes.pop(f"{prefix}.{UPDATE}.bias", None)
     return shapes

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from onnx import helper, numpy_helper
 from onnx.external_data_helper import set_external_data
 
-from pipeline.nmt.compiler.checkpoint import Array
-from pipeline.nmt.compiler.quantize import Moment, block_size, quantize_blocks, quantize_channels
+from pipeline.nmt.compiler.checkpoint import Array, Quantised, dense
+from pipeline.nmt.compiler.quantize import Moment, block_size, quantize_blocks, quantize_channels, stored_blocks
 
 # Supported by every ONNX Runtime that pyproject.toml allows. By default, newer onnx packages write versions that
 # older runtimes reject.
@@ -82,24 +82,32 @@ class GraphBuilder:
         node = helper.make_node(operator, list(inputs), outputs, name=outputs[-1], domain=domain, **attributes)
         self._nodes.append(node)
 
-    def linear(self, x: str, weight: Array, bias: Array | None, precision: Precision, name: str) -> str:
-        """Add ``x`` [1, T, columns] times ``weight`` [rows, columns] transposed, plus ``bias`` [rows]: [1, T, rows]."""
+    def linear(self, x: str, weight: Array | Quantised, bias: Array | None, precision: Precision, name: str) -> str:
+        """Add ``x`` [1, T, columns] times ``weight`` [rows, columns] transposed, plus ``bias`` [rows]: [1, T, rows].
+
+        A ``Quantised`` weight keeps its values at 8 bits.
+        """
         self.linear_inputs[name] = x
         bias_name = "" if bias is None else self.constant(f"{name}.bias", bias)
         if precision is Precision.FP32:
-            product = self.node("MatMul", x, self.constant(f"{name}.weight", weight.T), name=f"{name}.product")
+            product = self.node("MatMul", x, self.constant(f"{name}.weight", dense(weight).T), name=f"{name}.product")
             return self.node("Add", product, bias_name, name=name) if bias_name else product
         if precision is Precision.INT8_ROWS:
-            values, scales = quantize_channels(weight)
+            if isinstance(weight, Quantised):
+                values, scales = weight.values.T, weight.scales
+            else:
+                values, scales = quantize_channels(weight)
             quantised = (
                 self.constant(f"{name}.weight", values),
                 self.constant(f"{name}.scales", scales),
                 self.constant(f"{name}.zero_points", np.zeros(len(scales), np.int8)),
             )
             return self.node("DynamicQuantizeMatMul", x, *quantised, bias_name, name=name, domain=CONTRIB)
-        packed, block_scales = quantize_blocks(
-            weight, precision.bits, self._moments.get(name) if precision is Precision.INT4 else None
-        )
+        if isinstance(weight, Quantised) and precision is Precision.INT8:
+            packed, block_scales = stored_blocks(weight)
+        else:
+            moment = self._moments.get(name) if precision is Precision.INT4 else None
+            packed, block_scales = quantize_blocks(dense(weight), precision.bits, moment)
         parts = (self.constant(f"{name}.weight", packed), self.constant(f"{name}.scales", block_scales.reshape(-1)))
         return self.node(
             "MatMulNBits",

@@ -11,7 +11,6 @@ import json
 import re
 import zipfile
 import zlib
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,39 +20,19 @@ from numpy.typing import NDArray
 
 from pipeline.errors import ModelError, one_line
 from pipeline.nmt.compiler.assemble import BIAS, DECODER, ENCODER, HEAD, SHARED
+from pipeline.nmt.compiler.marian import (
+    OPTIONS,
+    Options,
+    flag,
+    number,
+    read_options,
+    transformers_array,
+    transformers_name,
+)
 from pipeline.nmt.compiler.marian_vocabulary import read_vocabulary
 
 Weights = dict[str, NDArray[Any]]
-Options = Mapping[str, Any]
 
-_OPTIONS = "special:model.yml"
-# Options that change the computation → the values with which Marian computes the same as transformers. The first value
-# is the default if another version of Marian does not write the option. Options of recurrent models and of training
-# have no effect.
-_REQUIRED_OPTIONS: dict[str, tuple[Any, ...]] = {
-    "type": ("transformer",),
-    "right-left": ("false",),
-    "transformer-preprocess": ("",),
-    "transformer-postprocess": ("dan",),
-    "transformer-postprocess-emb": ("d", ""),
-    "transformer-postprocess-top": ("",),
-    "transformer-decoder-autoreg": ("self-attention",),
-    "transformer-train-position-embeddings": ("false",),
-    "transformer-no-projection": ("false",),
-    "transformer-no-bias": ("false",),
-    "transformer-no-affine": ("false",),
-    "transformer-pool": ("false",),
-    "transformer-ffn-depth": ("2",),
-    "transformer-decoder-ffn-depth": ("0", "2"),
-    "transformer-tied-layers": ([],),
-    "output-omit-bias": ("false",),
-    "ulr": ("false",),
-    "lemma-dim-emb": ("0",),
-}
-# Not gelu: Marian's is x·sigmoid(1.702 x), unlike transformers'.
-_ACTIVATIONS = ("swish", "relu")
-_BLOCKS = {"self": "self_attn", "context": "encoder_attn"}
-_LAYER = re.compile(r"(encoder|decoder)_l([1-9]\d{0,3})_(.+)")
 _SOURCE_LANGUAGE = re.compile(r"^\* source language\(s\): *(\w+) *$", re.MULTILINE)
 _TARGET_LANGUAGE = re.compile(r"^\* target language\(s\): *(\w+) *$", re.MULTILINE)
 # Marian has no limit. The published conversions have 512, or d_model if that is larger.
@@ -73,11 +52,12 @@ def read_npz(directory: Path) -> tuple[Weights, dict[str, Any], dict[str, bytes]
     decoder_options = _read_yaml(directory / "decoder.yml") if (directory / "decoder.yml").is_file() else {}
     path = _find_files(directory, decoder_options, "models", "*.npz")[0]
     arrays = _read_arrays(path)
-    options = _read_options(arrays.pop(_OPTIONS, None), path)
-    shared = _flag(options, "tied-embeddings-all") or _flag(options, "tied-embeddings-src")
-    tied = _flag(options, "tied-embeddings-all") or _flag(options, "tied-embeddings")
+    stored = arrays.pop(OPTIONS, None)
+    options = read_options(None if stored is None else stored.tobytes(), path)
+    shared = flag(options, "tied-embeddings-all") or flag(options, "tied-embeddings-src")
+    tied = flag(options, "tied-embeddings-all") or flag(options, "tied-embeddings")
     # Pop one by one, so that arrays that are copied below are not in memory twice.
-    weights = {_transformers_name(name): _transformers_array(name, arrays.pop(name)) for name in list(arrays)}
+    weights = {transformers_name(name): transformers_array(name, arrays.pop(name)) for name in list(arrays)}
     rows = _add_pad(weights, SHARED if shared else ENCODER, SHARED if shared else DECODER, path)
     tables = _read_vocabularies(directory, decoder_options, shared, rows)
     pad, end = rows[1], tables[-1]["</s>"]
@@ -102,69 +82,6 @@ def _read_arrays(path: Path) -> Weights:
         raise ModelError(f"{path} is damaged ({error}); unpack the archive again") from None
 
 
-def _read_options(stored: NDArray[Any] | None, path: Path) -> dict[str, Any]:
-    """Parse and check special:model.yml. All values stay strings."""
-    if stored is None:
-        raise ModelError(f"{path} has no {_OPTIONS} with the model's options; expected a file that Marian saved")
-    try:
-        options = yaml.load(stored.tobytes().rstrip(b"\0").decode("utf-8"), yaml.BaseLoader)
-    except (ValueError, RecursionError, yaml.YAMLError) as error:
-        raise ModelError(f"{path}: {_OPTIONS} is not readable ({error}); unpack the archive again") from None
-    if not isinstance(options, dict):
-        raise ModelError(f"{path}: {_OPTIONS} does not map options to values; unpack the archive again")
-    for key, allowed in _REQUIRED_OPTIONS.items():
-        if options.get(key, allowed[0]) not in allowed:
-            raise ModelError(
-                f"{path} was trained with --{key} {options[key]}; only models with {allowed[0]!r} there compute the "
-                "same as transformers' Marian"
-            )
-    if (activation := options.get("transformer-ffn-activation", "swish")) not in _ACTIVATIONS:
-        raise ModelError(
-            f"{path} was trained with --transformer-ffn-activation {activation}; "
-            f"supported are {' and '.join(_ACTIVATIONS)}"
-        )
-    return options
-
-
-def _transformers_name(name: str) -> str:
-    """Convert a parameter's name. Unknown names are kept, and ``assemble`` rejects them."""
-    whole = {
-        "Wemb": SHARED,
-        "encoder_Wemb": ENCODER,
-        "decoder_Wemb": DECODER,
-        "decoder_ff_logit_out_b": BIAS,
-        "decoder_ff_logit_out_W": HEAD,
-        "decoder_ff_logit_out_Wt": HEAD,
-    }
-    if name in whole:
-        return whole[name]
-    if not (layer := _LAYER.fullmatch(name)):
-        return name
-    prefix, rest = f"{layer[1]}.layers.{int(layer[2]) - 1}", layer[3]
-    if match := re.fullmatch(r"(self|context)_([Wb])([qkvo])", rest):
-        projection = "out" if match[3] == "o" else match[3]
-        return f"{prefix}.{_BLOCKS[match[1]]}.{projection}_proj.{_kind(match[2])}"
-    if match := re.fullmatch(r"(self|context)_Wo_ln_(scale|bias)", rest):
-        return f"{prefix}.{_BLOCKS[match[1]]}_layer_norm.{_kind(match[2])}"
-    if match := re.fullmatch(r"ffn_([Wb])([12])", rest):
-        return f"{prefix}.fc{match[2]}.{_kind(match[1])}"
-    if match := re.fullmatch(r"ffn_ffn_ln_(scale|bias)", rest):
-        return f"{prefix}.final_layer_norm.{_kind(match[1])}"
-    return name
-
-
-def _kind(letter: str) -> str:
-    return "weight" if letter in ("W", "scale") else "bias"
-
-
-def _transformers_array(name: str, array: NDArray[Any]) -> NDArray[Any]:
-    """Convert a parameter: Marian has matrices [in, out] and vectors [1, n]. Its embeddings are [rows, d_model] too."""
-    if array.ndim == 2 and array.shape[0] == 1:
-        return array.reshape(-1)
-    embedding = name.endswith("Wemb") or name == "decoder_ff_logit_out_Wt"
-    return array if embedding or array.ndim != 2 else array.T
-
-
 def _add_pad(weights: Weights, source: str, target: str, path: Path) -> tuple[int, int]:
     """Add a row of zeros for <pad> to embeddings and output. Returns the previous numbers of source and target rows."""
     for name in {source, target, BIAS}:
@@ -178,17 +95,17 @@ def _add_pad(weights: Weights, source: str, target: str, path: Path) -> tuple[in
 
 
 def _config(options: Options, rows: tuple[int, int], path: Path) -> dict[str, Any]:
-    width, ffn = _number(options, "dim-emb", path), _number(options, "transformer-dim-ffn", path)
+    width, ffn = number(options, "dim-emb", path), number(options, "transformer-dim-ffn", path)
     decoder_ffn = (
-        _number(options, "transformer-decoder-dim-ffn", path) if "transformer-decoder-dim-ffn" in options else 0
+        number(options, "transformer-decoder-dim-ffn", path) if "transformer-decoder-dim-ffn" in options else 0
     )
-    heads = _number(options, "transformer-heads", path)
+    heads = number(options, "transformer-heads", path)
     return {
         "model_type": "marian",
         "architectures": ["MarianMTModel"],
         "d_model": width,
-        "encoder_layers": _number(options, "enc-depth", path),
-        "decoder_layers": _number(options, "dec-depth", path),
+        "encoder_layers": number(options, "enc-depth", path),
+        "decoder_layers": number(options, "dec-depth", path),
         "encoder_attention_heads": heads,
         "decoder_attention_heads": heads,
         "encoder_ffn_dim": ffn,
@@ -289,14 +206,3 @@ def _read_yaml(path: Path) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise ModelError(f"{path} does not map options to values; unpack the archive again")
     return value
-
-
-def _flag(options: Options, key: str) -> bool:
-    return str(options.get(key, "false")) == "true"
-
-
-def _number(options: Options, key: str, path: Path) -> int:
-    value = str(options.get(key, ""))
-    if not (value.isdecimal() and len(value) < 9):
-        raise ModelError(f"{path}: {_OPTIONS} says {key} {value!r}; expected a number; unpack the archive again")
-    return int(value)

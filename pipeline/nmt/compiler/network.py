@@ -13,21 +13,20 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import onnx
 from numpy.typing import NDArray
 
 from pipeline.nmt.compiler.assemble import sinusoids
-from pipeline.nmt.compiler.checkpoint import Architecture, Array, Checkpoint
+from pipeline.nmt.compiler.checkpoint import FORGET, UPDATE, Architecture, Array, Checkpoint, stacked
 from pipeline.nmt.compiler.graph import CONTRIB, GraphBuilder, Precision
 from pipeline.nmt.compiler.quantize import Moment
 from pipeline.nmt.streaming import AGREEMENT
 
 Declare = Callable[[str, type[np.generic], list[int | str]], str]
 """``GraphBuilder.input`` or ``GraphBuilder.output``."""
-# torch.nn.LayerNorm's default, which transformers uses for Marian.
-_EPSILON = 1e-5
 # Number of best output rows that are recomputed if the output projection is quantised.
 _RESCORED_ROWS = 32
 HEADS = "attention"
@@ -55,7 +54,7 @@ def head_size(a: Architecture) -> int:
     return -(-a.d_model // a.decoder_heads // 8) * 8
 
 
-def _pad_heads(checkpoint: Checkpoint) -> dict[str, Array]:
+def _pad_heads(checkpoint: Checkpoint) -> dict[str, Any]:
     """The weights, with zero rows and columns that pad the decoder's heads. The padding does not change the results."""
     a = checkpoint.architecture
     weights = dict(checkpoint.weights)
@@ -82,16 +81,19 @@ def build_encoder(checkpoint: Checkpoint, precisions: Precisions) -> onnx.ModelP
     """Build ``input_ids`` [1, S] → ``present.{layer}.encoder.{key,value}`` [1, H, S, D] for each decoder layer.
 
     The graph keeps all ids: in a joint vocabulary, text without a piece in source.spm may be a target piece (汤姆 in an
-    English text).
+    English text). For a recurrent decoder, it takes ``embedded`` [1, S, d_model] in place of ids.
     """
     a, w = checkpoint.architecture, _pad_heads(checkpoint)
     g = GraphBuilder("encoder")
-    ids = g.input("input_ids", np.int64, [1, "source"])
-    x = _embed(g, ids, w["encoder.embed_tokens.weight"], a, precisions.embedding)
-    length = g.node("Shape", ids, name="length", start=1, end=2)
-    table = g.constant("positions", sinusoids(a.max_positions, a.d_model)[None])
-    begin, axis = g.constant("begin", np.zeros(1, np.int64)), g.constant("axis", np.ones(1, np.int64))
-    x = g.node("Add", x, g.node("Slice", table, begin, length, axis, name="here"), name="embedded")
+    if a.recurrent:
+        x = g.input("embedded", np.float32, [1, "source", a.d_model])
+    else:
+        ids = g.input("input_ids", np.int64, [1, "source"])
+        x = _embed(g, ids, w["encoder.embed_tokens.weight"], a, precisions.embedding)
+        length = g.node("Shape", ids, name="length", start=1, end=2)
+        table = g.constant("positions", sinusoids(a.max_positions, a.d_model)[None])
+        begin, axis = g.constant("begin", np.zeros(1, np.int64)), g.constant("axis", np.ones(1, np.int64))
+        x = g.node("Add", x, g.node("Slice", table, begin, length, axis, name="here"), name="embedded")
     for layer in range(a.encoder_layers):
         prefix = f"encoder.layers.{layer}"
         packed = _qkv(g, x, w, f"{prefix}.self_attn", precisions.encoder)
@@ -101,9 +103,9 @@ def build_encoder(checkpoint: Checkpoint, precisions: Precisions) -> onnx.ModelP
             "MultiHeadAttention", *parts, name=f"{prefix}.attended", domain=CONTRIB, num_heads=a.encoder_heads
         )
         x = _add_and_normalise(
-            g, x, attended, w, f"{prefix}.self_attn.out_proj", f"{prefix}.self_attn_layer_norm", precisions.encoder
+            g, x, attended, w, f"{prefix}.self_attn.out_proj", f"{prefix}.self_attn_layer_norm", a, precisions.encoder
         )
-        x = _feed_forward(g, x, w, prefix, a.activation, precisions.encoder)
+        x = _feed_forward(g, x, w, prefix, a, precisions.encoder)
     head_dim = head_size(a)
     shape = g.constant("heads", np.array([1, -1, a.decoder_heads, head_dim], np.int64))
     for layer in range(a.decoder_layers):
@@ -163,7 +165,7 @@ def build_step(
         prefix = f"decoder.layers.{layer}"
         x = _attend_to_target(g, x, w, layer, a, lengths, precisions.decoder)
         x = _attend_to_source(g, x, w, layer, a, alignment, precisions.decoder, tapped=tapped)
-        x = _feed_forward(g, x, w, prefix, a.activation, precisions.decoder)
+        x = _feed_forward(g, x, w, prefix, a, precisions.decoder)
     _choose_token(g, x, checkpoint, rows, precisions, pad)
     metadata = _metadata(checkpoint, precisions) | {"vocabulary": str(a.target_vocabulary), "pad_token": str(pad)}
     if agreement is not None:
@@ -175,10 +177,59 @@ def build_step(
     return g.build(metadata)
 
 
+def build_recurrent_step(checkpoint: Checkpoint, precisions: Precisions, *, shortlisted: bool) -> onnx.ModelProto:
+    """Build a recurrent decoder, which takes one new token.
+
+    Inputs: ``embedded`` [1, 1, d_model]; for each layer ``past.{layer}`` [1, 1, d_model] and
+    ``past_key_values.{layer}.encoder.{key,value}`` [1, H, S, D]; if ``shortlisted``, the ``rows`` [rows, d_model] of the
+    output projection and their ``biases`` [rows], which are else those of the whole vocabulary.
+
+    Outputs: ``logits`` [1, rows]; ``best`` [1, 2], the rows with the two highest ones, ``best_logits`` [1, 2], and ``total``
+    [1, 1], the logarithm of the sum of all exponentials; ``alignment`` [1, 1, S], the attention weights of the first head of
+    the last layer; for each layer ``present.{layer}``, which may be bound to the past's buffer.
+    """
+    a, w = checkpoint.architecture, checkpoint.weights
+    g = GraphBuilder("step")
+    x = g.input("embedded", np.float32, [1, 1, a.d_model])
+    for layer in range(a.decoder_layers):
+        x = _recur(g, x, w, layer, a, precisions.decoder)
+        x = _attend_to_source(g, x, w, layer, a, (a.decoder_layers - 1, 0), precisions.decoder, tapped=False)
+        x = _feed_forward(g, x, w, f"decoder.layers.{layer}", a, precisions.decoder)
+    final = g.node("Squeeze", x, g.constant("batch", np.zeros(1, np.int64)), name="final")
+    if shortlisted:
+        rows = g.input("rows", np.float32, ["rows", a.d_model])
+        logits = g.node("Gemm", final, rows, g.input("biases", np.float32, ["rows"]), name="logits", transB=1)
+    else:
+        logits = g.linear(final, w["lm_head.weight"], w["final_logits_bias"], precisions.output, "logits")
+    two = g.constant("two", np.full(1, 2, np.int64))
+    g.nodes("TopK", logits, two, outputs=["best_logits", "best"], axis=1)
+    g.node("ReduceLogSumExp", logits, name="total", axes=[1])
+    g.output(logits, np.float32, [1, "rows"])
+    g.output("best_logits", np.float32, [1, 2])
+    g.output("best", np.int64, [1, 2])
+    g.output("total", np.float32, [1, 1])
+    return g.build(_metadata(checkpoint, precisions))
+
+
+def _recur(g: GraphBuilder, x: str, w: Mapping[str, Any], layer: int, a: Architecture, precision: Precision) -> str:
+    """The SSRU cell of one decoder layer: c' = f · c + (1 - f) · u, with f and u from ``x``."""
+    prefix = f"decoder.layers.{layer}"
+    past = g.input(f"past.{layer}", np.float32, [1, 1, a.d_model])
+    weight = stacked([w[f"{prefix}.{name}.weight"] for name in (FORGET, UPDATE)])
+    bias = np.concatenate([w[f"{prefix}.{FORGET}.bias"], np.zeros(a.d_model, np.float32)])
+    forget, update = f"{prefix}.forget", f"{prefix}.update"
+    g.nodes("Split", g.linear(x, weight, bias, precision, f"{prefix}.rnn"), outputs=[forget, update], axis=2)
+    kept = g.node("Sigmoid", forget, name=f"{prefix}.kept")
+    change = g.node("Mul", kept, g.node("Sub", past, update, name=f"{prefix}.difference"), name=f"{prefix}.change")
+    cell = g.output(g.node("Add", update, change, name=f"present.{layer}"), np.float32, [1, 1, a.d_model])
+    active = g.node("Relu", cell, name=f"{prefix}.cell_active")
+    return _normalise_sum(g, x, active, w, f"{prefix}.self_attn_layer_norm", a)
+
+
 def _attend_to_target(
     g: GraphBuilder,
     x: str,
-    w: Mapping[str, Array],
+    w: Mapping[str, Any],
     layer: int,
     a: Architecture,
     lengths: tuple[str, str],
@@ -200,7 +251,7 @@ def _attend_to_target(
         scale=_attention_scale(a),
     )
     return _add_and_normalise(
-        g, x, attended, w, f"{prefix}.self_attn.out_proj", f"{prefix}.self_attn_layer_norm", precision
+        g, x, attended, w, f"{prefix}.self_attn.out_proj", f"{prefix}.self_attn_layer_norm", a, precision
     )
 
 
@@ -214,7 +265,7 @@ def _key_and_value(declare: Declare, name: str, a: Architecture, length: str) ->
 def _attend_to_source(
     g: GraphBuilder,
     x: str,
-    w: Mapping[str, Array],
+    w: Mapping[str, Any],
     layer: int,
     a: Architecture,
     alignment: tuple[int, int] | None,
@@ -247,6 +298,7 @@ def _attend_to_source(
         w,
         f"{prefix}.encoder_attn.out_proj",
         f"{prefix}.encoder_attn_layer_norm",
+        a,
         precision,
     )
 
@@ -346,35 +398,41 @@ def _embed(g: GraphBuilder, row: str, weight: Array, a: Architecture, precision:
     return g.look_up(table, row, a.d_model, precision, "embedded_id")
 
 
-def _qkv(g: GraphBuilder, x: str, w: Mapping[str, Array], prefix: str, precision: Precision) -> str:
+def _qkv(g: GraphBuilder, x: str, w: Mapping[str, Any], prefix: str, precision: Precision) -> str:
     """Query, key and value in one product: [1, T, 3 · H · D]."""
-    weight = np.concatenate([w[f"{prefix}.{part}_proj.weight"] for part in "qkv"])
+    weight = stacked([w[f"{prefix}.{part}_proj.weight"] for part in "qkv"])
     bias = np.concatenate([w[f"{prefix}.{part}_proj.bias"] for part in "qkv"])
     return g.linear(x, weight, bias, precision, f"{prefix}.qkv")
 
 
 def _add_and_normalise(
-    g: GraphBuilder, x: str, y: str, w: Mapping[str, Array], linear: str, norm: str, precision: Precision
+    g: GraphBuilder, x: str, y: str, w: Mapping[str, Any], linear: str, norm: str, a: Architecture, precision: Precision
 ) -> str:
     """Layer normalisation of the sum of ``x`` and ``linear`` of ``y``."""
     product = g.linear(y, w[f"{linear}.weight"], None, precision, linear)
-    parameters = {"weight": w[f"{norm}.weight"], "bias": w[f"{norm}.bias"], "skip": w[f"{linear}.bias"]}
+    return _normalise_sum(g, x, product, w, norm, a, skip=w[f"{linear}.bias"])
+
+
+def _normalise_sum(
+    g: GraphBuilder, x: str, y: str, w: Mapping[str, Any], norm: str, a: Architecture, **more: Array
+) -> str:
+    parameters = {"weight": w[f"{norm}.weight"], "bias": w[f"{norm}.bias"], **more}
     names = [g.constant(f"{norm}.{name}", value) for name, value in parameters.items()]
-    return g.node("SkipLayerNormalization", product, x, *names, name=norm, domain=CONTRIB, epsilon=_EPSILON)
+    return g.node("SkipLayerNormalization", y, x, *names, name=norm, domain=CONTRIB, epsilon=a.epsilon)
 
 
 def _feed_forward(
-    g: GraphBuilder, x: str, w: Mapping[str, Array], prefix: str, activation: str, precision: Precision
+    g: GraphBuilder, x: str, w: Mapping[str, Any], prefix: str, a: Architecture, precision: Precision
 ) -> str:
     hidden = g.linear(x, w[f"{prefix}.fc1.weight"], w[f"{prefix}.fc1.bias"], precision, f"{prefix}.fc1")
     name = f"{prefix}.active"
-    if activation == "swish":
+    if a.activation == "swish":
         active = g.node("QuickGelu", hidden, name=name, domain=CONTRIB, alpha=1.0)
-    elif activation == "relu":
+    elif a.activation == "relu":
         active = g.node("Relu", hidden, name=name)
     else:
         active = g.node("Gelu", hidden, name=name, domain=CONTRIB)
-    return _add_and_normalise(g, x, active, w, f"{prefix}.fc2", f"{prefix}.final_layer_norm", precision)
+    return _add_and_normalise(g, x, active, w, f"{prefix}.fc2", f"{prefix}.final_layer_norm", a, precision)
 
 
 def _metadata(checkpoint: Checkpoint, precisions: Precisions) -> dict[str, str]:

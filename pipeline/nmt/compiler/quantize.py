@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.nmt.compiler.checkpoint import Array
+from pipeline.nmt.compiler.checkpoint import Array, Quantised
 
 Moment = NDArray[np.float64]
 
@@ -44,6 +44,16 @@ def quantize_blocks(weight: Array, bits: int, moment: Moment | None = None) -> t
     inverse = None if moment is None else _inverse_root(moment, -(-weight.shape[1] // size) * size)
     parts = [_quantize_rows(weight[at : at + _CHUNK], bits, size, inverse) for at in range(0, len(weight), _CHUNK)]
     return np.concatenate([values for values, _ in parts]), np.concatenate([scales for _, scales in parts])
+
+
+def stored_blocks(weight: Quantised) -> tuple[NDArray[np.uint8], Array]:
+    """A matrix in 8 bits as ``quantize_blocks`` returns one, without a change of its values."""
+    rows, columns = weight.shape
+    size = block_size(columns)
+    blocks = -(-columns // size)
+    values = np.full((rows, blocks * size), 128, np.uint8)
+    values[:, :columns] = weight.values.view(np.uint8) ^ np.uint8(128)  # adds 128
+    return values.reshape(rows, blocks, size), np.repeat(weight.scales[:, None], blocks, axis=1)
 
 
 def _inverse_root(moment: Moment, columns: int) -> Array:

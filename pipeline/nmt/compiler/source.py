@@ -20,6 +20,7 @@ from pipeline.nmt.compiler.huggingface import (
 from pipeline.nmt.compiler.marian_npz import has_npz, read_npz
 from pipeline.nmt.compiler.onnx_export import has_onnx, read_onnx
 from pipeline.nmt.settings import read_json
+from pipeline.nmt.students import find_student
 
 _SENTENCEPIECE = ("source.spm", "target.spm")
 
@@ -45,6 +46,10 @@ def read_checkpoint(directory: Path, *, tokenizer: bool = True) -> Checkpoint:
         return _from_transformers(directory, read_pytorch, "PyTorch", tokenizer)
     if has_onnx(directory):
         return _from_onnx(directory, tokenizer)
+    if find_student(directory) is not None:
+        raise ModelError(
+            f"{directory} holds a student of Firefox Translations, which runs as it is; use it with --nmt {directory}"
+        )
     raise ModelError(
         f"{directory} holds no checkpoint; expected model.safetensors, pytorch_model.bin, an fp32 ONNX export, or an "
         f"OPUS-MT archive's .npz; found {_listing(directory)}"

@@ -1,0 +1,112 @@
+"""The files of a Firefox Translations student in a directory, and its tokenizer and decoder."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from pipeline.errors import ModelError
+from pipeline.languages import two_letters
+from pipeline.nmt.decoder import Decoder
+from pipeline.nmt.generation import GenerationOptions
+from pipeline.nmt.session import give_back_memory
+from pipeline.nmt.shortlist import Shortlist
+from pipeline.nmt.tokenizer import MarianTokenizer
+
+MAX_SOURCE_TOKENS = 100
+"""From about this length on, students leave words out or repeat themselves; longer sentences are translated in parts."""
+_MODEL, _LEX = "model*.bin", "lex*.bin"
+_VOCABULARIES = ("vocab*.spm", "srcvocab*.spm", "trgvocab*.spm")
+# model.enpt.intgemm.alphas.bin: one of the two is English.
+_PAIR = re.compile(r"\.((en)(\w{2,8})|(\w{2,8})(en))\.")
+
+
+@dataclass(frozen=True)
+class StudentFiles:
+    """The files of one model."""
+
+    model: Path
+    source: Path
+    """SentencePiece model, which is the vocabulary."""
+    target: Path
+    """The same file if both sides share a vocabulary."""
+    shortlist: Path | None
+    """Used only with a shared vocabulary: with two, names are lost, because no source token can be copied."""
+    languages: tuple[str | None, str | None]
+    """(source, target) as two-letter codes."""
+
+
+def find_student(directory: Path) -> StudentFiles | None:
+    """The files of the student in a directory; None if there is no model.bin with a vocabulary.
+
+    Raises:
+        ModelError: there are several models, or a vocabulary is missing or of another model.
+    """
+    if not os.path.isdir(directory):  # Path.is_dir raises for long names
+        return None
+    models, shared, sources, targets = (sorted(directory.glob(name)) for name in (_MODEL, *_VOCABULARIES))
+    if not models or not (shared or sources or targets):
+        return None
+    if len(models) > 1 or len(shared) > 1 or bool(shared) == bool(sources or targets) or len(sources) != len(targets):
+        names = ", ".join(path.name for path in (*models, *shared, *sources, *targets))
+        raise ModelError(
+            f"{directory} has {names}; expected the files of one model: a model.*.bin, and a vocab.*.spm or a srcvocab.*.spm "
+            "with a trgvocab.*.spm"
+        )
+    pair = _PAIR.search(models[0].name)
+    for path in (*shared, *sources, *targets, *(lex := sorted(directory.glob(_LEX)))):
+        other = _PAIR.search(path.name)
+        if pair and other and pair[1] != other[1]:
+            raise ModelError(f"{path} is of another model than {models[0].name}; fetch the files of one model")
+    source, target = (shared * 2) or (sources[0], targets[0])
+    languages = (None, None) if pair is None else ("en", pair[3]) if pair[2] else (pair[4], "en")
+    return StudentFiles(
+        *(models[0], source, target, lex[0] if shared and lex else None),
+        (two_letters(languages[0]), two_letters(languages[1])),
+    )
+
+
+def load_student(files: StudentFiles, threads: int, weights: str) -> tuple[MarianTokenizer, Decoder]:
+    """Read a student and build its graphs.
+
+    ``weights``: "fp32", or else 8 bits, which are those of the file.
+
+    Raises:
+        ModelError: a file is damaged, or is not of the same model as the others.
+    """
+    # Slow: imports onnx.
+    from pipeline.nmt.compiler.student import read_student
+    from pipeline.nmt.recurrent import RecurrentDecoder
+
+    tokenizer = MarianTokenizer.from_pieces(files.source, files.target)
+    checkpoint = read_student(files.model)
+    a = checkpoint.architecture
+    for path, pieces, rows in (
+        (files.source, tokenizer.size - 1, a.source_vocabulary),
+        (files.target, tokenizer.target_size - 1, a.target_vocabulary),
+    ):
+        if pieces != rows:
+            raise ModelError(
+                f"{path} has {pieces:,} pieces, the embedding of {files.model.name} {rows:,} rows; they must be of the "
+                "same model"
+            )
+    decoder = RecurrentDecoder(
+        checkpoint,
+        files.model,
+        threads,
+        weights="fp32" if weights == "fp32" else "int8",
+        shortlist=None if files.shortlist is None else Shortlist(files.shortlist, a.source_vocabulary),
+        banned=[index for index in range(a.target_vocabulary) if tokenizer.is_reserved(index)],
+    )
+    give_back_memory()
+    return tokenizer, decoder
+
+
+def student_options(tokenizer: MarianTokenizer, max_tokens: int, beams: int, no_repeat_ngram: int) -> GenerationOptions:
+    """<pad> starts the decoder, which then sees no token."""
+    pad = tokenizer.target_size - 1
+    return GenerationOptions(
+        *(pad, tokenizer.end_token, pad), max_tokens=max_tokens, beams=beams, no_repeat_ngram=no_repeat_ngram
+    )

@@ -1,0 +1,202 @@
+"""Students of Firefox Translations: a made-up one, compared with numpy, and the real ones of the demo's package."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pipeline.errors import ModelError
+from pipeline.nmt.beams import beam_search
+from pipeline.nmt.compiler.build import compile_model
+from pipeline.nmt.inspection import as_text, inspect_model
+from pipeline.nmt.model import MarianModel
+from pipeline.nmt.recurrent import RecurrentDecoder, RecurrentState
+from pipeline.nmt.search import greedy, verified
+from tests.fixtures.student import DECODERS, WIDTH, Student, write_student
+
+SOURCES = [[5, 9, 17, 3, 0], [40, 2, 0], [8] * 12 + [0], [*range(30, 60), 0], [0]]
+MOST = 24
+
+
+def load(folder: Path, weights: str = "fp32") -> MarianModel:
+    return MarianModel.load(folder, weights=weights, max_tokens=MOST)
+
+
+@pytest.fixture(params=[False, True], ids=["shared", "split"])
+def student(request: pytest.FixtureRequest, tmp_path: Path) -> Student:
+    return write_student(tmp_path, split=request.param)
+
+
+def expected(student: Student, source: list[int]) -> list[int]:
+    return student.greedy(source, MOST, None if student.split else student.candidates(source))
+
+
+def test_greedy_search_gives_the_tokens_of_the_reference(student: Student, tmp_path: Path) -> None:
+    model = load(tmp_path)
+    for source in SOURCES:
+        assert [token.id for token in greedy(model.decoder, source, model.generation)] == expected(student, source)
+
+
+def test_scores_are_those_of_the_reference_and_the_weights_are_the_files_own(student: Student, tmp_path: Path) -> None:
+    """In 8 bits, only activations are rounded: the error of a score stays below what rounding weights again would make."""
+    for weights, most in (("fp32", 1e-4), ("auto", 0.3)):
+        model = load(tmp_path, weights)
+        for source in SOURCES:
+            context, cells = student.encode(source), [np.zeros((1, WIDTH), np.float32)] * DECODERS
+            state, token = model.decoder.encode(source), model.generation.start_token
+            history: list[int] = []
+            for _ in range(6):
+                scores, attention = student.step(context, cells, history)
+                found = model.decoder.step(state, token)
+                kept = np.isfinite(found.logits[: len(scores)])
+                assert not kept[1]
+                assert np.abs(found.logits[: len(scores)][kept] - scores[kept]).max() < most * max(
+                    1, np.abs(scores[kept]).max()
+                )
+                assert np.abs(model.decoder.attended(state) - attention).max() < most
+                token = int(np.flatnonzero(kept)[np.argmax(scores[kept])])
+                history.append(token)
+
+
+def test_a_file_in_fp32_gives_the_same(tmp_path: Path) -> None:
+    write_student(tmp_path / "8 bits")
+    write_student(tmp_path / "fp32", floats=True)
+    models = [load(tmp_path / name) for name in ("8 bits", "fp32")]
+    for source in SOURCES:
+        ids = [[token.id for token in greedy(model.decoder, source, model.generation)] for model in models]
+        assert ids[0] == ids[1]
+
+
+def test_beams_choose_among_the_shortlist_and_score_as_the_graph_does(tmp_path: Path) -> None:
+    student = write_student(tmp_path)
+    model = MarianModel.load(tmp_path, weights="fp32", beams=4, max_tokens=MOST)
+    for source in SOURCES[:2]:
+        tokens = list(beam_search(model.decoder, source, model.generation))
+        assert {token.id for token in tokens} <= set(student.candidates(source)) - {1}
+        state = model.decoder.encode(source)
+        history = [model.generation.start_token, *(token.id for token in tokens)]
+        for token, before in zip(tokens, history, strict=False):
+            scores = model.decoder.step(state, before).log_probabilities()
+            assert token.log_probability == pytest.approx(float(scores[token.id]), abs=1e-3)
+
+
+def test_a_state_forgets_forks_and_restarts(student: Student, tmp_path: Path) -> None:
+    decoder, start = load(tmp_path).decoder, load(tmp_path).generation.start_token
+    assert isinstance(decoder, RecurrentDecoder)
+    source = SOURCES[0]
+    once = [decoder.choose_each(decoder.encode(source), [start, 7, 8, 9], start)][0]
+    state = decoder.encode(source)
+    decoder.force(state, [start, 7])
+    fork = state.fork()
+    decoder.force(state, [30, 31, 32])
+    decoder.truncate(state, 2)
+    for each in (state, fork):
+        assert [decoder.choose(each, token, start) for token in (8, 9)] == once[2:]
+    decoder.truncate(state, 0)
+    assert decoder.choose_each(state, [start, 7], start) == once[:2]
+    assert isinstance(state, RecurrentState)
+    assert decoder.choose(decoder.restarted(state), start, start) == once[0]
+
+
+def test_hidden_source_tokens_are_not_looked_at_until_they_are_revealed(student: Student, tmp_path: Path) -> None:
+    decoder, start = load(tmp_path).decoder, load(tmp_path).generation.start_token
+    whole, hidden = decoder.encode(SOURCES[0]), decoder.encode(SOURCES[0])
+    decoder.hide(hidden, [1, 2])
+    decoder.step(hidden, start)
+    row = decoder.attended(hidden)
+    assert row is not None
+    assert row.shape == (3,)
+    decoder.reveal(hidden)
+    decoder.truncate(hidden, 0)
+    assert decoder.choose(hidden, start, start) == decoder.choose(whole, start, start)
+    assert decoder.attention(decoder.encode(SOURCES[0]), [start, 7, 8]).shape == (3, 5)
+
+
+def test_a_draft_and_committed_tokens_give_what_greedy_search_gives(student: Student, tmp_path: Path) -> None:
+    model = load(tmp_path)
+    for source in SOURCES[:4]:
+        whole = list(greedy(model.decoder, source, model.generation))
+        ids = [token.id for token in whole]
+        for draft in (ids, [*ids[:3], 2, 2], []):
+            assert list(verified(model.decoder, source, model.generation, draft)) == whole
+        assert list(verified(model.decoder, source, model.generation, (), committed=ids[:4])) == whole[4:]
+
+
+@pytest.mark.parametrize(
+    ("damage", "reason"),
+    [
+        (lambda content: content[:-300], "its header needs"),
+        (lambda content: content[:40], "is not a readable Marian model"),
+        (lambda content: b"\2" + content[1:], "begins with version 2"),
+        (lambda content: content.replace(b"ssru\n", b"gruu\n"), "--dec-cell gruu"),
+        (lambda content: content.replace(b"enc-depth: 2", b"enc-depth: 1"), "does not have: encoder.layers.1"),
+        (lambda content: content.replace(b"enc-depth: 2", b"enc-depth: 3"), "lacks the weights encoder.layers.2"),
+        (lambda content: content.replace(b"dim-ffn: 64", b"dim-ffn: 32"), "has the shape"),
+        (lambda content: content.replace(b"heads: 2", b"heads: 3"), "3 heads"),
+        (lambda content: content.replace(b"\x01\x41\0\0", b"\x02\x49\0\0"), "has the type 0x4902"),
+        (lambda content: content.replace(b"Wemb\0", b"Wemp\0"), "lacks the weights shared.weight"),
+        (lambda content: b"", "is not a readable Marian model"),
+    ],
+)
+def test_a_damaged_or_unknown_model_is_refused_with_a_reason(tmp_path: Path, damage: object, reason: str) -> None:
+    write_student(tmp_path)
+    (path,) = tmp_path.glob("model*.bin")
+    assert callable(damage)
+    path.write_bytes(damage(path.read_bytes()))
+    with pytest.raises(ModelError, match=reason):
+        load(tmp_path)
+
+
+def test_a_matrix_whose_shape_is_turned_is_refused(tmp_path: Path) -> None:
+    write_student(tmp_path)
+    (path,) = tmp_path.glob("model*.bin")
+    turned = path.read_bytes().replace(b"\x20\0\0\0\x40\0\0\0", b"\x40\0\0\0\x20\0\0\0")
+    path.write_bytes(turned)
+    with pytest.raises(ModelError, match=r"fc1.weight has the shape \[32, 64\]"):
+        load(tmp_path)
+
+
+def test_files_of_other_models_are_refused(tmp_path: Path) -> None:
+    write_student(tmp_path / "split", split=True)
+    folder = tmp_path / "shared"
+    write_student(folder)
+    (vocabulary,), (shortlist,) = folder.glob("vocab*"), folder.glob("lex*")
+    other = (tmp_path / "split" / "trgvocab.xxen.spm").read_bytes()
+    kept = vocabulary.read_bytes()
+    vocabulary.write_bytes(other)
+    with pytest.raises(ModelError, match="must be of the same model"):
+        load(folder)
+    vocabulary.write_bytes(kept)
+    shortlist.write_bytes(shortlist.read_bytes()[:-4])
+    with pytest.raises(ModelError, match="is not a readable shortlist"):
+        load(folder)
+    shortlist.rename(folder / "lex.50.50.enxx.s2t.bin")
+    with pytest.raises(ModelError, match="is of another model than model.xxen"):
+        load(folder)
+    shortlist.with_name("lex.50.50.enxx.s2t.bin").unlink()
+    assert load(folder).translate("hello")  # the whole vocabulary
+    vocabulary.unlink()
+    with pytest.raises(ModelError, match="no .onnx files"):
+        load(folder)
+
+
+def test_the_files_name_the_languages(tmp_path: Path) -> None:
+    write_student(tmp_path, pair="ende")
+    assert load(tmp_path).languages == ("en", "de")
+
+
+def test_inspect_shows_a_student_and_compile_leaves_it_as_it_is(tmp_path: Path) -> None:
+    write_student(tmp_path, split=True)
+    report = inspect_model(tmp_path)
+    assert (report.runs, report.layout, report.layers, report.source, report.target) == (
+        True,
+        "recurrent",
+        2,
+        "xx",
+        "en",
+    )
+    assert "trgvocab.xxen.spm" in as_text(report)
+    with pytest.raises(ModelError, match="runs as it is"):
+        compile_model(tmp_path, tmp_path / "compiled")
