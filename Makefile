@@ -18,7 +18,7 @@ demo: $(VENV)/.installed
 	done
 
 serve: $(VENV)/.installed-server
-	@$(BIN)/python -m pipeline.serve --config demo --config demo-zh-en --port $(PORT) $(ARGS)
+	@$(BIN)/python -m pipeline.serve --config demo --config demo-pt-en --config demo-zh --config demo-zh-en --port $(PORT) $(ARGS)
 
 test: $(VENV)/.installed-dev lint types
 	$(BIN)/python -m pytest --numprocesses auto --dist worksteal -m "$(TESTS)"
@@ -47,7 +47,7 @@ $(VENV)/.installed: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "error: $(PYTHON) is" \
 		"$$($(PYTHON) --version), but Python 3.11 or newer is needed; install one, and name it:" \
 		"make $(MAKECMDGOALS) PYTHON=python3.12" >&2; exit 1; }
-	@echo "installing into $(VENV), once: 720 MB, of which the speech model is 148 MB" >&2
+	@echo "installing into $(VENV), once: 770 MB, of which the speech model is 148 MB and the translators 46 MB" >&2
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[demo]"
 	@touch $@

@@ -26,8 +26,8 @@ _HEAD = """\
 
 # Configuration
 
-A configuration is a TOML file. Name it with `--config FILE`; `configs/` has four to start from, which `--config demo`,
-`demo-zh-en`, `en-zh` and `zh-en` select by name. Every key has a default. An unknown key or a wrong value is an error that names the
+A configuration is a TOML file. Name it with `--config FILE`; `configs/` has six to start from, which `--config demo`,
+`demo-pt-en`, `demo-zh`, `demo-zh-en`, `en-zh` and `zh-en` select by name. Every key has a default. An unknown key or a wrong value is an error that names the
 key and what is allowed. The directory of a model may be relative to the file.
 
 ```toml

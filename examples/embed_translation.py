@@ -12,7 +12,7 @@ from pipeline import Delta, EndOfInput, NmtStage, SourceSentence, Translation, l
 
 
 async def main(sentences: list[str]) -> None:
-    model = await asyncio.to_thread(load_translation_model, "en", "zh", load_config("demo").nmt)
+    model = await asyncio.to_thread(load_translation_model, "en", "pt", load_config("demo").nmt)
     inbox: asyncio.Queue[SourceSentence | EndOfInput] = asyncio.Queue(8)
     outbox: asyncio.Queue[Delta | Translation | EndOfInput] = asyncio.Queue(64)
 
@@ -22,7 +22,7 @@ async def main(sentences: list[str]) -> None:
         await inbox.put(EndOfInput())
 
     async with asyncio.TaskGroup() as group:
-        group.create_task(NmtStage(model, inbox, outbox, target="zh").run())
+        group.create_task(NmtStage(model, inbox, outbox, target="pt").run())
         group.create_task(feed())  # beside reading: both queues are bounded
         while not isinstance(event := await outbox.get(), EndOfInput):
             if isinstance(event, Delta):

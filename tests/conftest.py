@@ -152,7 +152,7 @@ def cached_model_dir(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def demo_config() -> PipelineConfig:
-    return load_config("demo")
+    return load_config("demo-zh")
 
 
 @pytest.fixture(scope="session")

@@ -20,7 +20,7 @@ from pipeline.errors import ConfigError, UsageError
 from pipeline.languages.options import LanguageConfig
 from pipeline.nmt.options import NmtConfig
 from pipeline.resources import named_configs
-from pipeline.store.known import known_model
+from pipeline.store.known import known_model, known_translator
 from pipeline.vad.endpointing import Endpointer
 from pipeline.vad.options import VadConfig
 
@@ -31,22 +31,31 @@ def load(tmp_path: Path, text: str) -> PipelineConfig:
     return load_config(path)
 
 
-@pytest.mark.parametrize("name", ["demo", "en-zh", "zh-en"])
-def test_the_named_configurations_load(name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "source", "target"),
+    [
+        ("demo", "en", "pt"),
+        ("demo-pt-en", "pt", "en"),
+        ("demo-zh", "en", "zh"),
+        ("demo-zh-en", "zh", "en"),
+        ("en-zh", "en", "zh"),
+        ("zh-en", "zh", "en"),
+    ],
+)
+def test_the_named_configurations_load(name: str, source: str, target: str) -> None:
     config = load_config(name)
     assert name in named_configs()
-    assert (config.languages.source, config.languages.targets) == (
-        ("zh", ("en",)) if name == "zh-en" else ("en", ("zh",))
-    )
+    assert (config.languages.source, config.languages.targets) == (source, (target,))
 
 
-@pytest.mark.parametrize("name", ["demo", "demo-zh-en"])
+@pytest.mark.parametrize("name", ["demo", "demo-pt-en", "demo-zh", "demo-zh-en"])
 def test_the_demos_use_models_that_ship_with_the_repository_or_with_packages(name: str) -> None:
     config = load_config(name)
     known = known_model(config.asr.model, config.asr.revision)
     assert known is not None
     assert known.packages
-    assert Path(config.nmt.model).is_dir()
+    translator = known_translator(config.nmt.model)
+    assert translator.packages if translator is not None else Path(config.nmt.model).is_dir()
 
 
 def test_an_empty_file_gives_the_defaults(tmp_path: Path) -> None:
@@ -234,7 +243,9 @@ def test_accepted_timings_give_segments_with_speech(vad: dict[str, int], while_b
 
 
 def test_the_error_for_an_unknown_name_lists_the_configurations(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="there is no configuration 'dmeo'; give demo, demo-zh-en, en-zh, zh-en"):
+    with pytest.raises(
+        ConfigError, match="there is no configuration 'dmeo'; give demo, demo-pt-en, demo-zh, demo-zh-en, en-zh, zh-en"
+    ):
         load_config("dmeo")
     with pytest.raises(ConfigError, match="no such configuration file"):
         load_config(tmp_path / "none.toml")
@@ -276,12 +287,12 @@ def test_a_model_from_the_command_line_does_not_get_the_configured_revision() ->
 def test_the_command_line_and_pull_use_the_same_model_for_a_name(kind: str, name: str, pinned: bool) -> None:
     parser = ArgumentParser()
     add_model_arguments(parser)
-    config = configured(parser.parse_args(["--config", "demo", f"--{kind}", name]))
+    config = configured(parser.parse_args(["--config", "demo-zh", f"--{kind}", name]))
     (fetched,) = models_called(name)
     named, other = (config.asr, config.nmt) if kind == "asr" else (config.nmt, config.asr)
     assert (named.model, named.revision) == (name, fetched.revision)
     assert (fetched.revision is not None) == pinned
-    assert other == getattr(load_config("demo"), "nmt" if kind == "asr" else "asr")
+    assert other == getattr(load_config("demo-zh"), "nmt" if kind == "asr" else "asr")
 
 
 TWO_TARGETS = """
@@ -329,7 +340,7 @@ def test_with_two_directions_each_target_is_translated_from_the_other(tmp_path: 
     assert config.languages.spoken == ("en", "zh")
     assert config.languages.only_spoken is None
     assert [config.languages.pair(target) for target in ("en", "zh")] == [("zh", "en"), ("en", "zh")]
-    one = load_config("demo").languages
+    one = load_config("demo-zh").languages
     assert (one.spoken, one.only_spoken, one.pair("zh")) == (("en",), "en", ("en", "zh"))
 
 
@@ -357,7 +368,7 @@ def test_the_options_of_a_target_follow_its_language_on_the_command_line(tmp_pat
     with pytest.raises(UsageError, match="exactly two languages"):
         with_overrides(config, source="auto", targets=("zh",))
     with pytest.raises(UsageError, match="the target 'zh' is the language spoken"):  # the configured target
-        with_overrides(load_config("demo"), source="zh")
+        with_overrides(load_config("demo-zh"), source="zh")
 
 
 def test_options_given_to_one_target_leave_the_others(tmp_path: Path) -> None:

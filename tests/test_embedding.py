@@ -302,7 +302,7 @@ def test_an_idle_translator_does_nothing(demo_config: PipelineConfig, demo_model
 @pytest.mark.slow
 def test_the_telemetry_of_the_model_runtime_is_off(tmp_path: Path) -> None:
     """Telemetry would write files to the user's cache. It is also off if a CI system's variables are set."""
-    code = "from pipeline import load_config, load_models; load_models(load_config('demo'))"
+    code = "from pipeline import load_config, load_models; load_models(load_config('demo-zh'))"
     kept = {key: os.environ[key] for key in ("PATH", "PYTHONPATH", "LD_LIBRARY_PATH") if key in os.environ}
     subprocess.run([sys.executable, "-c", code], check=True, timeout=HANG_S, env=kept | {"HOME": str(tmp_path)})
     written = [path.relative_to(tmp_path) for path in tmp_path.rglob("*") if path.is_file()]

@@ -24,18 +24,18 @@ def run(*arguments: str) -> str:
 def test_the_whole_chain_fed_by_a_host_app() -> None:
     shown = run("examples/embed_chain.py", str(EXAMPLES / "meeting.wav"))
     assert f"{len(spoken_texts()['meeting'])} segments" in shown
-    assert any("\u4e00" <= character <= "\u9fff" for character in shown)
+    assert any(character in shown for character in "ãçéê")
 
 
 def test_the_translation_alone_fed_with_text() -> None:
     shown = run("examples/embed_translation.py", "Where is the hotel?")
-    assert "酒店" in shown.replace("'", "").replace("\n", "")
+    assert "hotel?" in shown
     assert "log-probability" in shown
 
 
 def test_more_text_is_translated_than_the_queues_hold() -> None:
     shown = run("examples/embed_translation.py", *["The train to Paris leaves at nine o'clock."] * 30)
-    assert shown.count("Paris") == 30
+    assert shown.count("sai às nove horas.") == 30
 
 
 @pytest.mark.slow
@@ -116,7 +116,7 @@ def test_translating_text_loads_no_recogniser() -> None:
     shown = run(
         "-c",
         "import sys; from pipeline import NmtStage, load_config, load_translation_model; "
-        "load_translation_model('en', 'zh', load_config('demo').nmt); print('faster_whisper' in sys.modules)",
+        "load_translation_model('en', 'zh', load_config('demo-zh').nmt); print('faster_whisper' in sys.modules)",
     )
     assert shown.strip() == "False"
 

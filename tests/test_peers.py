@@ -217,7 +217,7 @@ def refused(*_, **__):
     raise SystemExit("a connection was opened")
 socket.socket.connect = socket.create_connection = socket.getaddrinfo = refused
 from pipeline.apps.live import run
-sys.exit(run([sys.argv[1], "--config", "demo", "--fast"]))
+sys.exit(run([sys.argv[1], "--config", "demo-zh", "--fast"]))
 """
     done = subprocess.run(
         [sys.executable, "-c", program, str(EXAMPLES / "travel.wav")],

@@ -60,7 +60,7 @@ print("all")
 @pytest.mark.slow
 def test_a_recording_is_translated_without_what_windows_lacks(tmp_path: Path) -> None:
     program = "runpy.run_module('pipeline.translate', run_name='__main__')"
-    options = ("--config", "demo", "--output-dir", str(tmp_path))
+    options = ("--config", "demo-zh", "--output-dir", str(tmp_path))
     done = as_on_windows(program, str(EXAMPLES / "travel.wav"), *options)
     assert done.returncode == 0, done.stderr
     assert "-->" in (tmp_path / "travel.srt").read_text("utf-8")

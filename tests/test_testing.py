@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline import Delta, EndOfInput, Models, SourceSentence, StageError, Transcript, Translation
+from pipeline import Delta, EndOfInput, Models, PipelineConfig, SourceSentence, StageError, Transcript, Translation
 from pipeline.testing import EndedError, Harness, demo_speech
 from tests.conftest import EXAMPLES, HANG_S, spoken_texts
 
@@ -20,7 +20,7 @@ def test_audio_silence_and_end_give_cues() -> None:
             await harness.feed(EXAMPLES / "meeting.wav")
             first = await harness.cue()
             assert first.index == 1
-            assert any("\u4e00" <= character <= "\u9fff" for line in first.lines for character in line)
+            assert first.lines
             await harness.silence(2.0)
             await harness.end()
             rest = await harness.rest()
@@ -51,7 +51,7 @@ def test_translations_come_one_after_another_and_skip_no_event() -> None:
             await harness.end()
             first, second = await harness.translation(), await harness.translation()
             assert (first.sentence, second.sentence) == (0, 1)
-            assert all(any("\u4e00" <= character <= "\u9fff" for character in each.text) for each in (first, second))
+            assert "encontro" in first.text or "reunião" in first.text
             assert (await harness.event(SourceSentence)).sentence == 0
             await harness.rest()
             finished = [event for event in harness.events if isinstance(event, Translation)]
@@ -88,13 +88,13 @@ def test_a_timeout_ends_a_wait_and_leaves_the_harness_usable() -> None:
     asyncio.run(work())
 
 
-def test_the_next_wait_raises_the_failure_of_a_stage(demo_models: Models) -> None:
+def test_the_next_wait_raises_the_failure_of_a_stage(demo_config: PipelineConfig, demo_models: Models) -> None:
     class Broken:
         def transcribe(self, segment: object) -> None:
             raise RuntimeError("out of memory")
 
     async def work() -> None:
-        async with Harness(models=Models(Broken(), demo_models.translations)) as harness:  # type: ignore[arg-type]
+        async with Harness(demo_config, Models(Broken(), demo_models.translations)) as harness:  # type: ignore[arg-type]
             feeding = asyncio.create_task(harness.feed(demo_speech()))
             try:
                 await harness.cue()
@@ -126,8 +126,8 @@ def test_drafts_and_commitments_can_be_awaited_while_somebody_speaks() -> None:
             assert not [event for event in harness.events if isinstance(event, Transcript)]
             await harness.feed(speech[32_000:])
             committed = await harness.committed()
-            translated = await harness.draft("zh")
-            final = await harness.committed("zh")
+            translated = await harness.draft("pt")
+            final = await harness.committed("pt")
             await harness.end()
             await harness.rest()
             sources = [event.text for event in harness.events if isinstance(event, SourceSentence)]

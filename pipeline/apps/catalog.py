@@ -28,7 +28,7 @@ from pipeline.resources import named_configs
 from pipeline.run.progress import Progress
 from pipeline.store import FileSet
 from pipeline.store.cache import readable
-from pipeline.store.known import KNOWN_MODELS, KnownModel, known_model
+from pipeline.store.known import KNOWN_MODELS, KnownModel, known_model, known_translator
 from pipeline.store.packages import forget_verified, is_complete, model_from_packages
 from pipeline.store.resolve import (
     cached_commit,
@@ -164,7 +164,7 @@ def models_called(name: str, revision: str | None = None) -> list[NamedModel]:
             f"unknown model or configuration {name!r}; give a configuration ({', '.join(bundled)}, or a .toml file), a "
             "hub id such as owner/name, or a Whisper size such as small"
         )
-    if hub_id != name or known_model(hub_id, revision):
+    if known_translator(name) is None and (hub_id != name or known_model(hub_id, revision)):
         return [_speech(hub_id, revision)]
     translation = _translation(NmtConfig(model=name, revision=revision))
     return [dataclasses.replace(translation, kind="either", choices=(RECOGNIZER_FILES, *translation.choices))]
@@ -214,7 +214,7 @@ def pull(model: NamedModel, progress: Progress) -> str:
 
 def _pull_known(model: NamedModel, known: KnownModel, progress: Progress) -> str:
     """Make sure that a known model is on this machine; its hashes are computed again."""
-    snapshot = cached_snapshot(known.hub_id, known.revision)
+    snapshot = cached_snapshot(known.hub_id, known.revision) if known.revision else None
     damaged = drop_damaged(snapshot) if snapshot is not None else []
     if snapshot is not None:
         forget_verified(snapshot)

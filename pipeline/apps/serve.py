@@ -57,7 +57,7 @@ _SHORTEST_TOKEN = 16
 _OTHER_FILES = 200
 
 _EXAMPLES = (
-    "%(prog)s --config demo --config demo-zh-en",
+    "%(prog)s --config demo --config demo-pt-en",
     "%(prog)s --config demo --host 0.0.0.0 --token-file token --allow-host captions.example.org",
     "%(prog)s --source en --target zh,de --max-sessions 4 --record transcripts",
 )

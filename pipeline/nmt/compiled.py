@@ -22,6 +22,7 @@ from pipeline.nmt.options import NmtConfig
 from pipeline.run.progress import Progress, progress_bar
 from pipeline.store import FileSet, resolve_model
 from pipeline.store.cache import readable
+from pipeline.store.known import known_translator
 from pipeline.store.lock import held
 from pipeline.store.packages import assets
 from pipeline.store.resolve import cached_commit, local_directory
@@ -43,7 +44,8 @@ def find_translation_model(config: NmtConfig, progress: Progress | None = None) 
     """
     if not is_compiled(config):
         directory = resolve_model(config.model, config.revision, *translation_files(config), progress=progress)
-        return directory if local_directory(config.model) is not None else _runnable_directory(config, directory)
+        as_it_is = local_directory(config.model) is not None or known_translator(config.model) is not None
+        return directory if as_it_is else _runnable_directory(config, directory)
     if (compiled := cached_compiled(config)) is not None:
         return compiled
     snapshot = resolve_model(config.model, config.revision, *translation_files(config), progress=progress)
@@ -85,16 +87,20 @@ def _runnable_directory(config: NmtConfig, snapshot: Path) -> Path:
 
 
 def is_compiled(config: NmtConfig) -> bool:
-    """Whether the model has to be compiled to the streaming layout. Local directories are used as they are.
+    """Whether the model has to be compiled to the streaming layout. Local directories and students are used as they are.
 
     Raises:
         ModelError: the model is neither a directory nor a hub id.
     """
-    return config.weights != "as-is" and not config.file_suffix and local_directory(config.model) is None
+    if local_directory(config.model) is not None or known_translator(config.model) is not None:
+        return False
+    return config.weights != "as-is" and not config.file_suffix
 
 
 def translation_files(config: NmtConfig) -> tuple[FileSet, ...]:
     """Return the file sets of a hub repository from which the model can be made; any one of them is enough."""
+    if (known := known_translator(config.model)) is not None:
+        return (FileSet(tuple(file.name for file in known.files)),)
     if config.weights == "as-is" or config.file_suffix:
         return tuple(export.files() for export in runnable_exports(config.file_suffix))
     from pipeline.nmt.compiler.huggingface import can_read_pytorch  # slow import

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pipeline.errors import ModelError
-from pipeline.languages import two_letters
+from pipeline.languages import known_language
 from pipeline.nmt.decoder import Decoder
 from pipeline.nmt.generation import GenerationOptions
 from pipeline.nmt.session import give_back_memory
@@ -64,7 +64,7 @@ def find_student(directory: Path) -> StudentFiles | None:
     languages = (None, None) if pair is None else ("en", pair[3]) if pair[2] else (pair[4], "en")
     return StudentFiles(
         *(models[0], source, target, lex[0] if shared and lex else None),
-        (two_letters(languages[0]), two_letters(languages[1])),
+        (known_language(languages[0]), known_language(languages[1])),
     )
 
 

@@ -43,7 +43,7 @@ def resolve_model(model: str, revision: str | None, *choices: FileSet, progress:
 
 def _resolve_known(known: KnownModel, *choices: FileSet, progress: Progress) -> Path:
     """Find a known model: in the hub's cache, then installed packages, then the hub."""
-    cached = cached_model(known.hub_id, known.revision, *choices)
+    cached = cached_model(known.hub_id, known.revision, *choices) if known.revision else None
     if cached is not None and is_complete(cached, known):
         return cached
     if (installed := model_from_packages(known, progress)) is not None:
@@ -62,6 +62,8 @@ def fetch_known(known: KnownModel, *choices: FileSet, progress: Progress) -> Pat
     Raises:
         ModelError, DownloadError: see ``fetch_model``; also if the hub's files are not the known ones.
     """
+    if not known.revision:
+        raise DownloadError(f"{known.hub_id} is not installed; install the package with it: {known.install}")
     try:
         fetched = fetch_model(known.hub_id, known.revision, *choices, progress=progress)
     except DownloadError as error:

@@ -71,7 +71,12 @@ def flat(text: str) -> str:
 def test_live_writes_three_files_that_agree(tmp_path: Path) -> None:
     paths = {kind: tmp_path / f"out.{kind}" for kind in ("srt", "vtt", "jsonl")}
     done = run(
-        "live", TRAVEL, "--config", "demo", "--fast", *(x for kind, path in paths.items() for x in (f"--{kind}", path))
+        "live",
+        TRAVEL,
+        "--config",
+        "demo-zh",
+        "--fast",
+        *(x for kind, path in paths.items() for x in (f"--{kind}", path)),
     )
     assert done.returncode == 0, done.stderr.decode()
     duration = len(read_wav(EXAMPLES / "travel.wav")) / 16_000
@@ -105,7 +110,7 @@ def test_live_writes_three_files_that_agree(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_standard_output_as_a_file_has_that_format_and_nothing_else(tmp_path: Path) -> None:
     beside = tmp_path / "out.srt"
-    done = run("live", TRAVEL, "--config", "demo", "--fast", "--vtt", "-", "--srt", beside)
+    done = run("live", TRAVEL, "--config", "demo-zh", "--fast", "--vtt", "-", "--srt", beside)
     assert done.returncode == 0, done.stderr.decode()
     header, *blocks = done.stdout.decode().removesuffix("\n\n").split("\n\n")
     cues = list(srt.parse(beside.read_text("utf-8")))
@@ -123,7 +128,7 @@ def test_a_terminal_shows_what_standard_output_gets_as_a_file(tmp_path: Path) ->
         out.write(b"before\n")
         out.flush()
         process = subprocess.Popen(
-            command("live", TRAVEL, "--config", "demo", "--fast", "--srt", "-"), stdout=out, stderr=its
+            command("live", TRAVEL, "--config", "demo-zh", "--fast", "--srt", "-"), stdout=out, stderr=its
         )
     os.close(its)
     shown = b""
@@ -143,7 +148,7 @@ def test_a_reader_that_has_seen_enough_of_standard_output_ends_the_run_quietly(t
     reader, writer = os.pipe()
     os.close(reader)
     done = subprocess.run(
-        command("live", TRAVEL, "--config", "demo", "--fast", "--srt", "-", "--vtt", tmp_path / "out.vtt"),
+        command("live", TRAVEL, "--config", "demo-zh", "--fast", "--srt", "-", "--vtt", tmp_path / "out.vtt"),
         stdout=writer, stderr=subprocess.PIPE, timeout=HANG_S, check=False,
     )  # fmt: skip
     os.close(writer)
@@ -158,7 +163,7 @@ def test_a_file_whose_name_is_a_dash_is_given_with_its_folder(tmp_path: Path, mo
     assert options.vtt == STANDARD_OUTPUT
     assert options.txt == Path("x/-")
     with pytest.raises(UsageError, match="no such file: -"):
-        live.open_source(options, load_config("demo"))
+        live.open_source(options, load_config("demo-zh"))
     sink = SrtSink(options.srt, SubtitleRules())
     sink.write(EndOfInput())
     sink.close()
@@ -167,7 +172,7 @@ def test_a_file_whose_name_is_a_dash_is_given_with_its_folder(tmp_path: Path, mo
 
 @pytest.mark.slow
 def test_raw_pcm_on_standard_input(tmp_path: Path) -> None:
-    done = run("live", "-", "--config", "demo", "--srt", tmp_path / "out.srt", stdin=read_wav(PHRASES).tobytes())
+    done = run("live", "-", "--config", "demo-zh", "--srt", tmp_path / "out.srt", stdin=read_wav(PHRASES).tobytes())
     assert done.returncode == 0, done.stderr.decode()
     assert len(list(srt.parse((tmp_path / "out.srt").read_text("utf-8")))) == len(spoken_texts()["phrases"])
 
@@ -180,7 +185,7 @@ def test_standard_input_is_live_without_fast(more: list[str], is_live: bool, mon
     monkeypatch.setattr("pipeline.apps.live_run.LiveRun", started)
     with open(os.devnull, "rb") as nothing, pytest.raises(UsageError, match=f"live: {is_live}"):
         monkeypatch.setattr("pipeline.apps.live.standard_input", lambda: nothing)
-        live.run(["-", "--config", "demo", *more])
+        live.run(["-", "--config", "demo-zh", *more])
 
 
 def test_text_is_translated_with_the_requested_number_of_beams() -> None:
@@ -199,7 +204,14 @@ def test_translate_many_recordings(tmp_path: Path) -> None:
     broken.write_text("no audio")
     recordings = [EXAMPLES / "travel.wav", broken, EXAMPLES / "meeting.wav"]
     done = run(
-        "translate", *recordings, "--output-dir", tmp_path / "out", "--format", "srt,vtt,jsonl,txt", "--config", "demo"
+        "translate",
+        *recordings,
+        "--output-dir",
+        tmp_path / "out",
+        "--format",
+        "srt,vtt,jsonl,txt",
+        "--config",
+        "demo-zh",
     )
     assert done.returncode == 1
     assert "broken.wav is not audio" in done.stderr.decode()
@@ -266,91 +278,103 @@ def test_nmt_jsonl_has_an_object_a_token() -> None:
 
 
 WRONG = [
-    (2, ["live", "--config", "demo"], "no input: give a recording"),
-    (2, ["live", "nowhere.wav", "--config", "demo"], "no such file: nowhere.wav"),
-    (2, ["live", "a\x1b[31m\nb\u202e.wav", "--config", "demo"], r"no such file: a\x1b[31m\nb\u202e.wav; give the path"),
-    (2, ["live", TRAVEL, "--config", "demo", "--\x1b[31m\udcff"], r"unrecognized arguments: --\x1b[31m\xff"),
+    (2, ["live", "--config", "demo-zh"], "no input: give a recording"),
+    (2, ["live", "nowhere.wav", "--config", "demo-zh"], "no such file: nowhere.wav"),
     (
         2,
-        ["live", TRAVEL, "--config", "demo", "--srt", "-", "--txt", "-"],
+        ["live", "a\x1b[31m\nb\u202e.wav", "--config", "demo-zh"],
+        r"no such file: a\x1b[31m\nb\u202e.wav; give the path",
+    ),
+    (2, ["live", TRAVEL, "--config", "demo-zh", "--\x1b[31m\udcff"], r"unrecognized arguments: --\x1b[31m\xff"),
+    (
+        2,
+        ["live", TRAVEL, "--config", "demo-zh", "--srt", "-", "--txt", "-"],
         "srt and txt cannot share standard output",
     ),
     (
         2,
-        ["translate", TRAVEL, "--target", "zh/..", "--lang-suffix", "--config", "demo"],
+        ["translate", TRAVEL, "--target", "zh/..", "--lang-suffix", "--config", "demo-zh"],
         "'zh/..' is not a language code",
     ),
-    (2, ["live", TRAVEL, "--mic", "--config", "demo"], "both a microphone and"),
+    (2, ["live", TRAVEL, "--mic", "--config", "demo-zh"], "both a microphone and"),
     (2, ["live", TRAVEL, "--config", "dmeo"], "there is no configuration 'dmeo'"),
-    (2, ["live", TRAVEL, "--config", "demo", "--source", "fr", "--via", "none"], "from 'fr' into 'zh', and two steps"),
     (
         2,
-        ["live", TRAVEL, "--config", "demo", "--target", "de", "--nmt", load_config("demo").nmt.model],
+        ["live", TRAVEL, "--config", "demo-zh", "--source", "fr", "--via", "none"],
+        "from 'fr' into 'zh', and two steps",
+    ),
+    (
+        2,
+        ["live", TRAVEL, "--config", "demo-zh", "--target", "de", "--nmt", load_config("demo-zh").nmt.model],
         "from en into zh, not into de",
     ),
     (
         2,
-        ["live", TRAVEL, "--config", "demo", "--source", "auto"],
+        ["live", TRAVEL, "--config", "demo-zh", "--source", "auto"],
         "exactly two languages as targets, such as en and zh",
     ),
-    (2, ["live", TRAVEL, "--config", "demo", "--target", "zh,,de"], "'zh,,de' has an empty entry"),
-    (2, ["live", TRAVEL, "--config", "demo", "--target", "en"], "the target 'en' is the language spoken ('en')"),
+    (2, ["live", TRAVEL, "--config", "demo-zh", "--target", "zh,,de"], "'zh,,de' has an empty entry"),
+    (2, ["live", TRAVEL, "--config", "demo-zh", "--target", "en"], "the target 'en' is the language spoken ('en')"),
     (2, ["live", TRAVEL, "--config", "two.toml"], "only translation model for the targets zh and de"),
     (
         2,
-        ["live", TRAVEL, "--config", "demo", "--target", "zh-CN,zh-TW", "--srt", "-"],
+        ["live", TRAVEL, "--config", "demo-zh", "--target", "zh-CN,zh-TW", "--srt", "-"],
         "standard output cannot take the srt subtitles of several languages",
     ),
-    (2, ["live", TRAVEL, "--config", "demo", "--target", "haw"], "from 'en' into 'haw', nor two through 'en'"),
+    (2, ["live", TRAVEL, "--config", "demo-zh", "--target", "haw"], "from 'en' into 'haw', nor two through 'en'"),
     (
         2,
-        ["live", TRAVEL, "--config", "demo", "--source", "xx"],
+        ["live", TRAVEL, "--config", "demo-zh", "--source", "xx"],
         "'xx' is not a language code; give one of BCP 47, such as en",
     ),
-    (2, ["live", TRAVEL, "--config", "demo", "--srt", "/nowhere/out.srt"], "cannot write /nowhere/out.srt"),
-    (2, ["live", TRAVEL, "--config", "demo", "--srt", "out", "--vtt", "out"], "out is also the file for srt"),
-    (2, ["live", TRAVEL, "--config", "demo", "--srt", "x" * 300], "File name too long"),
-    (2, ["live", TRAVEL, "--config", "demo", "--latency-log", "out.txt"], "out.txt has no known latency log format"),
+    (2, ["live", TRAVEL, "--config", "demo-zh", "--srt", "/nowhere/out.srt"], "cannot write /nowhere/out.srt"),
+    (2, ["live", TRAVEL, "--config", "demo-zh", "--srt", "out", "--vtt", "out"], "out is also the file for srt"),
+    (2, ["live", TRAVEL, "--config", "demo-zh", "--srt", "x" * 300], "File name too long"),
+    (2, ["live", TRAVEL, "--config", "demo-zh", "--latency-log", "out.txt"], "out.txt has no known latency log format"),
     (
         2,
-        ["live", TRAVEL, "--config", "demo", "--latency-log", "a.jsonl", "--jsonl", "a.jsonl"],
+        ["live", TRAVEL, "--config", "demo-zh", "--latency-log", "a.jsonl", "--jsonl", "a.jsonl"],
         "is also the file for jsonl",
     ),
-    (2, ["live", TRAVEL, "--config", "demo", "--fast", "--latency-log", "a.log"], "--fast does not run in real time"),
+    (
+        2,
+        ["live", TRAVEL, "--config", "demo-zh", "--fast", "--latency-log", "a.log"],
+        "--fast does not run in real time",
+    ),
     *(
         (
             2,
-            ["live", TRAVEL, "--config", "demo", "--target", targets, "--latency-log", "-"],
+            ["live", TRAVEL, "--config", "demo-zh", "--target", targets, "--latency-log", "-"],
             "--latency-log cannot write to standard output; name a file",
         )
         for targets in ("zh", "zh-CN,zh-TW")
     ),
-    (2, ["live", TRAVEL, "--config", "demo", "--fast", "--committed-log", "a.log"], "leave one of the two out"),
+    (2, ["live", TRAVEL, "--config", "demo-zh", "--fast", "--committed-log", "a.log"], "leave one of the two out"),
     (2, ["nmt", "--model", str(TINY), "--beams", "0"], "'0' is not a whole number from 1 to 100"),
-    (2, ["live", TRAVEL, "--config", "demo", "--fats"], "unrecognized arguments: --fats"),
+    (2, ["live", TRAVEL, "--config", "demo-zh", "--fats"], "unrecognized arguments: --fats"),
     (
         2,
-        ["live", TRAVEL, "--config", "demo", "--asr", ""],
+        ["live", TRAVEL, "--config", "demo-zh", "--asr", ""],
         "argument --asr: is empty; give a value or leave the option",
     ),
-    (2, ["translate", "/dev/null", "--config", "demo"], "neither a file nor a folder: /dev/null"),
-    (1, ["live", __file__, "--config", "demo"], "is not audio that can be read"),
-    (1, ["live", TRAVEL, "--config", "demo", "--nmt", str(EXAMPLES)], "has no .onnx files"),
-    (1, ["live", TRAVEL, "--config", "demo", "--asr", str(EXAMPLES)], "not a whole CTranslate2 Whisper model"),
-    (1, ["live", TRAVEL, "--config", "demo", "--asr", "./nowhere"], "no such model directory: ./nowhere"),
+    (2, ["translate", "/dev/null", "--config", "demo-zh"], "neither a file nor a folder: /dev/null"),
+    (1, ["live", __file__, "--config", "demo-zh"], "is not audio that can be read"),
+    (1, ["live", TRAVEL, "--config", "demo-zh", "--nmt", str(EXAMPLES)], "has no .onnx files"),
+    (1, ["live", TRAVEL, "--config", "demo-zh", "--asr", str(EXAMPLES)], "not a whole CTranslate2 Whisper model"),
+    (1, ["live", TRAVEL, "--config", "demo-zh", "--asr", "./nowhere"], "no such model directory: ./nowhere"),
     (
         2,
-        ["live", "https://example.org/talk.mp3", "--config", "demo"],
+        ["live", "https://example.org/talk.mp3", "--config", "demo-zh"],
         "is a URL, which this program does not fetch; pipe it in: ffmpeg",
     ),
-    (2, ["translate", TRAVEL, "--output-dir", "out", "--format", "doc", "--config", "demo"], "unknown format 'doc'"),
-    (2, ["translate", TRAVEL, "nowhere", "--config", "demo"], "no such file: nowhere; give the paths of recordings"),
-    (2, ["translate", ".", "--config", "demo"], "has no recordings; their names end in .3g2"),
+    (2, ["translate", TRAVEL, "--output-dir", "out", "--format", "doc", "--config", "demo-zh"], "unknown format 'doc'"),
+    (2, ["translate", TRAVEL, "nowhere", "--config", "demo-zh"], "no such file: nowhere; give the paths of recordings"),
+    (2, ["translate", ".", "--config", "demo-zh"], "has no recordings; their names end in .3g2"),
     (2, ["translate", TRAVEL, "--config", "impossible.toml"], "min_duration_ms (9000) must not exceed max_duration_ms"),
     (2, ["live", TRAVEL, "--config", "impossible.toml"], "min_duration_ms (9000) must not exceed max_duration_ms"),
-    (2, ["translate", TRAVEL, "--output-dir", __file__, "--config", "demo"], "cannot create the folder"),
-    (2, ["translate", "", "--config", "demo"], "argument AUDIO: is empty"),
-    (2, ["translate", TRAVEL, "--output-dir", "", "--config", "demo"], "argument --output-dir: is empty"),
+    (2, ["translate", TRAVEL, "--output-dir", __file__, "--config", "demo-zh"], "cannot create the folder"),
+    (2, ["translate", "", "--config", "demo-zh"], "argument AUDIO: is empty"),
+    (2, ["translate", TRAVEL, "--output-dir", "", "--config", "demo-zh"], "argument --output-dir: is empty"),
     (2, ["models", "inspect", ""], "argument DIR: is empty"),
     (2, ["nmt", "--source", "pt"], "no model is given; give --model, or both --source and --target"),
     (1, ["nmt", "--model", "nowhere"], "no such model directory: nowhere"),
@@ -358,7 +382,7 @@ WRONG = [
 ]
 
 
-BY_PROGRAM = [(1, ["live", "-", "--config", "demo"], "standard input held no audio")]
+BY_PROGRAM = [(1, ["live", "-", "--config", "demo-zh"], "standard input held no audio")]
 BY_PROGRAM += [next(each for each in WRONG if each[1][0] == name) for name in ("live", "translate", "models", "nmt")]
 """Run as programs: what a program makes of an error is the same for all."""
 
@@ -408,7 +432,7 @@ def check_usage_error(found: object, error: str, status: int, message: str) -> N
 
 
 def test_an_exported_model_replaces_the_configured_one() -> None:
-    config = with_overrides(load_config("en-zh"), nmt=str(TINY), asr=load_config("demo").asr.model)
+    config = with_overrides(load_config("en-zh"), nmt=str(TINY), asr=load_config("demo-zh").asr.model)
     assert MarianModel.load(Path(config.nmt.model), suffix=config.nmt.file_suffix).translate("Where is the bank?")
 
 
@@ -417,7 +441,7 @@ def test_old_subtitles_stay_if_nothing_was_heard(tmp_path: Path) -> None:
     for path in outputs:
         path.write_text("old")
     options = [part for path in outputs for part in (f"--{path.suffix[1:]}", path)]
-    done = run("live", "-", "--config", "demo", *options)
+    done = run("live", "-", "--config", "demo-zh", *options)
     assert done.returncode == 1
     assert "held no audio" in done.stderr.decode()
     assert {path.read_text() for path in outputs} == {"old"}
@@ -426,7 +450,9 @@ def test_old_subtitles_stay_if_nothing_was_heard(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("closed", ["<&-", ">&-"])
 def test_closed_standard_streams_are_no_traceback(closed: str) -> None:
-    shell = " ".join(command("live", "-" if closed == "<&-" else TRAVEL, "--config", "demo", "--fast")) + " " + closed
+    shell = (
+        " ".join(command("live", "-" if closed == "<&-" else TRAVEL, "--config", "demo-zh", "--fast")) + " " + closed
+    )
     done = subprocess.run(["bash", "-c", shell], capture_output=True, timeout=HANG_S, check=False)
     assert done.returncode in (0, 1, 2)
     assert b"Traceback" not in done.stderr
@@ -450,7 +476,7 @@ def test_closed_standard_output_is_an_error_for_translations() -> None:
 def test_subtitles_do_not_overwrite_the_file_of_standard_output(tmp_path: Path) -> None:
     with (tmp_path / "out.txt").open("wb") as out:
         done = subprocess.run(
-            command("live", TRAVEL, "--config", "demo", "--srt", "/dev/stdout"),
+            command("live", TRAVEL, "--config", "demo-zh", "--srt", "/dev/stdout"),
             stdout=out, stderr=subprocess.PIPE, timeout=HANG_S, check=False,
         )  # fmt: skip
     assert done.returncode == 2
@@ -465,7 +491,7 @@ def test_a_full_disk_under_standard_output_is_not_reported_as_a_closed_terminal(
 ) -> None:
     with open("/dev/full", "wb") as full:
         done = subprocess.run(
-            command("live", TRAVEL, "--config", "demo", "--fast", "--srt", tmp_path / "a.srt"),
+            command("live", TRAVEL, "--config", "demo-zh", "--fast", "--srt", tmp_path / "a.srt"),
             env=os.environ | colour, stdout=full, stderr=subprocess.PIPE, timeout=HANG_S, check=False,
         )  # fmt: skip
     assert done.returncode == 1
@@ -476,7 +502,7 @@ def test_a_full_disk_under_standard_output_is_not_reported_as_a_closed_terminal(
 def test_unwritable_standard_error_does_not_end_the_run(tmp_path: Path) -> None:
     with open("/dev/full", "wb") as full:
         done = subprocess.run(
-            command("translate", EXAMPLES / "travel.wav", "--config", "demo", "--output-dir", tmp_path),
+            command("translate", EXAMPLES / "travel.wav", "--config", "demo-zh", "--output-dir", tmp_path),
             stdout=subprocess.PIPE, stderr=full, timeout=HANG_S, check=False,
         )  # fmt: skip
     assert done.returncode == 0
@@ -532,7 +558,7 @@ def test_no_network_for_a_model_that_is_not_cached(tmp_path: Path) -> None:
 
 def test_an_old_subtitle_file_survives_a_run_that_fails_early(tmp_path: Path) -> None:
     (tmp_path / "out.srt").write_text("precious")
-    done = run("live", TRAVEL, "--config", "demo", "--nmt", EXAMPLES, "--srt", tmp_path / "out.srt")
+    done = run("live", TRAVEL, "--config", "demo-zh", "--nmt", EXAMPLES, "--srt", tmp_path / "out.srt")
     assert done.returncode == 1
     assert (tmp_path / "out.srt").read_text() == "precious"
 
@@ -541,7 +567,7 @@ def listening(tmp_path: Path, audio: bytes) -> subprocess.Popen[bytes]:
     """A live run of standard input that has read ``audio``, waits for more, and has shown its first sentence."""
     outputs = ("--srt", tmp_path / "out.srt", "--jsonl", tmp_path / "out.jsonl")
     process = subprocess.Popen(
-        command("live", "-", "--config", "demo", *outputs),
+        command("live", "-", "--config", "demo-zh", *outputs),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -580,7 +606,7 @@ def test_a_reader_that_is_gone_before_the_first_sentence_is_no_traceback(colour:
     reader, writer = os.pipe()
     os.close(reader)
     done = subprocess.run(
-        command("live", TRAVEL, "--config", "demo", "--fast"),
+        command("live", TRAVEL, "--config", "demo-zh", "--fast"),
         env=os.environ | colour, stdout=writer, stderr=subprocess.PIPE, timeout=HANG_S, check=False,
     )  # fmt: skip
     os.close(writer)
@@ -591,9 +617,9 @@ def test_a_reader_that_is_gone_before_the_first_sentence_is_no_traceback(colour:
 @pytest.mark.parametrize(
     ("arguments", "module"),
     [
-        (("live", TRAVEL, "--config", "demo", "--vtt", "out.vtt"), "numpy._core"),
-        (("live", TRAVEL, "--config", "demo", "--vtt", "out.vtt"), "ctranslate2.models"),
-        (("translate", TRAVEL, "--config", "demo", "--output-dir", "."), "av.packet"),
+        (("live", TRAVEL, "--config", "demo-zh", "--vtt", "out.vtt"), "numpy._core"),
+        (("live", TRAVEL, "--config", "demo-zh", "--vtt", "out.vtt"), "ctranslate2.models"),
+        (("translate", TRAVEL, "--config", "demo-zh", "--output-dir", "."), "av.packet"),
         (("models", "compile", TINY, "compiled"), "numpy._core"),
         (("models", "compile", TINY, "compiled"), "google.protobuf.message"),
         (("nmt", "--model", TINY), "onnxruntime.capi"),
@@ -636,7 +662,7 @@ def test_an_interrupt_during_an_import_ends_the_process() -> None:
         ("models", "list"),
         ("models", "inspect", TINY),
         ("nmt", "--model", TINY),
-        ("translate", EXAMPLES, "--output-dir", ".", "--config", "demo"),
+        ("translate", EXAMPLES, "--output-dir", ".", "--config", "demo-zh"),
     ],
 )
 def test_output_onto_a_full_disk_is_a_failure_of_one_line(arguments: tuple[str | Path, ...], tmp_path: Path) -> None:

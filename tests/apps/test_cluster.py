@@ -280,7 +280,7 @@ def test_a_long_recording_is_recognised_in_parts(tmp_path: Path) -> None:
     speech = [read_wav(EXAMPLES / f"{name}.wav") for name in ("travel", "meeting", "travel", "meeting")]
     save(long, np.concatenate([each for part in speech for each in (part, pause)]))
     for out, options in (("one", ()), ("two", ("--cluster", "local:2", "--split", "1"))):
-        command = arguments(long, "--output-dir", tmp_path / out, *options, config=Path("demo"))
+        command = arguments(long, "--output-dir", tmp_path / out, *options, config=Path("demo-zh"))
         done = subprocess.run(command, capture_output=True, text=True, timeout=HANG_S, check=False)
         assert done.returncode == 0, done.stderr
     assert "long.wav: recognised in 2 parts" in done.stderr

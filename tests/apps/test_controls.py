@@ -110,7 +110,7 @@ def subtitles(tmp_path: Path) -> Path:
 
 
 def test_lag_is_shown_below_the_subtitles(subtitles: Path) -> None:
-    terminal = Terminal("-m", "pipeline.live", PHRASES, "--config", "demo", "--srt", subtitles)
+    terminal = Terminal("-m", "pipeline.live", PHRASES, "--config", "demo-zh", "--srt", subtitles)
     terminal.wait_for("lag ")
     os.kill(terminal.pid, signal.SIGINT)
     terminal.wait_for("times real time")
@@ -129,7 +129,7 @@ def test_a_terminal_that_nobody_reads_does_not_hold_back_the_files(subtitles: Pa
             if any(json.loads(line)["type"] == "end" for line in lines):
                 whole.set()
 
-    terminal = Terminal("-m", "pipeline.live", PHRASES, "--config", "demo", "--srt", subtitles, "--jsonl", jsonl)
+    terminal = Terminal("-m", "pipeline.live", PHRASES, "--config", "demo-zh", "--srt", subtitles, "--jsonl", jsonl)
     threading.Thread(target=read_events, daemon=True).start()
     terminal.wait_for("00:0")
     terminal.press(b"\x13")
@@ -143,7 +143,7 @@ def test_a_terminal_that_nobody_reads_does_not_hold_back_the_files(subtitles: Pa
 @pytest.mark.slow
 def test_closing_the_terminal_loses_no_speech(subtitles: Path) -> None:
     jsonl = subtitles.with_suffix(".jsonl")
-    terminal = Terminal("-m", "pipeline.live", PHRASES, "--config", "demo", "--srt", subtitles, "--jsonl", jsonl)
+    terminal = Terminal("-m", "pipeline.live", PHRASES, "--config", "demo-zh", "--srt", subtitles, "--jsonl", jsonl)
     terminal.wait_for("00:0")  # the first sentence is in progress while the next is spoken
     terminal.close()
     assert terminal.status() in (0, 1)
@@ -157,7 +157,7 @@ def test_closing_the_terminal_loses_no_speech(subtitles: Path) -> None:
 @pytest.mark.slow
 def test_a_terminal_that_vanishes_without_a_signal_loses_no_speech(subtitles: Path) -> None:
     ours, its = pty.openpty()  # not the controlling terminal, so there is no SIGHUP
-    arguments = ["-m", "pipeline.live", PHRASES, "--config", "demo", "--srt", subtitles]
+    arguments = ["-m", "pipeline.live", PHRASES, "--config", "demo-zh", "--srt", subtitles]
     with subprocess.Popen(
         [sys.executable, *map(str, arguments)], cwd=ROOT, stdout=its, stderr=subprocess.PIPE, start_new_session=True
     ) as running:

@@ -167,21 +167,21 @@ def test_a_transcript_in_another_script_is_not_resumed() -> None:
     begun = header(PHRASES, config, ["srt"])
     shown = dataclasses.replace(config, asr=dataclasses.replace(config.asr, script="traditional"))
     assert difference(begun, header(PHRASES, shown, ["srt"])) == "with asr.script = None, which is now 'traditional'"
-    config = load_config("demo")
+    config = load_config("demo-zh")
     begun = header(PHRASES, with_overrides(config, targets=("zh-Hant_tw",)), ["srt"])
     assert difference(begun, header(PHRASES, with_overrides(config, targets=("zh-hant-TW",)), ["srt"])) is None
     assert difference(begun, header(PHRASES, with_overrides(config, targets=("zh-HK",)), ["srt"])) is not None
 
 
 def test_a_recording_is_resumed_whatever_the_draft_model() -> None:
-    config = load_config("demo")
+    config = load_config("demo-zh")
     begun = header(PHRASES, config, ["srt"])
     other = dataclasses.replace(config, asr=dataclasses.replace(config.asr, draft=DraftModel("tiny.en")))
     assert begun == header(PHRASES, other, ["srt"])
 
 
 def test_a_run_with_another_glossary_begins_anew(tmp_path: Path) -> None:
-    config = load_config("demo")
+    config = load_config("demo-zh")
     terms = tmp_path / "terms.tsv"
     terms.write_text("Acme\t=\n", "utf-8")
     with_terms = with_overrides(config, glossary=str(terms))
@@ -193,7 +193,7 @@ def test_a_run_with_another_glossary_begins_anew(tmp_path: Path) -> None:
 
 
 def test_the_journal_of_another_version_is_refused_by_name() -> None:
-    now = header(PHRASES, load_config("demo"), ["srt"])
+    now = header(PHRASES, load_config("demo-zh"), ["srt"])
     for version in (1, 3, 99):
         why = difference(now | {"version": version}, now)
         assert why == f"by another version of this program: its journal has version {version}, not {now['version']}"

@@ -26,7 +26,7 @@ SPEECH = np.pad(read_wav(EXAMPLES / "travel.wav")[: 16_000 * 12], (0, 2 * 16_000
 
 def started(outputs: dict[str, Path]) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
-        [sys.executable, "-m", "pipeline.live", "-", "--config", "demo", "--fast",
+        [sys.executable, "-m", "pipeline.live", "-", "--config", "demo-zh", "--fast",
          *(text for kind, path in outputs.items() for text in (f"--{kind}", str(path)))],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
         env=os.environ | {"PYTHONUNBUFFERED": "1"},

@@ -29,7 +29,7 @@ class Live:
         os.mkfifo(events)
         outputs = ("--srt", self.srt, "--txt", self._txt, "--jsonl", events)
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "pipeline.live", *map(str, (PHRASES, "--config", "demo", *outputs))],
+            [sys.executable, "-m", "pipeline.live", *map(str, (PHRASES, "--config", "demo-zh", *outputs))],
             cwd=ROOT,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

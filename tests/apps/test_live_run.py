@@ -139,7 +139,7 @@ def test_sentences_that_a_stopped_terminal_has_not_shown_are_counted(
 
 @pytest.mark.slow
 def test_two_interrupts_end_a_run_whose_pipe_nobody_reads(full_pipe: FullPipe, phrase: Path) -> None:
-    arguments = ["-m", "pipeline.live", phrase, "--config", "demo", "--fast", "--jsonl", full_pipe.path]
+    arguments = ["-m", "pipeline.live", phrase, "--config", "demo-zh", "--fast", "--jsonl", full_pipe.path]
     with subprocess.Popen(
         [sys.executable, *map(str, arguments)],
         cwd=ROOT,
@@ -178,5 +178,5 @@ def test_a_file_that_a_cancelled_run_is_still_writing_is_not_closed(
     monkeypatch.setattr(live_run, "LiveRun", Cancelled)
     monkeypatch.setattr(SrtSink, "close", lambda sink: closed.append(sink))
     with pytest.raises(KeyboardInterrupt):
-        live.run([str(PHRASES), "--config", "demo", "--srt", str(tmp_path / "out.srt")])
+        live.run([str(PHRASES), "--config", "demo-zh", "--srt", str(tmp_path / "out.srt")])
     assert len(closed) == (not stalled)

@@ -345,7 +345,7 @@ def test_the_list_shows_each_model_once_with_its_state(hub: HubServer, home: Pat
         == (rows[real.nmt.model])
     )
     assert rows[str(ROOT / "models" / "demo" / "nmt-en-zh")]["state"] == "directory"
-    assert rows["Systran/faster-whisper-base"]["configs"] == ["demo", "demo-zh-en"]
+    assert rows["Systran/faster-whisper-base"]["configs"] == ["demo", "demo-pt-en", "demo-zh", "demo-zh-en"]
     assert rows["gone"]["state"] == "missing"
     assert rows[NAME]["state"] == "missing"
     hub.faults.cut = {"model.bin": [700_000, 0, 0, 0]}
@@ -365,13 +365,14 @@ def test_the_list_as_a_table_has_one_line_per_model(home: Path) -> None:
     header, *rows = done.stdout.splitlines()
     assert header.split() == ["MODEL", "KIND", "REVISION", "STATE", "SIZE", "CONFIGS", "WHERE"]
     assert [row.split()[1:2] + row.split()[3:4] for row in rows] == [
-        ["speech", "installed"], ["translation", "directory"], ["translation", "directory"],
+        ["speech", "installed"], ["translation", "installed"], ["translation", "installed"],
+        ["translation", "directory"], ["translation", "directory"],
         ["speech", "missing"], ["translation", "missing"], ["translation", "missing"], ["speech", "installed"],
     ]  # fmt: skip
 
 
 def test_a_directory_needs_no_fetching(home: Path) -> None:
-    done = models(home, "http://127.0.0.1:9", "pull", "demo")
+    done = models(home, "http://127.0.0.1:9", "pull", "demo-zh")
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("a directory, nothing to fetch") == 1
     assert "complete and undamaged, from installed packages" in done.stdout

@@ -72,7 +72,7 @@ def test_version_is_the_package_s() -> None:
         assert started(*arguments, "--version").stdout == f"speech-translate {pipeline.__version__}\n"
 
 
-@pytest.mark.parametrize("arguments", [["subtitle"], [], ["--config", "demo"]])
+@pytest.mark.parametrize("arguments", [["subtitle"], [], ["--config", "demo-zh"]])
 def test_wrong_usage_exits_with_2(arguments: list[str]) -> None:
     done = started("-c", SCRIPT, *arguments)
     assert done.returncode == 2

@@ -85,6 +85,6 @@ def test_a_run_with_other_targets_or_options_of_one_is_not_resumed(tmp_path: Pat
         begin(job, config.with_nmt("de", german), overwrite=False)
     faster = dataclasses.replace(config.nmt, threads=2)  # changes the speed, not the text
     assert begin(job, config.with_nmt("de", faster), overwrite=False)[0] is Begin.RESUME
-    one = load_config("demo")
+    one = load_config("demo-zh")
     with pytest.raises(UsageError, match=r"begun with languages\.target = \['zh', 'de'\], which is now \['zh'\]"):
         begin(planned(tmp_path, "srt", ("zh",)), one, overwrite=False)

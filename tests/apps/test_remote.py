@@ -92,13 +92,13 @@ def test_subtitles_go_beside_a_remote_recording(
 ) -> None:
     save(tmp_path / "talk.wav", SPEECH)
     put(memory, "/talks/talk.wav", tmp_path / "talk.wav")
-    assert run([str(tmp_path / "talk.wav"), "--config", "demo", "--format", "srt,jsonl"]) == 0
-    assert run(["memory://talks", "--config", "demo", "--format", "srt,jsonl"]) == 0
+    assert run([str(tmp_path / "talk.wav"), "--config", "demo-zh", "--format", "srt,jsonl"]) == 0
+    assert run(["memory://talks", "--config", "demo-zh", "--format", "srt,jsonl"]) == 0
     assert "memory://talks/talk.srt" in capsys.readouterr().out
     assert sorted(memory.ls("/talks", detail=False)) == ["/talks/talk.jsonl", "/talks/talk.srt", "/talks/talk.wav"]
     for kind in ("srt", "jsonl"):
         assert memory.cat_file(f"/talks/talk.{kind}") == (tmp_path / f"talk.{kind}").read_bytes()
-    assert run(["memory://talks", "--config", "demo", "--format", "srt,jsonl"]) == 0
+    assert run(["memory://talks", "--config", "demo-zh", "--format", "srt,jsonl"]) == 0
     assert "already there" in capsys.readouterr().out
     assert not [*workspace(RemoteFile("memory://talks")).iterdir()], "no copy is left on this machine"
 
@@ -179,7 +179,7 @@ def test_the_journal_of_a_recording_in_progress_is_kept_from_its_beginning(
 ) -> None:
     """Of a run that has written nothing, none is left."""
     save(tmp_path / "talk.wav", SPEECH)
-    command = [str(tmp_path / "talk.wav"), "--output-dir", "memory://talks", "--config", "demo"]
+    command = [str(tmp_path / "talk.wav"), "--output-dir", "memory://talks", "--config", "demo-zh"]
     there: list[bool] = []
 
     def broken(recording: Recording) -> Any:
@@ -220,10 +220,10 @@ def test_an_object_store_has_recordings_and_gets_subtitles(
     RemoteFile(f"{bucket}/in/talk.wav").write((tmp_path / "talk.wav").read_bytes())
     command = [sys.executable, "-m", "pipeline.translate", f"{bucket}/in", "--output-dir", f"{bucket}/out"]
     done = subprocess.run(
-        [*command, "--config", "demo"], capture_output=True, text=True, timeout=HANG_S, check=False, cwd=ROOT
+        [*command, "--config", "demo-zh"], capture_output=True, text=True, timeout=HANG_S, check=False, cwd=ROOT
     )
     assert done.returncode == 0, done.stderr
-    assert run([str(tmp_path / "talk.wav"), "--config", "demo"]) == 0
+    assert run([str(tmp_path / "talk.wav"), "--config", "demo-zh"]) == 0
     assert RemoteFile(f"{bucket}/out/talk.srt").read() == (tmp_path / "talk.srt").read_bytes()
     assert RemoteFile(f"{bucket}/out").names() == ["talk.srt"]
     with pytest.raises(UsageError, match=r"no such file: s3://archive/none\.wav"):
@@ -256,8 +256,8 @@ def test_a_recording_on_a_web_server_is_read(web: str, tmp_path: Path, run: Call
     save(tmp_path / "talk.wav", SPEECH)
     with pytest.raises(UsageError, match="nothing can be written beside"):
         plan([RemoteFile(f"{web}/talk.wav")], ["srt"], None, {"zh": ""})
-    assert run([f"{web}/talk.wav?a=1", "--config", "demo", "--output-dir", str(tmp_path / "out")]) == 0
-    assert run([str(tmp_path / "talk.wav"), "--config", "demo"]) == 0
+    assert run([f"{web}/talk.wav?a=1", "--config", "demo-zh", "--output-dir", str(tmp_path / "out")]) == 0
+    assert run([str(tmp_path / "talk.wav"), "--config", "demo-zh"]) == 0
     assert (tmp_path / "out" / "talk.srt").read_bytes() == (tmp_path / "talk.srt").read_bytes()
 
 

@@ -119,14 +119,14 @@ def test_a_manifest_may_come_from_standard_input(tmp_path: Path, monkeypatch: py
 
 def test_a_run_without_a_recording_is_refused() -> None:
     with pytest.raises(UsageError, match="no recording is named"):
-        run(["--config", "demo"])
+        run(["--config", "demo-zh"])
 
 
 def test_a_shard_does_not_begin_the_recordings_of_others(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Their shard may be writing them; nothing here is audio, so what is begun fails."""
     for name in "abc":
         (tmp_path / f"{name}.wav").write_bytes(name.encode() * 100)
-    assert run([str(tmp_path), "--config", "demo", "--shard", "2/3"]) == 1
+    assert run([str(tmp_path), "--config", "demo-zh", "--shard", "2/3"]) == 1
     assert "b.wav" in (said := capsys.readouterr().err)
     assert "a.wav" not in said
     assert "c.wav" not in said

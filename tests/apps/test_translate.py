@@ -357,7 +357,7 @@ def test_recordings_are_recognised_in_packed_windows_unless_configured_otherwise
         return demo_models.recognizer.transcribe_packed(segments, *options)
 
     monkeypatch.setattr(Counting, "transcribe_packed", transcribe_packed)
-    assert translated(PHRASES, "--output-dir", tmp_path, "--config", "demo")[0] == 0
+    assert translated(PHRASES, "--output-dir", tmp_path, "--config", "demo-zh")[0] == 0
     assert windows == [COUNT]
 
 
@@ -907,7 +907,7 @@ def test_an_interrupt_names_the_command_that_resumes(
         raise KeyboardInterrupt
 
     monkeypatch.setattr(translate, "translate_all", interrupted)
-    assert translate.run([str(PHRASES), "--config", "demo", "--output-dir", str(tmp_path), *option]) == 130
+    assert translate.run([str(PHRASES), "--config", "demo-zh", "--output-dir", str(tmp_path), *option]) == 130
     assert capsys.readouterr().err == f"interrupted: {again} resumes the run\n"
 
 
@@ -933,7 +933,7 @@ def test_an_interrupt_names_old_subtitles_not_yet_overwritten(
     for name in ("a.wav", "b 1.wav", "c.wav", "a.srt", "b 1.srt", *begun):
         (tmp_path / name).write_text("precious" if name.endswith(".srt") else "")
     monkeypatch.chdir(tmp_path)
-    assert translate.run(["a.wav", "b 1.wav", "c.wav", "--config", "demo", "--overwrite"]) == 130
+    assert translate.run(["a.wav", "b 1.wav", "c.wav", "--config", "demo-zh", "--overwrite"]) == 130
     assert capsys.readouterr().err.endswith(" resumes the run; not begun, so still to be overwritten: " + named + "\n")
 
 
@@ -1020,7 +1020,7 @@ sys.exit(status)
 
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="resident memory is read from /proc")
-@pytest.mark.parametrize("config", ["demo", str(ONE_BY_ONE)], ids=["packed windows", "one by one"])
+@pytest.mark.parametrize("config", ["demo-zh", str(ONE_BY_ONE)], ids=["packed windows", "one by one"])
 def test_memory_does_not_grow_with_the_recording(tmp_path: Path, config: str) -> None:
     """Half an hour, a quarter of it speech; the samples alone would be 58 MB.
 

@@ -34,7 +34,7 @@ def test_the_output_of_the_computer_is_subtitled(speakers: str, tmp_path: Path) 
     listed = subprocess.run(["pactl", "list", "short", "sources"], check=True, capture_output=True, timeout=HANG_S)
     assert f"{speakers}.monitor" in listed.stdout.decode()
     process = subprocess.Popen(
-        [sys.executable, "-m", "pipeline.live", "--device", "pulse", "--config", "demo", "--srt", tmp_path / "out.srt"],
+        [sys.executable, "-m", "pipeline.live", "--device", "pulse", "--config", "demo-zh", "--srt", tmp_path / "out.srt"],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=os.environ | {"PULSE_SOURCE": f"{speakers}.monitor"},
     )  # fmt: skip
     watchdog = threading.Timer(120, process.kill)

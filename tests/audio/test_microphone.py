@@ -237,7 +237,7 @@ def listening(tmp_path: Path) -> Iterator[Listening]:
 
     def start(*options: str) -> subprocess.Popen[bytes]:
         process = subprocess.Popen(
-            [sys.executable, "-m", "pipeline.live", "--mic", "--config", "demo", "--jsonl", str(tmp_path / "out.jsonl"),
+            [sys.executable, "-m", "pipeline.live", "--mic", "--config", "demo-zh", "--jsonl", str(tmp_path / "out.jsonl"),
              *options],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=os.environ | {"PYTHONUNBUFFERED": "1"},
         )  # fmt: skip

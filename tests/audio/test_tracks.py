@@ -224,11 +224,11 @@ def test_a_silent_track_loses_to_one_in_another_language() -> None:
 
 def test_the_command_reports_the_track_and_refuses_a_missing_one(tmp_path: Path) -> None:
     path = film(tmp_path / "a.mkv", track(MUSIC, "chi"), track(SAID, "eng", DEFAULT))
-    done = run("live", path, "--config", "demo", "--fast", "--jsonl", tmp_path / "a.jsonl")
+    done = run("live", path, "--config", "demo-zh", "--fast", "--jsonl", tmp_path / "a.jsonl")
     assert done.returncode == 0
     assert b"a.mkv: audio track 2 (eng, mono, default), one of 2, is used because" in done.stderr
     assert '"type": "transcript"' in (tmp_path / "a.jsonl").read_text("utf-8")
-    done = run("live", path, "--config", "demo", "--fast", "--audio-track", "9")
+    done = run("live", path, "--config", "demo-zh", "--fast", "--audio-track", "9")
     assert done.returncode == 2
     assert b"has no audio track 9; choose from its 2 tracks: 1 (chi, mono), 2 (eng, mono, default)" in done.stderr
 
@@ -238,4 +238,4 @@ def test_the_option_is_refused_for_inputs_without_tracks(
     arguments: tuple[str, ...], capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(UsageError, match="--audio-track chooses a track of a recording"):
-        live.run([*arguments, "--audio-track", "1", "--config", "demo"])
+        live.run([*arguments, "--audio-track", "1", "--config", "demo-zh"])

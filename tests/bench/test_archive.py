@@ -33,7 +33,7 @@ def test_recordings_are_recognised_and_translated_in_processes_and_compared_with
             file.setparams((1, 2, 16_000, 0, "NONE", ""))
             file.writeframes(read_wav(PHRASES)[: 16_000 * 8].tobytes())
     (tmp_path / "one.txt").write_text(" ".join(spoken_texts()["phrases"][:2]))
-    arguments = ["archive", str(tmp_path), "--config", "demo", "--processes", "2"]
+    arguments = ["archive", str(tmp_path), "--config", "demo-zh", "--processes", "2"]
     assert bench.run([*arguments, "--json", str(tmp_path / "out.json")]) == 0
     printed = capsys.readouterr().out
     assert printed.startswith("2 recordings, 0.00 h, 16 words")
@@ -149,4 +149,4 @@ def test_wrong_numbers_of_processes_are_refused(counts: str, capsys: pytest.Capt
 def test_a_recording_that_cannot_be_read_is_reported(tmp_path: Path) -> None:
     (tmp_path / "talk.wav").write_bytes(b"not a recording")
     with pytest.raises(Exception, match=r"talk\.wav"):
-        bench.run(["archive", str(tmp_path / "talk.wav"), "--config", "demo"])
+        bench.run(["archive", str(tmp_path / "talk.wav"), "--config", "demo-zh"])

@@ -57,7 +57,7 @@ def test_a_trial_is_carried_if_each_session_is() -> None:
 
 @pytest.mark.slow
 def test_the_capacity_of_this_machine_is_measured(phrase: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    options = ["--config", "demo", "--seconds", "4", "--most", "2"]
+    options = ["--config", "demo-zh", "--seconds", "4", "--most", "2"]
     assert run(["capacity", str(phrase), *options, "--lag", "3600", "--json"]) == 0
     report = json.loads(capsys.readouterr().out)
     assert report["sessions"] == 2
@@ -78,7 +78,7 @@ def test_a_limit_that_no_session_meets_is_an_error(
 
     monkeypatch.setattr(capacity, "_tried", tried)
     with pytest.raises(PipelineError, match=r"does not carry one session within 1\.2 s; choose a smaller model"):
-        run(["capacity", str(phrase), "--config", "demo", "--lag", "1.2"])
+        run(["capacity", str(phrase), "--config", "demo-zh", "--lag", "1.2"])
     assert "1.50    50%    10%    400 MB   no" in capsys.readouterr().out
 
 
@@ -146,7 +146,7 @@ def test_the_report_of_silence_is_json_and_says_that_no_text_came(
 
     monkeypatch.setattr(capacity, "_tried", silent)
     with pytest.raises(PipelineError, match="showed no text; give a longer recording"):
-        run(["capacity", str(phrase), "--config", "demo", "--json"])
+        run(["capacity", str(phrase), "--config", "demo-zh", "--json"])
     (found,) = json.loads(capsys.readouterr().out, parse_constant=strict)["trials"]
     assert (found["committed_p90_s"], found["load"]["peak_mb"], found["load"]["cpu_share"]) == (None, None, 0.5)
     assert "a session showed no text; give a longer recording" in table([trial], 3.0)

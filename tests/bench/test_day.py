@@ -215,7 +215,7 @@ def test_growth_below_the_pool_allowance_passes_in_a_short_run() -> None:
 @pytest.mark.parametrize(("option", "value"), [("--hours", "0"), ("--hours", "nan"), ("--seed", "-1")])
 def test_invalid_options_are_usage_errors(option: str, value: str) -> None:
     with pytest.raises(UsageError, match=f"{option} is {value}"):
-        run(["day", str(EXAMPLES / "travel.wav"), "--config", "demo", option, value])
+        run(["day", str(EXAMPLES / "travel.wav"), "--config", "demo-zh", option, value])
 
 
 @pytest.mark.slow
@@ -223,7 +223,7 @@ def test_ten_minutes_lose_no_segment_and_leak_no_memory() -> None:
     """Run in a separate process, so that memory left behind by other tests does not count."""
     recordings = [str(EXAMPLES / f"{name}.wav") for name in ("travel", "meeting")]
     done = subprocess.run(
-        [sys.executable, "-m", "pipeline.bench", "day", *recordings, "--config", "demo", "--hours", "0.1667", "--json"],
+        [sys.executable, "-m", "pipeline.bench", "day", *recordings, "--config", "demo-zh", "--hours", "0.1667", "--json"],
         capture_output=True, text=True, cwd=ROOT, check=False,
     )  # fmt: skip
     print(done.stdout)

@@ -44,7 +44,7 @@ def test_a_model_that_cannot_verify_is_compared_too(tmp_path: Path) -> None:
 def test_the_command_prints_times_and_erasure(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text = tmp_path / "text.txt"
     text.write_text("\n".join(SENTENCES), "utf-8")
-    assert run(["drafts", str(text), "--config", "demo", "--step", "2", "--hidden", "0", "4"]) == 0
+    assert run(["drafts", str(text), "--config", "demo-zh", "--step", "2", "--hidden", "0", "4"]) == 0
     said = capsys.readouterr().out
     assert "4 updates; the model verifies drafts\nsame tokens: 4\n" in said
     assert "characters hidden" in said
@@ -60,11 +60,11 @@ def test_other_tokens_fail_the_command(tmp_path: Path, monkeypatch: pytest.Monke
 
     monkeypatch.setattr("pipeline.bench.drafts.verified", wrong)
     with pytest.raises(PipelineError, match="verification gave other tokens than greedy search"):
-        run(["drafts", str(text), "--config", "demo"])
+        run(["drafts", str(text), "--config", "demo-zh"])
 
 
 def test_sentences_that_never_grow_are_refused(tmp_path: Path) -> None:
     text = tmp_path / "text.txt"
     text.write_text("Hello.", "utf-8")
     with pytest.raises(UsageError, match="never grow"):
-        run(["drafts", str(text), "--config", "demo"])
+        run(["drafts", str(text), "--config", "demo-zh"])

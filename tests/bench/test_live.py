@@ -38,7 +38,7 @@ def test_a_recording_is_measured_in_real_time(phrase: Path, tmp_path: Path, caps
     names = ("--reference", "--latency-log", "--committed-log", "--plot", "--timeline")
     options = [x for pair in zip(names, map(str, files), strict=True) for x in pair]
     gc.unfreeze()
-    assert run(["live", str(recording), "--config", "demo", "--json", *options]) == 0
+    assert run(["live", str(recording), "--config", "demo-zh", "--json", *options]) == 0
     # The models must be frozen: a garbage collection over them would block the loop for too long.
     assert gc.get_freeze_count() > 10_000
     gc.unfreeze()
@@ -103,7 +103,7 @@ def test_policies_are_compared_on_the_same_recording(
 ) -> None:
     recording, plot = tmp_path / "talk.wav", tmp_path / "plot.svg"
     write_samples(recording, read_wav(phrase)[: 5 * SAMPLE_RATE // 2])
-    assert run(["live", str(recording), "--config", "demo", "--compare", "none,segments", "--plot", str(plot)]) == 0
+    assert run(["live", str(recording), "--config", "demo-zh", "--compare", "none,segments", "--plot", str(plot)]) == 0
     printed = capsys.readouterr().out
     assert printed.startswith(f"{recording}: 2.5 s\n")
     rows = [line.split()[:2] for line in printed.splitlines()]
@@ -120,7 +120,7 @@ def test_without_a_recording_read_speech_is_played(monkeypatch: pytest.MonkeyPat
     monkeypatch.delattr("pipeline.loading.load_models")
     played: list[Path] = []
     monkeypatch.setattr("pipeline.bench.live._play_all", lambda paths, *_: nothing(played.extend(paths)))
-    assert run(["live", "--config", "demo"]) == 0
+    assert run(["live", "--config", "demo-zh"]) == 0
     assert played == [EXAMPLES / "novel.wav"]
 
 
@@ -235,7 +235,7 @@ def test_a_mistake_is_reported_before_a_model_is_loaded(
     Path("talk.wav").symlink_to(TRAVEL)
     Path("talk.txt").write_bytes(b"\xff")
     with pytest.raises(UsageError, match=message):
-        run([*options, "--config", "demo"])
+        run([*options, "--config", "demo-zh"])
     assert sorted(path.name for path in tmp_path.iterdir()) == ["talk.txt", "talk.wav"]
 
 
@@ -257,14 +257,14 @@ def test_inputs_are_not_overwritten(
     Path(name).write_bytes(content)
     Path("link.svg").symlink_to(name)
     with pytest.raises(UsageError, match=f"{options[-1]} is also a recording or a reference"):
-        run(["live", *options, "--config", "demo"])
+        run(["live", *options, "--config", "demo-zh"])
     assert Path(name).read_bytes() == content
 
 
 def test_a_run_that_fails_leaves_no_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(ModelError, match="no such model directory"):
-        run(["live", TRAVEL, "--config", "demo", "--nmt", "./none", "--plot", "a.svg", "--latency-log", "a.log"])
+        run(["live", TRAVEL, "--config", "demo-zh", "--nmt", "./none", "--plot", "a.svg", "--latency-log", "a.log"])
     assert list(tmp_path.iterdir()) == []
 
 
@@ -276,7 +276,7 @@ def test_results_before_a_failure_are_printed(
     for path, samples in zip(files, (8_000, 0), strict=True):
         write_samples(path, np.zeros(samples, np.int16))
     with pytest.raises(AudioError, match="empty.wav holds no audio"):
-        run(["live", *map(str, files), "--config", "demo", *options])
+        run(["live", *map(str, files), "--config", "demo-zh", *options])
     printed = capsys.readouterr().out
     assert str(files[0]) in printed
     if options:

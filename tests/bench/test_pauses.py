@@ -171,7 +171,18 @@ def test_the_table_has_the_mean_loss_of_each_way_and_the_ratio_of_the_losses(dem
 def test_the_command_compares_the_sentences_of_a_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "novel.wav").write_bytes((EXAMPLES / "novel.wav").read_bytes())
     out = tmp_path / "out.jsonl"
-    arguments = ["pauses", str(tmp_path), "--config", "demo", "--count", "1", "--mode", "recording", "--json", str(out)]
+    arguments = [
+        "pauses",
+        str(tmp_path),
+        "--config",
+        "demo-zh",
+        "--count",
+        "1",
+        "--mode",
+        "recording",
+        "--json",
+        str(out),
+    ]
     assert run(arguments) == 0
     assert capsys.readouterr().out.startswith("1 sentences with a pause: ")
     results = [json.loads(line) for line in out.read_text("utf-8").splitlines()]

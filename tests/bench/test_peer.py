@@ -143,7 +143,7 @@ def test_a_recording_is_played_to_a_server_and_scored(tmp_path: Path, capsys: py
     audio.with_suffix(".txt").write_text("The plane from Tokyo arrives at seven.", "utf-8")
     peer = Peer(HEARD)
     with serving(peer) as url:
-        assert run(["peer", str(audio), "--config", "demo", "--url", url, "--json"]) == 0
+        assert run(["peer", str(audio), "--config", "demo-zh", "--url", url, "--json"]) == 0
     assert peer.received == [read_wav(PHRASES)[: 5 * SAMPLE_RATE].tobytes()]
     found = json.loads(capsys.readouterr().out)
     assert (found["recording"], found["duration_s"], found["failure"]) == (str(audio), 5.0, None)
@@ -388,7 +388,7 @@ def test_without_a_server_it_is_said_how_to_start_one(monkeypatch: pytest.Monkey
     monkeypatch.delattr("pipeline.bench.peer._recognised")  # before a model is loaded
     url = no_server()
     with pytest.raises(PeerError, match=f"{url} .* start it with: whisperlivekit-server --pcm-input") as error:
-        run(["peer", str(PHRASES), "--config", "demo", "--url", url])
+        run(["peer", str(PHRASES), "--config", "demo-zh", "--url", url])
     assert error.value.exit_status == 1
 
 
@@ -399,7 +399,7 @@ def test_results_before_a_failure_are_printed(
     monkeypatch.setattr("pipeline.bench.peer._recognised", lambda *_: [sentence("The", "plane")])  # takes seconds
     peer = Peer([(0.0, SETTINGS), (0.5, update(" The plane"))])
     with serving(peer) as url, pytest.raises(PeerError, match="closed the connection"):
-        run(["peer", str(audio), "--config", "demo", "--url", url])
+        run(["peer", str(audio), "--config", "demo-zh", "--url", url])
     printed = capsys.readouterr().out.splitlines()
     assert printed[0] == f"{audio}: 1.0 s"
     row = next(line.split() for line in printed if line.startswith("WhisperLiveKit"))
@@ -419,7 +419,7 @@ def test_a_wrong_address_is_wrong_usage(url: str, capsys: pytest.CaptureFixture[
 
 def test_a_peer_is_compared_in_one_language() -> None:
     with pytest.raises(UsageError, match="this benchmark needs a single one"):
-        run(["peer", "--config", "demo", "--source", "auto", "--target", "en,zh"])
+        run(["peer", "--config", "demo-zh", "--source", "auto", "--target", "en,zh"])
 
 
 def test_a_missing_client_library_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

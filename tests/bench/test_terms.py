@@ -40,7 +40,7 @@ def test_the_command_counts_terms_with_and_without_the_glossary(
 
 @pytest.mark.parametrize(
     ("config", "counts"),
-    [("demo", "en-zh: 10 sentences, 10 terms, "), ("demo-zh-en", "zh-en: 10 sentences, 10 terms, ")],
+    [("demo-zh", "en-zh: 10 sentences, 10 terms, "), ("demo-zh-en", "zh-en: 10 sentences, 10 terms, ")],
 )
 def test_the_command_compares_translations_with_and_without_the_glossary(
     config: str, counts: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import asyncio
 import inspect
+import re
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -46,10 +47,6 @@ async def host_audio(translator: SpeechTranslator) -> None:
     await translator.end()
 
 
-def chinese(text: str) -> bool:
-    return any("\u4e00" <= character <= "\u9fff" for character in text)
-
-
 def test_every_block_has_a_test() -> None:
     assert {name: len(found) for name, page in PAGES.items() if (found := blocks(page, "python"))} == PYTHON
 
@@ -59,7 +56,7 @@ def test_the_readme_prints_translations(monkeypatch: pytest.MonkeyPatch, capsys:
     exec(compile(code_of("README.md"), "snippet", "exec"), {})
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == len(spoken_texts()["travel"])
-    assert all(map(chinese, lines))
+    assert sum("Berlim" in line for line in lines) >= 3
 
 
 @pytest.mark.slow
@@ -76,7 +73,7 @@ def test_the_whole_chain_shows_growing_texts() -> None:
 
 def test_the_decoder_is_driven_by_a_search_of_ones_own(capsys: pytest.CaptureFixture[str]) -> None:
     names = asyncio.run(run(code_of("docs/embedding.md", 1)))
-    assert "酒店" in capsys.readouterr().out
+    assert "hotel" in capsys.readouterr().out
     model, state = names["model"], names["model"].decoder.encode(names["model"].tokenizer.encode("Where is the hotel?"))
     model.decoder.step(state, model.generation.start_token)
     for each in (state.fork(), state):
@@ -86,8 +83,8 @@ def test_the_decoder_is_driven_by_a_search_of_ones_own(capsys: pytest.CaptureFix
 @pytest.mark.slow
 def test_the_harness_gives_subtitles() -> None:
     names = asyncio.run(run(code_of("docs/embedding.md", 2)))
-    assert chinese(names["translation"].text)
-    assert chinese("".join(names["cue"].lines))
+    assert "Berlim" in names["translation"].text
+    assert "Berlim" in " ".join(names["cue"].lines)
 
 
 def upsampled(samples: Samples) -> bytes:
@@ -121,7 +118,7 @@ def test_clients_of_openai_s_interface_print_text(
 
     asyncio.run(work())
     said = capsys.readouterr().out
-    assert chinese(said)
+    assert re.search("[\u4e00-\u9fff]", said)
     assert number == 1 or "budget" in said
 
 

@@ -138,7 +138,7 @@ def test_a_glossary_for_other_languages_is_announced(
     path.write_text(f"{head}\nacme,akme\n")
     parser = ArgumentParser()
     add_model_arguments(parser)
-    configured(parser.parse_args(["--config", "demo", "--glossary", str(path)]))
+    configured(parser.parse_args(["--config", "demo-zh", "--glossary", str(path)]))
     assert capsys.readouterr().err == said * (
         "glossary: it is for it and ti; in this run, only the terms that keep their spelling are used\n"
     )

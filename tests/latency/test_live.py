@@ -20,7 +20,7 @@ def test_a_live_run_logs_when_what_it_shows_came(phrase: Path, tmp_path: Path) -
     outputs = ["--latency-log", tmp_path / "instances.log", "--jsonl", tmp_path / "out.jsonl"]
     outputs += ["--committed-log", tmp_path / "final.log"]
     done = subprocess.run(
-        [sys.executable, "-m", "pipeline.live", phrase, "--config", "demo", *outputs],
+        [sys.executable, "-m", "pipeline.live", phrase, "--config", "demo-zh", *outputs],
         capture_output=True, timeout=HANG_S, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr.decode()

@@ -281,4 +281,4 @@ def test_the_list_of_pairs_shows_which_models_are_cached(hub: HubServer, home: P
     assert len(rows) > 130
     (row,) = [row.split() for row in rows if SPLIT in row]
     assert row == ["pt", "→", "en", SPLIT, "split", "fp32", "672", "Apache-2.0", "compiled"]
-    assert "leave --config out" in failed(models(home, NOWHERE, "list", "--pairs", "--config", "demo"), 2)
+    assert "leave --config out" in failed(models(home, NOWHERE, "list", "--pairs", "--config", "demo-zh"), 2)

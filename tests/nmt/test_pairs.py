@@ -106,7 +106,7 @@ def test_changed_languages_select_another_model(capsys: pytest.CaptureFixture[st
 
 
 def test_a_model_that_a_bundled_configuration_pins_stays_pinned() -> None:
-    config = configured(options("--config", "demo", "--source", "pt", "--target", "zh"))
+    config = configured(options("--config", "demo-zh", "--source", "pt", "--target", "zh"))
     real = load_config("en-zh").nmt
     first, second = config.nmt.steps
     assert (first.model, first.revision) == ("TigreGotico/opus-mt-pt-en-onnx", None)
@@ -117,7 +117,7 @@ def test_a_model_that_a_bundled_configuration_pins_stays_pinned() -> None:
 
 
 def test_the_configured_model_stays_for_its_own_pair(capsys: pytest.CaptureFixture[str]) -> None:
-    for name in ("demo", "en-zh", "zh-en"):
+    for name in ("demo", "demo-zh", "en-zh", "zh-en"):
         named = load_config(name)
         pair = ("--source", named.languages.source, "--target", ",".join(named.languages.targets))
         assert configured(options("--config", name, *pair)) == named
@@ -221,10 +221,10 @@ def test_a_configured_model_serves_its_target_and_the_others_come_from_the_table
         assert (config.nmt_for("zh").revision, config.nmt_for("de").revision) == (real.revision, None)
         assert translation_options(config) == {target: config.nmt_for(target) for target in config.languages.targets}
     assert capsys.readouterr().err == "en → de: Xenova/opus-mt-en-de\n" * 2
-    demo = configured(options("--config", "demo", "--target", "zh-TW,de"))
-    assert by_target(demo) == {"zh-TW": [load_config("demo").nmt.model], "de": ["Xenova/opus-mt-en-de"]}
-    both = configured(options("--config", "demo", "--target", "zh-TW,zh-CN"))  # one model writes both scripts
-    assert by_target(both) == {"zh-TW": [load_config("demo").nmt.model], "zh-CN": [load_config("demo").nmt.model]}
+    demo = configured(options("--config", "demo-zh", "--target", "zh-TW,de"))
+    assert by_target(demo) == {"zh-TW": [load_config("demo-zh").nmt.model], "de": ["Xenova/opus-mt-en-de"]}
+    both = configured(options("--config", "demo-zh", "--target", "zh-TW,zh-CN"))  # one model writes both scripts
+    assert by_target(both) == {"zh-TW": [load_config("demo-zh").nmt.model], "zh-CN": [load_config("demo-zh").nmt.model]}
 
 
 def test_a_model_without_languages_serves_only_the_configured_target(tmp_path: Path) -> None:

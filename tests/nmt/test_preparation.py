@@ -142,5 +142,5 @@ def test_a_sentence_begins_with_a_capital(text: str, language: str, expected: st
 
 
 def test_only_the_beginning_of_a_sentence_is_capitalised_for_the_model() -> None:
-    model = load_translation_model("en", "zh", load_config("demo").nmt)
+    model = load_translation_model("en", "zh", load_config("demo-zh").nmt)
     assert model.translate("when done, press 1.") == model.translate("When done, press 1.")

@@ -204,11 +204,11 @@ def test_a_character_before_withdrawn_text_is_converted_again() -> None:
 
 @pytest.mark.parametrize(("asked", "kept"), [("zh_TW", "zh-TW"), ("zh-hant", "zh-Hant"), ("zh-HK", "zh-HK")])
 def test_the_configuration_keeps_the_script_and_the_model_stays(asked: str, kept: str, tmp_path: Path) -> None:
-    config = load_config("demo")
+    config = load_config("demo-zh")
     assert with_overrides(config, targets=(asked,)).languages.targets == (kept,)
     parser = ArgumentParser()
     add_model_arguments(parser)
-    other = configured(parser.parse_args(["--config", "demo", "--target", asked]))
+    other = configured(parser.parse_args(["--config", "demo-zh", "--target", asked]))
     assert (other.languages.targets, other.nmt) == ((kept,), config.nmt)
     assert route("en", asked) == route("en", "zh")
     path = tmp_path / "my.toml"

@@ -32,7 +32,7 @@ from tests.server.test_wyoming import answers, listening, recording
 pytestmark = pytest.mark.filterwarnings("ignore:deprecated:DeprecationWarning")
 
 SPEECH = read_wav(CHINESE)[: 4 * 16_000]
-CONFIGS = [load_config("demo"), load_config("demo-zh-en")]
+CONFIGS = [load_config("demo-zh"), load_config("demo-zh-en")]
 
 
 @pytest.fixture(scope="module")
@@ -194,7 +194,7 @@ def test_wyoming_programs_know_the_languages(models: list[Models], expected: dic
 
 
 def test_the_command_takes_several_configurations() -> None:
-    options = arguments().parse_args(["--config", "demo", "--config", "demo-zh-en", "--asr", "tiny"])
+    options = arguments().parse_args(["--config", "demo-zh", "--config", "demo-zh-en", "--asr", "tiny"])
     configs = configured_several(options)
     assert [config.languages for config in configs] == [config.languages for config in CONFIGS]
     assert [config.asr.model for config in configs] == ["tiny", "tiny"]
@@ -205,9 +205,9 @@ def test_the_command_takes_several_configurations() -> None:
 @pytest.mark.parametrize("option", ["--source", "--target", "--nmt", "--via"])
 def test_options_of_one_configuration_are_refused_with_several(option: str) -> None:
     with pytest.raises(UsageError, match=f"{option} is for one configuration, and there are 2"):
-        run(["--config", "demo", "--config", "demo-zh-en", option, "de"])
+        run(["--config", "demo-zh", "--config", "demo-zh-en", option, "de"])
 
 
 def test_two_configurations_for_one_language_are_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="two configurations are for the spoken language 'en'"):
-        run(["--config", "demo", "--config", "demo", "--port", "0"])
+        run(["--config", "demo-zh", "--config", "demo-zh", "--port", "0"])

@@ -54,7 +54,7 @@ def token_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def refused(*options: str | Path) -> str:
     """What the command says before it ends."""
     with pytest.raises(UsageError) as error:
-        run(["--config", "demo", *map(str, options)])
+        run(["--config", "demo-zh", *map(str, options)])
     return str(error.value)
 
 
@@ -85,7 +85,7 @@ def test_names_that_no_request_can_have_are_invalid_usage(option: str, value: st
 @pytest.mark.parametrize("value", ["proxy.example", "*", "10.0.0.1/8"])
 def test_a_proxy_is_named_by_its_address(value: str, token_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
-        run(["--config", "demo", "--token-file", str(token_file), "--proxy", value])
+        run(["--config", "demo-zh", "--token-file", str(token_file), "--proxy", value])
     assert ended.value.code == 2
     assert "give that of the proxy, such as 127.0.0.1" in capsys.readouterr().err
 
@@ -198,7 +198,7 @@ async def command(*options: str | Path, before: str = "") -> AsyncIterator[Comma
     """
     program = ["-c", f"{before}; from pipeline.serve import main; main()"] if before else ["-m", "pipeline.serve"]
     process = await asyncio.create_subprocess_exec(
-        sys.executable, *program, "--config", "demo", "--port", "0", *map(str, options),
+        sys.executable, *program, "--config", "demo-zh", "--port", "0", *map(str, options),
         stderr=subprocess.PIPE, cwd=ROOT,
     )  # fmt: skip
     try:
@@ -312,7 +312,7 @@ serve.load_shared = load_shared
 main_program(serve.run)
 """
     process = subprocess.Popen(
-        [sys.executable, "-c", program, "--config", "demo", "--port", "0"],
+        [sys.executable, "-c", program, "--config", "demo-zh", "--port", "0"],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=ROOT,
     )  # fmt: skip
     assert process.stdout is not None

@@ -302,4 +302,4 @@ def test_addresses_that_others_reach_are_invalid_usage() -> None:
     assert wyoming_address("tcp://[::1]:10300") == ("::1", 10_300)
     for host in ("0.0.0.0", "192.168.1.2", "example.org", "[::]"):
         with pytest.raises(UsageError, match="other machines can reach --wyoming"):
-            run(["--config", "demo", "--port", "0", "--wyoming", f"tcp://{host}:10300"])
+            run(["--config", "demo-zh", "--port", "0", "--wyoming", f"tcp://{host}:10300"])

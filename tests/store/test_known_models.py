@@ -187,7 +187,7 @@ def test_wrong_files_of_a_known_model_on_the_hub_are_refused(hub: HubServer, tmp
 
 
 def test_without_packages_and_hub_one_error_names_both_solutions(tmp_path: Path) -> None:
-    for arguments in (("pipeline.models", "pull", "base"), ("pipeline.live", str(PHRASES), "--config", "demo")):
+    for arguments in (("pipeline.models", "pull", "base"), ("pipeline.live", str(PHRASES), "--config", "demo-zh")):
         done = python(tmp_path / "home", "http://127.0.0.1:9", "-c", HIDDEN, *arguments)
         line = failed(done)
         assert "the hub cannot be reached" in line
@@ -206,9 +206,9 @@ def test_the_list_shows_where_each_model_is(tmp_path: Path) -> None:
 def test_a_whisper_size_is_fetched_at_its_known_revision() -> None:
     from pipeline.apps.live import arguments
 
-    config = configured(arguments().parse_args(["--mic", "--config", "demo", "--asr", "tiny.en"]))
+    config = configured(arguments().parse_args(["--mic", "--config", "demo-zh", "--asr", "tiny.en"]))
     assert config.asr.revision == TINY_EN.revision
-    assert load_config("demo").asr.model == "base"
+    assert load_config("demo-zh").asr.model == "base"
 
 
 def test_the_hash_of_a_changed_file_is_computed_again(cache: Path) -> None:
