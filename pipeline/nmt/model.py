@@ -28,6 +28,7 @@ from pipeline.nmt.loops import MAX_LENGTH_FACTOR
 from pipeline.nmt.model_languages import UNDETERMINED, ModelLanguages, differs
 from pipeline.nmt.parts import SourcePart, source_parts, terms_of_parts
 from pipeline.nmt.pieces import PartText, Piece, RunningSearch, deltas, translated
+from pipeline.nmt.preparation import written
 from pipeline.nmt.scripts import rewritten
 from pipeline.nmt.search import generate, verified
 from pipeline.nmt.settings import decoding_settings, generation_options, integer, read_json, require_at_least
@@ -54,6 +55,7 @@ class MarianModel(ModelLanguages):
         scripts: tuple[str | None, str | None] = (None, None),
         time_limit_s: float = 0.0,
         cached_sentences: int = 0,
+        knows_print_only: bool = False,
     ) -> None:
         self.tokenizer, self.decoder, self.generation = tokenizer, decoder, generation
         self.languages = languages
@@ -63,6 +65,8 @@ class MarianModel(ModelLanguages):
         self.max_source_tokens = max_source_tokens
         self.max_length_factor = max_length_factor
         self.time_limit_s = time_limit_s
+        self.knows_print_only = knows_print_only
+        """Whether sentences are translated as they would be printed; see ``pipeline.nmt.preparation.written``."""
         self.cache = SentenceCache(cached_sentences)
         self._spellers: dict[str, Speller] = {}  # by target
 
@@ -119,7 +123,9 @@ class MarianModel(ModelLanguages):
             tokenizer, decoder = load_student(student, threads, weights)
             generation = student_options(tokenizer, max_tokens, beams, no_repeat_ngram)
             decoder.check([2, tokenizer.end_token], generation.start_token, generation.end_token)
-            return cls(tokenizer, decoder, generation, student.languages, MAX_SOURCE_TOKENS, **limits)
+            return cls(
+                tokenizer, decoder, generation, student.languages, MAX_SOURCE_TOKENS, knows_print_only=True, **limits
+            )
         layout = find_layout(directory, suffix)
         tokenizer = MarianTokenizer.load(directory)
         config = read_json(directory / "config.json", required=True)
@@ -172,7 +178,9 @@ class MarianModel(ModelLanguages):
         """
         if target is None:
             target = self.languages[1] or UNDETERMINED
-        sources, terms = self.sources_and_terms(sentence.text, sentence.language, target, glossary)
+        sources, terms = self.sources_and_terms(
+            sentence.text, sentence.language, target, glossary, complete=draft is None
+        )
         pieces = self.pieces(sources, target, on_start, beams, draft, terms=terms)
         yield from rewritten(deltas(sentence, pieces, target), self.conversion(target))
 
@@ -196,7 +204,9 @@ class MarianModel(ModelLanguages):
         """
         if target is None:
             target = self.languages[1] or UNDETERMINED
-        sources, terms = self.sources_and_terms(sentence.text, sentence.language, target, glossary)
+        sources, terms = self.sources_and_terms(
+            sentence.text, sentence.language, target, glossary, complete=draft is None
+        )
         known = self.sources(commitment.source, sentence.language, self.target_code(target))
         certain = certain_sources(sources, known)
         pieces = self.pieces(sources, target, on_start, beams, draft, commitment, certain, terms)
@@ -299,16 +309,23 @@ class MarianModel(ModelLanguages):
         return [part.ids for part in self._parts(text, language, code)]
 
     def sources_and_terms(
-        self, text: str, language: str, target: str, glossary: Glossary | None
+        self, text: str, language: str, target: str, glossary: Glossary | None, *, complete: bool = False
     ) -> tuple[list[tuple[int, ...]], list[tuple[SourceTerm, ...]]]:
-        """The ``sources`` of a text for translation into ``target``, and the terms of a glossary in each of them."""
+        """The ``sources`` of a text for translation into ``target``, and the terms of a glossary in each of them.
+
+        ``complete``: whether the text is that of a whole sentence, which may be given a mark at its end.
+        """
         code = self.target_code(target)
-        parts = self._parts(text, language, code)
+        parts = self._parts(text, language, code, complete=complete)
         terms = terms_of_parts(parts, glossary, self.tokenizer, target, code, self.writing(target))
         return [part.ids for part in parts], terms
 
-    def _parts(self, text: str, language: str, code: str | None) -> list[SourcePart]:
-        return source_parts(text, language, self.tokenizer, code, self.scripts[0], self.max_source_tokens)
+    def _parts(self, text: str, language: str, code: str | None, *, complete: bool = False) -> list[SourcePart]:
+        def as_printed(text: str) -> str:
+            return written(text, language, complete=complete) if self.knows_print_only else text
+
+        places = (code, self.scripts[0], self.max_source_tokens)
+        return source_parts(text, language, self.tokenizer, *places, as_printed)
 
     def _wording(self, terms: Sequence[SourceTerm], target: str) -> Wording | None:
         if not self.decoder.aligned:  # literals could not be repaired

@@ -30,15 +30,21 @@ class SourcePart:
 
 
 def source_parts(
-    text: str, language: str, tokenizer: MarianTokenizer, code: str | None, script: str | None, most_tokens: int
+    text: str,
+    language: str,
+    tokenizer: MarianTokenizer,
+    code: str | None,
+    script: str | None,
+    most_tokens: int,
+    as_printed: Callable[[str], str] = str,
 ) -> list[SourcePart]:
     """Split a text into sentences of at most ``most_tokens``. Blank ones are left out.
 
-    ``code`` is put before each sentence; see ``MarianModel.target_code``. ``script``: that of the model's source language.
+    ``as_printed`` changes a sentence to what the model knows best; see ``preparation.written``. ``code`` is put before each sentence; see ``MarianModel.target_code``. ``script``: that of the model's source language.
     """
 
     def written(text: str) -> str:
-        return tokenizer.without_unknown_accents(prepared(text, language, script))
+        return tokenizer.without_unknown_signs(prepared(text, language, script))
 
     def fits(text: str) -> bool:
         return len(tokenizer.encode(written(text), code)) <= most_tokens
@@ -46,10 +52,11 @@ def source_parts(
     # Lone surrogates are not characters and cannot be encoded.
     text = _SURROGATE.sub("\N{REPLACEMENT CHARACTER}", text)
     nothing = tokenizer.encode("", code)
-    wholes = [capitalised(whole, language_tag(language).language) for whole in split_sentences(text, language)]
+    found = map(as_printed, split_sentences(text, language))
+    wholes = [capitalised(whole, language_tag(language).language) for whole in found]
     heard = [part.strip() for whole in wholes for part in fit(whole, fits)]
-    found = [(part, written(part)) for part in heard]
-    parts = [SourcePart(part, text, tuple(tokenizer.encode(text, code))) for part, text in found]
+    texts = [(part, written(part)) for part in heard]
+    parts = [SourcePart(part, text, tuple(tokenizer.encode(text, code))) for part, text in texts]
     # From an empty source the model would hallucinate text.
     return [part for part in parts if part.ids != tuple(nothing)]
 

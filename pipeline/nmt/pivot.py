@@ -162,7 +162,9 @@ class PivotTranslator:
         commitment: Commitment | None,
         carried: Carried,
     ) -> Iterator[Piece]:
-        sources, terms = self.first.sources_and_terms(sentence.text, sentence.language, self.via, carried.first)
+        sources, terms = self.first.sources_and_terms(
+            sentence.text, sentence.language, self.via, carried.first, complete=draft is None
+        )
         if not sources:
             yield from self.second.pieces((), target, on_start, beams, draft, commitment)
             return

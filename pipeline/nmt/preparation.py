@@ -36,6 +36,30 @@ _DROPPED = re.compile(
 _SPACE = re.compile(r"\s")
 # Words that consist only of letters; "COVID-19", "B2B" and "U.S.A." do not match and keep their capitals.
 _WORD = re.compile(r"(?<!\w)(?<!\w\.)[^\W\d_]+(?:['’][^\W\d_]+)*(?!\w|-?\d|\.\w)")
+# Sounds that mean nothing, with the comma after them.
+_FILLERS = {
+    "en": re.compile(r"\b(?:u[hm]+|uhm|erm?|hmm+)\b(?!-),? *", re.IGNORECASE),
+    "pt": re.compile(r"\b(?:h[ãu]m|ã?hã|hmm+)\b(?!-),? *", re.IGNORECASE),
+}
+# Words that are said twice only by mistake.
+_STUTTER = {
+    language: re.compile(rf"\b({words})(?:,? \1)+\b", re.IGNORECASE)
+    for language, words in (
+        ("en", "a|an|and|at|but|for|he|i|if|in|it|my|of|on|or|she|the|they|this|to|we|with|you"),
+        ("pt", "as|com|da|de|do|e|ela|ele|em|eu|mas|na|no|os|para|que|se|um|uma"),
+    )
+}
+_SMALL_I = re.compile(r"(?<![\w.'-])i(?=['’](?:m|ve|ll|d)\b|[^\w.'’-]|$)")
+_VERB = "is|are|was|were|do|does|did|can|could|will|would|should|have|has|had"
+_PERSON = "i|you|he|she|it|we|they"
+_QUESTION = {
+    "en": re.compile(
+        rf"\W*(?:(?:who|what|where|when|why|how)\s+(?:{_VERB})"
+        rf"|(?:how|what|which)\s+(?!(?:{_PERSON})\b)\w+\s+(?:{_VERB})|(?:{_VERB}|may)\s+(?:{_PERSON}|this|that|there))\b",
+        re.IGNORECASE,
+    ),
+    "pt": re.compile(r"\W*(?:onde|qual|quais|quant[oa]s?|por que|a que horas)\b", re.IGNORECASE),
+}
 # With fewer capitals than this, the text may be just a name or two: NATO, BBC NEWS, OK!
 _MIN_CAPITALS = 8
 
@@ -87,6 +111,24 @@ def capitalised(text: str, language: str) -> str:
     if first is None or not first.group().islower():
         return text
     return text[: first.start()] + _title(text[first.start()], language) + text[first.start() + 1 :]
+
+
+def written(text: str, language: str, *, complete: bool) -> str:
+    """Write a sentence that was spoken as it would be in print: no fillers, no stutter, and a mark at its end.
+
+    Students were trained on printed text. Without a mark at the end they leave out words ("two hundred and fifty three euros
+    and forty cents" lost the euros), and "where do you live" is no question. ``complete``: a sentence in progress gets no mark.
+    """
+    language = language_tag(language).language
+    if language in _FILLERS:
+        shorter = _STUTTER[language].sub(r"\1", _FILLERS[language].sub("", text))
+        text = shorter if shorter.strip(" ,.") else text
+    if language == "en":
+        text = _SMALL_I.sub("I", text)
+    bare = text.rstrip()
+    if not complete or language not in _QUESTION or not bare or not (bare[-1].isalnum() or bare[-1] in "%€£$"):
+        return text
+    return f"{bare}?" if _QUESTION[language].match(bare) else f"{bare}."
 
 
 def _fraction(before: str, sign: str) -> str:

@@ -20,6 +20,7 @@ from pipeline.errors import ModelError
 _SPECIAL = ("</s>", "<unk>", "<pad>")
 _BYTE = re.compile(r"<0x([0-9A-F]{2})>")
 _TARGET_CODE = re.compile(r">>([^<>]+)<<")
+_PLAIN_SIGNS = str.maketrans("“”„«»‘’‚‐‑‒–—―−", '"""""\'\'\'-------')
 RESERVED = re.compile(r"\0?__[a-z]+\d*__")
 """A piece of newer Firefox models that stands for no text, such as __source__."""
 SPACE = "\N{LOWER ONE EIGHTH BLOCK}"
@@ -50,6 +51,8 @@ class MarianTokenizer:
         """Target codes that a multilingual model accepts before the source, such as cmn_Hans."""
         self._target_file = target
         self._source_file = source
+        self._forms: dict[str, str] = {}
+        """What is fed for each character that is not ASCII."""
         if target != source:
             # Load target.spm only to detect damage. Joining pieces does not need it, and it takes 8 MB for opus-mt.
             _load_spm(target)
@@ -87,19 +90,22 @@ class MarianTokenizer:
         pieces = self.source_pieces(text)
         return [*prefix, *(self._vocabulary.get(piece, self.unknown_token) for piece in pieces), self.end_token]
 
-    def without_unknown_accents(self, text: str) -> str:
-        """Replace accented letters that the vocabulary lacks by their base letters, of the same length in characters.
+    def without_unknown_signs(self, text: str) -> str:
+        """Replace signs that the vocabulary lacks by known ones, of the same length in characters.
 
-        A model reads "Muller" better than "M<unk>ller". Letters of other scripts are kept.
+        Accented letters become their base letters: a model reads "Muller" better than "M<unk>ller". Typographic quotes and
+        dashes become plain ones. Letters of other scripts are kept.
         """
-        accented = not text.isascii() and unicodedata.normalize("NFD", text) != text
-        return "".join(map(self._known_form, text)) if accented else text
+        return text if text.isascii() else "".join(map(self._known_form, text))
 
     def _known_form(self, character: str) -> str:
-        base = unicodedata.normalize("NFD", character)[0]
-        if base == character or not base.isascii() or self._knows(character):
+        if character.isascii():
             return character
-        return base if self._knows(base) else character
+        if character not in self._forms:
+            base = unicodedata.normalize("NFD", character)[0].translate(_PLAIN_SIGNS)
+            usable = base != character and base.isascii() and not self._knows(character) and self._knows(base)
+            self._forms[character] = base if usable else character
+        return self._forms[character]
 
     def _knows(self, character: str) -> bool:
         return all(piece in self._vocabulary for piece in self.source_pieces(character))

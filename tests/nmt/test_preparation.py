@@ -11,11 +11,20 @@ from hypothesis import strategies as st
 
 from pipeline import MarianModel, load_config, load_translation_model
 from pipeline.events import SourceSentence, Translation
-from pipeline.nmt.preparation import capitalised, prepared
+from pipeline.nmt.drafts import Draft
+from pipeline.nmt.pieces import translated
+from pipeline.nmt.preparation import capitalised, prepared, written
 from pipeline.nmt.tokenizer import MarianTokenizer
 from tests.conftest import ROOT, TINY, golden
 
 EN_ZH, ZH_EN = (ROOT / "models" / "demo" / f"nmt-{pair}" for pair in ("en-zh", "zh-en"))
+
+
+@pytest.fixture(scope="module")
+def student() -> MarianModel:
+    model = load_translation_model("en", "pt", load_config("demo").nmt)
+    assert isinstance(model, MarianModel)
+    return model
 
 
 @pytest.fixture(scope="module")
@@ -144,3 +153,44 @@ def test_a_sentence_begins_with_a_capital(text: str, language: str, expected: st
 def test_only_the_beginning_of_a_sentence_is_capitalised_for_the_model() -> None:
     model = load_translation_model("en", "zh", load_config("demo-zh").nmt)
     assert model.translate("when done, press 1.") == model.translate("When done, press 1.")
+
+
+@pytest.mark.parametrize(
+    ("language", "said", "printed"),
+    [
+        ("en", "where do you live", "where do you live?"),
+        ("en", "what time does the train leave", "what time does the train leave?"),
+        ("en", "What I mean is this", "What I mean is this."),
+        ("en", "when i was young i'd go", "when I was young I'd go."),
+        ("en", "um so, uh, i was going to to the, the store", "so, I was going to the store."),
+        ("en", "It was very, very good and that that is true!", "It was very, very good and that that is true!"),
+        ("en", "a uh-huh, i.e. yes: it costs 50 €", "a uh-huh, i.e. yes: it costs 50 €."),
+        ("en", "um", "um."),
+        ("pt", "onde você mora", "onde você mora?"),
+        ("pt", "um um homem", "um homem."),
+        ("de", "ich ich um", "ich ich um"),
+        ("en", "", ""),
+    ],
+)
+def test_what_was_said_is_written_as_it_is_printed(language: str, said: str, printed: str) -> None:
+    assert written(said, language, complete=True) == printed
+    assert printed.startswith(written(said, language, complete=False))
+
+
+@pytest.mark.parametrize(
+    ("said", "translation"),
+    [
+        ("two hundred and fifty three euros and forty cents", "Duzentos e cinquenta e três euros e quarenta cêntimos."),
+        ("where do you live", "Onde você mora?"),
+        ("PLEASE DO NOT TOUCH THE BUTTON", "Por favor, não toque no botão."),
+        ("“Yes” — she said", '"Sim" - ela disse.'),
+    ],
+)
+def test_a_student_reads_speech_as_print(student: MarianModel, said: str, translation: str) -> None:
+    assert student.translate(said) == translation
+
+
+def test_a_student_invents_no_end_of_a_sentence_in_progress(student: MarianModel) -> None:
+    for said, ends in (("Because", "Porque"), ("I would like to order a pizza with", "com"), ("If you don't", "não")):
+        events = student.stream(SourceSentence(0, "en", said), draft=Draft())
+        assert translated(events).endswith(ends)

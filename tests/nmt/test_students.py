@@ -7,11 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from pipeline import load_translation_model
 from pipeline.errors import ModelError
 from pipeline.nmt.beams import beam_search
 from pipeline.nmt.compiler.build import compile_model
 from pipeline.nmt.inspection import as_text, inspect_model
 from pipeline.nmt.model import MarianModel
+from pipeline.nmt.options import NmtConfig
 from pipeline.nmt.recurrent import RecurrentDecoder, RecurrentState
 from pipeline.nmt.search import greedy, verified
 from tests.fixtures.student import DECODERS, WIDTH, Student, write_student
@@ -200,3 +202,21 @@ def test_inspect_shows_a_student_and_compile_leaves_it_as_it_is(tmp_path: Path) 
     assert "trgvocab.xxen.spm" in as_text(report)
     with pytest.raises(ModelError, match="runs as it is"):
         compile_model(tmp_path, tmp_path / "compiled")
+
+
+@pytest.mark.parametrize("weights", ["auto", "fp32"])
+@pytest.mark.parametrize(
+    ("pair", "said", "translation"),
+    [
+        ("en-pt", "Cameras are forbidden in the church.", "As câmeras são proibidas na igreja."),
+        ("en-pt", "Where is the nearest hospital?", "Onde está o hospital mais próximo?"),
+        ("pt-en", "O restaurante abre às seis da tarde.", "The restaurant opens at six in the afternoon."),
+        ("pt-en", "Onde você mora?", "Where do you live?"),
+    ],
+)
+def test_the_demos_students_translate(pair: str, said: str, translation: str, weights: str) -> None:
+    source, target = pair.split("-")
+    model = load_translation_model(source, target, NmtConfig(f"firefox/{pair}-tiny", weights=weights))
+    assert isinstance(model, MarianModel)
+    assert model.languages == (source, target)
+    assert model.translate(said) == translation
