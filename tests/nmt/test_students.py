@@ -196,7 +196,7 @@ def test_inspect_shows_a_student_and_compile_leaves_it_as_it_is(tmp_path: Path) 
         True,
         "recurrent",
         2,
-        "xx",
+        None,
         "en",
     )
     assert "trgvocab.xxen.spm" in as_text(report)
