@@ -26,12 +26,15 @@ _SCALES = {
     "百": 2, "千": 3, "万": 4, "百万": 6, "千万": 7, "亿": 8, "万亿": 12,
 }  # fmt: skip
 _SCALE = r"hundred\b|thousand\b|million\b|billion\b|trillion\b|百万|千万|万亿|[百千万亿]"
+# Of hosts and files that are named without more.
+_ENDINGS = "com|org|net|edu|gov|io|br|pdf|docx?|xlsx?|pptx?|txt|csv|zip|jpe?g|png|gif|svg|mp[34]|wav|py|json|xml|html?"
 # What follows a number that may be written otherwise: a part of a longer one, a unit, a time (10点30分), a decade, a month.
 _OTHER = r"[\w:/月点时刻]|[.,-]\d|分(?!钟)|年代"
 _LITERAL = re.compile(
     rf"""
     (?<![\w.@/])
-    (?P<address> (?:https?://|www\.) [\w.~/?#=&%+-]* [\w/] | [\w.+-]+ @ [\w-]+ (?:\.[\w-]+)+ )
+    (?P<address> (?:https?://|www\.) [\w.~/?#=&%+-]* [\w/] | [\w.+-]+ @ [\w-]+ (?:\.[\w-]+)+
+        | [\w-]+ (?:\.[\w-]+)* \. (?:{_ENDINGS}) \b (?![\w@/]) )
     |
     (?<![\w-]) (?P<code> (?-i:[A-Z][A-Z-]*\d[A-Z\d-]*) ) (?![\w-])
     |
@@ -63,6 +66,10 @@ _OWN_DIGITS = {
     "ar", "as", "bn", "ckb", "dz", "fa", "gu", "hi", "km", "kn", "ks", "lo", "ml", "mni", "mr", "my", "ne", "or", "pa", "ps",
     "sat", "sd", "ta", "te", "th", "ur", "uz",
 }  # fmt: skip
+# Languages that write 1.250,50 (Unicode CLDR 46, their number symbols; pt as in Brazil and most text).
+_COMMA_DECIMALS = {
+    "az", "bs", "ca", "da", "de", "el", "es", "eu", "gl", "hr", "id", "is", "it", "mk", "nl", "pt", "ro", "sl", "sr", "tr", "vi",
+}  # fmt: skip
 # What stands before and after a number for a currency sign, by language.
 _CURRENCIES = {
     "en": {
@@ -71,6 +78,12 @@ _CURRENCIES = {
         "£": (("£", ""), ("", " pounds"), ("", " pound")),
         "¥": (("¥", ""), ("", " yuan"), ("", " yen")),
     },
+    "pt": {
+        "$": (("", " dólares"), ("$", ""), ("US$ ", ""), ("US$", ""), ("$ ", ""), ("", " dólar")),
+        "€": (("", " euros"), ("€", ""), ("€ ", ""), ("", " €"), ("", " euro")),
+        "£": (("", " libras"), ("£", ""), ("£ ", ""), ("", " libra")),
+        "¥": (("", " ienes"), ("", " iuanes"), ("¥", "")),
+    },
     "zh": {
         "$": (("", "美元"), ("$", ""), ("", "元"), ("", "块"), ("", "美金")),
         "€": (("", "欧元"), ("€", ""), ("", "欧")),
@@ -78,29 +91,35 @@ _CURRENCIES = {
         "¥": (("", "元"), ("¥", ""), ("", "日元"), ("", "块")),
     },
 }
+_THREE_DIGITS = re.compile(r"\d{1,3}[.,]\d{3}")
 _GROUPED = re.compile(r"\d{1,3}(,\d{3})+(\.\d+)?")
 
 
-def literals(text: str, target: str) -> tuple[Match, ...]:
+def literals(text: str, target: str, source: str = "en") -> tuple[Match, ...]:
     """The first literals in ``text``, as terms with their accepted forms in the language ``target``.
 
-    The preferred form is the spelling in ``text``. In English and Chinese, it is the usual one for numbers with a scale word
+    The preferred form is the spelling in ``text``, with 1,250.50 as 1.250,50 if only ``target`` writes it so. In English and Chinese, it is the usual one for numbers with a scale word
     (2.5 million, 250万), of 10,000 or more, and with a currency sign, and for days of the month (19th). Other separators are
     accepted, and in these two languages words for whole numbers. In other languages, numbers with a scale word or of two digits,
     which are often words there, are not found; in those that have digits of their own, no numbers.
     """
-    return tuple(islice(_matches(text, language_tag(target).language), _MOST))
+    changed = _COMMA_DECIMALS.isdisjoint({language_tag(source).language})
+    return tuple(islice(_matches(text, language_tag(target).language, changed), _MOST))
 
 
-def _matches(text: str, language: str) -> Iterator[Match]:
+def _matches(text: str, language: str, changed: bool) -> Iterator[Match]:
+    changed = changed and language in _COMMA_DECIMALS
     for match in _LITERAL.finditer(text):
-        forms = list(dict.fromkeys(_forms(match, language)))
+        forms = list(dict.fromkeys(_forms(match, language, changed)))
         if forms:
             yield Match(*match.span(), Term(match.group(), forms[0], target_variants=tuple(forms[1:])))
 
 
-def _forms(match: re.Match[str], language: str) -> Iterator[str]:
-    """The accepted forms of a literal, the preferred one first; none if it need not be in the translation."""
+def _forms(match: re.Match[str], language: str, changed: bool) -> Iterator[str]:
+    """The accepted forms of a literal, the preferred one first; none if it need not be in the translation.
+
+    ``changed``: the target language writes commas and points the other way round.
+    """
     sign = match["currency"]
     if match["number"] is None:
         yield match.group()
@@ -108,13 +127,13 @@ def _forms(match: re.Match[str], language: str) -> Iterator[str]:
             yield match.group().replace("-", " ")
             yield re.sub(r"[ -]", "", match.group())
     elif sign is None or language not in _CURRENCIES:
-        yield from _spellings(match, language)
+        yield from _spellings(match, language, changed)
     else:
-        for form in _spellings(match, language):
+        for form in _spellings(match, language, changed):
             yield from (before + form + after for before, after in _CURRENCIES[language][sign])
 
 
-def _spellings(match: re.Match[str], language: str) -> Iterator[str]:
+def _spellings(match: re.Match[str], language: str, changed: bool) -> Iterator[str]:
     """Ways to write the number in a match, without its currency."""
     written = match["number"]
     value, counted = _value(written), language in ("en", "zh")
@@ -128,8 +147,11 @@ def _spellings(match: re.Match[str], language: str) -> Iterator[str]:
         yield written + _ordinal(int(written))
     if value is not None and counted and (value >= 10_000 or "," in written):
         yield from _number_forms(value, language)
-    yield written
-    yield written.translate(str.maketrans(".,", ",."))
+    turned = written.translate(str.maketrans(".,", ",."))
+    if changed and _THREE_DIGITS.fullmatch(written):
+        yield turned  # what is written would be read as another number
+    else:
+        yield from (turned, written) if changed and written.count(".") < 2 else (written, turned)
     if value is not None:
         yield from _number_forms(value, language)
 

@@ -317,7 +317,7 @@ class MarianModel(ModelLanguages):
         """
         code = self.target_code(target)
         parts = self._parts(text, language, code, complete=complete)
-        terms = terms_of_parts(parts, glossary, self.tokenizer, target, code, self.writing(target))
+        terms = terms_of_parts(parts, glossary, self.tokenizer, language, target, code, self.writing(target))
         return [part.ids for part in parts], terms
 
     def _parts(self, text: str, language: str, code: str | None, *, complete: bool = False) -> list[SourcePart]:

@@ -65,6 +65,7 @@ def terms_of_parts(
     parts: Sequence[SourcePart],
     glossary: Glossary | None,
     tokenizer: MarianTokenizer,
+    source: str,
     target: str,
     code: str | None,
     written: Callable[[str], str] = str,
@@ -81,7 +82,7 @@ def terms_of_parts(
         matches = () if glossary is None else glossary.found_in(part.heard if same else part.text)
         numbers = [
             one
-            for one in literals(part.text, target)
+            for one in literals(part.text, target, source)
             if all(one.end <= two.start or two.end <= one.start for two in matches)
         ]
         pieces = tokenizer.source_pieces(part.text) if matches or numbers else []

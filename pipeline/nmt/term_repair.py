@@ -9,7 +9,7 @@ from pipeline.nmt.decoder import Decoder
 from pipeline.nmt.generation import GenerationOptions, Token
 from pipeline.nmt.pieces import RunningSearch
 from pipeline.nmt.term_search import TermSearch, Wording, given
-from pipeline.nmt.terms import SourceTerm, glued
+from pipeline.nmt.terms import SourceTerm, Speller, glued
 
 # Places that are tried for a term.
 _PLACES = 3
@@ -96,7 +96,7 @@ class Repair:
         shares = rows[:, list(term.tokens)].sum(axis=1)
         places = [at for at in range(len(self._committed), len(ids) - 1) if speller.begins_word(ids[at])]
         if term.literal:  # not after the first digits of what the model wrote for it
-            places = [at for at in places if not (at and glued(speller.piece(ids[at - 1]), term.targets[0]))]
+            places = [at for at in places if not (at and _goes_on(speller, ids[at - 1], ids[at], term))]
         for at in sorted([*places, len(ids) - 1], key=lambda at: -shares[at])[:_PLACES]:
             wanted = speller.spell(term.targets[0], speller.piece(ids[at - 1]) if at else "")
             if wanted is None or at + len(wanted) >= self._options.max_tokens or self._expired():
@@ -113,3 +113,9 @@ class Repair:
             )
             if rest and not rest[-1].truncated:
                 yield [*tokens[: at - len(self._committed)], *given(wanted), *rest]
+
+
+def _goes_on(speller: Speller, before: int, token: int, term: SourceTerm) -> bool:
+    """Whether a number or code, written in place of ``token``, would go on with the one that ``before`` ends with."""
+    end = speller.piece(before)
+    return end[-1:].isdigit() if speller.piece(token).startswith(" ") else glued(end, term.targets[0])

@@ -6,10 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline import Delta, MarianModel
+from pipeline import Delta, MarianModel, load_translation_model
 from pipeline.events import SourceSentence, Translation
 from pipeline.glossary.terms import Glossary, Term
 from pipeline.nmt.literals import literals
+from pipeline.nmt.options import NmtConfig
 from pipeline.nmt.search import generate
 from pipeline.nmt.term_search import Wording
 from pipeline.nmt.terms import SourceTerm, Speller, kept
@@ -42,7 +43,17 @@ def preferred(text: str, target: str) -> list[tuple[str, str]]:
         ("2021年有420万包裹，1.2万人", "en", [("2021", "2021"), ("420万", "4.2 million"), ("1.2万", "12,000")]),
         ("8月30日，19号，10号线，12号楼", "en", [("30日", "30th"), ("19号", "19th"), ("10", "10"), ("12", "12")]),
         ("82000美元和$20", "en", [("82000", "82,000"), ("$20", "$20")]),
-        ("2.5 million, 19 people, 3,500 and 1998", "de", [("3,500", "3,500"), ("1998", "1998")]),
+        ("2.5 million, 19 people, 3,500 and 1998", "de", [("3,500", "3.500"), ("1998", "1998")]),
+        (
+            "$1,250.50 and 19.99, 42.195",
+            "pt",
+            [("$1,250.50", "1.250,50 dólares"), ("19.99", "19,99"), ("42.195", "42,195")],
+        ),
+        (
+            "report_v2.pdf at example.com.br, 3.11.7",
+            "pt",
+            [(one, one) for one in ("report_v2.pdf", "example.com.br", "3.11.7")],
+        ),
         ("1998 and www.example.com", "ar", [("www.example.com", "www.example.com")]),
         (
             "In 2021 300 people, 030 1234 5678",
@@ -176,3 +187,25 @@ def test_sentences_without_literals_have_no_terms(models: dict[str, MarianModel]
     text = "We are meeting at ten o'clock."
     assert literals(text, "zh") == ()
     assert models["en"].sources_and_terms(text, "en", "zh", None)[1] == []
+
+
+@pytest.mark.parametrize(
+    ("pair", "said", "kept"),
+    [
+        ("en-pt", "The population is 13,800,138,000.", "13.800.138.000 habitantes"),
+        ("en-pt", "The price is $1,250.50.", "é de 1.250,50 dólares"),
+        ("en-pt", "He paid £3,000 for it.", "3.000 libras por isso"),
+        ("en-pt", "She ran 42.195 kilometers.", "correu 42,195"),
+        ("en-pt", "He gave the letter to Armstrong in 1969.", "Armstrong em 1969"),
+        ("en-pt", "The castle was built in 1020.", "1020"),
+        ("en-pt", "In 2021-2022 sales fell by 7.25%.", "2021-2022, as vendas caíram 7,25%"),
+        ("en-pt", "My number is 555-123-4567.", "555-123-4567"),
+        ("pt-en", "O preço é R$ 1.250,50.", "1,250.50"),
+        ("pt-en", "Abra o arquivo relatorio_v2.pdf.", "relatorio_v2.pdf"),
+        ("pt-en", "O castelo foi construído em 1020.", "1020"),
+    ],
+)
+def test_a_student_keeps_literals_in_the_way_the_language_writes_them(pair: str, said: str, kept: str) -> None:
+    source, target = pair.split("-")
+    model = load_translation_model(source, target, NmtConfig(f"firefox/{pair}-tiny"))
+    assert kept in model.translate(said)
