@@ -17,6 +17,7 @@ from faster_whisper.feature_extractor import FeatureExtractor
 from faster_whisper.tokenizer import Tokenizer
 from numpy.typing import NDArray
 
+from pipeline.asr.mel import MelFilters
 from pipeline.asr.words import Replacement, whole_words
 from pipeline.errors import ModelError, UsageError, first_line
 from pipeline.events import SAMPLE_RATE, Samples
@@ -194,6 +195,7 @@ class WhisperEngine:
         self.tokenizer = self._tokenizers[self.languages[0]]
         """Of the first language. They encode and decode alike; start tokens and the division into words differ."""
         self._features = FeatureExtractor(feature_size=self._model.n_mels)
+        self._features.mel_filters = MelFilters(self._features.mel_filters)
 
     def features(self, samples: Samples, window_s: float) -> NDArray[np.float32]:
         """The log-mel spectrogram of ``samples`` [n], padded to ``window_s``.

@@ -30,7 +30,7 @@ class AsrConfig:
     window_s: float = within(10.0, 1, 30)
     # Beam size; 1 is greedy. 5 in a short window is as accurate as 1 in the full window.
     beam_size: int = within(5, 1, 20)
-    # CTranslate2's type of weights and arithmetic.
+    # CTranslate2's type of weights and arithmetic. With "float32", the number of threads can change the text.
     compute_type: str = one_of("int8", "default", "auto", "int8", "int8_float32", "float32")
     # Threads of one recognition; 0 is CTranslate2's default, one per core, at most four.
     threads: int = within(0, 0, 256)

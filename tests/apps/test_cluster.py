@@ -59,7 +59,7 @@ pipeline.__version__ = "0.0.1"
 
 @pytest.fixture(scope="module")
 def config(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The demo's configuration on one thread, so that one process and several compute alike; a segment at a time."""
+    """The demo's configuration, recognising a segment at a time."""
     text = (CONFIGS / "demo.toml").read_text("utf-8").replace("../models", str(CONFIGS.parent / "models"))
     path = tmp_path_factory.mktemp("config") / "demo.toml"
     path.write_text(text.replace('model = "base"', 'model = "base"\njoin_ms = 0'))
@@ -170,6 +170,25 @@ def test_processes_of_this_machine_write_what_one_process_writes(
     again = subprocess.run(command, capture_output=True, text=True, timeout=HANG_S, check=False)
     assert again.returncode == 0
     assert again.stdout.count("already there:") == 5
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="processes cannot be tied to a core")
+def test_the_number_of_cores_changes_no_file(tmp_path: Path) -> None:
+    one_core = ["taskset", "--cpu-list", str(min(os.sched_getaffinity(0)))]
+    runs = {
+        "two threads": ([], {"OPENBLAS_NUM_THREADS": "2", "OMP_NUM_THREADS": "2"}, []),
+        "one thread": ([], {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}, []),
+        "one core": (one_core, {}, []),
+        "two processes": ([], {}, ["--cluster", "local:2"]),
+    }
+    for name, (before, threads, options) in runs.items():
+        audio = [EXAMPLES / "novel.wav", PHRASES]
+        command = arguments(*audio, "--output-dir", tmp_path / name, *options, config=CONFIGS / "demo.toml")
+        subprocess.run([*before, *command], env=os.environ | threads, check=True, timeout=HANG_S)
+    expected = files(tmp_path / "two threads")
+    assert len(expected) == 4
+    assert [name for name in runs if files(tmp_path / name) != expected] == []
 
 
 def begun(worker: Path) -> list[tuple[int, str]]:
