@@ -103,7 +103,7 @@ class PipelineConfig:
     def sharing_targets(self) -> tuple[str, ...]:
         """The targets that use the model of ``nmt``, because they have none of their own."""
         own = {override.target for override in self.nmt_overrides if override.names_model}
-        return tuple(target for target in self.languages.targets if target not in own)
+        return tuple(target for target in self.languages.translated if target not in own)
 
 
 # Options that belong to a translation model and are not inherited by another one.
@@ -166,7 +166,7 @@ def parse_config(table: dict[str, Any], path: Path) -> PipelineConfig:
     }
     built["asr"] = dataclasses.replace(built["asr"], draft=_draft_model(table.get("asr", {}).get("draft", {}), path))
     config = PipelineConfig(languages=languages, nmt_overrides=overrides, **built)
-    if "model" not in common and len(languages.targets) > 1:
+    if "model" not in common and len(languages.translated) > 1:
         for target in config.sharing_targets:
             raise ConfigError(
                 f"{path}: no translation model is named for the target {target!r}; write [nmt.{target}] model = …, or "
@@ -282,9 +282,14 @@ def with_overrides(
     ``via`` apply to all targets. The options of a configured target are kept for a target of the same language.
 
     Raises:
-        UsageError: see ``LanguageConfig``.
+        UsageError: see ``LanguageConfig``; or the language spoken is among the targets without being given as one.
     """
     languages = LanguageConfig(source or config.languages.source, as_codes(targets or config.languages.targets))
+    for target in () if targets else filter(languages.is_spoken, config.languages.translated):
+        raise UsageError(
+            f"the configured target {target!r} is the language spoken ({source!r}); give --target {target} for subtitles in "
+            "it, or another target"
+        )
     asr_config = (
         dataclasses.replace(config.asr, model=asr, revision=None) if asr and asr != config.asr.model else config.asr
     )

@@ -22,6 +22,7 @@ from pipeline.nmt.load import find_translation_models, in_sequence, load_model, 
 from pipeline.nmt.options import NmtConfig
 from pipeline.nmt.pairs import AUTO
 from pipeline.nmt.routing import check_shared, resolved
+from pipeline.nmt.spoken import SpokenText
 from pipeline.nmt.translator import TextTranslator
 from pipeline.vad.silero import load_silero
 
@@ -38,14 +39,14 @@ class Models:
 
 
 def translation_options(config: PipelineConfig) -> dict[str, NmtConfig]:
-    """The translation options of each target language, with the models that "auto" stands for.
+    """The translation options of each target language but that spoken, with the models that "auto" stands for.
 
     Raises:
         UsageError: no model is known for a language pair; or several targets share a model that cannot serve them all.
     """
     languages = config.languages
     check_shared(config.nmt, [languages.pair(target) for target in config.sharing_targets])
-    options = {target: config.nmt_for(target) for target in languages.targets}
+    options = {target: config.nmt_for(target) for target in languages.translated}
     pinned = pinned_revisions() if any(nmt.model == AUTO for nmt in options.values()) else {}
     return {target: resolved(*languages.pair(target), nmt, pinned) for target, nmt in options.items()}
 
@@ -85,8 +86,9 @@ def load_shared(configs: Sequence[PipelineConfig], *, several_calls: bool = Fals
             recognizers[one] = pool.submit(one.load, firsts.get(one.weights), several_calls)
             firsts.setdefault(one.weights, recognizers[one])
         models = {key: pool.submit(load_model, *step) for key, step in unique.items()}
-        translations = [
-            {
+        translations: list[dict[str, TextTranslator]] = [
+            {target: SpokenText(target) for target in config.languages.targets if config.languages.is_spoken(target)}
+            | {
                 target: in_sequence(
                     *config.languages.pair(target),
                     nmt,
@@ -99,10 +101,10 @@ def load_shared(configs: Sequence[PipelineConfig], *, several_calls: bool = Fals
         return [
             Models(
                 recognizers[each.recognizer].result(),
-                of_targets,
+                {target: of_targets[target] for target in config.languages.targets},
                 recognizers[each.drafter].result() if each.drafter is not None else None,
             )
-            for each, of_targets in zip(found, translations, strict=True)
+            for config, each, of_targets in zip(configs, found, translations, strict=True)
         ]
 
 

@@ -30,6 +30,7 @@ from pipeline.events import (
 from pipeline.glossary.current import CurrentGlossary, GlossaryFile
 from pipeline.loading import Models, load_models
 from pipeline.nmt.commitment import appending
+from pipeline.nmt.spoken import SpokenText
 from pipeline.nmt.unspellable import warn_unspellable
 from pipeline.run.overload import LoadControl
 from pipeline.run.stats import PipelineStats
@@ -149,7 +150,8 @@ class SpeechTranslator:
     def _check_live(self, models: Models) -> None:
         if self.config.drafts.commit == "word":
             for target, model in models.translations.items():
-                appending(model, target)
+                if not isinstance(model, SpokenText):
+                    appending(model, target)
 
     @property
     def running(self) -> bool:

@@ -147,15 +147,6 @@ def test_a_draft_model_has_the_options_of_the_other_except_its_thresholds(tmp_pa
         ("[languages]\ntarget = ['de', 'de']\n", r"the target 'de' is given twice$"),
         ("[languages]\ntarget = ['zh_tw', 'zho-TW']\n", r"the target 'zho-TW' is given twice, first as 'zh_tw'"),
         ("[languages]\ntarget = ['deu', 'de']\n", r"the target 'de' is given twice, first as 'deu'"),
-        (
-            "[languages]\ntarget = ['zh', 'en-GB']\n",
-            r"the target 'en-GB' is the language spoken \('en'\), which is not translated; leave it out",
-        ),
-        (
-            "[languages]\nsource = 'de'\ntarget = 'deu'\n",
-            r"the target 'deu' is the language spoken \('de'\), which is not translated; choose another target",
-        ),
-        ("[languages]\nsource = 'zh'\ntarget = 'zh-TW'\n", r"the target 'zh-TW' is the language spoken \('zh'\)"),
         ("[languages]\nsource = 'auto'\n", r"give exactly two languages as targets, such as en and zh, instead of zh$"),
         ("[languages]\nsource = 'auto'\ntarget = ['en', 'zh', 'de']\n", r"exactly two .* instead of en and zh and de"),
         ("[languages]\nsource = 'auto'\ntarget = ['zh-CN', 'zh-TW']\n", r"exactly two .* of zh-CN and zh-TW"),
@@ -367,8 +358,10 @@ def test_the_options_of_a_target_follow_its_language_on_the_command_line(tmp_pat
         with_overrides(config, targets=("zh_TW", "zho-TW"))
     with pytest.raises(UsageError, match="exactly two languages"):
         with_overrides(config, source="auto", targets=("zh",))
-    with pytest.raises(UsageError, match="the target 'zh' is the language spoken"):  # the configured target
+    with pytest.raises(UsageError, match="the configured target 'zh' is the language spoken"):
         with_overrides(load_config("demo-zh"), source="zh")
+    captions = with_overrides(load_config("demo-zh"), source="zh", targets=("zh-TW", "en"))
+    assert (captions.languages.translated, captions.sharing_targets) == (("en",), ("en",))
 
 
 def test_options_given_to_one_target_leave_the_others(tmp_path: Path) -> None:

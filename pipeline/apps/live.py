@@ -36,6 +36,8 @@ from pipeline.audio.recording import Recording
 from pipeline.audio.source import AudioSource
 from pipeline.config import PipelineConfig
 from pipeline.errors import UsageError
+from pipeline.languages import language_tag
+from pipeline.languages.options import LanguageConfig
 from pipeline.latency.emissions import unit_of
 from pipeline.names import STANDARD_OUTPUT
 from pipeline.sinks.files import FORMATS, MakeSink, open_sinks, sink_makers
@@ -108,15 +110,16 @@ def open_source(options: argparse.Namespace, config: PipelineConfig) -> AudioSou
     return recording
 
 
-def display(languages: Sequence[str], *, taken: bool) -> TerminalSink | None:
+def display(languages: LanguageConfig, *, taken: bool) -> TerminalSink | None:
     """The display of the growing subtitles: standard output, unless it is ``taken`` by a subtitle format.
 
     Then it is standard error, if that is a terminal and standard output is not; else None.
     """
+    rewritten = [target for target in languages.targets if languages.is_spoken(target) and language_tag(target).script]
     if not taken:
-        return TerminalSink(Console(highlight=False), languages)
+        return TerminalSink(Console(highlight=False), languages.targets, rewritten)
     visible = sys.stderr is not None and sys.stderr.isatty() and not (sys.stdout and sys.stdout.isatty())
-    return TerminalSink(Console(stderr=True, highlight=False), languages) if visible else None
+    return TerminalSink(Console(stderr=True, highlight=False), languages.targets, rewritten) if visible else None
 
 
 def run(argv: list[str], prog: str = "python -m pipeline.live") -> int:
@@ -155,7 +158,7 @@ def run(argv: list[str], prog: str = "python -m pipeline.live") -> int:
     recording = source.path if isinstance(source, Recording) else None
     with importing():  # after checking most options, before creating files that an interrupt would leave behind
         from pipeline.apps.live_run import LiveRun
-    terminal = display(targets, taken=STANDARD_OUTPUT in outputs.values())
+    terminal = display(config.languages, taken=STANDARD_OUTPUT in outputs.values())
     local = recording if isinstance(recording, Path) else None
     files = open_sinks(outputs, local, makers, targets)
     sinks: list[Sink] = [*files, *([terminal] if terminal is not None else [])]

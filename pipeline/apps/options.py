@@ -129,13 +129,13 @@ def configured(options: argparse.Namespace) -> PipelineConfig:
         config = replace(config, asr=replace(asr, revision=_pulled_revision(asr.model)))
     if options.nmt in (None, AUTO):
         return _with_known_models(config, named)
-    pairs = [config.languages.pair(target) for target in config.languages.targets]
+    pairs = [config.languages.pair(target) for target in config.languages.translated]
     if not translates_all(nmt, pairs):
         raise UsageError(
-            f"--nmt gives one translation model, {options.nmt}, for the targets {', '.join(config.languages.targets)}, and "
+            f"--nmt gives one translation model, {options.nmt}, for the targets {', '.join(config.languages.translated)}, and "
             "it is not the directory of a model that translates into all of them; leave it out to look models up in the "
             "table of pairs, or name one for each target in a configuration: "
-            + ", ".join(f"[nmt.{target}] model = …" for target in config.languages.targets)
+            + ", ".join(f"[nmt.{target}] model = …" for target in config.languages.translated)
         )
     if nmt.model != named.nmt.model:
         config = replace(config, nmt=replace(nmt, revision=_pulled_revision(nmt.model)))
@@ -181,7 +181,7 @@ def _written_in_script(spoken: Sequence[str]) -> str:
 
 def _with_known_models(config: PipelineConfig, named: PipelineConfig) -> PipelineConfig:
     """``config`` with models from the table for the pairs that the models of ``named``, the file, are not for."""
-    for target in config.languages.targets:
+    for target in config.languages.translated:
         if _needs_route(config, named, target):
             nmt, pairs = routed(*config.languages.pair(target), config.nmt_for(target), pinned_revisions())
             config = config.with_nmt(target, nmt)
@@ -199,7 +199,7 @@ def _needs_route(config: PipelineConfig, named: PipelineConfig, target: str) -> 
     if nmt.second is not None:
         return not configured or nmt.via != named.nmt_for(configured[0]).via
     # With several targets, a model whose files name no languages is for the configured target alone.
-    serves = may_translate if len(config.languages.targets) == 1 else names_pair
+    serves = may_translate if len(config.languages.translated) == 1 else names_pair
     return not configured and not serves(nmt.model, pair)
 
 

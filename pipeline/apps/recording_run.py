@@ -145,6 +145,7 @@ async def _write_files(
     Args:
         begun_with: the journal's header.
     """
+    from pipeline.nmt.spoken import SpokenText
     from pipeline.translator import SpeechTranslator
 
     config, known = options.config, result.job.journal
@@ -159,7 +160,8 @@ async def _write_files(
                 models,
                 recognizer=speech,
                 translations={
-                    target: known_translation(model, known, target) for target, model in models.translations.items()
+                    target: model if isinstance(model, SpokenText) else known_translation(model, known, target)
+                    for target, model in models.translations.items()
                 },
             )
         writer = Worker("subtitles")

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from pipeline.errors import UsageError
-from pipeline.languages import language_tag, normalized_code
+from pipeline.languages import language_tag, normalized_code, same_language
 
 AUTO_SOURCE = "auto"
 """Source language that means: one of the two targets, recognised from the speech."""
@@ -17,13 +17,12 @@ class LanguageConfig:
     """The languages of a run.
 
     Raises:
-        UsageError: a language is unknown, no target, a target twice or equal to the source, or "auto" without two
-            different languages.
+        UsageError: a language is unknown, no target, a target twice, or "auto" without two different languages.
     """
 
     # The language spoken, as a tag of BCP 47 (en, pt-BR). "auto" recognises which of two targets is spoken, and the translation is into the other one.
     source: str = "en"
-    # The languages to translate into. A script or region selects how the
+    # The languages to translate into. For the language spoken, the text is the transcript, without a translation model. A script or region selects how the
     # translation is written: zh-TW, zh-HK and zh-Hant are traditional Chinese, zh-CN and zh-Hans simplified; sr-Latn is
     # for a model that writes Serbian in both scripts. Without one, Chinese stays as the model writes it.
     targets: tuple[str, ...] = ("zh",)
@@ -44,6 +43,15 @@ class LanguageConfig:
     def only_spoken(self) -> str | None:
         """The language spoken; None if it may be one of two."""
         return self.source if self.source != AUTO_SOURCE else None
+
+    def is_spoken(self, target: str) -> bool:
+        """Whether the text in ``target`` is the transcript; False if either of two languages may be spoken."""
+        return self.source != AUTO_SOURCE and same_language(self.source, target)
+
+    @property
+    def translated(self) -> tuple[str, ...]:
+        """The targets that need a translation model."""
+        return tuple(target for target in self.targets if not self.is_spoken(target))
 
     def source_of(self, target: str) -> str:
         """The language from which ``target`` is translated."""
@@ -70,13 +78,8 @@ def _conflicts(source: str, targets: tuple[str, ...]) -> Iterator[str]:
             if language_tag(earlier) == language_tag(target):
                 yield f"the target {target!r} is given twice{'' if earlier == target else f', first as {earlier!r}'}"
     languages = [language_tag(target).language for target in targets]
-    if source == AUTO_SOURCE:
-        if len(set(languages)) != 2 or len(targets) != 2:
-            yield (
-                'the source "auto" recognises which of two languages is spoken and translates into the other: give '
-                f"exactly two languages as targets, such as en and zh, instead of {' and '.join(targets)}"
-            )
-    elif language_tag(source).language in languages:
-        target = targets[languages.index(language_tag(source).language)]
-        advice = "leave it out" if len(targets) > 1 else "choose another target"
-        yield f"the target {target!r} is the language spoken ({source!r}), which is not translated; {advice}"
+    if source == AUTO_SOURCE and (len(set(languages)) != 2 or len(targets) != 2):
+        yield (
+            'the source "auto" recognises which of two languages is spoken and translates into the other: give '
+            f"exactly two languages as targets, such as en and zh, instead of {' and '.join(targets)}"
+        )

@@ -19,6 +19,7 @@ from pipeline.events import (
     TranslationLost,
 )
 from pipeline.glossary.current import CurrentGlossary
+from pipeline.nmt.spoken import SpokenStage, SpokenText
 from pipeline.nmt.stage import NmtStage, Text
 from pipeline.nmt.translator import TextTranslator
 from pipeline.run.drafts import DraftOptions
@@ -177,6 +178,11 @@ class _Language:
         self.target = target
         self.inbox: asyncio.Queue[Text | EndOfInput] = asyncio.Queue(capacity)
         self.outbox = _Gate(outbox)
+        self.task: asyncio.Task[None] | None = None
+        self.stage: NmtStage | SpokenStage
+        if isinstance(model, SpokenText):
+            self.stage = SpokenStage(model, self.inbox, self.outbox, target, stats)
+            return
         self.stage = NmtStage(
             *(model, self.inbox, self.outbox),
             target=target,
@@ -186,7 +192,6 @@ class _Language:
             load=load,
             glossary=glossary,
         )
-        self.task: asyncio.Task[None] | None = None
 
     @cached_property
     def worker(self) -> Worker:

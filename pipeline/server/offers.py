@@ -51,7 +51,8 @@ class Offers:
         """The number of the first configuration that recognises ``source`` and translates into all ``targets``.
 
         A configuration for one language comes before one that recognises which of two is spoken, and one that names the
-        targets before one that has other scripts or regions of their languages.
+        targets before one that has other scripts or regions of their languages. If there is neither, the language spoken is a
+        target, too: its text is the transcript.
 
         Args:
             source: None: any.
@@ -69,7 +70,8 @@ class Offers:
         offered = [self.languages[number] for number in candidates]
         fitting = [all(nearest(one, each.targets) for one in targets) for each in offered]
         named = [set(targets) <= set(each.targets) for each in offered]
-        for fits in (named, fitting):
+        spoken = [all(nearest(one, each.targets) or each.is_spoken(one) for one in targets) for each in offered]
+        for fits in (named, fitting, spoken):
             if any(fits):
                 return candidates[fits.index(True)]
         missing = next((one for one in targets if not any(nearest(one, each.targets) for each in offered)), None)
@@ -105,7 +107,7 @@ class Offers:
 
 
 def narrowed(languages: LanguageConfig, targets: Sequence[str]) -> LanguageConfig:
-    """The languages with these targets only, in their own order; with all if none are named.
+    """The languages with these targets only, in their own order, then the language spoken; with all if none are named.
 
     A target may be written in any way, and have another script or region than that of ``languages``.
 
@@ -113,9 +115,9 @@ def narrowed(languages: LanguageConfig, targets: Sequence[str]) -> LanguageConfi
         ProtocolError: the languages are those of a conversation, and one of the two is left out.
     """
     places = {
-        normalized_code(one): languages.targets.index(near[0])
+        normalized_code(one): languages.targets.index(near[0]) if near else len(languages.targets)
         for one in targets
-        if (near := nearest(one, languages.targets))
+        if (near := nearest(one, languages.targets)) or languages.is_spoken(one)
     }
     wanted = tuple(sorted(places, key=places.__getitem__)) or languages.targets
     if languages.only_spoken is None and len({language_tag(one).language for one in wanted}) < 2:

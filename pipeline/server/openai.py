@@ -20,8 +20,9 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import BaseRoute, Route
 from starlette.types import Receive, Scope, Send
 
-from pipeline.events import Delta, EndOfInput, PipelineEvent, SourceDelta, SourceSentence, Transcript, Translation
-from pipeline.languages import nearest, sets_sentences_apart
+from pipeline.events import EndOfInput, PipelineEvent, SourceDelta, SourceSentence, Transcript, Translation
+from pipeline.languages import language_tag, nearest, sets_sentences_apart
+from pipeline.nmt.spoken import SpokenText
 from pipeline.sentences.whole import whole_words
 from pipeline.server.access import Access, bearer_token
 from pipeline.server.protocol import ProtocolError, shown
@@ -122,7 +123,8 @@ class _Files:
         """The answer; None if it was streamed."""
         service, limit_s = self._service, self._service.limits.translating_s
         wanted = _wanted(upload, service, self._task)
-        targets = (wanted.language,) if self._task == "translate" else wanted.chain.config.languages.targets[:1]
+        spoken = language_tag(wanted.chain.config.languages.spoken[0]).language
+        targets = (wanted.language if self._task == "translate" else spoken,)  # a transcription translates nothing
         work = translated(upload.path, service, wanted.chain, targets)
         try:
             async with asyncio.timeout(limit_s), aclosing(work) as events:
@@ -288,9 +290,7 @@ def _as_translations(events: list[PipelineEvent]) -> Iterator[PipelineEvent]:
             yield event
         elif isinstance(event, SourceSentence):
             yield event
-            text = event.text
-            yield Delta(event.sentence, event.language, text, committed=len(text), heard_s=event.heard_s, complete=True)
-            yield Translation(event.sentence, event.language, text, heard_s=event.heard_s)
+            yield from SpokenText(event.language).stream(event, event.language)
 
 
 class _EventStream:

@@ -42,6 +42,7 @@ class RealtimeConnection(Connection):
     def __init__(self, socket: WebSocket, service: Service, access: Access) -> None:
         super().__init__(socket, service, access)
         self._language: str | None = None
+        self._captions = False  # the language spoken is wanted, into which the session does not translate
         self._transcription: dict[str, Any] | None = None
         self._event_ids = map("event_{}".format, itertools.count())
 
@@ -108,13 +109,21 @@ class RealtimeConnection(Connection):
         if isinstance(language, str):
             language = same_text(language, targets) or language
         if language != self._language:
-            if language not in targets:
+            if language not in targets and not self._is_caption(language, session):
                 raise ProtocolError("unknown-target", self._unknown(language, targets))
             if session.intake.received:
                 raise ProtocolError("too-late", "audio has come; the language can only be chosen before")
         if "transcription" in given:
             self._transcription = _object(given, "transcription") or None
-        self._language = language
+        self._language, self._captions = language, language not in (None, *targets)
+
+    def _is_caption(self, language: object, session: Session) -> bool:
+        """Whether the language is that spoken, and none of the model's configurations translates into it."""
+        with suppress(ProtocolError):
+            source = self._service.offers.models.get(self._socket.query_params.get("model", MODEL))
+            chain = self._service.chosen(source, [language] if isinstance(language, str) else [""])
+            return chain.config.languages == session.config.languages
+        return False
 
     def _unknown(self, language: object, targets: Sequence[str]) -> str:
         """Why a session with these targets does not translate into ``language``."""
@@ -133,13 +142,14 @@ class RealtimeConnection(Connection):
             for event in item.events if isinstance(item, Snapshot) else (item,):
                 match event:
                     case SourceDelta() | SourceSentence():
-                        text, kind, wanted = source.push(event), "input", self._transcription is not None
+                        text = source.push(event)
+                        kinds = ["input"] * (self._transcription is not None) + ["output"] * self._captions
                     case Delta() | Translation() if self._language in (None, event.language):
-                        text, kind, wanted = translation.push(event), "output", True
+                        text, kinds = translation.push(event), ["output"]
                     case _:
                         continue
-                if text and wanted:
-                    elapsed_ms = int(event.heard_s * 1000 / _FRAME_MS) * _FRAME_MS
+                elapsed_ms = int(event.heard_s * 1000 / _FRAME_MS) * _FRAME_MS
+                for kind in kinds if text else ():
                     await self._tell(f"session.{kind}_transcript.delta", delta=text, elapsed_ms=elapsed_ms)
         if session.failure is not None:
             await self._tell("error", error=_details(session.failure))

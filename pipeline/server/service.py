@@ -19,6 +19,8 @@ from pipeline.languages import nearest
 from pipeline.loading import Models
 from pipeline.nmt.model import MarianModel
 from pipeline.nmt.pivot import PivotTranslator
+from pipeline.nmt.spoken import SpokenText
+from pipeline.nmt.translator import TextTranslator
 from pipeline.nmt.unspellable import warn_unspellable
 from pipeline.server.capacity import calls_at_once
 from pipeline.server.offers import Offers, narrowed
@@ -53,13 +55,17 @@ class Chain:
             ProtocolError: see ``pipeline.server.offers.narrowed``; or a model does not write the script of a target.
         """
         languages, own = narrowed(self.config.languages, targets), self.models.translations
-        translations = {target: own[nearest(target, own)[0]] for target in languages.targets}
-        for target, model in translations.items():
-            if target not in own and isinstance(model, MarianModel | PivotTranslator):
-                try:
+        translations: dict[str, TextTranslator] = {}
+        for target in languages.targets:
+            try:
+                if languages.is_spoken(target):
+                    translations[target] = SpokenText(target)
+                    continue
+                translations[target] = model = own[nearest(target, own)[0]]
+                if target not in own and isinstance(model, MarianModel | PivotTranslator):
                     model.check_languages(*languages.pair(target))
-                except UsageError as error:
-                    raise ProtocolError("unknown-target", str(error)) from None
+            except UsageError as error:
+                raise ProtocolError("unknown-target", str(error)) from None
         config = with_overrides(self.config, targets=languages.targets)
         return Chain(config, replace(self.models, translations=translations), self.glossary)
 

@@ -76,15 +76,15 @@ class TerminalSink:
     Rejected transcripts are not shown, since their text may be invented; the summary of the run lists their times.
     """
 
-    def __init__(self, console: Console, languages: Sequence[str] = ()) -> None:
-        """``languages``: those translated into, in the order shown.
+    def __init__(self, console: Console, languages: Sequence[str] = (), rewritten: Sequence[str] = ()) -> None:
+        """``languages``: those translated into, in the order shown. ``rewritten``: those that are what was said in another script.
 
         By default, a sentence is complete with its first translation.
         """
         self._console = console
         # Check now: a closed terminal no longer says it is one. FORCE_COLOR does not make a file a terminal.
         self.is_terminal = console.file.isatty()
-        self._order = tuple(languages)
+        self._order, self._rewritten = tuple(languages), tuple(rewritten)
         self._languages = list(languages)  # without those that were lost
         self._open: dict[int, _Open] = {}  # in order
         self._live: Live | None = None
@@ -131,9 +131,9 @@ class TerminalSink:
                     passage.source.apply(event)
                 else:
                     passage.closed = True
-            case Delta(sentence=number) if number in self._open:
+            case Delta(sentence=number) if self._shows(event):
                 self._open[number].translations.setdefault(event.language, GrowingText()).apply(event)
-            case Translation(sentence=number) if number in self._open:
+            case Translation(sentence=number) if self._shows(event):
                 self._open[number].translations.setdefault(event.language, GrowingText())
                 self._open[number].finished.add(event.language)
             case TranslationLost(language) if language in self._languages:
@@ -178,7 +178,15 @@ class TerminalSink:
 
     def _expected(self, each: _Open) -> list[str]:
         """The languages into which a sentence is translated."""
-        return [language for language in self._languages if not same_language(language, each.language)]
+        return [language for language in self._languages if self._has_line(language, each.language)]
+
+    def _shows(self, event: Delta | Translation) -> bool:
+        """Whether a line is for the translation: what is in the language spoken is shown once, as it was said."""
+        each = self._open.get(event.sentence)
+        return each is not None and self._has_line(event.language, each.language)
+
+    def _has_line(self, language: str, spoken: str) -> bool:
+        return not same_language(language, spoken) or language in self._rewritten
 
     def _finish(self, *, everything: bool = False) -> None:
         """Print the sentences that are complete, in order, permanently and continue below them."""

@@ -98,7 +98,7 @@ class CueBuilder:
             least = line_limit(sentence.text, rules) / 2
             widest = max(least, width(sentence.text) * rules.max_duration_ms / spoken_ms)
         texts = layout(sentence.text, rules, widest=widest, seams=sentence.seams)
-        if not rules.bilingual:
+        if not (rules.bilingual and sentence.source):
             return [(lines, ()) for lines in texts]
         sources = layout(sentence.source, rules)
         if len(sources) > len(texts):

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 from pipeline.events import Delta, PipelineEvent, SourceSentence, Translation
+from pipeline.languages import same_language
 from pipeline.sentences.growing import OpenTexts
 from pipeline.subtitles.text import is_cjk, normalized
 
@@ -21,6 +22,7 @@ class Sentence:
     start_s: float
     end_s: float
     source: str
+    """Normalized; empty if ``text`` is in the language spoken."""
     text: str
     """Normalized; empty only if nothing was translated but the source is shown."""
     seams: frozenset[int] = frozenset()
@@ -80,6 +82,8 @@ class SentenceBuilder:
             return None  # a translation without its source; SourceSentence comes first
         said = self._sources[0]
         text, source = normalized(event.text), normalized(said.text)
+        if same_language(event.language, said.language):  # shown once
+            source = ""
         if not (text or (self._bilingual and source)):
             return None
         seams = frozenset(accumulate(len(piece.text) for piece in pieces.pieces))

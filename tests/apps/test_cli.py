@@ -314,7 +314,11 @@ WRONG = [
         "exactly two languages as targets, such as en and zh",
     ),
     (2, ["live", TRAVEL, "--config", "demo-zh", "--target", "zh,,de"], "'zh,,de' has an empty entry"),
-    (2, ["live", TRAVEL, "--config", "demo-zh", "--target", "en"], "the target 'en' is the language spoken ('en')"),
+    (
+        2,
+        ["live", TRAVEL, "--config", "demo-zh", "--source", "zh"],
+        "'zh' is the language spoken ('zh'); give --target zh",
+    ),
     (2, ["live", TRAVEL, "--config", "two.toml"], "only translation model for the targets zh and de"),
     (
         2,

@@ -14,19 +14,20 @@ import numpy as np
 import pytest
 
 from pipeline import Delta, Models, SpeechTranslator, Translation, TranslationLost, load_config, load_models
-from pipeline.apps import translate
+from pipeline.apps import live, translate
 from pipeline.apps.journal import SUFFIX, header
 from pipeline.apps.recordings import Begin, begin, plan
 from pipeline.audio.recording import Recording
 from pipeline.bench.errors import edits, units
-from pipeline.config import PipelineConfig
+from pipeline.config import PipelineConfig, with_overrides
 from pipeline.errors import UsageError
-from pipeline.events import SAMPLE_RATE, SourceSentence
+from pipeline.events import SAMPLE_RATE, PipelineEvent, SourceDelta, SourceSentence
+from pipeline.loading import translation_options
 from pipeline.resources import CONFIGS
 from tests.conftest import CHINESE, EXAMPLES, ROOT, make_model_dir, read_wav, spoken_texts
 from tests.vad.test_stage import cut
 
-MEETING = EXAMPLES / "meeting.wav"
+MEETING, TRAVEL = EXAMPLES / "meeting.wav", EXAMPLES / "travel.wav"
 
 
 def config_file(folder: Path, targets: list[str], source: str = "en") -> Path:
@@ -152,6 +153,50 @@ def test_a_killed_run_into_two_languages_goes_on(whole: dict[str, bytes], tmp_pa
     found = run(MEETING, *options)
     assert found.returncode == 0, found.stdout + found.stderr
     assert {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()} == whole
+
+
+@pytest.mark.slow
+def test_captions_in_the_language_spoken_need_no_model_and_stand_beside_translations(
+    whole: dict[str, bytes], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = ["--config", "demo", "--target", "en,zh", "--format", "srt,txt", "--bilingual"]
+    found = run(MEETING, "--output-dir", tmp_path / "both", *options)
+    assert found.returncode == 0, found.stdout + found.stderr
+    said = [
+        one["text"]
+        for line in whole["meeting.jsonl"].splitlines()
+        if (one := json.loads(line))["type"] == "source_sentence"
+    ]
+    assert (tmp_path / "both" / "meeting.en.txt").read_text("utf-8").split("\n\n") == [*said, ""]
+    in_two = (tmp_path / "both" / "meeting.zh.txt").read_text("utf-8").split("\n\n")
+    assert [each.split("\n")[1] for each in in_two if each] == said
+
+    config = with_overrides(load_config("demo"), targets=("en",))
+    assert translation_options(config) == {}
+    assert live.run([str(MEETING), "--config", "demo", "--target", "en", "--fast"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == len(said)  # each is shown once
+
+
+@pytest.mark.slow
+def test_captions_in_the_language_spoken_are_drafted_as_they_are_said() -> None:
+    config = with_overrides(load_config("demo"), targets=("en",))
+    stages: list[PipelineEvent] = []
+
+    async def work() -> None:
+        async with SpeechTranslator(config) as translator:
+            stages.extend([event async for event in translator.run(Recording(TRAVEL), paced=True)])
+
+    asyncio.run(work())
+    said, shown = (
+        [
+            (one.sentence, one.text, one.withdrawn, one.committed)
+            for one in stages
+            if isinstance(one, kind) and (one.text or one.withdrawn)
+        ]
+        for kind in (SourceDelta, Delta)
+    )
+    assert len(said) > len({one[0] for one in said})  # there were drafts
+    assert shown == said
 
 
 @pytest.mark.slow

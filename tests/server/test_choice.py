@@ -94,7 +94,7 @@ def test_languages_that_no_configuration_has_are_refused_with_what_is_offered(mo
         async with running(serving_both(models)) as server:
             for wanted, code in (
                 ({"source": "fr"}, "unknown-source"),
-                ({"source": "zh", "targets": ["zh"]}, "unknown-target"),
+                ({"source": "zh", "targets": ["de"]}, "unknown-target"),
             ):
                 async with server.connect() as speaker:
                     await say(speaker, type="start", **wanted)
@@ -140,9 +140,13 @@ def test_recordings_are_translated_by_language_target_or_model(
             assert translated.text == joined(expected, "en")
             by_target = await audio.translations.create(model="any", file=talk, extra_body={"target": "en"})
             assert by_target.text == translated.text
+            captions = await audio.translations.create(
+                model="speech-translation-zh", file=talk, extra_body={"target": "zh"}
+            )
+            assert captions.text == joined(expected, "zh")
             for model, body, code in (
                 ("speech-translation-zh", {"language": "en"}, "unknown-language"),
-                ("speech-translation-zh", {"target": "zh"}, "unknown-target"),
+                ("speech-translation-zh", {"target": "de"}, "unknown-target"),
                 ("any", {"language": "fr"}, "unknown-language"),
             ):
                 with pytest.raises(openai.BadRequestError) as error:

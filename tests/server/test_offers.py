@@ -30,6 +30,9 @@ OFFERS = Offers((EN, ZH, BOTH))
         (None, ["de"], EN),
         (None, ["de", "zh"], EN),
         (None, ["en"], ZH),
+        ("en", ["en"], EN),
+        (None, ["zh", "en"], EN),
+        ("fr", ["fr", "en"], BOTH),
         (None, ["fr"], BOTH),
         ("eng", ["ZH-cn"], EN),
         ("en", ["zh-TW", "ger"], EN),
@@ -55,7 +58,7 @@ def test_the_first_configuration_with_these_languages_is_found(
             'into "it"; it translates en into zh and de, zh into en, en and fr',
         ),
         (OFFERS, "zh", ["de"], "unknown-target", 'does not translate "zh" into "de"; it translates en into zh and de'),
-        (OFFERS, None, ["zh", "en"], "unknown-target", 'into ["zh", "en"] at once; it translates'),
+        (OFFERS, None, ["de", "fr"], "unknown-target", 'into ["de", "fr"] at once; it translates'),
         (OFFERS, "i" * 999, [], "unknown-source", f'recognise "{"i" * 59}…; it recognises'),
     ],
 )
@@ -88,6 +91,8 @@ def test_targets_are_narrowed_in_their_own_order() -> None:
     assert narrowed(EN, []) == EN
     assert narrowed(EN, ["de", "zh"]) == EN
     assert narrowed(EN, ["de"]) == LanguageConfig("en", ("de",))
+    assert narrowed(EN, ["en-GB"]) == LanguageConfig("en", ("en-GB",))
+    assert narrowed(EN, ["en", "de"]) == LanguageConfig("en", ("de", "en"))
     assert narrowed(BOTH, ["fr", "en"]) == BOTH
     with pytest.raises(ProtocolError, match="needs both languages, en, fr"):
         narrowed(BOTH, ["fr"])

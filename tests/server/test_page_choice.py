@@ -30,7 +30,7 @@ def offering(config: PipelineConfig, models: Models, *languages: LanguageConfig)
 
 @pytest.mark.parametrize(
     ("spoken", "into", "targets"),
-    [("zh", "en", ("en",)), ("en", "de", ("de",)), ("auto", None, ("fr", "it"))],
+    [("zh", "en", ("en",)), ("en", "de", ("de",)), ("en", "en", ("en",)), ("auto", None, ("fr", "it"))],
 )
 def test_the_speaker_chooses_what_is_spoken(
     spoken: str, into: str | None, targets: tuple[str, ...], runner: asyncio.Runner, browser: Browser,

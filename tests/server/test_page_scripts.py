@@ -166,6 +166,35 @@ def test_screen_readers_are_told_what_is_said_in_the_readers_own_language(runner
     assert runner.run(page.evaluate(SAY, records(events))) == ["一句", "好的。"]
 
 
+# The lines of a sentence for readers of a language.
+LINES = """async ([events, language]) => {
+  const { Texts } = await import("/static/texts.js");
+  const { rows } = await import("/static/render.js");
+  const texts = new Texts();
+  for (const event of events) texts.apply(event);
+  return rows(texts.sentences.get(0), language).map((line) => [line.className, line.lang, line.textContent]);
+}"""
+
+
+@pytest.mark.parametrize(
+    ("language", "lines"),
+    [
+        ("", [["target", "en", "So it is."], ["target", "de", "So ist es."]]),
+        ("en", [["target", "en", "So it is."]]),
+        ("de", [["source", "en", "So it is."], ["target", "de", "So ist es."]]),
+    ],
+)
+def test_captions_in_the_language_spoken_are_shown_once(
+    runner: asyncio.Runner, page: Page, language: str, lines: list[list[str]]
+) -> None:
+    events = [
+        *spoken(0, "So it is."),
+        *translated(0, ["So it is."], language="en"),
+        *translated(0, ["So ist es."], language="de"),
+    ]
+    assert runner.run(page.evaluate(LINES, [records(events), language])) == lines
+
+
 # Sends 60 s of a recording to a server that has nothing at first, and later half of what was sent.
 SEND = """async (base64) => {
   const { decode } = await import("/static/recording.js");

@@ -96,6 +96,21 @@ def test_committed_text_is_appended_as_in_the_servers_own_session(
     asyncio.run(work())
 
 
+def test_captions_in_the_language_spoken_may_be_chosen(demo_config: PipelineConfig, demo_models: Models) -> None:
+    async def work() -> None:
+        async with running(serving(demo_config, demo_models)) as server, connected(server) as connection:
+            await connection.session.update(
+                session={"audio": {"input": {"transcription": {"model": "any"}}, "output": {"language": "en"}}}
+            )
+            sentence = SPEECH[: round(PHRASE_SECONDS * 48_000)]
+            await connection.session.input_audio_buffer.append(audio=base64.b64encode(sentence).decode())
+            await connection.session.close()
+            events = await all_events(connection)
+            assert joined(events, "output") == joined(events, "input") != ""
+
+    asyncio.run(work())
+
+
 def test_the_source_is_sent_only_if_it_was_asked_for(demo_config: PipelineConfig, demo_models: Models) -> None:
     async def work() -> None:
         async with running(serving(demo_config, demo_models)) as server, connected(server) as connection:

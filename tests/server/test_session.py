@@ -202,6 +202,23 @@ def test_what_is_wrong_is_answered_with_its_code(
     assert code == "ended" or error["code"] == code
 
 
+@pytest.mark.slow
+def test_a_session_may_have_captions_in_the_language_spoken(
+    demo_config: PipelineConfig, demo_models: Models, expected: dict[tuple[int, str], str]
+) -> None:
+    async def work() -> list[dict[str, Any]]:
+        async with running(service(demo_config, demo_models)) as server, server.connect() as speaker:
+            await say(speaker, type="start", targets=["en"])
+            assert (await heard(speaker))["targets"] == ["en"]
+            await speak(speaker, SPEECH)
+            await say(speaker, type="end")
+            return await rest(speaker)
+
+    records = asyncio.run(work())
+    captions = {one["sentence"]: one["text"] for one in records if one["type"] == "translation"}
+    assert captions == {sentence: text for (sentence, language), text in expected.items() if language == "en"}
+
+
 def test_one_speaker_too_many_is_told_so(demo_config: PipelineConfig, demo_models: Models) -> None:
     async def work() -> None:
         async with running(service(demo_config, demo_models, max_sessions=1)) as server, server.connect() as first:

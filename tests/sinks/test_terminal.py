@@ -210,6 +210,18 @@ def test_a_sentence_spoken_in_one_of_the_languages_has_no_line_for_it() -> None:
     assert re.fullmatch(r"\s*00:00\.0–00:01\.0  谢谢。\s+▌\s*", source)
 
 
+@pytest.mark.parametrize(("rewritten", "lines"), [((), 1), (("zh-TW",), 2)])
+def test_what_is_in_the_language_spoken_is_shown_once_unless_it_is_rewritten(
+    rewritten: tuple[str, ...], lines: int
+) -> None:
+    file = io.StringIO()
+    sink = TerminalSink(Console(file=file, width=60), ["zh-TW"], rewritten)
+    for event in [*spoken(0, "谢谢。", language="zh"), *translated(0, ["謝謝。"], language="zh-TW")]:
+        sink.write(event)
+    assert len(file.getvalue().splitlines()) == lines  # as soon as it is complete
+    sink.close()
+
+
 def test_a_lost_language_is_not_waited_for() -> None:
     events = [*GOOD_MORNING, *translated(0, ["早上好。"]), TranslationLost("de", "broken"), *THANK_YOU]
     shown = steps([*events, *translated(1, ["谢谢。"])], terminal=False, languages=["zh", "de"])

@@ -241,6 +241,14 @@ def test_a_translation_with_no_place_to_break_still_shows_the_whole_source() -> 
     assert " ".join(line for cue in cues for line in cue.source_lines) == source
 
 
+def test_bilingual_cues_show_captions_in_the_language_spoken_once() -> None:
+    number = next(_numbers)
+    said = [*spoken(number, "So it is.", 0.0, 2.0), *translated(number, ["So it is."], language="en")]
+    assert [(cue.lines, cue.source_lines) for cue in built([said], SubtitleRules(bilingual=True))] == [
+        (("So it is.",), ())
+    ]
+
+
 def test_bilingual_cues_show_a_source_without_translation() -> None:
     said = [
         sentence("", 0.0, 2.0, source="Hm, hm, hm."),

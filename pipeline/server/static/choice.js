@@ -1,6 +1,6 @@
 // The menus of languages: which one is spoken, and into which it is translated.
 
-import { fill, languageName, targetChoices } from "./languages.js";
+import { fill, languageName, sameLanguage, targetChoices } from "./languages.js";
 
 export class Choice {
   // controls: the elements of a form with the selects "source" and "target"; languages: what the server offers, [{source, targets}];
@@ -25,7 +25,7 @@ export class Choice {
     const { source, targets } = this.chosen;
     const either = source === "auto";
     const target = this.controls.target.value || (targets.length === 1 ? targets[0] : "");
-    return { pair: either ? targets : target ? [source, target] : [], either };
+    return { pair: either ? targets : target && !sameLanguage(source, target) ? [source, target] : [], either };
   }
 
   // Choose what was wanted() before.
@@ -38,7 +38,9 @@ export class Choice {
   offer() {
     const { source, targets } = this.chosen;
     const both = source === "auto"; // a conversation needs both languages
-    fill(this.controls.target, both ? [["", targets.map(languageName).join(" ↔ ")]] : targetChoices(targets));
+    const captions = targets.some((code) => sameLanguage(code, source)) ? [] : [[source, `${languageName(source)}, as it is spoken`]];
+    const choices = both ? [["", targets.map(languageName).join(" ↔ ")]] : [...targetChoices(targets), ...captions];
+    fill(this.controls.target, choices);
     this.controls.target.closest("label").hidden = both && this.languages.length > 1;
   }
 

@@ -1,5 +1,6 @@
 // Draws the texts of a session, and says finished translations to screen readers.
 
+import { sameLanguage } from "./languages.js";
 import { textFor } from "./texts.js";
 
 const NEAR_END_PX = 80;
@@ -123,11 +124,13 @@ function finished(sentence, language) {
 
 // The lines of a sentence for readers of a language, or of all for "": what was said, and its translations with their terms.
 export function rows(sentence, language, withTerms = false) {
-  const targets = language ? [[language, textFor(sentence, language)]] : [...sentence.targets].sort();
+  const isSpoken = (code) => sameLanguage(code, sentence.language);
+  const all = [...sentence.targets].sort(([one], [other]) => isSpoken(other) - isSpoken(one) || (one < other ? -1 : 1));
+  const targets = language ? [[language, textFor(sentence, language)]] : all;
   const lines = targets
     .filter(([, text]) => text?.text)
     .flatMap(([code, text]) => [line("target", code, text), ...(withTerms && text.terms.length ? [termsLine(text)] : [])]);
-  const spoken = targets.some(([, text]) => text === sentence.source); // in the reader's own language
+  const spoken = targets.some(([code, text]) => text?.text && isSpoken(code)); // what was said is shown once
   if (!spoken && sentence.source.text) lines.unshift(line("source", sentence.language, sentence.source));
   return lines;
 }
