@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import os
 import tomllib
-import types
 import typing
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -13,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.asr.options import AsrConfig, DraftModel
-from pipeline.bounds import allowed_choices, allowed_range, within
+from pipeline.bounds import Checked, mistake, within
 from pipeline.errors import ConfigError, UsageError
 from pipeline.glossary.options import GlossaryOptions
 from pipeline.languages import language_tag
@@ -28,7 +27,7 @@ from pipeline.vad.options import VadConfig
 
 
 @dataclass(frozen=True)
-class QueueConfig:
+class QueueConfig(Checked):
     """Capacities of the bounded queues between stages."""
 
     # Chunks of audio that wait for voice activity detection, of the size in which they were fed.
@@ -60,7 +59,13 @@ class NmtOverride:
 
 
 @dataclass(frozen=True)
-class PipelineConfig:
+class PipelineConfig(Checked):
+    """The options of a run.
+
+    Raises:
+        ConfigError: on creation, if options contradict each other.
+    """
+
     languages: LanguageConfig = field(default_factory=LanguageConfig)
     vad: VadConfig = field(default_factory=VadConfig)
     asr: AsrConfig = field(default_factory=AsrConfig)
@@ -73,6 +78,11 @@ class PipelineConfig:
     glossary: GlossaryOptions = field(default_factory=GlossaryOptions)
     nmt_overrides: tuple[NmtOverride, ...] = ()
     """At most one per target."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for conflict in _conflicts(self):
+            raise ConfigError(conflict)
 
     @property
     def has_drafts(self) -> bool:
@@ -165,31 +175,28 @@ def parse_config(table: dict[str, Any], path: Path) -> PipelineConfig:
         if section != "languages"
     }
     built["asr"] = dataclasses.replace(built["asr"], draft=_draft_model(table.get("asr", {}).get("draft", {}), path))
-    config = PipelineConfig(languages=languages, nmt_overrides=overrides, **built)
+    try:
+        config = PipelineConfig(languages=languages, nmt_overrides=overrides, **built)
+    except ConfigError as error:
+        raise ConfigError(f"{path}: {error}") from None
     if "model" not in common and len(languages.translated) > 1:
         for target in config.sharing_targets:
             raise ConfigError(
                 f"{path}: no translation model is named for the target {target!r}; write [nmt.{target}] model = …, or "
                 '[nmt] model = "auto" to look models up in the table of pairs'
             )
-    _check_consistency(config, path)
-    for conflict in conflicts(config.subtitles):
-        raise ConfigError(f"{path}: [subtitles] {conflict}")
     return config
 
 
 def _checked(section: str, kind: Any, values: dict[str, Any], path: Path) -> dict[str, Any]:
-    """The values of a section for the dataclass ``kind``: checked, with floats as such and paths absolute."""
+    """The values of a section for the dataclass ``kind``: checked, with absolute paths."""
+    values = dict(values)
     hints = typing.get_type_hints(kind)
     _reject_unknown(values, hints, path, f"key in [{section}]")
     options = {option.name: option for option in dataclasses.fields(kind)}
     for key, value in values.items():
-        _check_value(section, options[key], value, hints[key], path)
-    # Accept an integer for a float option: 1 for 1.0.
-    values = {
-        key: float(value) if hints[key] in (float, float | None) and value is not None else value
-        for key, value in values.items()
-    }
+        if (problem := mistake(options[key], value, hints[key])) is not None:
+            raise ConfigError(f"{path}: {section}.{problem}")
     for key in ("model", "second"):
         model = values.get(key)
         # Path.is_dir raises if the name is too long.
@@ -326,39 +333,18 @@ def _reject_unknown(table: dict[str, Any], allowed: dict[str, Any], path: Path, 
             raise ConfigError(f"{path}: unknown {what}: {key!r}; allowed are {', '.join(allowed)}")
 
 
-def _check_value(section: str, option: dataclasses.Field[Any], value: object, hint: object, path: Path) -> None:
-    key = option.name
-    kinds = typing.get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
-    accepted = (*kinds, int) if float in kinds else kinds
-    if isinstance(value, bool) != (bool in kinds) or not isinstance(
-        value, tuple(k for k in accepted if isinstance(k, type))
-    ):
-        names = " or ".join(k.__name__ for k in kinds if isinstance(k, type) and k is not type(None))
-        raise ConfigError(f"{path}: {section}.{key} is {value!r}; expected {names}")
-    choices = allowed_choices(option)
-    if choices is not None and value not in choices:
-        allowed = ", ".join(map(str, choices))
-        raise ConfigError(f"{path}: {section}.{key} is {value!r}; allowed are {allowed}")
-    low, high = allowed_range(option) or (float("-inf"), float("inf"))
-    if isinstance(value, int | float) and not low <= value <= high:
-        # Python cannot convert an integer with thousands of digits to a string.
-        shown = "too large" if isinstance(value, int) and abs(value) > 10**18 else value
-        raise ConfigError(f"{path}: {section}.{key} is {shown}; allowed is {low:g} to {high:g}")
-    if isinstance(value, str) and not value and key != "file_suffix":
-        raise ConfigError(f"{path}: {section}.{key} is empty; give a value or leave the key out")
-
-
-def _check_consistency(config: PipelineConfig, path: Path) -> None:
-    for conflict in _contradictions(config.vad, config.overload):
-        raise ConfigError(f"{path}: {conflict}")
+def _conflicts(config: PipelineConfig) -> Iterator[str]:
+    """Options that contradict each other: one sentence each, with the names of the keys."""
+    yield from _contradictions(config.vad, config.overload)
     by_target = ((f"nmt.{override.target}", config.nmt_for(override.target)) for override in config.nmt_overrides)
     for section, nmt in (("nmt", config.nmt), *by_target):
-        for conflict in _nmt_contradictions(section, nmt):
-            raise ConfigError(f"{path}: {conflict}")
+        yield from _nmt_contradictions(section, nmt)
+    for conflict in conflicts(config.subtitles):
+        yield f"[subtitles] {conflict}"
 
 
 def _contradictions(vad: VadConfig, overload: OverloadOptions) -> Iterator[str]:
-    """Options that contradict each other: one sentence each, with the names of the keys."""
+    """The same for voice activity detection and overload."""
     if vad.cut_search_ms >= vad.max_segment_ms:
         yield f"vad.cut_search_ms ({vad.cut_search_ms}) must be less than vad.max_segment_ms ({vad.max_segment_ms})"
     if vad.release_threshold > vad.threshold:

@@ -387,7 +387,7 @@ class SpeechTranslator:
         except BaseExceptionGroup as failures:
             first = failures.exceptions[0]
             return first if isinstance(first, StageError) else StageError("pipeline", first)
-        except Exception as error:  # for example, a configuration built in code, which is not checked before
+        except Exception as error:  # for example, a stage of the app's cannot be made
             return StageError("pipeline", error)
         return None
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from argparse import ArgumentParser
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +21,9 @@ from pipeline.errors import ConfigError, UsageError
 from pipeline.languages.options import LanguageConfig
 from pipeline.nmt.options import NmtConfig
 from pipeline.resources import named_configs
+from pipeline.run.overload import OverloadOptions
 from pipeline.store.known import known_model, known_translator
+from pipeline.subtitles.rules import SubtitleRules
 from pipeline.vad.endpointing import Endpointer
 from pipeline.vad.options import VadConfig
 
@@ -374,3 +377,39 @@ def test_options_given_to_one_target_leave_the_others(tmp_path: Path) -> None:
     assert config.with_nmt("zh-TW", config.nmt).sharing_targets == ()  # the common model, but its own from now on
     alone = with_overrides(config, targets=("de",)).with_nmt("de", nmt)
     assert (alone.nmt, alone.nmt_overrides) == (nmt, ())
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: AsrConfig(beam_size=0), r"AsrConfig\.beam_size is 0; allowed is 1 to 20"),
+        (lambda: AsrConfig(beam_size="5"), r"AsrConfig\.beam_size is '5'; expected int"),
+        (lambda: AsrConfig(join_ms=30_000), r"AsrConfig\.join_ms is 30000; allowed is 0 to 29000"),
+        (lambda: AsrConfig(draft="tiny"), r"AsrConfig\.draft is 'tiny'; expected DraftModel"),
+        (lambda: NmtConfig(weights="int16"), r"NmtConfig\.weights is 'int16'; allowed are auto, fp32"),
+        (lambda: NmtConfig(model=""), r"NmtConfig\.model is empty"),
+        (lambda: VadConfig(threshold=float("nan")), r"VadConfig\.threshold is nan; allowed is 0\.01 to 0\.99"),
+        (lambda: dataclasses.replace(VadConfig(), mode=True), r"VadConfig\.mode is True; expected int"),
+        (lambda: PipelineConfig(asr={"beam_size": 1}), r"PipelineConfig\.asr is \{.*\}; expected AsrConfig"),
+        (
+            lambda: PipelineConfig(nmt=NmtConfig(second="x", via="none")),
+            r"nmt\.second translates from the language nmt\.via",
+        ),
+        (lambda: PipelineConfig(subtitles=SubtitleRules(gap_ms=900)), r"\[subtitles\] gap_ms \(900\) must be less"),
+        (lambda: LanguageConfig(source=5), r"LanguageConfig\.source is 5; expected language codes"),
+        (
+            lambda: LanguageConfig(targets=("zh", None)),
+            r"LanguageConfig\.targets is \('zh', None\); expected language codes",
+        ),
+        (lambda: LanguageConfig(targets=7), r"LanguageConfig\.targets is 7; expected language codes"),
+    ],
+)
+def test_options_given_in_code_are_checked_as_those_of_a_file(make: Callable[[], object], message: str) -> None:
+    with pytest.raises(UsageError, match=message) as caught:
+        make()
+    assert "\n" not in str(caught.value)
+
+
+def test_an_integer_in_code_is_a_float_where_the_option_is_one() -> None:
+    found = OverloadOptions(behind_s=6)
+    assert (found, type(found.behind_s)) == (OverloadOptions(behind_s=6.0), float)

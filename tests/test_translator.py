@@ -10,7 +10,7 @@ import wave
 from collections.abc import AsyncGenerator
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import pytest
@@ -34,9 +34,9 @@ from pipeline.audio.source import as_samples
 from pipeline.bench.errors import units
 from pipeline.errors import AudioError, PipelineError
 from pipeline.events import Samples, SpeechSegment
+from pipeline.stages import standard_stages
 from pipeline.testing import Harness
 from pipeline.vad.detector import SpeechDetector
-from pipeline.vad.options import VadConfig
 from pipeline.vad.stage import VadStage
 from tests.conftest import EXAMPLES, HANG_S, PHRASES, all_wait, read_wav, spoken_texts
 
@@ -193,14 +193,14 @@ def test_cancelling_ends_a_waiting_reader(demo_config: PipelineConfig, demo_mode
 
 
 class FailingRecognizer:
-    """Replaces the recogniser; fails at its second segment."""
+    """Replaces the recogniser; fails from its second segment on."""
 
     def __init__(self, models: Models) -> None:
         self.recognizer, self.calls = models.recognizer, 0
 
     def transcribe(self, segment: SpeechSegment) -> Transcript:
         self.calls += 1
-        if self.calls == 2:
+        if self.calls >= 2:
             raise RuntimeError("out of memory")
         return self.recognizer.transcribe(segment)
 
@@ -294,13 +294,17 @@ def test_cancelling_with_a_full_outbox_ends_the_reader_too(demo_config: Pipeline
 
 
 def test_a_stage_that_cannot_be_created_is_a_failure(demo_config: PipelineConfig, demo_models: Models) -> None:
-    config = dataclasses.replace(demo_config, vad=VadConfig(mode=7))
+    def make(*_: object) -> NoReturn:
+        raise ValueError("no such detector")
+
+    first, *others = standard_stages()
+    stages = [dataclasses.replace(first, make=make), *others]
 
     async def work() -> None:
-        async with SpeechTranslator(config, demo_models) as translator:
+        async with SpeechTranslator(demo_config, demo_models, stages=stages) as translator:
             await collect(translator.run(Recording(PHRASES)))
 
-    with pytest.raises(StageError):
+    with pytest.raises(StageError, match="no such detector"):
         asyncio.run(work())
 
 

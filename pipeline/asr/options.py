@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from pipeline.bounds import one_of, within
+from pipeline.bounds import Checked, one_of, within
 
 
 @dataclass(frozen=True)
-class DraftModel:
+class DraftModel(Checked):
     """Another, smaller model for drafts. All other options are those of [asr]."""
 
     # A model as in [asr]. Without it, the model of [asr] makes the drafts.
@@ -18,7 +18,7 @@ class DraftModel:
 
 
 @dataclass(frozen=True)
-class AsrConfig:
+class AsrConfig(Checked):
     """Recognition: the model, how much it hears at once, and when its text is rejected."""
 
     # A directory, a Whisper size ("small"), or the hub id of a CTranslate2 model.

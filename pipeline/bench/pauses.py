@@ -246,7 +246,7 @@ def variant(config: PipelineConfig, mode: str, assembler: str) -> PipelineConfig
         config = for_recordings(config)
     if assembler == "off":
         config = replace(config, sentences=replace(config.sentences, long_pause_ms=0))
-    return replace(config, overload=replace(config.overload, behind_s=float("inf")))
+    return replace(config, overload=replace(config.overload, behind_s=3_600.0, backlog_s=7_200.0))
 
 
 async def translated(samples: Samples, config: PipelineConfig, models: Models, *, live: bool) -> Texts:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pipeline.bounds import within
+from pipeline.bounds import Checked, within
 
 
 @dataclass(frozen=True)
-class GlossaryOptions:
+class GlossaryOptions(Checked):
     """Names and terms to recognise and translate as they are given."""
 
     # A TSV, CSV or TOML file of terms; None: no glossary. It is read again when it changes.

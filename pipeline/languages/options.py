@@ -28,6 +28,10 @@ class LanguageConfig:
     targets: tuple[str, ...] = ("zh",)
 
     def __post_init__(self) -> None:
+        for key, codes in (("source", self.source), ("targets", self.targets)):
+            several = key == "targets" and isinstance(codes, list | tuple)
+            if not all(isinstance(code, str) and code for code in (codes if several else [codes])):
+                raise UsageError(f"LanguageConfig.{key} is {codes!r}; expected language codes, such as 'en'")
         source, targets = self.source, as_codes(self.targets)  # as they were given, for messages
         object.__setattr__(self, "source", source if source == AUTO_SOURCE else normalized_code(source))  # frozen
         object.__setattr__(self, "targets", tuple(map(normalized_code, targets)))

@@ -62,7 +62,7 @@ def in_sequence(
 
 def loaded_as(step: NmtConfig, directory: Path) -> NmtConfig:
     """Return a key for ``load_model``: equal if the same directory is loaded with the same options."""
-    return dataclasses.replace(step, model=os.path.realpath(directory), revision=None, via="")
+    return dataclasses.replace(step, model=os.path.realpath(directory), revision=None, via="none")
 
 
 def load_model(step: NmtConfig, directory: Path) -> MarianModel:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass
 
-from pipeline.bounds import one_of, within
+from pipeline.bounds import Checked, one_of, within
 from pipeline.nmt.loops import MAX_LENGTH_FACTOR
 
 
 @dataclass(frozen=True)
-class NmtConfig:
+class NmtConfig(Checked):
     """Translation: the model, its precision, and the limits of the search."""
 
     # A directory or a hub id; "auto" looks up the languages in the bundled table (pipeline.models list --pairs).

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pipeline.bounds import one_of, within
+from pipeline.bounds import Checked, one_of, within
 
 
 @dataclass(frozen=True, kw_only=True)
-class DraftOptions:
+class DraftOptions(Checked):
     """How speech in progress is recognised and translated in live runs."""
 
     # Whether speech in progress is recognised and translated; off: text appears at the next pause.

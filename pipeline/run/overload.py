@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pipeline.bounds import within
+from pipeline.bounds import Checked, within
 
 LIVE_WINDOW_MS = 14_000
 """Length up to which segments share one recogniser window in a live run, in milliseconds: encoding 15 s costs a quarter of
@@ -25,7 +25,7 @@ encoding 30 s."""
 
 
 @dataclass(frozen=True)
-class OverloadOptions:
+class OverloadOptions(Checked):
     """When a live run counts as behind, and which measures it takes."""
 
     # Lag in seconds above which level 1 begins; level 2 begins at twice that.

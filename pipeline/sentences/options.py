@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pipeline.bounds import within
+from pipeline.bounds import Checked, within
 
 
 @dataclass(frozen=True)
-class SentenceOptions:
+class SentenceOptions(Checked):
     """When a sentence ends, in milliseconds of audio."""
 
     # A pause of this length ends a sentence that has its final mark. A shorter one does not: the recogniser writes a full

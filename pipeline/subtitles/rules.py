@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from pipeline.bounds import one_of, within
+from pipeline.bounds import Checked, one_of, within
 
 
 @dataclass(frozen=True)
-class SubtitleRules:
+class SubtitleRules(Checked):
     """Layout of subtitles.
 
     The defaults follow Netflix's Timed Text Style Guides (general requirements; English; Simplified Chinese), the most

@@ -13,12 +13,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pipeline.bounds import one_of, within
+from pipeline.bounds import Checked, one_of, within
 from pipeline.events import Samples, SpeechSegment
 
 
 @dataclass(frozen=True)
-class EndpointingOptions:
+class EndpointingOptions(Checked):
     """Endpointing rules, in milliseconds of audio."""
 
     # Length of a frame, for which the detectors decide.

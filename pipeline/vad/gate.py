@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from statistics import median
 from typing import NamedTuple
 
-from pipeline.bounds import within
+from pipeline.bounds import Checked, within
 
 
 @dataclass(frozen=True)
-class GateOptions:
+class GateOptions(Checked):
     """Thresholds, tuned on mixtures of speech, rooms and noise; ``pipeline.bench vad`` repeats the measurement."""
 
     # Probability at which speech begins, for sound 12 dB above the noise floor. Quieter sound needs more, louder less.
