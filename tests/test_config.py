@@ -100,7 +100,7 @@ def test_a_draft_model_has_the_options_of_the_other_except_its_thresholds(tmp_pa
         ("[vad]\nmode = true\n", r"vad\.mode is True; expected int"),
         ("[vad]\ndetector = 'energy'\n", r"vad\.detector is 'energy'; allowed are webrtc\+silero, webrtc, silero"),
         ("[vad]\nthreshold = 1.5\n", r"vad\.threshold is 1\.5; allowed is 0\.01 to 0\.99"),
-        ("[vad]\nthreshold = 0.2\n", r"release_threshold \(0\.25\) must not be more than vad\.threshold \(0\.2\)"),
+        ("[vad]\nthreshold = 0.1\n", r"release_threshold \(0\.2\) must not be more than vad\.threshold \(0\.1\)"),
         (
             "[vad]\nfaint_ms = 2000\nmax_segment_ms = 2200\ncut_search_ms = 500\n",
             r"vad\.max_segment_ms \(2200\) must be more than vad\.pre_roll_ms, faint_ms",
