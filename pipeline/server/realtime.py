@@ -119,11 +119,10 @@ class RealtimeConnection(Connection):
 
     def _is_caption(self, language: object, session: Session) -> bool:
         """Whether the language is that spoken, and none of the model's configurations translates into it."""
-        with suppress(ProtocolError):
-            source = self._service.offers.models.get(self._socket.query_params.get("model", MODEL))
-            chain = self._service.chosen(source, [language] if isinstance(language, str) else [""])
-            return chain.config.languages == session.config.languages
-        return False
+        if not isinstance(language, str) or not session.config.languages.is_spoken(language):
+            return False
+        source = self._service.offers.models.get(self._socket.query_params.get("model", MODEL))
+        return self._service.chosen(source, [language]).config.languages == session.config.languages
 
     def _unknown(self, language: object, targets: Sequence[str]) -> str:
         """Why a session with these targets does not translate into ``language``."""
