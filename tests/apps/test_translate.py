@@ -50,7 +50,7 @@ _HEARD: dict[tuple[object, ...], list[Transcript]] = {}
 ONE_BY_ONE = Path(tempfile.mkdtemp(prefix="config-")) / "demo.toml"
 """The demo's configuration with one segment recognised at a time, after those before it: most tests interrupt a run between two segments."""
 ONE_BY_ONE.write_text(
-    (CONFIGS / "demo.toml").read_text("utf-8").replace("../models", str(CONFIGS.parent / "models"))
+    (CONFIGS / "demo-zh.toml").read_text("utf-8").replace("../models", str(CONFIGS.parent / "models"))
     .replace('model = "base"', 'model = "base"\njoin_ms = 0')
 )  # fmt: skip
 atexit.register(shutil.rmtree, ONE_BY_ONE.parent, ignore_errors=True)

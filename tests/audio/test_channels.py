@@ -13,6 +13,7 @@ import pytest
 from pipeline import Models
 from pipeline.audio.channels import ChannelWeights, mono_weights
 from pipeline.audio.recording import read_audio
+from pipeline.bench.errors import units
 from pipeline.errors import AudioError
 from pipeline.events import Samples, SpeechSegment
 from tests.audio.films import Sound, film, likeness, tones
@@ -120,7 +121,7 @@ def test_stereo_of_opposite_polarity_is_not_mixed(scale: float, tmp_path: Path) 
 def test_the_transcript_of_inverted_stereo_is_that_of_clean_speech(tmp_path: Path, demo_models: Models) -> None:
     found = of_channels(tmp_path / "a.m4a", SAID, -SAID, codec="aac")
     heard, clean = (demo_models.recognizer.transcribe(SpeechSegment(0, 0, samples)).text for samples in (found, SAID))
-    assert heard == clean
+    assert units(heard, "en") == units(clean, "en")  # 7 or seven
 
 
 def test_speech_that_becomes_inverted_is_heard_at_once(tmp_path: Path) -> None:

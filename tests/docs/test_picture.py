@@ -41,5 +41,5 @@ def test_each_frame_is_shown_from_its_time_on() -> None:
 def test_the_committed_picture_shows_drafts_of_the_demo() -> None:
     root = ElementTree.parse(ROOT / "docs" / "terminal.svg").getroot()
     dim = {"".join(span.itertext()).strip() for span in root.iter(f"{SVG}tspan") if span.get("opacity") == ".5"}
-    assert any(re.search("[\u4e00-\u9fff]", text) for text in dim)
+    assert any(re.search("[ãõçáéíóúâêô]", text) for text in dim)
     assert any(re.search("[a-z]", text) for text in dim)

@@ -53,7 +53,7 @@ def test_the_example_serves_pages_and_sessions_below_its_path() -> None:
                     assert "<svg" in await fetched(port, f"/captions/view/{session}/qr.svg")
                     await speak(speaker, read_wav(PHRASES)[:56_000])
                     await say(speaker, type="end")
-                    assert any(language == "zh" for _, language in final(await rest(speaker)))
+                    assert any(language == "pt" for _, language in final(await rest(speaker)))
                 process.terminate()
                 await process.stderr.read()
         finally:
