@@ -28,6 +28,7 @@ from pipeline.resources import named_configs
 from pipeline.run.progress import Progress
 from pipeline.store import FileSet
 from pipeline.store.cache import readable
+from pipeline.store.firefox import PREFIX, cached_student, drop_damaged_student, fetch_student, is_student
 from pipeline.store.known import KNOWN_MODELS, KnownModel, known_model, known_translator
 from pipeline.store.packages import forget_verified, is_complete, model_from_packages
 from pipeline.store.resolve import (
@@ -113,6 +114,11 @@ def state_of(model: NamedModel) -> ModelState:
         return ModelState("missing")
     if directory is not None:
         return ModelState("directory", str(directory), None, _disk_usage(directory))
+    if is_student(model.name):
+        cached = cached_student(model.name)
+        return (
+            ModelState("missing") if cached is None else ModelState("complete", str(cached), None, _disk_usage(cached))
+        )
     folder = repository_folder(model.name)
     size, snapshot = _disk_usage(folder), cached_snapshot(model.name, model.revision)
     if (compiled := model.compiled) is not None:
@@ -156,6 +162,10 @@ def models_called(name: str, revision: str | None = None) -> list[NamedModel]:
                 f"--revision applies to a single model, but {name} is a configuration, which sets its own revisions; leave --revision out"
             )
         return named_models([name])
+    if is_student(f"{PREFIX}{name}"):
+        name = f"{PREFIX}{name}"
+    if is_student(name):
+        return [_translation(NmtConfig(model=name))]
     hub_id = recognizer_name(AsrConfig(model=name))
     if not revision and (known := _bundled(hub_id)) is not None:
         return [known]
@@ -199,6 +209,9 @@ def pull(model: NamedModel, progress: Progress) -> str:
         return f"{model.name}: a directory, nothing to fetch"
     if (known := known_model(model.name, model.revision)) is not None:
         return _pull_known(model, known, progress)
+    if is_student(model.name):
+        drop_damaged_student(model.name)
+        return f"{model.name}: complete in {fetch_student(model.name, progress)}"
     run = model.translation
     if run is not None and is_compiled(run) and drop_damaged_compiled(run):
         progress(f"the compiled {model.name} is damaged: compiling it again", 0.0)

@@ -22,9 +22,10 @@ from pipeline.nmt.options import NmtConfig
 from pipeline.run.progress import Progress, progress_bar
 from pipeline.store import FileSet, resolve_model
 from pipeline.store.cache import readable
+from pipeline.store.firefox import PREFIX, cached_student, fetch_student, is_student
 from pipeline.store.known import known_translator
 from pipeline.store.lock import held
-from pipeline.store.packages import assets
+from pipeline.store.packages import assets, model_from_packages
 from pipeline.store.resolve import cached_commit, local_directory
 from pipeline.store.transfer import digest_of
 
@@ -42,9 +43,11 @@ def find_translation_model(config: NmtConfig, progress: Progress | None = None) 
         ModelError: see ``resolve_model``; or the model can neither be compiled nor run as it is.
         DownloadError: see ``resolve_model``.
     """
+    if is_student(config.model):
+        return find_student_model(config.model, progress)
     if not is_compiled(config):
         directory = resolve_model(config.model, config.revision, *translation_files(config), progress=progress)
-        as_it_is = local_directory(config.model) is not None or known_translator(config.model) is not None
+        as_it_is = local_directory(config.model) is not None or config.model.startswith(PREFIX)
         return directory if as_it_is else _runnable_directory(config, directory)
     if (compiled := cached_compiled(config)) is not None:
         return compiled
@@ -73,6 +76,22 @@ def find_translation_model(config: NmtConfig, progress: Progress | None = None) 
     return _runnable_directory(config, snapshot)
 
 
+def find_student_model(name: str, progress: Progress | None = None) -> Path:
+    """The directory of a student of Mozilla's catalogue: cached, or the smaller one of an installed package, or fetched.
+
+    Raises:
+        ModelError, DownloadError: see ``fetch_student``.
+    """
+    if (cached := cached_student(name)) is not None:
+        return cached
+    if progress is None:
+        with progress_bar() as bar:
+            return find_student_model(name, bar)
+    known = known_translator(f"{name}-tiny")
+    installed = None if known is None else model_from_packages(known, progress)
+    return fetch_student(name, progress) if installed is None else installed
+
+
 def _runnable_directory(config: NmtConfig, snapshot: Path) -> Path:
     """Return a directory from which ONNX Runtime can load a downloaded export.
 
@@ -92,7 +111,7 @@ def is_compiled(config: NmtConfig) -> bool:
     Raises:
         ModelError: the model is neither a directory nor a hub id.
     """
-    if local_directory(config.model) is not None or known_translator(config.model) is not None:
+    if local_directory(config.model) is not None or config.model.startswith(PREFIX):
         return False
     return config.weights != "as-is" and not config.file_suffix
 
@@ -101,6 +120,8 @@ def translation_files(config: NmtConfig) -> tuple[FileSet, ...]:
     """Return the file sets of a hub repository from which the model can be made; any one of them is enough."""
     if (known := known_translator(config.model)) is not None:
         return (FileSet(tuple(file.name for file in known.files)),)
+    if is_student(config.model):
+        return (FileSet(("model.*.bin", "*vocab.*.spm")),)
     if config.weights == "as-is" or config.file_suffix:
         return tuple(export.files() for export in runnable_exports(config.file_suffix))
     from pipeline.nmt.compiler.huggingface import can_read_pytorch  # slow import

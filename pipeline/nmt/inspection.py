@@ -61,7 +61,7 @@ def inspect_model(directory: Path, suffix: str = "") -> ModelReport:
     """Read a model directory, load the model and decode two tokens. A broken model is reported, not raised."""
     found: dict[str, Any] = {"directory": str(directory)}
     try:
-        student = None if suffix else find_student(directory)
+        student = find_student(directory)
         if student is not None:
             paths = dict.fromkeys(path for path in vars(student).values() if isinstance(path, Path))
             found["files"] = {path.name: True for path in paths}

@@ -119,7 +119,7 @@ class MarianModel(ModelLanguages):
             "time_limit_s": time_limit_s,
             "cached_sentences": cached_sentences,
         }
-        if not suffix and (student := find_student(directory)) is not None:
+        if (student := find_student(directory)) is not None:
             tokenizer, decoder = load_student(student, threads, weights)
             generation = student_options(tokenizer, max_tokens, beams, no_repeat_ngram)
             decoder.check([2, tokenizer.end_token], generation.start_token, generation.end_token)

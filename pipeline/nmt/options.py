@@ -13,7 +13,7 @@ from pipeline.nmt.loops import MAX_LENGTH_FACTOR
 class NmtConfig(Checked):
     """Translation: the model, its precision, and the limits of the search."""
 
-    # A directory or a hub id; "auto" looks up the languages in the bundled table (pipeline.models list --pairs).
+    # A directory, a hub id, or a student of Firefox Translations, such as firefox/en-de; "auto" looks up the languages in the bundled table (pipeline.models list --pairs).
     model: str = "Xenova/opus-mt-en-zh"
     # Commit of the model's hub repository. Without it: the newest.
     revision: str | None = None

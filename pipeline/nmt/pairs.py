@@ -9,6 +9,7 @@ from pathlib import Path
 
 from pipeline.errors import UsageError
 from pipeline.languages import language_tag
+from pipeline.store.firefox import PREFIX
 
 AUTO = "auto"
 """Model name in a configuration that means: look up the languages in the table."""
@@ -30,14 +31,18 @@ class Pair:
     repository: str
     """A hub id."""
     layout: str
-    """"merged" or "split"; see ``pipeline.nmt.layout.Kind``."""
+    """"recurrent" (a student), "merged" or "split"; see ``pipeline.nmt.layout.Kind``."""
     precision: str
     """Precision of the weights that are downloaded for compilation."""
     megabytes: int | None
     """Size of all graphs and settings in that precision; None if unknown."""
     licence: str
     note: str = ""
-    """Warning about unexpected properties of the translations."""
+    """Architecture and known quality of a student; a warning about unexpected properties of the translations."""
+
+    @property
+    def is_student(self) -> bool:
+        return self.repository.startswith(PREFIX)
 
 
 @functools.cache
@@ -74,17 +79,19 @@ def direct(source: str, target: str) -> Pair | None:
 def route(source: str, target: str, via: str = "en") -> tuple[Pair, ...]:
     """Return the route from ``source`` to ``target``: one direct model, or two models through the language ``via``.
 
+    Students of Firefox Translations come first, two of them also before another direct model.
     ``via`` = "none" forbids two models.
 
     Raises:
         UsageError: the table has no such route.
     """
-    if (pair := direct(source, target)) is not None:
+    pair = direct(source, target)
+    pivoting = via != NO_VIA and not (pair is not None and pair.is_student)
+    first, second = (direct(source, via), direct(via, target)) if pivoting else (None, None)
+    if first is not None and second is not None and (pair is None or (first.is_student and second.is_student)):
+        return first, second
+    if pair is not None:
         return (pair,)
-    if via != NO_VIA:
-        first, second = direct(source, via), direct(via, target)
-        if first is not None and second is not None:
-            return first, second
     raise UsageError(_no_route_message(source, target, via))
 
 

@@ -16,7 +16,7 @@ from pipeline.nmt.model import MarianModel
 from tests.conftest import HANG_S, TINY, golden
 from tests.store.hub_server import COMMIT, HubServer, environment, failed, models, python
 
-SPLIT, MERGED, BUNDLED = "TigreGotico/opus-mt-pt-en-onnx", "Xenova/opus-mt-de-en", "Xenova/opus-mt-en-zh"
+SPLIT, MERGED, BUNDLED = "TigreGotico/opus-mt-en-eu-onnx", "Xenova/opus-mt-af-en", "Xenova/opus-mt-en-zh"
 GRAPHS = ("encoder_model", "decoder_model", "decoder_with_past_model")
 # Files of these repositories other than graphs.
 SETTINGS = ("source.spm", "target.spm", "vocab.json", "config.json", "generation_config.json")
@@ -132,20 +132,20 @@ def assets(home: Path, repository: str) -> list[str]:
 
 
 def test_a_language_pair_suffices_and_the_smallest_complete_export_is_fetched(hub: HubServer, home: Path) -> None:
-    first = translate(home, hub.url, "--source", "pt", "--target", "en")
+    first = translate(home, hub.url, "--source", "en", "--target", "eu")
     assert first.returncode == 0, first.stderr
-    assert first.stderr.splitlines()[0] == f"pt → en: {SPLIT}"
+    assert first.stderr.splitlines()[0] == f"en → eu: {SPLIT}"
     assert fetched(hub) == {"encoder_model.onnx", "decoder_model.onnx"}  # not the later steps' copy, nor int8/
     (compiled,) = assets(home, SPLIT)
     assert compiled.startswith(f"{COMMIT}-auto-v")
-    again = translate(home, NOWHERE, "--source", "por", "--target", "eng")
+    again = translate(home, NOWHERE, "--source", "eng", "--target", "eus")
     assert again.stdout == first.stdout
     assert first.stdout.strip()
 
 
 def test_a_split_export_compiles_to_an_equivalent_model(hub: HubServer, home: Path, tmp_path: Path) -> None:
     config = write_config(
-        tmp_path, '[languages]\nsource = "pt"\ntarget = "en"', '[nmt]\nmodel = "auto"\nweights = "fp32"'
+        tmp_path, '[languages]\nsource = "en"\ntarget = "eu"', '[nmt]\nmodel = "auto"\nweights = "fp32"'
     )
     translation, (directory,), _ = loaded(home, hub.url, config, TEXT)
     assert translation == ROW["text"]
@@ -153,9 +153,9 @@ def test_a_split_export_compiles_to_an_equivalent_model(hub: HubServer, home: Pa
 
 
 def test_the_smallest_precision_that_compiles_is_fetched(hub: HubServer, home: Path) -> None:
-    done = translate(home, hub.url, "--source", "de", "--target", "en")
+    done = translate(home, hub.url, "--source", "af", "--target", "en")
     assert done.returncode == 0, done.stderr
-    assert done.stderr.splitlines()[0] == f"de → en: {MERGED}"
+    assert done.stderr.splitlines()[0] == f"af → en: {MERGED}"
     assert fetched(hub) == {"onnx/encoder_model_fp16.onnx", "onnx/decoder_model_fp16.onnx"}
     assert len(assets(home, MERGED)) == 1
     assert "slower" not in done.stderr
@@ -163,35 +163,33 @@ def test_the_smallest_precision_that_compiles_is_fetched(hub: HubServer, home: P
 
 def test_two_steps_through_english_equal_two_separate_translations(hub: HubServer, home: Path, tmp_path: Path) -> None:
     config = write_config(
-        tmp_path, '[languages]\nsource = "pt"\ntarget = "zh"', '[nmt]\nmodel = "auto"\nweights = "fp32"'
+        tmp_path, '[languages]\nsource = "af"\ntarget = "eu"', '[nmt]\nmodel = "auto"\nweights = "fp32"'
     )
     translation, directories, _ = loaded(home, hub.url, config, TEXT)
-    assert [directory.parent.name for directory in directories] == [
-        name.replace("/", "--") for name in (SPLIT, BUNDLED)
-    ]
+    assert [directory.parent.name for directory in directories] == [name.replace("/", "--") for name in (MERGED, SPLIT)]
     model = MarianModel.load(TINY)
     assert translation == model.translate(model.translate(TEXT))
     assert translation not in ("", ROW["text"])
 
 
 def test_a_two_step_route_is_announced_at_the_start(hub: HubServer, home: Path) -> None:
-    done = translate(home, hub.url, "--source", "pt", "--target", "zh")
+    done = translate(home, hub.url, "--source", "af", "--target", "eu")
     assert done.returncode == 0, done.stderr
     assert done.stderr.splitlines()[0] == (
-        f"pt → zh: no direct model; in two steps through English: {SPLIT}, then {BUNDLED}"
+        f"af → eu: no direct model; in two steps through English: {MERGED}, then {SPLIT}"
     )
     hub.requests.clear()
     assert "two steps are forbidden" in failed(
-        translate(home, hub.url, "--source", "pt", "--target", "zh", "--via", "none"), 2
+        translate(home, hub.url, "--source", "af", "--target", "eu", "--via", "none"), 2
     )
-    assert "no known model translates from 'pt' into 'xx'" in failed(
-        translate(home, hub.url, "--source", "pt", "--target", "xx"), 2
+    assert "no known model translates from 'af' into 'haw'" in failed(
+        translate(home, hub.url, "--source", "af", "--target", "haw"), 2
     )
     assert hub.requests == []
 
 
 def test_a_separate_precision_folder_serves_the_requested_suffix(hub: HubServer, home: Path) -> None:
-    done = translate(home, hub.url, "--source", "pt", "--target", "en", "--file-suffix", "_int8")
+    done = translate(home, hub.url, "--source", "en", "--target", "eu", "--file-suffix", "_int8")
     assert done.returncode == 0, done.stderr
     assert fetched(hub) == {
         f"int8/{graph}.onnx" for graph in GRAPHS
@@ -210,7 +208,7 @@ def test_eight_bit_files_run_as_they_are_if_nothing_else_exists(
     for graph in ("encoder_model", "decoder_model_merged"):
         files[f"int8/{graph}.onnx"] = TINY / "int8" / f"{graph}_int8.onnx"
     hub.repositories[SPLIT] = files
-    done = translate(home, hub.url, "--source", "pt", "--target", "en")
+    done = translate(home, hub.url, "--source", "en", "--target", "eu")
     assert done.returncode == 0, done.stderr
     assert "cannot be compiled and is run as downloaded, which is slower" in done.stderr
     folder = tmp_path / "by-hand"
@@ -218,7 +216,7 @@ def test_eight_bit_files_run_as_they_are_if_nothing_else_exists(
     for name, path in files.items():
         (folder / Path(name).name).symlink_to(path)
     assert done.stdout == f"{MarianModel.load(folder).translate(TEXT)}\n"
-    again = translate(home, NOWHERE, "--source", "pt", "--target", "en")
+    again = translate(home, NOWHERE, "--source", "en", "--target", "eu")
     assert again.stdout == done.stdout
 
 
@@ -228,7 +226,7 @@ def test_external_weights_are_compiled_and_run(end: str, hub: HubServer, home: P
     outside = tmp_path / "outside"
     outside.mkdir()
     hub.repositories[SPLIT] = with_data_outside(outside, end)
-    languages = '[languages]\nsource = "pt"\ntarget = "en"'
+    languages = '[languages]\nsource = "en"\ntarget = "eu"'
     compiled = write_config(tmp_path, languages, '[nmt]\nmodel = "auto"\nweights = "fp32"')
     translation, (directory,), _ = loaded(home, hub.url, compiled, TEXT)
     assert translation == ROW["text"]
@@ -247,7 +245,7 @@ def test_a_repository_that_lacks_its_listed_files_gives_one_error(hub: HubServer
     hub.repositories[SPLIT] = {
         name: path for name, path in split_repository().items() if not name.endswith("decoder_model.onnx")
     }
-    line = failed(translate(home, hub.url, "--source", "pt", "--target", "en"))
+    line = failed(translate(home, hub.url, "--source", "en", "--target", "eu"))
     assert f"{SPLIT} has no decoder_model" in line
     assert "its largest files are decoder_with_past_model.onnx" in line
     assert "choose another model" in line
@@ -260,7 +258,7 @@ def test_missing_external_weights_give_one_error(hub: HubServer, home: Path, tmp
     files = with_data_outside(outside, "_data")
     del files["decoder_model.onnx_data"]
     hub.repositories[SPLIT] = files
-    line = failed(translate(home, hub.url, "--source", "pt", "--target", "en"))
+    line = failed(translate(home, hub.url, "--source", "en", "--target", "eu"))
     assert "decoder_model.onnx" in line
     assert "fetch or export it again" in line
 
@@ -280,5 +278,5 @@ def test_the_list_of_pairs_shows_which_models_are_cached(hub: HubServer, home: P
     assert header.split() == ["PAIR", "MODEL", "LAYOUT", "MB", "LICENCE", "STATE", "NOTE"]
     assert len(rows) > 130
     (row,) = [row.split() for row in rows if SPLIT in row]
-    assert row == ["pt", "→", "en", SPLIT, "split", "fp32", "672", "Apache-2.0", "compiled"]
+    assert row == ["en", "→", "eu", SPLIT, "split", "fp32", "630", "Apache-2.0", "compiled"]
     assert "leave --config out" in failed(models(home, NOWHERE, "list", "--pairs", "--config", "demo-zh"), 2)

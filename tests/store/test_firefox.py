@@ -1,0 +1,198 @@
+"""Students of Mozilla's catalogue, from a local server that speaks it."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import http.server
+import json
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from huggingface_hub import constants
+
+from pipeline import MarianModel, load_translation_model
+from pipeline.apps.catalog import models_called, pull, state_of
+from pipeline.errors import DownloadError, HubUnreachableError, ModelError
+from pipeline.nmt.compiled import find_student_model
+from pipeline.nmt.options import NmtConfig
+from pipeline.store import firefox
+from pipeline.store.firefox import VARIABLE, cached_student, fetch_student, is_student
+from tests.fixtures.student import write_student
+
+
+class Catalogue:
+    """Serves models.json and packed files, each by its path."""
+
+    def __init__(self, folder: Path) -> None:
+        write_student(folder, pair="ende")
+        self.models: dict[str, Any] = {"en-de": []}
+        self.files: dict[str, bytes] = {}
+        self.cut: list[int] = []
+        """Bytes after which each answer in turn breaks off."""
+        self.ranges: list[str | None] = []
+        self.asked: list[str] = []
+        self.answer: bytes | None = None
+        """In place of models.json."""
+        self.add("base-memory", "Release", folder)
+        outer = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                outer.asked.append(self.path)
+                content = outer.answer if self.path == "/models.json" and outer.answer else outer.content(self.path)
+                if content is None:
+                    self.send_error(404)
+                    return
+                begin = 0
+                if wanted := self.headers.get("Range"):
+                    begin = int(wanted.removeprefix("bytes=").removesuffix("-"))
+                if self.path != "/models.json":
+                    outer.ranges.append(wanted)
+                self.send_response(206 if begin else 200)
+                self.send_header("Content-Length", str(len(content) - begin))
+                self.end_headers()
+                end = begin + outer.cut.pop(0) if outer.cut and self.path != "/models.json" else None
+                self.wfile.write(content[begin:end])
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.base = f"http://127.0.0.1:{self.server.server_port}"
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def add(self, architecture: str, status: str | None, folder: Path) -> None:
+        files: dict[str, Any] = {}
+        for path in sorted(folder.iterdir()):
+            place = f"models/{architecture}/{path.name}.gz"
+            self.files[f"/{place}"] = gzip.compress(path.read_bytes())
+            kind = {"model": "model", "vocab": "vocab", "lex": "lexicalShortlist"}[path.name.split(".")[0]]
+            files[kind] = {"path": place}
+            if kind == "model":
+                content = path.read_bytes()
+                files[kind] |= {
+                    "uncompressedSize": len(content),
+                    "uncompressedHash": hashlib.sha256(content).hexdigest(),
+                }
+        self.models["en-de"].append({"architecture": architecture, "releaseStatus": status, "files": files})
+
+    def content(self, path: str) -> bytes | None:
+        if path == "/models.json":
+            return json.dumps({"baseUrl": self.base, "models": self.models}).encode()
+        return self.files.get(path)
+
+
+@pytest.fixture
+def catalogue(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Catalogue]:
+    served = Catalogue(tmp_path / "served")
+    monkeypatch.setenv(VARIABLE, f"{served.base}/models.json")
+    monkeypatch.setattr(constants, "HF_ASSETS_CACHE", str(tmp_path / "assets"))
+    monkeypatch.setattr(firefox.time, "sleep", lambda _: None)
+    yield served
+    served.server.shutdown()
+    served.server.server_close()
+
+
+def fetched(name: str = "firefox/en-de") -> Path:
+    return fetch_student(name, lambda what, done: None)
+
+
+def test_a_pair_is_fetched_once_and_translates(catalogue: Catalogue) -> None:
+    model = load_translation_model("en", "de", NmtConfig("firefox/en-de", max_tokens=8))
+    assert isinstance(model, MarianModel)
+    assert model.languages == ("en", "de")
+    assert model.translate("hello")
+    assert len(catalogue.asked) == 4
+    assert find_student_model("firefox/en-de") == cached_student("firefox/en-de")
+    assert len(catalogue.asked) == 4  # nothing is asked of the network
+
+
+def test_the_released_model_is_taken_and_a_newer_one_replaces_it_on_pull(catalogue: Catalogue, tmp_path: Path) -> None:
+    write_student(tmp_path / "other", pair="ende", floats=True)
+    catalogue.add("tiny", "Nightly", tmp_path / "other")
+    folder = fetched()
+    assert all("/base-memory/" in path for path in catalogue.asked[1:])
+    catalogue.models["en-de"].pop(0)
+    catalogue.models["en-de"][0]["releaseStatus"] = "Release"
+    (model,) = models_called("en-de")
+    before = next(folder.glob("model*")).read_bytes()
+    assert pull(model, lambda what, done: None) == f"firefox/en-de: complete in {folder}"
+    assert next(folder.glob("model*")).read_bytes() != before
+    assert state_of(model).state == "complete"
+
+
+def test_a_download_that_breaks_off_goes_on_where_it_was(catalogue: Catalogue) -> None:
+    catalogue.cut = [1000, 500, 100_000_000]
+    folder = fetched()
+    assert catalogue.ranges[:3] == [None, "bytes=1000-", "bytes=1500-"]
+    assert cached_student("firefox/en-de") == folder
+
+
+def test_what_arrived_is_kept_for_the_next_run(catalogue: Catalogue) -> None:
+    catalogue.cut = [700, 0, 0]
+    with pytest.raises(HubUnreachableError, match="What arrived is kept"):
+        fetched()
+    fetched()
+    assert catalogue.ranges[3] == "bytes=700-"
+
+
+def test_a_damaged_or_other_file_is_refused_and_fetched_anew(catalogue: Catalogue) -> None:
+    place = next(path for path in catalogue.files if "/model." in path)
+    right = catalogue.files[place]
+    for wrong, message in (
+        (right[:-9] + bytes(9), "arrived damaged"),
+        (gzip.compress(b"other"), "the catalogue lists"),
+    ):
+        catalogue.files[place] = wrong
+        with pytest.raises(DownloadError, match=message):
+            fetched()
+        assert cached_student("firefox/en-de") is None
+    catalogue.files[place] = right
+    assert fetched()
+
+
+def test_a_damaged_file_in_the_cache_is_fetched_again_on_pull(catalogue: Catalogue) -> None:
+    path = next(fetched().glob("vocab*"))
+    right = path.read_bytes()
+    path.write_bytes(bytes(len(right)))
+    (model,) = models_called("firefox/en-de")
+    pull(model, lambda what, done: None)
+    assert path.read_bytes() == right
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [b"<html>", b"[]", b'{"models": []}', b'{"baseUrl": "ftp://x", "models": {"en-de": [{"files": {"model": {"path": "a"}}}]}}',
+     b'{"baseUrl": "http://x", "models": {"en-de": [{"files": {"model": {"path": "../model.a.bin.gz"}}}]}}', b"\xff"],
+)  # fmt: skip
+def test_a_catalogue_that_is_no_catalogue_is_named(catalogue: Catalogue, answer: bytes) -> None:
+    catalogue.answer = answer
+    with pytest.raises(DownloadError, match=r"the catalogue at http://127.0.0.1:\d+/models.json is not readable"):
+        fetched()
+
+
+def test_a_pair_nobody_has_and_a_catalogue_that_is_down(catalogue: Catalogue, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ModelError, match="has no model en-haw"):
+        fetched("firefox/en-haw")
+    catalogue.server.shutdown()
+    catalogue.server.server_close()
+    with pytest.raises(HubUnreachableError, match="connect and run this again"):
+        find_student_model("firefox/en-de")
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    with pytest.raises(HubUnreachableError, match="HF_HUB_OFFLINE forbids"):
+        find_student_model("firefox/en-de")
+
+
+def test_an_installed_package_serves_its_pair_without_a_download(catalogue: Catalogue) -> None:
+    assert next(find_student_model("firefox/en-pt").glob("model*.bin")).name == "model.enpt.intgemm.alphas.bin"
+    assert catalogue.asked == []
+
+
+def test_names() -> None:
+    assert [is_student(name) for name in ("firefox/en-de", "firefox/zh_hant-en", "firefox/en-pt-tiny", "firefox/x", "a/b")] == [
+        True, True, False, False, False,
+    ]  # fmt: skip
