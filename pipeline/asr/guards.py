@@ -22,6 +22,9 @@ _SHORT_REPEATS = 16
 # digits, month names and other words by three speakers, clean and in noise: in pairs of a right and a wrong text, the
 # right one has the higher value in 94 % of the pairs, and the higher mean in 88 %.)
 SHORT_TOKENS = 3
+# The mean of many tokens says more: in babble, nothing of this length was invented with a mean up to this much below the
+# threshold, but hoarse and fast speech has such means.
+_LONG_TOKENS, _LONG_ALLOWANCE = 12, 0.2
 
 
 @dataclass(frozen=True)
@@ -67,6 +70,8 @@ def rejection(evidence: Evidence, thresholds: Thresholds) -> str | None:
     # still be fairly confident of an invented phrase.
     hesitant = evidence.log_probability < thresholds.log_probability / 2
     doubtful = evidence.no_speech > thresholds.doubtful_no_speech
+    if evidence.tokens >= _LONG_TOKENS and not doubtful and evidence.no_speech <= thresholds.no_speech:
+        unsure = evidence.log_probability < thresholds.log_probability - _LONG_ALLOWANCE
     if (evidence.no_speech > thresholds.no_speech and unsure) or (doubtful and hesitant):
         # Speech in another language gives the same signs, with a lower no-speech probability.
         return "silence" if evidence.no_speech > _SILENCE_NO_SPEECH else "uncertain"

@@ -134,3 +134,12 @@ def test_a_loop_is_located(before: str, once: str, times: int, after: str) -> No
     assert text[: found.begin] == before
     assert text[found.begin : found.once] == once.rstrip(" .,")
     assert text[found.end :].lstrip(" .,") == after
+
+
+def test_a_long_text_may_be_a_little_less_certain() -> None:
+    thresholds = Thresholds(log_probability=-0.7, doubtful_no_speech=0.4)
+    text = "so I probably sound quite different than the other one did before"
+    assert rejection(Evidence(text, 12, -0.8, 0.1), thresholds) is None
+    assert rejection(Evidence(text, 12, -0.8, 0.5), thresholds) == "uncertain"
+    assert rejection(Evidence(text, 12, -1.0, 0.1), thresholds) == "uncertain"
+    assert rejection(Evidence("so I probably sound", 5, -0.8, 0.1), thresholds) == "uncertain"
