@@ -60,7 +60,7 @@ pipeline.__version__ = "0.0.1"
 @pytest.fixture(scope="module")
 def config(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The demo's configuration, recognising a segment at a time."""
-    text = (CONFIGS / "demo.toml").read_text("utf-8").replace("../models", str(CONFIGS.parent / "models"))
+    text = (CONFIGS / "demo-zh.toml").read_text("utf-8").replace("../models", str(CONFIGS.parent / "models"))
     path = tmp_path_factory.mktemp("config") / "demo.toml"
     path.write_text(text.replace('model = "base"', 'model = "base"\njoin_ms = 0'))
     return path

@@ -93,7 +93,7 @@ def recordings() -> Iterator[tuple[str, Samples]]:
 @pytest.fixture
 def config(tmp_path: Path) -> Path:
     """The demo's configuration with a smaller model and one hypothesis, which take less time, and a segment at a time."""
-    text = (CONFIGS / "demo.toml").read_text("utf-8").replace("../models", str(CONFIGS.parent / "models"))
+    text = (CONFIGS / "demo-zh.toml").read_text("utf-8").replace("../models", str(CONFIGS.parent / "models"))
     path = tmp_path / "demo.toml"
     path.write_text(text.replace('model = "base"', 'model = "tiny.en"\njoin_ms = 0\nbeam_size = 1'))
     return path

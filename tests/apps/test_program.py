@@ -150,7 +150,7 @@ def completions(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize(
     ("line", "found"),
     [
-        ("live --config demo", ["demo", "demo-zh-en"]),
+        ("live --config demo", ["demo", "demo-pt-en", "demo-zh", "demo-zh-en"]),
         ("ser", ["serve"]),
         ("live --list-d", ["--list-devices"]),
         ("models compile --weights int", ["int8", "int4"]),

@@ -122,7 +122,7 @@ def test_an_interrupted_recording_is_resumed_on_another_machine(
         return real(recording)
 
     one_by_one = tmp_path / "demo.toml"
-    text = (ROOT / "configs" / "demo.toml").read_text("utf-8").replace("../models", str(ROOT / "models"))
+    text = (ROOT / "configs" / "demo-zh.toml").read_text("utf-8").replace("../models", str(ROOT / "models"))
     one_by_one.write_text(text.replace('model = "base"', 'model = "base"\njoin_ms = 0'))
     with monkeypatch.context() as patch:
         patch.setattr(Recording, "read", broken)
