@@ -62,6 +62,13 @@ def test_changes_are_in_the_sections_of_keep_a_changelog() -> None:
     assert {"Added"} <= sections <= {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}
 
 
+def test_dependencies_with_version_numbers_that_tell_are_bounded_above() -> None:
+    extras = PROJECT["optional-dependencies"]
+    needed = [*PROJECT["dependencies"], *extras["cluster"], *extras["remote"], *extras["server"]]
+    unbounded = {re.match(r"[\w-]+", each)[0] for each in needed if "<" not in each}  # type: ignore[index]
+    assert unbounded == {"cryptography", "distributed", "fsspec", "s3fs"}
+
+
 @pytest.mark.parametrize("name", ["CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"])
 def test_links_lead_to_files(name: str) -> None:
     links = re.findall(r"\]\(([^)#]+)", (ROOT / name).read_text("utf-8"))
