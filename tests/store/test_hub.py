@@ -142,7 +142,7 @@ def live(folder: Path, url: str, *arguments: str) -> subprocess.CompletedProcess
 def test_the_real_configuration_fetches_once_and_then_works_offline(hub: HubServer, tmp_path: Path) -> None:
     first = live(tmp_path, hub.url)
     assert first.returncode == 0, first.stderr
-    assert f"{len(spoken_texts()['meeting'])} segments" in first.stderr
+    assert f"{len(spoken_texts()['meeting'])} sentences" in first.stderr
     real = load_config("en-zh")
     assert any(f"/{real.nmt.revision}" in request for request in hub.requests)
     assert any(f"/{real.asr.revision}" in request for request in hub.requests)
