@@ -18,7 +18,7 @@ demo: $(VENV)/.installed
 	done
 
 serve: $(VENV)/.installed-server
-	@$(BIN)/python -m pipeline.serve --config demo --config demo-pt-en --config demo-zh --config demo-zh-en --port $(PORT) $(ARGS)
+	@$(BIN)/python -m pipeline.serve --config demo --config demo-pt-en --config demo-zh-en --port $(PORT) $(ARGS)
 
 test: $(VENV)/.installed-dev lint types
 	$(BIN)/python -m pytest --numprocesses auto --dist worksteal -m "$(TESTS)"

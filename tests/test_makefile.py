@@ -31,12 +31,18 @@ def test_make_serve_offers_both_directions_on_the_first_free_port(tmp_path: Path
         try:
             assert process.stderr is not None
             said = process.stderr.readline()
-            found = re.match(r"serving on (http://127\.0\.0\.1:(\d+)/)  \(en into zh, zh into en; Ctrl-C ends\)", said)
+            found = re.match(
+                r"serving on (http://127\.0\.0\.1:(\d+)/)  \(en into pt, pt into en, zh into en; Ctrl-C ends\)", said
+            )
             assert found is not None, said + process.stderr.read()
             assert first < int(found[2]) <= first + 50
             with urllib.request.urlopen(f"{found[1]}v1/info", timeout=HANG_S) as answer:
                 languages = json.load(answer)["languages"]
-            assert [(one["source"], one["targets"]) for one in languages] == [("en", ["zh"]), ("zh", ["en"])]
+            assert [(one["source"], one["targets"]) for one in languages] == [
+                ("en", ["pt"]),
+                ("pt", ["en"]),
+                ("zh", ["en"]),
+            ]
         finally:
             process.terminate()  # make passes it on
             _, said = process.communicate(timeout=HANG_S)

@@ -260,7 +260,9 @@ def test_a_word_that_two_searches_hear_differently_is_rejected(
     heard = iter(["Dero.", "Bureau.", "Two.", "two"])
     sure = iter([-3.0, -1.0, -3.0, -1.0])
 
-    def generate(encoded: object, beams: int, prompt: tuple[int, ...] = (), **_: object) -> Hypothesis:
+    def generate(encoded: object, beams: int, prompt: tuple[int, ...] = (), **options: object) -> Hypothesis:
+        if options.get("timestamps", True):  # a short text is searched again without them
+            return Hypothesis(recognizer.engine.tokens("two"), "two", -0.6, -1.0, 0.1, True)
         return Hypothesis(recognizer.engine.tokens("two"), next(heard), -0.6, next(sure), 0.1, True)
 
     monkeypatch.setattr(recognizer.engine, "generate", generate)
