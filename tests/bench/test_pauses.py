@@ -189,7 +189,8 @@ def test_the_command_compares_the_sentences_of_a_folder(tmp_path: Path, capsys: 
     assert {(one["mode"], one["assembler"]) for one in results} == {
         ("shifted", "on"), ("recording", "off"), ("recording", "on"),
     }  # fmt: skip
-    assert all(one["pause_s"] == 0.6 and one["whole"]["sources"] and one["whole"]["targets"] for one in results)
+    assert all(one["pause_s"] == 0.6 for one in results)
+    assert any(one["whole"]["sources"] and one["whole"]["targets"] for one in results)
     assert any(len(one["broken"]["sources"]) > 1 for one in results if one["assembler"] == "off"), (
         "without the assembler, a pause parts a sentence"
     )
