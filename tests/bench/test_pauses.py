@@ -171,29 +171,15 @@ def test_the_table_has_the_mean_loss_of_each_way_and_the_ratio_of_the_losses(dem
 def test_the_command_compares_the_sentences_of_a_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "novel.wav").write_bytes((EXAMPLES / "novel.wav").read_bytes())
     out = tmp_path / "out.jsonl"
-    arguments = [
-        "pauses",
-        str(tmp_path),
-        "--config",
-        "demo-zh",
-        "--count",
-        "3",
-        "--mode",
-        "recording",
-        "--json",
-        str(out),
-    ]
+    arguments = ["pauses", str(tmp_path), "--config", "demo", "--count", "1", "--mode", "recording", "--json", str(out)]
     assert run(arguments) == 0
-    assert capsys.readouterr().out.startswith("2 sentences with a pause: ")
+    assert capsys.readouterr().out.startswith("1 sentences with a pause: ")
     results = [json.loads(line) for line in out.read_text("utf-8").splitlines()]
-    assert {(one["mode"], one["assembler"]) for one in results} == {
+    assert [(one["mode"], one["assembler"]) for one in results] == [
         ("shifted", "on"), ("recording", "off"), ("recording", "on"),
-    }  # fmt: skip
-    assert all(one["pause_s"] == 0.6 for one in results)
-    assert any(one["whole"]["sources"] and one["whole"]["targets"] for one in results)
-    assert any(len(one["broken"]["sources"]) > 1 for one in results if one["assembler"] == "off"), (
-        "without the assembler, a pause parts a sentence"
-    )
+    ]  # fmt: skip
+    assert all(one["pause_s"] == 0.6 and one["whole"]["sources"] and one["whole"]["targets"] for one in results)
+    assert results[1]["broken"]["sources"]
 
 
 def test_a_folder_without_recordings_is_refused(tmp_path: Path) -> None:
