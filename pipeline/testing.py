@@ -30,7 +30,7 @@ from pipeline.config import PipelineConfig, load_config
 from pipeline.events import SAMPLE_RATE, Delta, PipelineEvent, Samples, SourceDelta, Translation
 from pipeline.loading import Models, load_models
 from pipeline.resources import DEMO_SPEECH
-from pipeline.sentences.growing import GrowingText
+from pipeline.sentences.growing import OpenTexts
 from pipeline.subtitles.cues import Cue, CueBuilder
 from pipeline.translator import SpeechTranslator
 
@@ -74,9 +74,8 @@ class Harness:
         self._cues: list[Cue] = []
         self._translations: list[Translation] = []
         self._cues_taken = self._translations_taken = self._events_seen = 0
-        self._newest: dict[
-            str | None, tuple[int, GrowingText, int]
-        ] = {}  # sentence, its text, length of what is committed
+        self._open = OpenTexts()
+        self._committed: dict[tuple[int, str | None], int] = {}
         self._texts: dict[tuple[str, str | None], list[str]] = defaultdict(list)
         self._texts_taken: Counter[tuple[str, str | None]] = Counter()
         self._changed = asyncio.Condition()
@@ -177,8 +176,7 @@ class Harness:
         try:
             async for event in self.translator.events():
                 self.events.append(event)
-                if isinstance(event, SourceDelta | Delta):
-                    self._take_change(event)
+                self._take_change(event)
                 self._cues += [cue for builder in self._builders for cue in builder.push(event)]
                 if isinstance(event, Translation):
                     self._translations.append(event)
@@ -189,13 +187,13 @@ class Harness:
             async with self._changed:
                 self._changed.notify_all()
 
-    def _take_change(self, change: SourceDelta | Delta) -> None:
-        language = change.language if isinstance(change, Delta) else None
-        number, text, before = self._newest.get(language, (-1, GrowingText(), 0))
-        if number != change.sentence:
-            text, before = GrowingText(), 0
-        text.apply(change)
-        self._newest[language] = change.sentence, text, text.committed
+    def _take_change(self, event: PipelineEvent) -> None:
+        text = self._open.push(event)
+        if text is None or not isinstance(event, SourceDelta | Delta):
+            return
+        language = event.language if isinstance(event, Delta) else None
+        before = self._committed.get((event.sentence, language), 0)
+        self._committed[event.sentence, language] = text.committed
         if text.draft:
             self._texts["draft", language].append(text.text)
         if text.committed > before:

@@ -102,7 +102,7 @@ class Searcher:
     def _search(self, encoded: Encoded, beams: int, *, limited: bool = False) -> Search:
         expected = self._terms.expected(encoded.language) if self._terms is not None else []
         prompt = self._prompt_with(expected)
-        found = self._engine.generate(encoded, beams, prompt, limited=limited, timestamps=not limited)
+        found = self._engine.generate(encoded, beams, prompt, limited=limited)
         return self._judged(encoded, self._short(encoded, found, beams, prompt), expected, limited=limited)
 
     def _short(self, encoded: Encoded, found: Hypothesis, beams: int, prompt: tuple[int, ...]) -> Hypothesis:

@@ -171,15 +171,27 @@ def test_the_table_has_the_mean_loss_of_each_way_and_the_ratio_of_the_losses(dem
 def test_the_command_compares_the_sentences_of_a_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "novel.wav").write_bytes((EXAMPLES / "novel.wav").read_bytes())
     out = tmp_path / "out.jsonl"
-    arguments = ["pauses", str(tmp_path), "--config", "demo", "--count", "1", "--mode", "recording", "--json", str(out)]
+    arguments = [
+        "pauses",
+        str(tmp_path),
+        "--config",
+        "demo-zh",
+        "--count",
+        "2",
+        "--mode",
+        "recording",
+        "--json",
+        str(out),
+    ]
     assert run(arguments) == 0
-    assert capsys.readouterr().out.startswith("1 sentences with a pause: ")
+    assert capsys.readouterr().out.startswith("2 sentences with a pause: ")
     results = [json.loads(line) for line in out.read_text("utf-8").splitlines()]
     assert [(one["mode"], one["assembler"]) for one in results] == [
         ("shifted", "on"), ("recording", "off"), ("recording", "on"),
-    ]  # fmt: skip
-    assert all(one["pause_s"] == 0.6 and one["whole"]["sources"] and one["whole"]["targets"] for one in results)
-    assert results[1]["broken"]["sources"]
+    ] * 2  # fmt: skip
+    assert [one["pause_s"] for one in results] == [0.6] * 3 + [1.0] * 3
+    assert all(one["whole"]["sources"] and one["whole"]["targets"] for one in results)
+    assert len(results[4]["broken"]["sources"]) > 1, "without the assembler, the pause of 1 s parts the sentence"
 
 
 def test_a_folder_without_recordings_is_refused(tmp_path: Path) -> None:
