@@ -18,6 +18,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, cast
 
@@ -66,6 +67,8 @@ class Counting:
     def __init__(self, models: Models, fail_at_segment: int = -1, fail_at_token: int = -1) -> None:
         self.models, self.config = models, models.recognizer.config
         self.segments = self.tokens = 0
+        self.windows: list[int] = []
+        """How many segments each window has."""
         self.fail_at_segment, self.fail_at_token = fail_at_segment, fail_at_token
 
     def transcribe(self, segment: SpeechSegment, *options: Any) -> Transcript:
@@ -87,6 +90,7 @@ class Counting:
         if 0 <= self.fail_at_segment < self.segments + len(segments):
             raise FaultError
         self.segments += len(segments)
+        self.windows.append(len(segments))
         window = (
             *((each.text, each.segment.samples.tobytes()) for each in context),
             *(segment.samples.tobytes() for segment in segments),
@@ -280,7 +284,9 @@ def test_packed_windows_are_resumed_too(translated: Any, tmp_path: Path) -> None
     done = finished(next((tmp_path / "cut").glob(f"*{SUFFIX}")))[0]
     assert 2 <= done < COUNT - 1
     status, said, second = translated(*arguments, tmp_path / "cut")
-    assert (status, second.segments) == (0, COUNT - done), said
+    # The run may have ended before all transcripts of a window were written; such a window is recognised again.
+    known = max(segments for segments in accumulate(first.windows, initial=0) if segments <= done)
+    assert (status, second.segments) == (0, COUNT - known), said
     assert files(tmp_path / "cut") == files(tmp_path / "whole")
 
 
