@@ -72,6 +72,18 @@ class Word:
 
 
 @dataclass(frozen=True)
+class MissingSpeech:
+    """A stretch of a segment in which sound was heard that is not in its text, although it was searched again by itself."""
+
+    start_s: float
+    end_s: float
+    reason: str
+    """Why what was found there is left out; see ``Transcript.rejected``."""
+    text: str = ""
+    """What was found: it may be invented."""
+
+
+@dataclass(frozen=True)
 class Transcript:
     """The recognised text of one segment, with the recogniser's confidence."""
 
@@ -102,6 +114,8 @@ class Transcript:
     """All words; their texts, joined, are ``text``. Empty if word times are unknown."""
     committed_words: int = 0
     """Number of words at the beginning that were committed while the segment was in progress; see ``TranscriptSoFar``."""
+    missing: tuple[MissingSpeech, ...] = ()
+    """The stretches that are not in the text; none if all of it is ``rejected``."""
 
     @property
     def is_noise(self) -> bool:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pipeline.asr.packing import fits
 from pipeline.asr.search import Search
 from pipeline.asr.words import TimedWord
-from pipeline.events import SpeechSegment, Transcript, Word
+from pipeline.events import MissingSpeech, SpeechSegment, Transcript, Word
 from pipeline.languages.marks import CLOSERS, final_marks, letters
 from pipeline.run.overload import LIVE_WINDOW_MS
 
@@ -169,6 +169,8 @@ class Continuation:
     """The new words."""
     before: Word | None
     """The last word of the context."""
+    missing: tuple[MissingSpeech, ...] = ()
+    """Of the stretches after the context, with times in the stream."""
 
     def marked(self, transcript: Transcript) -> Transcript:
         """The transcript of the new words with the marks before them, and the case of their first letter."""

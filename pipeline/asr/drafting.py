@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TypeAlias
@@ -94,9 +95,9 @@ class Drafting:
             return None
         self._begin(segment)
         if not agreement.known:
-            self._last = found
+            self._last = replace(found, missing=())
             agreement.correct_marks(found.previous_end)
-        agreement.push(found.words, segment.heard_s)
+        agreement.push(found.words, segment.heard_s, _missing_s(found))
         return self._shown(segment, found, without_end(agreement.draft))
 
     def pushed(self, segment: SpeechSegment, transcript: Transcript) -> TranscriptSoFar | None:
@@ -106,14 +107,14 @@ class Drafting:
         agreement = self._agreement
         self._begin(segment)
         if not agreement.committed:
-            self._last = transcript
+            self._last = replace(transcript, missing=())
         rest = transcript.words[len(agreement.committed) :]
         if self._commits:
             if not agreement.committed:
                 agreement.correct_marks(transcript.previous_end)
-            agreement.push(rest, segment.heard_s)
+            agreement.push(rest, segment.heard_s, _missing_s(transcript))
         else:
-            agreement.confirm(rest, segment.heard_s)
+            agreement.confirm(rest, segment.heard_s, _missing_s(transcript))
         return self._shown(segment, transcript, agreement.draft)
 
     def _begin(self, segment: SpeechSegment) -> None:
@@ -214,3 +215,8 @@ class Drafting:
             words=tuple(words),
             committed_words=len(self._agreement.committed),
         )
+
+
+def _missing_s(found: Transcript) -> float:
+    """Where the first stretch without words begins."""
+    return min((each.start_s for each in found.missing), default=math.inf)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import accumulate, takewhile
@@ -18,6 +19,8 @@ _NEWEST = 0.5
 # Seconds of committed speech that are heard again before the words that follow: enough to recognise it, and no more, since
 # every word costs a step of the decoder.
 _LEAST_KNOWN_S, _MOST_KNOWN_S = 2.0, 5.0
+# Seconds after a number in which it may go on: "83", "83,200", "83,200,000".
+_NUMBER_S = 1.0
 # The alignment may begin a word a little late.
 _LEAD_S = 0.1
 
@@ -83,24 +86,32 @@ class Agreement:
         """The words from which the next draft goes on: committed or settled."""
         return [*self.committed, *self.settled]
 
-    def push(self, heard: Sequence[Word], heard_s: float) -> None:
-        """Take the newest draft: the words after the known ones, from audio received until ``heard_s``."""
+    def push(self, heard: Sequence[Word], heard_s: float, missing_s: float = math.inf) -> None:
+        """Take the newest draft: the words after the known ones, from audio received until ``heard_s``.
+
+        Nothing after ``missing_s`` is committed: where speech has no words yet.
+        """
         ended = self._begins or any(map(_ends_sentence, self.known[-1:]))
         heard = steadied(self.draft, heard, ended=ended)
-        certain = self._ended(heard[: agreeing(self.draft, heard)], heard_s)
+        certain = self._ended(heard[: agreeing(self.draft, heard)], heard_s, missing_s)
         known = self.committed if self._commits else self.settled
         known += heard[:certain]
         self.draft, self._begins = list(heard[certain:]), False
 
-    def confirm(self, heard: Sequence[Word], heard_s: float) -> None:
+    def confirm(self, heard: Sequence[Word], heard_s: float, missing_s: float = math.inf) -> None:
         """Commit the words after the committed ones as the bigger model hears them in a pause; they replace the drafts'."""
-        certain = self._ended(heard, heard_s)
+        certain = self._ended(heard, heard_s, missing_s)
         self.committed += heard[:certain]
         self.settled, self.draft = [], list(heard[certain:])
 
-    def _ended(self, words: Sequence[Word], heard_s: float) -> int:
-        """Number of words at the beginning that end early enough to be committed."""
-        return sum(1 for _ in takewhile(lambda word: word.end_s <= heard_s - self._margin_s, words))
+    def _ended(self, words: Sequence[Word], heard_s: float, missing_s: float) -> int:
+        """Number of words at the beginning that end early enough to be committed. A number needs more time: it may go on."""
+
+        def ended(word: Word) -> bool:
+            margin_s = max(self._margin_s, _NUMBER_S if any(map(str.isdigit, word.text)) else 0.0)
+            return word.end_s <= heard_s - margin_s and word.start_s < missing_s
+
+        return sum(1 for _ in takewhile(ended, words))
 
     def correct_marks(self, marks: str | None) -> None:
         """Replace the marks after the last known word by those heard there together with the next words, if any.

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import TypeVar
 
 import numpy as np
 
-from pipeline.events import SAMPLE_RATE, Samples, SpeechSegment, Word
+from pipeline.events import SAMPLE_RATE, MissingSpeech, Samples, SpeechSegment, Word
+
+_Timed = TypeVar("_Timed", Word, MissingSpeech)
 
 # Longest silence between two segments in a window: enough for the recogniser to hear a full stop.
 _GAP_SAMPLES = SAMPLE_RATE * 3 // 10
@@ -44,8 +47,8 @@ def pack(segments: Sequence[SpeechSegment]) -> Pack:
     return Pack(tuple(segments), tuple(offsets), samples)
 
 
-def unpack(words: Sequence[Word], packed: Pack) -> list[list[Word]]:
-    """The words of each segment, with times in the recording.
+def unpack(words: Sequence[_Timed], packed: Pack) -> list[list[_Timed]]:
+    """The words of each segment, or its stretches without words, with times in the recording.
 
     Args:
         words: with times in seconds from the pack's first sample. Each goes to the segment that its middle lies in, or
@@ -55,7 +58,7 @@ def unpack(words: Sequence[Word], packed: Pack) -> list[list[Word]]:
         (offset / SAMPLE_RATE, (offset + len(segment.samples)) / SAMPLE_RATE)
         for segment, offset in zip(packed.segments, packed.offsets, strict=True)
     ]
-    found: list[list[Word]] = [[] for _ in bounds]
+    found: list[list[_Timed]] = [[] for _ in bounds]
     at = 0
     for word in words:
         middle = (word.start_s + word.end_s) / 2

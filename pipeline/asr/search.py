@@ -14,7 +14,7 @@ from pipeline.asr.engine import MOST_PROMPT_TOKENS, Encoded, Hypothesis, Whisper
 from pipeline.asr.guards import SHORT_TOKENS, Evidence, find_loop, rejection
 from pipeline.asr.terms import HeardTerms
 from pipeline.asr.words import TimedWord, marked, moved, timed_words
-from pipeline.events import SAMPLE_RATE
+from pipeline.events import SAMPLE_RATE, MissingSpeech
 from pipeline.languages.marks import letters
 from pipeline.store.known import Thresholds
 
@@ -34,18 +34,6 @@ _LONG_STRETCH_S = 1.2
 
 
 @dataclass(frozen=True)
-class Missed:
-    """A stretch of audible sound without words, in seconds from the audio's first sample."""
-
-    start_s: float
-    end_s: float
-    text: str
-    """What was found there, with too little confidence."""
-    reason: str
-    """Why that was rejected; see ``rejection``."""
-
-
-@dataclass(frozen=True)
 class Search:
     """The result of one search, and why it is rejected, if it is."""
 
@@ -54,7 +42,8 @@ class Search:
     rejected: str | None
     words: tuple[TimedWord, ...] = ()
     """Timed from the audio's first sample; empty if the alignment fails."""
-    missed: tuple[Missed, ...] = ()
+    missing: tuple[MissingSpeech, ...] = ()
+    """Timed like the words."""
 
     @property
     def sure(self) -> bool:
@@ -137,7 +126,7 @@ class Searcher:
         if found.rejected is not None or not found.hypothesis.ended or not found.words:
             return found
         encoded, words = found.encoded, shortened(found.words)
-        tokens, missed = found.hypothesis.tokens, []
+        tokens, missing = found.hypothesis.tokens, []
         stretches = unheard(words, encoded.samples, from_s)
         for start_s, end_s in stretches[:_MOST_STRETCHES]:
             begin_s = max(from_s, start_s - _AROUND_S)
@@ -149,12 +138,14 @@ class Searcher:
                 words = inserted(words, [moved(word, begin_s) for word in again.words])
                 tokens += again.hypothesis.tokens
             elif again.rejected not in ("empty", "silence") or end_s - start_s >= _LONG_STRETCH_S:
-                missed.append(Missed(start_s, end_s, again.hypothesis.text.strip(), again.rejected or "repetition"))
+                missing.append(
+                    MissingSpeech(start_s, end_s, again.rejected or "repetition", again.hypothesis.text.strip())
+                )
         if not stretches:
             return found
         text = "".join(word.text for word in words)
         hypothesis = dataclasses.replace(found.hypothesis, tokens=tokens, text=text, replaced=())
-        return dataclasses.replace(found, hypothesis=hypothesis, words=tuple(words), missed=tuple(missed))
+        return dataclasses.replace(found, hypothesis=hypothesis, words=tuple(words), missing=tuple(missing))
 
     def _judged(self, encoded: Encoded, found: Hypothesis, expected: list[str], *, limited: bool = False) -> Search:
         words = self._words(encoded, found)

@@ -24,7 +24,7 @@ from pipeline.asr.spoken import calibrated, decide
 from pipeline.asr.terms import HeardTerms
 from pipeline.asr.words import TimedWord, moved, plausible, without_pauses
 from pipeline.errors import UsageError
-from pipeline.events import SAMPLE_RATE, Samples, SpeechSegment, Transcript, Word
+from pipeline.events import SAMPLE_RATE, MissingSpeech, Samples, SpeechSegment, Transcript, Word
 from pipeline.store.packages import identify
 
 log = logging.getLogger(__name__)
@@ -232,11 +232,12 @@ class WhisperRecognizer:
             words = result.words
             if plausible(words, result.hypothesis.text.strip(), 0.0, len(packed.samples) / SAMPLE_RATE):
                 placed = unpack(without_pauses(words), packed)
+                missing = unpack(result.missing, packed)
                 return [
-                    Share(segment, own, self._own(segment, result, own), sparse(segment, own))
+                    Share(segment, own, self._own(segment, result, own, without), sparse(segment, own))
                     if own
                     else Share(segment, (), None)
-                    for segment, own in zip(packed.segments, placed, strict=True)
+                    for segment, own, without in zip(packed.segments, placed, missing, strict=True)
                 ]
         return [Share(segment, (), None) for segment in packed.segments]
 
@@ -270,7 +271,7 @@ class WhisperRecognizer:
         in_parts = divided(context[-1].segment, segment)
         if in_parts and not after.own and segment.speech_end_s - segment.start_s < _LEAST_TAIL_S:
             return after.marked(self._build(segment, language, "", 0.0, 0.0, None, ()))
-        found = self._own(segment, after.result, after.own, judged=in_parts)
+        found = self._own(segment, after.result, after.own, after.missing, judged=in_parts)
         found = found or self._alone(segment, language, beam_size)
         return after.marked(found) if after.own else found
 
@@ -299,22 +300,28 @@ class WhisperRecognizer:
             if not after.own:
                 return after.marked(self._build(segment, language, "", 0.0, 0.0, None, ()))
             judged = after.result.rejected is None and divided(context[-1].segment, segment)
-            found = self._sure(segment, after.result, after.own, judged=judged)
+            found = self._sure(segment, after.result, after.own, after.missing, judged=judged)
             return after.marked(found) if found is not None else None
         encoded = self.engine.encode(segment.samples, self.config.window_s)
         encoded = dataclasses.replace(encoded, language=language or self._decide(encoded, segment, before))
         result = self._searcher.search(encoded, 1, limited=True)
         if result.rejected not in (None, "uncertain") or not result.hypothesis.ended:
             return None
-        return self._sure(segment, result, self._words_of(segment, result))
+        return self._sure(segment, result, self._words_of(segment, result), self._missing_of(segment, result))
 
     def _sure(
-        self, segment: SpeechSegment, result: Search, own: Sequence[Word], *, judged: bool = False
+        self,
+        segment: SpeechSegment,
+        result: Search,
+        own: Sequence[Word],
+        missing: Sequence[MissingSpeech],
+        *,
+        judged: bool = False,
     ) -> Transcript | None:
         """The transcript of words of which the last ones may be doubtful: they may be cut off. None if all are."""
         cut_off = bool(own) and isinstance(own[-1], TimedWord) and own[-1].mean_log_probability < _CUT_OFF
         for left_out in range(int(cut_off), min(len(own), _MOST_LEFT_OUT + 1)):
-            found = self._own(segment, result, own[: len(own) - left_out], judged=judged)
+            found = self._own(segment, result, own[: len(own) - left_out], missing, judged=judged)
             if found is not None:
                 return found if found.words else None
         return None
@@ -346,7 +353,8 @@ class WhisperRecognizer:
             )
             for word in without_pauses(words[new:])
         ]
-        return Continuation(result, own, words[new - 1] if new else None)
+        missing = tuple(moved(each, shift_s) for each in result.missing)
+        return Continuation(result, own, words[new - 1] if new else None, missing)
 
     @property
     def _only_language(self) -> str | None:
@@ -377,7 +385,13 @@ class WhisperRecognizer:
         return decided
 
     def _own(
-        self, segment: SpeechSegment, result: Search, own: Sequence[Word], *, judged: bool = False
+        self,
+        segment: SpeechSegment,
+        result: Search,
+        own: Sequence[Word],
+        missing: Sequence[MissingSpeech],
+        *,
+        judged: bool = False,
     ) -> Transcript | None:
         """The transcript of one segment of a window from its words, or None if they do not pass the checks.
 
@@ -390,7 +404,7 @@ class WhisperRecognizer:
         rejected = rejection(Evidence(text, len(probabilities), sure, no_speech), self.thresholds)
         if rejected is not None and not (judged and rejected == "uncertain"):
             return None
-        return self._build(segment, result.encoded.language, text, sure, no_speech, None, own)
+        return self._build(segment, result.encoded.language, text, sure, no_speech, None, own, missing)
 
     def _transcript(self, segment: SpeechSegment, result: Search, *, repeated: bool = False) -> Transcript:
         found = result.hypothesis
@@ -398,12 +412,16 @@ class WhisperRecognizer:
         words = self._words_of(segment, result) if timed else []
         return self._build(
             segment, result.encoded.language, found.text.strip(), found.log_probability, found.no_speech_probability,
-            result.rejected, words, repeated=repeated,
+            result.rejected, words, self._missing_of(segment, result), repeated=repeated,
         )  # fmt: skip
 
     def _words_of(self, segment: SpeechSegment, result: Search) -> list[TimedWord]:
         """The words of a search over a segment alone, with their times in the stream."""
         return [moved(word, segment.start_s) for word in result.words]
+
+    def _missing_of(self, segment: SpeechSegment, result: Search) -> list[MissingSpeech]:
+        """The stretches without words of a search over a segment alone, with their times in the stream."""
+        return [moved(each, segment.start_s) for each in result.missing]
 
     def _build(
         self,
@@ -414,6 +432,7 @@ class WhisperRecognizer:
         no_speech: float,
         rejected: str | None,
         words: Sequence[Word],
+        missing: Sequence[MissingSpeech] = (),
         *,
         repeated: bool = False,
     ) -> Transcript:
@@ -434,4 +453,5 @@ class WhisperRecognizer:
             heard_s=segment.heard_s,
             speech_end_s=segment.speech_end_s,
             words=tuple(timed),
+            missing=tuple(missing),
         )

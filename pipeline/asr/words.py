@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
-from pipeline.events import Word
+from pipeline.events import MissingSpeech, Word
 
 # The alignment gives zero duration to words it could not place. With a larger share of them, word times are no better
 # than times in proportion to letters (measured on pairs of phrases).
@@ -32,6 +33,9 @@ class TimedWord(Word):
     def mean_log_probability(self) -> float:
         """0 if it has no tokens."""
         return sum(self.log_probabilities) / max(1, len(self.log_probabilities))
+
+
+_Timed = TypeVar("_Timed", TimedWord, MissingSpeech)
 
 
 @dataclass(frozen=True)
@@ -108,9 +112,9 @@ def timed_words(
     return _join_closing(_join_opening(words))
 
 
-def moved(word: TimedWord, by_s: float) -> TimedWord:
-    """The word ``by_s`` seconds later."""
-    return replace(word, start_s=word.start_s + by_s, end_s=word.end_s + by_s)
+def moved(timed: _Timed, by_s: float) -> _Timed:
+    """The word or stretch ``by_s`` seconds later."""
+    return replace(timed, start_s=timed.start_s + by_s, end_s=timed.end_s + by_s)
 
 
 def without_pauses(words: Iterable[Word]) -> list[Word]:

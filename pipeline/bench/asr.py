@@ -26,8 +26,10 @@ from pipeline.asr.whisper import WhisperRecognizer
 from pipeline.audio.recording import read_audio
 from pipeline.bench.errors import edits, units
 from pipeline.bench.vad import segments_of
+from pipeline.config import PipelineConfig
 from pipeline.errors import UsageError
-from pipeline.events import Samples, SpeechSegment, Transcript
+from pipeline.events import SAMPLE_RATE, Samples, SpeechSegment, Transcript
+from pipeline.languages.options import LanguageConfig
 from pipeline.vad.options import VadConfig
 
 PACK_MS = 28_000
@@ -129,6 +131,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--hypotheses", type=_numbers, default=[5.0], metavar="N,…", help="beam sizes (default: 5)")
     parser.add_argument("--threads", type=whole_number(0, 256), default=0, metavar="N", help="default: all cores")
+    parser.add_argument(
+        "--turns",
+        type=_whole_numbers,
+        metavar="SEED,…",
+        help="instead: join the recordings in random order, once for each seed, at speeds of 0.8 to 1.3 with pauses of 0.1 to "
+        "0.7 s, and count the words that are lost, doubled and wrong, with faster-whisper's transcribe beside it",
+    )
+    parser.add_argument("--long-pauses", action="store_true", help="with --turns: some pauses of 2 to 12 s")
+    parser.add_argument("--live", action="store_true", help="with --turns: also a live run at real pace")
     parser.add_argument("--json", type=some_path, metavar="FILE", help="also write all results and transcripts as JSON")
 
 
@@ -139,9 +150,17 @@ def _numbers(text: str) -> list[float]:
         raise argparse.ArgumentTypeError(f"{text!r} is not a list of numbers such as 10,30") from None
 
 
+def _whole_numbers(text: str) -> list[int]:
+    if not all(part.isdecimal() for part in text.split(",")):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a list of whole numbers such as 1,2,3")
+    return [int(part) for part in text.split(",")]
+
+
 def run(options: argparse.Namespace) -> int:
     config = AsrConfig(model=options.asr, threads=options.threads)
     clips = [clip for folder in options.folders for clip in clips_in(folder)]
+    if options.turns is not None:
+        return _turns(clips, config, options)
     rows = rows_for(config, options.language, options.windows, [int(n) for n in options.hypotheses])
     for number, clip in enumerate(clips):
         for i in range(len(rows)):  # start with another row on each recording
@@ -150,6 +169,26 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         options.json.write_text(json.dumps([row.record() for row in rows], ensure_ascii=False, indent=1), "utf-8")
     return 0
+
+
+def _turns(clips: Sequence[Clip], asr: AsrConfig, options: argparse.Namespace) -> int:
+    from pipeline.bench.turns import as_text, counted, joined
+
+    languages = LanguageConfig(options.language, options.language)
+    speech = [(_spoken(clip), clip.text) for clip in clips if clip.segments]
+    turns = [joined(speech, seed, long=options.long_pauses) for seed in options.turns]
+    counts = counted(turns, PipelineConfig(languages=languages, asr=asr), live=options.live)
+    print(as_text(counts, len(turns)))
+    if options.json:
+        options.json.write_text(json.dumps([vars(each) for each in counts], ensure_ascii=False, indent=1), "utf-8")
+    return 0
+
+
+def _spoken(clip: Clip) -> Samples:
+    """The samples without silence around the speech."""
+    return clip.samples[
+        max(0, clip.segments[0].start_sample) : round(SAMPLE_RATE * (clip.segments[-1].speech_end_s + 0.05))
+    ]
 
 
 def clips_in(folder: Path) -> list[Clip]:

@@ -181,7 +181,9 @@ class PipelineStats:
             del self._pending[next(iter(self._pending))]
 
     def transcribed(self, transcript: Transcript) -> None:
-        """Count a recognised segment."""
+        """Count a recognised segment and what is missing in its text."""
+        for each in transcript.missing:
+            self.not_shown(each.start_s, each.end_s, each.reason)
         reason = transcript.rejected or ("repetition" if transcript.repeated else None)
         if reason is None:
             return

@@ -92,7 +92,7 @@ class History:
 def concerns(event: PipelineEvent, language: str | None) -> bool:
     """Whether an event is for readers of one language; None: of all."""
     if isinstance(event, Transcript):
-        return event.rejected is not None
+        return event.rejected is not None or bool(event.missing)
     return not isinstance(event, Delta | Translation | TranslationLost) or language in (None, event.language)
 
 

@@ -13,6 +13,7 @@ from pipeline.events import (
     Confidence,
     Delta,
     EndOfInput,
+    MissingSpeech,
     PipelineEvent,
     SourceDelta,
     SourceSentence,
@@ -86,6 +87,8 @@ def read_event(record: dict[str, Any]) -> Text | None:
     values = {key: value for key, value in record.items() if key != "type"}
     if "words" in values:
         values["words"] = tuple(Word(**word) for word in values["words"])
+    if "missing" in values:
+        values["missing"] = tuple(MissingSpeech(**each) for each in values["missing"])
     if "terms" in values:
         values["terms"] = tuple(values["terms"])
     match record.get("type"):

@@ -247,3 +247,24 @@ def test_nothing_is_lost_doubled_or_taken_back(data: st.DataObject) -> None:
     assert committed == [letters(word) for word in TRUTH[: len(committed)]]
     times = [word.start_s for word in (*agreement.committed, *agreement.draft)]
     assert times == sorted(times)
+
+
+def test_nothing_is_committed_after_speech_without_words() -> None:
+    agreement = Agreement(0.4)
+    agreement.begin(0)
+    for _ in range(2):
+        agreement.push(words(["It", "was", "the", "best", "of", "times"]), 4.0, 1.0)
+    assert (texts(agreement.committed), texts(agreement.draft)) == ("It was", "the best of times")
+    agreement.confirm(words(["the", "best"], start_s=1.0), 4.0, 1.5)
+    assert texts(agreement.committed) == "It was the"
+
+
+def test_a_number_is_committed_when_it_has_surely_ended() -> None:
+    agreement = Agreement(0.4)
+    agreement.begin(0)
+    for _ in range(2):
+        agreement.push(words(["It", "has", "83"]), 2.0)
+    assert (texts(agreement.committed), texts(agreement.draft)) == ("It has", "83")
+    for heard_s in (2.5, 3.0):
+        agreement.push(words(["83,200,000", "people"], start_s=1.0), heard_s)
+    assert (texts(agreement.committed), texts(agreement.draft)) == ("It has 83,200,000 people", "")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 
 from pipeline import Models, PipelineConfig
 from pipeline.asr import engine, search, whisper
+from pipeline.asr.context import Heard
 from pipeline.asr.engine import FULL_WINDOW_S, Encoded, Hypothesis, WhisperEngine
 from pipeline.asr.files import find_recognizer
 from pipeline.asr.guards import Evidence, rejection
@@ -20,6 +22,8 @@ from pipeline.asr.whisper import WhisperRecognizer
 from pipeline.bench.errors import edits, units
 from pipeline.errors import ModelError, UsageError
 from pipeline.events import SAMPLE_RATE, SpeechSegment
+from pipeline.run.stats import PipelineStats
+from pipeline.sinks.jsonl import line, read_event
 from pipeline.store.known import KNOWN_MODELS, Thresholds
 from tests.conftest import EXAMPLES, PHRASES, read_wav, spoken_texts
 from tests.fixtures.random_whisper import random_whisper
@@ -415,3 +419,45 @@ def test_a_model_with_non_finite_scores_is_reported_as_damaged(tmp_path: Path, m
 
 def test_the_configuration_sets_how_a_model_is_run(demo_config: PipelineConfig) -> None:
     assert (demo_config.asr.window_s, demo_config.asr.beam_size) == (10.0, 5)
+
+
+@pytest.fixture(scope="module")
+def with_noise() -> tuple[SpeechSegment, float, float]:
+    """A segment of two sentences with two seconds of noise between them, and when that begins and ends in seconds."""
+    first, second = cut(read_wav(PHRASES), 1600)[:2]
+    noise = np.random.default_rng(1).normal(0, 800, 2 * SAMPLE_RATE).astype(np.int16)
+    samples = np.concatenate([first.samples, noise, second.samples])
+    start_s = 10.0 + len(first.samples) / SAMPLE_RATE
+    return SpeechSegment(0, 10 * SAMPLE_RATE, samples), start_s, start_s + 2.0
+
+
+@pytest.mark.parametrize("way", ["alone", "packed", "together", "after", "draft"])
+def test_sound_without_words_is_listed_where_it_is(
+    recognizer: WhisperRecognizer, with_noise: tuple[SpeechSegment, float, float], way: str
+) -> None:
+    segment, start_s, end_s = with_noise
+    before = cut(read_wav(PHRASES), 1600)[2]
+    known = Heard(dataclasses.replace(before, id=-1, start_sample=0), spoken_texts()["phrases"][2])
+    clear = dataclasses.replace(before, id=1, start_sample=40 * SAMPLE_RATE)
+    match way:
+        case "alone":
+            found = recognizer.transcribe(segment)
+        case "packed":
+            found, other = recognizer.transcribe_packed([segment, clear])
+            assert other.missing == ()
+        case "together":
+            ((found, _),) = recognizer.transcribe_packs([[segment, clear]])
+        case "after":
+            found = recognizer.transcribe_after([known], segment)
+        case _:
+            draft = recognizer.draft((), segment)
+            assert draft is not None
+            found = draft
+    assert edits(units(" ".join(spoken_texts()["phrases"][:2]), "en"), units(found.text, "en")) <= 2
+    (missing,) = found.missing
+    assert abs(missing.start_s - start_s) < 0.5
+    assert abs(missing.end_s - end_s) < 0.8  # the next word's time begins early
+    stats = PipelineStats()
+    stats.transcribed(found)
+    assert [(each.start_s, each.end_s) for each in stats.withheld] == [(missing.start_s, missing.end_s)]
+    assert read_event(json.loads(line(found, exact=True))) == found

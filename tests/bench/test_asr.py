@@ -13,9 +13,11 @@ import pytest
 from pipeline.bench import __main__ as bench
 from pipeline.bench.asr import Clip, Row, as_text
 from pipeline.bench.errors import edits, spelt, units
+from pipeline.bench.turns import Count, joined
 from pipeline.errors import UsageError
-from pipeline.events import Transcript
+from pipeline.events import SAMPLE_RATE, Transcript
 from tests.conftest import PHRASES, read_wav, spoken_texts
+from tests.vad.test_stage import cut
 
 
 @pytest.mark.parametrize(
@@ -99,3 +101,41 @@ def test_a_folder_without_texts_is_a_usage_error(tmp_path: Path) -> None:
         UsageError, match=r"has no recording with a text file beside it; expected pairs such as talk.wav and talk.txt"
     ):
         bench.run(["asr", str(tmp_path)])
+
+
+def test_words_of_turns_that_are_lost_or_doubled_in_runs_are_counted() -> None:
+    found = Count("one way")
+    found.add([*"abcdefghij"], [*"aefghijxyz"])
+    assert (found.lost, found.doubled, found.wrong, found.words) == (["b c d"], ["x y z"], 6, 10)
+    assert found.line.split()[:3] == ["3", "3", "6"]
+
+
+def test_turns_have_all_clips_at_several_speeds() -> None:
+    tone = (8000 * np.sin(np.arange(2 * SAMPLE_RATE) / 8)).astype(np.int16)
+    clips = [(tone, f"word{number}") for number in range(4)]
+    turns, again = joined(clips, 3), joined(clips, 3)
+    assert sorted(turns.text.split()) == [text for _, text in clips]
+    assert np.array_equal(turns.samples, again.samples)
+    loud = np.abs(turns.samples.astype(np.int32)) > 1000
+    assert 4 * 2 / 1.3 < loud.mean() * len(loud) / SAMPLE_RATE / 0.92 < 4 * 2 / 0.8
+    assert len(joined(clips, 1, long=True).samples) > len(joined(clips, 1).samples)
+
+
+@pytest.mark.slow
+def test_the_command_counts_words_in_turns(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for number, (segment, text) in enumerate(zip(cut(read_wav(PHRASES), 1600), spoken_texts()["phrases"], strict=True)):
+        with wave.open(str(tmp_path / f"{number}.wav"), "wb") as file:
+            file.setparams((1, 2, 16_000, 0, "NONE", ""))
+            file.writeframes(segment.samples.tobytes())
+        (tmp_path / f"{number}.txt").write_text(text)
+    assert bench.run(["asr", str(tmp_path), "--turns", "1", "--live", "--json", str(tmp_path / "out.json")]) == 0
+    peer, recorded, live = json.loads((tmp_path / "out.json").read_text())
+    assert [each["name"] for each in (peer, recorded, live)] == [
+        "faster-whisper, transcribe",
+        "recordings",
+        "live, real pace",
+    ]
+    for each in (peer, recorded, live):
+        assert each["words"] == len(units(" ".join(spoken_texts()["phrases"]), "en"))
+        assert each["wrong"] <= 0.2 * each["words"]
+    assert "live, real pace" in capsys.readouterr().out

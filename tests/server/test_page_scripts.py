@@ -17,10 +17,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from playwright.async_api import Browser, Page, Route
 
-from pipeline.events import Delta, PipelineEvent, SourceDelta, SourceSentence, Translation
+from pipeline.events import Delta, MissingSpeech, PipelineEvent, SourceDelta, SourceSentence, Transcript, Translation
 from pipeline.sentences.growing import OpenTexts
 from pipeline.server.app import STATIC
-from pipeline.server.history import History
+from pipeline.server.history import History, concerns
 from pipeline.server.protocol import event_text
 from pipeline.server.rooms import room_name
 from tests.server.browser import NEEDS_BROWSER, write_wav
@@ -73,6 +73,24 @@ APPLY = """async (events) => {
     return [text.committed, text.draft];
   });
 }"""
+
+
+MISSING = """async (events) => {
+  const { Texts } = await import("/static/texts.js");
+  const texts = new Texts();
+  events.forEach((event) => texts.apply(event));
+  return texts.missing.map(({ start_s }) => start_s);
+}"""
+
+
+def test_speech_that_is_not_shown_is_known_to_the_page(runner: asyncio.Runner, page: Page) -> None:
+    events = [
+        Transcript(0, 0.0, 1.0, "", "en", rejected="silence"),
+        Transcript(1, 2.0, 3.0, "Mm.", "en", rejected="uncertain"),
+        Transcript(2, 4.0, 9.0, "Good morning.", "en", missing=(MissingSpeech(6.0, 8.0, "empty"),)),
+    ]
+    assert all(concerns(event, "zh") for event in events)
+    assert runner.run(page.evaluate(MISSING, records(events))) == [2.0, 6.0]
 
 
 @settings(max_examples=40)

@@ -181,7 +181,7 @@ function onEvent(event) {
   switch (event.type) {
     case "status":
       audio?.more?.();
-      $("lag").textContent = [behind(event), readers(event)].filter(Boolean).join(" · ");
+      $("lag").textContent = [behind(event), readers(event), missing()].filter(Boolean).join(" · ");
       break;
     case "glossary":
       if (event.code) glossary.refused(event.message, false);
@@ -206,6 +206,12 @@ function behind({ lag_s }) {
 
 function readers({ viewers }) {
   return viewers ? (viewers === 1 ? "1 reader" : `${viewers} readers`) : "";
+}
+
+// Speech that was heard and is not shown: how much, and where the last of it is.
+function missing() {
+  const { length, [length - 1]: last } = texts.missing;
+  return length ? `${length} not understood, the last at ${clock(last.start_s)}` : "";
 }
 
 function onState(now, detail) {

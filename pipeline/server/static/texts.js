@@ -4,14 +4,18 @@ import { sameLanguage } from "./languages.js";
 
 const KINDS = { source_delta: "source", source_sentence: "source", delta: "target", translation: "target" };
 
+const NOISE = ["silence", "empty"]; // nothing was said
+
 export class Texts {
   constructor() {
     this.sentences = new Map(); // number → {number, language, start, end, source: Text, targets: Map(language → Text)}
+    this.missing = []; // speech that is in no sentence: {start_s, end_s}
   }
 
   // Apply an event; returns the numbers of the sentences that changed.
   apply(event) {
     if (event.type === "snapshot") return this.#replace(event.events);
+    if (event.type === "transcript") this.missing.push(...(NOISE.includes(event.rejected) ? [] : event.rejected ? [event] : event.missing));
     const kind = KINDS[event.type];
     if (!kind) return [];
     const sentence = this.#sentence(event.sentence);
