@@ -59,9 +59,6 @@ class TextMeasures:
     """Of the text as displayed: a unit counts from its last display."""
     committed_lagging: Scores | None
     """Of the committed text."""
-    waiting_s: float | None
-    """When the audio ended: how long ago the oldest word that was not yet committed had been said; None if word times are
-    unknown."""
 
 
 @dataclass(frozen=True)
@@ -136,8 +133,8 @@ def measured(
     # A reference without times covers the whole recording.
     timed = [replace(one, duration_ms=min(one.duration_ms, duration_s * 1000)) for one in references]
     return LiveMeasures(
-        _text_measures(source, source_units, ends_s, unit_of(spoken_language), source_references, own, duration_s),
-        _text_measures(target, target_units, target_ends_s, unit_of(language), timed, own, duration_s),
+        _text_measures(source, source_units, ends_s, unit_of(spoken_language), source_references, own),
+        _text_measures(target, target_units, target_ends_s, unit_of(language), timed, own),
         Spread.of(_first_text_delays(source, target)),
         None if spoken is None else word_errors([unit.text for unit in spoken], texts),
         None if wanted is None else word_errors(wanted, texts),
@@ -153,7 +150,6 @@ def _text_measures(
     unit: Unit,
     references: Sequence[Reference],
     sentences: Sequence[SourceSentence],
-    duration_s: float,
 ) -> TextMeasures:
     displayed, withdrawn = _emitted(changes, unit)
     only = CommittedOnly()
@@ -169,16 +165,7 @@ def _text_measures(
         sum(one.changed for one in shown) / max(1, len(shown)),
         lagging(displayed, unit, references, sentences),
         lagging(committed, unit, references, sentences),
-        _waiting_s(timed, duration_s),
     )
-
-
-def _waiting_s(timed: Sequence[tuple[ShownUnit, float]], duration_s: float) -> float | None:
-    """See ``TextMeasures.waiting_s``."""
-    if not timed:
-        return None
-    waiting = [end_s for one, end_s in timed if one.committed_s is None or one.committed_s > duration_s]
-    return max((max(0.0, duration_s - end_s) for end_s in waiting), default=0.0)
 
 
 def _emitted(changes: Iterable[Change], unit: Unit) -> tuple[dict[int, list[Emission]], int]:

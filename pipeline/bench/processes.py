@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import math
 import os
-import socket
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 _PROC = Path("/proc")
-_LISTENING = "0A"  # TCP_LISTEN in include/net/tcp_states.h
 
 
 @dataclass(frozen=True)
@@ -24,26 +21,6 @@ class Usage:
     """Resident memory. Pages that processes share count in each."""
     cores: int
     """Processor cores that the process may use."""
-
-
-def listening_process(port: int) -> int | None:
-    """The process that listens on a TCP port of this machine; None if it cannot be found: no /proc, or another user's."""
-    sockets = {f"socket:[{inode}]" for inode in _listening_inodes(port)}
-    for process in _processes() if sockets else ():
-        with suppress(OSError):  # ended, or another user's
-            for descriptor in (_PROC / str(process) / "fd").iterdir():
-                if os.readlink(descriptor) in sockets:
-                    return process
-    return None
-
-
-def is_this_machine(host: str) -> bool:
-    """Whether a host name stands for the loopback interface."""
-    try:
-        found = socket.getaddrinfo(host, None)
-    except (OSError, UnicodeError):  # UnicodeError: an empty or too long label
-        return False
-    return all(str(address[0]).startswith("127.") or address[0] == "::1" for *_, address in found)
 
 
 def usage_of(process: int | None) -> Usage | None:
@@ -99,13 +76,3 @@ def _resident_mb(process: int) -> float:
     except OSError:
         return 0.0
     return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
-
-
-def _listening_inodes(port: int) -> Iterator[str]:
-    """The sockets in /proc/net/tcp that listen on a port: "sl local_address rem_address st … inode", ports in hexadecimal."""
-    for name in ("tcp", "tcp6"):
-        with suppress(OSError):
-            for line in (_PROC / "net" / name).read_text().splitlines()[1:]:
-                fields = line.split()
-                if fields[3] == _LISTENING and int(fields[1].rpartition(":")[2], 16) == port:
-                    yield fields[9]

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import os
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-import pytest
-
-from pipeline.bench.processes import is_this_machine, listening_process, machine_cpu_s, usage_of
+from pipeline.bench.processes import machine_cpu_s, usage_of
 
 # Prints its name, waits for a line, starts a child with 80 MB that works for half a second of CPU time, and prints when the
 # child has; the next line ends the child, and its end is printed too.
@@ -71,21 +68,3 @@ def test_a_process_that_has_ended_or_is_not_known_used_nothing() -> None:
         pass
     assert usage_of(process.pid) is None
     assert usage_of(None) is None
-
-
-@pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
-def test_the_process_that_listens_on_a_port(host: str) -> None:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with socket.create_server((host, 0), family=family) as server:
-        port = server.getsockname()[1]
-        assert listening_process(port) == os.getpid()
-        with socket.create_connection((host, port)) as client:  # connected, but not listening
-            assert listening_process(client.getsockname()[1]) is None
-    assert listening_process(port) is None
-
-
-@pytest.mark.parametrize(
-    ("host", "expected"), [("localhost", True), ("127.0.0.1", True), ("::1", True), ("192.0.2.1", False), ("", False)]
-)
-def test_this_machine(host: str, expected: bool) -> None:
-    assert is_this_machine(host) is expected

@@ -54,12 +54,6 @@ NOT_RUN = {
     "speech-translate bench serve examples/audio/novel.wav --config demo --speakers 4 --readers 20 --seconds 600 "
     "--adversaries stalled garbage huge silent flood": "takes 20 minutes",
     "speech-translate bench capacity talk.wav --config demo --lag 3": "takes minutes",
-    "speech-translate bench peer talk.wav --config demo": "needs a running WhisperLiveKit",
-    "python -m venv wlk": "installs WhisperLiveKit and PyTorch: needs a network",
-    "wlk/bin/pip install torch --index-url https://download.pytorch.org/whl/cpu": "needs a network",
-    "wlk/bin/pip install whisperlivekit==0.2.26": "needs a network",
-    "wlk/bin/whisperlivekit-server --pcm-input --lan en --model base --backend faster-whisper --backend-policy "
-    "localagreement": "needs WhisperLiveKit",
 }
 SERVERS = [each for each in COMMANDS if re.match(r"(speech-translate |python -m pipeline\.)serve ", each)]
 """Run by a test of their own, because they run until they are told to stop."""
