@@ -2,7 +2,7 @@
 
     npm pack kokoro-js@1.2.1
     python models/recipes/names.py FOLDER --voices kokoro-js-1.2.1.tgz
-    python -m pipeline.bench terms FOLDER --glossary FOLDER/names.tsv
+    speech-translate translate FOLDER --output-dir out --config demo --glossary FOLDER/names.tsv
 
 Writes 56 sentences with 20 names to FOLDER (NAME.wav, 16 kHz mono, and NAME.txt), and a glossary of these and 80 other invented names.
 With --test, writes tests/audio/names.opus too: three of the sentences.

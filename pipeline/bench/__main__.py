@@ -23,11 +23,6 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "nmt": ("%(prog)s --weights int8 --rounds 3 --json speed.json", "%(prog)s --model my-model --threads 1,2"),
     "live": ("%(prog)s --config demo", "%(prog)s talk.wav --config demo --compare all --json"),
     "asr": ("%(prog)s recordings --threads 1", "%(prog)s recordings --asr small --hypotheses 1,5"),
-    "terms": (
-        "%(prog)s recordings --glossary terms.tsv",
-        "%(prog)s recordings --glossary terms.tsv --prompt-terms 5,10,20",
-    ),
-    "translated_terms": ("%(prog)s pairs.tsv --config demo --glossary terms.tsv",),
     "day": ("%(prog)s talk.wav --config demo", "%(prog)s talk.wav --config demo --hours 8 --seed 2"),
     "vad": ("%(prog)s talk.wav", "%(prog)s talk.wav --config demo --each"),
     "speech": ("%(prog)s recordings", "%(prog)s recordings --reading reading.wav"),
