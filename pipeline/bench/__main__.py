@@ -26,8 +26,6 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "day": ("%(prog)s talk.wav --config demo", "%(prog)s talk.wav --config demo --hours 8 --seed 2"),
     "vad": ("%(prog)s talk.wav", "%(prog)s talk.wav --config demo --each"),
     "speech": ("%(prog)s recordings", "%(prog)s recordings --reading reading.wav"),
-    "pauses": ("%(prog)s recordings --config demo", "%(prog)s recordings --config demo --mode live --count 20"),
-    "drafts": ("%(prog)s sentences.txt --config demo",),
     "archive": ("%(prog)s recordings --config demo", "%(prog)s recordings --config demo --processes 1,2"),
     "serve": ("%(prog)s --config demo", "%(prog)s --config demo --speakers 2 --seconds 30 --adversaries stalled"),
     "capacity": ("%(prog)s talk.wav --config demo", "%(prog)s talk.wav --config demo --asr tiny.en --lag 2"),
