@@ -23,7 +23,6 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "nmt": ("%(prog)s --weights int8 --rounds 3 --json speed.json", "%(prog)s --model my-model --threads 1,2"),
     "live": ("%(prog)s --config demo", "%(prog)s talk.wav --config demo --compare all --json"),
     "asr": ("%(prog)s recordings --threads 1", "%(prog)s recordings --asr small --hypotheses 1,5"),
-    "day": ("%(prog)s talk.wav --config demo", "%(prog)s talk.wav --config demo --hours 8 --seed 2"),
     "vad": ("%(prog)s talk.wav", "%(prog)s talk.wav --config demo --each"),
     "speech": ("%(prog)s recordings", "%(prog)s recordings --reading reading.wav"),
     "archive": ("%(prog)s recordings --config demo", "%(prog)s recordings --config demo --processes 1,2"),

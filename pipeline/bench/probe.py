@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import ctypes
 import dataclasses
 import json
 import signal
@@ -135,17 +134,6 @@ def resident_mb() -> float:
 
         return int(statm.read_text().split()[1]) * resource.getpagesize() / 1e6
     return peak_mb()
-
-
-def held_mb() -> float:
-    """Return the resident memory after glibc's allocator has released free memory; with another C library, as it is.
-
-    Free memory in the allocator's pools is not growth, and its amount differs between machines by more than a run's
-    real growth. Releasing it takes milliseconds: do not call this on an event loop's thread.
-    """
-    if sys.platform == "linux" and (trim := getattr(ctypes.CDLL(None), "malloc_trim", None)):
-        trim(0)
-    return resident_mb()
 
 
 def peak_mb() -> float:

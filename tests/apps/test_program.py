@@ -154,7 +154,7 @@ def completions(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("ser", ["serve"]),
         ("live --list-d", ["--list-devices"]),
         ("models compile --weights int", ["int8", "int4"]),
-        ("bench da", ["day"]),
+        ("bench arc", ["archive"]),
         ("translate pyproj", ["pyproject.toml"]),
     ],
 )

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import mmap
-import platform
 import time
 
-import numpy as np
 import pytest
 
-from pipeline.bench.probe import IdleProbe, LoopProbe, LoopTimes, held_mb, peak_mb, resident_mb
+from pipeline.bench.probe import IdleProbe, LoopProbe, LoopTimes, peak_mb, resident_mb
 from tests.conftest import HANG_S
 
 
@@ -88,12 +86,3 @@ def test_resident_memory_counts_only_touched_pages() -> None:
         held.write(bytes(50_000_000))
         assert 40 < resident_mb() - before_mb < 120  # the bytes may still be counted
     assert peak_mb() >= 50
-
-
-@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="only glibc's allocator has malloc_trim")
-def test_free_memory_of_the_allocator_is_not_counted() -> None:
-    before_mb = held_mb()
-    blocks = [np.ones(8000, np.uint8) for _ in range(10_000)]
-    assert held_mb() - before_mb > 60
-    del blocks[:-1]  # the last one keeps the allocator from releasing those below it by itself
-    assert held_mb() - before_mb < 20
