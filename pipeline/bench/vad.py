@@ -1,7 +1,7 @@
-"""Compare voice activity detectors on labelled mixtures of speech and noise: speech kept, noise kept, endpoint delay.
+"""Measure voice activity detection on labelled mixtures of speech and noise: speech kept, noise kept, endpoint delay.
 
-Clean recordings are mixed with rooms and noises (``vad_material``). Each detector cuts the mixtures into segments.
-The segments are compared with labels from the clean recordings.
+Clean recordings are mixed with rooms and noises (``vad_material``). The segments that the detector cuts out of the
+mixtures are compared with labels from the clean recordings.
 """
 
 from __future__ import annotations
@@ -140,28 +140,18 @@ def measure(scenes: Iterable[Scene], config: VadConfig, each: bool = False) -> S
     return total
 
 
-def detectors() -> dict[str, VadConfig]:
-    """Return the detectors: modes of webrtcvad, plain Silero at several thresholds, and the default configuration."""
-    compared = {f"webrtc, mode {mode}": VadConfig(detector="webrtc", mode=mode) for mode in range(4)}
-    for threshold in (0.7, 0.5, 0.3, 0.2, 0.1):
-        compared[f"silero, threshold {threshold}"] = VadConfig(
-            detector="silero", threshold=threshold, release_threshold=threshold, level_weight=0, faint_ms=0
-        )
-    return compared | {"webrtc+silero": VadConfig()}
-
-
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "recordings", nargs="+", type=Path, metavar="FILE", help="recordings of speech without noise or music"
     )
     parser.add_argument("--seconds", type=int, default=30, help="length of each mixture (default: 30)")
     parser.add_argument("--seed", type=int, default=0, help="seed of the mixtures (default: 0)")
-    parser.add_argument("--config", metavar="NAME_OR_FILE", help="measure only the [vad] section of this configuration")
+    parser.add_argument("--config", metavar="NAME_OR_FILE", help="measure the [vad] section of this configuration")
     parser.add_argument("--each", action="store_true", help="also print the score of every mixture")
 
 
 def run(options: argparse.Namespace) -> int:
-    compared = {options.config: load_config(options.config).vad} if options.config else detectors()
+    config = load_config(options.config).vad if options.config else VadConfig()
     recordings = [_samples(path) for path in options.recordings]
     if options.seconds < _SHORTEST_S:
         raise UsageError(f"--seconds is {options.seconds}; a mixture needs at least {_SHORTEST_S}")
@@ -170,10 +160,7 @@ def run(options: argparse.Namespace) -> int:
     scenes = speech_scenes(recordings, tuple(NOISES), options.seconds, options.seed)
     noises = noise_scenes(tuple(NOISES), options.seconds, options.seed + 1)
     print(f"{len(scenes)} scenes with speech, {len(noises)} without, {options.seconds} s each\n{LEGEND}\n\n{HEADING}")
-    for name, config in compared.items():
-        if options.each:
-            print(name)
-        print(measure([*scenes, *noises], config, options.each).row(name), flush=True)
+    print(measure([*scenes, *noises], config, options.each).row(options.config or config.detector), flush=True)
     return 0
 
 

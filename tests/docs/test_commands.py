@@ -63,6 +63,7 @@ SLOW = {
     "speech-translate translate examples/audio --output-dir subtitles --config demo --cluster local:2",
     "speech-translate bench archive examples/audio --config demo --processes 1,2",
     "speech-translate bench nmt --weights int8 --rounds 3 --json speed.json",
+    "speech-translate bench vad examples/audio/novel.wav examples/audio/travel.wav examples/audio/meeting.wav --seconds 20",
     "speech-translate bench live talk.wav --config demo --plot talk.svg",
 }
 EXAMPLES_RUN = [each for each in COMMANDS if each.startswith("python examples/")]
@@ -76,6 +77,7 @@ SAID = {
     "bench nmt": r"(?s)(?=.*CTranslate2 int8)(?=.*this project)",
     "bench live": "first shown",
     "bench archive": "hours a CPU hour",
+    "bench vad": r"webrtc\+silero",
     "nmt --model models/demo/nmt-zh-en": "hotel",
     "--print-completion": "",  # into a file; tests/apps/test_program.py uses it
 }
