@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import dataclasses
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from contextlib import closing, nullcontext
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pipeline.apps.options import add_model_arguments, configured
 from pipeline.asr.options import DraftModel
@@ -21,10 +22,8 @@ from pipeline.audio.recording import Recording, read_audio
 from pipeline.bench.measures import measured
 from pipeline.bench.offline import offline_sentences
 from pipeline.bench.play import PlayedRun, load_for_long_run, play
-from pipeline.bench.policies import POLICIES, Policy, some_policies
 from pipeline.bench.reference import read_reference
-from pipeline.bench.report import Result, as_json, as_text, picture_of, text_picture_of
-from pipeline.bench.target import only_target
+from pipeline.bench.report import Result, as_json, as_text, picture_of
 from pipeline.config import PipelineConfig
 from pipeline.errors import UsageError
 from pipeline.events import SourceSentence
@@ -33,7 +32,6 @@ from pipeline.latency.metrics import Reference
 from pipeline.names import escaped
 from pipeline.resources import DEMO_SPEECH
 from pipeline.run.worker import Worker
-from pipeline.sinks.latency_log import LatencyLog, open_latency_log
 from pipeline.sinks.sink import BlockFile
 
 if TYPE_CHECKING:
@@ -41,8 +39,55 @@ if TYPE_CHECKING:
 
 # Read by a person, unlike the others (examples/audio/README.md).
 _HUMAN_SPEECH = DEMO_SPEECH.with_name("novel.wav")
-_LOGS = ("latency-log", "committed-log")
-_PICTURES = ("plot", "timeline")
+
+
+@dataclass(frozen=True)
+class Policy:
+    """How a live run decides what to show and when."""
+
+    name: str
+    help: str
+    changes: Mapping[str, Mapping[str, Any]]
+    """Section → key → value, as in a configuration file."""
+
+    def applied(self, config: PipelineConfig) -> PipelineConfig:
+        """``config`` with the changes."""
+        sections = {
+            section: dataclasses.replace(getattr(config, section), **values) for section, values in self.changes.items()
+        }
+        return dataclasses.replace(config, **sections)
+
+
+POLICIES: Mapping[str, Policy] = {
+    policy.name: policy
+    for policy in (
+        Policy("none", "speech in progress is not recognised: text appears at pauses", {"drafts": {"enabled": False}}),
+        Policy("drafts", "as configured: words on which two drafts agree are committed (LocalAgreement-2)", {}),
+        Policy(
+            "unmasked",
+            "drafts, with all words of a draft translation shown",
+            {"drafts": {"mask_words": 0, "mask_characters": 0}},
+        ),
+        Policy(
+            "following", "drafts, and what is shown of a translation follows every draft", {"drafts": {"agreeing": 1}}
+        ),
+        Policy("word", "drafts, and translations are committed word by word", {"drafts": {"commit": "word"}}),
+        Policy("no-context", "each segment recognised without the speech before it", {"asr": {"context_ms": 0}}),
+        Policy("segments", "each segment translated by itself", {"sentences": {"long_pause_ms": 0}}),
+    )
+}
+
+
+def some_policies(text: str) -> list[Policy]:
+    """Argument type: names of policies separated by commas, or "all"."""
+    if text == "all":
+        return list(POLICIES.values())
+    names = [name.strip() for name in text.split(",")]
+    if unknown := [name for name in names if name not in POLICIES]:
+        raise argparse.ArgumentTypeError(
+            f"{unknown[0]!r} is not a policy; give names of {', '.join(POLICIES)} with a comma between two, or all"
+        )
+    return [POLICIES[name] for name in dict.fromkeys(names)]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -62,16 +107,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="reference translation, once for each recording: .srt or .vtt with times, or .txt for the whole recording",
     )  # fmt: skip
     parser.add_argument(
-        "--latency-log", type=Path, metavar="FILE",
-        help="also log when translated text was displayed: .jsonl for simulstream, .log for SimulEval",
-    )  # fmt: skip
-    parser.add_argument(
-        "--committed-log", type=Path, metavar="FILE", help="the same for committed text: when it became final"
-    )
-    parser.add_argument(
         "--plot", type=Path, metavar="FILE", help="draw the words said, shown and committed over time, as SVG"
     )
-    parser.add_argument("--timeline", type=Path, metavar="FILE", help="draw what each stage did when, as SVG")
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
 
 
@@ -115,25 +152,16 @@ def run(options: argparse.Namespace) -> int:
             path: read_reference(reference, unit) for path, reference in zip(paths, options.reference, strict=True)
         }
     compared = options.compare is not None
-    with ExitStack() as stack:
-        logs: list[LatencyLog] = []
-        for name in _LOGS:
-            if (path := getattr(options, name.replace("-", "_"))) is not None:
-                logs.append(open_latency_log(path, unit, only_target(config), committed=name == "committed-log"))
-                stack.callback(logs[-1].close)
-        pictures = {name: BlockFile(path) for name in _PICTURES if (path := getattr(options, name)) is not None}
-        for picture in pictures.values():
-            stack.callback(picture.close)
+    picture = BlockFile(options.plot) if options.plot is not None else None
+    with closing(picture) if picture is not None else nullcontext():
         try:
-            asyncio.run(_play_all(paths, options.compare or [POLICIES["drafts"]], session, logs))
+            asyncio.run(_play_all(paths, options.compare or [POLICIES["drafts"]], session))
         finally:  # show what was measured before a failure or an interrupt
             results = session.results()
             if results:
                 print(as_json(results) if options.json else as_text(results, compared=compared))
-        if "plot" in pictures:
-            pictures["plot"].append(text_picture_of(results, compared=compared))
-        if "timeline" in pictures:
-            pictures["timeline"].append(picture_of(results[0]))
+        if picture is not None:
+            picture.append(picture_of(results, compared=compared))
     return 0
 
 
@@ -147,26 +175,28 @@ def _check(options: argparse.Namespace, paths: Sequence[Path]) -> None:
         raise UsageError(
             f"{len(options.reference)} references for {len(paths)} recordings; give --reference once for each"
         )
-    inputs = {path.resolve() for path in (*paths, *options.reference)}
-    for name, path in _outputs(options):
-        if name in _PICTURES and len(paths) > 1:
-            raise UsageError(f"--{name} draws one run, but {len(paths)} recordings were given; give one")
-        if name in _PICTURES and path.suffix.lower() != ".svg":
-            raise UsageError(f"--{name} {path}: its name must end with .svg")
-        if options.compare is not None and name != "plot":
-            raise UsageError(f"--{name} records one run, but --compare makes several; leave one of the two out")
-        if path.resolve() in inputs:
-            raise UsageError(f"{path} is also a recording or a reference; give --{name} another file")
-    given = [path.resolve() for _, path in _outputs(options)]
-    if len(set(given)) < len(given):
-        raise UsageError("two outputs name the same file; give each its own")
+    if options.plot is None:
+        return
+    if len(paths) > 1:
+        raise UsageError(f"--plot draws one recording, but {len(paths)} were given; give one")
+    if options.plot.suffix.lower() != ".svg":
+        raise UsageError(f"--plot {options.plot}: its name must end with .svg")
+    if options.plot.resolve() in {path.resolve() for path in (*paths, *options.reference)}:
+        raise UsageError(f"{options.plot} is also a recording or a reference; give --plot another file")
 
 
-def _outputs(options: argparse.Namespace) -> Iterator[tuple[str, Path]]:
-    """The output files given: option → path."""
-    for name in (*_PICTURES, *_LOGS):
-        if (path := getattr(options, name.replace("-", "_"))) is not None:
-            yield name, path
+def only_target(config: PipelineConfig) -> str:
+    """The target language.
+
+    Raises:
+        UsageError: there are several.
+    """
+    targets = config.languages.targets
+    if len(targets) > 1:
+        raise UsageError(
+            f"the targets are {', '.join(targets)}, but one translation is measured at a time; choose one with --target"
+        )
+    return targets[0]
 
 
 def default_recording() -> Path:
@@ -195,24 +225,19 @@ def transcripts(paths: Sequence[Path], references: Sequence[Path] = ()) -> dict[
     return found
 
 
-async def _play_all(
-    paths: Sequence[Path], policies: Sequence[Policy], session: _Session, logs: Sequence[LatencyLog]
-) -> None:
+async def _play_all(paths: Sequence[Path], policies: Sequence[Policy], session: _Session) -> None:
     """Play the recordings one after the other, each with all policies; then recognise each as a whole.
 
     The results are added to ``session`` as they come. Recognising as a whole comes last: it takes memory.
     """
     loader = _Loader()
     for path in paths:
-        # The translation that the logs name, in one line.
-        units = [unit for reference in session.references.get(path, ()) for unit in reference.units]
-        translation = (" " if unit_of(only_target(session.config)) == "word" else "").join(units)
         for policy in policies:
             config = policy.applied(session.config)
             models = await loader.load(config)
             name = f" with {policy.name}" if len(policies) > 1 else ""
             print(f"playing {escaped(str(path))}{name} …", file=sys.stderr)
-            session.played.append((policy, path, await play(path, config, models, logs, translation)))
+            session.played.append((policy, path, await play(path, config, models)))
     models = await loader.load(session.config)
     worker = Worker("offline recognition")
     try:
@@ -241,5 +266,5 @@ class _Loader:
 def _of_models(config: PipelineConfig) -> PipelineConfig:
     """The configuration with the options on which the models do not depend at their defaults."""
     drafts = config.asr.draft if config.draft_model is not None else DraftModel()
-    asr = replace(config.asr, context_ms=0, join_ms=None, draft=drafts)
+    asr = dataclasses.replace(config.asr, context_ms=0, join_ms=None, draft=drafts)
     return PipelineConfig(config.languages, config.vad, asr, nmt=config.nmt, nmt_overrides=config.nmt_overrides)

@@ -1,9 +1,10 @@
-"""CPU time and memory of another program on this machine, from Linux's /proc."""
+"""CPU time and memory of this process and of other programs on this machine, from Linux's /proc."""
 
 from __future__ import annotations
 
 import math
 import os
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -76,3 +77,18 @@ def _resident_mb(process: int) -> float:
     except OSError:
         return 0.0
     return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+
+def resident_mb() -> float:
+    """The resident memory of this process, or its peak where the system has no /proc."""
+    return _resident_mb(os.getpid()) or peak_mb()
+
+
+def peak_mb() -> float:
+    """The peak resident memory of this process; 0 on Windows."""
+    if sys.platform == "win32":
+        return 0.0
+    import resource
+
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak / 1e6 if sys.platform == "darwin" else peak * 1024 / 1e6

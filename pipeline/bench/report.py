@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,9 +11,7 @@ from typing import Any
 
 from pipeline.bench.measures import LiveMeasures, Spread, TextMeasures, WordErrors
 from pipeline.bench.play import PlayedRun
-from pipeline.bench.probe import LATE_MS, LoopTimes
 from pipeline.bench.textplot import Panel, text_plot
-from pipeline.bench.timeline import timeline
 
 
 @dataclass(frozen=True)
@@ -36,10 +33,6 @@ def _record(result: Result) -> dict[str, Any]:
     run, measures = result.run, dataclasses.asdict(result.measures)
     fields = {name: getattr(run, name) for name in (field.name for field in dataclasses.fields(run))}
     del fields["received"]
-    # The voice activity detection works ten times a second; its sum says enough.
-    fields["spans"] = {stage: spans for stage, spans in run.spans.items() if stage != "vad"}
-    fields |= {"segments": [dataclasses.asdict(one) for one in run.segments], "shown_s": run.shown_s}
-    fields |= {"loop": dataclasses.asdict(run.loop), "idle_loop": dataclasses.asdict(run.idle_loop)}
     for name in ("against_offline", "against_text"):
         errors: WordErrors | None = getattr(result.measures, name)
         if errors is not None:
@@ -56,23 +49,18 @@ def _record(result: Result) -> dict[str, Any]:
 def as_text(results: Sequence[Result], *, compared: bool) -> str:
     """Format the results; ``compared``: only the tables, with the policies of each recording side by side."""
     if not compared:
-        return "\n\n".join("\n".join([*_segments(one.run), *_totals(one.run), *tables([one])]) for one in results)
+        return "\n\n".join("\n".join([_title(one), *_totals(one.run), *tables([one])]) for one in results)
     by_recording: dict[str, list[Result]] = {}
     for result in results:
         by_recording.setdefault(result.run.recording, []).append(result)
-    return "\n\n".join(
-        "\n".join([f"{name}: {some[0].run.duration_s:.1f} s", *tables(some)]) for name, some in by_recording.items()
-    )
+    return "\n\n".join("\n".join([_title(some[0]), *tables(some)]) for some in by_recording.values())
 
 
-def picture_of(result: Result) -> str:
-    """The timeline of the stages, as SVG."""
-    run = result.run
-    end_s = max([run.duration_s, *run.shown_s])
-    return timeline(Path(run.recording).name, run.segments, run.spans, run.shown_s, end_s)
+def _title(result: Result) -> str:
+    return f"{result.run.recording}: {result.run.duration_s:.1f} s"
 
 
-def text_picture_of(results: Sequence[Result], *, compared: bool) -> str:
+def picture_of(results: Sequence[Result], *, compared: bool) -> str:
     """The texts over time, as SVG: two panels for each result, which are of one recording."""
     panels = []
     for result in results:
@@ -93,7 +81,16 @@ def tables(results: Sequence[Result]) -> list[str]:
         for result in results
         for name, text in (("source", result.measures.source), ("translation", result.measures.target))
     ]
-    lines = delay_table(rows, name_width)
+    lines = [
+        "",
+        f"{'':{name_width}} {'units':>6}   {'first shown after, s':^20}   {'committed after, s':^20}  erasure  changed",
+        f"{'':{name_width}} {'':6}   {'mean':>6} {'p50':>6} {'p90':>6}   {'mean':>6} {'p50':>6} {'p90':>6}",
+    ]
+    for name, text in rows:
+        lines.append(
+            f"{name} {text.units:6}   {_spread(text.first_shown)}   {_spread(text.committed)}  {text.erasure:7.2f}  "
+            f"{text.changed:7.1%}"
+        )
     lines += [
         "",
         f"{'':{name_width}}   {'lagging as displayed, s':^27}   {'lagging as committed, s':^27}",
@@ -107,21 +104,6 @@ def tables(results: Sequence[Result]) -> list[str]:
     ]
     lines += [_run_line(result, width) for result in results]
     return [*lines, *_LEGEND]
-
-
-def delay_table(rows: Sequence[tuple[str, TextMeasures]], name_width: int) -> list[str]:
-    """Format when words were shown and committed, and what changed, a line for each text; names have ``name_width``."""
-    lines = [
-        "",
-        f"{'':{name_width}} {'units':>6}   {'first shown after, s':^20}   {'committed after, s':^20}  erasure  changed",
-        f"{'':{name_width}} {'':6}   {'mean':>6} {'p50':>6} {'p90':>6}   {'mean':>6} {'p50':>6} {'p90':>6}",
-    ]
-    for name, text in rows:
-        lines.append(
-            f"{name} {text.units:6}   {_spread(text.first_shown)}   {_spread(text.committed)}  {text.erasure:7.2f}  "
-            f"{text.changed:7.1%}"
-        )
-    return lines
 
 
 _LEGEND = (
@@ -159,45 +141,9 @@ def _run_line(result: Result, width: int) -> str:
     )
 
 
-def _segments(run: PlayedRun) -> list[str]:
-    """Format one line per segment; all delays count from the end of its speech."""
-    lines = [
-        f"{run.recording}: {run.duration_s:.1f} s; seconds after the end of speech",
-        f"{'segment':>7}  {'speech':>13}  {'endpoint':>8}  {'ASR took':>8}  {'first token':>11}  {'last token':>10}",
-    ]
-    for one in run.segments:
-        asr = f"{one.asr.end_s - one.asr.begin_s:8.2f}" if one.asr else f"{'–':>8}"
-        shown = (
-            f"{one.first_token_s - one.speech_end_s:11.2f}  {one.last_token_s - one.speech_end_s:10.2f}"
-            if one.first_token_s is not None and one.last_token_s is not None
-            else f"{one.rejected or 'no text':>23}"
-        )
-        lines.append(
-            f"{one.id:7}  {one.start_s:6.2f}–{one.speech_end_s:6.2f}  {one.endpoint_s:8.2f}  {asr}  {shown}  {one.target}"
-        )
-    return lines
-
-
 def _totals(run: PlayedRun) -> list[str]:
-    def median(values: list[float]) -> str:
-        return f"{statistics.median(values):.2f} s (longest {max(values):.2f})" if values else "none"
-
-    shown = [one for one in run.segments if one.first_token_s is not None]
-    first = [one.first_token_s - one.speech_end_s for one in shown if one.first_token_s is not None]
-    after = [one.first_token_s - one.closed_s for one in shown if one.first_token_s is not None]
     work = ", ".join(f"{stage} {spent / run.duration_s:.3f}" for stage, spent in run.busy_s.items())
     return [
-        f"median endpoint {median([one.endpoint_s for one in run.segments])}; first token {median(first)}, "
-        f"which is {median(after)} after the endpoint",
         f"longest lag {run.longest_lag_s:.2f} s; real-time factor {run.real_time_factor:.3f} ({work})",
         f"memory {run.memory_mb:.0f} MB, {run.memory_growth_mb:+.0f} MB in this run, peak {run.memory_peak_mb:.0f} MB",
-        f"event loop: at most {run.loop.longest_work_ms:.1f} ms of CPU at a stretch; {_lateness(run.loop)}",
-        f"idle process for comparison: {_lateness(run.idle_loop)}",
     ]
-
-
-def _lateness(loop: LoopTimes) -> str:
-    return (
-        f"late by {loop.longest_ms:.1f} ms at most, 99 % within {loop.p99_ms:.1f} ms, "
-        f"{loop.late} of {loop.asked} times more than {LATE_MS} ms"
-    )

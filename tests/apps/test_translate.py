@@ -1008,7 +1008,7 @@ def test_a_run_killed_twenty_times_gives_the_same_result(tmp_path: Path) -> None
 MEASURED = """
 import json, sys
 from pipeline.apps import translate
-from pipeline.bench.probe import resident_mb
+from pipeline.bench.processes import resident_mb
 from pipeline.run.memory import keep_freed_memory
 keep_freed_memory()  # as pipeline.translate.main
 sizes = []

@@ -8,8 +8,7 @@ import dataclasses
 import pytest
 
 from pipeline.asr.options import DraftModel
-from pipeline.bench.live import _of_models
-from pipeline.bench.policies import POLICIES, Policy, some_policies
+from pipeline.bench.live import POLICIES, Policy, _of_models, some_policies
 from pipeline.config import PipelineConfig
 
 

@@ -29,7 +29,7 @@ from pipeline import (
     load_models,
 )
 from pipeline.apps.cli import settle
-from pipeline.bench.probe import resident_mb
+from pipeline.bench.processes import resident_mb
 from pipeline.events import SAMPLE_RATE, Samples
 from pipeline.languages.marks import letters
 from pipeline.latency.emissions import unit_of

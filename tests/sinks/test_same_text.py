@@ -11,7 +11,6 @@ import threading
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-import numpy as np
 import pysubs2
 import srt
 import webvtt
@@ -19,8 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
-from pipeline.bench.stopwatch import Stopwatch
-from pipeline.events import SAMPLE_RATE, Delta, PipelineEvent, SourceDelta, SourceSentence, SpeechSegment, Translation
+from pipeline.events import Delta, PipelineEvent, SourceDelta, SourceSentence, Translation
 from pipeline.latency.emissions import unit_of, units
 from pipeline.sentences.growing import OpenTexts
 from pipeline.sinks.ass import AssSink
@@ -132,21 +130,6 @@ def in_simulevals_log(path: Path, events: Sequence[PipelineEvent], language: str
     return prediction
 
 
-def in_stopwatch(events: Sequence[PipelineEvent]) -> Texts:
-    """The texts of a bench run. Each change of the source was heard in a segment of its own."""
-    stopwatch, segments, found = Stopwatch(), dict[int, int](), Texts()
-    for event in events:
-        if isinstance(event, SourceDelta):
-            heard = round(event.heard_s * SAMPLE_RATE)
-            segment = SpeechSegment(len(stopwatch.by_id), 0, np.zeros(0, np.int16), heard_sample=heard)
-            segments[event.sentence] = segment.id
-            stopwatch.segment_closed(segment)
-        stopwatch.got(event)
-    for sentence in stopwatch.spoken:
-        found[sentence.sentence, "en"] = sentence.text
-    return found | {(number, "zh"): stopwatch.by_id[segment].target for number, segment in segments.items()}
-
-
 def plain(text: str) -> str:
     """``text`` without blanks, line ends and direction marks."""
     return unmarked(flat(text))
@@ -176,8 +159,6 @@ def test_every_consumer_ends_up_with_the_same_texts(stream: Stream) -> None:
                 log, line = (folder / f"{language}-{committed}{suffix}" for suffix in (".jsonl", ".log"))
                 assert units(in_simulstreams_log(log, stream.events, language, committed=committed), unit) == said
                 assert units(in_simulevals_log(line, stream.events, language, committed=committed), unit) == said
-    one = [event for event in stream.events if not isinstance(event, Delta | Translation) or event.language == "zh"]
-    assert in_stopwatch(one) == {key: text for key, text in expected.items() if key[1] != "de"}
 
 
 @settings(max_examples=300)
