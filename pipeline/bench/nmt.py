@@ -80,13 +80,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--work", type=Path, metavar="DIR", help="keep converted models here for the next run")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all results as JSON")
-    parser.add_argument("--plot", type=Path, metavar="FILE", help="draw the results, .svg or .png")
 
 
 def run(options: argparse.Namespace) -> int:
     peers, left_out = _peers(options.peers)
     sentences = read_sentences(options.text) if options.text else ENGLISH
-    _check_outputs(options.json, options.plot, options.text)
+    if options.json is not None:
+        _check_output(options.json, options.text)
     if options.model is not None and not os.path.isdir(options.model):
         raise UsageError(f"no such model directory: {options.model}; give the folder that holds the checkpoint")
     with ExitStack() as stack:
@@ -120,19 +120,13 @@ def _measure(
     results = _results(options, plan, measurement)
     print_results(results)
     try:
-        _write(results, options.json, options.plot)
+        if options.json:
+            options.json.write_text(
+                json.dumps(dataclasses.asdict(results), indent=1, ensure_ascii=False) + "\n", "utf-8"
+            )
     except OSError as error:
         raise PipelineError(f"cannot write {error.filename} ({error.strerror}); the table above is complete") from error
     return 130 if interrupted else 0
-
-
-def _write(results: Results, json_file: Path | None, plot: Path | None) -> None:
-    if json_file:
-        json_file.write_text(json.dumps(dataclasses.asdict(results), indent=1, ensure_ascii=False) + "\n", "utf-8")
-    if plot and results.rows:
-        from pipeline.bench.comparison.plot import write_plot
-
-        write_plot(results, plot)
 
 
 def _plan(options: argparse.Namespace, model: Path, sentences: tuple[str, ...]) -> Plan:
@@ -203,31 +197,23 @@ def _installed(module: str) -> bool:
         return False
 
 
-def _check_outputs(json_file: Path | None, plot: Path | None, text: Path | None) -> None:
+def _check_output(path: Path, text: Path | None) -> None:
     """Fail before the measurement, which takes minutes, if its results cannot be written afterwards.
 
     Raises:
-        UsageError: an output has a wrong suffix, is the input, cannot be written, or needs a missing package.
+        UsageError: the output is the input, or cannot be written.
     """
-    if plot is not None:
-        if plot.suffix.lower() not in (".svg", ".png"):
-            raise UsageError(f"--plot {plot}: its name must end with .svg or .png")
-        if not _installed("matplotlib"):
-            raise UsageError(f"--plot: matplotlib is not installed; {_INSTALL}")
-    for path in (json_file, plot):
-        if path is None:
-            continue
-        if text is not None and os.path.realpath(path) == os.path.realpath(text):
-            raise UsageError(f"{path} is also the --text file; write to another file")
-        existed = os.path.exists(path)  # Path.exists raises if the folder is not accessible
-        try:
-            path.open("ab").close()
-        except OSError as error:
-            raise UsageError(
-                f"cannot write {path} ({error.strerror}); choose a file in an existing, writable folder"
-            ) from error
-        if not existed:
-            path.unlink()
+    if text is not None and os.path.realpath(path) == os.path.realpath(text):
+        raise UsageError(f"{path} is also the --text file; write to another file")
+    existed = os.path.exists(path)  # Path.exists raises if the folder is not accessible
+    try:
+        path.open("ab").close()
+    except OSError as error:
+        raise UsageError(
+            f"cannot write {path} ({error.strerror}); choose a file in an existing, writable folder"
+        ) from error
+    if not existed:
+        path.unlink()
 
 
 def _list_of(allowed: tuple[str, ...], *, none: bool = False) -> Callable[[str], tuple[str, ...]]:

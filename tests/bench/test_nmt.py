@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 import pytest
@@ -27,11 +26,11 @@ def bench(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.slow
-def test_a_run_prints_a_table_and_writes_json_and_a_plot(tmp_path: Path) -> None:
-    text, data, plot = (tmp_path / name for name in ("text.txt", "out.json", "out.svg"))
+def test_a_run_prints_a_table_and_writes_json(tmp_path: Path) -> None:
+    text, data = (tmp_path / name for name in ("text.txt", "out.json"))
     text.write_text("Where is the hotel?\n\nThank you.\n")
     arguments = ["--model", TINY, "--peers", "ctranslate2", "--threads", "2", "--tokens", "6", "--rounds", "2"]
-    arguments += ["--weights", "fp32,int8", "--shortlist", "65", "--text", text, "--json", data, "--plot", plot]
+    arguments += ["--weights", "fp32,int8", "--shortlist", "65", "--text", text, "--json", data]
     done = bench(*arguments)
     assert done.returncode == 0, done.stderr
     results = json.loads(data.read_text("utf-8"))
@@ -49,7 +48,6 @@ def test_a_run_prints_a_table_and_writes_json_and_a_plot(tmp_path: Path) -> None
         assert agreement[name]["same_sentences"] == 2
     assert results["bandwidth_gb_s"].keys() == {"2"}
     assert "GB/s" in done.stdout
-    assert ElementTree.parse(plot).getroot().tag.endswith("svg")
 
 
 def test_files_of_an_earlier_run_are_used_again(tmp_path: Path) -> None:
@@ -105,8 +103,6 @@ WRONG = [
     (2, ["--model", str(TINY), "--tokens", "9999"], "--tokens is 9999; give at most"),
     (2, ["--json", "/nowhere/out.json"], "cannot write /nowhere/out.json"),
     (2, ["--json", "/proc/version"], "cannot write /proc/version"),
-    (2, ["--plot", "picture.gif"], "must end with .svg or .png"),
-    (2, ["--plot", "/nowhere/out.svg"], "cannot write /nowhere/out.svg"),
     (2, ["--text", "nowhere.txt"], "cannot read nowhere.txt"),
     (2, ["--text", "/dev/null"], "has no sentences"),
     (2, ["--model", str(TINY), "--work", "configs"], "configs is not empty"),

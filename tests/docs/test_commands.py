@@ -103,9 +103,7 @@ def environment(folder: Path) -> dict[str, str]:
     for name in ("examples", "models", "tests"):
         (folder / name).symlink_to(ROOT / name)
     (folder / "talk.wav").symlink_to(EXAMPLES / "novel.wav")
-    # Matplotlib is here for the tests; the install that the README describes does not bring it.
-    (folder / "sitecustomize.py").write_text("import sys\nsys.modules['matplotlib'] = None\n")
-    path = os.pathsep.join(filter(None, (str(folder), str(ROOT), os.environ.get("PYTHONPATH"))))
+    path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
     return {**os.environ, "PYTHONPATH": path}
 
 
