@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import math
 import threading
 import time
 import uuid
@@ -22,20 +21,15 @@ from typing import TYPE_CHECKING, Any
 import pipeline
 from pipeline.apps.bars import Bar, Bars
 from pipeline.apps.cli import report
-from pipeline.apps.parts import Part, can_be_split, most_parts
 from pipeline.apps.recording_run import Options
 from pipeline.apps.results import Result
 from pipeline.errors import PipelineError, StageError, UsageError, first_line, one_line
-from pipeline.events import Transcript
-from pipeline.names import escaped
 from pipeline.run.cores import usable_cores
 
 if TYPE_CHECKING:
     from distributed import Client, Future
 
 LOCAL = "local"
-SPLIT_S = 1800.0
-"""Recordings longer than this many seconds are recognised in parts, if other workers would have nothing to do."""
 # How long to wait for a scheduler that does not answer: at the start, and after it was lost.
 _CONNECT_S, _RECONNECT_S = 10.0, 120.0
 # A worker that lost its scheduler finishes its recording first, and keeps its files until then. Seconds to wait for it, and
@@ -113,13 +107,10 @@ def connected(address: Address, timeout_s: float = _CONNECT_S) -> Iterator[Clien
         yield client
 
 
-def translate_on_cluster(
-    results: Sequence[Result], options: Options, address: Address, split_s: float = SPLIT_S
-) -> None:
+def translate_on_cluster(results: Sequence[Result], options: Options, address: Address) -> None:
     """Do every job on the cluster and fill in its result. A failure ends its recording, not the others.
 
-    A lost scheduler is waited for, and what was not finished is submitted again. Recordings longer than ``split_s`` seconds
-    are recognised in parts.
+    A lost scheduler is waited for, and what was not finished is submitted again.
 
     Raises:
         UsageError: see ``connected``; the workers have another version of this package, or cannot load the models.
@@ -135,7 +126,7 @@ def translate_on_cluster(
             try:
                 with connected(address) as client:
                     lost_at = None
-                    _Run(client, results, left, options, bars, split_s).go()
+                    _Run(client, results, left, options, bars).go()
             except SchedulerLostError:
                 lost_at = time.monotonic()
                 bars.print("the scheduler was lost; waiting for it")
@@ -153,14 +144,6 @@ class SchedulerLostError(Exception):
     """The connection to the scheduler was lost; unfinished recordings have to be submitted again."""
 
 
-@dataclass(frozen=True)
-class _Piece:
-    """What one task does: a recording, or the recognition of a part of it."""
-
-    index: int
-    part: Part | None = None
-
-
 @dataclass
 class _Run:
     """The jobs ``left`` of ``results`` on one connection."""
@@ -170,7 +153,6 @@ class _Run:
     left: list[int]
     options: Options
     bars: Bars
-    split_s: float
     id: str = field(default_factory=lambda: uuid.uuid4().hex)
     _shown: dict[int, Bar] = field(default_factory=dict)
     _checked: set[str] = field(default_factory=set)
@@ -179,8 +161,6 @@ class _Run:
     """Index → when to try again a recording whose files another process still has."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
     """For ``_shown``: progress messages come on the client's thread."""
-    _parts: dict[int, dict[Part, list[Transcript] | None]] = field(default_factory=dict)
-    """Index → the parts of a long recording, with the transcripts of those that are done."""
 
     def go(self) -> None:
         """Submit the jobs as threads become free, until all are done.
@@ -190,8 +170,8 @@ class _Run:
         """
         from pipeline.apps import cluster_worker
 
-        waiting = deque(map(_Piece, self.left))
-        running: dict[Future[Any], _Piece] = {}
+        waiting = deque(self.left)
+        running: dict[Future[Any], int] = {}
         with noticing_loss():
             self.client.register_plugin(cluster_worker.ModelsPlugin(), name=cluster_worker.TOPIC)
             self.client.subscribe_topic(cluster_worker.TOPIC, self._show)
@@ -202,11 +182,12 @@ class _Run:
                 if not slots and not said:
                     said = True
                     self.bars.print("the cluster has no worker yet; waiting for one")
-                while waiting and len(running) < slots and (piece := self._due(waiting)) is not None:
-                    parts = most_parts(slots, 1 + len(waiting) + len(running))
-                    running[self._submit(piece, parts)] = piece
+                while waiting and len(running) < slots and (index := self._due(waiting)) is not None:
+                    running[self._submit(index)] = index
                 for future in self._finished(list(running)):
-                    waiting.extendleft(reversed(self._take(running.pop(future), future)))
+                    index = running.pop(future)
+                    if not self._take(index, future):
+                        waiting.appendleft(index)
                     future.release()  # else Dask repeats the task if the worker that has its result dies
         except KeyboardInterrupt:
             self._stop(running)
@@ -216,13 +197,13 @@ class _Run:
                 for bar in self._shown.values():
                     bar.end()
 
-    def _due(self, waiting: deque[_Piece]) -> _Piece | None:
-        """Take the first waiting piece that may begin now."""
+    def _due(self, waiting: deque[int]) -> int | None:
+        """Take the first waiting recording that may begin now."""
         now = time.monotonic()
-        for piece in waiting:
-            if self._not_before.get(piece.index, 0.0) <= now:
-                waiting.remove(piece)
-                return piece
+        for index in waiting:
+            if self._not_before.get(index, 0.0) <= now:
+                waiting.remove(index)
+                return index
         return None
 
     def _slots(self) -> int:
@@ -235,22 +216,12 @@ class _Run:
                 self._checked.update(new)
         return sum(count for worker, count in threads.items() if worker in self._checked)
 
-    def _submit(self, piece: _Piece, most_parts: int) -> Future[Any]:
+    def _submit(self, index: int) -> Future[Any]:
         from pipeline.apps import cluster_worker
 
-        known = [transcript for found in self._parts.get(piece.index, {}).values() for transcript in found or ()]
-        task = cluster_worker.Task(
-            self.id,
-            piece.index,
-            replace(self.results[piece.index], outcome="not begun"),
-            self.options,
-            self.split_s if can_be_split(self.options.config) else math.inf,
-            most_parts,
-            piece.part,
-            () if piece.part is not None else tuple(known),
-        )
-        what = cluster_worker.translate if piece.part is None else cluster_worker.transcribe
-        return self.client.submit(what, task, pure=False)
+        result = replace(self.results[index], outcome="not begun")
+        task = cluster_worker.Task(self.id, index, result, self.options)
+        return self.client.submit(cluster_worker.translate, task, pure=False)
 
     def _finished(self, running: list[Future[Any]]) -> list[Future[Any]]:
         """The futures that are done, after at most a second.
@@ -269,8 +240,8 @@ class _Run:
             raise SchedulerLostError
         return [future for future in running if future.done()]
 
-    def _take(self, piece: _Piece, future: Future[Any]) -> list[_Piece]:
-        """Take the result of a finished task, and return what is to be done next for its recording.
+    def _take(self, index: int, future: Future[Any]) -> bool:
+        """Take the result of a finished task; False if it has to be tried again, because its files were busy.
 
         Raises:
             PipelineError: no recording can be translated, for example because there is no model.
@@ -278,36 +249,24 @@ class _Run:
         """
         from distributed import KilledWorker
 
-        result, index = self.results[piece.index], piece.index
+        result = self.results[index]
         with noticing_loss():
             error = future.exception()
             done: Any = future.result() if error is None else None
-        if result.failed:  # another part of it
-            return []
-        if isinstance(error, PipelineError) and piece.part is None:
-            raise error
         if isinstance(error, PipelineError):
-            result.fail(error)
-        elif isinstance(error, KilledWorker):
+            raise error
+        if isinstance(error, KilledWorker):
             result.fail(StageError("cluster", RuntimeError(f"{result.job.recording} ended every worker that tried it")))
         elif error is not None:
             result.fail(StageError("cluster", RuntimeError(f"{result.job.recording}: {one_line(error)}")))
-        elif piece.part is not None:
-            parts = self._parts[index]
-            parts[piece.part] = done
-            return [_Piece(index)] if None not in parts.values() else []
-        elif isinstance(done, list):
-            self._parts[index] = dict.fromkeys(done)
-            self.bars.print(f"{escaped(result.job.recording.name)}: recognised in {len(done)} parts")
-            return [_Piece(index, part) for part in done]
         else:
             now = time.monotonic()
             if done.busy and now - self._first_busy.setdefault(index, now) < _BUSY_S:
                 self._not_before[index] = now + _BUSY_STEP_S
-                return [piece]
+                return False
             vars(result).update(vars(done))
         self._end(index)
-        return []
+        return True
 
     def _end(self, index: int) -> None:
         """Show that a recording is done."""
@@ -340,7 +299,7 @@ class _Run:
             else:
                 bar.update(message["done_s"], message["length_s"], message["speed"])
 
-    def _stop(self, running: dict[Future[Any], _Piece]) -> None:
+    def _stop(self, running: dict[Future[Any], int]) -> None:
         """Ask the workers to end their recordings, whose journals keep what is done, and take the results."""
         from distributed import wait
 
@@ -349,10 +308,10 @@ class _Run:
         with contextlib.suppress(Exception):  # the run ends anyway
             self.client.run(cluster_worker.stop, self.id)
             wait(list(running), timeout=_STOP_S)
-        for future, piece in running.items():
-            if future.status == "finished" and piece.part is None:
+        for future, index in running.items():
+            if future.status == "finished":
                 with contextlib.suppress(Exception):
-                    vars(self.results[piece.index]).update(vars(future.result(timeout=1.0)))
+                    vars(self.results[index]).update(vars(future.result(timeout=1.0)))
 
 
 @contextmanager

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import math
 import threading
 import time
 from dataclasses import dataclass, replace
@@ -12,13 +11,9 @@ from typing import TYPE_CHECKING, Any
 from distributed import Worker, WorkerPlugin, get_worker
 
 import pipeline
-from pipeline.apps.parts import KnownParts, Part, parts_of, transcribe_part
 from pipeline.apps.recording_run import Options, open_recording, translate_recording
-from pipeline.apps.recordings import Begin
 from pipeline.apps.results import Result
-from pipeline.audio.recording import Recording
 from pipeline.config import PipelineConfig
-from pipeline.events import Transcript
 from pipeline.run.cores import usable_cores
 from pipeline.run.memory import keep_freed_memory
 
@@ -41,14 +36,6 @@ class Task:
     """Its place in the run."""
     result: Result
     options: Options
-    longest_s: float = math.inf
-    """A longer recording is not translated, but split into parts of at most so many seconds."""
-    most_parts: int = 1
-    """There are no more parts, however long they are."""
-    part: Part | None = None
-    """Only recognise this part."""
-    known: tuple[Transcript, ...] = ()
-    """The transcripts of all parts."""
 
 
 class ModelsPlugin(WorkerPlugin):
@@ -125,8 +112,8 @@ def _plugin(worker: Worker) -> ModelsPlugin:
     return found
 
 
-def translate(task: Task) -> Result | list[Part]:
-    """Translate a recording on this worker, on the current thread; or return the parts of one that is too long.
+def translate(task: Task) -> Result:
+    """Translate a recording on this worker, on the current thread.
 
     Raises:
         PipelineError: the models cannot be loaded; every other failure is part of the result.
@@ -135,43 +122,16 @@ def translate(task: Task) -> Result | list[Part]:
     source = open_recording(result, task.options)
     if source is None:
         return result
-    if result.how is Begin.NEW and not task.known:
-        parts = parts_of(source.duration_s or 0.0, task.longest_s, task.most_parts)
-        if len(parts) > 1:
-            source.close()
-            return parts
     try:
         models = plugin.models(task.options.config)
     except BaseException:
         source.close()
         raise
-    if task.known:
-        models = replace(models, recognizer=KnownParts(models.recognizer, task.known))
     try:
         asyncio.run(translate_recording(result, source, task.options, models, _Messages(task, plugin)))
     except _Stopped:
         result.outcome = "interrupted"
     return result
-
-
-def transcribe(task: Task) -> list[Transcript]:
-    """Recognise a part of a recording. If the run is stopped, windows are left out.
-
-    Raises:
-        PipelineError: the models cannot be loaded, or the recording cannot be read.
-    """
-    assert task.part is not None
-    config, plugin = task.options.config, _plugin(get_worker())
-    language = config.languages.only_spoken
-    source = Recording(task.result.job.recording, language=language, track=task.options.audio_track)
-    try:
-        models = plugin.models(config)
-    except BaseException:
-        source.close()
-        raise
-    return asyncio.run(
-        transcribe_part(source, config, models.recognizer, task.part, stopped=lambda: task.run in plugin.stopped)
-    )
 
 
 def facts() -> tuple[str, int]:
@@ -185,5 +145,5 @@ def use_threads(count: int, dask_worker: Worker) -> None:
 
 
 def stop(run: str, dask_worker: Worker) -> None:
-    """Let the recordings of a run, and parts of them, end at their next transcript."""
+    """Let the recordings of a run end at their next transcript."""
     _plugin(dask_worker).stopped.add(run)

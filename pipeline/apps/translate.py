@@ -29,9 +29,8 @@ from pipeline.apps.cli import (
     set_verbosity,
     some_path,
     some_text,
-    whole_number,
 )
-from pipeline.apps.cluster import SPLIT_S, parse_address, translate_on_cluster
+from pipeline.apps.cluster import parse_address, translate_on_cluster
 from pipeline.apps.manifest import read_manifest
 from pipeline.apps.options import add_audio_track_argument, add_bilingual_argument, add_model_arguments, configured
 from pipeline.apps.outputs import language_tags
@@ -97,13 +96,6 @@ def arguments(prog: str = "python -m pipeline.translate") -> Parser:
         metavar="ADDRESS",
         help="spread the recordings over the workers of a Dask scheduler, such as tcp://HOST:8786, or over N processes of this "
         "machine: local:N",
-    )
-    spread.add_argument(
-        "--split",
-        type=whole_number(1, 1440),
-        default=round(SPLIT_S / 60),
-        metavar="MINUTES",
-        help="on a cluster, let several workers recognise parts of a recording that is longer than this (default: %(default)s)",
     )
     spread.add_argument(
         "--shard",
@@ -191,7 +183,7 @@ def run(argv: list[str], prog: str = "python -m pipeline.translate") -> int:
     interrupted = False
     try:
         if address is not None:
-            translate_on_cluster(results, what, address, 60.0 * options.split)
+            translate_on_cluster(results, what, address)
         else:
             asyncio.run(translate_all(results, what))
     except KeyboardInterrupt:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import math
 import multiprocessing
 import pickle
 import signal
@@ -26,7 +25,6 @@ from typing import Any
 
 from pipeline.apps.cli import some_path
 from pipeline.apps.options import add_model_arguments, configured
-from pipeline.apps.parts import Part, transcribe_part
 from pipeline.apps.recordings import find_recordings
 from pipeline.apps.translate import for_recordings
 from pipeline.asr.files import find_recognizer
@@ -246,19 +244,17 @@ def _recogniser(name: str, config: PipelineConfig) -> Callable[[Path], str]:
     """What recognises, or translates, a recording, and returns what was said."""
     if name == _PEER:
         return _peer(config)
+    if name == "recognised":  # captions in the language spoken need no translator
+        language = config.languages.only_spoken or config.languages.source
+        config = replace(config, languages=replace(config.languages, targets=(language,)))
     models = load_models(config)
 
-    def recognised(path: Path) -> str:
-        whole = Part(0.0, math.inf)
-        source = Recording(path, language=config.languages.only_spoken)
-        return _text(asyncio.run(transcribe_part(source, config, models.recognizer, whole)))
-
-    async def translated(path: Path) -> str:
+    async def text_of(path: Path) -> str:
         async with SpeechTranslator(config, models) as translator:
             source = Recording(path, language=config.languages.only_spoken)
             return _text([event async for event in translator.run(source) if isinstance(event, Transcript)])
 
-    return recognised if name == "recognised" else lambda path: asyncio.run(translated(path))
+    return lambda path: asyncio.run(text_of(path))
 
 
 def _peer(config: PipelineConfig) -> Callable[[Path], str]:

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO
 
-import numpy as np
 import pytest
 from distributed import Client, Worker
 from distributed.client import FutureCancelledError, FuturesCancelledError
@@ -291,20 +290,6 @@ def test_a_lost_scheduler_is_waited_for(
 def test_cancelled_results_mean_that_the_scheduler_was_lost(error: Exception) -> None:
     with pytest.raises(SchedulerLostError), noticing_loss():
         raise error
-
-
-@pytest.mark.slow
-def test_a_long_recording_is_recognised_in_parts(tmp_path: Path) -> None:
-    long, pause = tmp_path / "long.wav", np.zeros(16_000 * 2, np.int16)
-    speech = [read_wav(EXAMPLES / f"{name}.wav") for name in ("travel", "meeting", "travel", "meeting")]
-    save(long, np.concatenate([each for part in speech for each in (part, pause)]))
-    for out, options in (("one", ()), ("two", ("--cluster", "local:2", "--split", "1"))):
-        command = arguments(long, "--output-dir", tmp_path / out, *options, config=Path("demo-zh"))
-        done = subprocess.run(command, capture_output=True, text=True, timeout=HANG_S, check=False)
-        assert done.returncode == 0, done.stderr
-    assert "long.wav: recognised in 2 parts" in done.stderr
-    assert len(files(tmp_path / "one")) == 2
-    assert files(tmp_path / "two") == files(tmp_path / "one")
 
 
 def test_threads_of_workers_are_not_sampled(cluster: Cluster) -> None:

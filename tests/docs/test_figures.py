@@ -6,7 +6,6 @@ from importlib.metadata import PackageNotFoundError, distribution
 
 import pytest
 
-from pipeline.apps.cluster import SPLIT_S
 from pipeline.apps.translate import _PACK_MS
 from pipeline.bench.speech import table
 from pipeline.config import PipelineConfig
@@ -33,7 +32,6 @@ SAID = [
         "docs/recordings.md",
         f"The formats are {', '.join(f'`{kind}`' for kind in ('srt', 'vtt', 'ass', 'jsonl'))} and `txt`",
     ),
-    ("docs/archives.md", f"longer than `--split` minutes ({SPLIT_S / 60:.0f})"),
     ("docs/glossary.md", f"told {WORDS[DEFAULT.glossary.prompt_terms]} terms (`[glossary] prompt_terms`)"),
     ("docs/glossary.md", f"a file {MOST_TERMS:,} terms"),
     ("docs/benchmarks.md", f"speech of the Montreal Forced Aligner's ({len(table())} recordings"),
