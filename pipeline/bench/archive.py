@@ -252,7 +252,8 @@ def _recogniser(name: str, config: PipelineConfig) -> Callable[[Path], str]:
     async def text_of(path: Path) -> str:
         async with SpeechTranslator(config, models) as translator:
             source = Recording(path, language=config.languages.only_spoken)
-            return _text([event async for event in translator.run(source) if isinstance(event, Transcript)])
+            events = [event async for event in translator.run(source)]
+        return " ".join(each.text for each in events if isinstance(each, Transcript) and each.rejected is None)
 
     return lambda path: asyncio.run(text_of(path))
 
@@ -277,10 +278,6 @@ def _peer(config: PipelineConfig) -> Callable[[Path], str]:
         return " ".join(segment.text.strip() for segment in segments)
 
     return recognised
-
-
-def _text(transcripts: Sequence[Transcript]) -> str:
-    return " ".join(each.text for each in transcripts if each.rejected is None)
 
 
 def as_text(rows: Sequence[Row], recordings: int) -> str:

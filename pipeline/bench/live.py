@@ -19,19 +19,21 @@ from typing import TYPE_CHECKING, Any
 from pipeline.apps.options import add_model_arguments, configured
 from pipeline.asr.options import DraftModel
 from pipeline.audio.recording import Recording, read_audio
+from pipeline.bench.asr import packs
 from pipeline.bench.measures import measured
-from pipeline.bench.offline import offline_sentences
 from pipeline.bench.play import PlayedRun, load_for_long_run, play
 from pipeline.bench.reference import read_reference
 from pipeline.bench.report import Result, as_json, as_text, picture_of
+from pipeline.bench.vad import segments_of
 from pipeline.config import PipelineConfig
 from pipeline.errors import UsageError
-from pipeline.events import SourceSentence
+from pipeline.events import Samples, SourceSentence
 from pipeline.latency.emissions import unit_of
 from pipeline.latency.metrics import Reference
 from pipeline.names import escaped
 from pipeline.resources import DEMO_SPEECH
 from pipeline.run.worker import Worker
+from pipeline.sentences.assembler import SentenceAssembler
 from pipeline.sinks.sink import BlockFile
 
 if TYPE_CHECKING:
@@ -247,6 +249,20 @@ async def _play_all(paths: Sequence[Path], policies: Sequence[Policy], session: 
             session.offline[path] = await worker.run(partial(offline_sentences, samples, models, session.config))
     finally:
         worker.close()
+
+
+def offline_sentences(samples: Samples, models: Models, config: PipelineConfig) -> list[SourceSentence]:
+    """The sentences of a recording, recognised in windows of several segments with at least five hypotheses.
+
+    What the recogniser withholds is left out.
+    """
+    assembler, found = SentenceAssembler(config.sentences), []
+    beams = max(5, config.asr.beam_size)
+    for pack in packs(segments_of(samples, config.vad)):
+        for transcript in models.recognizer.transcribe_packed(pack, beams):
+            found += assembler.push(transcript)
+    found += assembler.end()
+    return [event for event in found if isinstance(event, SourceSentence)]
 
 
 class _Loader:

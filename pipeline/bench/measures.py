@@ -13,13 +13,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from pipeline.bench.errors import units
-from pipeline.bench.offline import SpokenUnit, spoken_units
 from pipeline.bench.shown import Change, Received, ShownUnit, shown_units, source_changes, target_changes, versions
 from pipeline.events import SourceSentence
 from pipeline.latency import emissions
 from pipeline.latency.alignment import aligned
 from pipeline.latency.emissions import CommittedOnly, Emission, TextSoFar, Unit, unit_of
 from pipeline.latency.metrics import Reference, Scores, mean_scores, normalized_erasure, stream_scores
+from pipeline.sentences.whole import whole_words
 
 
 @dataclass(frozen=True)
@@ -101,6 +101,15 @@ class LiveMeasures:
     """The recognised text against a given one; None without one."""
     source_curves: Curves
     target_curves: Curves
+
+
+@dataclass(frozen=True)
+class SpokenUnit:
+    """A word, or a character in a language without spaces, and when it had been said."""
+
+    text: str
+    """Without case and punctuation; see ``pipeline.bench.errors.units``."""
+    end_s: float
 
 
 def measured(
@@ -204,6 +213,16 @@ def _references(sentences: Sequence[SourceSentence], unit: Unit) -> list[Referen
         Reference(tuple(words), sentence.start_s * 1000, (sentence.end_s - sentence.start_s) * 1000)
         for sentence in sentences
         if (words := emissions.units(sentence.text, unit)) and sentence.end_s > sentence.start_s
+    ]
+
+
+def spoken_units(sentences: Iterable[SourceSentence]) -> list[SpokenUnit]:
+    """The units of sentences with the end of the word that each belongs to; see ``whole_words``."""
+    return [
+        SpokenUnit(unit, word.end_s)
+        for sentence in sentences
+        for word in whole_words(sentence)
+        for unit in units(word.text, sentence.language)
     ]
 
 

@@ -24,13 +24,13 @@ class Usage:
     """Processor cores that the process may use."""
 
 
-def usage_of(process: int | None) -> Usage | None:
-    """What a process and its descendants have used; None if it is not known or has ended.
+def usage_of(process: int) -> Usage | None:
+    """What a process and its descendants have used; None if it has ended, or there is no /proc.
 
     /proc/PID/stat and /proc/PID/statm are described in proc(5).
     """
-    stats = {number: stat for number in _processes() if (stat := _stat(number)) is not None} if process else {}
-    if process is None or process not in stats:
+    stats = {number: stat for number in _processes() if (stat := _stat(number)) is not None}
+    if process not in stats:
         return None
     tree = {process}
     while more := {number for number, stat in stats.items() if int(stat[1]) in tree and number not in tree}:

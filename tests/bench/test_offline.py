@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from pipeline import Models
-from pipeline.bench.offline import SpokenUnit, offline_sentences, spoken_units
+from pipeline.bench.live import offline_sentences
+from pipeline.bench.measures import SpokenUnit, spoken_units
 from pipeline.config import PipelineConfig
 from pipeline.events import SourceSentence, Word
 from tests.conftest import EXAMPLES, read_wav

@@ -63,8 +63,7 @@ def test_children_count_while_they_run_and_their_work_afterwards() -> None:
     assert before.cores == len(os.sched_getaffinity(0))
 
 
-def test_a_process_that_has_ended_or_is_not_known_used_nothing() -> None:
+def test_a_process_that_has_ended_used_nothing() -> None:
     with parent() as process:
         pass
     assert usage_of(process.pid) is None
-    assert usage_of(None) is None
