@@ -68,7 +68,7 @@ def add_model_arguments(parser: argparse.ArgumentParser, *, several: bool = Fals
         "--glossary",
         type=some_path,
         metavar="FILE",
-        help="names and terms to recognise and translate as given (TSV, CSV or TOML, see docs/glossary.md); may change while running",
+        help="names and terms to recognise and translate as given (TSV or CSV, see docs/glossary.md); may change while running",
     )
 
 

@@ -1,15 +1,13 @@
-"""Glossary files: TSV, CSV and TOML, checked. docs/glossary.md describes them."""
+"""Glossary files: TSV and CSV, checked. docs/glossary.md describes them."""
 
 from __future__ import annotations
 
 import codecs
 import re
-import tomllib
 import unicodedata
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from pipeline.errors import ConfigError, UsageError
 from pipeline.glossary.table import DELIMITERS, DELIMITERS_OF, Head, TableError, read_head, rows
@@ -25,8 +23,6 @@ _LONGEST = 100  # characters of a form: longer text is no term
 _MOST_NAMED = 20  # mistakes in one message
 _BETWEEN_VARIANTS = "|"
 _LINE = re.compile(r"line (\d+):")
-_TERM_KEYS = tuple(field.name for field in fields(Term))
-_TOML_KEYS = ("languages", "do_not_translate", "terms")
 
 
 class _TermError(TableError):
@@ -42,11 +38,14 @@ class _Entry:
 
 
 def load_glossary(path: Path) -> Glossary:
-    """Read a glossary file: TOML if its name ends with .toml, else TSV or CSV, in UTF-8 or, with a byte order mark, UTF-16.
+    """Read a glossary file: TSV or CSV, in UTF-8 or, with a byte order mark, UTF-16.
 
     Raises:
         ConfigError: the file cannot be read or has mistakes; the message names them by line.
     """
+    suffix = path.suffix.lower()
+    if suffix == ".toml":
+        raise ConfigError(f"the glossary {path} is TOML; give a table with a term a row instead, as TSV or CSV")
     try:
         with path.open("rb") as file:
             data = file.read(MOST_BYTES + 1)
@@ -63,22 +62,17 @@ def load_glossary(path: Path) -> Glossary:
             f"the glossary {path} is not {'UTF-16' if utf16 else 'UTF-8'}: line {line}; save it as UTF-8, out of a "
             "spreadsheet as CSV in UTF-8"
         ) from None
-    suffix = path.suffix.lower()
-    return parse_glossary(text, str(path), toml=suffix == ".toml", delimiters=DELIMITERS_OF.get(suffix, DELIMITERS))
+    return parse_glossary(text, str(path), delimiters=DELIMITERS_OF.get(suffix, DELIMITERS))
 
 
-def parse_glossary(
-    text: str, name: str, *, toml: bool = False, delimiters: str = DELIMITERS, most_terms: int = MOST_TERMS
-) -> Glossary:
-    """The glossary in a text: a table, or ``toml``. ``name`` appears in errors; ``delimiters``: see ``rows``.
+def parse_glossary(text: str, name: str, *, delimiters: str = DELIMITERS, most_terms: int = MOST_TERMS) -> Glossary:
+    """The glossary in the text of a table. ``name`` appears in errors; ``delimiters``: see ``rows``.
 
     Raises:
         ConfigError: it has mistakes. The message names all of them by line, up to 20.
     """
     mistakes: list[str] = []
-    languages, entries = (
-        _read_toml(text, name, mistakes) if toml else _read_table(text.removeprefix("\ufeff"), delimiters, mistakes)
-    )
+    languages, entries = _read_table(text.removeprefix("\ufeff"), delimiters, mistakes)
     terms = _unique(entries, mistakes)
     if len(terms) > most_terms:
         mistakes.append(f"{len(terms)} terms; {most_terms} are allowed")
@@ -131,91 +125,13 @@ def _variants(cell: str) -> tuple[str, ...]:
     return tuple(form.strip() for form in cell.split(_BETWEEN_VARIANTS)) if cell else ()
 
 
-def _read_toml(text: str, name: str, mistakes: list[str]) -> tuple[tuple[str, str] | None, list[_Entry]]:
-    """The languages and terms of a TOML file."""
-    try:
-        table = tomllib.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise ConfigError(f"the glossary {name} is not TOML: {error}") from None
-    mistakes += [
-        f"unknown key {_shown(key)}; allowed are {', '.join(_TOML_KEYS)}" for key in table if key not in _TOML_KEYS
-    ]
-    languages: tuple[str, str] | None = None
-    entries: list[_Entry] = []
-    if "languages" in table:
-        try:
-            languages = _languages(table["languages"])
-        except _TermError as mistake:
-            mistakes.append(f"{_line_of(text, 'languages')}: {mistake}")
-    for place, value in _toml_terms(table, text, mistakes):
-        try:
-            entries.append(_Entry(place, _toml_term(value)))
-        except _TermError as mistake:
-            mistakes.append(f"{place}: {mistake}")
-    return languages, entries
-
-
-def _toml_terms(table: dict[str, Any], text: str, mistakes: list[str]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Each term's place and table."""
-    kept, terms = table.get("do_not_translate", []), table.get("terms", [])
-    place = _line_of(text, "do_not_translate")
-    if isinstance(kept, list) and all(isinstance(form, str) for form in kept):
-        yield from ((place, {"source": form, "keep": True}) for form in kept)
-    else:
-        mistakes.append(f"{place}: do_not_translate must be a list of terms")
-    if not isinstance(terms, list) or not all(isinstance(term, dict) for term in terms):
-        mistakes.append(f"{_line_of(text, 'terms')}: terms must be sections, each written as [[terms]]")
-        return
-    heads = [number for number, line in enumerate(text.splitlines(), 1) if re.match(r"\s*\[\[\s*terms\s*\]\]", line)]
-    for index, term in enumerate(terms):
-        yield f"line {heads[index]}" if len(heads) == len(terms) else f"term {index + 1}", term
-
-
-def _line_of(text: str, key: str) -> str:
-    """The line on which a key of the top level is set."""
-    lines = enumerate(text.splitlines(), 1)
-    return next((f"line {number}" for number, line in lines if re.match(rf"\s*\[*\"?{key}\b", line)), key)
-
-
-def _toml_term(values: dict[str, Any]) -> Term:
-    allowed = (*_TERM_KEYS, "keep")
-    for key, value in values.items():
-        if key not in allowed:
-            raise _TermError(f"unknown key {_shown(key)}; allowed are {', '.join(allowed)}")
-        if key.endswith("variants"):
-            valid, expected = (
-                isinstance(value, list) and all(isinstance(form, str) for form in value),
-                "a list of texts",
-            )
-        elif key in ("exact_case", "keep"):
-            valid, expected = isinstance(value, bool), "true or false"
-        else:
-            valid, expected = isinstance(value, str), "a text"
-        if not valid:
-            raise _TermError(f"{key} is {_shown(str(value))}; it must be {expected}")
-    if "source" not in values:
-        raise _TermError("no source, which is the term as it is spoken")
-    keep = values.get("keep", False)
-    if keep == ("target" in values):
-        raise _TermError(f"{_shown(values['source'])} needs either target, its translation, or keep = true")
-    return _checked(
-        values["source"],
-        None if keep else values["target"],
-        tuple(values.get("variants", ())),
-        tuple(values.get("target_variants", ())),
-        exact_case=values.get("exact_case", False),
-    )
-
-
 def _checked(
     source: str, target: str | None, variants: tuple[str, ...], target_variants: tuple[str, ...], *, exact_case: bool
 ) -> Term:
     """The term with normalised forms (NFC, single blanks)."""
     forms = [_form(form, exact_case=exact_case) for form in (source, *variants)]
     if target is not None and not target.strip():
-        raise _TermError(
-            f"{_shown(source)} has an empty translation; write one, or keep its spelling with {KEPT} (TSV, CSV) or keep = true (TOML)"
-        )
+        raise _TermError(f"{_shown(source)} has an empty translation; write one, or keep its spelling with {KEPT}")
     targets = [_written(form) for form in (*([] if target is None else [target]), *target_variants)]
     others = tuple(dict.fromkeys(form for form in forms[1:] if form != forms[0]))
     if target is None:
@@ -245,9 +161,7 @@ def _written(form: str) -> str:
     return form
 
 
-def _languages(value: object) -> tuple[str, str]:
-    if not isinstance(value, list | tuple) or len(value) != 2 or not all(isinstance(code, str) for code in value):
-        raise _TermError('the languages must be two codes, such as ["en", "zh"]')
+def _languages(value: tuple[str, str]) -> tuple[str, str]:
     try:
         source, target = map(normalized_code, value)
     except UsageError as error:

@@ -11,7 +11,7 @@ from pipeline.bounds import Checked, within
 class GlossaryOptions(Checked):
     """Names and terms to recognise and translate as they are given."""
 
-    # A TSV, CSV or TOML file of terms; None: no glossary. It is read again when it changes.
+    # A TSV or CSV file of terms; None: no glossary. It is read again when it changes.
     file: str | None = None
     # Terms that the recogniser is told to expect in a stretch of speech: those said lately, then the first of the file.
     prompt_terms: int = within(10, 0, 50)

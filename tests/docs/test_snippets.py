@@ -16,12 +16,10 @@ import pytest
 from pipeline import Models, PipelineConfig, SpeechTranslator
 from pipeline.config import parse_config
 from pipeline.events import Samples
-from pipeline.glossary.files import load_glossary
 from tests.conftest import EXAMPLES, ROOT, read_wav, spoken_texts
 from tests.docs.pages import PAGES, blocks
 from tests.server.running import running, serving
 
-GLOSSARY = "docs/glossary.md"
 MEETING = EXAMPLES / "meeting.wav"
 PYTHON = {"README.md": 1, "docs/embedding.md": 3, "docs/events.md": 1, "docs/server.md": 2}
 """Page → number of its blocks; each has a test."""
@@ -124,14 +122,7 @@ def test_clients_of_openai_s_interface_print_text(
 
 @pytest.mark.parametrize(
     ("page", "text"),
-    [(name, text) for name, page in PAGES.items() if name != GLOSSARY for text in blocks(page, "toml")],
+    [(name, text) for name, page in PAGES.items() for text in blocks(page, "toml")],
 )
 def test_a_configuration_is_accepted(page: str, text: str) -> None:
     parse_config(tomllib.loads(text), ROOT / f"{page}.toml")
-
-
-def test_the_glossary_of_the_guide_is_accepted(tmp_path: Path) -> None:
-    (text,) = blocks(PAGES[GLOSSARY], "toml")
-    (tmp_path / "terms.toml").write_text(text, "utf-8")
-    glossary = load_glossary(tmp_path / "terms.toml")
-    assert [term.source for term in glossary.terms] == ["Acme", "Kubernetes", "load balancer", "Go"]

@@ -23,25 +23,6 @@ Kubernetes\t=\tK8s|kube
 load  balancer\t负载均衡器\t\t负载均衡
 R\tR语言\t\t\texact
 """
-TOML = """\
-languages = ["en", "zh"]
-do_not_translate = ["Acme"]
-
-[[terms]]
-source = "Kubernetes"
-keep = true
-variants = ["K8s", "kube"]
-
-[[terms]]
-source = "load balancer"
-target = "负载均衡器"
-target_variants = ["负载均衡"]
-
-[[terms]]
-source = "R"
-target = "R语言"
-exact_case = true
-"""
 TERMS = (
     Term("Kubernetes", None, ("K8s", "kube")),
     Term("load balancer", "负载均衡器", (), ("负载均衡",)),
@@ -49,9 +30,8 @@ TERMS = (
 )
 
 
-def test_both_formats_say_the_same() -> None:
+def test_a_table_has_terms_and_languages() -> None:
     assert parse_glossary(TSV, "g") == Glossary(TERMS, ("en", "zh"))
-    assert parse_glossary(TOML, "g", toml=True) == Glossary((Term("Acme", None), *TERMS), ("en", "zh"))
 
 
 def test_a_file_without_a_header_has_the_columns_in_order() -> None:
@@ -193,28 +173,12 @@ def test_mistakes_in_tsv_are_named_by_line(text: str, named: str) -> None:
     assert named in str(error.value)
 
 
-@pytest.mark.parametrize(
-    ("text", "named"),
-    [
-        ('term = "x"\n', 'unknown key "term"; allowed are languages'),
-        ('languages = ["en"]\n', "line 1: the languages must be two codes"),
-        ("\ndo_not_translate = 3\n", "line 2: do_not_translate must be a list"),
-        ('terms = "x"\n', "line 1: terms must be sections"),
-        ('[[terms]]\nsource = "cat"\n\n[[terms]]\ntarget = "猫"\n', 'line 1: "cat" needs either target'),
-        ('[[terms]]\nsource = "cat"\n\n[[terms]]\ntarget = "猫"\n', "line 4: no source"),
-        ('[[terms]]\nsource = "cat"\ntarget = "猫"\nkeep = true\n', 'line 1: "cat" needs either target'),
-        ('[[terms]]\nsource = 3\ntarget = "猫"\n', 'line 1: source is "3"; it must be a text'),
-        ('[[terms]]\nsource = "cat"\ntarget = "猫"\nvariants = "x"\n', "it must be a list of texts"),
-        ('[[terms]]\nsource = "cat"\ntarget = "猫"\nexact_case = 1\n', "it must be true or false"),
-        ('[[terms]]\nsource = "cat"\ntarget = "猫"\ncase = 1\n', 'line 1: unknown key "case"'),
-        ('terms = [{source = "c", target = "猫"}]\n', 'term 1: "c" is one letter'),
-        ("[[terms]\n", "is not TOML"),
-    ],
-)
-def test_mistakes_in_toml_are_named_by_line(text: str, named: str) -> None:
-    with pytest.raises(ConfigError) as error:
-        parse_glossary(text, "terms.toml", toml=True)
-    assert named in str(error.value)
+def test_a_glossary_in_toml_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "terms.TOML").write_text('[[terms]]\nsource = "cat"\ntarget = "猫"\n')
+    with pytest.raises(
+        ConfigError, match=r"terms\.TOML is TOML; give a table with a term a row instead, as TSV or CSV"
+    ):
+        load_glossary(tmp_path / "terms.TOML")
 
 
 def test_all_mistakes_are_named_at_once() -> None:
