@@ -19,7 +19,9 @@ from starlette.routing import WebSocketRoute
 from starlette.websockets import WebSocket
 
 from pipeline.events import Delta, SourceDelta, SourceSentence, Translation
-from pipeline.languages import same_text
+from pipeline.languages import nearest, normalized_code, same_text
+from pipeline.languages.chinese import Convert
+from pipeline.nmt.scripts import needed_conversion
 from pipeline.server.access import Access, bearer_token
 from pipeline.server.appended import AppendedText
 from pipeline.server.feed import Feed, Snapshot
@@ -42,6 +44,8 @@ class RealtimeConnection(Connection):
     def __init__(self, socket: WebSocket, service: Service, access: Access) -> None:
         super().__init__(socket, service, access)
         self._language: str | None = None
+        self._convert: Convert | None = None  # into the script of the language, if the session writes it in another
+        self._written = ""  # the language as it was asked for, then
         self._captions = False  # the language spoken is wanted, into which the session does not translate
         self._transcription: dict[str, Any] | None = None
         self._event_ids = map("event_{}".format, itertools.count())
@@ -105,10 +109,17 @@ class RealtimeConnection(Connection):
     def _update(self, record: dict[str, Any], session: Session) -> None:
         audio = _object(_object(record, "session"), "audio")
         given, output = _object(audio, "input"), _object(audio, "output")
-        language, targets = output.get("language", self._language), session.config.languages.targets
-        if isinstance(language, str):
-            language = same_text(language, targets) or language
-        if language != self._language:
+        language, targets = output.get("language", self._written or self._language), session.config.languages.targets
+        written, convert = "", None
+        if isinstance(language, str) and (found := same_text(language, targets)) is not None:
+            language = found
+        elif (
+            isinstance(language, str)
+            and (near := nearest(language, targets))
+            and (convert := needed_conversion(language, None)) is not None
+        ):
+            written, language = normalized_code(language), near[0]
+        if (language, written) != (self._language, self._written):
             if language not in targets and not self._is_caption(language, session):
                 raise ProtocolError("unknown-target", self._unknown(language, targets))
             if session.intake.received:
@@ -116,6 +127,7 @@ class RealtimeConnection(Connection):
         if "transcription" in given:
             self._transcription = _object(given, "transcription") or None
         self._language, self._captions = language, language not in (None, *targets)
+        self._written, self._convert = written, convert
 
     def _is_caption(self, language: object, session: Session) -> bool:
         """Whether the language is that spoken, and none of the model's configurations translates into it."""
@@ -145,6 +157,7 @@ class RealtimeConnection(Connection):
                         kinds = ["input"] * (self._transcription is not None) + ["output"] * self._captions
                     case Delta() | Translation() if self._language in (None, event.language):
                         text, kinds = translation.push(event), ["output"]
+                        text = self._convert(text) if self._convert is not None else text
                     case _:
                         continue
                 elapsed_ms = int(event.heard_s * 1000 / _FRAME_MS) * _FRAME_MS
@@ -171,7 +184,7 @@ class RealtimeConnection(Connection):
             "expires_at": round(time.time() + self._service.limits.session_s),
             "audio": {
                 "input": {"transcription": self._transcription, "noise_reduction": None},
-                "output": {"language": self._language},
+                "output": {"language": self._written or self._language},
             },
         }
 

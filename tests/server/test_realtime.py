@@ -16,6 +16,7 @@ from openai import AsyncOpenAI
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from pipeline import Models, PipelineConfig
+from pipeline.languages.chinese import conversion
 from pipeline.server.access import Access
 from tests.conftest import HANG_S, PHRASE_SECONDS, PHRASES, read_wav
 from tests.server.running import Running, final, heard, rest, running, say, serving
@@ -134,7 +135,7 @@ def test_the_source_is_sent_only_if_it_was_asked_for(demo_config: PipelineConfig
         ('{"type": "session.update", "session": []}', "bad-message"),
         ('{"type": "session.update", "session": {"audio": {"output": {"language": "fr"}}}}', "unknown-target"),
         ('{"type": "session.update", "session": {"audio": {"output": {"language": []}}}}', "unknown-target"),
-        ('{"type": "session.update", "session": {"audio": {"output": {"language": "zh-TW"}}}}', "unknown-target"),
+        ('{"type": "session.update", "session": {"audio": {"output": {"language": "zh-Latn"}}}}', "unknown-target"),
         ('{"type": "session.input_audio_buffer.append"}', "bad-audio"),
         ('{"type": "session.input_audio_buffer.append", "audio": "?"}', "bad-audio"),
     ],
@@ -200,6 +201,27 @@ def test_another_language_is_chosen_before_the_audio_only(demo_config: PipelineC
             await connection.session.input_audio_buffer.append(audio="AAAA" * 2)
             await connection.session.update(session={"audio": {"output": {"language": "de"}}})
             assert (await connection.recv()).error.code == "too-late"
+
+    asyncio.run(work())
+
+
+def test_a_script_that_the_model_does_not_write_is_converted(demo_config: PipelineConfig, demo_models: Models) -> None:
+    async def translated(server: Running, language: str) -> str:
+        async with connected(server) as connection:
+            await connection.recv()
+            await connection.session.update(session={"audio": {"output": {"language": language}}})
+            await connection.session.update(session={"audio": {"input": {"transcription": {"model": "any"}}}})
+            for _ in range(2):  # the second message changes something else
+                assert (await connection.recv()).session.audio.output.language == language
+            sentence = SPEECH[: round(PHRASE_SECONDS * 48_000)]
+            await connection.session.input_audio_buffer.append(audio=base64.b64encode(sentence).decode())
+            await connection.session.close()
+            return joined(await all_events(connection), "output")
+
+    async def work() -> None:
+        async with running(serving(demo_config, demo_models)) as server:
+            simplified = await translated(server, "zh")
+            assert await translated(server, "zh-TW") == conversion("Hant", "TW")(simplified) != simplified
 
     asyncio.run(work())
 
