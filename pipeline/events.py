@@ -102,8 +102,8 @@ class Transcript:
     """The marks heard between the previous segment's last word and this text, such as "," or "."; None if the two segments
     were not recognised in one window. A recogniser that hears a segment alone writes a full stop where the audio ends."""
     rejected: str | None = None
-    """Why this transcript is not translated ("silence", "repetition", "uncertain", "empty"; "failed": the recogniser raised an
-    exception), or None."""
+    """Why this transcript is not translated ("silence", "repetition", "uncertain", "empty"; "language": another one is spoken;
+    "failed": the recogniser raised an exception), or None."""
     repeated: bool = False
     """True if the recogniser repeated a phrase endlessly. The text has the phrase once."""
     heard_s: float = 0.0

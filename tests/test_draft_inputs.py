@@ -50,12 +50,13 @@ def run(
     source: Steady,
     *,
     at_event: Callable[[PipelineEvent], None] = lambda _: None,
+    live: bool = True,
 ) -> tuple[list[PipelineEvent], PipelineStats]:
     """The events of a live run, and its counters. Checks that committed text is not withdrawn."""
 
     async def work() -> tuple[list[PipelineEvent], PipelineStats]:
         events: list[PipelineEvent] = []
-        async with SpeechTranslator(config, models, live=True) as translator:
+        async with SpeechTranslator(config, models, live=live) as translator:
             at_once(translator.stats)
             async for event in translator.run(source):
                 events.append(event)
@@ -198,6 +199,28 @@ def test_a_draft_in_another_language_than_the_sentence(
     shown = [event for event in events if isinstance(event, Delta) and (event.sentence, event.language) == (1, "zh")]
     assert any(event.text for event in shown)
     assert sum(len(event.text) - event.withdrawn for event in shown) == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "pause_s", [0.2, 0.35]
+)  # with the faint sounds around them, below the silence that ends a segment
+@pytest.mark.parametrize("live", [True, False])
+def test_sentences_in_two_languages_may_follow_each_other_quickly(
+    live: bool, pause_s: float, pace: Pace, tmp_path: Path
+) -> None:
+    config = load_config(config_file(tmp_path, ["zh", "en"], source="auto"))
+    said, speech = turns(pause_s)
+    events, stats = run(config, load_models(config), Steady(chunks(speech), pace), live=live)
+    assert not stats.withheld
+    found = of(events)
+    assert [sentence.language for sentence in found] == [language for language, _ in said]
+    for sentence, (language, text) in zip(found, said, strict=True):
+        assert edits(units(text, language), units(sentence.text, language)) <= 1
+    translated = {event.sentence: event.language for event in events if isinstance(event, Translation)}
+    assert translated == {0: "zh", 1: "en", 2: "zh"}
+    first, *_ = cut(read_wav(PHRASES), 1600)
+    assert found[1].start_s == pytest.approx(len(first.samples) / SAMPLE_RATE + pause_s, abs=0.3)
 
 
 SOUNDS = ("silence", "white noise", "pink noise", "hum", "tone", "chords and drums")

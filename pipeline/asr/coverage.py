@@ -24,7 +24,7 @@ _BELOW_LOUDEST_DB, _LEAST_DB = 32.0, -65.0
 _LEAST_S = 0.7
 # Stretches closer than this are one.
 _CLOSE_S = 0.3
-_FRAME_S = 0.02
+FRAME_S = 0.02
 # Words at the seams that two searches may both have heard.
 _MOST_SHARED = 3
 
@@ -38,26 +38,31 @@ def unheard(words: Sequence[TimedWord], samples: Samples, from_s: float = 0.0) -
         from_s: where to begin.
     """
     free = _audible(samples)
-    free[: round(from_s / _FRAME_S)] = False
+    free[: round(from_s / FRAME_S)] = False
     for word in words:
-        free[max(0, round((word.start_s - _MARGIN_S) / _FRAME_S)) : round((word.end_s + _MARGIN_S) / _FRAME_S) + 1] = (
+        free[max(0, round((word.start_s - _MARGIN_S) / FRAME_S)) : round((word.end_s + _MARGIN_S) / FRAME_S) + 1] = (
             False
         )
     frames = np.flatnonzero(free)
-    groups = np.split(frames, np.flatnonzero(np.diff(frames) * _FRAME_S > _CLOSE_S) + 1)
-    least = round(_LEAST_S / _FRAME_S)
-    return [(float(g[0]) * _FRAME_S, float(g[-1] + 1) * _FRAME_S) for g in groups if len(g) >= least]
+    groups = np.split(frames, np.flatnonzero(np.diff(frames) * FRAME_S > _CLOSE_S) + 1)
+    least = round(_LEAST_S / FRAME_S)
+    return [(float(g[0]) * FRAME_S, float(g[-1] + 1) * FRAME_S) for g in groups if len(g) >= least]
 
 
 def _audible(samples: Samples) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
     """Which frames [n] of 20 ms are loud enough for speech."""
-    length = round(_FRAME_S * SAMPLE_RATE)
-    frames = samples[: len(samples) // length * length].reshape(-1, length).astype(np.float32) / 32768.0
-    if not len(frames):
+    level_db = levels_db(samples)
+    if not len(level_db):
         return np.zeros(0, np.bool_)
-    level_db = 10 * np.log10(np.square(frames).mean(axis=1) + 1e-12)
     loudest_db = float(np.percentile(level_db, 95))
     return np.asarray(level_db > max(loudest_db - _BELOW_LOUDEST_DB, _LEAST_DB))
+
+
+def levels_db(samples: Samples) -> np.ndarray[tuple[int], np.dtype[np.float32]]:
+    """The level of each whole frame [n] of 20 ms, in dB relative to full scale."""
+    length = round(FRAME_S * SAMPLE_RATE)
+    frames = samples[: len(samples) // length * length].reshape(-1, length).astype(np.float32) / 32768.0
+    return np.asarray(10 * np.log10(np.square(frames).mean(axis=1) + 1e-12), np.float32)
 
 
 def shortened(words: Sequence[TimedWord]) -> list[TimedWord]:

@@ -176,7 +176,7 @@ class WhisperEngine:
         self.weights = weights or WhisperWeights.load(directory, compute_type, threads, several_calls)
         self._model, text = self.weights.model, self.weights.tokenizer
         self._tokenizer_file = directory / "tokenizer.json"
-        multilingual = bool(self._model.is_multilingual)
+        self.multilingual = multilingual = bool(self._model.is_multilingual)
         if len(self.languages) > 1 and not multilingual:
             raise UsageError(
                 f"the speech model in {directory} is English-only, but the spoken language is one of "
@@ -237,9 +237,13 @@ class WhisperEngine:
         Raises:
             RuntimeError: the model is not multilingual.
         """
+        probabilities = self.probabilities(encoded)
+        return {language: probabilities[whisper_code(language)] for language in self.languages}
+
+    def probabilities(self, encoded: Encoded) -> dict[str, float]:
+        """The probability of each language that the model knows, by Whisper's codes; see ``detect``."""
         (found,) = self._model.detect_language(encoded.states)
-        probabilities = dict(found)
-        return {language: probabilities[f"<|{whisper_code(language)}|>"] for language in self.languages}
+        return {token[2:-2]: probability for token, probability in found}
 
     def generate(
         self,

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol, runtime_checkable
 
 from pipeline.asr.context import Heard
 from pipeline.asr.options import AsrConfig
-from pipeline.events import SpeechSegment, Transcript
+from pipeline.events import Samples, SpeechSegment, Transcript
 
 
 class DraftRefusedError(Exception):
@@ -77,6 +77,15 @@ class PackRecognizer(Protocol):
     def transcribe_packs(
         self, packs: Sequence[Sequence[SpeechSegment]], beam_size: int | None = None
     ) -> list[list[Transcript]]: ...
+
+
+@runtime_checkable
+class LanguageDetector(Protocol):
+    """Tells the languages that may be spoken apart."""
+
+    def detect(self, samples: Samples) -> Mapping[str, float]:
+        """The probability of each of them in ``samples`` [n]; their sum is 1. Empty if it is unknown."""
+        ...
 
 
 @runtime_checkable

@@ -10,11 +10,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from pipeline.asr.coverage import inserted, shortened, unheard
-from pipeline.asr.engine import MOST_PROMPT_TOKENS, Encoded, Hypothesis, WhisperEngine
+from pipeline.asr.engine import MOST_PROMPT_TOKENS, Encoded, Hypothesis, WhisperEngine, whisper_code
+from pipeline.asr.foreign import LEAST_S, SURE, foreign_words, in_another_language
 from pipeline.asr.guards import SHORT_TOKENS, Evidence, find_loop, rejection
 from pipeline.asr.terms import HeardTerms
 from pipeline.asr.words import TimedWord, marked, moved, timed_words
-from pipeline.events import SAMPLE_RATE, MissingSpeech
+from pipeline.events import SAMPLE_RATE, MissingSpeech, Samples
 from pipeline.languages.marks import letters
 from pipeline.store.known import Thresholds
 
@@ -31,6 +32,15 @@ _AROUND_S = 0.15
 _MOST_STRETCHES = 5
 # A stretch of this length that stays without words is said to be missing also if nothing was found in it.
 _LONG_STRETCH_S = 1.2
+
+
+# The language of a part of a window is detected if the mean natural-log probability of its tokens is below this, as that of
+# one in seven of English; in its first seconds, encoded alone: see ``pipeline.asr.whisper``.
+_DOUBTED = -0.4
+_DETECTED_S, _DETECTION_WINDOW_S = 4.0, 5.0
+
+LANGUAGE = "language"
+"""Why a text is rejected that is, or whose speech is, in another language."""
 
 
 @dataclass(frozen=True)
@@ -165,7 +175,40 @@ class Searcher:
             corrected = self._corrected(encoded, found, expected, self._terms)
             words = self._words(encoded, corrected) if corrected.tokens != found.tokens else words
             found = corrected
-        return Search(encoded, found, rejected, tuple(words))
+        result = Search(encoded, found, rejected, tuple(words))
+        return result if rejected is not None else self._in_its_language(result)
+
+    def _in_its_language(self, result: Search) -> Search:
+        """The result without words in another script; rejected if nothing is left, or if another language is spoken."""
+        encoded, found, words = result.encoded, result.hypothesis, result.words
+        run = foreign_words([word.text for word in words] or [found.text], encoded.language)
+        if run is not None:
+            kept = (*words[: run[0]], *words[run[1] :])
+            text = "".join(word.text for word in kept)
+            if not letters(text):
+                return dataclasses.replace(result, rejected=LANGUAGE)
+            before, after = (sum(len(word.log_probabilities) for word in words[:at]) for at in run)
+            tokens = (*found.tokens[:before], *found.tokens[after:])
+            found = dataclasses.replace(found, text=text, tokens=tokens, replaced=())
+            return self._in_its_language(dataclasses.replace(result, hypothesis=found, words=kept))
+        if found.log_probability < SURE and encoded.audio_s >= LEAST_S and self._other_language(encoded):
+            return dataclasses.replace(result, rejected=LANGUAGE)
+        return result
+
+    def _other_language(self, encoded: Encoded) -> bool:
+        if not self._engine.multilingual:
+            return False
+        return in_another_language(self._engine.probabilities(encoded), whisper_code(encoded.language))
+
+    def is_foreign(self, samples: Samples, words: Sequence[TimedWord], language: str) -> bool:
+        """Whether the speech in ``samples`` [n], of which ``words`` were heard in a longer window, is in another language."""
+        if foreign_words([word.text for word in words], language) is not None:
+            return True
+        probabilities = [p for word in words for p in word.log_probabilities]
+        if not probabilities or np.mean(probabilities) >= _DOUBTED or len(samples) < LEAST_S * SAMPLE_RATE:
+            return False
+        encoded = self._engine.encode(samples[: round(_DETECTED_S * SAMPLE_RATE)], _DETECTION_WINDOW_S)
+        return self._other_language(dataclasses.replace(encoded, language=language))
 
     def _prompt_with(self, terms: Sequence[str]) -> tuple[int, ...]:
         """The prompt with as many of the terms as there is room for."""

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from pipeline.asr.changes import LanguageChanges
 from pipeline.asr.context import Context
 from pipeline.asr.drafting import Drafting
 from pipeline.asr.packing import fits
@@ -81,6 +82,7 @@ class AsrStage:
         self._after_packs: Pause | EndOfInput | None = None
         self._early: tuple[SpeechSegment, Transcript] | None = None
         self._several, self._language = several_languages, ""
+        self._changes = LanguageChanges.told_by(recognizer if several_languages else None)
         self._calls = FailedCalls()
         self._withheld: list[Transcript] = []  # rests of segments that are not shown
         self._drafting: Drafting | None = None
@@ -98,26 +100,26 @@ class AsrStage:
                 if isinstance(work, SegmentSoFar):
                     # If more is waiting, the segment, or more of it, is there already.
                     if self.inbox.empty() and (work.pausing or self._due(work.segment)):
-                        so_far = await worker.run(partial(self._look_ahead, work))
-                        if so_far is not None:
-                            await self.outbox.put(so_far)
+                        await self._put(await worker.run(partial(self._look_ahead, work)))
                     continue
                 if isinstance(work, Pause):
                     await self.outbox.put(work)
                     continue
                 packs = await self._with_more(work)
                 recognise = partial(self._transcribe_packs, packs) if packs else partial(self._transcribe, work)
-                for transcript in await worker.run(recognise):
-                    self.stats.transcribed(transcript)
-                    await self.outbox.put(transcript)
-                for transcript in self._withheld:
-                    self.stats.transcribed(transcript)
-                    await self.outbox.put(transcript)
-                self._withheld.clear()
+                await self._put(await worker.run(recognise))
             await self._put_left_over(work)
             await self.outbox.put(work)
         finally:
             worker.close()
+
+    async def _put(self, found: Sequence[Transcript | TranscriptSoFar]) -> None:
+        """Put out what was recognised, then the rests that are not shown."""
+        for transcript in (*found, *self._withheld):
+            if isinstance(transcript, Transcript):
+                self.stats.transcribed(transcript)
+            await self.outbox.put(transcript)
+        self._withheld.clear()
 
     async def _take(self) -> list[SpeechSegment] | SegmentSoFar | Pause | EndOfInput:
         """The next segments to recognise together, one that may end now, a pause, or the end of input."""
@@ -172,10 +174,19 @@ class AsrStage:
     def _due(self, segment: SpeechSegment) -> bool:
         return self._drafting is not None and self._use_context() and self._drafting.due(segment)
 
-    def _look_ahead(self, so_far: SegmentSoFar) -> TranscriptSoFar | None:
-        """Recognise the segment in progress; return what is to be shown of it, if drafts are wanted."""
-        segment, drafting = so_far.segment, self._drafting
-        if so_far.pausing:  # it may end here
+    def _look_ahead(self, so_far: SegmentSoFar) -> list[Transcript | TranscriptSoFar]:
+        """Recognise the segment in progress: its parts in another language, then what is to be shown of the rest."""
+        with self.stats.busy("asr"):
+            *ended, segment = self._changes.parts(so_far.segment)
+        found: list[Transcript | TranscriptSoFar] = [*self._transcribe_parts(ended)] if ended else []
+        if so_far.pausing or not self._changes.unsure:
+            shown = self._look_at(segment, pausing=so_far.pausing)
+            found += [shown] if shown is not None else []
+        return found
+
+    def _look_at(self, segment: SpeechSegment, *, pausing: bool) -> TranscriptSoFar | None:
+        drafting = self._drafting
+        if pausing:  # it may end here
             transcript = self._recognise_one(segment)
             self._early = segment, transcript
             return drafting.pushed(segment, transcript) if drafting is not None else None
@@ -196,6 +207,11 @@ class AsrStage:
         return found
 
     def _transcribe(self, segments: list[SpeechSegment]) -> list[Transcript]:
+        with self.stats.busy("asr"):
+            parts = [part for segment in segments for part in self._changes.parts(segment)]
+        return self._transcribe_parts(parts)
+
+    def _transcribe_parts(self, segments: list[SpeechSegment]) -> list[Transcript]:
         drafting = self._drafting
         if drafting is not None and self._load is not None and not self._load.measures.early:
             self.stats.undrafted += sum(map(drafting.missed, segments))

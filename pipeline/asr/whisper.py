@@ -6,7 +6,7 @@ import copy
 import dataclasses
 import logging
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import compress, groupby
 from pathlib import Path
 
@@ -234,12 +234,19 @@ class WhisperRecognizer:
                 placed = unpack(without_pauses(words), packed)
                 missing = unpack(result.missing, packed)
                 return [
-                    Share(segment, own, self._own(segment, result, own, without), sparse(segment, own))
-                    if own
-                    else Share(segment, (), None)
+                    self._share(segment, result, own, without) if own else Share(segment, (), None)
                     for segment, own, without in zip(packed.segments, placed, missing, strict=True)
                 ]
         return [Share(segment, (), None) for segment in packed.segments]
+
+    def _share(
+        self, segment: SpeechSegment, result: Search, own: Sequence[Word], missing: Sequence[MissingSpeech]
+    ) -> Share:
+        found = self._own(segment, result, own, missing)
+        timed = [word for word in own if isinstance(word, TimedWord)]
+        if found is not None and self._searcher.is_foreign(segment.samples, timed, result.encoded.language):
+            return Share(segment, (), None)
+        return Share(segment, own, found, sparse(segment, own))
 
     def transcribe_after(
         self,
@@ -344,6 +351,9 @@ class WhisperRecognizer:
         new = first_new_word(" ".join(each.text for each in context), shown, begin_s)
         if new is None:
             return None
+        in_parts = divided(context[-1].segment, segment)
+        if not in_parts and self._searcher.is_foreign(segment.samples, words[new:], language):
+            return None
         shift_s = segment.start_s - begin_s
         own = [
             dataclasses.replace(
@@ -376,6 +386,13 @@ class WhisperRecognizer:
 
     def _encode(self, samples: Samples, window_s: float, language: str) -> Encoded:
         return dataclasses.replace(self.engine.encode(samples, window_s), language=language)
+
+    def detect(self, samples: Samples) -> Mapping[str, float]:
+        """See ``LanguageDetector``."""
+        if len(self.languages) == 1:
+            return {}
+        start = samples[: round((_DETECTION_WINDOW_S - PADDING_S) * SAMPLE_RATE)]
+        return calibrated(self.engine.detect(self.engine.encode(start, _DETECTION_WINDOW_S)), self._on_silence)
 
     def _decide(self, encoded: Encoded, segment: SpeechSegment, before: str | None) -> str:
         """The language in which to recognise a segment, given its encoded audio or the beginning of it."""

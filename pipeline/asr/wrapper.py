@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Self, TypeAlias
 
 from pipeline.asr.context import Heard
 from pipeline.asr.options import AsrConfig
-from pipeline.asr.recognizer import PackRecognizer, Recognizer
+from pipeline.asr.recognizer import LanguageDetector, PackRecognizer, Recognizer
 from pipeline.asr.terms import HeardTerms, with_terms
-from pipeline.events import SpeechSegment, Transcript
+from pipeline.events import Samples, SpeechSegment, Transcript
 
 Windows: TypeAlias = Sequence[Sequence[SpeechSegment]]
 """Windows of speech, each of consecutive segments."""
@@ -53,6 +53,10 @@ class RecognizerWrapper:
         return self._one(
             segment, lambda: self._recognizer.transcribe_after(context, segment, beam_size, before, language)
         )
+
+    def detect(self, samples: Samples) -> Mapping[str, float]:
+        """See ``LanguageDetector``."""
+        return self._recognizer.detect(samples) if isinstance(self._recognizer, LanguageDetector) else {}
 
     def _one(self, segment: SpeechSegment, recognise: Callable[[], Transcript]) -> Transcript:
         ((found,),) = self._recognised([[segment]], lambda _: [[recognise()]])

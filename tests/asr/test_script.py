@@ -20,8 +20,8 @@ from pipeline.languages.chinese import simplified, traditional
 from tests.conftest import PHRASES, read_wav
 from tests.vad.test_stage import cut
 
-# What the recording says first, so that the words can be aligned with it, and Chinese.
-SAID = "The plane from Tokyo arrives at 7 o'clock"
+# What the recording says first, with few small letters, as names have, so that the words can be aligned with it, and Chinese.
+SAID = "The Plane From Tokyo arrives at 7 O'Clock"
 TRADITIONAL, SIMPLIFIED = f"{SAID}，理髮。", f"{SAID}，理发。"
 
 
@@ -31,10 +31,11 @@ def recognizer() -> WhisperRecognizer:
 
 
 def heard(recognizer: WhisperRecognizer, script: str | None, text: str, monkeypatch: pytest.MonkeyPatch) -> Transcript:
-    """The transcript of a real model whose search result is replaced by ``text``."""
+    """The transcript of a real model whose search result is replaced by ``text``, and which takes it for Chinese."""
     tokens = tuple(recognizer.engine.tokenizer.encode(text))
     hypothesis = Hypothesis(tokens, text, -0.1, -1.0, 0.0, ended=True)
     monkeypatch.setattr(recognizer.engine, "generate", lambda *_, **__: hypothesis)
+    monkeypatch.setattr(recognizer.engine, "probabilities", lambda _: {"zh": 1.0})
     monkeypatch.setattr(recognizer, "_convert", script_conversions(script, ["zh"]))
     return recognizer.transcribe(cut(read_wav(PHRASES), 1600)[0])
 

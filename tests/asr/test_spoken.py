@@ -204,6 +204,7 @@ def test_one_language_is_never_detected(
     english = [turns[0][2], turns[1][2]]
     expected = two.transcribe(english[0])
     monkeypatch.setattr(one.engine, "detect", detect)
+    assert one.detect(turns[0][2].samples) == {}
     assert one.transcribe(english[0]) == one.transcribe(english[0], before="zh") == expected
     assert [found.language for found in one.transcribe_packed(english, before="zh")] == ["en", "en"]
 

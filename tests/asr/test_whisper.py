@@ -25,7 +25,7 @@ from pipeline.events import SAMPLE_RATE, SpeechSegment
 from pipeline.run.stats import PipelineStats
 from pipeline.sinks.jsonl import line, read_event
 from pipeline.store.known import KNOWN_MODELS, Thresholds
-from tests.conftest import EXAMPLES, PHRASES, read_wav, spoken_texts
+from tests.conftest import CHINESE, EXAMPLES, PHRASES, read_wav, spoken_texts
 from tests.fixtures.random_whisper import random_whisper
 from tests.vad.test_stage import cut
 
@@ -461,3 +461,34 @@ def test_sound_without_words_is_listed_where_it_is(
     stats.transcribed(found)
     assert [(each.start_s, each.end_s) for each in stats.withheld] == [(missing.start_s, missing.end_s)]
     assert read_event(json.loads(line(found, exact=True))) == found
+
+
+def chinese() -> list[SpeechSegment]:
+    return cut(read_wav(CHINESE), 1600)
+
+
+def test_speech_in_another_language_is_not_shown_as_nonsense(recognizer: WhisperRecognizer) -> None:
+    """Alone, after English, and in one window with it; one of a second may say "Okay."""
+    english, *_ = cut(read_wav(PHRASES), 1600)
+    other = dataclasses.replace(chinese()[3], id=1, start_sample=english.start_sample + 6 * SAMPLE_RATE)
+    context = [Heard(english, spoken_texts()["phrases"][0])]
+    for found in (
+        recognizer.transcribe(other),
+        recognizer.transcribe_after(context, other),
+        recognizer.transcribe_packed([english, other])[1],
+        recognizer.transcribe_packs([[english, other]])[0][1],
+    ):
+        assert (found.rejected, found.segment_id) == ("language", 1)
+    assert recognizer.draft((), other) is None
+    assert recognizer.draft(context, other) is None
+    first, _ = recognizer.transcribe_packed([english, other])
+    assert units(first.text, "en") == units(spoken_texts()["phrases"][0], "en")
+
+
+def test_of_two_languages_in_one_segment_only_the_text_of_the_one_is_kept() -> None:
+    said, english = chinese()[0], cut(read_wav(PHRASES), 1600)[0]
+    joined = np.concatenate([said.samples, np.zeros(SAMPLE_RATE // 5, np.int16), english.samples])
+    found = WhisperRecognizer(AsrConfig(model="base"), "zh").transcribe(SpeechSegment(0, 0, joined))
+    assert found.rejected is None
+    assert units(found.text, "zh") == units(spoken_texts()["chinese"][0], "zh")
+    assert found.words[-1].end_s < len(said.samples) / SAMPLE_RATE + 0.5
