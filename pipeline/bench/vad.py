@@ -120,7 +120,7 @@ def segments_of(samples: Samples, config: VadConfig) -> list[SpeechSegment]:
     segments: list[SpeechSegment] = []
     for frames in (detector.push(samples), detector.flush()):
         for frame, decision in frames:
-            for segment in endpointer.push(frame, decision.speech, decision.audible):
+            for segment in endpointer.push(frame, *decision):
                 segments.append(dataclasses.replace(segment, heard_sample=detector.heard_samples))
     return segments + endpointer.flush()
 

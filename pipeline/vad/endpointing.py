@@ -46,12 +46,16 @@ class EndpointingOptions(Checked):
 
 # Maximum silence inside faint sound: the closure of a stop consonant.
 _CLOSURE_MS = 60
+# Loud sound of this length in the silence after speech is a voiceless word, and so is more of it no later than this. It keeps the
+# segment open for so long at most.
+_WORD_MS, _AFTER_WORD_MS, _MOST_WORDS_MS = 100, 100, 400
 
 
 class _Frame(NamedTuple):
     samples: Samples
     speech: bool
     audible: bool
+    loud: bool
 
 
 class Endpointer:
@@ -68,6 +72,9 @@ class Endpointer:
         self._faint, self._closure = options.faint_ms // frame, _CLOSURE_MS // frame
         self._trigger = max(1, options.trigger_ms // frame)
         self._hangover = max(1, options.hangover_ms // frame)
+        self._word, self._after_word, self._most_words = (
+            each // frame for each in (_WORD_MS, _AFTER_WORD_MS, _MOST_WORDS_MS)
+        )
         self._min_speech = max(1, options.min_speech_ms // frame)
         self.limit(None)
         # Outside speech, the newest frames: the trigger window, and the faint sound and pre-roll before it.
@@ -102,13 +109,14 @@ class Endpointer:
         self._max = min(options.max_segment_ms, max_segment_ms or options.max_segment_ms) // options.frame_ms
         self._cut_search = min(options.cut_search_ms // options.frame_ms, self._max - 1)
 
-    def push(self, samples: Samples, is_speech: bool, audible: bool = False) -> list[SpeechSegment]:
+    def push(self, samples: Samples, is_speech: bool, audible: bool = False, loud: bool = False) -> list[SpeechSegment]:
         """Add a frame; return the segments that it completes (none or one).
 
-        ``audible``: the frame may not be speech, but is kept if it adjoins speech.
+        ``audible``: the frame may not be speech, but is kept if it adjoins speech. ``loud``: it is kept in the silence after
+        speech, if it is one of several.
         """
         self._received += len(samples)
-        frame = _Frame(samples, is_speech, audible or is_speech)
+        frame = _Frame(samples, is_speech, audible or is_speech, loud)
         if not self._in_speech:
             self._recent.append(frame)
             # Hysteresis: a segment opens if 80 % of the trigger window is speech; one speech frame keeps it open.
@@ -118,7 +126,9 @@ class Endpointer:
             return []
         self._open.append(frame)
         self._silent_frames = 0 if is_speech else self._silent_frames + 1
-        if self._silent_frames >= self._hangover:
+        if self._silent_frames >= self._hangover + self._most_words or (
+            self._silent_frames >= self._hangover and not self._words_end(self._open[-self._word - self._after_word :])
+        ):
             return self._close()
         if len(self._open) >= self._max:
             return [self._cut()]
@@ -161,9 +171,18 @@ class Endpointer:
         return sum(frame.speech for frame in frames) < (1 if self._after_cut else self._min_speech)
 
     def _end_of(self, frames: list[_Frame]) -> int:
-        """Number of frames of a segment: up to its last speech, and the faint sound and post-roll after it."""
+        """Number of frames of a segment: up to its last speech, voiceless words and faint sound after it, and the post-roll."""
         end = _speech_end(frames)
-        return end + self._audible_reach(frames[end : end + self._faint]) + self._post_roll
+        reach = self._audible_reach(frames[end : end + self._faint])
+        return end + max(reach, self._words_end(frames[end:])) + self._post_roll
+
+    def _words_end(self, frames: Sequence[_Frame]) -> int:
+        """Number of frames up to the end of the last loud sound that is as long as a word; 0 if there is none."""
+        found = length = 0
+        for count, frame in enumerate(frames, 1):
+            length = length + 1 if frame.loud else 0
+            found = count if length >= self._word else found
+        return found
 
     def _audible_reach(self, frames: Iterable[_Frame]) -> int:
         """Count frames, going away from speech, up to the last audible one before a gap above ``_CLOSURE_MS``."""

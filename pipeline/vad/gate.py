@@ -29,6 +29,8 @@ class FrameDecision(NamedTuple):
     speech: bool
     audible: bool = False
     """Speech, or louder than the noise floor. Kept next to speech, but does not begin a segment."""
+    loud: bool = False
+    """Far louder, and perhaps speech: a quiet voiceless word. Continues a segment, but does not begin one."""
 
 
 # Level at which the thresholds apply unchanged, and level above which the weight no longer grows.
@@ -36,6 +38,8 @@ _REFERENCE_DB, _MAX_WEIGHTED_DB = 12.0, 25.0
 # The level is the median over this time: typing is loud for one frame, speech for longer. The floor is the lowest mean
 # over the same time.
 _LEVEL_MS = 100
+# Whispered words far above the floor have probabilities down to this.
+_LOUD_DB, _PERHAPS = 28.0, 0.01
 # Age limit of the noise floor in seconds. Speakers pause for breath within this time; an older floor may be outdated.
 _FLOOR_S = 5
 # Lower limit of the floor, for digital silence. A quiet microphone is above it.
@@ -73,7 +77,8 @@ class SpeechGate:
         speaking = self._since_speech <= self._memory_frames
         speech = possible and (speaking or evidence >= self._begin_logit)
         self._since_speech = 1 if speech else self._since_speech + 1
-        return FrameDecision(speech, possible or frame_db > self.options.audible_db)
+        loud = proposed and probability >= _PERHAPS and frame_db >= _LOUD_DB
+        return FrameDecision(speech, possible or frame_db > self.options.audible_db, loud)
 
 
 class LevelMeter:

@@ -143,6 +143,6 @@ class VadStage:
 
     def _cut(self, frames: Iterable[tuple[Samples, FrameDecision]]) -> Iterator[SpeechSegment]:
         for frame, decision in frames:
-            for segment in self._endpointer.push(frame, decision.speech, decision.audible):
+            for segment in self._endpointer.push(frame, *decision):
                 # The endpointer counts only decided frames; the detector also counts undecided ones.
                 yield dataclasses.replace(segment, heard_sample=self._detector.heard_samples)

@@ -17,13 +17,14 @@ def run(
     options: EndpointingOptions | None = None,
     loud: dict[int, int] | None = None,
     audible: frozenset[int] = frozenset(),
+    voiceless: frozenset[int] = frozenset(),
 ) -> list[SpeechSegment]:
     """Frame i has the samples i*320 … i*320+319 (modulo 2¹⁵), so the samples of a segment show where it was cut."""
     endpointer = Endpointer(options or EndpointingOptions())
     segments: list[SpeechSegment] = []
     for i, speech in enumerate(decisions):
         samples = frame(i) if loud is None else np.full(FRAME, loud.get(i, 1000), np.int16)
-        segments += endpointer.push(samples, speech, i in audible)
+        segments += endpointer.push(samples, speech, i in audible, i in voiceless)
     return segments + endpointer.flush()
 
 
@@ -39,9 +40,9 @@ def test_a_segment_has_pre_roll_and_post_roll() -> None:
 
 
 def faint(decisions: str) -> list[tuple[int, int]]:
-    """Segments as (first frame, frame after the last). S is a speech frame, a an audible one, others neither."""
-    audible = frozenset(i for i, decision in enumerate(decisions) if decision == "a")
-    segments = run([decision == "S" for decision in decisions], audible=audible)
+    """Segments as (first frame, frame after the last). S is a speech frame, a an audible one, L a loud one."""
+    audible, voiceless = (frozenset(i for i, one in enumerate(decisions) if one == kind) for kind in "aL")
+    segments = run([decision == "S" for decision in decisions], audible=audible, voiceless=voiceless)
     return [(s.start_sample // FRAME, (s.start_sample + len(s.samples)) // FRAME) for s in segments]
 
 
@@ -61,6 +62,21 @@ def test_faint_sounds_far_from_speech_are_not_taken() -> None:
 def test_faint_sounds_alone_are_not_a_segment_and_do_not_keep_one_open() -> None:
     assert faint("a" * 500) == []
     assert len(faint("S" * 50 + "a" * 30 + "S" * 50)) == 2
+
+
+def test_a_loud_word_in_the_silence_after_speech_belongs_to_it() -> None:
+    assert faint("." * 50 + "S" * 50 + "." * 18 + "L" * 14 + "." * 50) == [(50 - 5, 132 + 4)]
+    assert faint("." * 50 + "S" * 50 + "." * 18 + "L" * 14 + "." * 9 + "L" * 9 + "." * 50) == [(50 - 5, 132 + 4)]
+
+
+def test_loud_sound_that_is_short_or_late_or_without_speech_is_no_word() -> None:
+    assert faint("." * 50 + "S" * 50 + ".LLLL" * 10 + "." * 50) == [(50 - 5, 100 + 4)]
+    assert faint("." * 50 + "S" * 50 + "." * 25 + "L" * 14 + "." * 50) == [(50 - 5, 100 + 4)]
+    assert faint("." * 50 + "L" * 50 + "." * 50) == []
+
+
+def test_loud_sound_keeps_a_segment_open_for_a_while_only() -> None:
+    assert faint("." * 50 + "S" * 50 + "L" * 500) == [(50 - 5, 100 + 45)]
 
 
 def test_frames_after_a_segment_are_available_to_the_next() -> None:

@@ -77,6 +77,14 @@ def test_loud_sound_is_audible_but_not_speech() -> None:
     assert last(gate_in_a_room(), 0.01, ROOM_DB + 9, proposed=False) == FrameDecision(False, False)
 
 
+def test_sound_far_above_the_floor_is_loud_if_it_may_be_speech() -> None:
+    assert last(gate_in_a_room(), 0.02, ROOM_DB + 30).loud
+    assert not last(gate_in_a_room(), 0.02, ROOM_DB + 30).speech
+    assert not last(gate_in_a_room(), 0.02, ROOM_DB + 25).loud
+    assert not last(gate_in_a_room(), 0.001, ROOM_DB + 30).loud
+    assert not last(gate_in_a_room(), 0.02, ROOM_DB + 30, proposed=False).loud
+
+
 def test_the_noise_floor_adapts_within_seconds() -> None:
     meter = LevelMeter(20)
     for _ in range(500):
