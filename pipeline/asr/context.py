@@ -21,6 +21,8 @@ _CHARACTERS_PER_S = 4.0
 # Share of the known text that may differ when it is heard again. More means that some of it was left out, and then
 # nothing tells the rest of it from new words.
 _MOST_DIFFERENCE = 0.25
+# Of a short text, so many letters: a word that was cut off at its beginning, and is heard no longer.
+_FEW_LETTERS = 5
 # The edit distance of a text from a part of another, for its length, up to which they may be the same words.
 _MOST_UNLIKE = 0.5
 # Natural-log probability of a full stop between two segments in one window, below which it is none. Measured at the joints
@@ -96,7 +98,7 @@ def first_new_word(known: str, words: Sequence[Word], boundary_s: float) -> int 
             best, found, difference = cost, index, costs[-1]
         for character in letters(words[index].text) if index < len(words) else "":
             costs = _next_costs(costs, old, character)
-    return found if difference <= _MOST_DIFFERENCE * len(old) else None
+    return found if difference <= max(_MOST_DIFFERENCE * len(old), _FEW_LETTERS) else None
 
 
 def resembles_part(text: str, whole: str) -> bool:

@@ -62,7 +62,7 @@ def test_a_text_of_a_word_or_two_has_a_threshold_of_its_own() -> None:
     thresholds = Thresholds(log_probability=-1.0, text_log_probability=-2.0)
 
     def judged(text: str, tokens: int, mean: float, of_text: float | None) -> str | None:
-        return rejection(Evidence(text, tokens, mean, 0.1, text_log_probability=of_text), thresholds)
+        return rejection(Evidence(text, tokens, mean, 0.2, text_log_probability=of_text), thresholds)
 
     assert judged("Two.", 2, -1.2, -1.9) is None
     assert judged("See you.", 3, -0.7, -2.7) == "uncertain"
@@ -136,10 +136,13 @@ def test_a_loop_is_located(before: str, once: str, times: int, after: str) -> No
     assert text[found.end :].lstrip(" .,") == after
 
 
-def test_a_long_text_may_be_a_little_less_certain() -> None:
+def test_a_long_text_and_certain_speech_may_be_a_little_less_certain() -> None:
     thresholds = Thresholds(log_probability=-0.7, doubtful_no_speech=0.4)
     text = "so I probably sound quite different than the other one did before"
     assert rejection(Evidence(text, 12, -0.8, 0.1), thresholds) is None
     assert rejection(Evidence(text, 12, -0.8, 0.5), thresholds) == "uncertain"
     assert rejection(Evidence(text, 12, -1.0, 0.1), thresholds) == "uncertain"
-    assert rejection(Evidence("so I probably sound", 5, -0.8, 0.1), thresholds) == "uncertain"
+    assert rejection(Evidence("so I probably sound", 5, -0.8, 0.2), thresholds) == "uncertain"
+    assert rejection(Evidence("so I probably sound", 5, -0.8, 0.1), thresholds) is None
+    assert rejection(Evidence("so I probably sound", 5, -1.0, 0.1), thresholds) == "uncertain"
+    assert rejection(Evidence("so I", 3, -0.8, 0.1), thresholds) == "uncertain"
