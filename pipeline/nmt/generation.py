@@ -75,7 +75,7 @@ def mask(scores: NDArray[np.float64], history: list[int], options: GenerationOpt
     if size and len(history) >= size:
         beginning = history[len(history) - size + 1 :]
         for at in range(len(history) - size + 1):
-            if history[at : at + size - 1] == beginning:
+            if history[at : at + size - 1] == beginning and history[at + size - 1] < len(scores):
                 scores[history[at + size - 1]] = -np.inf
 
 

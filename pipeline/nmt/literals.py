@@ -1,20 +1,22 @@
-"""Numbers, codes and addresses in a source text, which its translation must have too. Pure.
+"""Numbers, times, codes and addresses in a source text, which its translation must have too. Pure.
 
 Small models change digits: they made "2.25美元" of "$4.25" and "551234" of "555-1234". A translation without a literal is repaired
 like one without a glossary term; see ``pipeline.nmt.term_repair``. Single digits are left out, since they are often words, and
-so are times, dates with signs, and numbers that are glued to letters.
+so are numbers that are glued to letters.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from decimal import Decimal
 from itertools import islice
 
 from pipeline.glossary.terms import Match, Term
 from pipeline.languages import language_tag
 from pipeline.languages.numbers import chinese, chinese_digits, english
+from pipeline.nmt.clock_times import time_forms, times
 
 # Literals that are looked at in a part of a sentence. Each that is missing takes up to three searches.
 _MOST = 8
@@ -33,23 +35,27 @@ _OTHER = r"[\w:/月点时刻]|[.,-]\d|分(?!钟)|年代"
 _LITERAL = re.compile(
     rf"""
     (?<![\w.@/])
-    (?P<address> (?:https?://|www\.) [\w.~/?#=&%+-]* [\w/] | [\w.+-]+ @ [\w-]+ (?:\.[\w-]+)+
+    (?P<address> (?:https?://|www\.) [\w.~/?#=&%+:@-]* [\w/] | [\w.+-]+ @ [\w-]+ (?:\.[\w-]+)+
         | [\w-]+ (?:\.[\w-]+)* \. (?:{_ENDINGS}) \b (?![\w@/]) )
     |
-    (?<![\w-]) (?P<code> (?-i:[A-Z][A-Z-]*\d[A-Z\d-]*) ) (?![\w-])
+    (?<![\w$€£¥-]) (?P<code> (?-i:[A-Z][A-Z-]*\d[A-Z\d-]* | \d+[A-Z]) ) (?![\w-])
+    |
+    (?<![\w./-]) (?P<date> \d{{4}}-\d\d-\d\d | \d\d?/\d\d?/(?:\d\d){{1,2}} ) (?![\w/-])
     |
     (?<![\w.,:/-])
     (?P<telephone>
         \+\d+ (?:[ -]\d{{2,}})+
-        | \d{{2,4}} (?:[ ]\d{{2,4}}){{2,}}
-        | (?!(?:19|20)\d\d-(?:19|20)\d\d\b) \d{{2,}} (?:-\d{{3,}})+  # but not 2021-2022
+        | (?:\(\d{{2,4}}\)[ ]?)? \d{{2,}} (?:-\d{{3,}})+ (?<!\b(?:19|20)\d\d-(?:19|20)\d\d)  # but not 2021-2022
+        | \(?\d{{2,4}}\)? (?:[ ]\d{{2,4}}){{2,}}
+        | \d{{9,}} | 0\d{{2,}}
     )
-    (?! [\w:/] | [.,-]\d )
+    (?! \s* (?:{_SCALE}) | [\w:/%] | [.,-]\d )
     |
-    (?: (?P<currency>[$€£¥]) | (?<![\w:/.,百千万亿-]) )
+    (?: (?P<currency> (?<![\w]) (?:R|US)?\$\s? | [€£¥]\s? ) | (?<![\w:/.,百千万亿-]) )
     (?P<number> \d+ (?:[.,]\d+)* )
     (?: \s* (?P<scale> {_SCALE} ) (?!\d)
         | (?P<ordinal> st\b | nd\b | rd\b | th\b | 日 | 号(?![线楼站房门车院台桌机]) )  # but not line 10 or building 12
+        | [ ]? (?P<unit> [€£] )
         | (?! \s* (?:{_SCALE}) | {_OTHER} )
     )
     """,
@@ -60,13 +66,16 @@ _SCALE_WORDS = {
     "zh": (("亿", 8), ("万", 4)),
     "ja": (("億", 8), ("万", 4)),
     "ko": (("억", 8), ("만", 4)),
+    "pt": ((" bilhões", 9), (" milhões", 6), (" mil", 3)),
 }
 # Languages in which numbers may be written with other digits than 0 to 9 (Unicode CLDR 46, their native numbering systems).
 _OWN_DIGITS = {
     "ar", "as", "bn", "ckb", "dz", "fa", "gu", "hi", "km", "kn", "ks", "lo", "ml", "mni", "mr", "my", "ne", "or", "pa", "ps",
     "sat", "sd", "ta", "te", "th", "ur", "uz",
 }  # fmt: skip
-# Languages that write 1.250,50 (Unicode CLDR 46, their number symbols; pt as in Brazil and most text).
+# Languages that write 1,250.50, and those that write 1.250,50 (Unicode CLDR 46, their number symbols; pt as in Brazil and most
+# text).
+_POINT_DECIMALS = {"en", "he", "ja", "ko", "th", "zh"}
 _COMMA_DECIMALS = {
     "az", "bs", "ca", "da", "de", "el", "es", "eu", "gl", "hr", "id", "is", "it", "mk", "nl", "pt", "ro", "sl", "sr", "tr", "vi",
 }  # fmt: skip
@@ -77,117 +86,152 @@ _CURRENCIES = {
         "€": (("€", ""), ("", " euros"), ("", " euro")),
         "£": (("£", ""), ("", " pounds"), ("", " pound")),
         "¥": (("¥", ""), ("", " yuan"), ("", " yen")),
+        "R$": (("R$", ""), ("R$ ", ""), ("", " reais"), ("", " real")),
     },
     "pt": {
         "$": (("", " dólares"), ("$", ""), ("US$ ", ""), ("US$", ""), ("$ ", ""), ("", " dólar")),
         "€": (("", " euros"), ("€", ""), ("€ ", ""), ("", " €"), ("", " euro")),
         "£": (("", " libras"), ("£", ""), ("£ ", ""), ("", " libra")),
         "¥": (("", " ienes"), ("", " iuanes"), ("¥", "")),
+        "R$": (("R$ ", ""), ("R$", ""), ("", " reais"), ("", " real")),
     },
     "zh": {
         "$": (("", "美元"), ("$", ""), ("", "元"), ("", "块"), ("", "美金")),
         "€": (("", "欧元"), ("€", ""), ("", "欧")),
         "£": (("", "英镑"), ("£", ""), ("", "镑")),
         "¥": (("", "元"), ("¥", ""), ("", "日元"), ("", "块")),
+        "R$": (("", "雷亚尔"), ("R$", "")),
     },
 }
-_THREE_DIGITS = re.compile(r"\d{1,3}[.,]\d{3}")
+_AMBIGUOUS = re.compile(r"\d{1,3}[.,]\d{3}")
 _GROUPED = re.compile(r"\d{1,3}(,\d{3})+(\.\d+)?")
+_TURNED = str.maketrans(".,", ",.")
 
 
-def literals(text: str, target: str, source: str = "en") -> tuple[Match, ...]:
+@dataclass(frozen=True)
+class Literal(Match):
+    """A literal in a text."""
+
+    refused: tuple[str, ...] = ()
+    """Translations that are wrong though an accepted one is in them, such as 9:30 p.m."""
+
+
+def literals(text: str, target: str, source: str = "en") -> tuple[Literal, ...]:
     """The first literals in ``text``, as terms with their accepted forms in the language ``target``.
 
-    The preferred form is the spelling in ``text``, with 1,250.50 as 1.250,50 if only ``target`` writes it so. In English and Chinese, it is the usual one for numbers with a scale word
-    (2.5 million, 250万), of 10,000 or more, and with a currency sign, and for days of the month (19th). Other separators are
-    accepted, and in these two languages words for whole numbers. In other languages, numbers with a scale word or of two digits,
-    which are often words there, are not found; in those that have digits of their own, no numbers.
+    The preferred form is the spelling in ``text``, with the separators of ``target``: 1,250.50 is 1.250,50 in Portuguese. In English
+    and Chinese, it is the usual one for numbers with a scale word (2.5 million, 250万), of 10,000 or more, and with a currency
+    sign, and for days of the month (19th). Other ways to write it are accepted, and in these two languages words for whole
+    numbers. In other languages, numbers with a scale word or of two digits, which are often words there, are not found; in
+    those that have digits of their own, no numbers. Times are those of ``clock_times``.
     """
-    changed = _COMMA_DECIMALS.isdisjoint({language_tag(source).language})
-    return tuple(islice(_matches(text, language_tag(target).language, changed), _MOST))
+    source, target = language_tag(source).language, language_tag(target).language
+    return tuple(islice(sorted(_matches(text, source, target), key=lambda found: found.start), _MOST))
 
 
-def _matches(text: str, language: str, changed: bool) -> Iterator[Match]:
-    changed = changed and language in _COMMA_DECIMALS
+def _matches(text: str, source: str, target: str) -> Iterator[Literal]:
+    found: list[tuple[int, int]] = []
+    for time in times(text, source) if target not in _OWN_DIGITS else ():
+        found.append((time.start, time.end))
+        accepted, refused = time_forms(time, target)
+        name = text[time.start : time.end]
+        yield Literal(*found[-1], Term(name, accepted[0], target_variants=tuple(accepted[1:])), tuple(refused))
     for match in _LITERAL.finditer(text):
-        forms = list(dict.fromkeys(_forms(match, language, changed)))
+        if any(start < match.end() and match.start() < end for start, end in found):
+            continue
+        forms = list(dict.fromkeys(_forms(match, source, target)))
         if forms:
-            yield Match(*match.span(), Term(match.group(), forms[0], target_variants=tuple(forms[1:])))
+            # An address that goes on with a hyphen is another one.
+            others = (f"{match.group()}-",) if match["address"] else ()
+            yield Literal(*match.span(), Term(match.group(), forms[0], target_variants=tuple(forms[1:])), others)
 
 
-def _forms(match: re.Match[str], language: str, changed: bool) -> Iterator[str]:
-    """The accepted forms of a literal, the preferred one first; none if it need not be in the translation.
-
-    ``changed``: the target language writes commas and points the other way round.
-    """
-    sign = match["currency"]
+def _forms(match: re.Match[str], source: str, target: str) -> Iterator[str]:
+    """The accepted forms of a literal, the preferred one first; none if it need not be in the translation."""
+    sign = (match["currency"] or match["unit"] or "").strip().removeprefix("US")
     if match["number"] is None:
         yield match.group()
         if match["telephone"]:
             yield match.group().replace("-", " ")
             yield re.sub(r"[ -]", "", match.group())
-    elif sign is None or language not in _CURRENCIES:
-        yield from _spellings(match, language, changed)
+        if match["date"] and "/" in match["date"]:
+            day, month, year = match["date"].split("/")
+            yield f"{month}/{day}/{year}"
+    elif not sign or target not in _CURRENCIES:
+        yield from _spellings(match, source, target)
     else:
-        for form in _spellings(match, language, changed):
-            yield from (before + form + after for before, after in _CURRENCIES[language][sign])
+        for form in _spellings(match, source, target):
+            yield from (before + form + after for before, after in _CURRENCIES[target][sign])
 
 
-def _spellings(match: re.Match[str], language: str, changed: bool) -> Iterator[str]:
+def _spellings(match: re.Match[str], source: str, target: str) -> Iterator[str]:
     """Ways to write the number in a match, without its currency."""
-    written = match["number"]
-    value, counted = _value(written), language in ("en", "zh")
+    written, counted = match["number"], target in ("en", "zh")
+    value = _value(written, source)
     if match["scale"]:
         if value is not None and counted:
-            yield from _number_forms(value.scaleb(_SCALES[match["scale"].lower()]), language)
+            yield from _number_forms(value.scaleb(_SCALES[match["scale"].lower()]), target)
         return
-    if language in _OWN_DIGITS or (not match["currency"] and len(written) < (2 if counted else 3)):
+    priced = match["currency"] or match["unit"]
+    if target in _OWN_DIGITS or (not priced and len(written) < (2 if counted else 3)):
         return
-    if match["ordinal"] and language == "en" and written.isdigit():
+    if match["ordinal"] and target == "en" and written.isdigit():
         yield written + _ordinal(int(written))
     if value is not None and counted and (value >= 10_000 or "," in written):
-        yield from _number_forms(value, language)
-    turned = written.translate(str.maketrans(".,", ",."))
-    if changed and _THREE_DIGITS.fullmatch(written):
-        yield turned  # what is written would be read as another number
+        yield from _number_forms(value, target)
+    styles = [source in styles for styles in (_POINT_DECIMALS, _COMMA_DECIMALS)]
+    if value is None or not any(styles) or target not in (_POINT_DECIMALS | _COMMA_DECIMALS):
+        yield from (written, written.translate(_TURNED))
+    elif styles[0] == (target in _POINT_DECIMALS):
+        yield written
     else:
-        yield from (turned, written) if changed and written.count(".") < 2 else (written, turned)
+        yield written.translate(_TURNED)  # what is written would be read as another number
     if value is not None:
-        yield from _number_forms(value, language)
+        yield from _number_forms(value, target)
 
 
-def _value(written: str) -> Decimal | None:
+def _value(written: str, source: str) -> Decimal | None:
     """The number that digits stand for. None if that depends on the language (3.500, 3,50), or if it is too long for one."""
     if len(written) > _LONGEST:
         return None
+    if source in _COMMA_DECIMALS:
+        written = written.translate(_TURNED)
+    elif source not in _POINT_DECIMALS and _AMBIGUOUS.fullmatch(written):
+        return None
     if _GROUPED.fullmatch(written):
         written = written.replace(",", "")
-    elif "," in written or written.count(".") > 1 or re.fullmatch(r"\d{1,3}\.\d{3}", written):
-        return None
-    return Decimal(written)
+    return None if "," in written or written.count(".") > 1 else Decimal(written)
 
 
 def _number_forms(value: Decimal, language: str) -> Iterator[str]:
     """Ways to write a number, the preferred one first."""
-    plain = f"{value:f}".rstrip("0").rstrip(".") if value % 1 else f"{value:.0f}"
-    grouped = f"{value:,f}".rstrip("0").rstrip(".") if value % 1 else f"{value:,.0f}"
-    scales = _SCALE_WORDS.get(language, ())
+    plain, grouped = (f"{value:{kind}f}" if value % 1 else f"{value:{kind}.0f}" for kind in ("", ","))
     short = []
-    for name, power in scales:
+    for name, power in _SCALE_WORDS.get(language, ()):
         scaled = value.scaleb(-power).normalize()
         if scaled >= 1 and len(scaled.as_tuple().digits) <= 4 and scaled < 10_000:
             short.append(f"{scaled:f}{name}")
             if scaled % 1 == 0:
                 short += [words + name for words in _in_words(int(scaled), language)]
-    yield from short[:1]
-    if language == "zh":
-        yield from (plain, grouped)
-    else:
+    if language in _COMMA_DECIMALS:
+        plain, grouped, short = (
+            plain.translate(_TURNED),
+            grouped.translate(_TURNED),
+            [one.translate(_TURNED) for one in short],
+        )
         yield from (grouped, plain)
-    yield from (grouped.replace(",", separator) for separator in ".\u00a0 \u202f'’")
-    yield from short[1:]
+    else:
+        yield from short[:1]
+        yield from (plain, grouped) if language == "zh" else (grouped, plain)
+    separator = "." if language in _COMMA_DECIMALS else ","
+    yield from (grouped.replace(separator, other) for other in "\u00a0 \u202f'’")
+    if language not in _COMMA_DECIMALS | _POINT_DECIMALS:
+        yield from (grouped.translate(_TURNED), plain.translate(_TURNED))
+        yield from (grouped.translate(_TURNED).replace(".", other) for other in "\u00a0 \u202f")
+    yield from short
     if value % 1:
-        yield f"{plain}0"  # 63.4 dollars are $63.40
+        for form in (plain, grouped):  # 63.4 dollars are $63.40
+            yield from (f"{form}0", form.rstrip("0"))
     elif value < 10_000:
         yield from _in_words(int(value), language)
 

@@ -88,5 +88,5 @@ def terms_of_parts(
         pieces = tokenizer.source_pieces(part.text) if matches or numbers else []
         first = 0 if code is None else 1
         terms = terms_in(part.text, pieces, matches, written, first=first)
-        found.append((*terms, *terms_in(part.text, pieces, numbers, written, first=first, literal=True)))
+        found.append((*terms, *terms_in(part.text, pieces, numbers, written, first=first)))
     return found if any(found) else []

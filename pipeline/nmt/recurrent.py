@@ -24,6 +24,7 @@ from pipeline.nmt.onnx_header import header_of
 from pipeline.nmt.session import open_session, translate_ort_errors
 from pipeline.nmt.shortlist import Shortlist
 from pipeline.nmt.streaming import ALIGNMENT, BoundStep, StreamingDecoder, StreamingState
+from pipeline.nmt.tokenizer import CHARACTERS, UNKNOWN
 
 PRECISIONS = {
     "fp32": Precisions(*[Precision.FP32] * 4),
@@ -199,8 +200,8 @@ class RecurrentDecoder(StreamingDecoder):
         steps, row = state.steps, cells.embedded[0, 0]
         if token == self._pad and not steps:  # nothing precedes the first token
             row[:] = self._positions[0]
-        elif 0 <= token < self._vocabulary and steps < len(self._positions):
-            values, scales = self._target
+        elif (0 <= token < self._vocabulary or token >= CHARACTERS) and steps < len(self._positions):
+            token, values, scales = token if token < CHARACTERS else UNKNOWN, *self._target
             np.multiply(values[token], scales[token] * self._scale, out=row)
             row += self._positions[steps]
         else:

@@ -17,6 +17,7 @@ from pipeline.nmt.decoder import QUANTISED_ROUNDING, ROUNDING, Choice, Decoder, 
 from pipeline.nmt.layout import COMPILE_HINT, Layout
 from pipeline.nmt.onnx_header import has_dynamic_scales, rounds_activations
 from pipeline.nmt.session import translate_ort_errors
+from pipeline.nmt.tokenizer import CHARACTERS, UNKNOWN
 
 ALIGNMENT = "alignment"
 """Additional output of a graph compiled with an alignment head."""
@@ -303,7 +304,8 @@ class StreamingDecoder(Decoder):
     def _run_step(self, state: DecoderState, tokens: tuple[int, ...], *, scores: bool) -> _Memory:
         """Run the step graph over ``tokens`` and return the memory it wrote to."""
         assert isinstance(state, StreamingState)
-        if unknown := [token for token in tokens if not (token < self._vocabulary and self._known[token])]:
+        fed = [UNKNOWN if token >= CHARACTERS else token for token in tokens]
+        if unknown := [token for token in fed if not (token < self._vocabulary and self._known[token])]:
             raise ModelError(f"{self.layout.first.path}: token {unknown[0]} cannot occur in a target sentence")
         needed = state.steps + len(tokens)
         memory = state.memory
@@ -313,7 +315,7 @@ class StreamingDecoder(Decoder):
         elif memory.capacity < needed:
             memory = memory.copied(max(2 * memory.capacity, needed), state.steps)
         state.memory = memory
-        memory.feed(tokens, state.steps)
+        memory.feed(fed, state.steps)
         if scores:
             memory.logits(len(self.output_ids))
         with translate_ort_errors(self.layout.first.path, state.steps, state.options):

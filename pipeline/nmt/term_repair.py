@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
+import numpy as np
+from numpy.typing import NDArray
+
 from pipeline.nmt.checked import Rewind, replace_shown
 from pipeline.nmt.decoder import Decoder
 from pipeline.nmt.generation import GenerationOptions, Token
 from pipeline.nmt.pieces import RunningSearch
 from pipeline.nmt.term_search import TermSearch, Wording, given
-from pipeline.nmt.terms import SourceTerm, Speller, glued
+from pipeline.nmt.terms import SourceTerm, glued
 
 # Places that are tried for a term.
 _PLACES = 3
@@ -86,7 +89,10 @@ class Repair:
         return [*self._committed, *(token.id for token in tokens)]
 
     def _written(self, tokens: Sequence[Token], term: SourceTerm) -> Iterator[list[Token]]:
-        """Translations that begin like ``tokens`` and go on with the translation of a term, the best place for it first."""
+        """Translations like ``tokens`` with the translation of a term, the best place for it first.
+
+        A literal that is copied takes the place of what the model wrote for it. After other terms, the search goes on.
+        """
         ids, decoder, speller = self._ids(tokens), self._decoder, self._wording.speller
         if not decoder.aligned or self._search.state is None or self._expired():
             return
@@ -94,11 +100,14 @@ class Repair:
         rows = decoder.attention(state, [self._options.start_token, *ids[:-1]])
         assert rows is not None
         shares = rows[:, list(term.tokens)].sum(axis=1)
-        places = [at for at in range(len(self._committed), len(ids) - 1) if speller.begins_word(ids[at])]
-        if term.literal:  # not after the first digits of what the model wrote for it
-            places = [at for at in places if not (at and _goes_on(speller, ids[at - 1], ids[at], term))]
-        for at in sorted([*places, len(ids) - 1], key=lambda at: -shares[at])[:_PLACES]:
-            wanted = speller.spell(term.targets[0], speller.piece(ids[at - 1]) if at else "")
+        done = len(self._committed)
+        if term.targets[0] == term.name and (run := self._run(ids, term, rows, shares)) is not None:
+            start, end = run
+            copied = speller.copy(term.targets[0], speller.piece(ids[start - 1]) if start else "")
+            yield [*tokens[: start - done], *given(copied), *tokens[end - done :]]
+        for at in self._places(ids, term, rows, shares)[:_PLACES]:
+            write = speller.copy if term.literal else speller.spell
+            wanted = write(term.targets[0], speller.piece(ids[at - 1]) if at else "")
             if wanted is None or at + len(wanted) >= self._options.max_tokens or self._expired():
                 continue
             begun = [*ids[:at], *wanted]
@@ -112,10 +121,47 @@ class Repair:
                 ).tokens()
             )
             if rest and not rest[-1].truncated:
-                yield [*tokens[: at - len(self._committed)], *given(wanted), *rest]
+                yield [*tokens[: at - done], *given(wanted), *rest]
 
+    def _places(
+        self, ids: Sequence[int], term: SourceTerm, rows: NDArray[np.float32], shares: NDArray[np.float32]
+    ) -> list[int]:
+        """Where the translation of a term may be written, the best place first."""
+        speller, last = self._wording.speller, len(ids) - 1
+        words = [*(at for at in range(len(self._committed), last) if speller.begins_word(ids[at])), last]
+        starts = {at: at for at in words}
+        if term.literal:  # not after the beginning of what the model wrote for it, which may be several words
+            for before, at in zip([-1, *words], words, strict=False):
+                inside = term.is_begun_by(speller.text(ids[:at]))
+                if inside or (before >= 0 and int(rows[before].argmax()) in term.tokens):
+                    starts[at] = starts.get(before, -1)
+        return list(dict.fromkeys(starts[at] for at in sorted(words, key=lambda at: -shares[at]) if starts[at] >= 0))
 
-def _goes_on(speller: Speller, before: int, token: int, term: SourceTerm) -> bool:
-    """Whether a number or code, written in place of ``token``, would go on with the one that ``before`` ends with."""
-    end = speller.piece(before)
-    return end[-1:].isdigit() if speller.piece(token).startswith(" ") else glued(end, term.targets[0])
+    def _run(
+        self, ids: Sequence[int], term: SourceTerm, rows: NDArray[np.float32], shares: NDArray[np.float32]
+    ) -> tuple[int, int] | None:
+        """The first token, and the one after the last, that the model wrote for a literal.
+
+        It is the run of tokens that look at the literal most, in whole words; None if there is none, or if nothing follows it.
+        """
+        piece, last = self._wording.speller.piece, len(ids) - 1
+        looks = [int(row.argmax()) in term.tokens for row in rows[:last]]
+        runs, start = [], None
+        for at in range(len(self._committed), last + 1):
+            if any(looks[at : at + 2]) if start is not None else at < last and looks[at]:
+                start = at if start is None else start
+            elif start is not None:
+                runs.append((start, at))
+                start = None
+        if not runs:
+            return None
+        start, end = max(runs, key=lambda run: shares[slice(*run)].sum())
+        while start > len(self._committed) and (
+            glued(piece(ids[start - 1]), piece(ids[start])) or not piece(ids[start - 1]).strip()
+        ):
+            start -= 1
+        while end > start + 1 and not any(map(str.isalnum, piece(ids[end - 1]))):  # a mark that follows it
+            end -= 1
+        while end < last and glued(piece(ids[end - 1]), piece(ids[end])):
+            end += 1
+        return (start, end) if end < last else None

@@ -179,9 +179,11 @@ class TermSearch:
         """Whether a token may follow the translation of a term: as a new word or, unless it is a name, as a plural ending."""
         assert self._written is not None
         last, piece = self._speller.piece(self._history[-1]), self._speller.piece(token)
+        target = self._written.targets[0]
+        if (piece.strip() and self._written.refuses(target + piece)) or piece[:1] == "." == target[-1]:
+            return False
         if not glued(last, piece):
             return True
-        target = self._written.targets[0]
         return target.islower() and self._written.spells(target + piece) is True
 
     def _spelled(self, term: SourceTerm, first: Chosen) -> list[Token] | None:
@@ -205,7 +207,7 @@ class TermSearch:
         wanted, before = term.targets[0], self._speller.piece(self._history[-1])
         if len(self._history) - 1 == self._begun > 0:  # the committed text may end within the translation
             wanted = wanted[term.begun_by(self._speller.text(self._history[1:])) :].lstrip()
-        ids = self._speller.spell(wanted, before)
+        ids = self._speller.copy(wanted, before) if term.literal else self._speller.spell(wanted, before)
         if ids is None or len(self._history) + len(ids) > self._options.max_tokens:
             return None
         return given(ids)

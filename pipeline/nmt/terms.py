@@ -6,13 +6,15 @@ A part is what the model translates at once; its source tokens are counted from 
 from __future__ import annotations
 
 import functools
+import re
 import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from pipeline.glossary.terms import Glossary, Match, Term
 from pipeline.languages import spaced
-from pipeline.nmt.tokenizer import SPACE, MarianTokenizer
+from pipeline.nmt.literals import Literal
+from pipeline.nmt.tokenizer import CHARACTERS, SPACE, MarianTokenizer
 
 # Spellings that are kept for each language.
 _SPELLINGS = 4096
@@ -33,15 +35,21 @@ class SourceTerm:
     exact_case: bool = False
     literal: bool = False
     """Whether it is a number or an address, and in no glossary; see ``pipeline.nmt.literals``."""
+    refused: tuple[str, ...] = ()
+    """See ``Literal.refused``."""
 
-    @property
-    def accepted(self) -> Glossary:
-        """Finds the accepted translations in a target text."""
-        return _accepted(self.targets, self.exact_case)
+    def count_in(self, text: str) -> int:
+        """How many accepted translations are in a target text."""
+        found = _accepted(self.targets, self.refused, self.exact_case).found_in(text)
+        return sum(match.term.target is None for match in found)
+
+    def refuses(self, text: str) -> bool:
+        """Whether a translation that is refused begins with ``text``."""
+        return any(self._folded(form).startswith(self._folded(text)) for form in self.refused)
 
     def spells(self, text: str) -> bool | None:
         """Whether ``text`` has an accepted translation; None if it is only the beginning of one."""
-        if self.accepted.found_in(text):
+        if self.count_in(text):
             return True
         begun = self._folded(text)
         return None if any(self._folded(target).startswith(begun) for target in self.targets) else False
@@ -54,14 +62,26 @@ class SourceTerm:
                 return length
         return 0
 
+    def is_begun_by(self, text: str) -> bool:
+        """Whether ``text`` ends with the beginning of a translation, accepted or refused, or with a part of its last number."""
+        end = self._folded(text).rstrip()
+        return end[-1:].isdigit() or any(
+            end.endswith(form[:length]) and not glued(end[:-length], form)
+            for form in map(self._folded, (*self.targets, *self.refused))
+            for length in range(1, len(form))
+            if not form[length - 1].isspace()
+        )
+
     def _folded(self, text: str) -> str:
         # Only characters whose lower case is as long, so that lengths are those of the text.
         return text if self.exact_case else "".join(c.lower() if len(c.lower()) == 1 else c for c in text)
 
 
 @functools.lru_cache(maxsize=2048)
-def _accepted(targets: tuple[str, ...], exact_case: bool) -> Glossary:
-    return Glossary((Term(targets[0], None, variants=targets[1:], exact_case=exact_case),))
+def _accepted(targets: tuple[str, ...], refused: tuple[str, ...], exact_case: bool) -> Glossary:
+    """A glossary of the accepted translations, and one of the refused ones, which has a target."""
+    terms = [Term(targets[0], None, variants=targets[1:], exact_case=exact_case)]
+    return Glossary((*terms, *(Term(one, "") for one in refused)))
 
 
 def terms_in(
@@ -71,7 +91,6 @@ def terms_in(
     written: Callable[[str], str] = str,
     *,
     first: int = 0,
-    literal: bool = False,
 ) -> tuple[SourceTerm, ...]:
     """The terms that match in the text of a part, in order.
 
@@ -88,7 +107,11 @@ def terms_in(
         # A term that is kept is kept as it is spelled in the text, with capital letters as in the glossary.
         targets = tuple(map(str if kept else written, match.term.targets))
         term = match.term
-        found.append(SourceTerm(term.source, tuple(touching), tuple(inside), targets, term.exact_case, literal))
+        literal = isinstance(match, Literal)
+        refused = tuple(map(written, match.refused)) if isinstance(match, Literal) else ()
+        found.append(
+            SourceTerm(term.source, tuple(touching), tuple(inside), targets, term.exact_case, literal, refused)
+        )
     return tuple(found)
 
 
@@ -131,6 +154,7 @@ class Speller:
         """``known`` tells whether the decoder can produce a token."""
         self._tokenizer, self._spaced, self._known = tokenizer, spaced(language), known
         self._spelled = functools.lru_cache(maxsize=_SPELLINGS)(self._spell)
+        self._copied = functools.lru_cache(maxsize=_SPELLINGS)(self._copy)
 
     def text(self, ids: Sequence[int]) -> str:
         return self._tokenizer.decode(ids)
@@ -141,13 +165,29 @@ class Speller:
         A space is written before it where the language separates words with spaces, but not after an opening mark; and
         between two words of letters that need one.
         """
-        return self._spelled(text, not before or glued(before, text) or (self._spaced and not _opens(before[-1])))
+        return self._spelled(text, self._apart(text, before))
+
+    def copy(self, text: str, before: str = "") -> tuple[int, ...]:
+        """As ``spell``, with a character as its own token where the model cannot write it."""
+        apart = self._apart(text, before)
+        return self._spelled(text, apart) or self._copied(text, apart)
+
+    def _apart(self, text: str, before: str) -> bool:
+        return not before or glued(before, text) or (self._spaced and not _opens(before[-1]))
 
     def _spell(self, text: str, apart: bool) -> tuple[int, ...] | None:
         for ids in self._tokenizer.target_spellings(text, apart=apart):
             if all(map(self._known, ids)) and self._tokenizer.decode(ids) == text:
                 return ids
         return None
+
+    def _copy(self, text: str, apart: bool) -> tuple[int, ...]:
+        found: list[int] = []
+        for piece in re.findall(r"\w+|\W", text):
+            written = self._spell(piece, apart)
+            found += written or (CHARACTERS + ord(character) for character in " " * apart + piece)
+            apart = False
+        return tuple(found)
 
     def begins_word(self, token: int) -> bool:
         """Whether a word may begin with a token, whatever was before it."""
@@ -169,7 +209,7 @@ def kept(terms: Sequence[SourceTerm], text: str) -> list[bool]:
     found = []
     for term in terms:
         if term.targets not in left:
-            left[term.targets] = len(term.accepted.found_in(text))
+            left[term.targets] = term.count_in(text)
         left[term.targets] -= 1
         found.append(left[term.targets] >= 0)
     return found

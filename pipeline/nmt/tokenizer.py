@@ -23,6 +23,10 @@ _TARGET_CODE = re.compile(r">>([^<>]+)<<")
 _PLAIN_SIGNS = str.maketrans("“”„«»‘’‚‐‑‒–—―−", '"""""\'\'\'-------')
 RESERVED = re.compile(r"\0?__[a-z]+\d*__")
 """A piece of newer Firefox models that stands for no text, such as __source__."""
+CHARACTERS = 1 << 20
+"""Target tokens from this number on are characters that the vocabulary lacks: CHARACTERS + ord(character)."""
+UNKNOWN = 1
+"""Marian's token for what the vocabulary lacks; a decoder is fed it for such a character."""
 SPACE = "\N{LOWER ONE EIGHTH BLOCK}"
 """SentencePiece writes spaces as this character."""
 
@@ -137,7 +141,7 @@ class MarianTokenizer:
 
     def target_piece(self, index: int) -> str:
         """The piece of a target token, with SPACE for spaces; empty for special tokens."""
-        return "" if index in self._special else self._pieces.get(index, "")
+        return "" if index in self._special else _piece(self._pieces, index)
 
     @cached_property
     def _target(self) -> Any:
@@ -181,7 +185,7 @@ class MarianTokenizer:
 
     def is_plain(self, index: int) -> bool:
         """Whether a target token contains no letter: only digits, punctuation or part of a character."""
-        return not any(character.isalpha() for character in self._pieces.get(index, ""))
+        return not any(character.isalpha() for character in _piece(self._pieces, index))
 
     def is_reserved(self, index: int) -> bool:
         """Whether a target token stands for no text; the end of a sentence does."""
@@ -217,7 +221,7 @@ class IncrementalDetokenizer:
         """Return the text that this token completes; empty for special tokens and partial characters."""
         if index in self._special:
             return ""
-        piece = self._pieces.get(index, "")
+        piece = _piece(self._pieces, index)
         if match := _BYTE.fullmatch(piece):
             text = self._bytes.decode(bytes([int(match.group(1), 16)]))
         else:
@@ -237,6 +241,10 @@ class IncrementalDetokenizer:
         kept = text.rstrip(" ")
         self._spaces = text[len(kept) :]
         return kept
+
+
+def _piece(pieces: dict[int, str], index: int) -> str:
+    return chr(index - CHARACTERS) if index >= CHARACTERS else pieces.get(index, "")
 
 
 def _load_spm(path: Path) -> Any:

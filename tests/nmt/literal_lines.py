@@ -1,0 +1,333 @@
+"""Sentences with times, dates, prices, numbers, codes and addresses, and what a right translation has of each."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+Made = tuple[str, str]
+"""A literal as it is written in the source, and the pattern of what is right in the translation."""
+CARRIERS = {
+    "en": {
+        "time": (
+            "The train leaves at {}.", "We will meet at {} in front of the station.", "Breakfast starts at {}.",
+            "The last bus to the airport goes at {}.", "Please wake me up at {}.", "Can we move the call to {}?",
+            "The shop opens at {} and closes late.", "She called me at {} because she was lost.",
+        ),
+        "date": (
+            "The contract was signed on {}.", "The exhibition opens on {}.", "He was born on {} in Lisbon.",
+            "Please send the report before {}.", "Their first concert was on {}.",
+        ),
+        "price": (
+            "The ticket costs {}.", "They paid {} for the old house.", "Dinner was {} for both of us.",
+            "The repair will cost about {}.", "You still owe me {}.",
+        ),
+        "number": (
+            "The average is {}.", "The temperature rose by {} degrees.", "The bridge is {} kilometers long.",
+            "It weighs {} kilograms.",
+        ),
+        "percent": ("Sales grew by {} last year.", "About {} of the students passed the exam."),
+        "thousands": (
+            "The stadium has room for {} people.", "About {} visitors came to the museum.", "They produced {} cars.",
+            "The library owns {} books.",
+        ),
+        "telephone": (
+            "My phone number is {}.", "Please call {} if you need help.", "You can reach the doctor at {}.",
+            "Send a message to {} when you arrive.",
+        ),
+        "code": (
+            "The booking code is {}.", "Your flight {} is delayed.", "The car with the plate {} is blocking the gate.",
+            "Please quote the reference {} in your letter.", "We sit in row {} on the left.",
+        ),
+        "e-mail": (
+            "Send it to {}.", "Please write to {} before Friday.", "My address is {} and I answer quickly.",
+            "The invoice goes to {}, not to me.",
+        ),
+        "host": ("You will find it on {}.", "Please visit {} for more information.", "The server {} is down again."),
+        "address": ("The documents are at {}.", "Open {} in your browser.", "Read {} before the meeting."),
+        "file": ("Please open {} on your computer.", "I saved the results in {}.", "The file {} is damaged."),
+        "year": ("The castle was built in {}.", "The company was founded in {}.", "Since {} nobody has lived there."),
+    },
+    "pt": {
+        "time": (
+            "O trem sai às {}.", "Vamos nos encontrar às {} em frente à estação.", "O café da manhã começa às {}.",
+            "O último ônibus para o aeroporto passa às {}.", "Por favor, me acorde às {}.",
+            "Podemos mudar a chamada para as {}?", "A loja abre às {} e fecha tarde.",
+            "Ela me ligou às {} porque estava perdida.",
+        ),
+        "date": (
+            "O contrato foi assinado em {}.", "A exposição abre em {}.", "Ele nasceu em {} em Lisboa.",
+            "Por favor, envie o relatório antes de {}.", "O primeiro concerto deles foi em {}.",
+        ),
+        "price": (
+            "O bilhete custa {}.", "Eles pagaram {} pela casa velha.", "O jantar custou {} para nós dois.",
+            "O conserto vai custar cerca de {}.", "Você ainda me deve {}.",
+        ),
+        "number": (
+            "A média é de {}.", "A temperatura subiu {} graus.", "A ponte tem {} quilômetros.", "Isso pesa {} quilos.",
+        ),
+        "percent": ("As vendas cresceram {} no ano passado.", "Cerca de {} dos alunos passaram no exame."),
+        "thousands": (
+            "O estádio tem lugar para {} pessoas.", "Cerca de {} visitantes vieram ao museu.", "Eles produziram {} carros.",
+            "A biblioteca possui {} livros.",
+        ),
+        "telephone": (
+            "Meu número de telefone é {}.", "Por favor, ligue para {} se precisar de ajuda.",
+            "Você pode falar com o médico pelo {}.", "Envie uma mensagem para {} quando chegar.",
+        ),
+        "code": (
+            "O código da reserva é {}.", "O seu voo {} está atrasado.", "O carro com a placa {} está bloqueando o portão.",
+            "Por favor, indique a referência {} na sua carta.", "Estamos na fila {} à esquerda.",
+        ),
+        "e-mail": (
+            "Envie para {}.", "Por favor, escreva para {} antes de sexta-feira.", "Meu endereço é {} e respondo rápido.",
+            "A fatura vai para {}, não para mim.",
+        ),
+        "host": ("Você vai encontrar em {}.", "Por favor, visite {} para mais informações.", "O servidor {} caiu de novo."),
+        "address": ("Os documentos estão em {}.", "Abra {} no seu navegador.", "Leia {} antes da reunião."),
+        "file": ("Por favor, abra {} no seu computador.", "Salvei os resultados em {}.", "O arquivo {} está danificado."),
+        "year": ("O castelo foi construído em {}.", "A empresa foi fundada em {}.", "Desde {} ninguém mora lá."),
+    },
+}  # fmt: skip
+MONTHS = {
+    "en": [
+        "January",
+        "February",
+        "March",
+        "April",
+        "May",
+        "June",
+        "July",
+        "August",
+        "September",
+        "October",
+        "November",
+        "December",
+    ],
+    "pt": [
+        "janeiro",
+        "fevereiro",
+        "março",
+        "abril",
+        "maio",
+        "junho",
+        "julho",
+        "agosto",
+        "setembro",
+        "outubro",
+        "novembro",
+        "dezembro",
+    ],
+}
+WORDS = {
+    "en": ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"],
+    "pt": ["uma|um", "duas|dois", "três", "quatro", "cinco", "seis", "sete", "oito", "nove", "dez", "onze", "doze"],
+}
+
+
+@dataclass(frozen=True)
+class Line:
+    kind: str
+    text: str
+    right: re.Pattern[str]
+
+    def is_right(self, translation: str) -> bool:
+        """Whether the literal is in a translation, once."""
+        before, after = (sum(map(str.isdigit, text)) for text in (self.text, translation))
+        return self.right.search(translation) is not None and after <= (4 if self.kind.startswith("time") else before)
+
+
+def lines(source: str, target: str, count: int, seed: int = 1) -> list[Line]:
+    """``count`` sentences of the language ``source``, the kinds in turn, and what is right in ``target``."""
+    rng = random.Random(f"{source}-{target}-{seed}")
+    made = []
+    for number in range(count):
+        kind = ORDER[number % len(ORDER)]
+        literal, right = MAKERS[kind](rng, source, target)
+        text = rng.choice(CARRIERS[source][kind.split()[0]]).format(literal).replace("..", ".")
+        made.append(Line(kind, text, re.compile(right, re.IGNORECASE)))
+    return made
+
+
+def _time(rng: random.Random, source: str, target: str) -> Made:
+    hour, minute = rng.randrange(1, 13), rng.choice([0, 5, 10, 15, 20, 30, 40, 45, 50])
+    after = rng.random() < 0.5
+    if source == "en":
+        sign = rng.choice(["p.m.", "pm", "PM"] if after else ["a.m.", "am", "AM"])
+        written = f"{hour} {sign}" if not minute else f"{hour}:{minute:02} {sign}"
+    else:
+        hour = min(hour, 11)
+        part = ("da noite" if hour >= 7 else "da tarde") if after else "da manhã"
+        minutes = rng.choice([f"h{minute:02}", f":{minute:02}"]) if minute else "h"
+        written = f"{hour}{minutes} {part}"
+    return written, _right_time(hour % 12 + 12 * after, minute, target, told=True)
+
+
+def _time_of_24(rng: random.Random, source: str, target: str) -> Made:
+    hour, minute = rng.randrange(0, 24), rng.choice([5, 10, 15, 20, 30, 40, 45, 50])
+    written = f"{hour}h{minute:02}" if source == "pt" and rng.random() < 0.6 else f"{hour}:{minute:02}"
+    told = hour > 12 or source == "pt"
+    return written, _right_time(hour, minute, target, told=told, half=told)
+
+
+def _right_time(hour: int, minute: int, target: str, *, told: bool, half: bool = False) -> str:
+    """``told``: whether the half of the day is known. ``half``: whether it may be left to a 24-hour clock."""
+    short = hour % 12 or 12
+    clock = rf"0?{hour}(?:[:h]{minute:02})" + (rf"|0?{hour} ?(?:h|horas)\b" if not minute else "")
+    later = hour >= 12
+    if target == "pt":
+        part = "da noite|da tarde|do meio-dia" if later else "da manhã|da madrugada"
+        word = WORDS["pt"][short - 1]
+        minutes = rf"(?:[:h]{minute:02})" if minute else "(?:[:h]00|h| horas)?"
+        of_12 = rf"(?:0?{short}{minutes}|(?:{word})) (?:{part})"
+        plain = (
+            rf"(?:{clock})(?! (?:p\.?m|a\.?m|da|do))"
+            if told or half
+            else rf"0?{hour}[:h]{minute:02}(?! (?:[ap]\.?m|d[ao] ))"
+        )
+        noon = "|meio-dia" if (hour, minute) == (12, 0) else "|meia-noite" if (hour, minute) == (0, 0) else ""
+        return rf"(?<![\d:])(?:{of_12}|{plain}{noon})(?![\d:])"
+    part = (
+        r"p\.?m\b\.?|in the (?:afternoon|evening)|at (?:night|noon)"
+        if later
+        else r"a\.?m\b\.?|in the morning|at (?:night|dawn)"
+    )
+    minutes = f":{minute:02}" if minute else "(?::00)?(?: o'clock)?"
+    of_12 = rf"(?:0?{short}{minutes}|{WORDS['en'][short - 1]}(?: o'clock)?) ?(?:{part})"
+    plain = rf"0?{hour}:{minute:02}(?! ?(?:[ap]\.?m|in the|at n))"
+    noon = "|noon" if (hour, minute) == (12, 0) else "|midnight" if (hour, minute) == (0, 0) else ""
+    return rf"(?<![\d:])(?:{of_12}|{plain}{noon})(?![\d:])"
+
+
+def _date(rng: random.Random, source: str, target: str) -> Made:
+    day, month, year = rng.randrange(1, 29), rng.randrange(12), rng.randrange(1900, 2031)
+    names = MONTHS[source][month], MONTHS[target][month]
+    suffix = "" if rng.random() < 0.5 else str(year)
+    if source == "en":
+        written = f"{names[0]} {day}" + (f", {suffix}" if suffix else "")
+    else:
+        written = f"{day} de {names[0]}" + (f" de {suffix}" if suffix else "")
+    if target == "pt":
+        first = "|1º|1o|primeiro" if day == 1 else ""
+        return written, rf"\b(?:{day}{first}) de {names[1]}" + (rf" de {suffix}\b" if suffix else "")
+    ending = "(?:st|nd|rd|th)?"
+    right = rf"\b(?:{names[1]} {day}{ending}|(?:the )?{day}{ending}(?: of)? {names[1]})\b"
+    return written, right + (rf",?(?: of| in)? {suffix}\b" if suffix else "")
+
+
+def _iso_date(rng: random.Random, source: str, target: str) -> Made:
+    year, month, day = rng.randrange(1990, 2031), rng.randrange(1, 13), rng.randrange(13, 29)
+    if source == "pt" and rng.random() < 0.5:
+        return f"{day:02}/{month:02}/{year}", rf"\b(?:{day:02}/{month:02}|{month:02}/{day:02})/{year}\b"
+    written = f"{year}-{month:02}-{day:02}"
+    return written, rf"(?<![\d-]){written}(?![\d-])"
+
+
+def _grouped(value: int, language: str) -> str:
+    return f"{value:,}".replace(",", "." if language == "pt" else ",")
+
+
+def _decimal(whole: int, cents: str, language: str) -> str:
+    return _grouped(whole, language) + ("," if language == "pt" else ".") + cents
+
+
+def _number_right(whole: int, cents: str, target: str) -> str:
+    """The number in the target language's separators, with or without those of thousands."""
+    mark, group = (",", "[. ]") if target == "pt" else (r"\.", ",")
+    digits = "|".join({re.escape(str(whole)), f"{whole:,}".replace(",", group)})
+    return rf"(?<![\d.,])(?:{digits})" + (f"{mark}{cents}" if cents else "") + r"(?![\d]|[.,]\d)"
+
+
+def _price(rng: random.Random, source: str, target: str) -> Made:
+    whole = rng.choice([rng.randrange(1, 100), rng.randrange(100, 1000), rng.randrange(1000, 300_000)])
+    cents = rng.choice(["", f"{rng.randrange(1, 100):02}"])
+    sign = rng.choice("$€£") if source == "en" else rng.choice(["R$", "€", "US$"])
+    digits = _decimal(whole, cents, source) if cents else _grouped(whole, source)
+    written = f"{sign}{digits}"
+    if source == "pt":
+        written = (
+            f"{digits} €" if sign == "€" and rng.random() < 0.5 else f"{sign} {digits}" if sign != "€" else written
+        )
+    right = _number_right(whole, cents, target)
+    if target == "pt":
+        sign, word = {"$": (r"\$", "dólar"), "€": ("€", "euro"), "£": ("£", "libra")}[sign]
+        return written, rf"(?:{sign} ?)(?:{right})|(?:{right}) ?(?:{sign}|{word})"
+    sign, word = {"US$": (r"\$", "dollar"), "€": ("€", "euro"), "R$": (r"R\$", "rea(?:l|is)|brazilian")}[sign]
+    return written, rf"(?:(?<!\w){sign} ?|US\$ ?)(?:{right})|(?:{right}) ?(?:{sign}|{word}|US dollar)"
+
+
+def _number(rng: random.Random, source: str, target: str) -> Made:
+    whole, cents = rng.randrange(2, 400), rng.choice([f"{rng.randrange(1, 10)}", f"{rng.randrange(11, 100)}"])
+    return _decimal(whole, cents, source), _number_right(whole, cents, target)
+
+
+def _percent(rng: random.Random, source: str, target: str) -> Made:
+    whole, cents = rng.randrange(2, 90), rng.choice(["", f"{rng.randrange(1, 10)}"])
+    written = (_decimal(whole, cents, source) if cents else str(whole)) + "%"
+    return written, _number_right(whole, cents, target) + r" ?(?:%|por ?cento|per ?cent)"
+
+
+def _thousands(rng: random.Random, source: str, target: str) -> Made:
+    value = rng.choice([rng.randrange(1001, 10_000), rng.randrange(10_000, 1_000_000), rng.randrange(10**6, 10**8)])
+    return _grouped(value, source), _number_right(value, "", target)
+
+
+def _telephone(rng: random.Random, source: str, target: str) -> Made:
+    digits = [rng.choice("23456789"), *(rng.choice("0123456789") for _ in range(10))]
+    form = rng.choice(["###-###-####", "###-####", "#########", "+## ### ### ###", "(##) #####-####", "0### ### ####"])
+    written = "".join(digits.pop() if one == "#" else one for one in form)
+    loose = r"[ -]?".join(re.escape(part) for part in re.split("[ -]", written))
+    return written, rf"(?<![\d.,]){loose}(?!\d|[.,-]\d)"
+
+
+def _code(rng: random.Random, source: str, target: str) -> Made:
+    form = rng.choice(["AA####", "AA-####", "A##", "##A", "AAA-##A#", "A#A#A#"])
+    letters, numbers = "ABCDEFGHJKLMNPQRSTUVWXYZ", "123456789"
+    written = "".join(rng.choice({"A": letters, "#": numbers}.get(one, one)) for one in form)
+    return written, rf"(?<![\w-])(?-i:{written})(?![\w-])"
+
+
+def _exactly(written: str) -> Made:
+    return written, rf"(?<![\w@/.-]){re.escape(written)}(?![\w@/-]|\.\w)"
+
+
+NAMES = ("anna.smith", "joao_silva", "info", "maria-santos99", "support", "p.costa", "contato", "b2b.sales")
+HOSTS = ("example.com", "mail.example.org", "exemplo.com.br", "my-shop.net", "docs.example.io", "www.example.edu")
+
+
+def _mail(rng: random.Random, source: str, target: str) -> Made:
+    return _exactly(f"{rng.choice(NAMES)}@{rng.choice(HOSTS[:5])}")
+
+
+def _host(rng: random.Random, source: str, target: str) -> Made:
+    return _exactly(rng.choice(HOSTS))
+
+
+def _address(rng: random.Random, source: str, target: str) -> Made:
+    path = rng.choice(
+        ["/docs/start", "/~anna/notes", "/page?id=57&lang=en", "/v2/users", "/help#contact", ":8080/status"]
+    )
+    return _exactly(rng.choice(["https://", "http://"]) + rng.choice(HOSTS) + path)
+
+
+def _file(rng: random.Random, source: str, target: str) -> Made:
+    stem = rng.choice(["report_v2", "budget-2024", "IMG_2041", "notes", "final.version", "summary 3".replace(" ", "_")])
+    return _exactly(f"{stem}.{rng.choice(['pdf', 'xlsx', 'docx', 'jpg', 'txt', 'py', 'zip'])}")
+
+
+def _year(rng: random.Random, source: str, target: str) -> Made:
+    year = str(rng.randrange(1010, 2030))
+    return year, rf"(?<![\d.,:]){year}(?![\d:]|[.,]\d)"
+
+
+MAKERS: dict[str, Callable[[random.Random, str, str], Made]] = {
+    "time": _time, "time of 24 hours": _time_of_24, "date": _date, "date in digits": _iso_date, "price": _price,
+    "number": _number, "percent": _percent, "thousands": _thousands, "telephone": _telephone, "code": _code,
+    "e-mail": _mail, "host": _host, "address": _address, "file": _file, "year": _year,
+}  # fmt: skip
+ORDER = (
+    "time", "price", "e-mail", "telephone", "time of 24 hours", "thousands", "code", "number", "date", "address", "price",
+    "time", "file", "percent", "host", "time of 24 hours", "telephone", "year", "date in digits", "e-mail",
+)  # fmt: skip
