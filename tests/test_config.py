@@ -274,7 +274,8 @@ def test_a_model_from_the_command_line_does_not_get_the_configured_revision() ->
         ("asr", "tiny.en", True),
         ("asr", "medium", False),
         ("asr", "owner/other", False),
-        ("nmt", "Xenova/opus-mt-en-zh", True),
+        ("nmt", "Xenova/opus-mt-en-zh", False),
+        ("nmt", "firefox/en-zh", False),
         ("nmt", "Xenova/opus-mt-de-en", False),
     ],
 )

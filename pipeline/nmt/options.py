@@ -14,7 +14,7 @@ class NmtConfig(Checked):
     """Translation: the model, its precision, and the limits of the search."""
 
     # A directory, a hub id, or a student of Firefox Translations, such as firefox/en-de; "auto" looks up the languages in the bundled table (pipeline.models list --pairs).
-    model: str = "Xenova/opus-mt-en-zh"
+    model: str = "firefox/en-zh"
     # Commit of the model's hub repository. Without it: the newest.
     revision: str | None = None
     # A second model, which translates the first model's output from the language via into the target language.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import http.client
+import importlib
 import json
 import os
 import re
@@ -14,14 +15,14 @@ import time
 import urllib.error
 import urllib.request
 import zlib
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from pipeline.errors import DownloadError, HubUnreachableError, ModelError, first_line
 from pipeline.run.progress import Progress
 from pipeline.store.cache import check_room, writable
+from pipeline.store.catalogue import MOST_BYTES, CatalogueFile, best_in_models_json, best_in_records
 from pipeline.store.lock import held
 from pipeline.store.packages import assets
 from pipeline.store.transfer import digest_of, megabytes
@@ -29,30 +30,12 @@ from pipeline.store.transfer import digest_of, megabytes
 PREFIX = "firefox/"
 CATALOGUE = "https://storage.googleapis.com/moz-fx-translations-data--303e-prod-translations-data/db/models.json"
 VARIABLE = "FIREFOX_MODELS_URL"
-"""Environment variable with the address of another catalogue."""
+"""Environment variable with the address of another catalogue: a models.json, or the records of Firefox's Remote Settings."""
 _MANIFEST = "files.json"
 _NAME = re.compile(r"firefox/[a-z]{2,3}(?:_[a-z]+)?-[a-z]{2,3}(?:_[a-z]+)?")
-_FILE = re.compile(r"((?:model|vocab|srcvocab|trgvocab|lex)\.[\w.-]+\.(?:bin|spm))\.gz")
-# Most preferred first. Others, and none, come last.
-_STATUSES = ("Release", "Release Desktop", "Release Android", "Nightly")
-_ARCHITECTURES = ("base-memory", "base", "tiny")
 _ATTEMPTS = 3
 _TIMEOUT_S = 30
 _BLOCK = 1 << 16
-_MOST_BYTES = 1 << 29
-"""Of the catalogue, and of a file when it is unpacked."""
-
-
-@dataclass(frozen=True)
-class CatalogueEntry:
-    """A model of the catalogue."""
-
-    name: str
-    urls: tuple[str, ...]
-    """Of its files, packed with gzip; the first one is the model."""
-    size: int
-    """Of the unpacked model in bytes."""
-    sha256: str
 
 
 def is_student(name: str) -> bool:
@@ -91,22 +74,24 @@ def fetch_student(name: str, progress: Progress) -> Path:
         DownloadError: the catalogue is not readable, the disk is full, or a file is not the catalogue's.
         ModelError: the catalogue has no such pair.
     """
-    entry = _entry(name)
-    folder = _folder(name)
+    files = _files(name)
+    folder, model = _folder(name), files[0]
+    assert model.size is not None
+    assert model.sha256 is not None
     with writable(folder.parent, "what arrived is kept; "):
         folder.parent.mkdir(parents=True, exist_ok=True)
         with held(folder.with_name(f"{folder.name}.lock"), f"fetches {name}", progress):
-            if cached_student(name) is not None and _recorded_model(folder) == entry.sha256:
+            if cached_student(name) is not None and _recorded_model(folder) == model.sha256:
                 return folder
-            check_room(name, 2 * entry.size, folder.parent)
-            parts = folder.with_name(f".{folder.name}.{entry.sha256[:16]}")
+            check_room(name, 2 * model.size, folder.parent)
+            parts = folder.with_name(f".{folder.name}.{model.sha256[:16]}")
             parts.mkdir(exist_ok=True)
-            for number, url in enumerate(entry.urls):
-                done = number / len(entry.urls)
-                _fetch(url, parts / _file_name(url), lambda size, done=done: progress(  # type: ignore[misc]
+            for number, file in enumerate(files):
+                done = number / len(files)
+                _fetch(file.url, parts / _packed_name(file), lambda size, done=done: progress(  # type: ignore[misc]
                     f"fetching {name}, {megabytes(size)}", done
                 ))  # fmt: skip
-            _unpack(entry, parts, folder)
+            _unpack(files, parts, folder)
             shutil.rmtree(parts, ignore_errors=True)
     return folder
 
@@ -120,17 +105,16 @@ def _recorded_model(folder: Path) -> str | None:
     return next((digest for file, (_, digest) in made.items() if file.startswith("model.")), None)
 
 
-def _entry(name: str) -> CatalogueEntry:
-    """The best model of a pair in the catalogue: released, then the more exact architecture."""
-    url = os.environ.get(VARIABLE) or CATALOGUE
+def _files(name: str) -> tuple[CatalogueFile, ...]:
+    """Those of the best model of a pair in the catalogue; the model first."""
+    url, pair = os.environ.get(VARIABLE) or CATALOGUE, name.removeprefix(PREFIX)
     try:
         catalogue = json.loads(_read(url, name))
-        offered = catalogue["models"].get(name.removeprefix(PREFIX), [])
-        entries = sorted(
-            offered,
-            key=lambda entry: (_rank(entry, "releaseStatus", _STATUSES), _rank(entry, "architecture", _ARCHITECTURES)),
-        )
-        found = [_checked(name, catalogue["baseUrl"], entry) for entry in entries[:1]]
+        if "data" in catalogue:
+            server = json.loads(_read(f"{url.split('/buckets/')[0]}/", name))
+            found = best_in_records(pair, catalogue, server["capabilities"]["attachments"]["base_url"])
+        else:
+            found = best_in_models_json(pair, catalogue)
     except (ValueError, LookupError, TypeError, AttributeError) as error:
         raise DownloadError(
             f"the catalogue at {url} is not readable ({type(error).__name__}: {first_line(error)}); try again later, or set "
@@ -138,34 +122,13 @@ def _entry(name: str) -> CatalogueEntry:
         ) from error
     if not found:
         raise ModelError(
-            f"Mozilla's catalogue has no model {name.removeprefix(PREFIX)}; python -m pipeline.models list --pairs shows the pairs"
+            f"Mozilla's catalogue has no model {pair}; python -m pipeline.models list --pairs shows the pairs"
         )
-    return found[0]
+    return found
 
 
-def _rank(entry: dict[str, Any], key: str, order: tuple[str, ...]) -> int:
-    return order.index(entry[key]) if entry.get(key) in order else len(order)
-
-
-def _checked(name: str, base: str, entry: dict[str, Any]) -> CatalogueEntry:
-    """Raises:
-    ValueError, LookupError, TypeError: the entry is not what is expected.
-    """
-    files = dict(entry["files"])
-    model = files.pop("model")
-    paths = [model["path"], *(file["path"] for file in files.values() if file)]
-    if not base.startswith(("https://", "http://")) or any(
-        ".." in path or not _FILE.fullmatch(path.split("/")[-1]) for path in paths
-    ):
-        raise ValueError(f"the files of {name} have unexpected names")
-    size, digest = model["uncompressedSize"], model["uncompressedHash"]
-    if not (type(size) is int and 0 < size < _MOST_BYTES and re.fullmatch("[0-9a-f]{64}", digest)):
-        raise ValueError(f"the model of {name} has no size and hash")
-    return CatalogueEntry(name, tuple(f"{base.rstrip('/')}/{path}" for path in paths), size, digest)
-
-
-def _file_name(url: str) -> str:
-    return url.rsplit("/", 1)[-1]
+def _packed_name(file: CatalogueFile) -> str:
+    return f"{file.name}.{file.packing}" if file.packing else file.name
 
 
 def _read(url: str, name: str) -> bytes:
@@ -223,32 +186,31 @@ def _receive(url: str, path: Path, arrived: Callable[[int], None]) -> bool:
                 target.write(block)
                 size += len(block)
                 arrived(size)
-                if size > _MOST_BYTES:
-                    raise DownloadError(f"{url} has more than {megabytes(_MOST_BYTES)}; it is not a file of a model")
+                if size > MOST_BYTES:
+                    raise DownloadError(f"{url} has more than {megabytes(MOST_BYTES)}; it is not a file of a model")
     return length is None or size - begun >= int(length)
 
 
-def _unpack(entry: CatalogueEntry, parts: Path, folder: Path) -> None:
+def _unpack(files: Sequence[CatalogueFile], parts: Path, folder: Path) -> None:
     """Unpack all files beside ``folder``, which they replace if they are right."""
     made = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
     try:
         manifest = {}
-        for url in entry.urls:
-            packed = parts / _file_name(url)
-            target = made / packed.name.removesuffix(".gz")
+        for file in files:
+            packed = parts / _packed_name(file)
             try:
-                size, digest = _gunzip(packed, target)
-            except (gzip.BadGzipFile, EOFError, zlib.error, ValueError) as error:
+                size, digest = _unpacked(packed, made / file.name, file.packing)
+            except (gzip.BadGzipFile, EOFError, zlib.error, ValueError, _zstd_error()) as error:
                 packed.unlink()
                 raise DownloadError(
-                    f"{url} arrived damaged ({first_line(error)}); nothing of it is kept; run this again"
+                    f"{file.url} arrived damaged ({first_line(error)}); nothing of it is kept; run this again"
                 ) from error
-            if url == entry.urls[0] and (size, digest) != (entry.size, entry.sha256):
+            if file.sha256 is not None and (size, digest) != (file.size, file.sha256):
                 packed.unlink()
                 raise DownloadError(
-                    f"{url} has the hash {digest}, the catalogue lists {entry.sha256}; nothing of it is kept; run this again"
+                    f"{file.url} has the hash {digest}, the catalogue lists {file.sha256}; nothing of it is kept; run this again"
                 )
-            manifest[target.name] = (size, digest)
+            manifest[file.name] = (size, digest)
         (made / _MANIFEST).write_text(json.dumps(manifest))
         made.chmod(0o755)
         shutil.rmtree(folder, ignore_errors=True)
@@ -257,13 +219,34 @@ def _unpack(entry: CatalogueEntry, parts: Path, folder: Path) -> None:
         shutil.rmtree(made, ignore_errors=True)
 
 
-def _gunzip(packed: Path, target: Path) -> tuple[int, str]:
+def _unpacked(packed: Path, target: Path, packing: str) -> tuple[int, str]:
+    """The size and hash of what is written to ``target``."""
     hasher, size = hashlib.sha256(), 0
-    with gzip.open(packed, "rb") as source, target.open("wb") as output:
+    opened: Any = open if not packing else gzip.open if packing == "gz" else _zstd().open
+    with opened(packed, "rb") as source, target.open("wb") as output:
         while block := source.read(_BLOCK):
             hasher.update(block)
             output.write(block)
             size += len(block)
-            if size > _MOST_BYTES:
+            if size > MOST_BYTES:
                 raise ValueError("it is too large")
     return size, hasher.hexdigest()
+
+
+def _zstd() -> Any:
+    """Python's module for Zstandard, which is new in 3.14, or its backport."""
+    for name in ("compression.zstd", "backports.zstd"):
+        try:
+            return importlib.import_module(name)
+        except ImportError:
+            continue
+    raise DownloadError(
+        "the files of this catalogue are packed with Zstandard; pip install backports-zstd to unpack them"
+    )
+
+
+def _zstd_error() -> type[Exception]:
+    try:
+        return _zstd().ZstdError  # type: ignore[no-any-return]
+    except DownloadError:
+        return EOFError

@@ -246,7 +246,7 @@ def test_a_model_without_languages_serves_only_the_configured_target(tmp_path: P
 
 def test_two_directions_have_a_model_each() -> None:
     config = configured(options("--config", "en-zh", "--source", "auto", "--target", "en,zh"))
-    assert by_target(config) == {"en": ["firefox/zh-en"], "zh": ["Xenova/opus-mt-en-zh"]}
+    assert by_target(config) == {"en": ["firefox/zh-en"], "zh": ["firefox/en-zh"]}
     assert config.nmt_for("zh") == load_config("en-zh").nmt
     again = configured(options("--config", "en-zh", "--source", "auto", "--target", "en,zh", "--nmt", "auto"))
     assert by_target(again) == {"en": ["firefox/zh-en"], "zh": ["firefox/en-zh"]}

@@ -6,12 +6,14 @@ import gzip
 import hashlib
 import http.server
 import json
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from backports import zstd
 from huggingface_hub import constants
 
 from pipeline import MarianModel, load_translation_model
@@ -190,6 +192,77 @@ def test_a_pair_nobody_has_and_a_catalogue_that_is_down(catalogue: Catalogue, mo
 def test_an_installed_package_serves_its_pair_without_a_download(catalogue: Catalogue) -> None:
     assert next(find_student_model("firefox/en-pt").glob("model*.bin")).name == "model.enpt.intgemm.alphas.bin"
     assert catalogue.asked == []
+
+
+class RemoteSettings:
+    """Serves records of Remote Settings, one for each file, packed with Zstandard."""
+
+    def __init__(self, catalogue: Catalogue) -> None:
+        self.catalogue, self.records = catalogue, list[dict[str, Any]]()
+        catalogue.files["/v1/"] = json.dumps({"capabilities": {"attachments": {"base_url": f"{catalogue.base}/a/"}}}).encode()
+
+    @property
+    def url(self) -> str:
+        place = "/v1/buckets/main/collections/translations-models-v2/records"
+        self.catalogue.files[place] = json.dumps({"data": self.records}).encode()
+        return self.catalogue.base + place
+
+    def add(self, folder: Path, version: str, condition: str = "") -> None:
+        for path in folder.iterdir():
+            content, location = path.read_bytes(), f"main/{version}/{path.name}.zst"
+            packed = self.catalogue.files[f"/a/{location}"] = zstd.compress(content)
+            self.records.append({
+                "name": path.name, "sourceLanguage": "en", "targetLanguage": "de", "version": version, "architecture": "tiny",
+                "fileType": path.name.split(".")[0], "filter_expression": condition,
+                "decompressedSize": len(content), "decompressedHash": hashlib.sha256(content).hexdigest(),
+                "attachment": {"hash": hashlib.sha256(packed).hexdigest(), "size": len(packed), "location": location,
+                               "filename": f"{path.name}.zst", "mimetype": "application/zstd"},
+            })  # fmt: skip
+
+
+@pytest.fixture
+def settings(catalogue: Catalogue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RemoteSettings:
+    served = RemoteSettings(catalogue)
+    for version, condition, floats in (("2.0", "", False), ("10.1", "", True), ("11.0a1", "env.channel == 'nightly'", False)):
+        write_student(tmp_path / version, pair="ende", floats=floats)
+        served.add(tmp_path / version, version, condition)
+    monkeypatch.setenv(VARIABLE, served.url)
+    return served
+
+
+def test_the_newest_model_of_remote_settings_that_is_for_everybody(settings: RemoteSettings, tmp_path: Path) -> None:
+    folder = fetched()
+    for path in (tmp_path / "10.1").iterdir():
+        assert (folder / path.name).read_bytes() == path.read_bytes()
+    assert MarianModel.load(folder, max_tokens=8).translate("hello")
+    assert fetched() == folder
+    with pytest.raises(ModelError, match="has no model en-haw"):
+        fetched("firefox/en-haw")
+
+
+def test_a_file_of_remote_settings_with_another_hash_is_refused(settings: RemoteSettings) -> None:
+    place = next(path for path in settings.catalogue.files if "/10.1/vocab." in path)
+    for wrong, message in ((b"damaged", "arrived damaged"), (zstd.compress(b"other"), "the catalogue lists")):
+        settings.catalogue.files[place] = wrong
+        with pytest.raises(DownloadError, match=message):
+            fetched()
+        assert cached_student("firefox/en-de") is None
+
+
+def test_without_zstandard_the_package_is_named(settings: RemoteSettings, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("compression.zstd", "backports.zstd"):
+        monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(DownloadError, match="pip install backports-zstd"):
+        fetched()
+
+
+@pytest.mark.parametrize("change", [{"name": "../x.bin"}, {"decompressedSize": "1"}, {"attachment": {}}, {"version": None}])
+def test_records_that_are_none_are_named(settings: RemoteSettings, change: dict[str, Any]) -> None:
+    for record in settings.records:
+        record.update(change)
+    assert settings.url
+    with pytest.raises(DownloadError, match="records is not readable"):
+        fetched()
 
 
 def test_names() -> None:

@@ -111,19 +111,18 @@ def test_fetching_leaves_the_progress_bars_of_a_host_as_they_are(monkeypatch: py
         enable_progress_bars()
 
 
-SPEECH = "owner/speech"
+SPEECH, OPUS = "owner/speech", "Xenova/opus-mt-en-zh"
 
 
 @pytest.fixture
 def hub() -> Iterator[HubServer]:
     """A hub with a recogniser under an unknown name, and the tiny translator under a real name."""
-    real = load_config("en-zh")
     heard = find_recognizer(AsrConfig(model="tiny.en"))
     translation = {name: TINY / name for name in SETTINGS}
     for name in ("encoder_model", "decoder_model_merged"):
         translation[f"onnx/{name}.onnx"] = TINY / f"{name}.onnx"
         translation[f"onnx/{name}_fp16.onnx"] = TINY / "fp16" / f"{name}_fp16.onnx"
-    server = HubServer({SPEECH: {path.name: path for path in heard.iterdir()}, real.nmt.model: translation})
+    server = HubServer({SPEECH: {path.name: path for path in heard.iterdir()}, OPUS: translation})
     yield server
     server.close()
 
@@ -132,8 +131,9 @@ def live(folder: Path, url: str, *arguments: str) -> subprocess.CompletedProcess
     config = folder / "real.toml"
     config.parent.mkdir(exist_ok=True)
     named = (CONFIGS / "en-zh.toml").read_text("utf-8")
-    # The real recogniser's hashes are known, so this hub cannot offer it.
-    config.write_text(named.replace("Systran/faster-whisper-small", SPEECH), "utf-8")
+    # The real recogniser's hashes are known, so this hub cannot offer it. The translator is the other one that the file names.
+    named = named.replace("Systran/faster-whisper-small", SPEECH).replace('model = "firefox/en-zh"', "")
+    config.write_text(named.replace("# model =", "model =").replace("# revision =", "revision ="), "utf-8")
     speech = str(EXAMPLES / "meeting.wav")
     return python(folder, url, "-m", "pipeline.live", speech, "--fast", "--config", str(config), *arguments)
 
@@ -143,9 +143,10 @@ def test_the_real_configuration_fetches_once_and_then_works_offline(hub: HubServ
     first = live(tmp_path, hub.url)
     assert first.returncode == 0, first.stderr
     assert f"{len(spoken_texts()['meeting'])} sentences" in first.stderr
-    real = load_config("en-zh")
-    assert any(f"/{real.nmt.revision}" in request for request in hub.requests)
-    assert any(f"/{real.asr.revision}" in request for request in hub.requests)
+    used = load_config(str(tmp_path / "real.toml"))
+    assert used.nmt.model == OPUS
+    assert any(f"/{used.nmt.revision}" in request for request in hub.requests)
+    assert any(f"/{used.asr.revision}" in request for request in hub.requests)
     fetched = {file for file, _ in hub.ranges if file.endswith(".onnx")}
     assert fetched == {
         "onnx/encoder_model_fp16.onnx",
