@@ -322,7 +322,9 @@ class MarianModel(ModelLanguages):
 
     def _parts(self, text: str, language: str, code: str | None, *, complete: bool = False) -> list[SourcePart]:
         def as_printed(text: str) -> str:
-            return written(text, language, complete=complete) if self.knows_print_only else text
+            if not self.knows_print_only:
+                return text
+            return written(self.tokenizer.with_capitals(text), language, complete=complete)
 
         places = (code, self.scripts[0], self.max_source_tokens)
         return source_parts(text, language, self.tokenizer, *places, as_printed)

@@ -54,8 +54,9 @@ _VERB = "is|are|was|were|do|does|did|can|could|will|would|should|have|has|had"
 _PERSON = "i|you|he|she|it|we|they"
 _QUESTION = {
     "en": re.compile(
-        rf"\W*(?:(?:who|what|where|when|why|how)\s+(?:{_VERB})"
-        rf"|(?:how|what|which)\s+(?!(?:{_PERSON})\b)\w+\s+(?:{_VERB})|(?:{_VERB}|may)\s+(?:{_PERSON}|this|that|there))\b",
+        rf"\W*(?:(?:who|what|where|when|why|how)(?:\s+(?:{_VERB})|['’]s)|who else|(?:how|what) about"
+        rf"|(?:how|what|which)\s+(?!(?:{_PERSON})\b)\w+\s+(?:{_VERB})|which\s+(?:{_VERB})"
+        rf"|(?:{_VERB}|may)\s+(?:{_PERSON}|this|that|there|any\w+|some\w+)|(?:is|are|was|does|did|can)\s+(?!not\b)\w+)\b",
         re.IGNORECASE,
     ),
     "pt": re.compile(r"\W*(?:onde|qual|quais|quant[oa]s?|por que|a que horas)\b", re.IGNORECASE),

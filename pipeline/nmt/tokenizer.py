@@ -20,6 +20,10 @@ from pipeline.errors import ModelError
 _SPECIAL = ("</s>", "<unk>", "<pad>")
 _BYTE = re.compile(r"<0x([0-9A-F]{2})>")
 _TARGET_CODE = re.compile(r">>([^<>]+)<<")
+_WORD = re.compile(r"(?<![\w.@/'’-])[^\W\d_]{2,}(?![\w@/]|\.\w)")
+# Of log-probabilities. Of 7,077 words of Tatoeba's English sentences it changes 309: names, days, months and nationalities, and
+# about 60 others (Bay, Tiger, Queen).
+_MARGIN = 2.0
 _PLAIN_SIGNS = str.maketrans("“”„«»‘’‚‐‑‒–—―−", '"""""\'\'\'-------')
 RESERVED = re.compile(r"\0?__[a-z]+\d*__")
 """A piece of newer Firefox models that stands for no text, such as __source__."""
@@ -113,6 +117,25 @@ class MarianTokenizer:
 
     def _knows(self, character: str) -> bool:
         return all(piece in self._vocabulary for piece in self.source_pieces(character))
+
+    def with_capitals(self, text: str) -> str:
+        """Write a text that is all in small letters with capitals in the words that the vocabulary knows better with one.
+
+        These are mostly names. A student translates "tom" as a tone, and "mary" as nobody.
+        """
+        if text != text.lower() or text == text.upper():
+            return text
+
+        def weight(word: str) -> float:
+            index = self._source.piece_to_id(SPACE + word)
+            # An unknown word is at most as frequent as the rarest piece, which is the last one.
+            return float(self._source.get_score(len(self._source) - 1 if self._source.is_unknown(index) else index))
+
+        def cased(match: re.Match[str]) -> str:
+            word, capital = match.group(), match.group().capitalize()
+            return capital if weight(capital) > weight(word) + _MARGIN else word
+
+        return _WORD.sub(cased, text)
 
     def source_pieces(self, text: str) -> list[str]:
         """The pieces of ``text``. One that the vocabulary lacks is as it stands in the normalised text."""

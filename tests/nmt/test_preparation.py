@@ -160,6 +160,11 @@ def test_only_the_beginning_of_a_sentence_is_capitalised_for_the_model() -> None
     [
         ("en", "where do you live", "where do you live?"),
         ("en", "what time does the train leave", "what time does the train leave?"),
+        ("en", "who's the man over there", "who's the man over there?"),
+        ("en", "how about eating out", "how about eating out?"),
+        ("en", "is someone at the door", "is someone at the door?"),
+        ("en", "does Tom know", "does Tom know?"),
+        ("en", "Is not", "Is not."),
         ("en", "What I mean is this", "What I mean is this."),
         ("en", "when i was young i'd go", "when I was young I'd go."),
         ("en", "um so, uh, i was going to to the, the store", "so, I was going to the store."),
@@ -184,10 +189,25 @@ def test_what_was_said_is_written_as_it_is_printed(language: str, said: str, pri
         ("where do you live", "Onde você mora?"),
         ("PLEASE DO NOT TOUCH THE BUTTON", "Por favor, não toque no botão."),
         ("“Yes” — she said", '"Sim" - ela disse.'),
+        ("i'll send a message to tom in tokyo", "Enviarei uma mensagem para o Tom em Tóquio."),
     ],
 )
 def test_a_student_reads_speech_as_print(student: MarianModel, said: str, translation: str) -> None:
     assert student.translate(said) == translation
+
+
+@pytest.mark.parametrize(
+    ("text", "cased"),
+    [
+        ("tom and mary saw the house in venice on monday", "Tom and Mary saw the house in Venice on Monday"),
+        ("Tom and mary", "Tom and mary"),  # somebody wrote capitals
+        ("see monday.com or a@monday", "see monday.com or a@monday"),
+        ("1 + 1", "1 + 1"),
+        ("", ""),
+    ],
+)
+def test_names_get_capitals_in_a_text_without_any(student: MarianModel, text: str, cased: str) -> None:
+    assert student.tokenizer.with_capitals(text) == cased
 
 
 def test_a_student_invents_no_end_of_a_sentence_in_progress(student: MarianModel) -> None:

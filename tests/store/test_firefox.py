@@ -199,7 +199,9 @@ class RemoteSettings:
 
     def __init__(self, catalogue: Catalogue) -> None:
         self.catalogue, self.records = catalogue, list[dict[str, Any]]()
-        catalogue.files["/v1/"] = json.dumps({"capabilities": {"attachments": {"base_url": f"{catalogue.base}/a/"}}}).encode()
+        catalogue.files["/v1/"] = json.dumps(
+            {"capabilities": {"attachments": {"base_url": f"{catalogue.base}/a/"}}}
+        ).encode()
 
     @property
     def url(self) -> str:
@@ -223,7 +225,11 @@ class RemoteSettings:
 @pytest.fixture
 def settings(catalogue: Catalogue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RemoteSettings:
     served = RemoteSettings(catalogue)
-    for version, condition, floats in (("2.0", "", False), ("10.1", "", True), ("11.0a1", "env.channel == 'nightly'", False)):
+    for version, condition, floats in (
+        ("2.0", "", False),
+        ("10.1", "", True),
+        ("11.0a1", "env.channel == 'nightly'", False),
+    ):
         write_student(tmp_path / version, pair="ende", floats=floats)
         served.add(tmp_path / version, version, condition)
     monkeypatch.setenv(VARIABLE, served.url)
@@ -256,7 +262,9 @@ def test_without_zstandard_the_package_is_named(settings: RemoteSettings, monkey
         fetched()
 
 
-@pytest.mark.parametrize("change", [{"name": "../x.bin"}, {"decompressedSize": "1"}, {"attachment": {}}, {"version": None}])
+@pytest.mark.parametrize(
+    "change", [{"name": "../x.bin"}, {"decompressedSize": "1"}, {"attachment": {}}, {"version": None}]
+)
 def test_records_that_are_none_are_named(settings: RemoteSettings, change: dict[str, Any]) -> None:
     for record in settings.records:
         record.update(change)
