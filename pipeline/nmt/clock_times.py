@@ -27,7 +27,7 @@ _PARTS: dict[str, dict[str, Container[int]]] = {
 }  # fmt: skip
 _LATIN_TIME = r"(?P<hour>[01]?\d|2[0-4])"
 _PATTERNS = {
-    "en": rf"(?<![\w.,:/$€£-]){_LATIN_TIME}(?::(?P<minute>[0-5]\d))?"
+    "en": rf"(?<![\w.,:/$€£-]){_LATIN_TIME}(?:(?::|(?:(?<=\bat \d)|(?<=\bat \d\d))\.)(?P<minute>[0-5]\d))?"
     r"(?:\s?(?P<part>[ap]\.?m\b\.?|in\ the\ (?:morning|afternoon|evening)|at\ night))?",
     "pt": rf"(?<![\w.,:/$€£-]){_LATIN_TIME}(?:\s?(?P<sign>h(?:oras?)?\b)|[:h](?P<minute>[0-5]\d)(?:min)?)?"
     r"(?:\s(?P<part>da\s(?:manhã|tarde|noite|madrugada)))?",

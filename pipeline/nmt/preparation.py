@@ -14,6 +14,7 @@ import unicodedata
 
 from pipeline.languages import language_tag
 from pipeline.languages.chinese import simplified
+from pipeline.languages.numbers import english
 
 # Characters replaced by their NFKC equivalents: Latin ligatures, Roman numerals, Arabic presentation forms,
 # mathematical letters, half-width and full-width letters and digits.
@@ -47,6 +48,28 @@ _STUTTER = {
     for language, words in (
         ("en", "a|an|and|at|but|for|he|i|if|in|it|my|of|on|or|she|the|they|this|to|we|with|you"),
         ("pt", "as|com|da|de|do|e|ela|ele|em|eu|mas|na|no|os|para|que|se|um|uma"),
+    )
+}
+# Times in words. Students read "half past nine" as the half of nine, and "nove e meia" as nine and a half.
+_HOURS = {
+    "en": {english(hour): hour for hour in range(1, 13)},
+    "pt": dict(
+        zip(
+            ["uma", "duas", "três", "quatro", "cinco", "seis", "sete", "oito", "nove", "dez", "onze", "doze"],
+            range(1, 13),
+            strict=True,
+        )
+    ),
+}
+_MINUTES = {
+    "en": {english(minute): minute for minute in range(10, 60, 5)},
+    "pt": {"dez": 10, "quinze": 15, "vinte": 20, "meia": 30, "trinta": 30, "quarenta": 40, "cinquenta": 50},
+}
+_SPOKEN_TIME = {
+    language: re.compile(pattern.format("|".join(_HOURS[language]), "|".join(_MINUTES[language])), re.IGNORECASE)
+    for language, pattern in (
+        ("en", r"(?<=\bat )({0}) ({1})\b|\b(half past|(?:a )?quarter (?:past|to)) ({0})\b"),
+        ("pt", r"(?<=\bàs )({0}) e ({1})\b"),
     )
 }
 _SMALL_I = re.compile(r"(?<![\w.'-])i(?=['’](?:m|ve|ll|d)\b|[^\w.'’-]|$)")
@@ -126,10 +149,22 @@ def written(text: str, language: str, *, complete: bool) -> str:
         text = shorter if shorter.strip(" ,.") else text
     if language == "en":
         text = _SMALL_I.sub("I", text)
+    if language in _SPOKEN_TIME:
+        text = _SPOKEN_TIME[language].sub(lambda found: _clock_time(found, language), text)
     bare = text.rstrip()
     if not complete or language not in _QUESTION or not bare or not (bare[-1].isalnum() or bare[-1] in "%€£$"):
         return text
     return f"{bare}?" if _QUESTION[language].match(bare) else f"{bare}."
+
+
+def _clock_time(found: re.Match[str], language: str) -> str:
+    """9:30 for "half past nine", 8:45 for "a quarter to nine"."""
+    hour, minute, *named = (group and group.lower() for group in found.groups())
+    if minute:
+        return f"{_HOURS[language][hour]}:{_MINUTES[language][minute]:02}"
+    part, hour = named
+    before = part.endswith("to")
+    return f"{(_HOURS[language][hour] - before) or 12}:{30 if part.startswith('half') else 45 if before else 15}"
 
 
 def _fraction(before: str, sign: str) -> str:

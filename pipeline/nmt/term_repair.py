@@ -133,7 +133,7 @@ class Repair:
         if term.literal:  # not after the beginning of what the model wrote for it, which may be several words
             for before, at in zip([-1, *words], words, strict=False):
                 inside = term.is_begun_by(speller.text(ids[:at]))
-                if inside or (before >= 0 and int(rows[before].argmax()) in term.tokens):
+                if inside or (before >= 0 and shares[before] > 0.5):
                     starts[at] = starts.get(before, -1)
         return list(dict.fromkeys(starts[at] for at in sorted(words, key=lambda at: -shares[at]) if starts[at] >= 0))
 

@@ -222,6 +222,9 @@ def test_sentences_without_literals_have_no_terms(models: dict[str, MarianModel]
         ("pt-en", "A loja abre às 2h40 da tarde e fecha tarde.", "at 2:40 p.m. and"),
         ("pt-en", "Custa 19,99 €.", "€19.99"),
         ("en-pt", "We will meet at 11:45 PM in front of the station.", "às 23h45 em"),
+        ("en-pt", "The train to Berlin leaves at half past nine.", "às 9:30."),
+        ("en-pt", "The meeting is on Thursday at 2.30.", "às 2h30."),
+        ("pt-en", "O jantar é às sete e meia da noite.", "7:30 p.m."),
         ("en-pt", "Please write to anna.smith@example.com before Friday.", "para anna.smith@example.com antes"),
         (
             "en-pt",
@@ -254,6 +257,7 @@ def test_students_keep_99_percent_of_the_literals(source: str, target: str, seed
     ("language", "text", "found"),
     [
         ("en", "We meet at 9:30 a.m., 6PM, at 12 am and at 14:30.", [("9:30 a.m.", 9, 30), ("6PM", 18, 0), ("12 am", 0, 0), ("14:30", 14, 30)]),
+        ("en", "at 2.30, by 2.30", [("2.30", 2, 30)]),
         ("en", "I take 2 in the morning, 3.5 at night and 3 am; at 9 at night.", [("3 am", 3, 0), ("9 at night", 21, 0)]),
         ("pt", "Aberto 24h, dura 2h30; às 9h30, às 9 da noite, das 14h, às 7:20.", [("9h30", 9, 30), ("9 da noite", 21, 0), ("14h", 14, 0), ("7:20", 7, 20)]),
         ("zh", "早上6点半、晚上12点、下午三点二十，3点建议，13:05", [("早上6点半", 6, 30), ("晚上12点", 0, 0), ("下午三点", 15, 0), ("13:05", 13, 5)]),
