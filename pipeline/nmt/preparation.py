@@ -68,10 +68,12 @@ _MINUTES = {
 _SPOKEN_TIME = {
     language: re.compile(pattern.format("|".join(_HOURS[language]), "|".join(_MINUTES[language])), re.IGNORECASE)
     for language, pattern in (
-        ("en", r"(?<=\bat )({0}) ({1})\b|\b(half past|(?:a )?quarter (?:past|to)) ({0})\b"),
+        ("en", r"(?<=\bat )({0}) ({1})\b|\b(half past|(?:a )?quarter (?:past|to)) ({0}|\d\d?)\b"),
         ("pt", r"(?<=\bàs )({0}) e ({1})\b"),
     )
 }
+# As in "at 7.35".
+_DOTTED_TIME = re.compile(r"(?:(?<=\bat \d)|(?<=\bat \d\d))\.(?=[0-5]\d\b(?![.,:%]\d))")
 _SMALL_I = re.compile(r"(?<![\w.'-])i(?=['’](?:m|ve|ll|d)\b|[^\w.'’-]|$)")
 _VERB = "is|are|was|were|do|does|did|can|could|will|would|should|have|has|had"
 _PERSON = "i|you|he|she|it|we|they"
@@ -148,7 +150,7 @@ def written(text: str, language: str, *, complete: bool) -> str:
         shorter = _STUTTER[language].sub(r"\1", _FILLERS[language].sub("", text))
         text = shorter if shorter.strip(" ,.") else text
     if language == "en":
-        text = _SMALL_I.sub("I", text)
+        text = _DOTTED_TIME.sub(":", _SMALL_I.sub("I", text))
     if language in _SPOKEN_TIME:
         text = _SPOKEN_TIME[language].sub(lambda found: _clock_time(found, language), text)
     bare = text.rstrip()
@@ -164,7 +166,7 @@ def _clock_time(found: re.Match[str], language: str) -> str:
         return f"{_HOURS[language][hour]}:{_MINUTES[language][minute]:02}"
     part, hour = named
     before = part.endswith("to")
-    return f"{(_HOURS[language][hour] - before) or 12}:{30 if part.startswith('half') else 45 if before else 15}"
+    return f"{(_HOURS[language].get(hour) or int(hour)) - before or 12}:{30 if part.startswith('half') else 45 if before else 15}"
 
 
 def _fraction(before: str, sign: str) -> str:

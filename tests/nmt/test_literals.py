@@ -223,7 +223,7 @@ def test_sentences_without_literals_have_no_terms(models: dict[str, MarianModel]
         ("pt-en", "Custa 19,99 €.", "€19.99"),
         ("en-pt", "We will meet at 11:45 PM in front of the station.", "às 23h45 em"),
         ("en-pt", "The train to Berlin leaves at half past nine.", "às 9:30."),
-        ("en-pt", "The meeting is on Thursday at 2.30.", "às 2h30."),
+        ("en-pt", "The meeting is on Thursday at 2.30.", "às 2:30."),
         ("pt-en", "O jantar é às sete e meia da noite.", "7:30 p.m."),
         ("en-pt", "Please write to anna.smith@example.com before Friday.", "para anna.smith@example.com antes"),
         (

@@ -167,6 +167,7 @@ def test_only_the_beginning_of_a_sentence_is_capitalised_for_the_model() -> None
         ("en", "Is not", "Is not."),
         ("en", "It leaves at half past nine", "It leaves at 9:30."),
         ("en", "a quarter to one, A quarter past Six", "12:45, 6:15."),
+        ("en", "at half past 6, at 7.35, by 7.35, at 1.234", "at 6:30, at 7:35, by 7.35, at 1.234."),
         ("en", "at two thirty, two thirty dollars", "at 2:30, two thirty dollars."),
         ("en", "What I mean is this", "What I mean is this."),
         ("en", "when i was young i'd go", "when I was young I'd go."),
