@@ -65,6 +65,7 @@ SLOW = {
     "speech-translate bench nmt --weights int8 --rounds 3 --json speed.json",
     "speech-translate bench vad examples/audio/novel.wav examples/audio/travel.wav examples/audio/meeting.wav --seconds 20",
     "speech-translate bench live talk.wav --config demo --plot talk.svg",
+    "speech-translate bench nmt --model firefox/en-pt-tiny",
 }
 EXAMPLES_RUN = [each for each in COMMANDS if each.startswith("python examples/")]
 """Run by tests/test_examples.py, which looks at what they print."""
@@ -75,6 +76,7 @@ SAID = {
     "models list": "Systran/faster-whisper-small",
     "models list --pairs": "TigreGotico/",
     "bench nmt": r"(?s)(?=.*CTranslate2 int8)(?=.*this project)",
+    "bench nmt --model firefox/en-pt-tiny": "this project int8",
     "bench live": "first shown",
     "bench archive": "hours a CPU hour",
     "bench vad": r"webrtc\+silero",
