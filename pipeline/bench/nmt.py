@@ -106,13 +106,12 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _measure_student(options: argparse.Namespace, files: StudentFiles) -> int:
-    if options.plot is not None:
-        raise UsageError("--plot: a student's table is not drawn; leave it out")
     if options.text is None and files.languages[0] not in ("en", None):
         raise UsageError(
             f"the model translates from {files.languages[0]}; give sentences in that language with --text FILE"
         )
-    _check_outputs(options.json, None, options.text)
+    if options.json is not None:
+        _check_output(options.json, options.text)
     lines = read_sentences(options.text) if options.text else ENGLISH
     results = measure_students(files, lines, options.rounds, str(options.model))
     print_students(results)

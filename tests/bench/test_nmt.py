@@ -197,7 +197,6 @@ def test_a_student_is_compared_with_the_engine_of_its_package(tmp_path: Path) ->
             ["--model", "firefox/pt-en-tiny"],
             "the model translates from pt; give sentences in that language with --text",
         ),
-        (["--model", "firefox/en-pt-tiny", "--plot", "a.svg"], "a student's table is not drawn"),
         (["--model", "firefox/en-pt-tiny", "--text", "half.tsv"], "1 of 2 lines have a tab and a translation"),
     ],
 )
