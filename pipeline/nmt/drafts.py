@@ -23,6 +23,10 @@ _NEW_GUESSES = 2
 # Of a short draft at most this share is hidden, so that a translation appears as soon as its source. Characters taken back per
 # final character, at a mask of 6 characters, on 108 s of speech: 1/2 0.36, 2/3 0.28, 3/4 0.25, 17/20 0.27.
 _MOST_HIDDEN = 0.75
+# A change of at most so many characters at the end of a draft that has so many more is made at once. With the settings of
+# ``DraftOptions``, on 109 s of read speech: 2.8 s from a word to its translation in Portuguese rather than 3.2 s, and 0.42 words
+# withdrawn per final word rather than 0.39; Chinese: 3.0 s rather than 3.1 s, 0.58 rather than 0.56.
+_SMALL_CHANGE = 8
 _WORD = re.compile(r"\s*\S+\s*$")
 _LATIN_WORD_END = re.compile(r"[A-Za-z0-9]+$")
 
@@ -95,7 +99,7 @@ def masked(events: Iterator[Delta | Translation], shown: str, options: DraftOpti
 class Steady:
     """Keeps a draft translation as it is until several drafts in a row agree that it must change.
 
-    More text is shown at once. LocalAgreement (Liu, Spanakis and Niehues, 2020) for what is taken back, not for what is shown.
+    More text is shown at once, and so is a draft that changes only the last word but is longer. LocalAgreement (Liu, Spanakis and Niehues, 2020) for what is taken back, not for what is shown.
     """
 
     def __init__(self, agreeing: int) -> None:
@@ -121,7 +125,8 @@ class Steady:
         if held:
             same = common_length(shown, now)
             agreed = all(draft == now or common_length(draft, now) > same for draft in self._newest)
-            if agreed and len(self._newest) == self._newest.maxlen:
+            small = len(shown) - same <= _SMALL_CHANGE and len(now) >= len(shown) + _SMALL_CHANGE
+            if small or (agreed and len(self._newest) == self._newest.maxlen):
                 yield from held
             else:
                 yield replace(held[-1], withdrawn=len(passed), text=shown, committed=0, token=None)

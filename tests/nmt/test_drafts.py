@@ -131,6 +131,12 @@ def test_a_draft_that_is_shorter_than_what_is_shown_waits_for_another() -> None:
     assert steadily(["abc", "", ""], 2) == ["abc", "abc", ""]
 
 
+def test_a_longer_draft_with_another_last_word_is_shown_at_once() -> None:
+    assert steadily(["O trem sai", "O trem vai para Berlim"], 4) == ["O trem sai", "O trem vai para Berlim"]
+    assert steadily(["O trem sai", "O trem vai"], 4) == ["O trem sai", "O trem sai"]
+    assert steadily(["O trem sai agora", "Um trem sai agora para Berlim"], 4) == ["O trem sai agora"] * 2
+
+
 @given(st.lists(st.text("ab", max_size=5), max_size=8), st.integers(1, 4))
 def test_drafts_that_are_held_back_leave_the_text_as_it_is(drafts: list[str], agreeing: int) -> None:
     found = steadily(drafts, agreeing)
