@@ -34,7 +34,6 @@ from pipeline.events import (
 from pipeline.glossary.files import load_glossary
 from pipeline.glossary.options import GlossaryOptions
 from pipeline.glossary.terms import Glossary, Term
-from pipeline.nmt.drafts import Draft
 from pipeline.nmt.generation import OnStart
 from pipeline.nmt.translator import TermTranslator, TextTranslator
 from pipeline.run.failures import FAILED
@@ -245,7 +244,7 @@ class KnownTranslation:
         target: str | None,
         on_start: OnStart | None = None,
         beams: int | None = None,
-        draft: Draft | None = None,
+        draft: bool = False,
         **glossary: Any,
     ) -> Iterator[Delta | Translation]:
         """See ``TextTranslator``. ``glossary``: that of a ``TermTranslator``."""

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from pipeline.errors import UsageError
 from pipeline.events import Delta, SourceSentence, Translation
-from pipeline.nmt.drafts import Draft, masked_length, whole_words
+from pipeline.nmt.drafts import masked_length, whole_words
 from pipeline.nmt.generation import OnStart, Token
 from pipeline.run.drafts import DraftOptions
 from pipeline.sentences.growing import GrowingText, TextChangeError, common_length
@@ -201,7 +201,7 @@ class AppendingTranslator(Protocol):
         target: str | None,
         on_start: OnStart | None = None,
         beams: int | None = None,
-        draft: Draft | None = None,
+        draft: bool = False,
     ) -> Iterator[Delta | Translation]: ...
 
 

@@ -16,7 +16,6 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 
 import numpy as np
 import onnxruntime as ort
@@ -24,19 +23,13 @@ from numpy.typing import NDArray
 
 from pipeline.errors import ModelError
 from pipeline.nmt.layout import PAST, Layout
-from pipeline.nmt.onnx_header import OnnxHeader, has_dynamic_scales, rounds_activations
+from pipeline.nmt.onnx_header import OnnxHeader
 from pipeline.nmt.session import open_session, quiet_options, translate_ort_errors
 
 Logits = NDArray[np.float32]
 _DTYPES = {"float32": np.float32, "float16": np.float16}
 # In a causal graph, scores of one token at a time and of several at once differ only by rounding (5e-6 measured).
 _CAUSAL_TOLERANCE = 1e-2
-ROUNDING = 1e-3
-"""The rounding error of a lead with fp32 activations. At most 1e-5 was measured."""
-QUANTISED_ROUNDING = 0.08
-"""The same if activations are rounded to 8 bits, or to fp16: one that is rounded otherwise in a run of several rows changes
-the scores. At most 0.071 was measured in 13,637 tokens of the demo translators, and 0.056 in 1,050 tokens of random weights of
-opus-mt's size."""
 
 
 @dataclass
@@ -72,9 +65,6 @@ class StepOutput:
 
     logits: Logits
     """[vocabulary], as returned by the model; a compiled graph leaves out the pad token."""
-    rows: Logits | None = None
-    """[≥ tokens, vocabulary]: the same after each token of the run, which may begin with earlier tokens. None if the graph
-    returns only the last row."""
 
     @property
     def token(self) -> int:
@@ -100,8 +90,6 @@ class Choice:
     token: int
     log_probability: float
     """Natural logarithm of its probability among all tokens but the pad token."""
-    lead: float | None = None
-    """Its score minus that of the second-best token; None if it was not computed."""
 
 
 class Decoder(ABC):
@@ -165,30 +153,11 @@ class Decoder(ABC):
 
     def choose(self, state: DecoderState, token: int, pad: int) -> Choice:
         """Feed ``token`` and return the most probable next token."""
-        _, top, log_probability = _best(self.step(state, token).logits, pad)
-        return Choice(top, log_probability)
-
-    def choose_each(self, state: DecoderState, tokens: Sequence[int], pad: int) -> list[Choice]:
-        """Feed several tokens in one run, and return the most probable next token after each, with its lead.
-
-        Only for decoders with a ``rounding``.
-        """
-        found = []
-        for row in self.score_each(state, tokens):
-            scores, top, log_probability = _best(row, pad)
-            best = scores[top]
-            scores[top] = -np.inf
-            found.append(Choice(top, log_probability, float(best - scores.max())))
-        return found
-
-    def score_each(self, state: DecoderState, tokens: Sequence[int]) -> Logits:
-        """Feed several tokens in one run, and return the scores after each: [tokens, vocabulary].
-
-        Only for decoders with a ``rounding``.
-        """
-        rows = self._feed(state, tuple(tokens)).rows
-        assert rows is not None
-        return rows[-len(tokens) :]
+        scores = self.step(state, token).logits.astype(np.float64)
+        # The pad token's score is exactly 0. Unmasked, it would win whenever all real tokens score below 0.
+        scores[pad] = -np.inf
+        best = int(np.argmax(scores))
+        return Choice(best, -float(np.log(np.exp(scores - scores[best]).sum())))
 
     def attention(self, state: DecoderState, tokens: Sequence[int]) -> NDArray[np.float32] | None:
         """Feed several tokens in one run, and return the attention of each over the source: [tokens, S].
@@ -281,29 +250,6 @@ class Decoder(ABC):
             return False
         return bool(np.abs(several.logits - single.logits).max() < _CAUSAL_TOLERANCE)
 
-    @cached_property
-    def rounding(self) -> float | None:
-        """The largest difference of a lead between ``choose_each`` of several tokens and of one at a time.
-
-        None if the rows of one run depend on each other, so that they cannot be used in place of single steps: if the
-        activations have one scale per tensor, or the graph returns the last row only, or is not causal. Tested on first
-        use.
-        """
-        if any(has_dynamic_scales(header.path) for header in (self.layout.first, self.layout.later)):
-            return None
-        tokens = (2, 3, 4)
-        one_by_one, together = self.encode([2, 3, 4, 0]), self.encode([2, 3, 4, 0])
-        singles = [self._feed(one_by_one, (token,)).logits for token in tokens]
-        try:
-            rows = self._feed(together, tokens).rows
-        except ModelError:  # an older export whose first step takes one token
-            return None
-        if rows is None or len(rows) < len(tokens):
-            return None
-        rounded = any(rounds_activations(header.path) for header in (self.layout.first, self.layout.later))
-        error = QUANTISED_ROUNDING if rounded else ROUNDING
-        return error if np.abs(rows[-len(tokens) :] - np.stack(singles)).max() < error / 4 else None
-
     @abstractmethod
     def _feed(self, state: DecoderState, tokens: tuple[int, ...]) -> StepOutput:
         """Run one graph over ``tokens``, which follow ``state.tokens``."""
@@ -329,8 +275,8 @@ class Decoder(ABC):
         bound = {name: value for name, value in bound.items() if name in header.inputs}
         with translate_ort_errors(header.path, state.steps, state.options):
             logits, *values = session.run_with_ort_values(["logits", *kept.values()], bound, state.options)
-        rows: Logits = logits.numpy()[0].astype(np.float32, copy=False)
-        return StepOutput(rows[-1], rows), dict(zip(kept, values, strict=True))
+        last: Logits = logits.numpy()[0, -1].astype(np.float32, copy=False)
+        return StepOutput(last), dict(zip(kept, values, strict=True))
 
     def _kv_names(self, side: str) -> dict[str, str]:
         """Map the past inputs of one side (decoder or encoder) to the KV outputs."""
@@ -351,15 +297,6 @@ class Decoder(ABC):
             for name, port in self.layout.first.inputs.items()
             if PAST.fullmatch(name)
         }
-
-
-def _best(logits: Logits, pad: int) -> tuple[NDArray[np.float64], int, float]:
-    """The scores [vocabulary] without the pad token, the id of the best one and its log-probability."""
-    scores = logits.astype(np.float64)
-    # The pad token's score is exactly 0. Unmasked, it would win whenever all real tokens score below 0.
-    scores[pad] = -np.inf
-    top = int(np.argmax(scores))
-    return scores, top, -float(np.log(np.exp(scores - scores[top]).sum()))
 
 
 def _first_positions(value: ort.OrtValue, steps: int) -> ort.OrtValue:

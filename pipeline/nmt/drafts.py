@@ -1,4 +1,4 @@
-"""Drafts, translations of sentences in progress: what is kept for the next one, their length, what of them is shown."""
+"""Drafts, translations of sentences in progress: their length, and what of them is shown."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 import re
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from pipeline.events import Delta, Translation
 from pipeline.languages import spaced
@@ -16,10 +16,6 @@ from pipeline.sentences.growing import GrowingText, common_length, edit
 # Maximum target tokens of a draft: factor × source tokens + constant. Of the demo translators' drafts for 2,786 beginnings
 # of 240 sentences, 8 were longer, all of them loops or inventions; of the final translations none was.
 _LENGTH_FACTOR, _EXTRA_TOKENS = 2.0, 6
-# A guess is what the last two drafts share, and this many tokens more. Simulated with the costs of a step and of a row of
-# the demo's decoder and of opus-mt's in 8 and 4 bits, and the demo's drafts at updates of one and of three words: 2 is the
-# fastest, or within 3 % of it; guesses of whole drafts are up to 7 % slower.
-_NEW_GUESSES = 2
 # Of a short draft at most this share is hidden, so that a translation appears as soon as its source. Characters taken back per
 # final character, at a mask of 6 characters, on 108 s of speech: 1/2 0.36, 2/3 0.28, 3/4 0.25, 17/20 0.27.
 _MOST_HIDDEN = 0.75
@@ -29,32 +25,6 @@ _MOST_HIDDEN = 0.75
 _SMALL_CHANGE = 8
 _WORD = re.compile(r"\s*\S+\s*$")
 _LATIN_WORD_END = re.compile(r"[A-Za-z0-9]+$")
-
-
-@dataclass
-class Draft:
-    """What is kept of the drafts of one sentence: how the next one may begin. A translation with it changes it."""
-
-    parts: list[tuple[int, ...]] = field(default_factory=list)
-    """The last draft: the target ids of each part of the sentence, without the end token."""
-    guesses: list[tuple[int, ...]] = field(default_factory=list)
-    """The beginning of each part that is likely to stand in the next draft."""
-    halfway: Draft | None = None
-    """That of the first of two models in sequence."""
-
-    def of_first_model(self) -> Draft:
-        self.halfway = self.halfway or Draft()
-        return self.halfway
-
-    def guess(self, number: int) -> tuple[int, ...]:
-        """The ids with which a part is likely to begin, counted from 0; none if there was no such part."""
-        return self.guesses[number] if number < len(self.guesses) else ()
-
-    def keep(self, number: int, ids: tuple[int, ...]) -> None:
-        """Replace or add a part."""
-        before = self.parts[number] if number < len(self.parts) else ()
-        self.parts[number : number + 1] = [ids]
-        self.guesses[number : number + 1] = [ids[: common_length(before, ids) + _NEW_GUESSES]]
 
 
 def draft_limit(source_tokens: int, max_tokens: int) -> int:

@@ -21,7 +21,7 @@ from pipeline.nmt.checked import Rewind, checked
 from pipeline.nmt.commitment import CertainSource, Commitment, PartDraft, certain_sources
 from pipeline.nmt.decoder import Decoder
 from pipeline.nmt.decoders import load_decoder
-from pipeline.nmt.drafts import Draft, draft_limit
+from pipeline.nmt.drafts import draft_limit
 from pipeline.nmt.generation import GenerationOptions, OnStart, Token
 from pipeline.nmt.layout import find_layout
 from pipeline.nmt.loops import MAX_LENGTH_FACTOR
@@ -30,7 +30,7 @@ from pipeline.nmt.parts import SourcePart, source_parts, terms_of_parts
 from pipeline.nmt.pieces import PartText, Piece, RunningSearch, deltas, translated
 from pipeline.nmt.preparation import written
 from pipeline.nmt.scripts import rewritten
-from pipeline.nmt.search import generate, verified
+from pipeline.nmt.search import generate
 from pipeline.nmt.settings import decoding_settings, generation_options, integer, read_json, require_at_least
 from pipeline.nmt.stopwatch import Stopwatch
 from pipeline.nmt.students import MAX_SOURCE_TOKENS, find_student, load_student, student_options
@@ -154,7 +154,7 @@ class MarianModel(ModelLanguages):
         target: str | None = None,
         on_start: OnStart | None = None,
         beams: int | None = None,
-        draft: Draft | None = None,
+        draft: bool = False,
         glossary: Glossary | None = None,
     ) -> Iterator[Delta | Translation]:
         """Translate a sentence, yielding one delta per target token and, at the end, its ``Translation``.
@@ -163,8 +163,7 @@ class MarianModel(ModelLanguages):
         ``on_start`` receives the state of each search before its first run, so that another thread can terminate it.
         ``beams`` can lower the number of hypotheses that the model was loaded with.
         ``draft`` makes it a draft of a sentence in progress: the search is greedy and its length is limited by the source's
-        (``draft_limit``); if it fails, it is cut instead of repeated. What ``draft`` holds of earlier drafts
-        makes it faster but not different.
+        (``draft_limit``); if it fails, it is cut instead of repeated.
         ``glossary`` has terms of the source language and their translations; see ``pipeline.nmt.term_search``.
 
         The last delta belongs to the end token, is ``complete``, and commits the text. If the sentence is searched again,
@@ -178,9 +177,7 @@ class MarianModel(ModelLanguages):
         """
         if target is None:
             target = self.languages[1] or UNDETERMINED
-        sources, terms = self.sources_and_terms(
-            sentence.text, sentence.language, target, glossary, complete=draft is None
-        )
+        sources, terms = self.sources_and_terms(sentence.text, sentence.language, target, glossary, complete=not draft)
         pieces = self.pieces(sources, target, on_start, beams, draft, terms=terms)
         yield from rewritten(deltas(sentence, pieces, target), self.conversion(target))
 
@@ -191,7 +188,7 @@ class MarianModel(ModelLanguages):
         target: str | None = None,
         on_start: OnStart | None = None,
         beams: int | None = None,
-        draft: Draft | None = None,
+        draft: bool = False,
         glossary: Glossary | None = None,
     ) -> Iterator[Delta | Translation]:
         """As ``stream``, with a translation that begins with the committed tokens of earlier drafts.
@@ -204,13 +201,11 @@ class MarianModel(ModelLanguages):
         """
         if target is None:
             target = self.languages[1] or UNDETERMINED
-        sources, terms = self.sources_and_terms(
-            sentence.text, sentence.language, target, glossary, complete=draft is None
-        )
+        sources, terms = self.sources_and_terms(sentence.text, sentence.language, target, glossary, complete=not draft)
         known = self.sources(commitment.source, sentence.language, self.target_code(target))
         certain = certain_sources(sources, known)
         pieces = self.pieces(sources, target, on_start, beams, draft, commitment, certain, terms)
-        yield from rewritten(deltas(sentence, pieces, target), self.conversion(target), final=draft is None)
+        yield from rewritten(deltas(sentence, pieces, target), self.conversion(target), final=not draft)
 
     def pieces(
         self,
@@ -218,7 +213,7 @@ class MarianModel(ModelLanguages):
         target: str,
         on_start: OnStart | None,
         beams: int | None,
-        draft: Draft | None = None,
+        draft: bool = False,
         commitment: Commitment | None = None,
         certain: Sequence[CertainSource] | None = None,
         terms: Sequence[tuple[SourceTerm, ...]] = (),
@@ -242,10 +237,9 @@ class MarianModel(ModelLanguages):
             found = PartText(self.tokenizer, " " if begun and sets_sentences_apart(target) else "")
             known = () if commitment is None else commitment.tokens(part)
             search, withdrawn = RunningSearch(on_start), 0
-            guess = None if draft is None else draft.guess(part)
-            cached = draft is None or commitment is None  # the attention is known of a search only
+            cached = not draft or commitment is None  # the attention is known of a search only
             wording = self._wording(terms[part] if part < len(terms) else (), target)
-            for token in self._tokens(source, search, beams, guess, known, wording, cached=cached):
+            for token in self._tokens(source, search, beams, draft, known, wording, cached=cached):
                 if isinstance(token, Rewind):
                     withdrawn = found.rewind(token.kept)
                     length -= withdrawn
@@ -258,7 +252,7 @@ class MarianModel(ModelLanguages):
                 ended = dataclasses.replace(
                     token, last=last, truncated=last and truncated, searched_again=last and again
                 )
-                if token.last and draft is not None and commitment is not None:
+                if token.last and draft and commitment is not None:
                     of_part = certain[part] if certain is not None and part < len(certain) else None
                     committed += self._commit(commitment, part, found, target, of_part, search)
                 elif last:
@@ -271,8 +265,6 @@ class MarianModel(ModelLanguages):
                 withdrawn = 0
             begun = begun or any(found.texts)
             before += found.followed()
-            if draft is not None:
-                draft.keep(part, tuple(found.ids[:-1]))
 
     def _commit(
         self,
@@ -344,7 +336,7 @@ class MarianModel(ModelLanguages):
         source: tuple[int, ...],
         on_start: OnStart | None,
         beams: int | None,
-        draft: tuple[int, ...] | None,
+        draft: bool,
         committed: Sequence[Token] = (),
         wording: Wording | None = None,
         *,
@@ -352,8 +344,7 @@ class MarianModel(ModelLanguages):
     ) -> Iterator[Token | Rewind]:
         """Yield the tokens of one sentence: from the cache, or generated within the time limit and checked.
 
-        ``draft`` holds the ids with which a draft is likely to begin; None if this is not a draft. The ``committed`` tokens
-        come first. ``cached``: whether the cache may be used.
+        The ``committed`` tokens come first. ``cached``: whether the cache may be used.
         """
         key = source if wording is None else (source, wording.terms)
         if cached and not committed and (known := self.cache.get(key)) is not None:
@@ -367,22 +358,22 @@ class MarianModel(ModelLanguages):
         begun = [token.id for token in committed]
         stopwatch = Stopwatch(self.time_limit_s or math.inf)
         options = dataclasses.replace(self.generation, beams=min(beams or sys.maxsize, self.generation.beams))
-        if draft is not None:
-            options = dataclasses.replace(options, max_tokens=draft_limit(len(source), options.max_tokens))
+        if draft:
+            options = dataclasses.replace(options, beams=1, max_tokens=draft_limit(len(source), options.max_tokens))
         running = RunningSearch(on_start)
         tokens = checked(
-            lambda chosen: self._search(source, chosen, running, stopwatch.expired, draft, begun, wording),
+            lambda chosen: self._search(source, chosen, running, stopwatch.expired, begun, wording),
             options,
             source,
             self.tokenizer.is_plain,
             self.tokenizer.is_word,
             length_factor=self.max_length_factor,
-            retry=draft is None,
+            retry=not draft,
             widen=options == self.generation,
             expired=stopwatch.expired,
             committed=begun,
         )
-        if wording is not None and draft is None:
+        if wording is not None and not draft:
             greedy = dataclasses.replace(options, beams=1)
             repair = Repair(self.decoder, source, greedy, wording, running, stopwatch.expired, begun)
             tokens = repairing(tokens, repair, wording.uncertain)
@@ -396,7 +387,7 @@ class MarianModel(ModelLanguages):
             # resumed run writes the same files.
             found.append(token)
             ended = isinstance(token, Token) and token.last
-            if ended and draft is None and not begun and options == self.generation and not stopwatch.expired():
+            if ended and not draft and not begun and options == self.generation and not stopwatch.expired():
                 self.cache.put(key, tuple(found))
             yield Rewind(len(begun) + token.kept) if isinstance(token, Rewind) else token
 
@@ -406,18 +397,13 @@ class MarianModel(ModelLanguages):
         options: GenerationOptions,
         on_start: OnStart | None,
         expired: Callable[[], bool],
-        draft: tuple[int, ...] | None,
         committed: Sequence[int],
         wording: Wording | None,
     ) -> Iterator[Token]:
         terms = None if wording is None else wording.of_glossary
-        if terms is not None and (draft is not None or options.beams == 1):
+        if terms is not None and options.beams == 1:
             return search_with_terms(self.decoder, source, options, terms, on_start, expired, committed=committed)
-        if draft is None:
-            return generate(self.decoder, source, options, on_start, expired, committed=committed)
-        same = list(draft[: len(committed)]) == list(committed)
-        guess = draft[len(committed) :] if same else ()
-        return verified(self.decoder, source, options, guess, on_start, expired, committed=committed)
+        return generate(self.decoder, source, options, on_start, expired, committed=committed)
 
     def unspellable(self, glossary: Glossary, target: str | None = None) -> tuple[Term, ...]:
         """The terms whose translation the model's vocabulary cannot write; they are never kept."""

@@ -87,63 +87,6 @@ def read_precision(path: Path) -> str:
     return ", ".join(shares) or "no weights of its own"
 
 
-def has_dynamic_scales(path: Path) -> bool:
-    """Whether a graph quantises activations with one scale per tensor, found at run time.
-
-    Such are DynamicQuantizeLinear and DynamicQuantizeMatMul. The result of each row then depends on the other rows.
-
-    Raises:
-        ModelError: as ``read_header``.
-    """
-    return any(name.startswith("DynamicQuantize") for name in _operators(path))
-
-
-def rounds_activations(path: Path) -> bool:
-    """Whether a graph may round activations to fewer bits than fp32.
-
-    It does so with fp16 weights, with QuantizeLinear, and with a MatMulNBits that has an accuracy level.
-
-    Raises:
-        ModelError: as ``read_header``.
-    """
-    rounding = ("QuantizeLinear", "MatMulNBits.accuracy_level")
-    return "float16" in read_precision(path) or not _operators(path).isdisjoint(rounding)
-
-
-def _operators(path: Path) -> set[str]:
-    """The operators of a graph and its subgraphs, and OPERATOR.ATTRIBUTE for each attribute that a node sets.
-
-    Raises:
-        ModelError: as ``read_header``.
-    """
-    found: set[str] = set()
-    try:
-        with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-            graphs = [value for number, value in fields(data, 0, len(data)) if number == 7 and isinstance(value, tuple)]
-            while graphs:
-                for number, node in fields(data, *graphs.pop()):
-                    if number == 1 and isinstance(node, tuple):
-                        graphs += _add_operator(data, node, found)
-    except (OSError, ValueError, IndexError, UnicodeDecodeError) as error:
-        raise ModelError(f"{path} is not a readable ONNX model ({error}); fetch or export it again") from None
-    return found
-
-
-def _add_operator(data: mmap.mmap, node: tuple[int, int], found: set[str]) -> list[tuple[int, int]]:
-    """Add a node's operator and attributes to ``found``; return its subgraphs."""
-    parts = [(number, value) for number, value in fields(data, *node) if isinstance(value, tuple)]
-    name = next((data[start:end].decode() for number, (start, end) in parts if number == 4), "")
-    found.add(name)
-    graphs = []
-    for attribute in (value for number, value in parts if number == 5):
-        for number, value in fields(data, *attribute):
-            if number == 1 and isinstance(value, tuple):
-                found.add(f"{name}.{data[value[0] : value[1]].decode()}")
-            elif number in (6, 11) and isinstance(value, tuple):
-                graphs.append(value)
-    return graphs
-
-
 def _count_weights(data: mmap.mmap, graph: tuple[int, int], sizes: Counter[str]) -> None:
     """Count the elements of a graph's initializers by type. Weights of MatMulNBits are counted by bit width."""
     packed: dict[bytes, int] = {}

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pipeline.events import Delta, SourceSentence, Translation
 from pipeline.glossary.terms import Glossary, Match, Term
 from pipeline.nmt.commitment import Commitment
-from pipeline.nmt.drafts import Draft
 from pipeline.nmt.generation import GenerationOptions, OnStart
 from pipeline.nmt.model import MarianModel
 from pipeline.nmt.model_languages import UNDETERMINED
@@ -88,7 +87,7 @@ class PivotTranslator:
         target: str | None = None,
         on_start: OnStart | None = None,
         beams: int | None = None,
-        draft: Draft | None = None,
+        draft: bool = False,
         glossary: Glossary | None = None,
     ) -> Iterator[Delta | Translation]:
         """Translate a sentence; see ``MarianModel.stream``.
@@ -107,7 +106,7 @@ class PivotTranslator:
         target: str | None = None,
         on_start: OnStart | None = None,
         beams: int | None = None,
-        draft: Draft | None = None,
+        draft: bool = False,
         glossary: Glossary | None = None,
     ) -> Iterator[Delta | Translation]:
         """As ``MarianModel.append``. Only the second model's tokens are committed, when its translations agree on them.
@@ -123,7 +122,7 @@ class PivotTranslator:
         target: str | None,
         on_start: OnStart | None,
         beams: int | None,
-        draft: Draft | None,
+        draft: bool,
         commitment: Commitment | None,
         glossary: Glossary | None,
     ) -> Iterator[Delta | Translation]:
@@ -132,7 +131,7 @@ class PivotTranslator:
         carried = self._carried(sentence.text, glossary)
         pieces = self._pieces(sentence, target, on_start, beams, draft, commitment, carried)
         found = deltas(sentence, carried.counted(pieces), target)
-        yield from rewritten(found, self.second.conversion(target), final=commitment is None or draft is None)
+        yield from rewritten(found, self.second.conversion(target), final=commitment is None or not draft)
 
     def unspellable(self, glossary: Glossary, target: str | None = None) -> tuple[Term, ...]:
         """The terms whose translation the second model's vocabulary cannot write, or the first none that stands for it."""
@@ -158,19 +157,18 @@ class PivotTranslator:
         target: str,
         on_start: OnStart | None,
         beams: int | None,
-        draft: Draft | None,
+        draft: bool,
         commitment: Commitment | None,
         carried: Carried,
     ) -> Iterator[Piece]:
         sources, terms = self.first.sources_and_terms(
-            sentence.text, sentence.language, self.via, carried.first, complete=draft is None
+            sentence.text, sentence.language, self.via, carried.first, complete=not draft
         )
         if not sources:
             yield from self.second.pieces((), target, on_start, beams, draft, commitment)
             return
-        first = None if draft is None else draft.of_first_model()
         halfway = GrowingText()
-        for piece in self.first.pieces(sources, self.via, on_start, beams, first, terms=terms):
+        for piece in self.first.pieces(sources, self.via, on_start, beams, draft, terms=terms):
             halfway.apply(piece, piece.token)
         ended = halfway.pieces[-1].mark
         parts, terms = self.second.sources_and_terms(halfway.text, self.via, target, carried.second)

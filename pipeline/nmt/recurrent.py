@@ -43,7 +43,7 @@ class _Cells(BoundStep):
         self.cells = self.history[-1].copy()
         self.embedded = np.zeros((1, 1, self.cells.shape[1]), np.float32)
         self.logits = np.zeros((1, len(state.ids)), np.float32)
-        self.best, self.best_logits = np.zeros((1, 2), np.int64), np.zeros((1, 2), np.float32)
+        self.best, self.best_logit = np.zeros((1, 1), np.int64), np.zeros((1, 1), np.float32)
         self.total = np.zeros((1, 1), np.float32)
         for name, value in state.fixed.items():
             self.binding.bind_ortvalue_input(name, value)
@@ -52,7 +52,7 @@ class _Cells(BoundStep):
             # Each state is read before it is written, by the only node that reads it.
             self.bind_input(f"past.{layer}", cell.reshape(1, 1, -1))
             self.bind_output(f"present.{layer}", cell.reshape(1, 1, -1))
-        for name in ("logits", "best", "best_logits", "total"):
+        for name in ("logits", "best", "best_logit", "total"):
             self.bind_output(name, getattr(self, name))
         self._bind_alignment()
 
@@ -154,11 +154,7 @@ class RecurrentDecoder(StreamingDecoder):
     def choose(self, state: DecoderState, token: int, pad: int) -> Choice:
         assert isinstance(state, RecurrentState)
         cells = self._run_one(state, token)
-        first, second = cells.best_logits[0].tolist()
-        return Choice(int(state.ids[cells.best[0, 0]]), first - float(cells.total[0, 0]), first - second)
-
-    def choose_each(self, state: DecoderState, tokens: Sequence[int], pad: int) -> list[Choice]:
-        return [self.choose(state, token, pad) for token in tokens]
+        return Choice(int(state.ids[cells.best[0, 0]]), float(cells.best_logit[0, 0]) - float(cells.total[0, 0]))
 
     def attention(self, state: DecoderState, tokens: Sequence[int]) -> NDArray[np.float32] | None:
         assert isinstance(state, RecurrentState)
@@ -176,19 +172,15 @@ class RecurrentDecoder(StreamingDecoder):
             state.memory.truncate(steps)
 
     @property
-    def rounding(self) -> float | None:
-        return None  # a run takes one token
-
-    @property
     def causal(self) -> bool:
         return False  # a run takes one token
 
     def _feed(self, state: DecoderState, tokens: tuple[int, ...]) -> StepOutput:
         assert isinstance(state, RecurrentState)
-        scores = np.full((len(tokens), self._vocabulary + 1), -np.inf, np.float32)  # the last is that of the pad token
-        for row, token in zip(scores, tokens, strict=True):
-            row[state.ids] = self._run_one(state, token).logits[0]
-        return StepOutput(scores[-1], scores)
+        cells = [self._run_one(state, token) for token in tokens][-1]
+        scores = np.full(self._vocabulary + 1, -np.inf, np.float32)  # the last is that of the pad token
+        scores[state.ids] = cells.logits[0]
+        return StepOutput(scores)
 
     def _run_one(self, state: RecurrentState, token: int) -> _Cells:
         """Run the step graph over a token, and return the buffers it wrote to."""

@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import Iterator
 
 from pipeline.events import Delta, EndOfInput, SourceDelta, SourceSentence, Translation
-from pipeline.nmt.drafts import Draft
 from pipeline.nmt.generation import OnStart
 from pipeline.nmt.scripts import check_script, needed_conversion
 from pipeline.nmt.stage import Outbox, Text, updates
@@ -29,7 +28,7 @@ class SpokenText:
         target: str | None,
         on_start: OnStart | None = None,
         beams: int | None = None,
-        draft: Draft | None = None,
+        draft: bool = False,
     ) -> Iterator[Delta | Translation]:
         """What was said, in its words, as the translation of the sentence."""
         number, language, text = sentence.sentence, target or sentence.language, self.written(sentence.text)

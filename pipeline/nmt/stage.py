@@ -16,7 +16,7 @@ from pipeline.languages import same_language
 from pipeline.languages.marks import MARKS, final_marks
 from pipeline.nmt.commitment import Commitment, appended, appending
 from pipeline.nmt.decoder import DecoderState
-from pipeline.nmt.drafts import Draft, Steady, masked
+from pipeline.nmt.drafts import Steady, masked
 from pipeline.nmt.generation import OnStart
 from pipeline.nmt.translator import TermTranslator, TextTranslator
 from pipeline.run.drafts import DraftOptions
@@ -214,7 +214,6 @@ class NmtStage:
         Raises:
             Exception: ``error``, if too many sentences have failed in a row.
         """
-        opened.draft = Draft()
         if not final:
             log.debug("the draft of sentence %d failed", sentence.sentence, exc_info=error)
             return False
@@ -243,14 +242,14 @@ class NmtStage:
         shown = opened.shown.text
         terms = self._glossary.argument(sentence.language) if self._glossary is not None else {}
         if by_word:
-            model, draft = appending(self.model, self.target), None if final else opened.draft
-            found = model.append(sentence, opened.commitment, self.target, on_start, beams, draft, **terms)
+            model = appending(self.model, self.target)
+            found = model.append(sentence, opened.commitment, self.target, on_start, beams, not final, **terms)
             yield from appended(opened.shown, found, final=final)
             return
         if final:
             found = self.model.stream(sentence, self.target, on_start, beams, **terms)
         else:
-            found = self.model.stream(sentence, self.target, on_start, beams, opened.draft, **terms)
+            found = self.model.stream(sentence, self.target, on_start, beams, True, **terms)
             if not opened.ends_like_a_sentence:
                 found = masked(found, shown, self._options)
             found = opened.steady.events(found, shown)
@@ -304,7 +303,7 @@ class _Open:
         """The translation, as put on ``outbox``."""
         self.language = ""
         """Of the translation."""
-        self.draft, self.steady, self.commitment = Draft(), Steady(options.agreeing), Commitment(options)
+        self.steady, self.commitment = Steady(options.agreeing), Commitment(options)
 
     def gained(self, text: str, *, by_word: bool) -> bool:
         """Whether ``text`` is new, or more of it is certain than when it was translated last; then it is remembered.

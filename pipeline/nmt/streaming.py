@@ -6,16 +6,14 @@ import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 
 import numpy as np
 import onnxruntime as ort
 from numpy.typing import NDArray
 
 from pipeline.errors import ModelError
-from pipeline.nmt.decoder import QUANTISED_ROUNDING, ROUNDING, Choice, Decoder, DecoderState, Logits, StepOutput
+from pipeline.nmt.decoder import Choice, Decoder, DecoderState, Logits, StepOutput
 from pipeline.nmt.layout import COMPILE_HINT, Layout
-from pipeline.nmt.onnx_header import has_dynamic_scales, rounds_activations
 from pipeline.nmt.session import translate_ort_errors
 from pipeline.nmt.tokenizer import CHARACTERS, UNKNOWN
 
@@ -23,8 +21,6 @@ ALIGNMENT = "alignment"
 """Additional output of a graph compiled with an alignment head."""
 AGREEMENT = "alignment_agreement"
 """Metadata of a graph whose alignment head was chosen by measurement; see ``pipeline.nmt.compiler.heads``."""
-LEAD = "lead"
-"""Output of a graph that chooses a token after each new one. Graphs of older versions choose after the last one only."""
 # Initial capacity of a sentence's KV buffers, in positions. They double when full.
 _INITIAL_CAPACITY = 64
 
@@ -72,8 +68,8 @@ class _Memory(BoundStep):
         """Keys and values of all layers [2 · layers, 1, heads, capacity, head_dim]."""
         self.token = np.zeros(0, np.int64)
         """The token chosen after each new one [T]; in graphs of older versions after the last one [1]."""
-        self.log_probability = self.lead = np.zeros(0, np.float32)
-        self._each = LEAD in layout.first.outputs
+        self.log_probability = np.zeros(0, np.float32)
+        self._each = layout.first.outputs["token"].shape != (1,)
         self._lengths = np.zeros(1, np.int32), np.zeros(1, np.int32)
         self._ids, self._positions = np.zeros((1, 0), np.int64), np.zeros((1, 0), np.int64)
         self._logits: Logits | None = None
@@ -108,9 +104,6 @@ class _Memory(BoundStep):
         self.token, self.log_probability = np.zeros(rows, np.int64), np.zeros(rows, np.float32)
         self.bind_output("token", self.token)
         self.bind_output("log_probability", self.log_probability)
-        if self._each:
-            self.lead = np.zeros(rows, np.float32)
-            self.bind_output(LEAD, self.lead)
 
     def feed(self, tokens: Sequence[int], steps: int) -> None:
         """Write the inputs of the next run: ``tokens``, preceded by ``steps`` earlier tokens."""
@@ -227,13 +220,6 @@ class StreamingDecoder(Decoder):
         memory = self._run_step(state, (token,), scores=False)
         return Choice(int(memory.token[0]), float(memory.log_probability[0]))
 
-    def choose_each(self, state: DecoderState, tokens: Sequence[int], pad: int) -> list[Choice]:
-        if pad != self._pad:
-            return super().choose_each(state, tokens, pad)
-        memory = self._run_step(state, tuple(tokens), scores=False)
-        chosen = zip(memory.token.tolist(), memory.log_probability.tolist(), memory.lead.tolist(), strict=True)
-        return [Choice(*each) for each in chosen]
-
     def attention(self, state: DecoderState, tokens: Sequence[int]) -> NDArray[np.float32] | None:
         if ALIGNMENT not in self.layout.first.outputs:
             return None
@@ -284,22 +270,15 @@ class StreamingDecoder(Decoder):
     def truncate(self, state: DecoderState, steps: int) -> None:
         state.tokens = state.tokens[:steps]  # later runs overwrite the buffers from there
 
-    @cached_property
-    def rounding(self) -> float | None:
-        if LEAD not in self.layout.first.outputs or has_dynamic_scales(self.layout.first.path):
-            return None
-        return QUANTISED_ROUNDING if rounds_activations(self.layout.first.path) else ROUNDING
-
     @property
     def causal(self) -> bool:
         return True  # GroupQueryAttention is always causal
 
     def _feed(self, state: DecoderState, tokens: tuple[int, ...]) -> StepOutput:
         memory = self._run_step(state, tokens, scores=True)
-        found = memory.logits(len(self.output_ids))
-        scores = np.full((len(found), self._vocabulary), -np.inf, np.float32)
-        scores[:, self.output_ids] = found
-        return StepOutput(scores[-1], scores if len(found) == len(tokens) else None)
+        scores = np.full(self._vocabulary, -np.inf, np.float32)
+        scores[self.output_ids] = memory.logits(len(self.output_ids))[-1]
+        return StepOutput(scores)
 
     def _run_step(self, state: DecoderState, tokens: tuple[int, ...], *, scores: bool) -> _Memory:
         """Run the step graph over ``tokens`` and return the memory it wrote to."""

@@ -15,7 +15,7 @@ import numpy as np
 
 from pipeline.nmt.decoder import Decoder, DecoderState
 from pipeline.nmt.generation import GenerationOptions, OnStart, Token, log_softmax, mask, no_time_limit
-from pipeline.nmt.search import Chosen, choose, choose_each, token_at
+from pipeline.nmt.search import Chosen, choose, token_at
 from pipeline.nmt.terms import SourceTerm, Speller, glued, kept
 
 # A term is translated where at least this share of the attention is on its source tokens. Measured with the demo's translators
@@ -146,11 +146,8 @@ class TermSearch:
         """Feed what is new in ``history``, and return the token that the model chooses after it."""
         if self._translated:
             self._hide_translated()
-        unfed = history[self._state.steps :]
-        if len(unfed) > 1 and self._decoder.rounding is not None:
-            return next(choose_each(self._decoder, self._state, history, len(history), self._options))
-        for token in unfed[:-1]:
-            self._decoder.choose(self._state, token, self._options.pad_token)
+        if unfed := history[self._state.steps : -1]:
+            self._decoder.force(self._state, unfed)
         return choose(self._decoder, self._state, history, self._options, len(history))
 
     def _attended(self) -> SourceTerm | None:

@@ -7,7 +7,6 @@ from typing import Protocol, runtime_checkable
 
 from pipeline.events import Delta, SourceSentence, Translation
 from pipeline.glossary.terms import Glossary, Term
-from pipeline.nmt.drafts import Draft
 from pipeline.nmt.generation import OnStart
 
 
@@ -25,7 +24,7 @@ class TextTranslator(Protocol):
         target: str | None,
         on_start: OnStart | None = None,
         beams: int | None = None,
-        draft: Draft | None = None,
+        draft: bool = False,
     ) -> Iterator[Delta | Translation]:
         """Translate a sentence: any number of ``Delta``s, the last one ``complete``, then one ``Translation``.
 
@@ -36,7 +35,7 @@ class TextTranslator(Protocol):
             target: the language to translate into; None: the only one of the translator.
             on_start: a translator with a search of this package calls it with each ``DecoderState``, so that it can be stopped.
             beams: number of hypotheses to keep, while behind; None: as configured.
-            draft: passed if the sentence is in progress: what is kept for its next translation. It may be ignored.
+            draft: passed, as True, if the sentence is in progress. It may be ignored.
 
         Raises:
             PipelineError: the run ends, or its translation into this language.

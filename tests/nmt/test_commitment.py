@@ -31,7 +31,6 @@ from pipeline.nmt.commitment import (
     whole_tokens,
 )
 from pipeline.nmt.compiler.build import compile_model
-from pipeline.nmt.drafts import Draft
 from pipeline.nmt.generation import GenerationOptions, Token
 from pipeline.nmt.pivot import PivotTranslator
 from pipeline.nmt.scripts import rewritten
@@ -517,10 +516,10 @@ def test_committed_words_stay_when_the_language_changes(demo: MarianModel) -> No
 
 def test_the_final_translation_continues_the_committed_tokens(demo: MarianModel) -> None:
     text = "I want to go to Shanghai next week with my sister and my brother"
-    commitment, draft = Commitment(BY_WORD), Draft()
+    commitment = Commitment(BY_WORD)
     for count in range(1, 14):
         commitment.source = " ".join(text.split()[:count])
-        list(demo.append(SourceSentence(0, "en", commitment.source), commitment, "zh", draft=draft))
+        list(demo.append(SourceSentence(0, "en", commitment.source), commitment, "zh", draft=True))
     known = [token.id for token in commitment.tokens(0)]
     assert len(known) > 2
     (source,) = demo.sources(text + ".", "en", None)
@@ -540,10 +539,10 @@ def test_a_sentence_that_is_in_the_cache_is_committed_by_its_attention_too() -> 
         model = MarianModel.load(SHIPPED_TRANSLATORS["demo-en-zh"], cached_sentences=cached)
         model.translate(text)
         assert len(model.cache) == cached
-        commitment, draft = Commitment(BY_WORD), Draft()
+        commitment = Commitment(BY_WORD)
         for words, heard in ((6, 7), (7, 8)):
             commitment.source, commitment.text = (" ".join(text.split()[:count]) for count in (words, heard))
-            list(model.append(SourceSentence(0, "en", commitment.text), commitment, "zh", draft=draft))
+            list(model.append(SourceSentence(0, "en", commitment.text), commitment, "zh", draft=True))
         found.append(commitment.tokens(0))
     assert found[0] == found[1]
 
@@ -562,10 +561,10 @@ def test_a_converted_draft_of_which_all_is_committed_may_still_change(demo: Mari
     for model, language, said in models:
         found = []
         for target in ("zh", "zh-TW"):
-            commitment, draft = Commitment(DraftOptions(commit="word", mask_characters=0)), Draft()
+            commitment = Commitment(DraftOptions(commit="word", mask_characters=0))
             for commitment.text in (said, said + "?"):  # translations of two texts agree
                 commitment.source = commitment.text if model is both else said
-                *_, change, end = model.append(SourceSentence(0, language, said), commitment, target, draft=draft)
+                *_, change, end = model.append(SourceSentence(0, language, said), commitment, target, draft=True)
             assert isinstance(change, Delta)
             assert isinstance(end, Translation)
             found.append((change.committed, len(end.text)))
@@ -584,7 +583,7 @@ def test_the_attention_is_that_of_single_steps(with_alignment: MarianModel) -> N
     commitment = Watched(BY_WORD)
     for row in golden("tiny-marian")[:3]:
         commitment.source = row["source"]
-        list(model.append(SourceSentence(0, "en", row["source"]), commitment, "zh", draft=Draft()))
+        list(model.append(SourceSentence(0, "en", row["source"]), commitment, "zh", draft=True))
     assert max(known for _, known in pushed) > 0
     draft, known = pushed[-1]
     assert draft.attention is not None

@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 
 from pipeline.events import Delta, SourceSentence, Translation
 from pipeline.nmt.decoder import DecoderState
-from pipeline.nmt.drafts import Draft, draft_limit, masked, visible_length
+from pipeline.nmt.drafts import draft_limit, masked, visible_length
 from pipeline.nmt.model import MarianModel
 from pipeline.nmt.pivot import PivotTranslator
-from pipeline.nmt.search import greedy
 from pipeline.run.drafts import DraftOptions
 from pipeline.sentences.growing import GrowingText
 from tests.conftest import SHIPPED_TRANSLATORS, golden, make_model_dir
@@ -122,18 +121,6 @@ def test_tokens_withdrawn_unshown_leave_no_log_probability() -> None:
     assert [(event.text, event.log_probability) for event in found] == [("甲", -1.0), ("丙", 0), ("", 0)]
 
 
-def test_a_guess_is_what_two_drafts_share_and_two_tokens_more() -> None:
-    draft = Draft()
-    assert draft.guess(0) == ()
-    draft.keep(0, (5, 6, 7, 8))
-    assert draft.guess(0) == (5, 6)
-    draft.keep(1, (9,))
-    assert (draft.guess(1), draft.guess(2)) == ((9,), ())
-    draft.keep(0, (5, 6, 8, 9, 10, 11))
-    assert draft.guess(0) == (5, 6, 8, 9)
-    assert draft.guess(1) == (9,)
-
-
 def test_a_draft_has_a_limit_from_its_source() -> None:
     assert draft_limit(10, 256) == 26
     assert draft_limit(10, 20) == 20
@@ -150,12 +137,11 @@ def test_a_draft_that_runs_away_is_cut_and_not_searched_again(tmp_path: Path) ->
     model = MarianModel.load(make_model_dir(tmp_path, "merged"))
     endless(model)
     row, started = golden("tiny-marian")[0], list[DecoderState]()
-    draft = Draft()
-    found = list(model.stream(SourceSentence(0, "en", row["source"]), "zh", started.append, None, draft))
+    found = list(model.stream(SourceSentence(0, "en", row["source"]), "zh", started.append, draft=True))
     assert len(started) == 1
     assert isinstance(found[-1], Translation)
     assert found[-1].truncated
-    assert 0 < len(draft.parts[0]) <= draft_limit(len(row["source_ids"]), 256)
+    assert 0 < len(found) - 2 <= draft_limit(len(row["source_ids"]), 256)
     started.clear()
     list(model.stream(SourceSentence(0, "en", row["source"]), "zh", started.append))
     assert len(started) > 1, "the final translation is searched again"
@@ -170,11 +156,10 @@ def test_a_draft_is_greedy_and_the_final_translation_is_not(tmp_path: Path) -> N
     ]
     assert rows
     for row in rows[:4]:
-        sentence, draft = SourceSentence(0, "en", row["source"]), Draft()
-        (*_, translated) = model.stream(sentence, "zh", draft=draft)
+        sentence = SourceSentence(0, "en", row["source"])
+        (*_, translated) = model.stream(sentence, "zh", draft=True)
         assert isinstance(translated, Translation)
         assert translated.text == row["text"]
-        assert [*draft.parts[0], 0] == row["target_ids"]
         (*_, final) = model.stream(sentence, "zh")
         assert isinstance(final, Translation)
         assert final.text == model.tokenizer.decode(row["beam_4_ids"])
@@ -182,33 +167,16 @@ def test_a_draft_is_greedy_and_the_final_translation_is_not(tmp_path: Path) -> N
 
 def test_drafts_are_not_cached(tmp_path: Path) -> None:
     model = MarianModel.load(make_model_dir(tmp_path, "merged"))
-    list(model.stream(SourceSentence(0, "en", golden("tiny-marian")[0]["source"]), "zh", draft=Draft()))
+    list(model.stream(SourceSentence(0, "en", golden("tiny-marian")[0]["source"]), "zh", draft=True))
     assert len(model.cache) == 0
 
 
-def test_each_part_of_a_sentence_has_its_own_draft(tmp_path: Path) -> None:
-    model, draft = MarianModel.load(make_model_dir(tmp_path, "merged")), Draft()
-    texts = ["Where is the bank?", "Where is the bank? Thank", "Where is the bank? Thank you."]
-    for text in texts:
-        (*_, found) = model.stream(SourceSentence(0, "en", text), "zh", draft=draft)
-        (*_, expected) = model.stream(SourceSentence(0, "en", text), "zh")
-        assert isinstance(found, Translation)
-        assert isinstance(expected, Translation)
-        assert found.text == expected.text
-    sources = model.sources(texts[-1], "en", None)
-    assert len(draft.parts) == len(sources) == 2
-    for ids, source in zip(draft.parts, sources, strict=True):
-        assert [*ids, 0] == [token.id for token in greedy(model.decoder, source, model.generation)]
-
-
-def test_two_models_in_sequence_keep_a_draft_each() -> None:
+def test_two_models_in_sequence_translate_a_draft() -> None:
     to_zh, to_en = (MarianModel.load(SHIPPED_TRANSLATORS[f"demo-{pair}"]) for pair in ("en-zh", "zh-en"))
-    both, draft = PivotTranslator(to_zh, to_en, "zh"), Draft()
+    both = PivotTranslator(to_zh, to_en, "zh")
     for text in ("The meeting", "The meeting is on", "The meeting is on Thursday at two."):
-        (*_, found) = both.stream(SourceSentence(0, "en", text), "en", draft=draft)
+        (*_, found) = both.stream(SourceSentence(0, "en", text), "en", draft=True)
         (*_, expected) = both.stream(SourceSentence(0, "en", text), "en")
         assert isinstance(found, Translation)
         assert isinstance(expected, Translation)
         assert found.text == expected.text
-    assert draft.halfway is not None
-    assert to_zh.tokenizer.decode(draft.halfway.parts[0]) == to_zh.translate(text)

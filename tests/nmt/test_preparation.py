@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from pipeline import MarianModel, load_config, load_translation_model
 from pipeline.events import SourceSentence, Translation
-from pipeline.nmt.drafts import Draft
 from pipeline.nmt.pieces import translated
 from pipeline.nmt.preparation import capitalised, prepared, written
 from pipeline.nmt.tokenizer import MarianTokenizer
@@ -217,5 +216,5 @@ def test_names_get_capitals_in_a_text_without_any(student: MarianModel, text: st
 
 def test_a_student_invents_no_end_of_a_sentence_in_progress(student: MarianModel) -> None:
     for said, ends in (("Because", "Porque"), ("I would like to order a pizza with", "com"), ("If you don't", "não")):
-        events = student.stream(SourceSentence(0, "en", said), draft=Draft())
+        events = student.stream(SourceSentence(0, "en", said), draft=True)
         assert translated(events).endswith(ends)

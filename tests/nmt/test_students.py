@@ -14,13 +14,12 @@ from pipeline.glossary.terms import Glossary, Term
 from pipeline.nmt.beams import beam_search
 from pipeline.nmt.commitment import Commitment
 from pipeline.nmt.compiler.build import compile_model
-from pipeline.nmt.drafts import Draft
 from pipeline.nmt.inspection import as_text, inspect_model
 from pipeline.nmt.model import MarianModel
 from pipeline.nmt.options import NmtConfig
 from pipeline.nmt.pieces import translated
 from pipeline.nmt.recurrent import RecurrentDecoder, RecurrentState
-from pipeline.nmt.search import greedy, verified
+from pipeline.nmt.search import greedy
 from tests.fixtures.student import SHAPES, Student, write_student
 
 SOURCES = [[5, 9, 17, 3, 0], [40, 2, 0], [8] * 12 + [0], [*range(30, 60), 0], [0]]
@@ -108,7 +107,8 @@ def test_a_state_forgets_forks_and_restarts(student: Student, tmp_path: Path) ->
     decoder, start = load(tmp_path).decoder, load(tmp_path).generation.start_token
     assert isinstance(decoder, RecurrentDecoder)
     source = SOURCES[0]
-    once = [decoder.choose_each(decoder.encode(source), [start, 7, 8, 9], start)][0]
+    state = decoder.encode(source)
+    once = [decoder.choose(state, token, start) for token in (start, 7, 8, 9)]
     state = decoder.encode(source)
     decoder.force(state, [start, 7])
     fork = state.fork()
@@ -117,7 +117,7 @@ def test_a_state_forgets_forks_and_restarts(student: Student, tmp_path: Path) ->
     for each in (state, fork):
         assert [decoder.choose(each, token, start) for token in (8, 9)] == once[2:]
     decoder.truncate(state, 0)
-    assert decoder.choose_each(state, [start, 7], start) == once[:2]
+    assert [decoder.choose(state, token, start) for token in (start, 7)] == once[:2]
     assert isinstance(state, RecurrentState)
     assert decoder.choose(decoder.restarted(state), start, start) == once[0]
 
@@ -136,14 +136,12 @@ def test_hidden_source_tokens_are_not_looked_at_until_they_are_revealed(student:
     assert decoder.attention(decoder.encode(SOURCES[0]), [start, 7, 8]).shape == (3, 5)
 
 
-def test_a_draft_and_committed_tokens_give_what_greedy_search_gives(student: Student, tmp_path: Path) -> None:
+def test_greedy_search_goes_on_after_committed_tokens(student: Student, tmp_path: Path) -> None:
     model = load(tmp_path)
     for source in SOURCES[:4]:
         whole = list(greedy(model.decoder, source, model.generation))
         ids = [token.id for token in whole]
-        for draft in (ids, [*ids[:3], 2, 2], []):
-            assert list(verified(model.decoder, source, model.generation, draft)) == whole
-        assert list(verified(model.decoder, source, model.generation, (), committed=ids[:4])) == whole[4:]
+        assert list(greedy(model.decoder, source, model.generation, committed=ids[:4])) == whole[4:]
 
 
 @pytest.mark.parametrize(
@@ -279,10 +277,10 @@ def test_the_guided_head_commits_a_growing_translation_word_by_word(en_pt: Maria
         "river",
         "tomorrow",
     ]
-    commitment, draft, text = Commitment(), Draft(), ""
+    commitment, text = Commitment(), ""
     lengths = []
     for count in range(3, len(words) + 1):
-        events = list(en_pt.append(SourceSentence(0, "en", " ".join(words[:count])), commitment, draft=draft))
+        events = list(en_pt.append(SourceSentence(0, "en", " ".join(words[:count])), commitment, draft=True))
         *_, last = (event for event in events if isinstance(event, Delta))
         assert translated(events).startswith(text)
         text = translated(events)[: last.committed]

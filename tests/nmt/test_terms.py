@@ -20,7 +20,6 @@ from pipeline.glossary.terms import Glossary, Term
 from pipeline.nmt.commitment import Commitment
 from pipeline.nmt.compiler.chrf import chrf
 from pipeline.nmt.decoder import DecoderState
-from pipeline.nmt.drafts import Draft
 from pipeline.nmt.generation import Token
 from pipeline.nmt.pivot import PivotTranslator
 from pipeline.nmt.search import greedy
@@ -181,9 +180,8 @@ def test_beams_and_drafts_keep_terms_too() -> None:
     model = MarianModel.load(SHIPPED_TRANSLATORS["demo-en-zh"], beams=3)
     text = "Chang Wei is waiting at the station."
     assert "张伟" in translation(model, text, BOTH).text
-    draft = Draft()
     for part in ("Chang Wei is", "Chang Wei is waiting at the"):
-        *_, end = model.stream(SourceSentence(0, "en", part), glossary=BOTH, draft=draft)
+        *_, end = model.stream(SourceSentence(0, "en", part), glossary=BOTH, draft=True)
         assert isinstance(end, Translation)
         assert "张伟" in end.text
 
@@ -210,7 +208,7 @@ def test_committed_words_are_never_withdrawn(english: MarianModel, words: Sequen
         commitment.source, commitment.text = " ".join(words[:end]), " ".join(words[: end + 1])
         glossary = BOTH if early or end > 2 else None
         sentence = SourceSentence(0, "en", commitment.text)
-        *changes, whole = english.append(sentence, commitment, "zh", draft=Draft(), glossary=glossary)
+        *changes, whole = english.append(sentence, commitment, "zh", draft=True, glossary=glossary)
         assert isinstance(whole, Translation)
         assert whole.text.startswith(shown)
         last = changes[-1]
@@ -235,7 +233,7 @@ def test_the_whole_source_decides_what_is_committed(english: MarianModel, monkey
     monkeypatch.setattr(english.decoder, "attention", noted)
     text, commitment = "I met Chang Wei at the station", Commitment(DraftOptions(commit="word"))
     commitment.source = commitment.text = text
-    *_, end = english.append(SourceSentence(0, "en", text), commitment, "zh", draft=Draft(), glossary=BOTH)
+    *_, end = english.append(SourceSentence(0, "en", text), commitment, "zh", draft=True, glossary=BOTH)
     assert isinstance(end, Translation)
     assert "张伟" in end.text
     assert widths == [len(english.sources(text, "en", None)[0])]

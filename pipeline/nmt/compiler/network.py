@@ -136,10 +136,10 @@ def build_step(
     ``past_key_values.{layer}.encoder.{key,value}`` [1, H, S, D] and ``past_key_values.{layer}.decoder.{key,value}``
     [1, H, P, D].
 
-    Outputs, after each new token: ``token`` [T] int64, the most probable next one except ``pad``, its ``log_probability``
-    [T], and its ``lead`` [T], its score minus the second-best one; ``logits`` [T, rows], minus infinity for ``pad``. Also
-    ``output_ids`` [rows], the id of each row; for each layer ``present.{layer}.decoder.{key,value}``. These may be bound to
-    the past's buffers, which are then extended in place.
+    Outputs, after each new token: ``token`` [T] int64, the most probable next one except ``pad``, and its
+    ``log_probability`` [T]; ``logits`` [T, rows], minus infinity for ``pad``. Also ``output_ids`` [rows], the id of each
+    row; for each layer ``present.{layer}.decoder.{key,value}``. These may be bound to the past's buffers, which are then
+    extended in place.
 
     ``alignment``, a (layer, head), adds the output ``alignment`` [1, T, S]: the attention weights of that head of
     cross-attention.
@@ -184,8 +184,7 @@ def build_recurrent_step(checkpoint: Checkpoint, precisions: Precisions, *, shor
     ``past_key_values.{layer}.encoder.{key,value}`` [1, H, S, D]; if ``shortlisted``, the ``rows`` [rows, d_model] of the
     output projection and their ``biases`` [rows], which are else those of the whole vocabulary.
 
-    Outputs: ``logits`` [1, rows]; ``best`` [1, 2], the rows with the two highest ones, ``best_logits`` [1, 2], and ``total``
-    [1, 1], the logarithm of the sum of all exponentials; ``alignment`` [1, 1, S], the attention weights of the first head of
+    Outputs: ``logits`` [1, rows]; ``best`` [1, 1], the row with the highest one, ``best_logit`` [1, 1], and ``total`` [1, 1], the logarithm of the sum of all exponentials; ``alignment`` [1, 1, S], the attention weights of the first head of
     the last layer; for each layer ``present.{layer}``, which may be bound to the past's buffer.
     """
     a, w = checkpoint.architecture, checkpoint.weights
@@ -201,12 +200,11 @@ def build_recurrent_step(checkpoint: Checkpoint, precisions: Precisions, *, shor
         logits = g.node("Gemm", final, rows, g.input("biases", np.float32, ["rows"]), name="logits", transB=1)
     else:
         logits = g.linear(final, w["lm_head.weight"], w["final_logits_bias"], precisions.output, "logits")
-    two = g.constant("two", np.full(1, 2, np.int64))
-    g.nodes("TopK", logits, two, outputs=["best_logits", "best"], axis=1)
+    g.nodes("TopK", logits, g.constant("one", np.ones(1, np.int64)), outputs=["best_logit", "best"], axis=1)
     g.node("ReduceLogSumExp", logits, name="total", axes=[1])
     g.output(logits, np.float32, [1, "rows"])
-    g.output("best_logits", np.float32, [1, 2])
-    g.output("best", np.int64, [1, 2])
+    g.output("best_logit", np.float32, [1, 1])
+    g.output("best", np.int64, [1, 1])
     g.output("total", np.float32, [1, 1])
     return g.build(_metadata(checkpoint, precisions))
 
@@ -334,7 +332,7 @@ def _add_attention(g: GraphBuilder, query: str, key: str, layer: int, a: Archite
 
 
 def _choose_token(g: GraphBuilder, x: str, checkpoint: Checkpoint, ids: Rows, precisions: Precisions, pad: int) -> None:
-    """Add the output projection, and after each new token the chosen one with its log-probability and its lead."""
+    """Add the output projection, and after each new token the chosen one with its log-probability."""
     w = checkpoint.weights
     one = g.constant("one", np.ones(1, np.int64))
     final = g.node("Squeeze", x, g.constant("batch", np.zeros(1, np.int64)), name="final")
@@ -342,29 +340,24 @@ def _choose_token(g: GraphBuilder, x: str, checkpoint: Checkpoint, ids: Rows, pr
     # Mask pad: the logit of its row is always 0, which is sometimes the highest.
     bias[ids == pad] = -np.inf
     rows = w["lm_head.weight"][ids]
-    two = g.constant("two", np.full(1, 2, np.int64))
     # TopK is faster than ArgMax. It takes logits, because log-probabilities may be equal after rounding.
     if precisions.output is Precision.FP32:
         logits = g.linear(final, rows, bias, precisions.output, "logits")
-        g.nodes("TopK", logits, two, outputs=["best_logits", "two_best"], axis=1)
+        g.nodes("TopK", logits, one, outputs=["best_logit", "best"], axis=1)
     else:
         coarse = g.linear(final, rows, bias, precisions.output, "coarse_logits")
         scores = _rescore(g, final, coarse, checkpoint, rows, precisions.embedding)
         logits = g.node("ScatterElements", coarse, "candidates", scores, name="logits", axis=1)
-        g.nodes("TopK", scores, two, outputs=["best_logits", "best_candidates"], axis=1)
-        g.node("GatherElements", "candidates", "best_candidates", name="two_best", axis=1)
-    g.nodes("Split", "two_best", outputs=["best", "second_best"], axis=1)
+        g.nodes("TopK", scores, one, outputs=["best_logit", "best_candidate"], axis=1)
+        g.node("GatherElements", "candidates", "best_candidate", name="best", axis=1)
     row = g.node("Squeeze", "best", one, name="row_of_best")
     g.node("Gather", g.constant("ids", ids), row, name="token")
     g.node("Identity", "ids", name="output_ids")
     log_probabilities = g.node("LogSoftmax", logits, name="log_probabilities", axis=1)
     log_probability = g.node("GatherElements", log_probabilities, "best", name="best_log_probability", axis=1)
     g.node("Squeeze", log_probability, one, name="log_probability")
-    g.nodes("Split", "best_logits", outputs=["best_logit", "second_best_logit"], axis=1)
-    g.node("Squeeze", g.node("Sub", "best_logit", "second_best_logit", name="best_lead"), one, name="lead")
     g.output("token", np.int64, ["new"])
     g.output("log_probability", np.float32, ["new"])
-    g.output("lead", np.float32, ["new"])
     g.output("output_ids", np.int64, [len(ids)])
     g.output("logits", np.float32, ["new", len(ids)])
 
