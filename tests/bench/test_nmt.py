@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.bench import nmt
 from pipeline.bench.__main__ import run
 from pipeline.bench.comparison.prepare import Preparation, Wanted, step_bytes
 from pipeline.bench.comparison.sentences import read_sentences
@@ -29,7 +28,7 @@ def bench(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
 def test_a_run_prints_a_table_and_writes_json(tmp_path: Path) -> None:
     text, data = (tmp_path / name for name in ("text.txt", "out.json"))
     text.write_text("Where is the hotel?\n\nThank you.\n")
-    arguments = ["--model", TINY, "--peers", "ctranslate2", "--threads", "2", "--tokens", "6", "--rounds", "2"]
+    arguments = ["--model", TINY, "--threads", "2", "--tokens", "6", "--rounds", "2"]
     arguments += ["--weights", "fp32,int8", "--shortlist", "65", "--text", text, "--json", data]
     done = bench(*arguments)
     assert done.returncode == 0, done.stderr
@@ -51,7 +50,7 @@ def test_a_run_prints_a_table_and_writes_json(tmp_path: Path) -> None:
 
 
 def test_files_of_an_earlier_run_are_used_again(tmp_path: Path) -> None:
-    wanted = Wanted(TINY, ("ctranslate2",), ("int8",), ("Where is the hotel?",), 100)
+    wanted = Wanted(TINY, ("int8",), ("Where is the hotel?",), 100)
     first = Preparation(wanted, tmp_path, lambda *_: None).prepare()
     made = set(tmp_path.rglob("*"))
     (tmp_path / "ctranslate2-int8").rename(tmp_path / "ctranslate2-int8.unfinished")  # as a killed run leaves it
@@ -61,15 +60,15 @@ def test_files_of_an_earlier_run_are_used_again(tmp_path: Path) -> None:
     assert set(tmp_path.rglob("*")) == made
 
 
-def test_a_model_whose_weights_cannot_be_read_is_measured_without_peers(tmp_path: Path) -> None:
+def test_a_model_whose_weights_cannot_be_read_is_measured_alone(tmp_path: Path) -> None:
     for name in SETTINGS:
         (tmp_path / name).symlink_to(TINY / name)
     for name in ("encoder_model", "decoder_model_merged"):
         (tmp_path / f"{name}.onnx").symlink_to(TINY / "int8" / f"{name}_int8.onnx")
-    done = bench("--model", tmp_path, "--peers", "ctranslate2", "--tokens", "4", "--rounds", "1")
+    done = bench("--model", tmp_path, "--tokens", "4", "--rounds", "1")
     assert done.returncode == 0, done.stderr
     assert "| this project, merged as it is " in done.stdout
-    assert "left out: ctranslate2: " in done.stdout
+    assert "left out: CTranslate2: " in done.stdout
     assert "| CTranslate2" not in done.stdout
 
 
@@ -84,14 +83,13 @@ def test_the_weight_bytes_of_original_graphs_depend_on_their_precision(
         for path in model.glob("*.onnx"):
             path.unlink()
             path.symlink_to(TINY / precision / f"{path.stem}_{precision}.onnx")
-    (found,) = Preparation(Wanted(model, (), (), (), 0), tmp_path / "work", lambda *_: None).prepare().candidates
+    *_, found = Preparation(Wanted(model, (), (), 0), tmp_path / "work", lambda *_: None).prepare().candidates
     architecture = read_checkpoint(TINY).architecture
     assert found.weight_bytes == share * step_bytes(architecture, 4, 4, architecture.target_vocabulary)
     assert found.lossless == (precision == "fp32")
 
 
 WRONG = [
-    (2, ["--peers", "marian"], "'marian' is not one of ctranslate2, optimum, transformers"),
     (2, ["--weights", "int2"], "'int2' is not one of fp32, int8, int4, auto"),
     (2, ["--threads", "0"], "'0' is not a whole number from 1"),
     (2, ["--threads", "1,x"], "'x' is not a whole number"),
@@ -113,7 +111,7 @@ def test_the_sentences_are_not_overwritten(tmp_path: Path) -> None:
     text = tmp_path / "sentences.txt"
     text.write_text("Hello.\n")
     with pytest.raises(PipelineError, match="is also the --text file"):
-        run(["nmt", "--rounds", "1", "--tokens", "2", "--peers", "none", "--text", str(text), "--json", str(text)])
+        run(["nmt", "--rounds", "1", "--tokens", "2", "--text", str(text), "--json", str(text)])
     assert text.read_text() == "Hello.\n"
 
 
@@ -140,22 +138,6 @@ def test_a_mistake_is_reported_in_one_line() -> None:
     done = bench("--model", "nowhere")
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == "error: no such model directory: nowhere; give the folder that holds the checkpoint\n"
-
-
-def test_a_requested_peer_that_is_not_installed_is_reported(tmp_path: Path) -> None:
-    (tmp_path / "sitecustomize.py").write_text("import sys\nsys.modules['torch'] = None\n")
-    done = subprocess.run(
-        [sys.executable, "-m", "pipeline.bench", "nmt", "--peers", "transformers"],
-        cwd=ROOT, env={"PYTHONPATH": str(tmp_path)}, capture_output=True, text=True, timeout=HANG_S, check=False,
-    )  # fmt: skip
-    assert done.returncode == 2
-    assert "--peers transformers: torch is not installed; pip install" in done.stderr
-
-
-def test_peers_that_are_not_installed_are_left_out_unless_requested(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(nmt, "_installed", lambda module: False)
-    assert nmt._peers(()) == ((), {})
-    assert nmt._peers(None)[1].keys() == {"ctranslate2", "optimum", "transformers"}
 
 
 def test_a_work_folder_of_another_model_is_refused(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from pipeline.run.cores import usable_cores
 
-_PACKAGES = ("onnxruntime", "ctranslate2", "optimum-onnx", "transformers", "torch", "numpy")
+_PACKAGES = ("onnxruntime", "ctranslate2", "numpy")
 # CPU features by which the engines choose their vector kernels.
 _FEATURES = ("avx2", "avx_vnni", "avx512f", "avx512_vnni", "amx_int8", "asimd", "asimddp", "i8mm")
 

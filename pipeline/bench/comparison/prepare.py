@@ -5,18 +5,15 @@ from __future__ import annotations
 import contextlib
 import json
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from pipeline.bench.comparison.engines import Candidate
-from pipeline.bench.comparison.random_checkpoint import OPUS_MT, random_checkpoint
+from pipeline.bench.comparison.random_checkpoint import OPUS_MT, random_checkpoint, write_transformers
 from pipeline.bench.comparison.results import REFERENCE
 from pipeline.bench.comparison.sentences import ENGLISH, words_of
-from pipeline.bench.comparison.transformers_files import write_transformers
 from pipeline.errors import ModelError, PipelineError, UsageError
 from pipeline.nmt.compiler import VERSION
 from pipeline.nmt.compiler.build import PRESETS, SHORTLIST_SIZE, compile_model
@@ -31,10 +28,6 @@ from pipeline.nmt.streaming import StreamingDecoder
 from pipeline.nmt.tokenizer import MarianTokenizer
 from pipeline.run.progress import Progress
 
-_EXPORT = (
-    "import sys; from optimum.exporters.onnx import main_export; "
-    "main_export(sys.argv[1], output=sys.argv[2], task='text2text-generation-with-past', do_validation=False)"
-)
 _FP32 = (4.0, 4.0)
 """Bytes per weight of the layers and of the output projection."""
 _NOTE = "bench.json"
@@ -46,7 +39,6 @@ class Wanted:
 
     model: Path | None
     """None: use a model with random weights."""
-    peers: tuple[str, ...]
     weights: tuple[str, ...]
     """Precisions to compile to, by their names in ``compile_model``."""
     sentences: tuple[str, ...]
@@ -113,17 +105,11 @@ class Preparation:
             ) from error
 
     def _prepare(self) -> Prepared:
-        peers = {
-            "ctranslate2": self._add_ctranslate2,
-            "optimum": self._add_optimum,
-            "transformers": self._add_transformers,
-        }
-        for peer in self.wanted.peers:
-            if self.checkpoint is None:
-                self.prepared.left_out[peer] = f"the weights of {self.source} cannot be read: {self.unreadable}"
-                continue
-            with self._leave_out_on_error(peer):
-                peers[peer](self.checkpoint)
+        if self.checkpoint is None:
+            self.prepared.left_out["CTranslate2"] = f"the weights of {self.source} cannot be read: {self.unreadable}"
+        else:
+            with self._leave_out_on_error("CTranslate2"):
+                self._add_ctranslate2(self.checkpoint)
         self._add_original_graphs()
         if self.checkpoint is not None:
             for weights in self.wanted.weights:
@@ -132,7 +118,6 @@ class Preparation:
             for weights in self._shortlist_precisions if self.wanted.shortlist else ():
                 with self._leave_out_on_error(f"this project {weights}, shortlist"):
                     self._add_compiled(weights, self.wanted.shortlist)
-        self.prepared.candidates.sort(key=lambda candidate: candidate.engine == "pipeline")  # list peers first
         return self.prepared
 
     @property
@@ -222,29 +207,6 @@ class Preparation:
         self._add(
             "CTranslate2 float32", "ctranslate2", write("float32", "ctranslate2-float32"), _FP32, compute_type="float32"
         )
-
-    def _add_transformers(self, checkpoint: Checkpoint) -> None:
-        self._add("transformers fp32", "transformers", self._transformers_folder(checkpoint), _FP32)
-
-    def _transformers_folder(self, checkpoint: Checkpoint) -> Path:
-        return self._make_once("transformers", lambda folder: write_transformers(checkpoint, folder))
-
-    def _add_optimum(self, checkpoint: Checkpoint) -> None:
-        source = self._transformers_folder(checkpoint)
-
-        def make(folder: Path) -> None:
-            done = subprocess.run(
-                [sys.executable, "-c", _EXPORT, str(source), str(folder)], capture_output=True, text=True, check=False
-            )
-            if done.returncode:
-                raise ModelError(f"the export failed: {(done.stderr.strip().splitlines() or ['no reason given'])[-1]}")
-            for name, content in checkpoint.files.items():
-                (folder / name).write_bytes(content)
-
-        folder = self._make_once("optimum", make)
-        self._add("optimum fp32", "optimum", folder, _FP32)
-        if self.wanted.model is None:
-            self._add("this project, merged export", "pipeline", folder, _FP32)
 
     def _add_compiled(self, weights: str, shortlist: int) -> None:
         folder, note = self._compile(weights, shortlist)

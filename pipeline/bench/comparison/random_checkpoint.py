@@ -1,15 +1,17 @@
-"""Make a random Marian checkpoint of opus-mt's size. It is as large and as fast as a real one."""
+"""Make a random Marian checkpoint of opus-mt's size, as large and as fast as a real one, and write it."""
 
 from __future__ import annotations
 
 import json
 import random
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+from safetensors.numpy import save_file
 
-from pipeline.nmt.compiler.assemble import BIAS, DECODER, ENCODER, HEAD
+from pipeline.nmt.compiler.assemble import BIAS, DECODER, ENCODER, HEAD, SHARED
 from pipeline.nmt.compiler.checkpoint import Architecture, Array, Checkpoint, expected_shapes
 
 OPUS_MT = Architecture(
@@ -70,6 +72,24 @@ def random_checkpoint(architecture: Architecture, words: list[str], seed: int = 
         "tokenizer_config.json": json.dumps({"source_lang": "en", "target_lang": "zh"}).encode(),
     }
     return Checkpoint(architecture, weights, _config(architecture, pad), files, "random weights")
+
+
+def write_transformers(checkpoint: Checkpoint, directory: Path) -> None:
+    """Write a checkpoint in transformers' format into ``directory``, which must exist."""
+    weights = dict(checkpoint.weights)
+    shared, tied = weights[ENCODER] is weights[DECODER], weights[HEAD] is weights[DECODER]
+    if shared:
+        del weights[ENCODER]
+        weights[SHARED] = weights.pop(DECODER)
+    if tied:
+        del weights[HEAD]
+    weights[BIAS] = weights[BIAS][None]
+    named = {name if name in (BIAS, HEAD) else f"model.{name}": value for name, value in weights.items()}
+    save_file(named, directory / "model.safetensors", {"format": "pt"})
+    config = {**checkpoint.config, "share_encoder_decoder_embeddings": shared, "tie_word_embeddings": tied}
+    (directory / "config.json").write_text(json.dumps(config, indent=1), "utf-8")
+    for name, content in checkpoint.files.items():
+        (directory / name).write_bytes(content)
 
 
 def _draw(name: str, shape: tuple[int, ...], rng: np.random.Generator) -> Array:

@@ -129,8 +129,10 @@ def test_an_engine_that_does_not_start_is_left_out_with_the_reason() -> None:
 
 @pytest.mark.parametrize("candidates", [[], [Candidate("x", "pipeline", "nowhere", 0)]], ids=["none", "one"])
 def test_an_error_names_every_engine_left_out_with_its_reason(candidates: list[Candidate]) -> None:
-    measurement = Measurement(candidates, left_out={"optimum": "torch is not installed"})
-    with pytest.raises(ModelError, match="no engine can be measured: optimum: torch is not installed") as caught:
+    measurement = Measurement(candidates, left_out={"CTranslate2": "the weights cannot be read"})
+    with pytest.raises(
+        ModelError, match="no engine can be measured: CTranslate2: the weights cannot be read"
+    ) as caught:
         measurement.run(Plan([SOURCE], 4, 1, (1,), starts=1), lambda *_: None)
     assert all(f"; {one.name}: " in str(caught.value) for one in candidates)
 

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from pipeline.bench.comparison.random_checkpoint import OPUS_MT, random_checkpoint
+from pipeline.bench.comparison.random_checkpoint import OPUS_MT, random_checkpoint, write_transformers
 from pipeline.bench.comparison.sentences import ENGLISH, words_of
-from pipeline.bench.comparison.transformers_files import write_transformers
 from pipeline.nmt.compiler.checkpoint import Architecture
 from pipeline.nmt.compiler.source import read_checkpoint
 from pipeline.nmt.tokenizer import MarianTokenizer

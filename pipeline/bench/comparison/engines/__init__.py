@@ -44,8 +44,6 @@ class Candidate:
 ENGINES = {
     "pipeline": "OwnEngine",
     "ctranslate2": "CTranslate2Engine",
-    "optimum": "OptimumEngine",
-    "transformers": "TransformersEngine",
 }
 
 
