@@ -1,7 +1,8 @@
-"""What every search needs: its options, the tokens it yields, and the guards on what it may choose."""
+"""What every search needs: its options, the tokens it yields, the guards on what it may choose, and its time limit."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -92,3 +93,24 @@ def log_softmax(scores: NDArray[np.float64]) -> NDArray[np.float64]:
     top = scores.max()
     result: NDArray[np.float64] = scores - top - np.log(np.exp(scores - top).sum())
     return result
+
+
+class Stopwatch:
+    """Measures the total time spent inside its ``with`` blocks: that of a translation, without that of its reader."""
+
+    def __init__(self, limit_s: float) -> None:
+        self._limit_s = limit_s
+        self._spent_s = 0.0
+        self._began: float | None = None
+
+    def __enter__(self) -> None:
+        self._began = time.monotonic()
+
+    def __exit__(self, *error: object) -> None:
+        self._spent_s, self._began = self._total_s(), None
+
+    def _total_s(self) -> float:
+        return self._spent_s + (time.monotonic() - self._began if self._began is not None else 0.0)
+
+    def expired(self) -> bool:
+        return self._total_s() > self._limit_s

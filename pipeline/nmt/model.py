@@ -22,7 +22,7 @@ from pipeline.nmt.commitment import CertainSource, Commitment, PartDraft, certai
 from pipeline.nmt.decoder import Decoder
 from pipeline.nmt.decoders import load_decoder
 from pipeline.nmt.drafts import draft_limit
-from pipeline.nmt.generation import GenerationOptions, OnStart, Token
+from pipeline.nmt.generation import GenerationOptions, OnStart, Stopwatch, Token
 from pipeline.nmt.layout import find_layout
 from pipeline.nmt.loops import MAX_LENGTH_FACTOR
 from pipeline.nmt.model_languages import UNDETERMINED, ModelLanguages, differs
@@ -32,7 +32,6 @@ from pipeline.nmt.preparation import written
 from pipeline.nmt.scripts import rewritten
 from pipeline.nmt.search import generate
 from pipeline.nmt.settings import decoding_settings, generation_options, integer, read_json, require_at_least
-from pipeline.nmt.stopwatch import Stopwatch
 from pipeline.nmt.students import MAX_SOURCE_TOKENS, find_student, load_student, student_options
 from pipeline.nmt.term_repair import Repair, repairing
 from pipeline.nmt.term_search import Wording, search_with_terms

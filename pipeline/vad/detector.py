@@ -7,15 +7,29 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
+import webrtcvad
 
-from pipeline.events import Samples
+from pipeline.events import SAMPLE_RATE, Samples
 from pipeline.vad.gate import FrameDecision, SpeechGate
 from pipeline.vad.options import VadConfig
 from pipeline.vad.silero import WINDOW_SAMPLES, SileroVad
-from pipeline.vad.webrtc import WebRtcVad
 
 # Silero does not run if no frame was proposed for this long.
 _IDLE_MS = 500
+
+
+class WebRtcVad:
+    """Decides whether frames of ``frame_ms`` (10, 20 or 30) are speech. ``mode`` 0 keeps most, 3 filters most."""
+
+    def __init__(self, mode: int, frame_ms: int) -> None:
+        self.frame_samples = SAMPLE_RATE * frame_ms // 1000
+        self._vad = webrtcvad.Vad(mode)
+
+    def is_speech(self, frame: Samples) -> bool:
+        """Decide one frame. A shorter frame (the last of the input) is padded with silence."""
+        if len(frame) < self.frame_samples:
+            frame = np.pad(frame, (0, self.frame_samples - len(frame)))
+        return bool(self._vad.is_speech(frame.tobytes(), SAMPLE_RATE))
 
 
 class _Frame(NamedTuple):

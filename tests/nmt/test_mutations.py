@@ -15,7 +15,7 @@ import pytest
 
 from pipeline.errors import ModelError
 from pipeline.nmt.decoder import Decoder, DecoderState, StepOutput
-from pipeline.nmt.exported import CachedDecoder, OwnPastDecoder
+from pipeline.nmt.decoders import CachedDecoder, OwnPastDecoder
 from pipeline.nmt.layout import Layout
 from pipeline.nmt.model import MarianModel
 from pipeline.nmt.onnx_header import Port

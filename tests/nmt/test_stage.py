@@ -464,7 +464,7 @@ def test_a_slow_consumer_does_not_use_up_the_time_limit(tmp_path: Path, monkeypa
     events = model.stream(sentence(row["source"]), "zh")
     next(events)
     hour_later = time.monotonic() + 3600
-    monkeypatch.setattr("pipeline.nmt.stopwatch.time.monotonic", lambda: hour_later)
+    monkeypatch.setattr("pipeline.nmt.generation.time.monotonic", lambda: hour_later)
     assert translated(events) == row["text"]
 
 

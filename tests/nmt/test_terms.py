@@ -18,7 +18,7 @@ from pipeline.events import SourceDelta, SourceSentence, Translation
 from pipeline.glossary.files import load_glossary
 from pipeline.glossary.terms import Glossary, Term
 from pipeline.nmt.commitment import Commitment
-from pipeline.nmt.compiler.chrf import chrf
+from pipeline.nmt.compiler.measure import chrf
 from pipeline.nmt.decoder import DecoderState
 from pipeline.nmt.generation import Token
 from pipeline.nmt.pivot import PivotTranslator

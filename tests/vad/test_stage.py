@@ -15,11 +15,10 @@ from pipeline.events import EndOfInput, Pause, Samples, SegmentSoFar, SpeechSegm
 from pipeline.run.overload import LoadControl, OverloadOptions
 from pipeline.run.stats import PipelineStats
 from pipeline.stages import Queue, Stage
-from pipeline.vad.detector import SpeechDetector
+from pipeline.vad.detector import SpeechDetector, WebRtcVad
 from pipeline.vad.options import VadConfig
 from pipeline.vad.silero import SileroVad
 from pipeline.vad.stage import VadStage
-from pipeline.vad.webrtc import WebRtcVad
 from tests.conftest import PHRASES, read_wav, spoken_texts
 
 

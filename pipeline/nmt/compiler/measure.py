@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import statistics
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from pipeline.errors import UsageError
-from pipeline.nmt.compiler.chrf import chrf
 from pipeline.nmt.compiler.sample import Sample
 from pipeline.nmt.model import MarianModel
 from pipeline.nmt.search import greedy
+
+# sacrebleu's defaults, which published figures use: n-grams of up to six characters, recall weighted by β = 2.
+_ORDER = 6
+_BETA_SQUARED = 4
 
 
 @dataclass(frozen=True)
@@ -91,3 +95,32 @@ def compare(found: Translated, fp32: Translated, sample: Sample) -> Comparison:
         chrf_loss=chrf(fp32.texts, references) - chrf(found.texts, references),
         token_ms=found.token_ms,
     )
+
+
+def chrf(hypotheses: Sequence[str], references: Sequence[str]) -> float:
+    """Corpus chrF2 from 0 to 100, ignoring spaces. Equals sacrebleu's ``CHRF().corpus_score``.
+
+    It is the F-score of shared character n-grams (Popović 2015, https://aclanthology.org/W15-3049).
+    """
+    precisions: list[float] = []
+    recalls: list[float] = []
+    for order in range(1, _ORDER + 1):
+        matched = guessed = expected = 0
+        for hypothesis, reference in zip(hypotheses, references, strict=True):
+            ours, theirs = _ngrams(hypothesis, order), _ngrams(reference, order)
+            matched += (ours & theirs).total()
+            # Like sacrebleu, skip a hypothesis if its reference has no n-grams.
+            guessed += ours.total() if theirs else 0
+            expected += theirs.total()
+        if guessed and expected:
+            precisions.append(matched / guessed)
+            recalls.append(matched / expected)
+    if not any(precisions):
+        return 0.0
+    precision, recall = sum(precisions) / len(precisions), sum(recalls) / len(recalls)
+    return 100 * (1 + _BETA_SQUARED) * precision * recall / (_BETA_SQUARED * precision + recall)
+
+
+def _ngrams(text: str, order: int) -> Counter[str]:
+    without_spaces = "".join(text.split())
+    return Counter(without_spaces[at : at + order] for at in range(len(without_spaces) - order + 1))
