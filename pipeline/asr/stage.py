@@ -152,8 +152,8 @@ class AsrStage:
         """The segments of a window, and those of the following windows that are to be recognised at the same time.
 
         Empty if windows are recognised one by one. Otherwise a recording's windows always come this way, in the same
-        groups from its first window on: also the last one alone, and when the run is resumed or divided into parts. So all
-        these runs have the same transcripts.
+        groups from its first window on: also the last one alone, and when the run is resumed. So all these runs have the
+        same transcripts.
         """
         if not self._at_once():
             return []
