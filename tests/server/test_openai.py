@@ -25,6 +25,8 @@ import pytest
 import srt
 import webvtt
 from openai import AsyncOpenAI
+from starlette.responses import Response
+from starlette.types import Message, Receive, Scope, Send
 
 from pipeline import Models, PipelineConfig
 from pipeline.audio.recording import Recording
@@ -34,8 +36,10 @@ from pipeline.languages.options import LanguageConfig
 from pipeline.sentences.whole import whole_words
 from pipeline.server import openai as interface
 from pipeline.server.access import Access
+from pipeline.server.options import ServerLimits
 from pipeline.server.service import Service
 from pipeline.server.turns import Urgency
+from pipeline.server.unread import Unread
 from pipeline.sinks.files import sink_makers
 from pipeline.translator import SpeechTranslator
 from tests.conftest import CHINESE, PHRASE_SECONDS, PHRASES, read_wav
@@ -460,6 +464,26 @@ def test_the_body_of_a_refused_request_is_read_to_its_end(
             writer.close()
 
     asyncio.run(work())
+
+
+def test_a_body_that_comes_is_read_before_the_answer() -> None:
+    """A proxy that has the answer may end the connection of a client that still sends."""
+    said: list[str] = []
+    messages = iter(range(3))
+
+    async def refusing(scope: Scope, receive: Receive, send: Send) -> None:
+        await Response("no", 401)(scope, receive, send)
+
+    async def receive() -> Message:
+        said.append("body")
+        return {"type": "http.request", "body": b"x", "more_body": next(messages) < 2}
+
+    async def send(message: Message) -> None:
+        said.append(message["type"])
+
+    scope = {"type": "http", "method": "POST", "headers": [(b"content-length", b"3")]}
+    asyncio.run(Unread(refusing, ServerLimits())(scope, receive, send))
+    assert said == ["body"] * 3 + ["http.response.start", "http.response.body"]
 
 
 def test_a_refused_body_that_does_not_end_is_given_up(demo_config: PipelineConfig, demo_models: Models) -> None:
