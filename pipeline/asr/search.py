@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pipeline.asr.coverage import inserted, shortened, unheard
-from pipeline.asr.engine import MOST_PROMPT_TOKENS, Encoded, Hypothesis, WhisperEngine, whisper_code
+from pipeline.asr.engine import MOST_PROMPT_TOKENS, PADDING_S, Encoded, Hypothesis, WhisperEngine, whisper_code
 from pipeline.asr.foreign import LEAST_S, SURE, foreign_words, in_another_language
 from pipeline.asr.guards import SHORT_TOKENS, Evidence, find_loop, rejection
 from pipeline.asr.terms import HeardTerms
@@ -35,9 +35,13 @@ _LONG_STRETCH_S = 1.2
 
 
 # The language of a part of a window is detected if the mean natural-log probability of its tokens is below this, as that of
-# one in seven of English; in its first seconds, encoded alone: see ``pipeline.asr.whisper``.
+# one in seven of English.
 _DOUBTED = -0.4
-_DETECTED_S, _DETECTION_WINDOW_S = 4.0, 5.0
+# The language of a part is detected in its first seconds, encoded alone in this window. That takes half of an encoder run in
+# the window of 10 s and is as accurate for English with Chinese, French or Italian (with Spanish, 90 instead of 93 %). The
+# part of an encoded pack that holds a segment would cost less, but it is coloured by its neighbours: 90 % right for English
+# with Chinese, and 61 % with Spanish.
+_DETECTION_WINDOW_S = 5.0
 
 LANGUAGE = "language"
 """Why a text is rejected that is, or whose speech is, in another language."""
@@ -207,8 +211,12 @@ class Searcher:
         probabilities = [p for word in words for p in word.log_probabilities]
         if not probabilities or np.mean(probabilities) >= _DOUBTED or len(samples) < LEAST_S * SAMPLE_RATE:
             return False
-        encoded = self._engine.encode(samples[: round(_DETECTED_S * SAMPLE_RATE)], _DETECTION_WINDOW_S)
-        return self._other_language(dataclasses.replace(encoded, language=language))
+        return self._other_language(dataclasses.replace(self.encode_start(samples), language=language))
+
+    def encode_start(self, samples: Samples) -> Encoded:
+        """The first seconds of ``samples`` [n], encoded alone, for detecting the language."""
+        start = samples[: round((_DETECTION_WINDOW_S - PADDING_S) * SAMPLE_RATE)]
+        return self._engine.encode(start, _DETECTION_WINDOW_S)
 
     def _prompt_with(self, terms: Sequence[str]) -> tuple[int, ...]:
         """The prompt with as many of the terms as there is room for."""

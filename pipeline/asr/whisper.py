@@ -31,11 +31,6 @@ log = logging.getLogger(__name__)
 
 # Minimum beam size of a second search, which has at least twice the beams of the first.
 _SECOND_SEARCH_BEAMS = 5
-# In a pack, the language of each segment is detected in its first seconds, encoded alone in this window. That takes half
-# of an encoder run in the window of 10 s and is as accurate for English with Chinese, French or Italian (with Spanish,
-# 90 instead of 93 %). The part of the encoded pack that holds the segment would cost less, but it is coloured by its
-# neighbours: 90 % right for English with Chinese, and 61 % with Spanish.
-_DETECTION_WINDOW_S = 5.0
 # The common window of several packs of speech. Up to here, the encoder of base takes 17 ms per second of speech, and 23 to
 # 28 ms in windows from 22.5 to 30 s (one thread of a Zen 4).
 _PACKS_WINDOW_S = 20.0
@@ -157,8 +152,7 @@ class WhisperRecognizer:
             return [self.transcribe(segments[0], beam_size, before)]
         languages: list[str] = []
         for segment in segments:
-            start = segment.samples[: round((_DETECTION_WINDOW_S - PADDING_S) * SAMPLE_RATE)]
-            before = self._decide(self.engine.encode(start, _DETECTION_WINDOW_S), segment, before)
+            before = self._decide(self._searcher.encode_start(segment.samples), segment, before)
             languages.append(before)
         found: list[Transcript] = []
         for language, run in groupby(zip(languages, segments, strict=True), key=lambda pair: pair[0]):
@@ -391,8 +385,7 @@ class WhisperRecognizer:
         """See ``LanguageDetector``."""
         if len(self.languages) == 1:
             return {}
-        start = samples[: round((_DETECTION_WINDOW_S - PADDING_S) * SAMPLE_RATE)]
-        return calibrated(self.engine.detect(self.engine.encode(start, _DETECTION_WINDOW_S)), self._on_silence)
+        return calibrated(self.engine.detect(self._searcher.encode_start(samples)), self._on_silence)
 
     def _decide(self, encoded: Encoded, segment: SpeechSegment, before: str | None) -> str:
         """The language in which to recognise a segment, given its encoded audio or the beginning of it."""
