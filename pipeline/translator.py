@@ -29,8 +29,6 @@ from pipeline.events import (
 )
 from pipeline.glossary.current import CurrentGlossary, GlossaryFile
 from pipeline.loading import Models, load_models
-from pipeline.nmt.commitment import appending
-from pipeline.nmt.spoken import SpokenText
 from pipeline.nmt.unspellable import warn_unspellable
 from pipeline.run.overload import LoadControl
 from pipeline.run.stats import PipelineStats
@@ -134,8 +132,6 @@ class SpeechTranslator:
             )
         if self._ended:
             raise ValueError("the translator was cancelled before it ran")
-        if self.live:
-            self._check_live(self._models)
         self.stats.load_s = time.perf_counter() - began
         self.stats.started = time.perf_counter()
         self._stages = asyncio.create_task(self._run_stages(self._models))
@@ -146,12 +142,6 @@ class SpeechTranslator:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.cancel()
-
-    def _check_live(self, models: Models) -> None:
-        if self.config.drafts.commit == "word":
-            for target, model in models.translations.items():
-                if not isinstance(model, SpokenText):
-                    appending(model, target)
 
     @property
     def running(self) -> bool:
@@ -263,8 +253,6 @@ class SpeechTranslator:
             raise ValueError(_NOT_RUNNING)
         self._used = True
         self.live = self.live or paced or isinstance(source, LiveSource)
-        if self.live and self._models is not None:
-            self._check_live(self._models)
         if isinstance(source, LiveSource):
             loop = asyncio.get_running_loop()
             source.listen(lambda notice: _call_soon(loop, self._on_source_notice, notice))

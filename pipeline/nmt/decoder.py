@@ -173,7 +173,7 @@ class Decoder(ABC):
 
     @property
     def guided(self) -> bool:
-        """Whether the alignment head was named when the model was compiled, because it was trained to align."""
+        """Whether the alignment is good enough to commit words by: of students, whose training guides it; see ``Commitment``."""
         return False
 
     def attended(self, state: DecoderState) -> NDArray[np.float32] | None:

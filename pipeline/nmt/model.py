@@ -180,6 +180,11 @@ class MarianModel(ModelLanguages):
         pieces = self.pieces(sources, target, on_start, beams, draft, terms=terms)
         yield from rewritten(deltas(sentence, pieces, target), self.conversion(target))
 
+    @property
+    def appends(self) -> bool:
+        """Whether the model tells which source tokens it translates, by a head that was trained for it; see ``append``."""
+        return self.decoder.guided
+
     def append(
         self,
         sentence: SourceSentence,
@@ -193,7 +198,8 @@ class MarianModel(ModelLanguages):
         """As ``stream``, with a translation that begins with the committed tokens of earlier drafts.
 
         What follows them is the result of the search from there, also if it is repeated because it looped. The last delta
-        of a ``draft`` says how much of the text is committed now, and ``commitment`` has the tokens.
+        of a ``draft`` withdraws what is not to be shown yet, and says how much of the rest is committed now; ``commitment``
+        has the tokens. Only if the model ``appends``.
 
         Raises:
             UsageError, ModelError, DecodingStoppedError: see ``stream``.
@@ -214,7 +220,7 @@ class MarianModel(ModelLanguages):
         beams: int | None,
         draft: bool = False,
         commitment: Commitment | None = None,
-        certain: Sequence[CertainSource] | None = None,
+        certain: Sequence[CertainSource] = (),
         terms: Sequence[tuple[SourceTerm, ...]] = (),
     ) -> Iterator[Piece]:
         """Yield the translation of one sentence, which may be given in several parts.
@@ -222,7 +228,7 @@ class MarianModel(ModelLanguages):
         Each part has an end token; only the one of the last part ends the sentence.
 
         ``commitment``: the tokens with which the parts begin; a ``draft`` adds to them. ``certain``: how much of each part of
-        the source is committed; None: unknown. ``terms``: those of each part that has any, or of none.
+        the source is committed. ``terms``: those of each part that has any, or of none.
         """
         if beams is not None:
             require_at_least(1, beams=beams)
@@ -252,8 +258,12 @@ class MarianModel(ModelLanguages):
                     token, last=last, truncated=last and truncated, searched_again=last and again
                 )
                 if token.last and draft and commitment is not None:
-                    of_part = certain[part] if certain is not None and part < len(certain) else None
-                    committed += self._commit(commitment, part, found, target, of_part, search)
+                    of_part = certain[part] if part < len(certain) else CertainSource()
+                    more, hidden = self._commit(commitment, part, found, target, of_part, search, last=last)
+                    committed += more
+                    length -= hidden
+                    withdrawn += max(0, hidden - len(text))
+                    text = text[: max(0, len(text) - hidden)]
                 elif last:
                     committed = length
                 if token.last and wording is not None:
@@ -271,21 +281,21 @@ class MarianModel(ModelLanguages):
         part: int,
         found: PartText,
         target: str,
-        certain: CertainSource | None,
+        certain: CertainSource,
         search: RunningSearch,
-    ) -> int:
-        """Commit what is certain of the draft of a part; return the length of its committed text."""
-        needed = certain is not None and not found.tokens[-1].truncated
-        attention = self._attention(search, found.ids, len(commitment.tokens(part))) if needed else None
-        draft = PartDraft(tuple(found.tokens), tuple(found.texts), target, certain, attention)
-        return found.length(commitment.push(part, draft))
+        *,
+        last: bool,
+    ) -> tuple[int, int]:
+        """Commit what is certain of the draft of a part; return the length of its committed text, and of that to be hidden."""
+        known = len(commitment.tokens(part))
+        attention = None if found.tokens[-1].truncated else self._attention(search, found.ids, known)
+        draft = PartDraft(tuple(found.tokens), tuple(found.texts), target, certain, attention, last)
+        committed, shown = commitment.push(part, draft)
+        return found.length(committed), found.length() - found.length(shown)
 
     def _attention(self, search: RunningSearch, ids: Sequence[int], known: int) -> NDArray[np.float32] | None:
-        """The attention over the source of the tokens after the first ``known``, [tokens, S]; None if it is unknown.
-
-        Only of a head that was trained to align: a head that was chosen by measurement looks elsewhere too often.
-        """
-        if (state := search.state) is None or not self.decoder.guided:
+        """The attention over the source of the tokens after the first ``known``, [tokens, S]; None without a search."""
+        if (state := search.state) is None:
             return None
         history = [self.generation.start_token, *ids[:-1]]
         self.decoder.reveal(state)

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 from pipeline.events import Delta, SourceSentence, Translation
 from pipeline.glossary.terms import Glossary, Match, Term
-from pipeline.nmt.commitment import Commitment
 from pipeline.nmt.generation import GenerationOptions, OnStart
 from pipeline.nmt.model import MarianModel
 from pipeline.nmt.model_languages import UNDETERMINED
@@ -97,41 +96,11 @@ class PivotTranslator:
         Raises:
             UsageError, ModelError, DecodingStoppedError: see ``MarianModel.stream``.
         """
-        yield from self._stream(sentence, target, on_start, beams, draft, None, glossary)
-
-    def append(
-        self,
-        sentence: SourceSentence,
-        commitment: Commitment,
-        target: str | None = None,
-        on_start: OnStart | None = None,
-        beams: int | None = None,
-        draft: bool = False,
-        glossary: Glossary | None = None,
-    ) -> Iterator[Delta | Translation]:
-        """As ``MarianModel.append``. Only the second model's tokens are committed, when its translations agree on them.
-
-        Raises:
-            UsageError, ModelError, DecodingStoppedError: see ``MarianModel.stream``.
-        """
-        yield from self._stream(sentence, target, on_start, beams, draft, commitment, glossary)
-
-    def _stream(
-        self,
-        sentence: SourceSentence,
-        target: str | None,
-        on_start: OnStart | None,
-        beams: int | None,
-        draft: bool,
-        commitment: Commitment | None,
-        glossary: Glossary | None,
-    ) -> Iterator[Delta | Translation]:
         if target is None:
             target = self.languages[1] or UNDETERMINED
         carried = self._carried(sentence.text, glossary)
-        pieces = self._pieces(sentence, target, on_start, beams, draft, commitment, carried)
-        found = deltas(sentence, carried.counted(pieces), target)
-        yield from rewritten(found, self.second.conversion(target), final=commitment is None or not draft)
+        pieces = self._pieces(sentence, target, on_start, beams, draft, carried)
+        yield from rewritten(deltas(sentence, carried.counted(pieces), target), self.second.conversion(target))
 
     def unspellable(self, glossary: Glossary, target: str | None = None) -> tuple[Term, ...]:
         """The terms whose translation the second model's vocabulary cannot write, or the first none that stands for it."""
@@ -158,26 +127,24 @@ class PivotTranslator:
         on_start: OnStart | None,
         beams: int | None,
         draft: bool,
-        commitment: Commitment | None,
         carried: Carried,
     ) -> Iterator[Piece]:
         sources, terms = self.first.sources_and_terms(
             sentence.text, sentence.language, self.via, carried.first, complete=not draft
         )
         if not sources:
-            yield from self.second.pieces((), target, on_start, beams, draft, commitment)
+            yield from self.second.pieces((), target, on_start, beams, draft)
             return
         halfway = GrowingText()
         for piece in self.first.pieces(sources, self.via, on_start, beams, draft, terms=terms):
             halfway.apply(piece, piece.token)
         ended = halfway.pieces[-1].mark
         parts, terms = self.second.sources_and_terms(halfway.text, self.via, target, carried.second)
-        begun = commitment is not None and commitment.tokens(0)
-        if not parts and not begun:  # the first model wrote nothing, but the sentence still needs its end token
+        if not parts:  # the first model wrote nothing, but the sentence still needs its end token
             end = dataclasses.replace(ended, id=self.generation.end_token, guarded=False)
             yield Piece(end, "", tokens=(end,))
             return
-        for piece in self.second.pieces(parts, target, on_start, beams, draft, commitment, terms=terms):
+        for piece in self.second.pieces(parts, target, on_start, beams, draft, terms=terms):
             token = piece.token
             if token.last:
                 token = dataclasses.replace(

@@ -114,7 +114,7 @@ class RecurrentDecoder(StreamingDecoder):
         )
         self._encoder = open_session(place, threads, encoder.SerializeToString())
         self._first = self._later = open_session(place, threads, step.SerializeToString())
-        self._lock, self._causal, self._measured_head = threading.Lock(), False, False
+        self._lock, self._causal = threading.Lock(), False
         self._name_kv()
         self._architecture, self._shortlist, self._bias = a, shortlist, bias
         self._source, self._target = (_scaled(checkpoint.weights[name]) for name in (ENCODER, DECODER))
@@ -170,6 +170,10 @@ class RecurrentDecoder(StreamingDecoder):
         state.tokens = state.tokens[:steps]
         if isinstance(state.memory, _Cells):
             state.memory.truncate(steps)
+
+    @property
+    def guided(self) -> bool:
+        return True
 
     @property
     def causal(self) -> bool:

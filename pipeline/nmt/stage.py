@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -14,7 +14,7 @@ from pipeline.glossary.current import CurrentGlossary
 from pipeline.glossary.terms import Glossary
 from pipeline.languages import same_language
 from pipeline.languages.marks import MARKS, final_marks
-from pipeline.nmt.commitment import Commitment, appended, appending
+from pipeline.nmt.commitment import Commitment, appending
 from pipeline.nmt.decoder import DecoderState
 from pipeline.nmt.drafts import Steady, masked
 from pipeline.nmt.generation import OnStart
@@ -24,7 +24,7 @@ from pipeline.run.failures import FailedCalls
 from pipeline.run.overload import LoadControl
 from pipeline.run.stats import PipelineStats
 from pipeline.run.worker import Worker
-from pipeline.sentences.growing import GrowingText, TextChangeError, edit
+from pipeline.sentences.growing import GrowingText, TextChangeError, edit, merged
 
 log = logging.getLogger(__name__)
 
@@ -75,7 +75,7 @@ class NmtStage:
         self.model, self.inbox, self.outbox, self.target = model, inbox, outbox, target
         self.stats = stats or PipelineStats()
         self._drafts, self._options, self._load = drafts, options or DraftOptions(), load
-        self._by_word = self._options.commit == "word"
+        self._appending = appending(model) if self._options.commit == "word" else None
         self._glossary = DirectedGlossary(glossary, target) if glossary is not None else None
         if glossary is not None and not isinstance(model, TermTranslator):
             log.warning("%s does not translate the terms of a glossary", type(model).__name__)
@@ -89,10 +89,7 @@ class NmtStage:
 
         Raises:
             TextChangeError: a ``SourceDelta`` withdraws committed text.
-            UsageError: words are to be committed one by one, and ``model`` cannot do that.
         """
-        if self._by_word:
-            appending(self.model, self.target)
         worker = Worker(self.name)
         try:
             while not isinstance(item := await self.inbox.get(), EndOfInput):
@@ -118,17 +115,18 @@ class NmtStage:
         sentence.spoken = change.language
 
     async def _withdraw(self, number: int, heard_s: float) -> None:
-        """Withdraw what is shown of a sentence's translation, and translate it anew if there is more of it.
-
-        A translation of which words are committed stays.
-        """
+        """Withdraw what is shown of a sentence's translation, but not what is committed; without that, translate it anew."""
         sentence = self._opened(number)
-        if sentence.shown.committed:
-            return
-        withdrawn = Delta(number, sentence.language, "", len(sentence.shown), heard_s=heard_s, complete=True)
-        sentence.restart(self._options)
-        if withdrawn.withdrawn:
-            await self.outbox.put(withdrawn)
+        committed = sentence.shown.committed
+        change = Delta(
+            number, sentence.language, "", len(sentence.shown) - committed, committed, heard_s=heard_s, complete=True
+        )
+        if not committed:
+            sentence.restart(self._options)
+        elif change.withdrawn:
+            sentence.shown.apply(change)
+        if change.withdrawn:
+            await self.outbox.put(change)
 
     def _opened(self, number: int) -> _Open:
         if number not in self._open:
@@ -145,8 +143,8 @@ class NmtStage:
             change, sentence.newest = sentence.newest, None
             if change is None or not sentence.source.text:
                 continue
-            text = sentence.to_append if self._by_word else sentence.to_translate
-            if sentence.gained(text, by_word=self._by_word):
+            text = sentence.to_translate if self._appending is None else sentence.source.text
+            if sentence.gained(text, by_word=self._appending is not None):
                 return SourceSentence(
                     change.sentence, change.language, text, change.start_s, change.end_s, change.heard_s
                 )
@@ -159,9 +157,8 @@ class NmtStage:
             await self._leave_out(sentence, self.target, final=final)
             return
         opened = self._opened(sentence.sentence)
-        by_word = bool(opened.shown.committed) or (self._by_word and self._drafts())
         beams = self._load.measures.beam_size if self._load is not None else None
-        opened.commitment.source, opened.commitment.text = opened.source.committed_text, sentence.text
+        opened.commitment.source = opened.source.committed_text
         running: list[DecoderState] = []
         stopped = False
 
@@ -170,7 +167,7 @@ class NmtStage:
             if stopped:  # cancelled between two searches, or before the first
                 state.terminate()
 
-        events = self._stream(sentence, opened, started, beams, by_word=by_word, final=final)
+        events = self._stream(sentence, opened, started, beams, final=final)
 
         def step() -> Delta | Translation | Exception | None:
             with self.stats.busy("nmt"):
@@ -222,9 +219,7 @@ class NmtStage:
         self.stats.failures[self.name] = reason
         self.stats.not_shown(sentence.start_s, sentence.end_s, f"not translated into {language}")
         kept, heard_s = opened.shown.committed_text, sentence.heard_s
-        if withdrawn := len(opened.shown) - len(kept):
-            change = Delta(sentence.sentence, language, "", withdrawn, len(kept), heard_s=heard_s, complete=True)
-            await self.outbox.put(change)
+        await self._withdraw(sentence.sentence, heard_s)
         await self.outbox.put(Translation(sentence.sentence, language, kept, heard_s=heard_s, error=reason))
         return True
 
@@ -235,16 +230,15 @@ class NmtStage:
         on_start: OnStart,
         beams: int | None,
         *,
-        by_word: bool,
         final: bool,
     ) -> Iterator[Delta | Translation]:
         """The events of a translation. A generator, so that the model is first called on the worker."""
         shown = opened.shown.text
         terms = self._glossary.argument(sentence.language) if self._glossary is not None else {}
-        if by_word:
-            model = appending(self.model, self.target)
+        model = self._appending
+        if model is not None and (opened.shown.committed or not final):
             found = model.append(sentence, opened.commitment, self.target, on_start, beams, not final, **terms)
-            yield from appended(opened.shown, found, final=final)
+            yield from updates(shown, at_once(found), final=final, kept=opened.shown.committed)
             return
         if final:
             found = self.model.stream(sentence, self.target, on_start, beams, **terms)
@@ -261,8 +255,7 @@ class NmtStage:
         self.stats.translated(language, sentence.heard_s)
         if not final:
             return
-        if (kept := self._opened(sentence.sentence)).shown.committed:
-            text = kept.shown.text
+        if text := (kept := self._opened(sentence.sentence)).shown.committed_text:
             await self.outbox.put(Translation(sentence.sentence, kept.language, text, heard_s=sentence.heard_s))
         self._forget_until(sentence.sentence + 1)
 
@@ -303,7 +296,7 @@ class _Open:
         """The translation, as put on ``outbox``."""
         self.language = ""
         """Of the translation."""
-        self.steady, self.commitment = Steady(options.agreeing), Commitment(options)
+        self.steady, self.commitment = Steady(options.agreeing), Commitment()
 
     def gained(self, text: str, *, by_word: bool) -> bool:
         """Whether ``text`` is new, or more of it is certain than when it was translated last; then it is remembered.
@@ -326,25 +319,38 @@ class _Open:
         return committed if has_words else committed + draft
 
     @property
-    def to_append(self) -> str:
-        """The committed words, and the draft, which tells the model how they go on; nothing while no word is committed."""
-        return self.source.text if any(map(str.isalnum, self.source.committed_text)) else ""
-
-    @property
     def ends_like_a_sentence(self) -> bool:
         """Whether all words are committed and followed by a final mark, which is shown in pauses only."""
         text = self.source
         return not any(map(str.isalnum, text.draft)) and any(mark in MARKS for mark in final_marks(text.text))
 
 
-def updates(shown: str, events: Iterator[Delta | Translation], *, final: bool) -> Iterator[Delta | Translation]:
+def at_once(events: Iterable[Delta | Translation]) -> Iterator[Delta | Translation]:
+    """The events of a translation with one change instead of its changes."""
+    whole: list[Delta] = []
+    for event in events:
+        if isinstance(event, Translation):
+            yield from whole
+            yield event
+        elif whole and isinstance(both := merged(whole[0], event), Delta):
+            whole = [both]
+        else:
+            whole.append(event)
+
+
+def updates(
+    shown: str, events: Iterator[Delta | Translation], *, final: bool, kept: int | None = None
+) -> Iterator[Delta | Translation]:
     """The events of a translation as changes of ``shown``, the draft of the same sentence that it replaces.
 
     Where ``shown`` is empty, the events are passed on. Otherwise tokens are held back until the new text is as long as the
     old one, so that text is replaced in one change and does not shrink in between. Unless ``final``, nothing is committed,
     a translation without a change has no events, and the ``Translation`` is left out.
+
+    Args:
+        kept: how much of ``shown`` is committed, if drafts commit text.
     """
-    text = GrowingText()
+    text, committed = GrowingText(), kept or 0
     old, completed = shown, False
     changed = not old
     waiting: list[float] = []  # log-probabilities of the tokens since the last change
@@ -361,14 +367,16 @@ def updates(shown: str, events: Iterator[Delta | Translation], *, final: bool) -
         if old and len(text) < len(old) and not event.complete:
             continue
         withdrawn, appended = edit(shown, text.text) if old else (event.withdrawn, event.text)
-        changed |= bool(withdrawn or appended)
+        if kept is not None and event.complete:
+            committed = max(kept, event.committed)
+        changed |= bool(withdrawn or appended) or committed > (kept or 0)
         if old and not (withdrawn or appended) and not (event.complete and (final or changed)):
             continue
         yield replace(
             event,
             text=appended,
             withdrawn=withdrawn,
-            committed=len(text) if final and event.complete else 0,
+            committed=len(text) if final and event.complete else committed,
             token=event.token if len(waiting) == 1 else None,
             log_probability=sum(waiting),
         )

@@ -19,8 +19,6 @@ from pipeline.nmt.tokenizer import CHARACTERS, UNKNOWN
 
 ALIGNMENT = "alignment"
 """Additional output of a graph compiled with an alignment head."""
-AGREEMENT = "alignment_agreement"
-"""Metadata of a graph whose alignment head was chosen by measurement; see ``pipeline.nmt.compiler.heads``."""
 # Initial capacity of a sentence's KV buffers, in positions. They double when full.
 _INITIAL_CAPACITY = 64
 
@@ -177,7 +175,6 @@ class StreamingDecoder(Decoder):
             raise ModelError(
                 f"{layout.first.path} has no metadata for its vocabulary and pad token; {COMPILE_HINT}"
             ) from None
-        self._measured_head = AGREEMENT in metadata
         self.output_ids = self._read_output_ids()
         self._known = np.zeros(self._vocabulary, np.bool_)
         self._known[self.output_ids] = True
@@ -230,10 +227,6 @@ class StreamingDecoder(Decoder):
     @property
     def aligned(self) -> bool:
         return ALIGNMENT in self.layout.first.outputs
-
-    @property
-    def guided(self) -> bool:
-        return self.aligned and not self._measured_head
 
     def attended(self, state: DecoderState) -> NDArray[np.float32] | None:
         assert isinstance(state, StreamingState)

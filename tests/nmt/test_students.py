@@ -7,12 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pipeline import Delta, load_translation_model
+from pipeline import load_translation_model
 from pipeline.errors import ModelError
 from pipeline.events import SourceSentence
 from pipeline.glossary.terms import Glossary, Term
 from pipeline.nmt.beams import beam_search
-from pipeline.nmt.commitment import Commitment
 from pipeline.nmt.compiler.build import compile_model
 from pipeline.nmt.inspection import as_text, inspect_model
 from pipeline.nmt.model import MarianModel
@@ -240,13 +239,6 @@ def test_the_demos_students_translate(pair: str, said: str, translation: str, we
     assert model.translate(said) == translation
 
 
-@pytest.fixture(scope="module")
-def en_pt() -> MarianModel:
-    model = load_translation_model("en", "pt", NmtConfig("firefox/en-pt-tiny"))
-    assert isinstance(model, MarianModel)
-    return model
-
-
 def test_the_terms_of_a_glossary_are_written_also_if_the_shortlist_lacks_them(en_pt: MarianModel) -> None:
     glossary = Glossary((Term("load balancer", "balanceador"), Term("Kubernetes", None), Term("budget", "plafond")))
     for said, translation in (
@@ -254,37 +246,3 @@ def test_the_terms_of_a_glossary_are_written_also_if_the_shortlist_lacks_them(en
         ("We will discuss the budget at three o'clock.", "Vamos discutir o plafond às três horas."),
     ):
         assert translated(en_pt.stream(SourceSentence(0, "en", said), glossary=glossary)) == translation
-
-
-def test_the_guided_head_commits_a_growing_translation_word_by_word(en_pt: MarianModel) -> None:
-    words = [
-        "I",
-        "would",
-        "like",
-        "to",
-        "book",
-        "a",
-        "table",
-        "for",
-        "two",
-        "people",
-        "at",
-        "the",
-        "new",
-        "restaurant",
-        "near",
-        "the",
-        "river",
-        "tomorrow",
-    ]
-    commitment, text = Commitment(), ""
-    lengths = []
-    for count in range(3, len(words) + 1):
-        events = list(en_pt.append(SourceSentence(0, "en", " ".join(words[:count])), commitment, draft=True))
-        *_, last = (event for event in events if isinstance(event, Delta))
-        assert translated(events).startswith(text)
-        text = translated(events)[: last.committed]
-        lengths.append(last.committed)
-        commitment.source = " ".join(words[:count])
-    assert lengths == sorted(lengths)
-    assert "uma mesa para duas pessoas" in text

@@ -26,7 +26,6 @@ from pipeline.nmt.search import greedy
 from pipeline.nmt.term_search import Wording, search_with_terms
 from pipeline.nmt.terms import SourceTerm, Speller, glued, kept, piece_spans, terms_in
 from pipeline.nmt.tokenizer import SPACE
-from pipeline.run.drafts import DraftOptions
 from pipeline.run.stats import PipelineStats
 from pipeline.sentences.growing import GrowingText
 from tests.conftest import SHIPPED_TRANSLATORS, golden, make_model_dir
@@ -183,7 +182,7 @@ def test_beams_and_drafts_keep_terms_too() -> None:
     for part in ("Chang Wei is", "Chang Wei is waiting at the"):
         *_, end = model.stream(SourceSentence(0, "en", part), glossary=BOTH, draft=True)
         assert isinstance(end, Translation)
-        assert "张伟" in end.text
+        assert end.terms == ("Chang Wei",)
 
 
 def test_a_cached_sentence_has_the_terms_of_its_glossary() -> None:
@@ -203,11 +202,11 @@ WORDS = ("Chang Wei", "Grand Harbour Hotel", "the", "station", "yesterday", "I",
 @settings(max_examples=12)
 def test_committed_words_are_never_withdrawn(english: MarianModel, words: Sequence[str], early: bool) -> None:
     """The source grows word by word; the glossary may come after words are committed."""
-    commitment, shown = Commitment(DraftOptions(commit="word")), ""
+    commitment, shown = Commitment(), ""
     for end in range(1, len(words) + 1):
-        commitment.source, commitment.text = " ".join(words[:end]), " ".join(words[: end + 1])
+        commitment.source, heard = " ".join(words[:end]), " ".join(words[: end + 1])
         glossary = BOTH if early or end > 2 else None
-        sentence = SourceSentence(0, "en", commitment.text)
+        sentence = SourceSentence(0, "en", heard)
         *changes, whole = english.append(sentence, commitment, "zh", draft=True, glossary=glossary)
         assert isinstance(whole, Translation)
         assert whole.text.startswith(shown)
@@ -231,11 +230,11 @@ def test_the_whole_source_decides_what_is_committed(english: MarianModel, monkey
         return rows
 
     monkeypatch.setattr(english.decoder, "attention", noted)
-    text, commitment = "I met Chang Wei at the station", Commitment(DraftOptions(commit="word"))
-    commitment.source = commitment.text = text
+    text, commitment = "I met Chang Wei at the station", Commitment()
+    commitment.source = text
     *_, end = english.append(SourceSentence(0, "en", text), commitment, "zh", draft=True, glossary=BOTH)
     assert isinstance(end, Translation)
-    assert "张伟" in end.text
+    assert end.terms == ("Chang Wei",)
     assert widths == [len(english.sources(text, "en", None)[0])]
 
 

@@ -189,7 +189,6 @@ class _Compiler:
         self._work, self._progress = work, progress
         self.alignment = alignment
         """(layer, head) whose attention the models give out, if it is known."""
-        self._agreement: float | None = None
         self._moments: Mapping[str, Moment] = {}
         progress("reading the checkpoint", 0.0)
         self.checkpoint: Checkpoint = read_checkpoint(source)
@@ -220,7 +219,6 @@ class _Compiler:
         step = build_step(
             *(self.checkpoint, rows, precisions, pad, self._moments),
             alignment=self.alignment,
-            agreement=self._agreement,
             tapped=tapped,
         )
         save(step, folder / "step.onnx")
@@ -247,7 +245,7 @@ class _Compiler:
         sentences = list(dict.fromkeys(pair for half in translated for pair in _forced(model, half)))
         head = best_head(*self._whole, sentences, lambda done: self._progress("choosing the alignment head", done))
         if head is not None and head.agreement >= LEAST_AGREEMENT:
-            self.alignment, self._agreement = (head.layer, head.head), head.agreement
+            self.alignment = head.layer, head.head
         return head
 
     def remove(self, name: str) -> None:

@@ -23,7 +23,6 @@ from pipeline.nmt.compiler.assemble import sinusoids
 from pipeline.nmt.compiler.checkpoint import FORGET, UPDATE, Architecture, Array, Checkpoint, stacked
 from pipeline.nmt.compiler.graph import CONTRIB, GraphBuilder, Precision
 from pipeline.nmt.compiler.quantize import Moment
-from pipeline.nmt.streaming import AGREEMENT
 
 Declare = Callable[[str, type[np.generic], list[int | str]], str]
 """``GraphBuilder.input`` or ``GraphBuilder.output``."""
@@ -126,7 +125,6 @@ def build_step(
     moments: Mapping[str, Moment] | None = None,
     *,
     alignment: tuple[int, int] | None = None,
-    agreement: float | None = None,
     tapped: bool = False,
 ) -> onnx.ModelProto:
     """Build the decoder, which takes T new tokens after those whose KV is in the buffers.
@@ -147,7 +145,6 @@ def build_step(
     ``moments`` of the inputs of linear layers, by the layer's name, improve 4-bit weights; see ``quantize_blocks``.
     ``tapped`` adds the input of each linear layer as an output, listed in the metadata, to compute the moments from; and the
     cross-attention of each layer, to choose an alignment head by.
-    ``agreement`` of a measured alignment head is noted in the metadata; see ``AlignmentHead``.
     """
     a, w = checkpoint.architecture, _pad_heads(checkpoint)
     g = GraphBuilder("step", moments)
@@ -168,8 +165,6 @@ def build_step(
         x = _feed_forward(g, x, w, prefix, a, precisions.decoder)
     _choose_token(g, x, checkpoint, rows, precisions, pad)
     metadata = _metadata(checkpoint, precisions) | {"vocabulary": str(a.target_vocabulary), "pad_token": str(pad)}
-    if agreement is not None:
-        metadata[AGREEMENT] = f"{agreement:.3f}"
     if tapped:
         for tensor in dict.fromkeys(g.linear_inputs.values()):
             g.output(tensor, np.float32, [1, "new", "width"] if tensor != "final" else ["new", "width"])
