@@ -74,6 +74,18 @@ def test_the_size_is_as_asked(runner: asyncio.Runner, browser: Browser) -> None:
     assert large == pytest.approx(2 * small, rel=0.1)
 
 
+@pytest.mark.parametrize(("query", "steady"), [("", False), ("rollup=1", True)])
+def test_words_stay_where_they_are_while_a_line_grows_if_asked(
+    query: str, steady: bool, runner: asyncio.Runner, browser: Browser
+) -> None:
+    begun, grown = (
+        picture(runner, browser, query, [*spoken(0, "A sentence."), Delta(0, "zh", text, 0, len(text))])
+        for text in ("一句话", "一句话比较长")
+    )
+    first, second = (np.flatnonzero(pixels[..., 3].max(axis=0) > 128)[0] for pixels in (begun, grown))
+    assert (first == second) == steady
+
+
 @pytest.mark.parametrize("events", [LONG, SEVERAL], ids=["one sentence", "several"])
 @pytest.mark.parametrize("lines", [1, 3])
 def test_there_are_no_more_lines_than_asked(

@@ -1,6 +1,6 @@
 // Subtitles on a transparent page, for a browser source in OBS.
 // Query: language, lines (the most that are shown, default 2), size (of the letters, in vh, default 5), position (top or
-// bottom), source=1.
+// bottom), rollup=1, source=1.
 
 import { follow } from "./follow.js";
 import { rows } from "./render.js";
@@ -15,6 +15,7 @@ const HIDE_MS = 8000;
 
 document.documentElement.style.setProperty("--size", `${number("size", 1, 30, 5)}vh`);
 document.documentElement.style.setProperty("--lines", count);
+document.documentElement.toggleAttribute("data-rollup", query.get("rollup") === "1");
 document.documentElement.dataset.position = query.get("position") === "top" ? "top" : "bottom";
 
 let texts = new Texts();
