@@ -16,6 +16,8 @@ demo: $(VENV)/.installed
 		echo; echo "== $$audio"; \
 		$(BIN)/python -m pipeline.live $$audio --config demo || exit $$?; \
 	done
+	@echo; echo "== examples/audio-pt/lisbon.wav"
+	@$(BIN)/python -m pipeline.live examples/audio-pt/lisbon.wav --config demo-pt-en
 
 serve: $(VENV)/.installed-server
 	@$(BIN)/python -m pipeline.serve --config demo --config demo-pt-en --config demo-zh-en --port $(PORT) $(ARGS)

@@ -4,7 +4,7 @@
     pip download --no-deps --no-binary :all: pocketsphinx==5.1.1
     python models/recipes/demo_audio.py --voices kokoro-js-1.2.1.tgz --reading pocketsphinx-5.1.1.tar.gz
 
-Writes examples/audio/*.wav, tests/audio/phrases.wav and tests/audio/chinese.wav (16 kHz mono, with pauses as in a conversation),
+Writes examples/audio/*.wav, examples/audio-pt/lisbon.wav, tests/audio/phrases.wav and tests/audio/chinese.wav (16 kHz mono, with pauses as in a conversation),
 and tests/audio/texts.json. Without --reading, novel.wav is not changed.
 """
 
@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import numpy as np
-from heldout import CHINESE, READING, RECORDINGS, TEST_SENTENCES
+from heldout import CHINESE, PORTUGUESE, READING, RECORDINGS, TEST_SENTENCES
 from voices import SAMPLE_RATE, require_voices, speak
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -85,11 +85,12 @@ def main() -> None:
     require_voices(options.voices)
     for seed, (stem, lines) in enumerate(RECORDINGS):
         write(EXAMPLES / f"{stem}.wav", recording(lines, seed, options.voices))
+    write(EXAMPLES.with_name("audio-pt") / "lisbon.wav", recording(PORTUGUESE, 4, options.voices))
     write(TESTS / "phrases.wav", recording(TEST_SENTENCES, 2, options.voices))
     write(TESTS / "chinese.wav", recording(CHINESE, 3, options.voices))
     if options.reading:
         write(EXAMPLES / "novel.wav", reading(options.reading))
-    recordings = (*RECORDINGS, ("phrases", TEST_SENTENCES), ("chinese", CHINESE), ("novel", READING))
+    recordings = (*RECORDINGS, ("lisbon", PORTUGUESE), ("phrases", TEST_SENTENCES), ("chinese", CHINESE), ("novel", READING))
     texts = {stem: [text for _, text, *_ in lines] for stem, lines in recordings}
     (TESTS / "texts.json").write_text(json.dumps(texts, indent=1, ensure_ascii=False) + "\n", "utf-8")
 

