@@ -11,7 +11,7 @@ from typing import ClassVar
 
 import pytest
 
-from pipeline.bench.errors import units
+from pipeline.bench.errors import edits, units
 from tests.conftest import EXAMPLES, HANG_S, ROOT, spoken_texts
 
 
@@ -144,3 +144,19 @@ def test_drafts_are_shown_while_somebody_speaks() -> None:
             assert finals[line[:3], line[4:6]].startswith(committed)
         drafts += line.endswith("]")
     assert drafts >= len(finals) / 2
+
+
+@pytest.mark.slow
+def test_the_portuguese_recording_is_heard_and_translated_into_english() -> None:
+    recording = ROOT / "examples" / "audio-pt" / "lisbon.wav"
+    command = [sys.executable, "-m", "pipeline.live", str(recording), "--config", "demo-pt-en", "--fast", "--quiet"]
+    shown = subprocess.run(command, capture_output=True, text=True, timeout=HANG_S, check=True).stdout.splitlines()
+    heard = [units(line.split("  ", 1)[1], "pt") for line in shown[::2]]
+    said = [units(text, "pt") for text in spoken_texts()["lisbon"]]
+    assert len(heard) == len(said)
+    wrong = sum(edits(one, other) for one, other in zip(said, heard, strict=True))
+    assert wrong <= 6  # two numbers in figures, and an accent
+    assert [" ".join(line.split()) for line in shown[3:6:2]] == [
+        "The next train to Lisbon departs at 10 a.m.",
+        "How long does the trip take?",
+    ]

@@ -90,7 +90,13 @@ def main() -> None:
     write(TESTS / "chinese.wav", recording(CHINESE, 3, options.voices))
     if options.reading:
         write(EXAMPLES / "novel.wav", reading(options.reading))
-    recordings = (*RECORDINGS, ("lisbon", PORTUGUESE), ("phrases", TEST_SENTENCES), ("chinese", CHINESE), ("novel", READING))
+    recordings = (
+        *RECORDINGS,
+        ("lisbon", PORTUGUESE),
+        ("phrases", TEST_SENTENCES),
+        ("chinese", CHINESE),
+        ("novel", READING),
+    )
     texts = {stem: [text for _, text, *_ in lines] for stem, lines in recordings}
     (TESTS / "texts.json").write_text(json.dumps(texts, indent=1, ensure_ascii=False) + "\n", "utf-8")
 

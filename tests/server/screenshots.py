@@ -30,7 +30,7 @@ _SPEAKING = """new Promise((resolve) => {
 
 
 async def main(folder: Path | None) -> None:
-    config = load_config("demo-zh")
+    config = load_config("demo")
     service = Service(config, load_models(config))
     async with running(service) as server, async_playwright() as playwright:
         browser = await launch(playwright, EXAMPLES / "travel.wav")
