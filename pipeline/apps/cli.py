@@ -66,6 +66,12 @@ def whole_number(smallest: int, largest: int) -> Callable[[str], int]:
     return parse
 
 
+def whole_numbers(smallest: int, largest: int) -> Callable[[str], list[int]]:
+    """Argument type: integers from ``smallest`` to ``largest`` with a comma between two."""
+    parse = whole_number(smallest, largest)
+    return lambda text: [parse(part) for part in text.split(",")]
+
+
 def add_verbosity_arguments(parser: argparse.ArgumentParser) -> None:
     """Add --quiet and --verbose; ``set_verbosity`` applies them."""
     group = parser.add_argument_group("messages").add_mutually_exclusive_group()

@@ -20,10 +20,9 @@ class _Command(NamedTuple):
 
 
 COMMANDS: dict[str, tuple[str, ...]] = {
-    "nmt": ("%(prog)s --weights int8 --rounds 3 --json speed.json", "%(prog)s --model my-model --threads 1,2"),
+    "nmt": ("%(prog)s --model firefox/en-pt-tiny", "%(prog)s --model my-model --rounds 3 --json speed.json"),
     "live": ("%(prog)s --config demo", "%(prog)s talk.wav --config demo --compare all --json"),
     "asr": ("%(prog)s recordings --threads 1", "%(prog)s recordings --asr small --hypotheses 1,5"),
-    "vad": ("%(prog)s talk.wav", "%(prog)s talk.wav --config demo --each"),
     "speech": ("%(prog)s recordings", "%(prog)s recordings --reading reading.wav"),
     "archive": ("%(prog)s recordings --config demo", "%(prog)s recordings --config demo --processes 1,2"),
     "serve": ("%(prog)s --config demo", "%(prog)s --config demo --speakers 2 --seconds 30 --adversaries stalled"),
@@ -32,7 +31,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
 """Modules of this package, with examples. They import slow or optional dependencies only when they run."""
 _EXAMPLES = (
     "%(prog)s live --config demo",
-    "%(prog)s nmt --weights int8 --rounds 3 --json speed.json",
+    "%(prog)s nmt --model firefox/en-pt-tiny",
     "%(prog)s asr --help",
 )
 

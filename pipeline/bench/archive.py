@@ -23,12 +23,12 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
-from pipeline.apps.cli import some_path
+from pipeline.apps.cli import some_path, whole_numbers
 from pipeline.apps.options import add_model_arguments, configured
 from pipeline.apps.recordings import find_recordings
 from pipeline.apps.translate import for_recordings
-from pipeline.asr.files import find_recognizer
 from pipeline.audio.recording import Recording, read_audio
+from pipeline.bench.asr import faster_whisper
 from pipeline.bench.errors import edits, units
 from pipeline.config import PipelineConfig
 from pipeline.errors import PipelineError, UsageError, one_line
@@ -93,21 +93,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "recordings", nargs="+", type=some_path, metavar="RECORDING", help="recordings, or folders that hold some"
     )
     parser.add_argument(
-        "--processes", type=_counts, default=[1], metavar="N,…", help="numbers of processes (default: 1)"
+        "--processes", type=whole_numbers(1, 256), default=[1], metavar="N,…", help="numbers of processes (default: 1)"
     )
     add_model_arguments(parser)
     parser.add_argument("--json", type=some_path, metavar="FILE", help="also write all results and texts as JSON")
-
-
-def _counts(text: str) -> list[int]:
-    """Argument type: numbers of processes."""
-    try:
-        counts = [int(part) for part in text.split(",")]
-    except ValueError:
-        counts = []
-    if not counts or not all(1 <= count <= 256 for count in counts):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a list of numbers of processes, such as 1,2")
-    return counts
 
 
 def run(options: argparse.Namespace) -> int:
@@ -260,12 +249,10 @@ def _recogniser(name: str, config: PipelineConfig) -> Callable[[Path], str]:
 
 def _peer(config: PipelineConfig) -> Callable[[Path], str]:
     """faster-whisper with the same weights and beam size, the other settings being its defaults."""
-    from faster_whisper import BatchedInferencePipeline, WhisperModel
+    from faster_whisper import BatchedInferencePipeline
 
     asr, language = config.asr, config.languages.only_spoken
-    model = BatchedInferencePipeline(
-        WhisperModel(str(find_recognizer(asr)), device="cpu", compute_type=asr.compute_type, cpu_threads=asr.threads)
-    )
+    model = BatchedInferencePipeline(faster_whisper(asr))
 
     def recognised(path: Path) -> str:
         segments, _ = model.transcribe(

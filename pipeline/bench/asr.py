@@ -16,24 +16,21 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pipeline.apps.cli import some_path, some_text, whole_number
+from pipeline.apps.cli import some_path, some_text, whole_number, whole_numbers
 from pipeline.apps.outputs import SUFFIXES
 from pipeline.asr.engine import WhisperEngine
 from pipeline.asr.files import find_recognizer
 from pipeline.asr.options import AsrConfig
-from pipeline.asr.packing import fits
 from pipeline.asr.whisper import WhisperRecognizer
 from pipeline.audio.recording import read_audio
 from pipeline.bench.errors import edits, units
-from pipeline.bench.vad import segments_of
+from pipeline.bench.segments import PACK_MS, packs, segments_of
 from pipeline.config import PipelineConfig
 from pipeline.errors import UsageError
 from pipeline.events import SAMPLE_RATE, Samples, SpeechSegment, Transcript
 from pipeline.languages.options import LanguageConfig
 from pipeline.vad.options import VadConfig
 
-PACK_MS = 28_000
-"""Milliseconds of speech in a window: Whisper's 30 s less its padding."""
 _PHRASE_S = (1.0, 8.0)
 _PARTS = ("features", "encode", "generate", "align")
 
@@ -129,11 +126,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--windows", type=_numbers, default=[10.0], metavar="S,…", help="encoder windows in s (default: 10)"
     )
-    parser.add_argument("--hypotheses", type=_numbers, default=[5.0], metavar="N,…", help="beam sizes (default: 5)")
+    parser.add_argument(
+        "--hypotheses", type=whole_numbers(1, 100), default=[5], metavar="N,…", help="beam sizes (default: 5)"
+    )
     parser.add_argument("--threads", type=whole_number(0, 256), default=0, metavar="N", help="default: all cores")
     parser.add_argument(
         "--turns",
-        type=_whole_numbers,
+        type=whole_numbers(0, 999_999_999),
         metavar="SEED,…",
         help="instead: join the recordings in random order, once for each seed, at speeds of 0.8 to 1.3 with pauses of 0.1 to "
         "0.7 s, and count the words that are lost, doubled and wrong, with faster-whisper's transcribe beside it",
@@ -150,18 +149,12 @@ def _numbers(text: str) -> list[float]:
         raise argparse.ArgumentTypeError(f"{text!r} is not a list of numbers such as 10,30") from None
 
 
-def _whole_numbers(text: str) -> list[int]:
-    if not all(part.isdecimal() for part in text.split(",")):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a list of whole numbers such as 1,2,3")
-    return [int(part) for part in text.split(",")]
-
-
 def run(options: argparse.Namespace) -> int:
     config = AsrConfig(model=options.asr, threads=options.threads)
     clips = [clip for folder in options.folders for clip in clips_in(folder)]
     if options.turns is not None:
         return _turns(clips, config, options)
-    rows = rows_for(config, options.language, options.windows, [int(n) for n in options.hypotheses])
+    rows = rows_for(config, options.language, options.windows, options.hypotheses)
     for number, clip in enumerate(clips):
         for i in range(len(rows)):  # start with another row on each recording
             rows[(number + i) % len(rows)].score(clip, options.language)
@@ -240,18 +233,6 @@ def _packed(recognizer: WhisperRecognizer, beams: int) -> Row:
     return Row(f"packed to {PACK_MS // 1000} s, {beams} hypotheses", recognise, parts_s=parts_s)
 
 
-def packs(segments: Sequence[SpeechSegment]) -> Iterator[list[SpeechSegment]]:
-    """Group consecutive segments into windows of at most ``PACK_MS``."""
-    pack: list[SpeechSegment] = []
-    for segment in segments:
-        if pack and not fits(pack, segment, PACK_MS):
-            yield pack
-            pack = []
-        pack.append(segment)
-    if pack:
-        yield pack
-
-
 @contextmanager
 def _timed_parts(engine: WhisperEngine, parts_s: dict[str, float]) -> Iterator[None]:
     """Add the seconds spent in each part of the engine to ``parts_s``."""
@@ -278,13 +259,17 @@ def _timed_parts(engine: WhisperEngine, parts_s: dict[str, float]) -> Iterator[N
             delattr(engine, name)
 
 
-def _peer(config: AsrConfig, language: str, beams: int, *, whole: bool) -> Row:
-    """Return a row for faster-whisper's ``transcribe`` with its defaults, such as fallback to higher temperatures."""
+def faster_whisper(config: AsrConfig) -> Any:
+    """faster-whisper's model with the same weights, arithmetic and threads."""
     from faster_whisper import WhisperModel
 
-    model = WhisperModel(
-        str(find_recognizer(config)), device="cpu", compute_type=config.compute_type, cpu_threads=config.threads
-    )
+    weights = str(find_recognizer(config))
+    return WhisperModel(weights, device="cpu", compute_type=config.compute_type, cpu_threads=config.threads)
+
+
+def _peer(config: AsrConfig, language: str, beams: int, *, whole: bool) -> Row:
+    """Return a row for faster-whisper's ``transcribe`` with its defaults, such as fallback to higher temperatures."""
+    model = faster_whisper(config)
 
     def text_of(samples: Samples) -> str:
         segments, _ = model.transcribe(

@@ -6,6 +6,8 @@ import re
 import unicodedata
 from collections.abc import Sequence
 
+from rapidfuzz.distance import Levenshtein
+
 from pipeline.languages import spaced
 from pipeline.languages.numbers import english
 
@@ -32,9 +34,5 @@ def spelt(digits: str) -> str:
 
 def edits(reference: Sequence[str], hypothesis: Sequence[str]) -> int:
     """Levenshtein distance."""
-    row = list(range(len(hypothesis) + 1))
-    for i, wanted in enumerate(reference, 1):
-        diagonal, row[0] = row[0], i
-        for j, found in enumerate(hypothesis, 1):
-            diagonal, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, diagonal + (wanted != found))
-    return row[-1]
+    distance: int = Levenshtein.distance(reference, hypothesis)
+    return distance

@@ -19,12 +19,11 @@ from typing import TYPE_CHECKING, Any
 from pipeline.apps.options import add_model_arguments, configured
 from pipeline.asr.options import DraftModel
 from pipeline.audio.recording import Recording, read_audio
-from pipeline.bench.asr import packs
 from pipeline.bench.measures import measured
 from pipeline.bench.play import PlayedRun, load_for_long_run, play
 from pipeline.bench.reference import read_reference
 from pipeline.bench.report import Result, as_json, as_text, picture_of
-from pipeline.bench.vad import segments_of
+from pipeline.bench.segments import packs, segments_of
 from pipeline.config import PipelineConfig
 from pipeline.errors import UsageError
 from pipeline.events import Samples, SourceSentence
@@ -39,7 +38,7 @@ from pipeline.sinks.sink import BlockFile
 if TYPE_CHECKING:
     from pipeline.loading import Models
 
-# Read by a person, unlike the others (examples/audio/README.md).
+# Read by a person, unlike the others (examples/audio/README.md). An installed package has the demo's voices only.
 _HUMAN_SPEECH = DEMO_SPEECH.with_name("novel.wav")
 
 
@@ -144,7 +143,7 @@ class _Session:
 def run(options: argparse.Namespace) -> int:
     config = configured(options)
     unit = unit_of(only_target(config))
-    paths = options.audio or [default_recording()]
+    paths = options.audio or [_HUMAN_SPEECH if _HUMAN_SPEECH.is_file() else DEMO_SPEECH]
     _check(options, paths)
     for path in paths:
         Recording(path).close()
@@ -199,11 +198,6 @@ def only_target(config: PipelineConfig) -> str:
             f"the targets are {', '.join(targets)}, but one translation is measured at a time; choose one with --target"
         )
     return targets[0]
-
-
-def default_recording() -> Path:
-    """Read speech from the examples; an installed package has the demo's voices only."""
-    return _HUMAN_SPEECH if _HUMAN_SPEECH.is_file() else DEMO_SPEECH
 
 
 def transcripts(paths: Sequence[Path], references: Sequence[Path] = ()) -> dict[Path, str]:

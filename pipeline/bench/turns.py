@@ -18,8 +18,8 @@ import numpy as np
 from av.audio.frame import AudioFrame
 
 from pipeline.apps.translate import for_recordings
-from pipeline.asr.files import find_recognizer
 from pipeline.audio.recording import Recording
+from pipeline.bench.asr import faster_whisper
 from pipeline.bench.errors import units
 from pipeline.bench.play import load_for_long_run
 from pipeline.config import PipelineConfig
@@ -152,12 +152,7 @@ def counted(turns: Sequence[Turns], config: PipelineConfig, *, live: bool) -> li
 
 
 def _peer(config: PipelineConfig) -> Callable[[Path, Samples, Count], str]:
-    from faster_whisper import WhisperModel
-
-    asr = config.asr
-    model = WhisperModel(
-        str(find_recognizer(asr)), device="cpu", compute_type=asr.compute_type, cpu_threads=asr.threads
-    )
+    model = faster_whisper(config.asr)
 
     def text_of(path: Path, samples: Samples, count: Count) -> str:
         floats = samples.astype(np.float32) / 32768.0

@@ -13,7 +13,7 @@ from pipeline.bounds import Checked, within
 
 @dataclass(frozen=True)
 class GateOptions(Checked):
-    """Thresholds, tuned on mixtures of speech, rooms and noise; ``pipeline.bench vad`` repeats the measurement."""
+    """Thresholds, tuned on mixtures of speech, rooms and noise; ``tests/vad/test_accuracy.py`` has such mixtures."""
 
     # Probability at which speech begins, for sound 12 dB above the noise floor. Quieter sound needs more, louder less.
     threshold: float = within(0.6, 0.01, 0.99)

@@ -32,19 +32,10 @@ from pipeline.sinks.files import FORMATS
 from pipeline.sinks.jsonl import read_event
 from pipeline.sinks.srt import SrtSink
 from pipeline.subtitles.rules import SubtitleRules
-from tests.conftest import (
-    EXAMPLES,
-    HANG_S,
-    PHRASES,
-    SETTINGS,
-    TINY,
-    golden,
-    make_model_dir,
-    read_wav,
-    spoken_texts,
-)
+from tests.conftest import EXAMPLES, HANG_S, PHRASES, SETTINGS, TINY, golden, make_model_dir, read_wav, spoken_texts
 
 TRAVEL = str(EXAMPLES / "travel.wav")
+LIVE = ["live", TRAVEL, "--config", "demo-zh"]
 
 
 def command(module: str, *arguments: str | Path) -> list[str]:
@@ -70,14 +61,7 @@ def flat(text: str) -> str:
 
 def test_live_writes_three_files_that_agree(tmp_path: Path) -> None:
     paths = {kind: tmp_path / f"out.{kind}" for kind in ("srt", "vtt", "jsonl")}
-    done = run(
-        "live",
-        TRAVEL,
-        "--config",
-        "demo-zh",
-        "--fast",
-        *(x for kind, path in paths.items() for x in (f"--{kind}", path)),
-    )
+    done = run(*LIVE, "--fast", *(x for kind, path in paths.items() for x in (f"--{kind}", path)))
     assert done.returncode == 0, done.stderr.decode()
     duration = len(read_wav(EXAMPLES / "travel.wav")) / 16_000
     cues = list(srt.parse(paths["srt"].read_text("utf-8")))
@@ -110,7 +94,7 @@ def test_live_writes_three_files_that_agree(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_standard_output_as_a_file_has_that_format_and_nothing_else(tmp_path: Path) -> None:
     beside = tmp_path / "out.srt"
-    done = run("live", TRAVEL, "--config", "demo-zh", "--fast", "--vtt", "-", "--srt", beside)
+    done = run(*LIVE, "--fast", "--vtt", "-", "--srt", beside)
     assert done.returncode == 0, done.stderr.decode()
     header, *blocks = done.stdout.decode().removesuffix("\n\n").split("\n\n")
     cues = list(srt.parse(beside.read_text("utf-8")))
@@ -127,9 +111,7 @@ def test_a_terminal_shows_what_standard_output_gets_as_a_file(tmp_path: Path) ->
     with (tmp_path / "out.srt").open("wb") as out:
         out.write(b"before\n")
         out.flush()
-        process = subprocess.Popen(
-            command("live", TRAVEL, "--config", "demo-zh", "--fast", "--srt", "-"), stdout=out, stderr=its
-        )
+        process = subprocess.Popen(command(*LIVE, "--fast", "--srt", "-"), stdout=out, stderr=its)
     os.close(its)
     shown = b""
     with contextlib.suppress(OSError):  # EIO: the other end is closed
@@ -148,7 +130,7 @@ def test_a_reader_that_has_seen_enough_of_standard_output_ends_the_run_quietly(t
     reader, writer = os.pipe()
     os.close(reader)
     done = subprocess.run(
-        command("live", TRAVEL, "--config", "demo-zh", "--fast", "--srt", "-", "--vtt", tmp_path / "out.vtt"),
+        command(*LIVE, "--fast", "--srt", "-", "--vtt", tmp_path / "out.vtt"),
         stdout=writer, stderr=subprocess.PIPE, timeout=HANG_S, check=False,
     )  # fmt: skip
     os.close(writer)
@@ -285,12 +267,8 @@ WRONG = [
         ["live", "a\x1b[31m\nb\u202e.wav", "--config", "demo-zh"],
         r"no such file: a\x1b[31m\nb\u202e.wav; give the path",
     ),
-    (2, ["live", TRAVEL, "--config", "demo-zh", "--\x1b[31m\udcff"], r"unrecognized arguments: --\x1b[31m\xff"),
-    (
-        2,
-        ["live", TRAVEL, "--config", "demo-zh", "--srt", "-", "--txt", "-"],
-        "srt and txt cannot share standard output",
-    ),
+    (2, [*LIVE, "--\x1b[31m\udcff"], r"unrecognized arguments: --\x1b[31m\xff"),
+    (2, [*LIVE, "--srt", "-", "--txt", "-"], "srt and txt cannot share standard output"),
     (
         2,
         ["translate", TRAVEL, "--target", "zh/..", "--lang-suffix", "--config", "demo-zh"],
@@ -298,74 +276,42 @@ WRONG = [
     ),
     (2, ["live", TRAVEL, "--mic", "--config", "demo-zh"], "both a microphone and"),
     (2, ["live", TRAVEL, "--config", "dmeo"], "there is no configuration 'dmeo'"),
-    (
-        2,
-        ["live", TRAVEL, "--config", "demo-zh", "--source", "fr", "--via", "none"],
-        "from 'fr' into 'zh', and two steps",
-    ),
-    (
-        2,
-        ["live", TRAVEL, "--config", "demo-zh", "--target", "de", "--nmt", load_config("demo-zh").nmt.model],
-        "from en into zh, not into de",
-    ),
-    (
-        2,
-        ["live", TRAVEL, "--config", "demo-zh", "--source", "auto"],
-        "exactly two languages as targets, such as en and zh",
-    ),
-    (2, ["live", TRAVEL, "--config", "demo-zh", "--target", "zh,,de"], "'zh,,de' has an empty entry"),
-    (
-        2,
-        ["live", TRAVEL, "--config", "demo-zh", "--source", "zh"],
-        "'zh' is the language spoken ('zh'); give --target zh",
-    ),
+    (2, [*LIVE, "--source", "fr", "--via", "none"], "from 'fr' into 'zh', and two steps"),
+    (2, [*LIVE, "--target", "de", "--nmt", load_config("demo-zh").nmt.model], "from en into zh, not into de"),
+    (2, [*LIVE, "--source", "auto"], "exactly two languages as targets, such as en and zh"),
+    (2, [*LIVE, "--target", "zh,,de"], "'zh,,de' has an empty entry"),
+    (2, [*LIVE, "--source", "zh"], "'zh' is the language spoken ('zh'); give --target zh"),
     (2, ["live", TRAVEL, "--config", "two.toml"], "only translation model for the targets zh and de"),
     (
         2,
-        ["live", TRAVEL, "--config", "demo-zh", "--target", "zh-CN,zh-TW", "--srt", "-"],
+        [*LIVE, "--target", "zh-CN,zh-TW", "--srt", "-"],
         "standard output cannot take the srt subtitles of several languages",
     ),
-    (2, ["live", TRAVEL, "--config", "demo-zh", "--target", "haw"], "from 'en' into 'haw', nor two through 'en'"),
-    (
-        2,
-        ["live", TRAVEL, "--config", "demo-zh", "--source", "xx"],
-        "'xx' is not a language code; give one of BCP 47, such as en",
-    ),
-    (2, ["live", TRAVEL, "--config", "demo-zh", "--srt", "/nowhere/out.srt"], "cannot write /nowhere/out.srt"),
-    (2, ["live", TRAVEL, "--config", "demo-zh", "--srt", "out", "--vtt", "out"], "out is also the file for srt"),
-    (2, ["live", TRAVEL, "--config", "demo-zh", "--srt", "x" * 300], "File name too long"),
-    (2, ["live", TRAVEL, "--config", "demo-zh", "--latency-log", "out.txt"], "out.txt has no known latency log format"),
-    (
-        2,
-        ["live", TRAVEL, "--config", "demo-zh", "--latency-log", "a.jsonl", "--jsonl", "a.jsonl"],
-        "is also the file for jsonl",
-    ),
-    (
-        2,
-        ["live", TRAVEL, "--config", "demo-zh", "--fast", "--latency-log", "a.log"],
-        "--fast does not run in real time",
-    ),
+    (2, [*LIVE, "--target", "haw"], "from 'en' into 'haw', nor two through 'en'"),
+    (2, [*LIVE, "--source", "xx"], "'xx' is not a language code; give one of BCP 47, such as en"),
+    (2, [*LIVE, "--srt", "/nowhere/out.srt"], "cannot write /nowhere/out.srt"),
+    (2, [*LIVE, "--srt", "out", "--vtt", "out"], "out is also the file for srt"),
+    (2, [*LIVE, "--srt", "x" * 300], "File name too long"),
+    (2, [*LIVE, "--latency-log", "out.txt"], "out.txt has no known latency log format"),
+    (2, [*LIVE, "--latency-log", "a.jsonl", "--jsonl", "a.jsonl"], "is also the file for jsonl"),
+    (2, [*LIVE, "--fast", "--latency-log", "a.log"], "--fast does not run in real time"),
     *(
         (
             2,
-            ["live", TRAVEL, "--config", "demo-zh", "--target", targets, "--latency-log", "-"],
+            [*LIVE, "--target", targets, "--latency-log", "-"],
             "--latency-log cannot write to standard output; name a file",
         )
         for targets in ("zh", "zh-CN,zh-TW")
     ),
-    (2, ["live", TRAVEL, "--config", "demo-zh", "--fast", "--committed-log", "a.log"], "leave one of the two out"),
+    (2, [*LIVE, "--fast", "--committed-log", "a.log"], "leave one of the two out"),
     (2, ["nmt", "--model", str(TINY), "--beams", "0"], "'0' is not a whole number from 1 to 100"),
-    (2, ["live", TRAVEL, "--config", "demo-zh", "--fats"], "unrecognized arguments: --fats"),
-    (
-        2,
-        ["live", TRAVEL, "--config", "demo-zh", "--asr", ""],
-        "argument --asr: is empty; give a value or leave the option",
-    ),
+    (2, [*LIVE, "--fats"], "unrecognized arguments: --fats"),
+    (2, [*LIVE, "--asr", ""], "argument --asr: is empty; give a value or leave the option"),
     (2, ["translate", "/dev/null", "--config", "demo-zh"], "neither a file nor a folder: /dev/null"),
     (1, ["live", __file__, "--config", "demo-zh"], "is not audio that can be read"),
-    (1, ["live", TRAVEL, "--config", "demo-zh", "--nmt", str(EXAMPLES)], "has no .onnx files"),
-    (1, ["live", TRAVEL, "--config", "demo-zh", "--asr", str(EXAMPLES)], "not a whole CTranslate2 Whisper model"),
-    (1, ["live", TRAVEL, "--config", "demo-zh", "--asr", "./nowhere"], "no such model directory: ./nowhere"),
+    (1, [*LIVE, "--nmt", str(EXAMPLES)], "has no .onnx files"),
+    (1, [*LIVE, "--asr", str(EXAMPLES)], "not a whole CTranslate2 Whisper model"),
+    (1, [*LIVE, "--asr", "./nowhere"], "no such model directory: ./nowhere"),
     (
         2,
         ["live", "https://example.org/talk.mp3", "--config", "demo-zh"],
@@ -480,7 +426,7 @@ def test_closed_standard_output_is_an_error_for_translations() -> None:
 def test_subtitles_do_not_overwrite_the_file_of_standard_output(tmp_path: Path) -> None:
     with (tmp_path / "out.txt").open("wb") as out:
         done = subprocess.run(
-            command("live", TRAVEL, "--config", "demo-zh", "--srt", "/dev/stdout"),
+            command(*LIVE, "--srt", "/dev/stdout"),
             stdout=out, stderr=subprocess.PIPE, timeout=HANG_S, check=False,
         )  # fmt: skip
     assert done.returncode == 2
@@ -495,7 +441,7 @@ def test_a_full_disk_under_standard_output_is_not_reported_as_a_closed_terminal(
 ) -> None:
     with open("/dev/full", "wb") as full:
         done = subprocess.run(
-            command("live", TRAVEL, "--config", "demo-zh", "--fast", "--srt", tmp_path / "a.srt"),
+            command(*LIVE, "--fast", "--srt", tmp_path / "a.srt"),
             env=os.environ | colour, stdout=full, stderr=subprocess.PIPE, timeout=HANG_S, check=False,
         )  # fmt: skip
     assert done.returncode == 1
@@ -562,7 +508,7 @@ def test_no_network_for_a_model_that_is_not_cached(tmp_path: Path) -> None:
 
 def test_an_old_subtitle_file_survives_a_run_that_fails_early(tmp_path: Path) -> None:
     (tmp_path / "out.srt").write_text("precious")
-    done = run("live", TRAVEL, "--config", "demo-zh", "--nmt", EXAMPLES, "--srt", tmp_path / "out.srt")
+    done = run(*LIVE, "--nmt", EXAMPLES, "--srt", tmp_path / "out.srt")
     assert done.returncode == 1
     assert (tmp_path / "out.srt").read_text() == "precious"
 
@@ -610,7 +556,7 @@ def test_a_reader_that_is_gone_before_the_first_sentence_is_no_traceback(colour:
     reader, writer = os.pipe()
     os.close(reader)
     done = subprocess.run(
-        command("live", TRAVEL, "--config", "demo-zh", "--fast"),
+        command(*LIVE, "--fast"),
         env=os.environ | colour, stdout=writer, stderr=subprocess.PIPE, timeout=HANG_S, check=False,
     )  # fmt: skip
     os.close(writer)
@@ -621,13 +567,13 @@ def test_a_reader_that_is_gone_before_the_first_sentence_is_no_traceback(colour:
 @pytest.mark.parametrize(
     ("arguments", "module"),
     [
-        (("live", TRAVEL, "--config", "demo-zh", "--vtt", "out.vtt"), "numpy._core"),
-        (("live", TRAVEL, "--config", "demo-zh", "--vtt", "out.vtt"), "ctranslate2.models"),
+        ((*LIVE, "--vtt", "out.vtt"), "numpy._core"),
+        ((*LIVE, "--vtt", "out.vtt"), "ctranslate2.models"),
         (("translate", TRAVEL, "--config", "demo-zh", "--output-dir", "."), "av.packet"),
         (("models", "compile", TINY, "compiled"), "numpy._core"),
         (("models", "compile", TINY, "compiled"), "google.protobuf.message"),
         (("nmt", "--model", TINY), "onnxruntime.capi"),
-        (("bench", "vad"), "numpy._core"),
+        (("bench", "nmt"), "numpy._core"),
     ],
 )
 def test_an_interrupt_during_imports_ends_the_process_silently(

@@ -15,7 +15,7 @@ from pipeline.asr.terms import HeardTerms
 from pipeline.asr.whisper import WhisperRecognizer
 from pipeline.audio.recording import read_audio
 from pipeline.bench.errors import edits, units
-from pipeline.bench.vad import segments_of
+from pipeline.bench.segments import segments_of
 from pipeline.events import SAMPLE_RATE, PipelineEvent, Samples, SourceSentence
 from pipeline.glossary.current import CurrentGlossary
 from pipeline.glossary.options import GlossaryOptions

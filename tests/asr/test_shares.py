@@ -11,7 +11,7 @@ from pipeline.asr import whisper
 from pipeline.asr.shares import Share, doubted, in_order, sparse
 from pipeline.asr.whisper import WhisperRecognizer
 from pipeline.bench.errors import edits, units
-from pipeline.bench.vad import segments_of
+from pipeline.bench.segments import segments_of
 from pipeline.config import PipelineConfig
 from pipeline.events import SAMPLE_RATE, SpeechSegment, Transcript, Word
 from pipeline.loading import Models

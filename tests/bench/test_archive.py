@@ -143,7 +143,7 @@ def test_a_recording_in_progress_is_stopped_after_a_failure(
 def test_wrong_numbers_of_processes_are_refused(counts: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises((SystemExit, UsageError)) as failure:
         bench.run(["archive", "talk.wav", "--processes", counts])
-    assert "is not a list of numbers of processes" in str(failure.value) + capsys.readouterr().err
+    assert "is not a whole number from 1 to 256" in str(failure.value) + capsys.readouterr().err
 
 
 def test_a_recording_that_cannot_be_read_is_reported(tmp_path: Path) -> None:

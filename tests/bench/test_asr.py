@@ -13,9 +13,11 @@ import pytest
 from pipeline.bench import __main__ as bench
 from pipeline.bench.asr import Clip, Row, as_text
 from pipeline.bench.errors import edits, spelt, units
+from pipeline.bench.segments import segments_of
 from pipeline.bench.turns import Count, joined
 from pipeline.errors import UsageError
 from pipeline.events import SAMPLE_RATE, Transcript
+from pipeline.vad.options import VadConfig
 from tests.conftest import PHRASES, read_wav, spoken_texts
 from tests.vad.test_stage import cut
 
@@ -139,3 +141,10 @@ def test_the_command_counts_words_in_turns(tmp_path: Path, capsys: pytest.Captur
         assert each["words"] == len(units(" ".join(spoken_texts()["phrases"]), "en"))
         assert each["wrong"] <= 0.2 * each["words"]
     assert "live, real pace" in capsys.readouterr().out
+
+
+def test_the_segments_equal_those_of_the_stage() -> None:
+    samples = read_wav(PHRASES)[: 16_000 * 12]
+    found, expected = segments_of(samples, VadConfig()), cut(samples, 1600)
+    assert len(found) > 1
+    assert [(s.start_s, s.end_s, s.heard_s) for s in found] == [(s.start_s, s.end_s, s.heard_s) for s in expected]

@@ -7,20 +7,20 @@ import dataclasses
 import numpy as np
 import pytest
 
-from pipeline.bench.vad import measure
-from pipeline.bench.vad_material import (
+from pipeline.vad.options import VadConfig
+from tests.conftest import EXAMPLES, read_wav
+from tests.vad.mixtures import (
     NOISES,
     Scene,
     at_level,
     conversation,
     in_room,
+    measure,
     mixed,
     noise_scenes,
     speech_scenes,
     utterances,
 )
-from pipeline.vad.options import VadConfig
-from tests.conftest import EXAMPLES, read_wav
 
 RECORDINGS = [read_wav(EXAMPLES / name) for name in ("travel.wav", "meeting.wav")]
 # webrtcvad alone, with the former default settings.

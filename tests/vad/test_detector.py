@@ -7,13 +7,13 @@ import dataclasses
 import numpy as np
 import pytest
 
-from pipeline.bench.vad import segments_of
-from pipeline.bench.vad_material import NOISES, at_level
+from pipeline.bench.segments import segments_of
 from pipeline.events import Samples
 from pipeline.vad.detector import SpeechDetector, level_db
 from pipeline.vad.gate import FrameDecision
 from pipeline.vad.options import VadConfig
 from tests.conftest import PHRASES, read_wav, spoken_texts
+from tests.vad.mixtures import NOISES, at_level
 
 DETECTORS = ("webrtc+silero", "webrtc", "silero")
 

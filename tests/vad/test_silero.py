@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from faster_whisper.vad import get_vad_model
 
-from pipeline.bench.vad_material import NOISES, at_level
 from pipeline.errors import ModelError
 from pipeline.events import Samples
 from pipeline.vad import silero
 from pipeline.vad.silero import WINDOW_SAMPLES, SileroVad
 from tests.conftest import PHRASES, read_wav
+from tests.vad.mixtures import NOISES, at_level
 
 
 def windows(samples: Samples) -> Samples:

@@ -1,4 +1,4 @@
-"""Write a checkpoint in CTranslate2's format with its specification classes, without PyTorch and transformers.
+"""Write a checkpoint in CTranslate2's format with its specification classes, without PyTorch and transformers, and run it.
 
 The mapping follows its ``TransformersConverter`` for Marian (ctranslate2/converters/transformers.py, MarianMTLoader).
 """
@@ -6,34 +6,43 @@ The mapping follows its ``TransformersConverter`` for Marian (ctranslate2/conver
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import ctranslate2
 import numpy as np
 from ctranslate2.specs import common_spec, transformer_spec
 
 from pipeline.errors import ModelError
 from pipeline.nmt.compiler.assemble import sinusoids
 from pipeline.nmt.compiler.checkpoint import Checkpoint
+from pipeline.nmt.tokenizer import MarianTokenizer
 
 _ACTIVATIONS = {
     "swish": common_spec.Activation.SWISH,
     "relu": common_spec.Activation.RELU,
     "gelu": common_spec.Activation.GELU,
 }
+_TOKENIZER = "tokenizer"
+_TOKENIZER_FILES = (
+    "config.json",
+    "source.spm",
+    "target.spm",
+    "tokenizer_config.json",
+    "vocab.json",
+    "target_vocab.json",
+)
 # Bias that masks the pad token's logit.
 _MASKED = -1e9
 
 
-def write_ctranslate2(
-    checkpoint: Checkpoint, directory: Path, quantization: str, shortlist: Sequence[int] = ()
-) -> None:
-    """Write the model into ``directory``, which must exist.
+def write_ctranslate2(checkpoint: Checkpoint, model: Path, directory: Path, quantization: str) -> None:
+    """Write the model into the new ``directory``, with the tokenizer's files of ``model``.
 
     Args:
         quantization: CTranslate2's name of the weight type, such as "int8" or "float32".
-        shortlist: target ids. If any, write a vmap that allows only these for every source.
 
     Raises:
         ModelError: CTranslate2 does not support this model.
@@ -69,10 +78,32 @@ def write_ctranslate2(
     spec.config.decoder_start_token = "</s>" if zero else "<pad>"
     spec.validate()
     spec.optimize(quantization=quantization)
+    directory.mkdir()
     spec.save(str(directory))
-    if shortlist:
-        # An entry with an empty source allows its targets for every sentence.
-        (directory / "vmap.txt").write_text("\t" + " ".join(target[index] for index in shortlist) + "\n", "utf-8")
+    tokenizer = directory / _TOKENIZER
+    tokenizer.mkdir()
+    for name in _TOKENIZER_FILES:
+        if (model / name).is_file():
+            shutil.copy(model / name, tokenizer)
+
+
+def load_ctranslate2(directory: Path) -> Callable[[str], str]:
+    """Load what ``write_ctranslate2`` has written; the function translates a text, greedily, on one thread."""
+    translator = ctranslate2.Translator(str(directory), device="cpu", intra_threads=1, inter_threads=1)
+    tokenizer = MarianTokenizer.load(directory / _TOKENIZER)
+    code = tokenizer.target_codes[0] if tokenizer.target_codes else None  # it does not affect the time
+    sides = [directory / f"{side}_vocabulary.json" for side in ("source", "target")]
+    if not sides[0].exists():
+        sides = [directory / "shared_vocabulary.json"] * 2
+    source, target = (json.loads(path.read_text("utf-8")) for path in sides)
+    ids = {token: index for index, token in enumerate(target)}
+
+    def translate(text: str) -> str:
+        tokens = [source[index] for index in tokenizer.encode(text, code)]
+        (result,) = translator.translate_batch([tokens], beam_size=1)
+        return tokenizer.decode([ids[token] for token in result.hypotheses[0]])
+
+    return translate
 
 
 def _tokens(checkpoint: Checkpoint, name: str) -> list[str]:

@@ -1,18 +1,20 @@
-"""Labelled mixtures of clean speech with rooms and noises, for the VAD benchmark. No file is read here.
+"""Labelled mixtures of clean speech with rooms and noises, and scores of a detector on them. No file is read here.
 
 A seed determines all scenes. Sounds are float32 samples in [-1, 1] at 16 kHz; labels are booleans, one per 10 ms step.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.events import SAMPLE_RATE, Samples
+from pipeline.bench.segments import segments_of
+from pipeline.events import SAMPLE_RATE, Samples, SpeechSegment
+from pipeline.vad.options import VadConfig
 
 Sound = NDArray[np.float32]
 Labels = NDArray[np.bool_]
@@ -20,6 +22,8 @@ Rng = np.random.Generator
 
 STEP = SAMPLE_RATE // 100
 """Samples per label."""
+# The endpoint delay is measured where no speech follows for this long.
+_PAUSE_S = 0.6
 # A clean signal this far below its loud parts is not speech. Synthetic voices pause in digital silence.
 _BELOW_LOUD_DB = 35.0
 _SILENCE_DB = -75.0
@@ -259,3 +263,73 @@ def noise_scenes(noises: Sequence[str], seconds: float, seed: int) -> list[Scene
         begins[: length // 2] = 0
         scenes.append(Scene(f"{name} begins", begins, no_speech))
     return scenes
+
+
+@dataclass
+class Score:
+    """Sums over scenes, in seconds."""
+
+    speech_s: float = 0.0
+    kept_s: float = 0.0
+    """Speech inside segments."""
+    segments_s: float = 0.0
+    false_s: float = 0.0
+    """Non-speech inside segments, in scenes with speech."""
+    noise_s: float = 0.0
+    taken_s: float = 0.0
+    """Time inside segments, in scenes without speech."""
+    delays_s: list[float] = field(default_factory=list)
+    """From each end of speech until its segment was emitted."""
+
+    def add(self, scene: Scene, segments: Sequence[SpeechSegment]) -> None:
+        inside = covered(segments, len(scene.labels))
+        if not scene.labels.any():
+            self.noise_s += len(scene.labels) / 100
+            self.taken_s += float(inside.sum()) / 100
+            return
+        self.speech_s += float(scene.labels.sum()) / 100
+        self.kept_s += float((inside & scene.labels).sum()) / 100
+        self.segments_s += float(inside.sum()) / 100
+        self.false_s += float((inside & ~scene.labels).sum()) / 100
+        self.delays_s += endpoint_delays(scene.labels, segments)
+
+    @property
+    def kept(self) -> float:
+        return self.kept_s / max(self.speech_s, 1e-9)
+
+    @property
+    def false(self) -> float:
+        return self.false_s / max(self.segments_s, 1e-9)
+
+    @property
+    def taken(self) -> float:
+        return self.taken_s / max(self.noise_s, 1e-9)
+
+
+def covered(segments: Iterable[SpeechSegment], steps: int) -> Labels:
+    """Return which 10 ms steps lie inside a segment; [steps]."""
+    inside = np.zeros(steps, np.bool_)
+    for segment in segments:
+        inside[segment.start_sample // STEP : (segment.start_sample + len(segment.samples)) // STEP] = True
+    return inside
+
+
+def endpoint_delays(labels: Labels, segments: Sequence[SpeechSegment]) -> list[float]:
+    """Return the seconds from each end of speech before a pause until the segment that contains it was emitted."""
+    delays: list[float] = []
+    pause = round(_PAUSE_S * 100)
+    for end in np.flatnonzero(labels[:-1] & ~labels[1:]) + 1:
+        if end + pause <= len(labels) and not labels[end : end + pause].any():
+            found = [
+                segment.heard_s - end / 100 for segment in segments if segment.start_s < end / 100 <= segment.heard_s
+            ]
+            delays += found[-1:]
+    return delays
+
+
+def measure(scenes: Iterable[Scene], config: VadConfig) -> Score:
+    """Score one detector over scenes."""
+    total = Score()
+    for scene in scenes:
+        total.add(scene, segments_of(scene.samples, config))
+    return total
