@@ -36,7 +36,7 @@ from pipeline.errors import UsageError
 from pipeline.loading import load_shared
 from pipeline.run.cores import usable_cores
 from pipeline.server.access import Access, is_host_name, is_loopback, is_origin
-from pipeline.server.options import MOST_SESSIONS, ServerLimits
+from pipeline.server.limits import MOST_SESSIONS, ServerLimits
 
 if TYPE_CHECKING:
     import uvicorn
@@ -178,10 +178,10 @@ def run(argv: list[str], prog: str = "python -m pipeline.serve") -> int:
 
         from pipeline.server.app import create_app
         from pipeline.server.connections import Settings
-        from pipeline.server.offers import Offers
         from pipeline.server.record import check_folder
+        from pipeline.server.served_languages import ServedLanguages
         from pipeline.server.service import Service
-    offers = Offers(tuple(config.languages for config in configs))
+    languages = ServedLanguages(tuple(config.languages for config in configs))
     logging.getLogger("pipeline.server").setLevel(logging.INFO)  # a line a session
     logging.getLogger("uvicorn.error").setLevel(logging.ERROR)  # not a line for each malformed request
     if options.record is not None:
@@ -201,7 +201,7 @@ def run(argv: list[str], prog: str = "python -m pipeline.serve") -> int:
         settings.load()
         settings.ssl = context
         where = ", from other machines ".join(addresses(listener, scheme))
-        lines = [f"serving on {where}  ({offers.described()}; Ctrl-C ends)"]
+        lines = [f"serving on {where}  ({languages.described()}; Ctrl-C ends)"]
         if certificate:
             lines.append(certificate)
         if wyoming_listener is not None:

@@ -18,14 +18,13 @@ from starlette.routing import BaseRoute, Mount, Route, WebSocketRoute
 from starlette.staticfiles import StaticFiles
 
 from pipeline.server.access import Access, bearer_token, is_loopback, is_unspecified
-from pipeline.server.guard import Guard, Rate
+from pipeline.server.guard import BodyDrain, Guard, Rate
 from pipeline.server.metrics import Metrics
 from pipeline.server.openai import openai_routes
 from pipeline.server.openapi import openapi_route
+from pipeline.server.protocol import is_room_name
 from pipeline.server.realtime import realtime_route
-from pipeline.server.rooms import is_room_name
 from pipeline.server.service import Service
-from pipeline.server.unread import Unread
 from pipeline.server.websocket import endpoint
 
 STATIC = Path(__file__).parent / "static"
@@ -48,7 +47,7 @@ def create_app(
     refused: Counter[str] = Counter()
     answers = _Answers(service, access, Metrics(service, refused), shared_at)
     middleware = [
-        Middleware(Unread, limits=service.limits),
+        Middleware(BodyDrain, limits=service.limits),
         Middleware(Guard, access=access, rate=Rate(service.limits.connections_a_minute), refused=refused),
     ]
     if access.origins:  # those that the guard lets in
@@ -75,7 +74,7 @@ def create_app(
             Route("/metrics", answers.metrics),
             *openai_routes(service, access),
             realtime_route(service, access),
-            openapi_route(service.offers, access),
+            openapi_route(service.languages, access),
             *routes,
             Mount("/static", _Static(directory=STATIC)),
         ],
@@ -90,7 +89,7 @@ class _Answers:
         self._service, self._access, self._metrics, self._shared_at = service, access, metrics, shared_at
 
     async def info(self, request: Request) -> Response:
-        service, languages = self._service, self._service.offers.languages
+        service, languages = self._service, self._service.languages.configured
         return JSONResponse(
             {
                 "source": languages[0].source,

@@ -12,7 +12,7 @@ from pipeline.asr.recognizer import Recognizer
 from pipeline.asr.whisper import WhisperRecognizer
 from pipeline.errors import UsageError
 from pipeline.events import SAMPLE_RATE
-from pipeline.server.options import MOST_SESSIONS
+from pipeline.server.limits import MOST_SESSIONS
 
 # Recognition time of a session without drafts, in encoder runs a second of its audio. Measured on 80 s of read speech in 14
 # segments, two cores: 0.60 with base, 0.55 with tiny.en. Other programs ran, which make both times longer.

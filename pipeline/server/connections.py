@@ -16,7 +16,7 @@ from websockets.frames import CloseCode, Frame
 from websockets.http11 import Request
 
 from pipeline.server.guard import counted_as
-from pipeline.server.options import ServerLimits
+from pipeline.server.limits import ServerLimits
 from pipeline.server.websocket import CLOSING
 
 # How often connections are looked at.

@@ -6,8 +6,9 @@ import asyncio
 from collections import deque
 from dataclasses import dataclass
 
-from pipeline.events import PipelineEvent
-from pipeline.sentences.growing import merged_with
+from pipeline.events import Delta, PipelineEvent, SourceDelta, SourceSentence, Translation
+from pipeline.languages import sets_sentences_apart
+from pipeline.sentences.growing import GrowingText, merged_with
 from pipeline.server.history import History, concerns
 
 
@@ -78,3 +79,32 @@ class Feed:
                 return None
             self._changed.clear()
             await self._changed.wait()
+
+
+class AppendOnlyText:
+    """The source, or one translation, for readers that cannot take text back: only committed text, appended.
+
+    Sentences are set apart as their language does.
+    """
+
+    def __init__(self) -> None:
+        self._growing: dict[int, GrowingText] = {}  # of sentences in progress
+        self._appended: dict[int, int] = {}  # sentence → characters appended so far
+
+    def push(self, event: SourceDelta | SourceSentence | Delta | Translation) -> str:
+        """The text that the event appends, often none."""
+        number = event.sentence
+        if isinstance(event, SourceSentence | Translation):  # its changes came before, and committed all of it
+            self._growing.pop(number, None)
+            return ""
+        text, appended = self._growing.setdefault(number, GrowingText()), self._appended.get(number, 0)
+        text.apply(event)
+        if text.committed <= appended:
+            return ""
+        space = " " if not appended and self._appended and sets_sentences_apart(event.language) else ""
+        self._appended[number] = text.committed
+        return space + text.text[appended : text.committed]
+
+    def begin_anew(self) -> None:
+        """The next events give all texts from their beginnings again (``Snapshot``)."""
+        self._growing.clear()

@@ -1,18 +1,21 @@
-"""What is checked before any request is looked at, and the headers of every answer."""
+"""The ASGI middleware: what is checked before any request is looked at, headers of every answer, and unread bodies."""
 
 from __future__ import annotations
 
+import asyncio
 import functools
 import ipaddress
 import time
 from collections import Counter, deque
 from collections.abc import Callable
+from contextlib import suppress
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from pipeline.server.access import Access
+from pipeline.server.limits import ServerLimits
 
 # Scripts, styles and connections of the pages come from this server only, and no page may frame them.
 _HEADERS = {
@@ -27,6 +30,8 @@ _HEADERS = {
     "cache-control": "no-store",
     "permissions-policy": "camera=(), geolocation=(), microphone=(self), display-capture=(self)",
 }
+# Without more of the body for so long, the client waits for the answer.
+_IDLE_S = 0.5
 _MINUTE_S = 60.0
 _MAX_ADDRESSES = 10_000
 # Of IPv6 with the name of an interface. A proxy may forward any text.
@@ -117,3 +122,49 @@ async def _refuse(scope: Scope, receive: Receive, send: Send, status: int, reaso
         await send({"type": "websocket.close", "code": 1008, "reason": ""})
         return
     await PlainTextResponse(reason + "\n", status)(scope, receive, send)
+
+
+class BodyDrain:
+    """Reads what the application has left of a request's body, so that its early answer reaches the client.
+
+    Drops it for a bounded time and number of bytes: before the answer while it comes, and after it.
+
+    A connection that is closed with bytes unread is reset: a reverse proxy that is still sending answers 502 itself, or, if it has
+    the answer, resets the client's connection.
+    """
+
+    def __init__(self, app: ASGIApp, limits: ServerLimits) -> None:
+        self._app, self._limits = app, limits
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        headers = Headers(scope=scope) if scope["type"] == "http" else {}
+        if headers.get("content-length", "0") == "0" and "transfer-encoding" not in headers:
+            await self._app(scope, receive, send)
+            return
+        unread, left = True, self._limits.upload_bytes
+
+        async def receiving() -> Message:
+            nonlocal unread
+            message = await receive()
+            unread = bool(message.get("more_body"))
+            return message
+
+        async def drop(idle_s: float | None) -> None:
+            nonlocal left
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self._limits.request_s):
+                    while unread and left > 0:
+                        async with asyncio.timeout(idle_s):
+                            left -= len((await receiving()).get("body", b""))
+
+        async def sending(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                await drop(_IDLE_S)
+            if not unread or message["type"] != "http.response.body" or message.get("more_body"):
+                await send(message)
+                return
+            await send({**message, "more_body": True})
+            await drop(None)
+            await send({"type": "http.response.body", "body": b""})
+
+        await self._app(scope, receiving, sending)

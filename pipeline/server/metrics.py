@@ -31,7 +31,7 @@ class Metrics(Collector):
         service, sessions = self._service, list(self._service.sessions.values())
         yield GaugeMetricFamily("speech_sessions", "Sessions in progress", len(sessions))
         spoken = GaugeMetricFamily("speech_sessions_by_source", "Sessions in progress by language", labels=["source"])
-        for source in (one.source for one in service.offers.languages):
+        for source in (one.source for one in service.languages.configured):
             spoken.add_metric([source], sum(one.config.languages.source == source for one in sessions))
         yield spoken
         yield GaugeMetricFamily("speech_sessions_max", "Sessions that may be in progress", service.limits.max_sessions)
@@ -41,12 +41,12 @@ class Metrics(Collector):
         waiting = sum(one.intake.waiting_s for one in sessions)
         yield GaugeMetricFamily("speech_backlog_seconds", "Audio that waits to be taken by the stages", waiting)
         yield GaugeMetricFamily(
-            "speech_recognitions_waiting", "Calls that wait for the recogniser", service.turns.waiting
+            "speech_recognitions_waiting", "Calls that wait for the recogniser", service.scheduler.waiting
         )
         yield CounterMetricFamily(
             "speech_refused_drafts",
             "Drafts left out since others needed the recogniser more",
-            service.turns.refused_drafts,
+            service.scheduler.refused_drafts,
         )
         yield GaugeMetricFamily("speech_recordings", "Uploaded recordings in progress", service.recordings)
         yield _by("speech_refused_sessions", "Sessions and recordings refused, by reason", "reason", service.refused)

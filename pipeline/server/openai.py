@@ -66,11 +66,11 @@ def openai_routes(service: Service, access: Access) -> list[BaseRoute]:
         return answer
 
     async def models(request: Request) -> Response:
-        return JSONResponse({"object": "list", "data": [_model(name) for name in service.offers.models]})
+        return JSONResponse({"object": "list", "data": [_model(name) for name in service.languages.models]})
 
     async def model(request: Request) -> Response:
-        if (name := request.path_params["model"]) not in service.offers.models:
-            names = ", ".join(service.offers.models)
+        if (name := request.path_params["model"]) not in service.languages.models:
+            names = ", ".join(service.languages.models)
             raise UploadError(404, "unknown-model", f"there is no such model; this server has {names}")
         return JSONResponse(_model(name))
 
@@ -175,7 +175,7 @@ def _chain(upload: Upload, service: Service) -> Chain:
         UploadError: there is none.
     """
     # Programs name models of OpenAI's: any other name stands for all languages.
-    of_model = service.offers.models.get(upload.field("model"))
+    of_model = service.languages.models.get(upload.field("model"))
     spoken = upload.field("language") or of_model
     try:
         chain = service.chosen(spoken, upload.fields.get("target", [])[-1:])

@@ -10,8 +10,8 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from pipeline.server.access import Access
-from pipeline.server.offers import Offers
 from pipeline.server.openai import FORMATS, GRANULARITIES
+from pipeline.server.served_languages import ServedLanguages
 
 Json = dict[str, Any]
 
@@ -39,19 +39,19 @@ _GUARD_ERRORS = {
 }
 
 
-def description(offers: Offers, access: Access) -> Json:
+def description(languages: ServedLanguages, access: Access) -> Json:
     """The description for a server's languages. With a token, the operations that need it say so."""
     try:
         release = version("streaming-speech-translation")
     except PackageNotFoundError:
         release = "0"
-    models = list(offers.models)
+    models = list(languages.models)
     found: Json = {
         "openapi": "3.1.0",
         "info": {"title": "Streaming speech translation", "version": release},
         "paths": {
-            "/v1/audio/transcriptions": {"post": _upload("transcribe", "Recognise a recording", offers, access)},
-            "/v1/audio/translations": {"post": _upload("translate", "Translate a recording", offers, access)},
+            "/v1/audio/transcriptions": {"post": _upload("transcribe", "Recognise a recording", languages, access)},
+            "/v1/audio/translations": {"post": _upload("translate", "Translate a recording", languages, access)},
             "/v1/models": {"get": _get("listModels", "The models", _json("Models"), access, 401)},
             "/v1/models/{model}": {
                 "get": _get("getModel", "A model", _json("Model"), access, 401, 404),
@@ -94,13 +94,13 @@ def _operation(
     return {"operationId": name, "summary": summary, "responses": responses, **security}
 
 
-def _upload(task: str, summary: str, offers: Offers, access: Access) -> Json:
+def _upload(task: str, summary: str, languages: ServedLanguages, access: Access) -> Json:
     fields: Json = {
         "file": {"contentMediaType": "application/octet-stream", "description": "Any container that FFmpeg reads"},
-        "model": {**_STRING, "description": f"One of {', '.join(offers.models)}; any other is the first"},
-        "language": {**_STRING, "description": f"The spoken language, one of {', '.join(offers.spoken)}"},
+        "model": {**_STRING, "description": f"One of {', '.join(languages.models)}; any other is the first"},
+        "language": {**_STRING, "description": f"The spoken language, one of {', '.join(languages.spoken)}"},
         "target": {
-            "enum": list(dict.fromkeys((*offers.targets, *offers.spoken))),
+            "enum": list(dict.fromkeys((*languages.targets, *languages.spoken))),
             "description": "The language that is translated into; the spoken one for what was said",
         },
         "response_format": {"enum": list(FORMATS), "default": "json"},
@@ -200,9 +200,9 @@ def _schemas(models: list[str]) -> Json:
     }
 
 
-def openapi_route(offers: Offers, access: Access) -> Route:
+def openapi_route(languages: ServedLanguages, access: Access) -> Route:
     """``/openapi.json``."""
-    content = description(offers, access)
+    content = description(languages, access)
 
     async def describe(request: Request) -> Response:
         # The paths are below that of an application into which the server is mounted.

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import re
+from base64 import urlsafe_b64encode
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,6 +15,14 @@ from pipeline.sinks.jsonl import line
 
 VERSION = 1
 _LOWEST_RATE, _HIGHEST_RATE = 8_000, 192_000
+# A room is an address for readers that stays the same from one session of a speaker to the next. The speaker chooses a secret, the
+# room's key. The room's name is a digest of it, so that the server keeps nothing between sessions, the name outlives a restart, and
+# whoever has only the name, as all readers do, cannot speak in the room. 128 bits: nobody finds another key with the same name.
+_ROOM_BYTES = 16
+_ROOM_NAME = re.compile(r"[A-Za-z0-9_-]{22}")
+# 132 random bits at least, if the characters are drawn at random, which the server cannot check.
+_ROOM_KEY = re.compile(r"[A-Za-z0-9_-]{22,128}")
+_ROOM_PREFIX = b"room:"
 
 
 class ProtocolError(Exception):
@@ -35,7 +46,7 @@ class Start:
     glossary: str | None = None
     """The text of a glossary file (TSV); None: the server's glossary."""
     room_key: str = field(default="", repr=False)
-    """The secret of the speaker's room, see ``rooms``; empty: no room."""
+    """The secret of the speaker's room; empty: no room."""
 
 
 @dataclass(frozen=True)
@@ -151,6 +162,26 @@ def check_rate(rate: int) -> None:
         raise ProtocolError(
             "bad-sample-rate", f"the sample rate is {rate} Hz; it must be from {_LOWEST_RATE} to {_HIGHEST_RATE} Hz"
         )
+
+
+def room_name(key: str) -> str:
+    """The name of the room whose key this is.
+
+    Raises:
+        ProtocolError: the key has another form.
+    """
+    if not _ROOM_KEY.fullmatch(key):
+        raise ProtocolError(
+            "bad-room",
+            "room_key must have 22 to 128 characters out of A to Z, a to z, 0 to 9, - and _, drawn at random",
+        )
+    digest = hashlib.sha256(_ROOM_PREFIX + key.encode()).digest()[:_ROOM_BYTES]
+    return urlsafe_b64encode(digest).decode().rstrip("=")
+
+
+def is_room_name(text: str) -> bool:
+    """Whether a room could have this name."""
+    return _ROOM_NAME.fullmatch(text) is not None
 
 
 def event_text(event: PipelineEvent) -> str:

@@ -23,10 +23,9 @@ from pipeline.languages import nearest, normalized_code, same_text
 from pipeline.languages.chinese import Convert
 from pipeline.nmt.scripts import needed_conversion
 from pipeline.server.access import Access, bearer_token
-from pipeline.server.appended import AppendedText
-from pipeline.server.feed import Feed, Snapshot
-from pipeline.server.offers import MODEL
+from pipeline.server.feed import AppendOnlyText, Feed, Snapshot
 from pipeline.server.protocol import ProtocolError, Start, sendable, shown
+from pipeline.server.served_languages import MODEL
 from pipeline.server.service import Service
 from pipeline.server.session import Session
 from pipeline.server.websocket import LATER, NORMAL, REFUSED, TRY_LATER, Connection
@@ -68,7 +67,7 @@ class RealtimeConnection(Connection):
         await self._socket.accept(_SUBPROTOCOL if _SUBPROTOCOL in offered else None)
 
     async def _serve(self) -> None:
-        source = self._service.offers.models.get(self._socket.query_params.get("model", MODEL))
+        source = self._service.languages.models.get(self._socket.query_params.get("model", MODEL))
         session = self._service.start(Start(sample_rate=_SAMPLE_RATE, source=source))
         languages = session.config.languages
         # In a conversation, each sentence is translated into the language of the other.
@@ -133,19 +132,20 @@ class RealtimeConnection(Connection):
         """Whether the language is that spoken, and none of the model's configurations translates into it."""
         if not isinstance(language, str) or not session.config.languages.is_spoken(language):
             return False
-        source = self._service.offers.models.get(self._socket.query_params.get("model", MODEL))
+        source = self._service.languages.models.get(self._socket.query_params.get("model", MODEL))
         return self._service.chosen(source, [language]).config.languages == session.config.languages
 
     def _unknown(self, language: object, targets: Sequence[str]) -> str:
         """Why a session with these targets does not translate into ``language``."""
         with suppress(ProtocolError):
-            offers = self._service.offers
-            source = offers.languages[offers.find(None, [language] if isinstance(language, str) else [""])].source
+            languages = self._service.languages
+            number = languages.find(None, [language] if isinstance(language, str) else [""])
+            source = languages.configured[number].source
             return f"this session is translated into {', '.join(targets)}; for {language}, connect with the model {MODEL}-{source}"
         return f"this server does not translate into {shown(language)}; choose from {', '.join(targets)}"
 
     async def _deliver(self, session: Session, feed: Feed) -> None:
-        source, translation = AppendedText(), AppendedText()
+        source, translation = AppendOnlyText(), AppendOnlyText()
         while (item := await feed.take()) is not None:
             if isinstance(item, Snapshot):
                 source.begin_anew()

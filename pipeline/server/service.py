@@ -23,13 +23,11 @@ from pipeline.nmt.spoken import SpokenText
 from pipeline.nmt.translator import TextTranslator
 from pipeline.nmt.unspellable import warn_unspellable
 from pipeline.server.capacity import calls_at_once
-from pipeline.server.offers import Offers, narrowed
-from pipeline.server.options import ServerLimits
-from pipeline.server.protocol import ProtocolError, Start
-from pipeline.server.rooms import room_name
+from pipeline.server.limits import ServerLimits
+from pipeline.server.protocol import ProtocolError, Start, room_name
+from pipeline.server.scheduling import Scheduler, scheduled
+from pipeline.server.served_languages import ServedLanguages, narrowed
 from pipeline.server.session import Session
-from pipeline.server.sharing import shared
-from pipeline.server.turns import Turns
 
 log = logging.getLogger(__name__)
 
@@ -52,7 +50,7 @@ class Chain:
         """The chain with these targets only; with all if none are named.
 
         Raises:
-            ProtocolError: see ``pipeline.server.offers.narrowed``; or a model does not write the script of a target.
+            ProtocolError: see ``pipeline.server.served_languages.narrowed``; or a model does not write the script of a target.
         """
         languages, own = narrowed(self.config.languages, targets), self.models.translations
         translations: dict[str, TextTranslator] = {}
@@ -95,17 +93,17 @@ class Service:
         record: Path | None = None,
         others: Sequence[tuple[PipelineConfig, Models]] = (),
     ) -> None:
-        """``models`` are shared by all sessions; recognition is shared out in turns.
+        """``models`` are shared by all sessions; a scheduler shares out recognition.
 
         Args:
             record: the folder for the sessions' records; None: nothing is kept of a session after it.
             others: further configurations that clients can choose by their languages; see ``load_shared``.
 
         Raises:
-            UsageError: see ``Offers``.
+            UsageError: see ``ServedLanguages``.
             ConfigError: a glossary has mistakes.
         """
-        self.offers = Offers((config.languages, *(other.languages for other, _ in others)))
+        self.languages = ServedLanguages((config.languages, *(other.languages for other, _ in others)))
         self.limits, self.record = limits or ServerLimits(), record
         self.sessions: dict[str, Session] = {}
         """The sessions in progress, by their ids."""
@@ -119,7 +117,7 @@ class Service:
         """Sessions that were refused, by the code of the reason."""
         self.served = 0
         """Sessions that have ended."""
-        self.turns = Turns(calls_at_once(each.recognizer for each in (models, *(other for _, other in others))))
+        self.scheduler = Scheduler(calls_at_once(each.recognizer for each in (models, *(other for _, other in others))))
         self.recordings = 0
         """Recordings in progress."""
         self._recording_tasks: set[asyncio.Task[Any]] = set()
@@ -171,7 +169,7 @@ class Service:
             self.record,
             glossary=chain.glossary,
             room=room,
-            turns=self.turns,
+            scheduler=self.scheduler,
         )
         if glossary is not None:
             session.glossary.replace(glossary)
@@ -209,18 +207,18 @@ class Service:
             self.recordings -= 1
 
     def chosen(self, source: str | None, targets: Sequence[str]) -> Chain:
-        """The chain that recognises ``source`` and translates into ``targets``; see ``Offers.find``.
+        """The chain that recognises ``source`` and translates into ``targets``; see ``ServedLanguages.find``.
 
         Raises:
             ProtocolError: there is none.
         """
-        return self._chains[self.offers.find(source, targets)]
+        return self._chains[self.languages.find(source, targets)]
 
     def for_recording(self, chain: Chain, targets: Sequence[str]) -> Chain:
-        """``chain`` for a recording into some of its languages: sessions have their turns first."""
+        """``chain`` for a recording into some of its languages: sessions come first."""
         if chain.config.languages.only_spoken is not None:
             chain = chain.narrowed(targets)
-        return replace(chain, models=shared(chain.models, self.turns))
+        return replace(chain, models=scheduled(chain.models, self.scheduler))
 
     def find(self, session_id: str) -> Session:
         """A session in progress, or one that has just ended and whose last text a reader may have missed.

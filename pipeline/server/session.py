@@ -25,13 +25,11 @@ from pipeline.server.access import same_secret
 from pipeline.server.feed import Feed
 from pipeline.server.glossary import SessionGlossary
 from pipeline.server.history import History
-from pipeline.server.intake import Intake
-from pipeline.server.kept import KeptSpeech
-from pipeline.server.options import ServerLimits
+from pipeline.server.intake import BufferedSpeech, Intake
+from pipeline.server.limits import ServerLimits
 from pipeline.server.protocol import ProtocolError, shown
 from pipeline.server.record import Record
-from pipeline.server.sharing import shared
-from pipeline.server.turns import Turns
+from pipeline.server.scheduling import Scheduler, scheduled
 from pipeline.translator import SpeechTranslator
 
 log = logging.getLogger(__name__)
@@ -39,7 +37,7 @@ log = logging.getLogger(__name__)
 # How often a session looks at its limits.
 _WATCH_S = 1.0
 # A stream that is further ahead of real time is a recording. As much may wait (``ServerLimits.backlog_s``), and speech
-# that was kept is ahead for a few seconds only (``KeptSpeech``).
+# that a client buffered is ahead for a few seconds only (``BufferedSpeech``).
 _AHEAD_S = 30.0
 
 
@@ -68,11 +66,11 @@ class Session:
         clock: Callable[[], float] = time.monotonic,
         glossary: CurrentGlossary | None = None,
         room: str | None = None,
-        turns: Turns | None = None,
+        scheduler: Scheduler | None = None,
     ) -> None:
         """``record``: the folder for the session's record; None: nothing is kept. ``glossary``: the server's.
 
-        ``room``: the name of the speaker's room. ``turns``: those in which sessions use the models.
+        ``room``: the name of the speaker's room. ``scheduler``: of all sessions that use the models.
         """
         self.name = new_name()
         """For the log and the record."""
@@ -89,11 +87,11 @@ class Session:
         self._limits, self._clock = limits, clock
         self._models = models
         self.glossary = SessionGlossary(glossary)
-        if turns is not None:
-            models = shared(models, turns, self._age_s)
+        if scheduler is not None:
+            models = scheduled(models, scheduler, self._age_s)
         self._translator = SpeechTranslator(config, models, live=True, glossary=self.glossary)
         self._translator.stats.backlog_s = self._backlog_s
-        self._kept = KeptSpeech()
+        self._buffered = BufferedSpeech()
         targets = config.languages.targets
         self._record = Record(record, self.name, config.subtitles, targets) if record is not None else None
         self._history = History(limits.kept_sentences)
@@ -117,7 +115,7 @@ class Session:
         return max(0.0, self.intake.arrived_s - self.stats.received_samples / SAMPLE_RATE)
 
     def _age_s(self, spoken_s: float) -> float | None:
-        """See ``pipeline.server.sharing.Age``. Called on the threads of the stages."""
+        """See ``pipeline.server.scheduling.Age``. Called on the threads of the stages."""
         return None if self.stats.ahead_s > _AHEAD_S else self.stats.age_s(spoken_s)
 
     @property
@@ -284,7 +282,7 @@ class Session:
         if data:
             self._heard_s = self._clock()
             now_s, heard_s = self.stats.clock(), self.intake.arrived_s
-            if (spoken_at_s := self._kept.heard(now_s, heard_s, self.intake.full)) is not None:
+            if (spoken_at_s := self._buffered.heard(now_s, heard_s, self.intake.full)) is not None:
                 self.stats.spoken_from(spoken_at_s)
         await self.intake.room()
 

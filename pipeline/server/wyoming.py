@@ -24,10 +24,9 @@ from wyoming.ping import Pong
 from pipeline.events import Delta, SourceDelta, SourceSentence, Translation
 from pipeline.languages import same_language
 from pipeline.languages.options import AUTO_SOURCE
-from pipeline.server.appended import AppendedText
-from pipeline.server.feed import Feed, Snapshot
-from pipeline.server.offers import Offers
+from pipeline.server.feed import AppendOnlyText, Feed, Snapshot
 from pipeline.server.protocol import ProtocolError, Start, check_rate, sendable, shown
+from pipeline.server.served_languages import ServedLanguages
 from pipeline.server.service import Service
 from pipeline.server.session import Session
 
@@ -53,11 +52,11 @@ class Program:
     """The language translated into; None in a conversation: that of the other."""
 
 
-def programs(offers: Offers) -> list[Program]:
+def programs(languages: ServedLanguages) -> list[Program]:
     """The programs of a server; clients that name none get the first."""
-    found = [Program("transcribe", f"Speech in {', '.join(offers.spoken)} to text", offers.spoken)]
-    one_language = [one for one in offers.languages if one.only_spoken is not None]
-    for one in offers.languages:
+    found = [Program("transcribe", f"Speech in {', '.join(languages.spoken)} to text", languages.spoken)]
+    one_language = [one for one in languages.configured if one.only_spoken is not None]
+    for one in languages.configured:
         if one.only_spoken is None:
             found.append(Program("translate", "Speech to text in the other language", one.spoken, True))
     for target in dict.fromkeys(target for one in one_language for target in one.targets):
@@ -66,7 +65,7 @@ def programs(offers: Offers) -> list[Program]:
     return found
 
 
-def described(offers: Offers) -> Info:
+def described(languages: ServedLanguages) -> Info:
     """The answer to ``describe``."""
     try:
         release = version(_PACKAGE)
@@ -82,7 +81,7 @@ def described(offers: Offers) -> Info:
                 supports_transcript_streaming=True,
                 **common,
             )
-            for one in programs(offers)
+            for one in programs(languages)
         ]
     )
 
@@ -144,7 +143,7 @@ class WyomingConnection:
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, service: Service) -> None:
         self._reader, self._writer, self._service = reader, writer, service
-        self._program = programs(service.offers)[0]
+        self._program = programs(service.languages)[0]
         self._spoken: str | None = None
         self._speech: _Speech | None = None
 
@@ -180,7 +179,7 @@ class WyomingConnection:
     async def _obey(self, event: Event) -> None:
         match event.type:
             case "describe":
-                await self._write(described(self._service.offers))
+                await self._write(described(self._service.languages))
             case "ping":
                 text = event.data.get("text")
                 await self._write(Pong(sendable(text) if isinstance(text, str) else None))
@@ -205,7 +204,7 @@ class WyomingConnection:
     def _choose(self, data: dict[str, Any]) -> None:
         spoken, name = data.get("language"), data.get("name")
         if name is not None:
-            known = {one.name: one for one in programs(self._service.offers)}
+            known = {one.name: one for one in programs(self._service.languages)}
             if not isinstance(name, str) or name not in known:
                 raise ProtocolError(
                     "unknown-program", f"there is no program {shown(name)}; choose from {', '.join(known)}"
@@ -246,7 +245,7 @@ class WyomingConnection:
     async def _deliver(self, session: Session, feed: Feed, program: Program) -> None:
         """Send committed text as it comes, then the whole."""
         try:
-            text, whole = AppendedText(), ""
+            text, whole = AppendOnlyText(), ""
             languages = session.config.languages
             language = program.target if program.translates else languages.only_spoken
             await self._write(TranscriptStart(language=language))

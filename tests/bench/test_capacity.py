@@ -24,7 +24,7 @@ from pipeline.bench.processes import Usage
 from pipeline.bench.serve import Load, Sampler
 from pipeline.errors import PipelineError
 from pipeline.events import Samples
-from pipeline.server.options import ServerLimits
+from pipeline.server.limits import ServerLimits
 
 LOAD = Load(0.5, 400.0, 0.1)
 

@@ -14,7 +14,7 @@ from playwright.async_api import Browser, async_playwright
 
 from pipeline import Models, PipelineConfig
 from pipeline.events import SAMPLE_RATE, Samples, SourceSentence, Translation
-from pipeline.server.options import ServerLimits
+from pipeline.server.limits import ServerLimits
 from pipeline.server.service import Service
 from pipeline.translator import SpeechTranslator
 from tests.conftest import PHRASES, read_wav, spoken_texts

@@ -22,7 +22,7 @@ from pipeline.events import Samples
 from pipeline.server.access import Access
 from pipeline.server.app import create_app
 from pipeline.server.connections import Settings
-from pipeline.server.options import ServerLimits
+from pipeline.server.limits import ServerLimits
 from pipeline.server.service import Service
 from tests.conftest import HANG_S
 

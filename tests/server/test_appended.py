@@ -9,14 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.events import Delta, PipelineEvent, SourceDelta, SourceSentence, Translation
-from pipeline.server.appended import AppendedText
-from pipeline.server.feed import Feed, Snapshot
+from pipeline.server.feed import AppendOnlyText, Feed, Snapshot
 from pipeline.server.history import History
 from tests.streams import Stream, spoken, streams
 from tests.subtitles.strategies import CHINESE, ENGLISH
 
 
-def pieces(text: AppendedText, events: Iterable[PipelineEvent], language: str = "") -> list[str]:
+def pieces(text: AppendOnlyText, events: Iterable[PipelineEvent], language: str = "") -> list[str]:
     """What is appended to the source, or to one translation."""
     found = []
     for event in events:
@@ -29,16 +28,18 @@ def pieces(text: AppendedText, events: Iterable[PipelineEvent], language: str = 
 
 @given(streams(st.one_of(ENGLISH, CHINESE)))
 def test_the_pieces_add_up_to_the_final_text(stream: Stream) -> None:
-    assert "".join(pieces(AppendedText(), stream.events)) == " ".join(text for text in stream.sources.values() if text)
+    assert "".join(pieces(AppendOnlyText(), stream.events)) == " ".join(
+        text for text in stream.sources.values() if text
+    )
     zh = [text for (_, language), text in stream.translations.items() if language == "zh"]
-    assert "".join(pieces(AppendedText(), stream.events, "zh")) == "".join(zh)
+    assert "".join(pieces(AppendOnlyText(), stream.events, "zh")) == "".join(zh)
 
 
 @given(streams(ENGLISH), st.data())
 def test_a_reader_that_is_slow_gets_each_text_once(stream: Stream, data: st.DataObject) -> None:
     async def work() -> str:
         history = History(100)
-        feed, text = Feed(history, None, data.draw(st.integers(1, 4))), AppendedText()
+        feed, text = Feed(history, None, data.draw(st.integers(1, 4))), AppendOnlyText()
         found = []
 
         async def read() -> None:
@@ -61,7 +62,7 @@ def test_a_reader_that_is_slow_gets_each_text_once(stream: Stream, data: st.Data
 
 
 def test_text_comes_when_it_is_committed_and_sentences_are_set_apart() -> None:
-    text = AppendedText()
+    text = AppendOnlyText()
     assert text.push(SourceDelta(0, "en", "Thank you fo", committed=5)) == "Thank"
     assert text.push(SourceDelta(0, "en", " all.", withdrawn=3, committed=14)) == " you all."
     assert text.push(SourceSentence(0, "en", "Thank you all.", 0.0, 1.0)) == ""

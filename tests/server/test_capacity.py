@@ -19,8 +19,8 @@ from pipeline.errors import UsageError
 from pipeline.loading import load_shared
 from pipeline.run.cores import usable_cores
 from pipeline.server.capacity import calls_at_once, sessions_for, slowest_window_s
+from pipeline.server.scheduling import Priority
 from pipeline.server.service import Service
-from pipeline.server.turns import Urgency
 from tests.conftest import HANG_S
 from tests.server.test_serve import command
 
@@ -53,10 +53,10 @@ def test_as_many_recognitions_run_at_once_as_the_recogniser_takes(
     (models,) = load_shared([demo_config], several_calls=True)
     at_once = calls_at_once([models.recognizer])
     assert at_once == max(1, usable_cores() // demo_config.asr.threads)
-    turns, together = Service(demo_config, models).turns, threading.Barrier(at_once)
+    scheduler, together = Service(demo_config, models).scheduler, threading.Barrier(at_once)
 
     def work(_: int) -> int:
-        with turns.turn(Urgency.FINAL):
+        with scheduler.slot(Priority.FINAL):
             return together.wait(HANG_S)
 
     with ThreadPoolExecutor(at_once) as threads:

@@ -22,7 +22,7 @@ from pipeline.errors import UsageError
 from pipeline.events import SourceSentence, Translation
 from pipeline.loading import load_shared
 from pipeline.server.app import create_app
-from pipeline.server.options import ServerLimits
+from pipeline.server.limits import ServerLimits
 from pipeline.server.service import Service
 from tests.conftest import CHINESE, read_wav
 from tests.server.running import final, heard, rest, running, say, speak

@@ -30,7 +30,7 @@ from pipeline import Models, PipelineConfig
 from pipeline.apps.options import configured_several
 from pipeline.apps.serve import access_of, arguments
 from pipeline.server.access import Access
-from pipeline.server.options import ServerLimits
+from pipeline.server.limits import ServerLimits
 from tests.conftest import HANG_S, PHRASES, ROOT, read_wav, spoken_texts
 from tests.server.running import Running, final, heard, rest, running, say, serving, speak
 from tests.server.test_openai import SPEECH

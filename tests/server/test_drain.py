@@ -11,7 +11,7 @@ import pytest
 from openai import AsyncOpenAI
 
 from pipeline import Models, PipelineConfig
-from pipeline.server.turns import Urgency
+from pipeline.server.scheduling import Priority
 from tests.conftest import spoken_texts
 from tests.server.running import Running, running, serving
 from tests.server.test_openai import SPEECH
@@ -26,7 +26,7 @@ async def draining(
     """A server that was told to stop, and a recording that waits for the recogniser until the stack is closed."""
     service = serving(config, models, drain_s=drain_s)
     with ExitStack() as stack:
-        stack.enter_context(service.turns.turn(Urgency.FINAL))
+        stack.enter_context(service.scheduler.slot(Priority.FINAL))
         async with (
             running(service) as server,
             AsyncOpenAI(base_url=server.address, api_key="any", max_retries=0) as client,
@@ -36,7 +36,7 @@ async def draining(
                 return (await client.audio.transcriptions.create(model="any", file=TALK)).text
 
             uploading = asyncio.create_task(recognised())
-            while not service.turns.waiting:
+            while not service.scheduler.waiting:
                 await asyncio.sleep(0.01)
             server.stop()
             yield server, client, uploading, stack

@@ -18,9 +18,9 @@ from pipeline import Models, PipelineConfig
 from pipeline.events import SourceSentence
 from pipeline.server.connections import HttpConnection, Settings, SocketConnection
 from pipeline.server.intake import Intake
-from pipeline.server.options import ServerLimits
+from pipeline.server.limits import ServerLimits
+from pipeline.server.scheduling import Priority
 from pipeline.server.service import Service
-from pipeline.server.turns import Urgency
 from tests.conftest import HANG_S
 from tests.server.running import Running, heard, rest, running, say, speak
 
@@ -224,7 +224,7 @@ def test_an_answer_to_a_ping_may_wait_behind_audio(demo_config: PipelineConfig, 
             await say(speaker, type="start")
             await heard(speaker)
             (connection,) = await served(server, 1)
-            with limited.turns.turn(Urgency.FINAL):  # audio is not taken
+            with limited.scheduler.slot(Priority.FINAL):  # audio is not taken
                 sending = asyncio.create_task(speak(speaker, np.zeros(16_000 * 60, np.int16)))
                 await until(lambda: connection.read_paused)
                 connection.send_keepalive_ping()
@@ -353,7 +353,7 @@ def test_what_is_refused_and_reset_is_in_the_figures(demo_config: PipelineConfig
             await server.get("/", {"Host": "evil.example"})
             await server.get("/x", {"Origin": "http://evil.example"}, "POST")
             await server.get("/v1/audio/transcriptions", method="POST")
-            limited.turns.refused_drafts = 3
+            limited.scheduler.refused_drafts = 3
             await say(speaker, type="start")
             await heard(speaker)
             (session,) = limited.sessions.values()

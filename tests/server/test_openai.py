@@ -36,10 +36,10 @@ from pipeline.languages.options import LanguageConfig
 from pipeline.sentences.whole import whole_words
 from pipeline.server import openai as interface
 from pipeline.server.access import Access
-from pipeline.server.options import ServerLimits
+from pipeline.server.guard import BodyDrain
+from pipeline.server.limits import ServerLimits
+from pipeline.server.scheduling import Priority
 from pipeline.server.service import Service
-from pipeline.server.turns import Urgency
-from pipeline.server.unread import Unread
 from pipeline.sinks.files import sink_makers
 from pipeline.translator import SpeechTranslator
 from tests.conftest import CHINESE, PHRASE_SECONDS, PHRASES, read_wav
@@ -482,7 +482,7 @@ def test_a_body_that_comes_is_read_before_the_answer() -> None:
         said.append(message["type"])
 
     scope = {"type": "http", "method": "POST", "headers": [(b"content-length", b"3")]}
-    asyncio.run(Unread(refusing, ServerLimits())(scope, receive, send))
+    asyncio.run(BodyDrain(refusing, ServerLimits())(scope, receive, send))
     assert said == ["body"] * 3 + ["http.response.start", "http.response.body"]
 
 
@@ -533,9 +533,11 @@ def test_the_recording_of_a_client_that_goes_away_is_given_up(
         service = serving(demo_config, demo_models)
         async with running(service) as server:
             body = (STREAMED if streamed else b"") + FILE_HEADER + SPEECH + END
-            with service.turns.turn(Urgency.FINAL):  # the recogniser is busy, so the recording cannot end by itself
+            with service.scheduler.slot(
+                Priority.FINAL
+            ):  # the recogniser is busy, so the recording cannot end by itself
                 _, writer = await Raw(server, f"Content-Length: {len(body)}").send(body)
-                while not service.turns.waiting:
+                while not service.scheduler.waiting:
                     await asyncio.sleep(0.01)
                 assert service.recordings == 1
                 writer.transport.abort()

@@ -17,8 +17,8 @@ from starlette.routing import Route
 from pipeline import Models, PipelineConfig
 from pipeline.server.access import Access
 from pipeline.server.app import create_app
-from pipeline.server.offers import Offers
 from pipeline.server.openapi import description
+from pipeline.server.served_languages import ServedLanguages
 from tests.conftest import PHRASES
 from tests.server.running import running, serving
 
@@ -50,7 +50,7 @@ def test_schemathesis_finds_nothing(demo_config: PipelineConfig, demo_models: Mo
 def test_every_route_is_described(demo_config: PipelineConfig, demo_models: Models) -> None:
     routes = create_app(serving(demo_config, demo_models)).routes
     paths = {route.path for route in routes if isinstance(route, Route) and not PAGES.fullmatch(route.path)}
-    assert set(description(Offers((demo_config.languages,)), Access())["paths"]) == paths
+    assert set(description(ServedLanguages((demo_config.languages,)), Access())["paths"]) == paths
 
 
 def check(operation: Any, answer: requests.Response) -> None:
@@ -61,7 +61,7 @@ def check(operation: Any, answer: requests.Response) -> None:
 
 def test_results_have_the_described_form(demo_config: PipelineConfig, demo_models: Models) -> None:
     access = Access.of(TOKEN)
-    described = schemathesis.openapi.from_dict(description(Offers((demo_config.languages,)), access))
+    described = schemathesis.openapi.from_dict(description(ServedLanguages((demo_config.languages,)), access))
 
     async def work() -> None:
         async with running(serving(demo_config, demo_models), access) as server:
@@ -83,7 +83,7 @@ def test_results_have_the_described_form(demo_config: PipelineConfig, demo_model
 
 def test_refusals_have_the_described_form(demo_config: PipelineConfig, demo_models: Models) -> None:
     access = Access.of(TOKEN)
-    described = schemathesis.openapi.from_dict(description(Offers((demo_config.languages,)), access))
+    described = schemathesis.openapi.from_dict(description(ServedLanguages((demo_config.languages,)), access))
 
     async def work() -> None:
         for limits, token, status in (
@@ -104,7 +104,7 @@ def test_refusals_have_the_described_form(demo_config: PipelineConfig, demo_mode
 
 
 def test_the_checks_before_any_other_answer_as_described(demo_config: PipelineConfig, demo_models: Models) -> None:
-    described = schemathesis.openapi.from_dict(description(Offers((demo_config.languages,)), Access()))
+    described = schemathesis.openapi.from_dict(description(ServedLanguages((demo_config.languages,)), Access()))
     path = "/v1/audio/transcriptions"
 
     async def work() -> None:

@@ -21,8 +21,7 @@ from pipeline.events import Delta, MissingSpeech, PipelineEvent, SourceDelta, So
 from pipeline.sentences.growing import OpenTexts
 from pipeline.server.app import STATIC
 from pipeline.server.history import History, concerns
-from pipeline.server.protocol import event_text
-from pipeline.server.rooms import room_name
+from pipeline.server.protocol import event_text, room_name
 from tests.server.browser import NEEDS_BROWSER, write_wav
 from tests.streams import Stream, spoken, streams, translated
 

@@ -17,7 +17,7 @@ import webvtt
 from pipeline import Models, PipelineConfig
 from pipeline.errors import UsageError
 from pipeline.events import EndOfInput, SourceSentence
-from pipeline.server.options import ServerLimits
+from pipeline.server.limits import ServerLimits
 from pipeline.server.record import Record, check_folder
 from pipeline.server.service import Service
 from pipeline.subtitles.rules import SubtitleRules

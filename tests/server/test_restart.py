@@ -26,7 +26,7 @@ SPEECH = read_wav(PHRASES)[: round(2 * PHRASE_SECONDS * 16_000)]
 UPLOADED = PHRASES.read_bytes()[: 44 + round(PHRASE_SECONDS * 32_000)]
 SPEAKERS = 3
 # The server waits for everything, however slow the machine is.
-PATIENT = "from pipeline.server.options import ServerLimits as L; L.__init__.__kwdefaults__['drain_s'] = 1e6"
+PATIENT = "from pipeline.server.limits import ServerLimits as L; L.__init__.__kwdefaults__['drain_s'] = 1e6"
 
 
 class Client:

@@ -12,7 +12,7 @@ import pytest
 
 from pipeline import Models, PipelineConfig
 from pipeline.server.history import History
-from pipeline.server.turns import Urgency
+from pipeline.server.scheduling import Priority
 from tests.conftest import PHRASE_SECONDS, PHRASES, read_wav
 from tests.server.running import Running, final, heard, rest, running, say, serving, speak
 
@@ -32,7 +32,7 @@ async def lost_before_the_end(server: Running) -> AsyncIterator[dict[str, Any]]:
     async with server.connect() as speaker:
         await say(speaker, type="start")
         started = await heard(speaker)
-        with service.turns.turn(Urgency.FINAL):  # so that no text comes yet
+        with service.scheduler.slot(Priority.FINAL):  # so that no text comes yet
             await speak(speaker, SPEECH)
             await say(speaker, type="end")
             (session,) = service.sessions.values()
@@ -125,7 +125,7 @@ def test_readers_are_told_when_the_server_stops_before_the_end(
         async with running(service) as server, server.connect() as speaker:
             await say(speaker, type="start")
             await heard(speaker)
-            with service.turns.turn(Urgency.FINAL):  # so that it cannot be translated
+            with service.scheduler.slot(Priority.FINAL):  # so that it cannot be translated
                 await speak(speaker, SPEECH)
                 server.stop()
                 last = (await rest(speaker))[-1]
@@ -185,7 +185,7 @@ def test_a_speaker_who_does_not_come_back_is_noted_once(
     async def work() -> None:
         service = serving(demo_config, demo_models, resume_s=0.0)
         async with running(service) as server:
-            with service.turns.turn(Urgency.FINAL):
+            with service.scheduler.slot(Priority.FINAL):
                 async with server.connect() as speaker:
                     await say(speaker, type="start")
                     await heard(speaker)

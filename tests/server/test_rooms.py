@@ -13,8 +13,7 @@ import pytest
 import segno
 
 from pipeline import Models, PipelineConfig
-from pipeline.server.protocol import ProtocolError
-from pipeline.server.rooms import is_room_name, room_name
+from pipeline.server.protocol import ProtocolError, is_room_name, room_name
 from pipeline.server.service import Service
 from tests.conftest import PHRASES, read_wav
 from tests.server.running import Running, final, heard, rest, running, say, serving, speak

@@ -19,7 +19,7 @@ from pipeline import Models, PipelineConfig
 from pipeline.audio.recording import Recording
 from pipeline.errors import AudioError
 from pipeline.server.access import Access
-from pipeline.server.options import ServerLimits
+from pipeline.server.limits import ServerLimits
 from pipeline.server.service import Service
 from tests.conftest import EXAMPLES, HANG_S, PHRASES, ROOT, read_wav
 from tests.server.running import Running, heard, rest, running, say, speak

@@ -280,7 +280,7 @@ def test_a_laptop_serves_its_network_with_a_certificate_of_its_own(
 
 def test_a_second_signal_ends_at_once() -> None:
     # The drain would last until everything is translated.
-    patient = "from pipeline.server.options import ServerLimits as L; L.__init__.__kwdefaults__['drain_s'] = 1e6"
+    patient = "from pipeline.server.limits import ServerLimits as L; L.__init__.__kwdefaults__['drain_s'] = 1e6"
 
     async def work() -> None:
         async with command(before=patient) as server, server.connect() as speaker:

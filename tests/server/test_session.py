@@ -21,7 +21,7 @@ from pipeline.server import session as session_module
 from pipeline.server import websocket
 from pipeline.server.access import Access
 from pipeline.server.feed import Snapshot
-from pipeline.server.options import ServerLimits
+from pipeline.server.limits import ServerLimits
 from pipeline.server.protocol import snapshot_text
 from pipeline.server.service import Service
 from pipeline.server.session import Session

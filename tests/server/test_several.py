@@ -15,7 +15,7 @@ from websockets.asyncio.client import ClientConnection, connect
 
 from pipeline import Models, PipelineConfig
 from pipeline.server.access import Access
-from pipeline.server.rooms import room_name
+from pipeline.server.protocol import room_name
 from tests.conftest import HANG_S, PHRASES, read_wav
 from tests.server.running import final, heard, rest, running, say, serving, speak
 from tests.server.test_deploy import DEPLOY, NAME, NGINX, TOKEN, free_port, nginx, proxying, replaced

@@ -16,8 +16,8 @@ from openai import AsyncOpenAI
 
 from pipeline import Models, PipelineConfig
 from pipeline.server import uploads
+from pipeline.server.scheduling import Priority
 from pipeline.server.service import Service
-from pipeline.server.turns import Urgency
 from tests.conftest import PHRASE_SECONDS, PHRASES
 from tests.server.running import Running, running, serving
 
@@ -48,9 +48,9 @@ async def transcribed(server: Running) -> str:
 async def in_progress(server: Running) -> AsyncIterator[asyncio.Task[str]]:
     """A recording that is translated; it cannot end inside the block."""
     service = server.service
-    with service.turns.turn(Urgency.FINAL):
+    with service.scheduler.slot(Priority.FINAL):
         working = asyncio.create_task(transcribed(server))
-        while not service.turns.waiting:
+        while not service.scheduler.waiting:
             await asyncio.sleep(0.01)
         yield working
 

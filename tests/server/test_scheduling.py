@@ -1,4 +1,4 @@
-"""Turns at the recogniser: one at a time, what was spoken first before the rest; drafts give way."""
+"""Calls of one recogniser for several sessions: one at a time, what was spoken first before the rest; drafts give way."""
 
 from __future__ import annotations
 
@@ -19,10 +19,19 @@ from pipeline.asr.recognizer import DraftRecognizer, DraftRefusedError, PackReco
 from pipeline.events import SAMPLE_RATE, SpeechSegment, Transcript
 from pipeline.loading import Models
 from pipeline.run.drafts import DraftOptions
-from pipeline.server.options import ServerLimits
+from pipeline.server.limits import ServerLimits
+from pipeline.server.scheduling import (
+    Call,
+    CallQueue,
+    DraftBudget,
+    Priority,
+    ScheduledDrafter,
+    ScheduledDraftingRecognizer,
+    ScheduledRecognizer,
+    Scheduler,
+    scheduled,
+)
 from pipeline.server.session import Session
-from pipeline.server.sharing import SharedDrafter, SharedDraftingRecognizer, SharedRecognizer, shared
-from pipeline.server.turns import Call, DraftBudget, Schedule, Turns, Urgency
 from tests.conftest import HANG_S, PHRASES, read_wav
 from tests.vad.test_stage import cut
 
@@ -30,19 +39,19 @@ SAVED_S = 60.0
 """By then, the time that was saved up for drafts before is used."""
 
 
-def order(calls: list[tuple[Urgency, float]], at_once: int = 1) -> list[int]:
+def order(calls: list[tuple[Priority, float]], at_once: int = 1) -> list[int]:
     """The order in which threads get their turns that ask one after the other: their indices, of refused ones less 100."""
-    turns, found = Turns(at_once), list[int]()
+    scheduler, found = Scheduler(at_once), list[int]()
     hold, held = threading.Event(), threading.Event()
 
     def first() -> None:
-        with turns.turn(Urgency.FINAL):
+        with scheduler.slot(Priority.FINAL):
             held.set()
             assert hold.wait(HANG_S)
 
-    def work(index: int, urgency: Urgency, age_s: float) -> None:
+    def work(index: int, priority: Priority, age_s: float) -> None:
         try:
-            with turns.turn(urgency, age_s):
+            with scheduler.slot(priority, age_s):
                 found.append(index)
         except DraftRefusedError:
             found.append(index - 100)
@@ -51,11 +60,11 @@ def order(calls: list[tuple[Urgency, float]], at_once: int = 1) -> list[int]:
     threads[0].start()
     assert held.wait(HANG_S)
     for index, call in enumerate(calls):
-        before, threads_before = turns.waiting, len(found)
+        before, threads_before = scheduler.waiting, len(found)
         thread = threading.Thread(target=work, args=(index, *call), daemon=True)
         thread.start()
         threads.append(thread)
-        while turns.waiting == before and len(found) == threads_before:
+        while scheduler.waiting == before and len(found) == threads_before:
             pass
     hold.set()
     for thread in threads:
@@ -66,12 +75,12 @@ def order(calls: list[tuple[Urgency, float]], at_once: int = 1) -> list[int]:
 def test_finals_come_before_recordings_and_what_was_spoken_first_before_the_rest() -> None:
     assert order(
         [
-            (Urgency.RECORDING, 0),
-            (Urgency.FINAL, 1),
-            (Urgency.RECORDING, 0),
-            (Urgency.FINAL, 3),
-            (Urgency.FINAL, 2),
-            (Urgency.FINAL, 2.5),
+            (Priority.RECORDING, 0),
+            (Priority.FINAL, 1),
+            (Priority.RECORDING, 0),
+            (Priority.FINAL, 3),
+            (Priority.FINAL, 2),
+            (Priority.FINAL, 2.5),
         ]
     ) == [
         3,
@@ -84,7 +93,7 @@ def test_finals_come_before_recordings_and_what_was_spoken_first_before_the_rest
 
 
 def test_a_final_overtakes_a_draft_which_gives_way() -> None:
-    assert order([(Urgency.RECORDING, 0), (Urgency.DRAFT, 9), (Urgency.FINAL, 0), (Urgency.DRAFT, 9)]) == [
+    assert order([(Priority.RECORDING, 0), (Priority.DRAFT, 9), (Priority.FINAL, 0), (Priority.DRAFT, 9)]) == [
         -99,
         -97,
         2,
@@ -93,7 +102,7 @@ def test_a_final_overtakes_a_draft_which_gives_way() -> None:
 
 
 def test_a_draft_comes_before_a_recording_and_the_session_that_has_waited_longest_before_others() -> None:
-    assert order([(Urgency.RECORDING, 0), (Urgency.DRAFT, 6), (Urgency.DRAFT, 7), (Urgency.DRAFT, 5)]) == [
+    assert order([(Priority.RECORDING, 0), (Priority.DRAFT, 6), (Priority.DRAFT, 7), (Priority.DRAFT, 5)]) == [
         -99,
         -97,
         2,
@@ -102,9 +111,9 @@ def test_a_draft_comes_before_a_recording_and_the_session_that_has_waited_longes
 
 
 def test_a_failed_call_gives_its_turn_back() -> None:
-    turns = Turns()
+    scheduler = Scheduler()
     for _ in range(2):
-        with pytest.raises(ZeroDivisionError), turns.turn(Urgency.FINAL):
+        with pytest.raises(ZeroDivisionError), scheduler.slot(Priority.FINAL):
             raise ZeroDivisionError
 
 
@@ -125,7 +134,7 @@ def played(
 ) -> list[Speaker]:
     """Simulate sessions that share a recogniser, in steps of 10 ms. Drafts count from ``SAVED_S`` on."""
     everyone = [Speaker(4.0, 4.0 * number / speakers) for number in range(speakers)]
-    schedule, asked = Schedule(0.0, at_once), dict[Call, Speaker]()
+    schedule, asked = CallQueue(0.0, at_once), dict[Call, Speaker]()
     works: list[tuple[Call, float]] = []
     for step in range(round(length_s * 100)):
         now_s = step / 100
@@ -133,23 +142,23 @@ def played(
             works = [each for each in works if each[0] is not call]
             speaker = asked.pop(call)
             schedule.end(call, now_s)
-            if call.urgency == Urgency.FINAL:
+            if call.priority == Priority.FINAL:
                 speaker.late_s.append(now_s - call.since_s)
             else:
                 speaker.drafts += now_s > SAVED_S
                 speaker.drafted_s = now_s
         for speaker in everyone:
             if round((now_s - speaker.begins_s) * 100) % round(speaker.speech_s * 100) == 0:
-                call = Call(Urgency.FINAL, now_s)
+                call = Call(Priority.FINAL, now_s)
             elif speaker in asked.values() or now_s - speaker.drafted_s < 0.5:
                 continue
             else:
-                call = Call(Urgency.DRAFT, speaker.drafted_s)
+                call = Call(Priority.DRAFT, speaker.drafted_s)
             asked[call] = speaker
             for refused in schedule.ask(call, now_s):
                 del asked[refused]
         while (begun := schedule.begin(now_s)) is not None:
-            works.append((begun, now_s + (final_s if begun.urgency == Urgency.FINAL else draft_s)))
+            works.append((begun, now_s + (final_s if begun.priority == Priority.FINAL else draft_s)))
         assert len(works) <= at_once
     return everyone
 
@@ -177,31 +186,31 @@ def test_two_calls_at_once_serve_twice_as_many_sessions() -> None:
 
 @given(
     st.lists(
-        st.tuples(st.sampled_from([Urgency.FINAL, Urgency.DRAFT, Urgency.RECORDING, None]), st.floats(0, 9)),
+        st.tuples(st.sampled_from([Priority.FINAL, Priority.DRAFT, Priority.RECORDING, None]), st.floats(0, 9)),
         max_size=60,
     )
 )
 def test_no_draft_waits_beside_a_final_and_turns_go_to_what_was_spoken_first(
-    steps: list[tuple[Urgency | None, float]],
+    steps: list[tuple[Priority | None, float]],
 ) -> None:
-    schedule, works, expected = Schedule(0.0), None, list[Call]()
-    for number, (urgency, age_s) in enumerate(steps):
+    schedule, works, expected = CallQueue(0.0), None, list[Call]()
+    for number, (priority, age_s) in enumerate(steps):
         now_s = number / 10
-        if urgency is None:
+        if priority is None:
             if works is not None:
                 schedule.end(works, now_s)
             if (works := schedule.begin(now_s)) is not None:
                 expected.remove(works)
-                assert all((works.urgency, works.since_s) <= (one.urgency, one.since_s) for one in expected)
+                assert all((works.priority, works.since_s) <= (one.priority, one.since_s) for one in expected)
         else:
-            call = Call(urgency, now_s - age_s)
+            call = Call(priority, now_s - age_s)
             expected.append(call)
             for refused in schedule.ask(call, now_s):
-                assert refused.urgency == Urgency.DRAFT
+                assert refused.priority == Priority.DRAFT
                 expected.remove(refused)
         assert schedule.waiting == expected
-        waiting = [one.urgency for one in schedule.waiting]
-        assert waiting.count(Urgency.DRAFT) <= (Urgency.FINAL not in waiting)
+        waiting = [one.priority for one in schedule.waiting]
+        assert waiting.count(Priority.DRAFT) <= (Priority.FINAL not in waiting)
 
 
 @given(st.lists(st.tuples(st.floats(0, 2), st.floats(0, 1), st.booleans()), max_size=100))
@@ -220,52 +229,52 @@ def test_drafts_and_finals_use_no_more_than_their_share(steps: list[tuple[float,
 
 def test_a_shared_recogniser_drafts_if_its_own_does(demo_models: Models) -> None:
     recognizer = demo_models.recognizer
-    found = shared(demo_models, Turns()).recognizer
+    found = scheduled(demo_models, Scheduler()).recognizer
     assert isinstance(found, DraftRecognizer) == isinstance(recognizer, DraftRecognizer)
     assert found.config is recognizer.config
 
 
 @pytest.mark.slow
 def test_every_call_of_a_shared_recogniser_is_one_turn(demo_models: Models) -> None:
-    class Counted(Turns):
-        taken: list[tuple[Urgency, float]]
+    class Counted(Scheduler):
+        taken: list[tuple[Priority, float]]
 
         @contextmanager
-        def turn(self, urgency: Urgency, age_s: float = 0.0) -> Iterator[None]:
-            with super().turn(urgency, age_s):
-                self.taken.append((urgency, age_s))
+        def slot(self, priority: Priority, age_s: float = 0.0) -> Iterator[None]:
+            with super().slot(priority, age_s):
+                self.taken.append((priority, age_s))
                 yield
 
-    own, turns = demo_models.recognizer, Counted()
-    turns.taken = []
-    both = shared(demo_models, turns, lambda spoken_s: 100.0 - spoken_s).recognizer
+    own, scheduler = demo_models.recognizer, Counted()
+    scheduler.taken = []
+    both = scheduled(demo_models, scheduler, lambda spoken_s: 100.0 - spoken_s).recognizer
     first, second = cut(read_wav(PHRASES), 1600)[:2]
     assert both.transcribe(first, 1) == own.transcribe(first, 1)
     assert both.transcribe_packed([first, second], beam_size=1) == own.transcribe_packed([first, second], beam_size=1)
     context = [Heard(first, own.transcribe(first).text)]
     assert both.transcribe_after(context, second, language="en") == own.transcribe_after(context, second, language="en")
-    assert turns.taken == [(Urgency.FINAL, 100.0 - one.speech_end_s) for one in (first, first, second)]
-    shared(demo_models, turns).recognizer.transcribe(first, 1)
-    assert turns.taken[3:] == [(Urgency.RECORDING, 0.0)]
+    assert scheduler.taken == [(Priority.FINAL, 100.0 - one.speech_end_s) for one in (first, first, second)]
+    scheduled(demo_models, scheduler).recognizer.transcribe(first, 1)
+    assert scheduler.taken[3:] == [(Priority.RECORDING, 0.0)]
     assert not isinstance(both, PackRecognizer), "a live session would wait for several windows"
 
 
 def test_speech_that_waited_longer_is_recognised_first(demo_models: Models) -> None:
     """Two sessions wait; the second one to ask is behind with older speech."""
-    turns, found = Turns(), list[str]()
+    scheduler, found = Scheduler(), list[str]()
     segment = SpeechSegment(0, 0, np.zeros(8_000, np.int16))
 
     def recognise(name: str, received_s: float) -> None:
-        recognizer = shared(demo_models, turns, lambda spoken_s: received_s - spoken_s).recognizer
+        recognizer = scheduled(demo_models, scheduler, lambda spoken_s: received_s - spoken_s).recognizer
         recognizer.transcribe(segment)
         found.append(name)
 
     threads = []
-    with turns.turn(Urgency.FINAL):
+    with scheduler.slot(Priority.FINAL):
         for name, received_s in (("in time", 1.0), ("behind", 5.0)):
             threads.append(threading.Thread(target=recognise, args=(name, received_s), daemon=True))
             threads[-1].start()
-            while turns.waiting < len(threads):
+            while scheduler.waiting < len(threads):
                 pass
     for thread in threads:
         thread.join(HANG_S)
@@ -273,9 +282,9 @@ def test_speech_that_waited_longer_is_recognised_first(demo_models: Models) -> N
 
 
 def test_a_refused_draft_leaves_the_recogniser_alone(demo_models: Models) -> None:
-    turns = Turns()
-    recognizer = shared(demo_models, turns, lambda spoken_s: 0.0).recognizer
-    assert isinstance(recognizer, SharedDraftingRecognizer)
+    scheduler = Scheduler()
+    recognizer = scheduled(demo_models, scheduler, lambda spoken_s: 0.0).recognizer
+    assert isinstance(recognizer, ScheduledDraftingRecognizer)
     segment = SpeechSegment(0, 0, np.zeros(16_000, np.int16))
     refused = threading.Event()
 
@@ -284,49 +293,49 @@ def test_a_refused_draft_leaves_the_recogniser_alone(demo_models: Models) -> Non
             recognizer.draft((), segment)
         refused.set()
 
-    with turns.turn(Urgency.FINAL):
+    with scheduler.slot(Priority.FINAL):
         drafting = threading.Thread(target=draft, daemon=True)
         drafting.start()
-        while not turns.waiting:
+        while not scheduler.waiting:
             pass
         final = threading.Thread(target=recognizer.transcribe, args=(segment,), daemon=True)
         final.start()
         assert refused.wait(HANG_S)
     final.join(HANG_S)
-    assert not turns.waiting
+    assert not scheduler.waiting
 
 
 def test_a_session_waits_after_a_draft_while_little_time_is_left(demo_models: Models) -> None:
     times_s = [0.0]
-    turns = Turns(clock=lambda: times_s[0])
-    first, second = (shared(demo_models, turns, lambda spoken_s: 0.0).recognizer for _ in range(2))
+    scheduler = Scheduler(clock=lambda: times_s[0])
+    first, second = (scheduled(demo_models, scheduler, lambda spoken_s: 0.0).recognizer for _ in range(2))
     segment = SpeechSegment(0, 0, np.zeros(16_000, np.int16))
-    assert isinstance(first, SharedDraftingRecognizer)
-    assert isinstance(second, SharedDraftingRecognizer)
-    with turns.turn(Urgency.FINAL):
+    assert isinstance(first, ScheduledDraftingRecognizer)
+    assert isinstance(second, ScheduledDraftingRecognizer)
+    with scheduler.slot(Priority.FINAL):
         times_s[0] += 12.0
     times_s[0] += 5.0
     first.draft((), segment)
     with pytest.raises(DraftRefusedError):
         first.draft((), segment)
-    assert turns.refused_drafts == 1
+    assert scheduler.refused_drafts == 1
     second.draft((), segment)
 
 
 def test_a_session_that_is_sent_faster_than_it_plays_takes_turns_as_a_recording(demo_models: Models) -> None:
-    turns, found = Turns(), list[str]()
+    scheduler, found = Scheduler(), list[str]()
     segment = SpeechSegment(0, 0, np.zeros(8_000, np.int16))
 
     def recognise(name: str, age_s: float | None) -> None:
-        shared(demo_models, turns, lambda _: age_s).recognizer.transcribe(segment)
+        scheduled(demo_models, scheduler, lambda _: age_s).recognizer.transcribe(segment)
         found.append(name)
 
     threads = []
-    with turns.turn(Urgency.FINAL):
+    with scheduler.slot(Priority.FINAL):
         for name, age_s in (("fast", None), ("live", 0.0)):
             threads.append(threading.Thread(target=recognise, args=(name, age_s), daemon=True))
             threads[-1].start()
-            while turns.waiting < len(threads):
+            while scheduler.waiting < len(threads):
                 pass
     for thread in threads:
         thread.join(HANG_S)
@@ -335,8 +344,8 @@ def test_a_session_that_is_sent_faster_than_it_plays_takes_turns_as_a_recording(
 
 def test_a_session_that_is_sent_faster_than_it_plays_has_no_drafts(demo_models: Models) -> None:
     ahead = True
-    recognizer = shared(demo_models, Turns(), lambda _: None if ahead else 0.0).recognizer
-    assert isinstance(recognizer, SharedDraftingRecognizer)
+    recognizer = scheduled(demo_models, Scheduler(), lambda _: None if ahead else 0.0).recognizer
+    assert isinstance(recognizer, ScheduledDraftingRecognizer)
     segment = SpeechSegment(0, 0, np.zeros(16_000, np.int16))
     with pytest.raises(DraftRefusedError):
         recognizer.draft((), segment)
@@ -348,7 +357,7 @@ def test_a_session_that_is_sent_faster_than_it_plays_has_no_drafts(demo_models: 
 def test_a_stream_far_ahead_of_real_time_is_a_recording(
     ahead_s: float, demo_config: PipelineConfig, demo_models: Models
 ) -> None:
-    session = Session(demo_config, demo_models, ServerLimits(), SAMPLE_RATE, turns=Turns())
+    session = Session(demo_config, demo_models, ServerLimits(), SAMPLE_RATE, scheduler=Scheduler())
     session.stats.clock = lambda: 100.0
     session.stats.received(SAMPLE_RATE)
     session.stats.clock = lambda: 110.0
@@ -356,13 +365,13 @@ def test_a_stream_far_ahead_of_real_time_is_a_recording(
     assert session.stats.ahead_s == pytest.approx(ahead_s)
     assert session._translator._models is not None
     recognizer = session._translator._models.recognizer
-    assert isinstance(recognizer, SharedRecognizer)
+    assert isinstance(recognizer, ScheduledRecognizer)
     assert recognizer._age_s is not None
     assert recognizer._age_s(4.0) == (None if ahead_s > 30 else pytest.approx(7.0))
 
 
 def test_an_interrupted_wait_does_not_lose_the_turn(monkeypatch: pytest.MonkeyPatch) -> None:
-    turns = Turns()
+    scheduler = Scheduler()
 
     def interrupt(event: threading.Event, timeout: float | None = None) -> bool:
         raise KeyboardInterrupt
@@ -370,26 +379,26 @@ def test_an_interrupted_wait_does_not_lose_the_turn(monkeypatch: pytest.MonkeyPa
     def interrupted() -> None:
         with monkeypatch.context() as patch:
             patch.setattr(threading.Event, "wait", interrupt)
-            with pytest.raises(KeyboardInterrupt), turns.turn(Urgency.FINAL):
+            with pytest.raises(KeyboardInterrupt), scheduler.slot(Priority.FINAL):
                 pass
 
     interrupted()  # its turn had begun
-    assert is_free(turns)
-    with turns.turn(Urgency.FINAL):
+    assert is_free(scheduler)
+    with scheduler.slot(Priority.FINAL):
         interrupted()  # it waited
-        assert not turns.waiting
-    assert is_free(turns)
+        assert not scheduler.waiting
+    assert is_free(scheduler)
 
 
-def is_free(turns: Turns) -> bool:
+def is_free(scheduler: Scheduler) -> bool:
     """Whether a turn begins now."""
-    call = Call(Urgency.FINAL, 0.0)
-    turns._schedule.ask(call, turns.clock())
-    free = turns._schedule.begin(turns.clock()) is call
+    call = Call(Priority.FINAL, 0.0)
+    scheduler._queue.ask(call, scheduler.clock())
+    free = scheduler._queue.begin(scheduler.clock()) is call
     if free:
-        turns._schedule.end(call, turns.clock())
+        scheduler._queue.end(call, scheduler.clock())
     else:
-        turns._schedule.leave(call, turns.clock())
+        scheduler._queue.leave(call, scheduler.clock())
     return free
 
 
@@ -407,14 +416,14 @@ class Slow:
 def test_the_time_that_a_draft_takes_is_without_its_wait(demo_models: Models) -> None:
     slow = Slow()
 
-    class Waited(Turns):
+    class Waited(Scheduler):
         @contextmanager
-        def turn(self, urgency: Urgency, age_s: float = 0.0) -> Iterator[None]:
+        def slot(self, priority: Priority, age_s: float = 0.0) -> Iterator[None]:
             slow.now_s += 7.0
-            with super().turn(urgency, age_s):
+            with super().slot(priority, age_s):
                 yield
 
-    drafter = SharedDrafter(slow, Waited(clock=lambda: slow.now_s), lambda _: 0.0)
+    drafter = ScheduledDrafter(slow, Waited(clock=lambda: slow.now_s), lambda _: 0.0)
     drafting = Drafting(demo_models.recognizer, drafter, DraftOptions(every_ms=300), lambda: slow.now_s)
     end = 4 * SAMPLE_RATE
     segment = SpeechSegment(0, 0, np.zeros(end, np.int16), speech_end_sample=end, heard_sample=end)

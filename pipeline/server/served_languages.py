@@ -15,18 +15,18 @@ MODEL = "speech-translation"
 
 
 @dataclass(frozen=True)
-class Offers:
+class ServedLanguages:
     """The languages of a server's configurations, the default first.
 
     Raises:
         UsageError: two configurations are for the same spoken language: the second could not be chosen.
     """
 
-    languages: tuple[LanguageConfig, ...]
+    configured: tuple[LanguageConfig, ...]
 
     def __post_init__(self) -> None:
-        for number, one in enumerate(self.languages):
-            if any(_same_source(one.source, before.source) for before in self.languages[:number]):
+        for number, one in enumerate(self.configured):
+            if any(_same_source(one.source, before.source) for before in self.configured[:number]):
                 raise UsageError(
                     f"two configurations are for the spoken language {one.source!r}; name all targets in one of them"
                 )
@@ -34,17 +34,17 @@ class Offers:
     @property
     def spoken(self) -> tuple[str, ...]:
         """All languages that are recognised, each once."""
-        return tuple(dict.fromkeys(language for one in self.languages for language in one.spoken))
+        return tuple(dict.fromkeys(language for one in self.configured for language in one.spoken))
 
     @property
     def targets(self) -> tuple[str, ...]:
         """All languages that are translated into, each once."""
-        return tuple(dict.fromkeys(target for one in self.languages for target in one.targets))
+        return tuple(dict.fromkeys(target for one in self.configured for target in one.targets))
 
     @property
     def models(self) -> dict[str, str | None]:
         """Name of a model → the spoken language that it stands for; None: any. One configuration has one model."""
-        several = self.languages if len(self.languages) > 1 else ()
+        several = self.configured if len(self.configured) > 1 else ()
         return {MODEL: None, **{f"{MODEL}-{one.source}": one.source for one in several}}
 
     def find(self, source: str | None, targets: Sequence[str]) -> int:
@@ -67,7 +67,7 @@ class Offers:
                 "unknown-source",
                 f"this server does not recognise {shown(source)}; it recognises {', '.join(self._sources())}",
             )
-        offered = [self.languages[number] for number in candidates]
+        offered = [self.configured[number] for number in candidates]
         fitting = [all(nearest(one, each.targets) for one in targets) for each in offered]
         named = [set(targets) <= set(each.targets) for each in offered]
         spoken = [all(nearest(one, each.targets) or each.is_spoken(one) for one in targets) for each in offered]
@@ -76,7 +76,7 @@ class Offers:
                 return candidates[fits.index(True)]
         missing = next((one for one in targets if not any(nearest(one, each.targets) for each in offered)), None)
         into = f"into {shown(missing)}" if missing is not None else f"into {shown(list(targets))} at once"
-        if len(self.languages) == 1:
+        if len(self.configured) == 1:
             raise ProtocolError(
                 "unknown-target", f"this server does not translate {into}; choose from {', '.join(offered[0].targets)}"
             )
@@ -91,18 +91,20 @@ class Offers:
             f"{one.source} into {' and '.join(one.targets)}"
             if one.only_spoken is not None
             else f"{' and '.join(one.targets)} into each other ({AUTO_SOURCE})"
-            for one in self.languages
+            for one in self.configured
         )
 
     def _recognising(self, source: str | None) -> list[int]:
         """The numbers of the configurations that recognise the language."""
-        numbers = range(len(self.languages))
-        exact = [n for n in numbers if source is None or _same_source(source, self.languages[n].source)]
-        return exact or [n for n in numbers if any(_same_source(source or "", one) for one in self.languages[n].spoken)]
+        numbers = range(len(self.configured))
+        exact = [n for n in numbers if source is None or _same_source(source, self.configured[n].source)]
+        return exact or [
+            n for n in numbers if any(_same_source(source or "", one) for one in self.configured[n].spoken)
+        ]
 
     def _sources(self) -> Iterator[str]:
         yield from self.spoken
-        if any(one.only_spoken is None for one in self.languages):
+        if any(one.only_spoken is None for one in self.configured):
             yield AUTO_SOURCE
 
 

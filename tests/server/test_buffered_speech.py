@@ -8,8 +8,8 @@ import pytest
 
 from pipeline import Models, PipelineConfig
 from pipeline.events import SAMPLE_RATE
-from pipeline.server.kept import KeptSpeech
-from pipeline.server.options import ServerLimits
+from pipeline.server.intake import BufferedSpeech
+from pipeline.server.limits import ServerLimits
 from pipeline.server.session import Session
 
 STEP_S, AT_ONCE = 0.1, 1e6
@@ -17,7 +17,7 @@ STEP_S, AT_ONCE = 0.1, 1e6
 
 def spoken_at(*parts: tuple[float, float, bool]) -> list[float]:
     """What is found out about a stream in parts: seconds of audio, their pace, and whether the sender has to wait."""
-    kept, now_s, heard_s, found = KeptSpeech(), 100.0, 0.0, list[float]()
+    kept, now_s, heard_s, found = BufferedSpeech(), 100.0, 0.0, list[float]()
     for length_s, pace, waits in parts:
         for _ in range(round(length_s / STEP_S)):
             now_s, heard_s = now_s + STEP_S / pace, heard_s + STEP_S

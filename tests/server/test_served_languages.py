@@ -6,13 +6,13 @@ import pytest
 
 from pipeline.errors import UsageError
 from pipeline.languages.options import LanguageConfig
-from pipeline.server.offers import Offers, narrowed
 from pipeline.server.protocol import ProtocolError
+from pipeline.server.served_languages import ServedLanguages, narrowed
 
 EN = LanguageConfig("en", ("zh", "de"))
 ZH = LanguageConfig("zh", ("en",))
 BOTH = LanguageConfig("auto", ("en", "fr"))
-OFFERS = Offers((EN, ZH, BOTH))
+SERVED = ServedLanguages((EN, ZH, BOTH))
 
 
 @pytest.mark.parametrize(
@@ -41,39 +41,39 @@ OFFERS = Offers((EN, ZH, BOTH))
 def test_the_first_configuration_with_these_languages_is_found(
     source: str | None, targets: list[str], found: LanguageConfig
 ) -> None:
-    assert OFFERS.languages[OFFERS.find(source, targets)] is found
+    assert SERVED.configured[SERVED.find(source, targets)] is found
 
 
 @pytest.mark.parametrize(
-    ("offers", "source", "targets", "code", "message"),
+    ("languages", "source", "targets", "code", "message"),
     [
-        (OFFERS, "it", [], "unknown-source", 'does not recognise "it"; it recognises en, zh, fr, auto'),
-        (Offers((EN,)), "auto", [], "unknown-source", 'does not recognise "auto"; it recognises en'),
-        (Offers((EN,)), None, ["it"], "unknown-target", 'does not translate into "it"; choose from zh, de'),
+        (SERVED, "it", [], "unknown-source", 'does not recognise "it"; it recognises en, zh, fr, auto'),
+        (ServedLanguages((EN,)), "auto", [], "unknown-source", 'does not recognise "auto"; it recognises en'),
+        (ServedLanguages((EN,)), None, ["it"], "unknown-target", 'does not translate into "it"; choose from zh, de'),
         (
-            OFFERS,
+            SERVED,
             None,
             ["zh", "it"],
             "unknown-target",
             'into "it"; it translates en into zh and de, zh into en, en and fr',
         ),
-        (OFFERS, "zh", ["de"], "unknown-target", 'does not translate "zh" into "de"; it translates en into zh and de'),
-        (OFFERS, None, ["de", "fr"], "unknown-target", 'into ["de", "fr"] at once; it translates'),
-        (OFFERS, "i" * 999, [], "unknown-source", f'recognise "{"i" * 59}…; it recognises'),
+        (SERVED, "zh", ["de"], "unknown-target", 'does not translate "zh" into "de"; it translates en into zh and de'),
+        (SERVED, None, ["de", "fr"], "unknown-target", 'into ["de", "fr"] at once; it translates'),
+        (SERVED, "i" * 999, [], "unknown-source", f'recognise "{"i" * 59}…; it recognises'),
     ],
 )
 def test_errors_say_what_is_offered(
-    offers: Offers, source: str | None, targets: list[str], code: str, message: str
+    languages: ServedLanguages, source: str | None, targets: list[str], code: str, message: str
 ) -> None:
     with pytest.raises(ProtocolError) as error:
-        offers.find(source, targets)
+        languages.find(source, targets)
     assert error.value.code == code
     assert message in str(error.value)
 
 
 def test_each_configuration_has_a_model_if_there_are_several() -> None:
-    assert Offers((EN,)).models == {"speech-translation": None}
-    assert OFFERS.models == {
+    assert ServedLanguages((EN,)).models == {"speech-translation": None}
+    assert SERVED.models == {
         "speech-translation": None,
         "speech-translation-en": "en",
         "speech-translation-zh": "zh",
@@ -84,7 +84,7 @@ def test_each_configuration_has_a_model_if_there_are_several() -> None:
 @pytest.mark.parametrize("second", [LanguageConfig("en", ("fr",)), LanguageConfig("eng", ("zh",))])
 def test_a_spoken_language_has_one_configuration(second: LanguageConfig) -> None:
     with pytest.raises(UsageError, match=f"two configurations are for the spoken language '{second.source}'"):
-        Offers((EN, ZH, second))
+        ServedLanguages((EN, ZH, second))
 
 
 def test_targets_are_narrowed_in_their_own_order() -> None:
@@ -101,6 +101,6 @@ def test_targets_are_narrowed_in_their_own_order() -> None:
 def test_a_target_has_the_script_and_region_that_are_asked_for() -> None:
     assert narrowed(EN, ["DE", "zh_tw"]) == LanguageConfig("en", ("zh-TW", "de"))
     assert narrowed(BOTH, ["fra", "en-GB"]) == LanguageConfig("auto", ("en-GB", "fr"))
-    assert Offers((EN, LanguageConfig("fr", ("zh-TW",)))).find(None, ["zh-TW"]) == 1
+    assert ServedLanguages((EN, LanguageConfig("fr", ("zh-TW",)))).find(None, ["zh-TW"]) == 1
     with pytest.raises(ProtocolError, match='does not translate into "zh/.."; choose from zh, de'):
-        Offers((EN,)).find(None, ["zh/.."])
+        ServedLanguages((EN,)).find(None, ["zh/.."])

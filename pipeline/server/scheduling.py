@@ -1,0 +1,274 @@
+"""One recogniser for several sessions: which call comes first, and when drafts give way."""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field, replace
+from enum import IntEnum
+from typing import Self
+
+from pipeline.asr.context import Heard
+from pipeline.asr.recognizer import DraftRecognizer, DraftRefusedError, Recognizer
+from pipeline.asr.terms import HeardTerms, with_terms
+from pipeline.asr.wrapper import Recognise, RecognizerWrapper, Windows
+from pipeline.events import SpeechSegment, Transcript
+from pipeline.loading import Models
+
+# Share of all time in which finals and drafts together may use the recogniser, for each call that it takes at once; drafts
+# give way above it. The rest is for voice detection, translation and connections, and keeps finals from waiting for drafts.
+_SHARE = 0.9
+# Recognition time that may be saved up for drafts, and the most that finals can take from later drafts, in seconds.
+# Speech has pauses: with 3 s, one speaker who is alone on a slow machine got half as many drafts as without a budget.
+_MOST_S = 10.0
+# A session that has had no draft for this long gets one while anything is left. Segments of speech are about as long.
+_LONGEST_S = 5.0
+
+
+class Priority(IntEnum):
+    """What a call recognises; the lowest comes first."""
+
+    FINAL = 0
+    """Live speech that has ended or pauses."""
+    DRAFT = 1
+    """Speech in progress."""
+    RECORDING = 2
+    """Part of a recording, which nobody waits for: an uploaded one, or one that is sent faster than it plays."""
+
+
+class DraftBudget:
+    """Recognition time left for drafts: a share of all time, without what finals and earlier drafts took. Pure.
+
+    The less is left, the longer a session waits between two drafts. So drafts become rarer for all sessions alike.
+    """
+
+    def __init__(self, now_s: float, share: float = _SHARE) -> None:
+        self._share, self._left_s, self._at_s = share, _MOST_S, now_s
+
+    def spend(self, now_s: float, work_s: float) -> None:
+        """Finals or drafts took ``work_s`` of the recogniser's time."""
+        self._left_s = max(-_MOST_S, self._left(now_s) - work_s)
+        self._at_s = now_s
+
+    def allows(self, now_s: float, age_s: float) -> bool:
+        """Whether a session whose last draft was ``age_s`` ago may have one now."""
+        left_s = self._left(now_s)
+        return left_s > 0 and left_s >= _MOST_S * (1 - age_s / _LONGEST_S)
+
+    def _left(self, now_s: float) -> float:
+        return min(_MOST_S, self._left_s + self._share * (now_s - self._at_s))
+
+
+@dataclass(eq=False)
+class Call:
+    """A call that asks for the recogniser."""
+
+    priority: Priority
+    since_s: float
+    """When what it is to recognise was spoken; of a draft, when the last draft of the session was made."""
+    gave_way: bool = False
+    """Whether it is a draft that was refused."""
+    began_s: float = 0.0
+    """When it was let in."""
+    ready: threading.Event = field(default_factory=threading.Event)
+    """Set when it is let in, or when it has given way."""
+
+
+class CallQueue:
+    """The calls that wait, and how many work. Pure: the caller tells the time.
+
+    At most one draft waits, and none while a final does: a session cannot recognise the end of its speech while it
+    waits for a draft, and a draft that comes late shows old speech. A refused draft is asked for again with more speech.
+    """
+
+    def __init__(self, now_s: float, at_once: int = 1) -> None:
+        """``at_once``: how many calls may work at the same time."""
+        self.waiting: list[Call] = []
+        """In the order in which they came."""
+        self._free, self._budget = at_once, DraftBudget(now_s, at_once * _SHARE)
+
+    def ask(self, call: Call, now_s: float) -> list[Call]:
+        """Take a call. Returns the drafts that are refused because of it, which may be the call itself."""
+        drafts = [one for one in self.waiting if one.priority == Priority.DRAFT]
+        if call.priority == Priority.DRAFT and (
+            not self._budget.allows(now_s, now_s - call.since_s)
+            or any(one.priority == Priority.FINAL for one in self.waiting)
+            or any(one.since_s <= call.since_s for one in drafts)
+        ):
+            return [call]
+        refused = drafts if call.priority != Priority.RECORDING else []
+        self.waiting = [*(one for one in self.waiting if one not in refused), call]
+        return refused
+
+    def begin(self, now_s: float) -> Call | None:
+        """The call that is let in now: of the first priority; of those, the one whose audio was spoken first.
+
+        None: no call waits, or as many work as may.
+        """
+        if not self._free or not self.waiting:
+            return None
+        self._free -= 1
+        call = min(self.waiting, key=lambda one: (one.priority, one.since_s))  # the first of those that are equal
+        self.waiting.remove(call)
+        call.began_s = now_s
+        return call
+
+    def end(self, call: Call, now_s: float) -> None:
+        """A call that was let in has ended."""
+        self._free += 1
+        if call.priority != Priority.RECORDING:  # which gives way to drafts
+            self._budget.spend(now_s, now_s - call.began_s)
+
+    def leave(self, call: Call, now_s: float) -> None:
+        """A call gives up, whether it waits, works or has given way."""
+        if call in self.waiting:
+            self.waiting.remove(call)
+        elif not call.gave_way:
+            self.end(call, now_s)
+
+
+class Scheduler:
+    """Lets as many threads work as the recogniser takes calls at once, in the order of a ``CallQueue``."""
+
+    def __init__(self, at_once: int = 1, clock: Callable[[], float] = time.monotonic) -> None:
+        """``at_once``: how many threads may work at the same time. ``clock``: gives seconds."""
+        self.clock = clock
+        self.refused_drafts = 0
+        """How many drafts were refused because others needed the recogniser more."""
+        self._queue = CallQueue(clock(), at_once)
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def slot(self, priority: Priority, age_s: float = 0.0) -> Iterator[None]:
+        """Wait for a slot of the recogniser, and hold it inside the block.
+
+        Args:
+            age_s: seconds since what is to be recognised was spoken; of a draft, since the session's last one.
+
+        Raises:
+            DraftRefusedError: a draft, and others need the recogniser more.
+        """
+        now_s = self.clock()
+        call = Call(priority, now_s - age_s)
+        with self._lock:
+            for refused in self._queue.ask(call, now_s):
+                refused.gave_way = True
+                refused.ready.set()
+                self.refused_drafts += 1
+            self._begin(now_s)
+        try:
+            call.ready.wait()
+        except BaseException:  # such as KeyboardInterrupt; without this, nobody would be let in again
+            with self._lock:
+                now_s = self.clock()
+                self._queue.leave(call, now_s)
+                self._begin(now_s)
+            raise
+        if call.gave_way:
+            raise DraftRefusedError
+        try:
+            yield
+        finally:
+            with self._lock:
+                now_s = self.clock()
+                self._queue.end(call, now_s)
+                self._begin(now_s)
+
+    @property
+    def waiting(self) -> int:
+        """Number of threads that wait."""
+        return len(self._queue.waiting)
+
+    def _begin(self, now_s: float) -> None:
+        while (call := self._queue.begin(now_s)) is not None:
+            call.ready.set()
+
+
+Age = Callable[[float], float | None]
+"""Seconds since the audio of a stream before a time in it, in seconds, was spoken.
+
+None while the stream is a recording that is sent faster than it plays: nobody waits for it."""
+
+
+class ScheduledRecognizer(RecognizerWrapper):
+    """A recogniser whose calls a scheduler orders: what was spoken first is recognised first."""
+
+    def __init__(self, recognizer: Recognizer, scheduler: Scheduler, age_s: Age | None) -> None:
+        """``age_s``: of the stream; None: a recording, which nobody waits for."""
+        super().__init__(recognizer)
+        self._scheduler, self._age_s = scheduler, age_s
+
+    def with_terms(self, terms: HeardTerms) -> Self:
+        """The same scheduler, with the glossary of one session."""
+        return type(self)(with_terms(self._recognizer, terms), self._scheduler, self._age_s)
+
+    def _recognised(self, windows: Windows, recognise: Recognise) -> list[list[Transcript]]:
+        with self._slot(windows[0][0]):
+            return recognise(windows)
+
+    def _slot(self, segment: SpeechSegment) -> AbstractContextManager[None]:
+        age_s = self._age_s(segment.speech_end_s) if self._age_s is not None else None
+        if age_s is None:
+            return self._scheduler.slot(Priority.RECORDING)
+        return self._scheduler.slot(Priority.FINAL, age_s)
+
+
+class ScheduledDrafter:
+    """A recogniser of drafts whose calls a scheduler orders. Serves one session."""
+
+    def __init__(self, drafter: DraftRecognizer, scheduler: Scheduler, age_s: Age | None) -> None:
+        """``age_s``: see ``ScheduledRecognizer``."""
+        self._drafter, self._draft_scheduler, self._draft_age_s = drafter, scheduler, age_s
+        self._drafted_s = -math.inf  # when the last draft was made
+        self.waited_s = 0.0
+        """See ``Waits``."""
+
+    def with_terms(self, terms: HeardTerms) -> Self:
+        """The same scheduler, with the glossary of one session."""
+        return type(self)(with_terms(self._drafter, terms), self._draft_scheduler, self._draft_age_s)
+
+    def draft(
+        self,
+        context: Sequence[Heard],
+        segment: SpeechSegment,
+        before: str | None = None,
+        language: str | None = None,
+    ) -> Transcript | None:
+        """See ``DraftRecognizer``.
+
+        Raises:
+            DraftRefusedError: others need the recogniser more, or nobody waits for the stream.
+        """
+        if self._draft_age_s is not None and self._draft_age_s(segment.speech_end_s) is None:
+            raise DraftRefusedError
+        scheduler = self._draft_scheduler
+        asked_s = scheduler.clock()
+        with scheduler.slot(Priority.DRAFT, asked_s - self._drafted_s):
+            self.waited_s = scheduler.clock() - asked_s
+            try:
+                return self._drafter.draft(context, segment, before, language)
+            finally:
+                self._drafted_s = scheduler.clock()
+
+
+class ScheduledDraftingRecognizer(ScheduledRecognizer, ScheduledDrafter):
+    """Both in one."""
+
+    def __init__(self, recognizer: Recognizer, scheduler: Scheduler, age_s: Age | None) -> None:
+        ScheduledRecognizer.__init__(self, recognizer, scheduler, age_s)
+        assert isinstance(recognizer, DraftRecognizer)
+        ScheduledDrafter.__init__(self, recognizer, scheduler, age_s)
+
+
+def scheduled(models: Models, scheduler: Scheduler, age_s: Age | None = None) -> Models:
+    """The models for one session or recording, whose recognition a scheduler shares with others.
+
+    ``age_s``: see ``ScheduledRecognizer``.
+    """
+    recognizer = models.recognizer
+    kind = ScheduledDraftingRecognizer if isinstance(recognizer, DraftRecognizer) else ScheduledRecognizer
+    drafter = ScheduledDrafter(models.drafter, scheduler, age_s) if models.drafter is not None else None
+    return replace(models, recognizer=kind(recognizer, scheduler, age_s), drafter=drafter)
