@@ -31,11 +31,10 @@ from pipeline.apps.cli import (
     some_text,
 )
 from pipeline.apps.cluster import parse_address, translate_on_cluster
-from pipeline.apps.manifest import read_manifest
 from pipeline.apps.options import add_audio_track_argument, add_bilingual_argument, add_model_arguments, configured
 from pipeline.apps.outputs import language_tags
 from pipeline.apps.recording_run import Options, make_folder, open_recording, translate_recording
-from pipeline.apps.recordings import check_unused, plan
+from pipeline.apps.recordings import check_unused, plan, read_manifest
 from pipeline.apps.results import Result, resume_hint, summary
 from pipeline.apps.shards import parse_shard
 from pipeline.audio.remote import RemoteFile, remote_file

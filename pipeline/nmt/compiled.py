@@ -21,10 +21,9 @@ from pipeline.nmt.exports import (
 from pipeline.nmt.options import NmtConfig
 from pipeline.run.progress import Progress, progress_bar
 from pipeline.store import FileSet, resolve_model
-from pipeline.store.cache import readable
+from pipeline.store.cache import locked, readable
 from pipeline.store.firefox import PREFIX, cached_student, fetch_student, is_student
 from pipeline.store.known import known_translator
-from pipeline.store.lock import held
 from pipeline.store.packages import assets, model_from_packages
 from pipeline.store.resolve import cached_commit, local_directory
 from pipeline.store.transfer import digest_of
@@ -196,7 +195,7 @@ def compile_into_cache(config: NmtConfig, snapshot: Path, progress: Progress | N
     folder = _cache_directory(config, snapshot.name)
     with _translate_write_errors(folder.parent):
         folder.parent.mkdir(parents=True, exist_ok=True)
-        with held(folder.with_name(f"{folder.name}.lock"), f"compiles {config.model}", progress):
+        with locked(folder.with_name(f"{folder.name}.lock"), f"compiles {config.model}", progress):
             if not _is_complete(folder):
                 shutil.rmtree(folder, ignore_errors=True)
                 for left in folder.parent.glob(f".{folder.name}.*"):  # leftovers of a killed process

@@ -1,13 +1,14 @@
-"""Errors of the caches on the disk: unreadable, not writable, or full."""
+"""The caches on the disk: a lock between programs, and errors where they are unreadable, not writable, or full."""
 
 from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from pipeline.errors import DownloadError
+from pipeline.run.progress import Progress
 from pipeline.store.transfer import megabytes
 
 
@@ -46,3 +47,17 @@ def check_room(model: str, size: int, folder: Path) -> None:
             f"{model} takes {megabytes(size)} and the disk of {folder} has {megabytes(free)} free; make room, or set HF_HOME "
             "to a folder on another disk"
         )
+
+
+@contextmanager
+def locked(lock: Path, doing: str, progress: Progress) -> Iterator[None]:
+    """Hold a lock between programs. If another program has it, tell ``progress`` what that one is ``doing``."""
+    from huggingface_hub.utils import WeakFileLock
+
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(WeakFileLock(lock, timeout=1.0))
+        except TimeoutError:
+            progress(f"waiting for another program, which {doing}", 0.0)
+            stack.enter_context(WeakFileLock(lock))
+        yield

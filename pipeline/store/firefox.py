@@ -21,9 +21,8 @@ from typing import Any
 
 from pipeline.errors import DownloadError, HubUnreachableError, ModelError, first_line
 from pipeline.run.progress import Progress
-from pipeline.store.cache import check_room, writable
+from pipeline.store.cache import check_room, locked, writable
 from pipeline.store.catalogue import MOST_BYTES, CatalogueFile, best_in_models_json, best_in_records
-from pipeline.store.lock import held
 from pipeline.store.packages import assets
 from pipeline.store.transfer import digest_of, megabytes
 
@@ -80,7 +79,7 @@ def fetch_student(name: str, progress: Progress) -> Path:
     assert model.sha256 is not None
     with writable(folder.parent, "what arrived is kept; "):
         folder.parent.mkdir(parents=True, exist_ok=True)
-        with held(folder.with_name(f"{folder.name}.lock"), f"fetches {name}", progress):
+        with locked(folder.with_name(f"{folder.name}.lock"), f"fetches {name}", progress):
             if cached_student(name) is not None and _recorded_model(folder) == model.sha256:
                 return folder
             check_room(name, 2 * model.size, folder.parent)

@@ -15,9 +15,8 @@ from pathlib import Path
 
 from pipeline.errors import DownloadError
 from pipeline.run.progress import Progress
-from pipeline.store.cache import check_room, writable
+from pipeline.store.cache import check_room, locked, writable
 from pipeline.store.known import KNOWN_MODELS, KnownFile, KnownModel
-from pipeline.store.lock import held
 from pipeline.store.transfer import digest_of
 
 logger = logging.getLogger(__name__)
@@ -140,7 +139,7 @@ def _join(model: KnownModel, sources: dict[KnownFile, list[Path]], folder: Path,
     total, done = sum(file.size for file in sources), 0
     with writable(folder.parent):
         folder.parent.mkdir(parents=True, exist_ok=True)
-        with held(folder.with_name(f"{folder.name}.lock"), f"joins {model.hub_id}", progress):
+        with locked(folder.with_name(f"{folder.name}.lock"), f"joins {model.hub_id}", progress):
             if is_complete(folder, model):
                 return folder
             shutil.rmtree(folder, ignore_errors=True)

@@ -9,10 +9,9 @@ from pathlib import Path
 
 from pipeline.errors import DownloadError, ModelError, first_line
 from pipeline.run.progress import Progress, progress_bar
-from pipeline.store.cache import check_room, readable, writable
+from pipeline.store.cache import check_room, locked, readable, writable
 from pipeline.store.known import KnownModel, known_model
 from pipeline.store.listing import FileSet, Listing, RemoteFile, list_files
-from pipeline.store.lock import held
 from pipeline.store.packages import is_complete, model_from_packages
 from pipeline.store.transfer import digest_of, fetch_blob, megabytes
 
@@ -161,7 +160,7 @@ def fetch_model(model: str, revision: str | None, *choices: FileSet, progress: P
         blobs.mkdir(parents=True, exist_ok=True)
         lock.parent.mkdir(parents=True, exist_ok=True)
         # If two programs start at the same time, the second one waits and then finds all files.
-        with held(lock, f"fetches {model}", progress):
+        with locked(lock, f"fetches {model}", progress):
             _fetch_blobs(listing, files, blobs, progress)
         return _link(listing, files)
 

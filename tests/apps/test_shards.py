@@ -13,8 +13,7 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pipeline.apps.manifest import read_manifest
-from pipeline.apps.recordings import Job, plan
+from pipeline.apps.recordings import Job, plan, read_manifest
 from pipeline.apps.shards import Shard, parse_shard
 from pipeline.apps.translate import arguments, run
 from pipeline.errors import UsageError
