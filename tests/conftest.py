@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import atexit
 import functools
+import inspect
 import json
 import os
 import shutil
@@ -89,6 +90,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: item.get_closest_marker("slow") is None)
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Run a test that is a coroutine function in an event loop of its own, or in that of the fixture ``runner``."""
+    if not inspect.iscoroutinefunction(pyfuncitem.function):
+        return None
+    run = pyfuncitem.funcargs["runner"].run if "runner" in pyfuncitem.fixturenames else asyncio.run
+    run(pyfuncitem.obj(**{name: pyfuncitem.funcargs[name] for name in inspect.signature(pyfuncitem.obj).parameters}))
+    return True
+
+
 def pytest_runtest_setup(item: pytest.Item) -> None:
     Remembered.enabled = item.get_closest_marker("once") is not None
 
@@ -106,6 +117,14 @@ def read_wav(path: Path) -> Samples:
     with wave.open(str(path)) as file:
         assert (file.getframerate(), file.getnchannels()) == (16_000, 1)
         return np.frombuffer(file.readframes(file.getnframes()), np.int16)
+
+
+def write_wav(path: Path, samples: Samples) -> Path:
+    """Write 16 kHz mono samples."""
+    with wave.open(str(path), "wb") as file:
+        file.setparams((1, 2, 16_000, 0, "NONE", ""))
+        file.writeframes(samples.tobytes())
+    return path
 
 
 def spoken_texts() -> dict[str, list[str]]:
@@ -187,8 +206,4 @@ def all_wait(queues: list[asyncio.Queue[Any]]) -> bool:
 @pytest.fixture
 def phrase(tmp_path: Path) -> Path:
     """The first phrase of the recording, and the beginning of the second."""
-    path = tmp_path / "phrase.wav"
-    with wave.open(str(path), "wb") as file:
-        file.setparams((1, 2, 16_000, 0, "NONE", ""))
-        file.writeframes(read_wav(PHRASES)[: int(PHRASE_SECONDS * 16_000)].tobytes())
-    return path
+    return write_wav(tmp_path / "phrase.wav", read_wav(PHRASES)[: int(PHRASE_SECONDS * 16_000)])

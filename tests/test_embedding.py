@@ -91,24 +91,21 @@ class Together:
         self.met.append(who)
 
 
-def test_stages_work_on_three_stretches_of_speech_at_once(
+async def test_stages_work_on_three_stretches_of_speech_at_once(
     demo_config: PipelineConfig,
 ) -> None:
-    async def work() -> list[str]:
-        translator = SpeechTranslator(demo_config)
-        together = Together(translator.stats)
-        translator._models = Models(together, {"zh": together})  # type: ignore[arg-type]
-        async with translator, asyncio.TaskGroup() as group:
+    translator = SpeechTranslator(demo_config)
+    together = Together(translator.stats)
+    translator._models = Models(together, {"zh": together})  # type: ignore[arg-type]
+    async with translator, asyncio.TaskGroup() as group:
 
-            async def feed() -> None:
-                await translator.feed(read_wav(PHRASES))
-                await translator.end()
+        async def feed() -> None:
+            await translator.feed(read_wav(PHRASES))
+            await translator.end()
 
-            group.create_task(feed())
-            assert [event async for event in translator.events()]
-        return together.met
-
-    assert sorted(asyncio.run(work())) == ["recognition of 2", "translation of 0"]
+        group.create_task(feed())
+        assert [event async for event in translator.events()]
+    assert sorted(together.met) == ["recognition of 2", "translation of 0"]
 
 
 @pytest.mark.slow
@@ -133,29 +130,25 @@ def test_instances_share_loaded_models_and_do_not_mix(
 
 
 @pytest.mark.slow
-def test_a_client_that_does_not_read_does_not_block_another(
+async def test_a_client_that_does_not_read_does_not_block_another(
     demo_config: PipelineConfig, demo_models: Models, queues: list[asyncio.Queue[typing.Any]]
 ) -> None:
     tight = dataclasses.replace(demo_config.queues, audio_chunks=1, segments=1, transcripts=1, sentences=1, events=1)
     samples = read_wav(PHRASES)
-
-    async def work() -> list[PipelineEvent]:
-        expected = await translated(demo_config, demo_models, samples)
-        queues.clear()
-        config = dataclasses.replace(demo_config, queues=tight)
-        async with SpeechTranslator(config, demo_models) as stuck, asyncio.TaskGroup() as group:
-            feeding = group.create_task(stuck.feed(np.tile(samples, 2)))
-            while not all_wait(queues) and not feeding.done():
-                await asyncio.sleep(0)
-            assert await translated(demo_config, demo_models, samples) == expected
-            assert not feeding.done()
-            feeding.cancel()
-        return expected
-
-    assert isinstance(asyncio.run(work())[-1], EndOfInput)
+    expected = await translated(demo_config, demo_models, samples)
+    queues.clear()
+    config = dataclasses.replace(demo_config, queues=tight)
+    async with SpeechTranslator(config, demo_models) as stuck, asyncio.TaskGroup() as group:
+        feeding = group.create_task(stuck.feed(np.tile(samples, 2)))
+        while not all_wait(queues) and not feeding.done():
+            await asyncio.sleep(0)
+        assert await translated(demo_config, demo_models, samples) == expected
+        assert not feeding.done()
+        feeding.cancel()
+    assert isinstance(expected[-1], EndOfInput)
 
 
-def test_another_tasks_failure_ends_the_translation(demo_config: PipelineConfig, demo_models: Models) -> None:
+async def test_another_tasks_failure_ends_the_translation(demo_config: PipelineConfig, demo_models: Models) -> None:
     class HostError(Exception):
         pass
 
@@ -163,37 +156,33 @@ def test_another_tasks_failure_ends_the_translation(demo_config: PipelineConfig,
         await translator.feed(read_wav(PHRASES)[: 16_000 * 5])
         raise HostError
 
-    async def work() -> None:
-        with pytest.raises(BaseExceptionGroup) as caught:
-            async with SpeechTranslator(demo_config, demo_models) as translator, asyncio.TaskGroup() as group:
-                group.create_task(host(translator))
-                async for _ in translator.events():
-                    pass
-        assert caught.group_contains(HostError)
-        assert asyncio.all_tasks() == {asyncio.current_task()}
-
-    asyncio.run(work())
+    with pytest.raises(BaseExceptionGroup) as caught:
+        async with SpeechTranslator(demo_config, demo_models) as translator, asyncio.TaskGroup() as group:
+            group.create_task(host(translator))
+            async for _ in translator.events():
+                pass
+    assert caught.group_contains(HostError)
+    assert asyncio.all_tasks() == {asyncio.current_task()}
 
 
 @pytest.mark.parametrize("turns", range(1, 6))
-def test_a_cancelled_cancel_still_ends_the_reader(turns: int, demo_config: PipelineConfig, demo_models: Models) -> None:
-    async def work() -> None:
-        async with SpeechTranslator(demo_config, demo_models) as translator:
+async def test_a_cancelled_cancel_still_ends_the_reader(
+    turns: int, demo_config: PipelineConfig, demo_models: Models
+) -> None:
+    async with SpeechTranslator(demo_config, demo_models) as translator:
 
-            async def read() -> list[PipelineEvent]:
-                return [event async for event in translator.events()]
+        async def read() -> list[PipelineEvent]:
+            return [event async for event in translator.events()]
 
-            reading = asyncio.create_task(read())
+        reading = asyncio.create_task(read())
+        await asyncio.sleep(0)
+        cancelling = asyncio.create_task(translator.cancel())
+        for _ in range(turns):
             await asyncio.sleep(0)
-            cancelling = asyncio.create_task(translator.cancel())
-            for _ in range(turns):
-                await asyncio.sleep(0)
-            cancelling.cancel()
-            await asyncio.gather(cancelling, return_exceptions=True)
-            async with asyncio.timeout(HANG_S):
-                assert await reading == []
-
-    asyncio.run(work())
+        cancelling.cancel()
+        await asyncio.gather(cancelling, return_exceptions=True)
+        async with asyncio.timeout(HANG_S):
+            assert await reading == []
 
 
 def test_a_timeout_on_feed_or_end_ends_only_that_call(demo_config: PipelineConfig, demo_models: Models) -> None:
@@ -233,7 +222,9 @@ def test_a_timeout_on_feed_or_end_ends_only_that_call(demo_config: PipelineConfi
     assert any(isinstance(event, Translation) for event in events)
 
 
-def test_feeding_an_hour_at_once_does_not_block_the_loop(demo_config: PipelineConfig, demo_models: Models) -> None:
+async def test_feeding_an_hour_at_once_does_not_block_the_loop(
+    demo_config: PipelineConfig, demo_models: Models
+) -> None:
     roomy = dataclasses.replace(demo_config.queues, audio_chunks=100_000)
     turns = 0
 
@@ -243,14 +234,11 @@ def test_feeding_an_hour_at_once_does_not_block_the_loop(demo_config: PipelineCo
             turns += 1
             await asyncio.sleep(0)
 
-    async def work() -> None:
-        config = dataclasses.replace(demo_config, queues=roomy)
-        async with SpeechTranslator(config, demo_models) as translator:
-            running = asyncio.create_task(other())
-            await translator.feed(np.zeros(16_000 * 3_600, np.int16))
-            running.cancel()
-
-    asyncio.run(work())
+    config = dataclasses.replace(demo_config, queues=roomy)
+    async with SpeechTranslator(config, demo_models) as translator:
+        running = asyncio.create_task(other())
+        await translator.feed(np.zeros(16_000 * 3_600, np.int16))
+        running.cancel()
     assert turns >= 36_000
 
 
@@ -263,40 +251,33 @@ def test_run_before_the_models_are_loaded_is_an_error(demo_config: PipelineConfi
         asyncio.run(work())
 
 
-def test_leaving_early_leaves_no_tasks(demo_config: PipelineConfig, demo_models: Models) -> None:
-    async def work() -> None:
-        async with SpeechTranslator(demo_config, demo_models) as translator:
-            feeding = asyncio.create_task(translator.feed(read_wav(PHRASES)))
-            async for event in translator.events():
-                if isinstance(event, Delta):
-                    break
-            feeding.cancel()
-            await asyncio.gather(feeding, return_exceptions=True)
-        assert asyncio.all_tasks() == {asyncio.current_task()}
-
-    asyncio.run(work())
+async def test_leaving_early_leaves_no_tasks(demo_config: PipelineConfig, demo_models: Models) -> None:
+    async with SpeechTranslator(demo_config, demo_models) as translator:
+        feeding = asyncio.create_task(translator.feed(read_wav(PHRASES)))
+        async for event in translator.events():
+            if isinstance(event, Delta):
+                break
+        feeding.cancel()
+        await asyncio.gather(feeding, return_exceptions=True)
+    assert asyncio.all_tasks() == {asyncio.current_task()}
 
 
-def test_an_idle_translator_does_nothing(demo_config: PipelineConfig, demo_models: Models) -> None:
+async def test_an_idle_translator_does_nothing(demo_config: PipelineConfig, demo_models: Models) -> None:
     """No polling: while nothing is fed, the loop is idle, and there are no threads besides the workers."""
-
-    async def work() -> None:
-        loop = asyncio.get_running_loop()
-        threads = threading.active_count()
-        async with SpeechTranslator(demo_config, demo_models) as translator:
-            reading = asyncio.create_task(anext(translator.events()))
-            while translator._outbox._getters == 0:  # type: ignore[attr-defined]
-                await asyncio.sleep(0)
-            for _ in range(100):  # until all tasks wait
-                await asyncio.sleep(0)
-            assert threading.active_count() - threads <= 4
-            scheduled = list(loop._scheduled)  # type: ignore[attr-defined]
-            assert scheduled == [], "something wakes up by the clock"
-            assert len(loop._ready) == 0, "something runs without a cause"  # type: ignore[attr-defined]
-            reading.cancel()
-            await asyncio.gather(reading, return_exceptions=True)
-
-    asyncio.run(work())
+    loop = asyncio.get_running_loop()
+    threads = threading.active_count()
+    async with SpeechTranslator(demo_config, demo_models) as translator:
+        reading = asyncio.create_task(anext(translator.events()))
+        while translator._outbox._getters == 0:  # type: ignore[attr-defined]
+            await asyncio.sleep(0)
+        for _ in range(100):  # until all tasks wait
+            await asyncio.sleep(0)
+        assert threading.active_count() - threads <= 4
+        scheduled = list(loop._scheduled)  # type: ignore[attr-defined]
+        assert scheduled == [], "something wakes up by the clock"
+        assert len(loop._ready) == 0, "something runs without a cause"  # type: ignore[attr-defined]
+        reading.cancel()
+        await asyncio.gather(reading, return_exceptions=True)
 
 
 @pytest.mark.slow

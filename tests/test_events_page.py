@@ -58,7 +58,7 @@ def test_every_event_has_an_example_and_a_description_of_its_fields() -> None:
 
 
 @pytest.mark.slow
-def test_the_code_of_the_page_shows_every_text(demo_config: PipelineConfig, demo_models: Models) -> None:
+async def test_the_code_of_the_page_shows_every_text(demo_config: PipelineConfig, demo_models: Models) -> None:
     (code,) = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
     drawn: dict[tuple[int, str], str] = {}
     kept: dict[tuple[int, str], str] = {}
@@ -72,12 +72,9 @@ def test_the_code_of_the_page_shows_every_text(demo_config: PipelineConfig, demo
         await translator.feed(read_wav(EXAMPLES / "meeting.wav"))
         await translator.end()
 
-    async def work() -> None:
-        async with SpeechTranslator(demo_config, demo_models) as translator, asyncio.TaskGroup() as group:
-            group.create_task(feed(translator))
-            await names["show"](translator)
-
-    asyncio.run(work())
+    async with SpeechTranslator(demo_config, demo_models) as translator, asyncio.TaskGroup() as group:
+        group.create_task(feed(translator))
+        await names["show"](translator)
     assert drawn == kept
     assert set(kept) == {
         (sentence, language) for sentence in range(len(spoken_texts()["meeting"])) for language in ("en", "zh")

@@ -558,7 +558,7 @@ def test_two_interrupts_end_a_run_with_a_hanging_sink(
 
 
 @pytest.mark.parametrize("how", [LiveRun._interrupted, LiveRun._hung_up])
-def test_events_waiting_for_a_slow_sink_are_delivered_after_the_first_interrupt(
+async def test_events_waiting_for_a_slow_sink_are_delivered_after_the_first_interrupt(
     how: Callable[[LiveRun], None],
     demo_config: PipelineConfig,
     demo_models: Models,
@@ -567,32 +567,24 @@ def test_events_waiting_for_a_slow_sink_are_delivered_after_the_first_interrupt(
 ) -> None:
     sink = Hanging()
     live = LiveRun(Chunks(), demo_config, [sink], models=Models(Said(said), demo_models.translations))  # type: ignore[arg-type]
-
-    async def work() -> None:
-        running = await stages_ended(live, sink)
-        how(live)
-        sink.go.set()
-        await running
-
-    asyncio.run(work())
+    running = await stages_ended(live, sink)
+    how(live)
+    sink.go.set()
+    await running
     assert sink.events == clean
 
 
-def test_a_hang_up_closes_the_terminal_but_not_a_redirected_output(
+async def test_a_hang_up_closes_the_terminal_but_not_a_redirected_output(
     demo_config: PipelineConfig, demo_models: Models, clean: list[PipelineEvent], said: list[Transcript]
 ) -> None:
     sink, file = Hanging(), io.StringIO()
     printed = TerminalSink(Console(file=file, width=200))
     models = Models(Said(said), demo_models.translations)  # type: ignore[arg-type]
     live = LiveRun(Chunks(), demo_config, [sink, printed], models=models, terminal=printed)
-
-    async def work() -> None:
-        running = await stages_ended(live, sink)
-        live._hung_up()
-        sink.go.set()
-        await running
-
-    asyncio.run(work())
+    running = await stages_ended(live, sink)
+    live._hung_up()
+    sink.go.set()
+    await running
     assert sink.events == clean
     whole = io.StringIO()
     other = TerminalSink(Console(file=whole, width=200))
@@ -661,27 +653,23 @@ def test_a_stage_that_fails_leaves_the_files_what_was_ready_before(
     assert limits == [None, None], "without a display, only the end waits for the file and for the notices"
 
 
-def test_when_a_sink_fails_the_others_get_everything_translated_before(
+async def test_when_a_sink_fails_the_others_get_everything_translated_before(
     demo_config: PipelineConfig, demo_models: Models, clean: list[PipelineEvent], said: list[Transcript], tmp_path: Path
 ) -> None:
     dying = Hanging(SinkError("disk full"))
     other = SrtSink(tmp_path / "out.srt", demo_config.subtitles)
     live = LiveRun(Chunks(), demo_config, [dying, other], models=Models(Said(said), demo_models.translations))  # type: ignore[arg-type]
-
-    async def work() -> None:
-        running = await stages_ended(live, dying)
-        dying.go.set()
-        with pytest.raises(SinkError, match="disk full"):
-            await running
-
-    asyncio.run(work())
+    running = await stages_ended(live, dying)
+    dying.go.set()
+    with pytest.raises(SinkError, match="disk full"):
+        await running
     whole = SrtSink(tmp_path / "whole.srt", demo_config.subtitles)
     for event in clean:
         whole.write(event)
     assert cues(tmp_path / "out.srt") == cues(tmp_path / "whole.srt")
 
 
-def test_a_slow_sink_holds_the_source_back_and_gets_everything_in_order(
+async def test_a_slow_sink_holds_the_source_back_and_gets_everything_in_order(
     demo_config: PipelineConfig,
     demo_models: Models,
     said: list[Transcript],
@@ -694,18 +682,14 @@ def test_a_slow_sink_holds_the_source_back_and_gets_everything_in_order(
     models = Models(Said(said), demo_models.translations)  # type: ignore[arg-type]
     quick, slow, source = Hanging(), Hanging(), Chunks(times=8)
     quick.go.set()
-
-    async def work() -> None:
-        await LiveRun(Chunks(times=8), config, [quick], models=models).run()
-        queues.clear()
-        running = asyncio.create_task(LiveRun(source, config, [slow], models=models).run())
-        await asyncio.to_thread(slow.hanging.wait)
-        while source.chunks and not all_wait(queues):
-            await asyncio.sleep(0)
-        assert source.chunks, "the source was read to its end though nothing was taken"
-        slow.go.set()
-        await running
-
-    asyncio.run(work())
+    await LiveRun(Chunks(times=8), config, [quick], models=models).run()
+    queues.clear()
+    running = asyncio.create_task(LiveRun(source, config, [slow], models=models).run())
+    await asyncio.to_thread(slow.hanging.wait)
+    while source.chunks and not all_wait(queues):
+        await asyncio.sleep(0)
+    assert source.chunks, "the source was read to its end though nothing was taken"
+    slow.go.set()
+    await running
     assert slow.events == quick.events
     assert isinstance(slow.events[-1], EndOfInput)

@@ -146,21 +146,17 @@ def test_segments_are_announced_in_a_live_run_that_is_not_behind(
     assert any(isinstance(item, SegmentSoFar) for item in found) == expected
 
 
-def test_the_draft_model_of_a_run_makes_its_drafts(demo_config: PipelineConfig) -> None:
+async def test_the_draft_model_of_a_run_makes_its_drafts(demo_config: PipelineConfig) -> None:
     bigger, smaller = Scripted(), Smaller()
     models = Models(bigger, {}, smaller)
     context = StageContext(demo_config, models, PipelineStats(), LoadControl(demo_config.overload), lambda: True)
     (spec,) = [spec for spec in standard_stages() if spec.name == "ASR"]
-
-    async def work() -> None:
-        inbox: Queue = asyncio.Queue()
-        outbox: Queue = asyncio.Queue()
-        stage = asyncio.create_task(spec.make(inbox, outbox, context).run())
-        inbox.put_nowait(growing(2.0)[0])
-        shown = await outbox.get()
-        assert shown.transcript.text == "It was the vest"
-        inbox.put_nowait(EndOfInput(2.0))
-        await stage
-
-    asyncio.run(work())
+    inbox: Queue = asyncio.Queue()
+    outbox: Queue = asyncio.Queue()
+    stage = asyncio.create_task(spec.make(inbox, outbox, context).run())
+    inbox.put_nowait(growing(2.0)[0])
+    shown = await outbox.get()
+    assert shown.transcript.text == "It was the vest"
+    inbox.put_nowait(EndOfInput(2.0))
+    await stage
     assert (len(smaller.drafts), bigger.drafts) == (1, [])

@@ -14,78 +14,64 @@ from tests.conftest import EXAMPLES, HANG_S, spoken_texts
 
 
 @pytest.mark.slow
-def test_audio_silence_and_end_give_cues() -> None:
-    async def work() -> None:
-        async with Harness() as harness, asyncio.timeout(HANG_S):
-            await harness.feed(EXAMPLES / "meeting.wav")
-            first = await harness.cue()
-            assert first.index == 1
-            assert first.lines
-            await harness.silence(2.0)
-            await harness.end()
-            rest = await harness.rest()
-            assert [cue.index for cue in rest] == list(range(2, len(rest) + 2))
-            assert await harness.rest() == []
-            finished = [event for event in harness.events if isinstance(event, Translation)]
-            assert len(finished) == len(spoken_texts()["meeting"])
-            assert isinstance(harness.events[-1], EndOfInput)
-
-    asyncio.run(work())
+async def test_audio_silence_and_end_give_cues() -> None:
+    async with Harness() as harness, asyncio.timeout(HANG_S):
+        await harness.feed(EXAMPLES / "meeting.wav")
+        first = await harness.cue()
+        assert first.index == 1
+        assert first.lines
+        await harness.silence(2.0)
+        await harness.end()
+        rest = await harness.rest()
+        assert [cue.index for cue in rest] == list(range(2, len(rest) + 2))
+        assert await harness.rest() == []
+        finished = [event for event in harness.events if isinstance(event, Translation)]
+        assert len(finished) == len(spoken_texts()["meeting"])
+        assert isinstance(harness.events[-1], EndOfInput)
 
 
-def test_silence_ends_the_current_segment() -> None:
-    async def work() -> Transcript:
-        async with Harness() as harness, asyncio.timeout(HANG_S):
-            await harness.feed(demo_speech()[: 16_000 * 3])
-            await harness.silence(2.0)
-            return await harness.event(Transcript)
-
-    assert asyncio.run(work()).text
+async def test_silence_ends_the_current_segment() -> None:
+    async with Harness() as harness, asyncio.timeout(HANG_S):
+        await harness.feed(demo_speech()[: 16_000 * 3])
+        await harness.silence(2.0)
+        found = await harness.event(Transcript)
+    assert found.text
 
 
 @pytest.mark.slow
-def test_translations_come_one_after_another_and_skip_no_event() -> None:
-    async def work() -> None:
-        async with Harness() as harness, asyncio.timeout(HANG_S):
-            await harness.feed(EXAMPLES / "meeting.wav")
-            await harness.end()
-            first, second = await harness.translation(), await harness.translation()
-            assert (first.sentence, second.sentence) == (0, 1)
-            assert "encontro" in first.text or "reunião" in first.text
-            assert (await harness.event(SourceSentence)).sentence == 0
-            await harness.rest()
-            finished = [event for event in harness.events if isinstance(event, Translation)]
-            assert [await harness.translation() for _ in finished[2:]] == finished[2:]
-
-    asyncio.run(work())
+async def test_translations_come_one_after_another_and_skip_no_event() -> None:
+    async with Harness() as harness, asyncio.timeout(HANG_S):
+        await harness.feed(EXAMPLES / "meeting.wav")
+        await harness.end()
+        first, second = await harness.translation(), await harness.translation()
+        assert (first.sentence, second.sentence) == (0, 1)
+        assert "encontro" in first.text or "reunião" in first.text
+        assert (await harness.event(SourceSentence)).sentence == 0
+        await harness.rest()
+        finished = [event for event in harness.events if isinstance(event, Translation)]
+        assert [await harness.translation() for _ in finished[2:]] == finished[2:]
 
 
-def test_waiting_for_an_event_that_does_not_come_is_an_error() -> None:
-    async def work() -> None:
-        async with Harness() as harness, asyncio.timeout(HANG_S):
-            await harness.silence(5.0)
-            await harness.end()
-            assert await harness.event(EndOfInput) == EndOfInput(5.0)
-            with pytest.raises(EndedError, match="the stream ended before another cue came; 1 events had come"):
+async def test_waiting_for_an_event_that_does_not_come_is_an_error() -> None:
+    async with Harness() as harness, asyncio.timeout(HANG_S):
+        await harness.silence(5.0)
+        await harness.end()
+        assert await harness.event(EndOfInput) == EndOfInput(5.0)
+        with pytest.raises(EndedError, match="the stream ended before another cue came; 1 events had come"):
+            await harness.cue()
+        with pytest.raises(EndedError, match="before another translation came"):
+            await harness.translation()
+        with pytest.raises(EndedError, match="before Delta came"):
+            await harness.event(Delta)
+
+
+async def test_a_timeout_ends_a_wait_and_leaves_the_harness_usable() -> None:
+    async with Harness() as harness:
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.01):
                 await harness.cue()
-            with pytest.raises(EndedError, match="before another translation came"):
-                await harness.translation()
-            with pytest.raises(EndedError, match="before Delta came"):
-                await harness.event(Delta)
-
-    asyncio.run(work())
-
-
-def test_a_timeout_ends_a_wait_and_leaves_the_harness_usable() -> None:
-    async def work() -> None:
-        async with Harness() as harness:
-            with pytest.raises(TimeoutError):
-                async with asyncio.timeout(0.01):
-                    await harness.cue()
-            await harness.end()
-            assert await harness.rest() == []
-
-    asyncio.run(work())
+        await harness.end()
+        assert await harness.rest() == []
 
 
 def test_the_next_wait_raises_the_failure_of_a_stage(demo_config: PipelineConfig, demo_models: Models) -> None:
@@ -116,27 +102,24 @@ def test_the_demo_speech_ships_with_the_package() -> None:
 
 
 @pytest.mark.slow
-def test_drafts_and_commitments_can_be_awaited_while_somebody_speaks() -> None:
-    async def work() -> None:
-        async with Harness(live=True) as harness, asyncio.timeout(HANG_S):
-            speech = demo_speech()
-            await harness.feed(speech[:32_000])
-            first = await harness.draft()
-            assert first
-            assert not [event for event in harness.events if isinstance(event, Transcript)]
-            await harness.feed(speech[32_000:])
-            committed = await harness.committed()
-            translated = await harness.draft("pt")
-            final = await harness.committed("pt")
-            await harness.end()
-            await harness.rest()
-            sources = [event.text for event in harness.events if isinstance(event, SourceSentence)]
-            finished = [event.text for event in harness.events if isinstance(event, Translation)]
-            assert any(source.startswith(committed) for source in sources)
-            assert translated
-            assert final in finished
-            with pytest.raises(EndedError, match="before another draft came"):
-                while True:
-                    await harness.draft()
-
-    asyncio.run(work())
+async def test_drafts_and_commitments_can_be_awaited_while_somebody_speaks() -> None:
+    async with Harness(live=True) as harness, asyncio.timeout(HANG_S):
+        speech = demo_speech()
+        await harness.feed(speech[:32_000])
+        first = await harness.draft()
+        assert first
+        assert not [event for event in harness.events if isinstance(event, Transcript)]
+        await harness.feed(speech[32_000:])
+        committed = await harness.committed()
+        translated = await harness.draft("pt")
+        final = await harness.committed("pt")
+        await harness.end()
+        await harness.rest()
+        sources = [event.text for event in harness.events if isinstance(event, SourceSentence)]
+        finished = [event.text for event in harness.events if isinstance(event, Translation)]
+        assert any(source.startswith(committed) for source in sources)
+        assert translated
+        assert final in finished
+        with pytest.raises(EndedError, match="before another draft came"):
+            while True:
+                await harness.draft()

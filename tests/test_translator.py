@@ -86,24 +86,20 @@ def test_every_utterance_becomes_chinese_in_order(demo_config: PipelineConfig, d
     assert all(any("\u4e00" <= character <= "\u9fff" for character in text) for text in translations)
 
 
-def test_a_live_run_shows_a_draft_of_a_sentence_that_may_go_on(demo_models: Models) -> None:
+async def test_a_live_run_shows_a_draft_of_a_sentence_that_may_go_on(demo_models: Models) -> None:
     speech = read_wav(EXAMPLES / "travel.wav")
     first_segment = round(3.4 * 16_000)  # its sentence and less silence than ends one
-
-    async def work() -> list[PipelineEvent]:
-        async with Harness(models=demo_models, live=True) as harness, asyncio.timeout(HANG_S):
-            await harness.feed(speech[:first_segment])
-            draft = await harness.event(Delta)
-            assert (draft.sentence, draft.committed) == (0, 0)
-            assert not any(isinstance(event, SourceSentence) for event in harness.events)
-            await harness.feed(speech[first_segment:])
-            await harness.end()
-            await harness.rest()
-            return harness.events
-
     texts = OpenTexts()
     finished: list[Translation] = []
-    for event in asyncio.run(work()):
+    async with Harness(models=demo_models, live=True) as harness, asyncio.timeout(HANG_S):
+        await harness.feed(speech[:first_segment])
+        draft = await harness.event(Delta)
+        assert (draft.sentence, draft.committed) == (0, 0)
+        assert not any(isinstance(event, SourceSentence) for event in harness.events)
+        await harness.feed(speech[first_segment:])
+        await harness.end()
+        await harness.rest()
+    for event in harness.events:
         text = texts.push(event)  # raises if committed text is withdrawn
         if isinstance(event, SourceSentence | Translation):
             assert text is not None
@@ -131,65 +127,55 @@ def test_audio_fed_in_chunks_gives_the_same_as_the_whole_recording(
     assert asyncio.run(work(10_000_000)) == expected
 
 
-def test_a_buffer_may_be_reused_after_feed_returns(demo_config: PipelineConfig, demo_models: Models) -> None:
-    async def work() -> list[PipelineEvent]:
-        async with SpeechTranslator(demo_config, demo_models) as translator:
-            reading = asyncio.create_task(collect(translator.events()))
-            with pytest.raises(ValueError, match="got 3 bytes, an odd number"):
-                await translator.feed(b"123")
-            buffer = np.zeros(16_000, np.int16)
-            for start in range(0, len(samples), len(buffer)):
-                part = buffer[: len(samples[start : start + len(buffer)])]
-                part[:] = samples[start : start + len(buffer)]
-                await translator.feed(part)
-                buffer[:] = 9_999  # the caller reuses its buffer
-            await translator.end()
-            return await reading
-
+async def test_a_buffer_may_be_reused_after_feed_returns(demo_config: PipelineConfig, demo_models: Models) -> None:
     samples = read_wav(PHRASES)
-    assert asyncio.run(work()) == translate(demo_config, demo_models, PHRASES)
+    async with SpeechTranslator(demo_config, demo_models) as translator:
+        reading = asyncio.create_task(collect(translator.events()))
+        with pytest.raises(ValueError, match="got 3 bytes, an odd number"):
+            await translator.feed(b"123")
+        buffer = np.zeros(16_000, np.int16)
+        for start in range(0, len(samples), len(buffer)):
+            part = buffer[: len(samples[start : start + len(buffer)])]
+            part[:] = samples[start : start + len(buffer)]
+            await translator.feed(part)
+            buffer[:] = 9_999  # the caller reuses its buffer
+        await translator.end()
+        found = await reading
+    assert found == await asyncio.to_thread(translate, demo_config, demo_models, PHRASES)
 
 
-def test_silence_ends_without_a_subtitle(demo_config: PipelineConfig, demo_models: Models) -> None:
-    async def work() -> list[PipelineEvent]:
-        async with SpeechTranslator(demo_config, demo_models) as translator:
-            reading = asyncio.create_task(collect(translator.events()))
-            await translator.feed(np.zeros(16_000 * 60, np.int16))
-            await translator.end()
-            return await reading
-
-    assert asyncio.run(work()) == [EndOfInput(60.0)]
+async def test_silence_ends_without_a_subtitle(demo_config: PipelineConfig, demo_models: Models) -> None:
+    async with SpeechTranslator(demo_config, demo_models) as translator:
+        reading = asyncio.create_task(collect(translator.events()))
+        await translator.feed(np.zeros(16_000 * 60, np.int16))
+        await translator.end()
+        found = await reading
+    assert found == [EndOfInput(60.0)]
 
 
-def test_feeding_waits_while_nobody_reads(
+async def test_feeding_waits_while_nobody_reads(
     demo_config: PipelineConfig, demo_models: Models, queues: list[asyncio.Queue[Any]]
 ) -> None:
     """All queues fill up to their bounds. With an unbounded queue, feeding would finish."""
     tight = dataclasses.replace(demo_config.queues, audio_chunks=4, segments=1, transcripts=2, sentences=5, events=3)
     config = dataclasses.replace(demo_config, queues=tight)
-
-    async def work() -> None:
-        async with SpeechTranslator(config, demo_models) as translator:
-            feeding = asyncio.create_task(translator.feed(np.tile(read_wav(PHRASES), 4)))
-            while not feeding.done() and not all_wait(queues):
-                await asyncio.sleep(0)
-            assert not feeding.done()
-            assert sorted(queue.maxsize for queue in queues) == [1, 2, 3, 4, 5, 5]
-            feeding.cancel()
-
-    asyncio.run(work())
+    async with SpeechTranslator(config, demo_models) as translator:
+        feeding = asyncio.create_task(translator.feed(np.tile(read_wav(PHRASES), 4)))
+        while not feeding.done() and not all_wait(queues):
+            await asyncio.sleep(0)
+        assert not feeding.done()
+        assert sorted(queue.maxsize for queue in queues) == [1, 2, 3, 4, 5, 5]
+        feeding.cancel()
 
 
-def test_cancelling_ends_a_waiting_reader(demo_config: PipelineConfig, demo_models: Models) -> None:
-    async def work() -> list[PipelineEvent]:
-        async with SpeechTranslator(demo_config, demo_models) as translator:
-            reading = asyncio.create_task(collect(translator.events()))
-            await translator.feed(read_wav(PHRASES)[:16_000])
-            await translator.cancel()
-            assert not translator.running
-            return await reading
-
-    assert not any(isinstance(event, EndOfInput) for event in asyncio.run(work()))
+async def test_cancelling_ends_a_waiting_reader(demo_config: PipelineConfig, demo_models: Models) -> None:
+    async with SpeechTranslator(demo_config, demo_models) as translator:
+        reading = asyncio.create_task(collect(translator.events()))
+        await translator.feed(read_wav(PHRASES)[:16_000])
+        await translator.cancel()
+        assert not translator.running
+        found = await reading
+    assert not any(isinstance(event, EndOfInput) for event in found)
 
 
 class FailingRecognizer:
@@ -276,21 +262,20 @@ def test_audio_before_a_failure_of_the_source_is_translated(
     assert isinstance(seen[-1], EndOfInput)
 
 
-def test_cancelling_with_a_full_outbox_ends_the_reader_too(demo_config: PipelineConfig, demo_models: Models) -> None:
+async def test_cancelling_with_a_full_outbox_ends_the_reader_too(
+    demo_config: PipelineConfig, demo_models: Models
+) -> None:
     config = dataclasses.replace(demo_config, queues=dataclasses.replace(demo_config.queues, events=1))
-
-    async def work() -> list[PipelineEvent]:
-        async with SpeechTranslator(config, demo_models) as translator:
-            feeding = asyncio.create_task(translator.feed(read_wav(PHRASES)))
-            while not translator._outbox.full():
-                await asyncio.sleep(0)
-            await translator.cancel()
-            with pytest.raises(ValueError, match="after end"):
-                await asyncio.gather(feeding)
-                await translator.feed(b"\0\0")
-            return await collect(translator.events())
-
-    assert asyncio.run(work()) == []
+    async with SpeechTranslator(config, demo_models) as translator:
+        feeding = asyncio.create_task(translator.feed(read_wav(PHRASES)))
+        while not translator._outbox.full():
+            await asyncio.sleep(0)
+        await translator.cancel()
+        with pytest.raises(ValueError, match="after end"):
+            await asyncio.gather(feeding)
+            await translator.feed(b"\0\0")
+        found = await collect(translator.events())
+    assert found == []
 
 
 def test_a_stage_that_cannot_be_created_is_a_failure(demo_config: PipelineConfig, demo_models: Models) -> None:
@@ -308,64 +293,57 @@ def test_a_stage_that_cannot_be_created_is_a_failure(demo_config: PipelineConfig
         asyncio.run(work())
 
 
-def test_end_does_not_overtake_a_feed_in_progress(demo_config: PipelineConfig, demo_models: Models) -> None:
+async def test_end_does_not_overtake_a_feed_in_progress(demo_config: PipelineConfig, demo_models: Models) -> None:
     config = dataclasses.replace(demo_config, queues=dataclasses.replace(demo_config.queues, audio_chunks=1))
     samples = read_wav(PHRASES)
-
-    async def work() -> EndOfInput:
-        async with SpeechTranslator(config, demo_models) as translator:
-            reading = asyncio.create_task(collect(translator.events()))
-            feeding = asyncio.create_task(translator.feed(samples))
-            await asyncio.sleep(0)
-            await translator.end()
-            await feeding
-            last = (await reading)[-1]
-            assert isinstance(last, EndOfInput)
-            return last
-
-    assert asyncio.run(work()).duration_s == len(samples) / 16_000
+    async with SpeechTranslator(config, demo_models) as translator:
+        reading = asyncio.create_task(collect(translator.events()))
+        feeding = asyncio.create_task(translator.feed(samples))
+        await asyncio.sleep(0)
+        await translator.end()
+        await feeding
+        last = (await reading)[-1]
+        assert isinstance(last, EndOfInput)
+    assert last.duration_s == len(samples) / 16_000
 
 
-def test_misuse_raises_a_clear_value_error(demo_config: PipelineConfig, demo_models: Models) -> None:
-    async def work() -> None:
-        translator = SpeechTranslator(demo_config, demo_models)
-        with pytest.raises(ValueError, match="not running"):
-            await translator.feed(b"\0\0")
-        with pytest.raises(ValueError, match="not running"):
-            await translator.feed(b"")
-        with pytest.raises(ValueError, match="not running"):
-            async with asyncio.timeout(HANG_S):
-                await anext(translator.events())
-        async with translator:
-            with pytest.raises(ValueError, match="expected mono int16"):
-                await translator.feed(np.zeros(10, np.float32))  # type: ignore[arg-type]
-            with pytest.raises(ValueError, match="expected mono int16 samples .* got list"):
-                await translator.feed([0, 0])  # type: ignore[arg-type]
-            with pytest.raises(ValueError, match=r"got float32 \[5\]"):
-                await translator.feed(memoryview(np.zeros(5, np.float32)))
-            with pytest.raises(ValueError, match=r"got int16 \[2, 3\]"):
-                await translator.feed(memoryview(np.zeros((2, 3), np.int16)))
-            with pytest.raises(ValueError, match="got 3 bytes, an odd number"):
-                await translator.feed(memoryview(b"abc"))
-            with pytest.raises(ValueError, match="serves one stream"):
-                await translator.__aenter__()
-            await translator.end()
-            with pytest.raises(ValueError, match="serves one stream"):
-                await anext(translator.run(Recording(PHRASES)))
-            with pytest.raises(ValueError, match="after end"):
-                await translator.feed(b"\0\0")
+async def test_misuse_raises_a_clear_value_error(demo_config: PipelineConfig, demo_models: Models) -> None:
+    translator = SpeechTranslator(demo_config, demo_models)
+    with pytest.raises(ValueError, match="not running"):
+        await translator.feed(b"\0\0")
+    with pytest.raises(ValueError, match="not running"):
+        await translator.feed(b"")
+    with pytest.raises(ValueError, match="not running"):
+        async with asyncio.timeout(HANG_S):
+            await anext(translator.events())
+    async with translator:
+        with pytest.raises(ValueError, match="expected mono int16"):
+            await translator.feed(np.zeros(10, np.float32))  # type: ignore[arg-type]
+        with pytest.raises(ValueError, match="expected mono int16 samples .* got list"):
+            await translator.feed([0, 0])  # type: ignore[arg-type]
+        with pytest.raises(ValueError, match=r"got float32 \[5\]"):
+            await translator.feed(memoryview(np.zeros(5, np.float32)))
+        with pytest.raises(ValueError, match=r"got int16 \[2, 3\]"):
+            await translator.feed(memoryview(np.zeros((2, 3), np.int16)))
+        with pytest.raises(ValueError, match="got 3 bytes, an odd number"):
+            await translator.feed(memoryview(b"abc"))
         with pytest.raises(ValueError, match="serves one stream"):
             await translator.__aenter__()
-        over = SpeechTranslator(demo_config, demo_models)
-        async with over:
-            await over.cancel()
-            with pytest.raises(ValueError, match="not running"):
-                await anext(over.run(Recording(PHRASES)))
+        await translator.end()
+        with pytest.raises(ValueError, match="serves one stream"):
+            await anext(translator.run(Recording(PHRASES)))
+        with pytest.raises(ValueError, match="after end"):
+            await translator.feed(b"\0\0")
+    with pytest.raises(ValueError, match="serves one stream"):
+        await translator.__aenter__()
+    over = SpeechTranslator(demo_config, demo_models)
+    async with over:
+        await over.cancel()
+        with pytest.raises(ValueError, match="not running"):
+            await anext(over.run(Recording(PHRASES)))
 
-    asyncio.run(work())
 
-
-def test_memoryviews_of_samples_are_accepted(demo_config: PipelineConfig, demo_models: Models) -> None:
+async def test_memoryviews_of_samples_are_accepted(demo_config: PipelineConfig, demo_models: Models) -> None:
     samples = read_wav(PHRASES)[:1_600]
     views = [
         memoryview(samples),
@@ -374,16 +352,12 @@ def test_memoryviews_of_samples_are_accepted(demo_config: PipelineConfig, demo_m
         bytearray(samples),
     ]
     assert all(np.array_equal(as_samples(view), samples) for view in views)
-
-    async def work() -> float:
-        async with SpeechTranslator(demo_config, demo_models) as translator:
-            for view in views:
-                await translator.feed(view)
-            await translator.end()
-            (end,) = [event async for event in translator.events() if isinstance(event, EndOfInput)]
-            return end.duration_s
-
-    assert asyncio.run(work()) == len(views) * len(samples) / 16_000
+    async with SpeechTranslator(demo_config, demo_models) as translator:
+        for view in views:
+            await translator.feed(view)
+        await translator.end()
+        (end,) = [event async for event in translator.events() if isinstance(event, EndOfInput)]
+    assert end.duration_s == len(views) * len(samples) / 16_000
 
 
 def test_audio_of_a_cancelled_feed_does_not_count_as_lag(
@@ -418,31 +392,27 @@ def test_audio_of_a_cancelled_feed_does_not_count_as_lag(
         go.set()
 
 
-def test_reading_after_the_end_ends_at_once(demo_config: PipelineConfig, demo_models: Models) -> None:
-    async def work() -> None:
-        async with SpeechTranslator(demo_config, demo_models) as translator, asyncio.timeout(HANG_S):
+async def test_reading_after_the_end_ends_at_once(demo_config: PipelineConfig, demo_models: Models) -> None:
+    async with SpeechTranslator(demo_config, demo_models) as translator, asyncio.timeout(HANG_S):
 
-            async def read() -> list[PipelineEvent]:
-                return [event async for event in translator.events()]
+        async def read() -> list[PipelineEvent]:
+            return [event async for event in translator.events()]
 
-            readers = [asyncio.create_task(read()) for _ in range(2)]
-            await translator.end()
-            assert sorted(map(len, await asyncio.gather(*readers))) == [0, 1]
-            assert await read() == []
-
-    asyncio.run(work())
+        readers = [asyncio.create_task(read()) for _ in range(2)]
+        await translator.end()
+        assert sorted(map(len, await asyncio.gather(*readers))) == [0, 1]
+        assert await read() == []
 
 
-def test_reading_after_taking_what_was_ready_ends_at_once(demo_config: PipelineConfig, demo_models: Models) -> None:
-    async def work() -> None:
-        async with SpeechTranslator(demo_config, demo_models) as translator, asyncio.timeout(HANG_S):
-            await translator.end()
-            while not (taken := translator.take_ready()):
-                await asyncio.sleep(0)
-            assert taken == [EndOfInput()]
-            assert translator.take_ready() == [event async for event in translator.events()] == []
-
-    asyncio.run(work())
+async def test_reading_after_taking_what_was_ready_ends_at_once(
+    demo_config: PipelineConfig, demo_models: Models
+) -> None:
+    async with SpeechTranslator(demo_config, demo_models) as translator, asyncio.timeout(HANG_S):
+        await translator.end()
+        while not (taken := translator.take_ready()):
+            await asyncio.sleep(0)
+        assert taken == [EndOfInput()]
+        assert translator.take_ready() == [event async for event in translator.events()] == []
 
 
 def test_asyncio_timeout_cancels_cleanly(demo_config: PipelineConfig, demo_models: Models) -> None:
@@ -523,18 +493,15 @@ class StalledSource:
         self._closed.set()
 
 
-def test_a_source_that_stalls_holds_back_no_chunk_and_not_the_end(
+async def test_a_source_that_stalls_holds_back_no_chunk_and_not_the_end(
     demo_config: PipelineConfig, demo_models: Models, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     threads = detector_threads(monkeypatch)
-
-    async def work() -> list[PipelineEvent]:
-        source = StalledSource()
-        async with SpeechTranslator(demo_config, demo_models) as translator, asyncio.timeout(HANG_S):
-            events = asyncio.create_task(collect(translator.run(source)))
-            await asyncio.to_thread(source.waits.wait, HANG_S)
-            await translator.end()
-            return await events
-
-    assert asyncio.run(work()) == [EndOfInput(0.3)]
+    source = StalledSource()
+    async with SpeechTranslator(demo_config, demo_models) as translator, asyncio.timeout(HANG_S):
+        events = asyncio.create_task(collect(translator.run(source)))
+        await asyncio.to_thread(source.waits.wait, HANG_S)
+        await translator.end()
+        found = await events
+    assert found == [EndOfInput(0.3)]
     assert threads == ["VAD"] * 3

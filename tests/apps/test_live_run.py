@@ -77,28 +77,24 @@ class Display(TerminalSink):
 
 
 @pytest.mark.slow
-def test_a_pipe_that_nobody_reads_gets_everything_in_the_end(
+async def test_a_pipe_that_nobody_reads_gets_everything_in_the_end(
     full_pipe: FullPipe, phrase: Path, demo_config: PipelineConfig, demo_models: Models, tmp_path: Path
 ) -> None:
     file, pipe = (JsonlSink(path, demo_config.subtitles) for path in (tmp_path / "out.jsonl", full_pipe.path))
     shown = io.StringIO()
     display = Display(shown)
     run = LiveRun(Recording(phrase), demo_config, [pipe, file, display], models=demo_models, terminal=display)
-
-    async def work() -> None:
-        running = asyncio.create_task(run.run())
-        assert await asyncio.to_thread(display.whole.wait, HANG_S)
-        assert not running.done()
-        reading = asyncio.create_task(asyncio.to_thread(full_pipe.read))
-        await running
-        for sink in (file, pipe):
-            assert not run.is_writing(sink)
-            sink.close()
-        written = (tmp_path / "out.jsonl").read_text("utf-8")
-        assert await reading == written
-        assert '"type": "translation"' in written
-
-    asyncio.run(work())
+    running = asyncio.create_task(run.run())
+    assert await asyncio.to_thread(display.whole.wait, HANG_S)
+    assert not running.done()
+    reading = asyncio.create_task(asyncio.to_thread(full_pipe.read))
+    await running
+    for sink in (file, pipe):
+        assert not run.is_writing(sink)
+        sink.close()
+    written = (tmp_path / "out.jsonl").read_text("utf-8")
+    assert await reading == written
+    assert '"type": "translation"' in written
     assert len(shown.getvalue().splitlines()) >= 2
 
 

@@ -70,24 +70,20 @@ class Device:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("room", [1, 256])
-def test_notices_of_a_live_source_reach_the_reader_and_the_counters(
+async def test_notices_of_a_live_source_reach_the_reader_and_the_counters(
     room: int, demo_config: PipelineConfig, demo_models: Models
 ) -> None:
     """Even if the queue is full, because the reader takes nothing until all notices have happened."""
     queues = dataclasses.replace(demo_config.queues, events=room)
     events: list[PipelineEvent] = []
-
-    async def work() -> SpeechTranslator:
-        async with SpeechTranslator(dataclasses.replace(demo_config, queues=queues), demo_models) as translator:
-            reading = translator.run(Device())
-            events.append(await anext(reading))
-            async with asyncio.timeout(HANG_S):
-                while translator.stats.lost_s < 2.5:
-                    await asyncio.sleep(0)
-            events.extend([event async for event in reading])
-        return translator
-
-    stats = asyncio.run(work()).stats
+    async with SpeechTranslator(dataclasses.replace(demo_config, queues=queues), demo_models) as translator:
+        reading = translator.run(Device())
+        events.append(await anext(reading))
+        async with asyncio.timeout(HANG_S):
+            while translator.stats.lost_s < 2.5:
+                await asyncio.sleep(0)
+        events.extend([event async for event in reading])
+    stats = translator.stats
     # Ahead of everything still being translated.
     assert [event for event in events if not isinstance(event, LoadChanged)][:4] == NOTICES
     assert sum(isinstance(event, SourceNotice) for event in events) == 4
@@ -105,7 +101,7 @@ def test_notices_of_a_live_source_reach_the_reader_and_the_counters(
     ],
     ids=["device", "recording at its own pace", "recording"],
 )
-def test_a_source_that_does_not_wait_is_live_and_its_backlog_is_lag(
+async def test_a_source_that_does_not_wait_is_live_and_its_backlog_is_lag(
     source: Callable[[], AudioSource],
     paced: bool,
     is_live: bool,
@@ -113,15 +109,12 @@ def test_a_source_that_does_not_wait_is_live_and_its_backlog_is_lag(
     demo_config: PipelineConfig,
     demo_models: Models,
 ) -> None:
-    async def work() -> None:
-        async with SpeechTranslator(demo_config, demo_models) as translator:
-            reading = translator.run(source(), paced=paced)
-            await anext(reading)
-            assert translator.live == is_live
-            assert translator.stats.backlog_s() == backlog_s
-            await reading.aclose()
-
-    asyncio.run(work())
+    async with SpeechTranslator(demo_config, demo_models) as translator:
+        reading = translator.run(source(), paced=paced)
+        await anext(reading)
+        assert translator.live == is_live
+        assert translator.stats.backlog_s() == backlog_s
+        await reading.aclose()
 
 
 def test_notices_are_in_the_event_file_and_printed(

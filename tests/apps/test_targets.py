@@ -178,15 +178,11 @@ def test_captions_in_the_language_spoken_need_no_model_and_stand_beside_translat
 
 
 @pytest.mark.slow
-def test_captions_in_the_language_spoken_are_drafted_as_they_are_said() -> None:
+async def test_captions_in_the_language_spoken_are_drafted_as_they_are_said() -> None:
     config = with_overrides(load_config("demo-zh"), targets=("en",))
     stages: list[PipelineEvent] = []
-
-    async def work() -> None:
-        async with SpeechTranslator(config) as translator:
-            stages.extend([event async for event in translator.run(Recording(TRAVEL), paced=True)])
-
-    asyncio.run(work())
+    async with SpeechTranslator(config) as translator:
+        stages.extend([event async for event in translator.run(Recording(TRAVEL), paced=True)])
     said, shown = (
         [
             (one.sentence, one.text, one.withdrawn, one.committed)
@@ -200,16 +196,12 @@ def test_captions_in_the_language_spoken_are_drafted_as_they_are_said() -> None:
 
 
 @pytest.mark.slow
-def test_the_end_of_a_language_is_an_event_of_a_live_run_too(tmp_path: Path) -> None:
+async def test_the_end_of_a_language_is_an_event_of_a_live_run_too(tmp_path: Path) -> None:
     config = load_config(config_file(tmp_path, ["zh", "de"]))
     models = load_models(config)
     models = Models(models.recognizer, {**models.translations, "de": Failing()})
-
-    async def events() -> list[object]:
-        async with SpeechTranslator(config, models, live=True) as translator:
-            return [event async for event in translator.run(Recording(MEETING))]
-
-    found = asyncio.run(events())
+    async with SpeechTranslator(config, models, live=True) as translator:
+        found = [event async for event in translator.run(Recording(MEETING))]
     (lost,) = [event for event in found if isinstance(event, TranslationLost)]
     assert (lost.language, lost.reason) == ("de", "out of order")
     finished = [event for event in found if isinstance(event, Translation)]

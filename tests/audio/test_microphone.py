@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import threading
-import wave
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -26,7 +25,7 @@ from pipeline.bench.errors import edits, units
 from pipeline.errors import DeviceError, UsageError
 from pipeline.events import AudioLost, DeviceBack, DeviceLost, Paused, Resumed, Samples, SourceNotice
 from tests.audio.portaudio import FakePortAudio, ended
-from tests.conftest import HANG_S, PHRASES, read_wav, spoken_texts
+from tests.conftest import HANG_S, PHRASES, read_wav, spoken_texts, write_wav
 
 needs_microphone = pytest.mark.skipif(
     "VIRTUAL_MICROPHONE" not in os.environ, reason="no virtual microphone; .ci/run sets one up"
@@ -322,9 +321,7 @@ def test_a_signal_pauses_and_resumes(listening: Listening, tmp_path: Path) -> No
     process = listening()
     process.send_signal(signal.SIGUSR1)
     wait_for(process, "paused")
-    with wave.open(str(tmp_path / "one.wav"), "wb") as file:
-        file.setparams((1, 2, 16_000, 0, "NONE", ""))
-        file.writeframes(read_wav(PHRASES)[: 6 * 16_000].tobytes())
+    write_wav(tmp_path / "one.wav", read_wav(PHRASES)[: 6 * 16_000])
     play(tmp_path / "one.wav")
     process.send_signal(signal.SIGUSR1)
     wait_for(process, "listening again")

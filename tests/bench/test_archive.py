@@ -7,7 +7,6 @@ import multiprocessing
 import signal
 import threading
 import time
-import wave
 from collections.abc import Iterator
 from dataclasses import replace
 from multiprocessing import Pipe
@@ -21,7 +20,7 @@ from pipeline.bench import archive
 from pipeline.bench.archive import Row, Way, as_text, ways_of
 from pipeline.config import PipelineConfig
 from pipeline.errors import ModelError, PipelineError, StageError, UsageError
-from tests.conftest import HANG_S, PHRASES, read_wav, spoken_texts
+from tests.conftest import HANG_S, PHRASES, read_wav, spoken_texts, write_wav
 
 
 @pytest.mark.slow
@@ -29,9 +28,7 @@ def test_recordings_are_recognised_and_translated_in_processes_and_compared_with
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for name in ("one.wav", "two.wav"):
-        with wave.open(str(tmp_path / name), "wb") as file:
-            file.setparams((1, 2, 16_000, 0, "NONE", ""))
-            file.writeframes(read_wav(PHRASES)[: 16_000 * 8].tobytes())
+        write_wav(tmp_path / name, read_wav(PHRASES)[: 16_000 * 8])
     (tmp_path / "one.txt").write_text(" ".join(spoken_texts()["phrases"][:2]))
     arguments = ["archive", str(tmp_path), "--config", "demo-zh", "--processes", "2"]
     assert bench.run([*arguments, "--json", str(tmp_path / "out.json")]) == 0

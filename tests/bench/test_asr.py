@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import wave
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +17,7 @@ from pipeline.bench.turns import Count, joined
 from pipeline.errors import UsageError
 from pipeline.events import SAMPLE_RATE, Transcript
 from pipeline.vad.options import VadConfig
-from tests.conftest import PHRASES, read_wav, spoken_texts
+from tests.conftest import PHRASES, read_wav, spoken_texts, write_wav
 from tests.vad.test_stage import cut
 
 
@@ -70,9 +69,7 @@ def test_a_row_counts_errors_and_right_transcripts_that_are_withheld() -> None:
 def test_the_command_compares_windows_hypotheses_and_the_peer(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with wave.open(str(tmp_path / "some.wav"), "wb") as file:
-        file.setparams((1, 2, 16_000, 0, "NONE", ""))
-        file.writeframes(read_wav(PHRASES)[: 16_000 * 8].tobytes())
+    write_wav(tmp_path / "some.wav", read_wav(PHRASES)[: 16_000 * 8])
     (tmp_path / "some.txt").write_text(" ".join(spoken_texts()["phrases"][:2]))
     (tmp_path / "without.wav").write_bytes((tmp_path / "some.wav").read_bytes())
     arguments = ["asr", str(tmp_path), "--asr", "tiny.en", "--hypotheses", "1", "--windows", "10,30"]
@@ -126,9 +123,7 @@ def test_turns_have_all_clips_at_several_speeds() -> None:
 @pytest.mark.slow
 def test_the_command_counts_words_in_turns(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for number, (segment, text) in enumerate(zip(cut(read_wav(PHRASES), 1600), spoken_texts()["phrases"], strict=True)):
-        with wave.open(str(tmp_path / f"{number}.wav"), "wb") as file:
-            file.setparams((1, 2, 16_000, 0, "NONE", ""))
-            file.writeframes(segment.samples.tobytes())
+        write_wav(tmp_path / f"{number}.wav", segment.samples)
         (tmp_path / f"{number}.txt").write_text(text)
     assert bench.run(["asr", str(tmp_path), "--turns", "1", "--live", "--json", str(tmp_path / "out.json")]) == 0
     peer, recorded, live = json.loads((tmp_path / "out.json").read_text())

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import json
-import wave
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -17,8 +16,8 @@ from pipeline.bench.measures import measured
 from pipeline.bench.play import Stats
 from pipeline.bench.shown import Received
 from pipeline.errors import AudioError, ModelError, UsageError
-from pipeline.events import SAMPLE_RATE, Delta, Samples
-from tests.conftest import EXAMPLES, PHRASE_SECONDS, read_wav, spoken_texts
+from pipeline.events import SAMPLE_RATE, Delta
+from tests.conftest import EXAMPLES, PHRASE_SECONDS, read_wav, spoken_texts, write_wav
 from tests.streams import spoken
 
 TRAVEL = str(EXAMPLES / "travel.wav")
@@ -88,7 +87,7 @@ def test_policies_are_compared_on_the_same_recording(
     phrase: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     recording, plot = tmp_path / "talk.wav", tmp_path / "plot.svg"
-    write_samples(recording, read_wav(phrase)[: 5 * SAMPLE_RATE // 2])
+    write_wav(recording, read_wav(phrase)[: 5 * SAMPLE_RATE // 2])
     assert run(["live", str(recording), "--config", "demo-zh", "--compare", "none,segments", "--plot", str(plot)]) == 0
     printed = capsys.readouterr().out
     assert printed.startswith(f"{recording}: 2.5 s\n")
@@ -112,12 +111,6 @@ def test_without_a_recording_read_speech_is_played(monkeypatch: pytest.MonkeyPat
 
 async def nothing(_: None) -> None:
     pass
-
-
-def write_samples(path: Path, samples: Samples) -> None:
-    with wave.open(str(path), "wb") as file:
-        file.setparams((1, 2, SAMPLE_RATE, 0, "NONE", ""))
-        file.writeframes(samples.tobytes())
 
 
 def test_sentences_without_text_are_counted_as_empty() -> None:
@@ -196,7 +189,7 @@ def test_results_before_a_failure_are_printed(
 ) -> None:
     files = [tmp_path / name for name in ("quiet.wav", "empty.wav")]
     for path, samples in zip(files, (8_000, 0), strict=True):
-        write_samples(path, np.zeros(samples, np.int16))
+        write_wav(path, np.zeros(samples, np.int16))
     with pytest.raises(AudioError, match="empty.wav holds no audio"):
         run(["live", *map(str, files), "--config", "demo-zh", *options])
     printed = capsys.readouterr().out

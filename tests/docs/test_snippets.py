@@ -94,7 +94,7 @@ def upsampled(samples: Samples) -> bytes:
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:deprecated:DeprecationWarning")  # the package calls its translations deprecated
 @pytest.mark.parametrize("number", range(2))
-def test_clients_of_openai_s_interface_print_text(
+async def test_clients_of_openai_s_interface_print_text(
     number: int,
     demo_config: PipelineConfig,
     demo_models: Models,
@@ -104,25 +104,19 @@ def test_clients_of_openai_s_interface_print_text(
 ) -> None:
     (tmp_path / "talk.wav").symlink_to(MEETING)
     monkeypatch.chdir(tmp_path)
-
-    async def work() -> None:
-        async with running(serving(demo_config, demo_models)) as server:
-            code = code_of("docs/server.md", number)
-            assert "http://127.0.0.1:8000/v1" in code
-            await run(
-                code.replace("http://127.0.0.1:8000/v1", server.address),
-                pcm=upsampled(read_wav(MEETING)[: 10 * 16_000]),
-            )
-
-    asyncio.run(work())
+    async with running(serving(demo_config, demo_models)) as server:
+        code = code_of("docs/server.md", number)
+        assert "http://127.0.0.1:8000/v1" in code
+        await run(
+            code.replace("http://127.0.0.1:8000/v1", server.address), pcm=upsampled(read_wav(MEETING)[: 10 * 16_000])
+        )
     said = capsys.readouterr().out
     assert re.search("[\u4e00-\u9fff]", said)
     assert number == 1 or "budget" in said
 
 
 @pytest.mark.parametrize(
-    ("page", "text"),
-    [(name, text) for name, page in PAGES.items() for text in blocks(page, "toml")],
+    ("page", "text"), [(name, text) for name, page in PAGES.items() for text in blocks(page, "toml")]
 )
 def test_a_configuration_is_accepted(page: str, text: str) -> None:
     parse_config(tomllib.loads(text), ROOT / f"{page}.toml")

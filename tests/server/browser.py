@@ -6,7 +6,6 @@ import asyncio
 import json
 import os
 import shutil
-import wave
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -18,10 +17,13 @@ import pytest
 from playwright.async_api import Browser, ConsoleMessage, Page, Playwright, Route, WebSocketRoute
 
 from pipeline import Models, PipelineConfig
-from pipeline.events import Delta, PipelineEvent, Samples, SourceSentence, Translation
+from pipeline.events import Delta, PipelineEvent, SourceSentence, Translation
+from pipeline.server.access import Access
 from pipeline.server.app import STATIC
 from pipeline.server.protocol import snapshot_text
+from pipeline.server.service import Service
 from tests.conftest import HANG_S
+from tests.server.running import Running, Texts, running
 
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
 NEEDS_BROWSER = [
@@ -38,8 +40,6 @@ SHARED_TITLE = "A talk in another tab"
 HANG_MS = 1000 * HANG_S
 MICROPHONE: dict[str, Any] = {"permissions": ["microphone"]}
 """Options of a page that may use it."""
-Texts = dict[tuple[int, str], str]
-"""(sentence, language) → text."""
 # What Chromium calls errors: a connection that is refused or cut, a header that plain HTTP cannot have, and the picture of a shared
 # tab, which it counts as a camera.
 _EXPECTED = ("WebSocket", "Cross-Origin-Opener-Policy", "camera is not allowed")
@@ -61,14 +61,6 @@ async def launch(playwright: Playwright, microphone: Path) -> Browser:
         ],
         ignore_default_args=["--mute-audio"],  # a muted tab is shared without its sound
     )
-
-
-def write_wav(path: Path, samples: Samples) -> Path:
-    """Write 16 kHz mono samples."""
-    with wave.open(str(path), "wb") as file:
-        file.setparams((1, 2, 16_000, 0, "NONE", ""))
-        file.writeframes(samples.tobytes())
-    return path
 
 
 @asynccontextmanager
@@ -97,6 +89,18 @@ async def page_at(browser: Browser, address: str, init: str = "", **context: Any
     finally:
         await opened.close()
     assert not problems, problems
+
+
+@asynccontextmanager
+async def page_of(
+    browser: Browser, service: Service, access: Access | None = None, init: str = "", **context: Any
+) -> AsyncIterator[tuple[Running, Page]]:
+    """A server that runs, and the page that it shows speakers on its own machine; see ``page_at``."""
+    async with (
+        running(service, access) as server,
+        page_at(browser, f"http://localhost:{server.port}/", init, **context) as page,
+    ):
+        yield server, page
 
 
 async def texts_of(page: Page) -> Texts:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +15,12 @@ import pytest
 from playwright.async_api import Browser, async_playwright
 
 from pipeline import Models, PipelineConfig
-from pipeline.events import SAMPLE_RATE, Samples, SourceSentence, Translation
+from pipeline.events import SAMPLE_RATE, Samples
 from pipeline.server.limits import ServerLimits
 from pipeline.server.service import Service
-from pipeline.translator import SpeechTranslator
-from tests.conftest import PHRASES, read_wav, spoken_texts
-from tests.server.browser import SPOKEN, Texts, launch, with_hebrew, write_wav
+from tests.conftest import PHRASES, read_wav, spoken_texts, write_wav
+from tests.server.browser import SPOKEN, Texts, launch, with_hebrew
+from tests.server.running import NewService, serving, translated
 
 
 def speech() -> Samples:
@@ -44,6 +46,20 @@ def browser(runner: asyncio.Runner, tmp_path_factory: pytest.TempPathFactory) ->
     runner.run(playwright.stop())
 
 
+@pytest.fixture
+def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder that takes temporary files."""
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    return folder
+
+
+@pytest.fixture(scope="session")
+def new_service(demo_config: PipelineConfig, demo_models: Models) -> NewService:
+    return partial(serving, demo_config, demo_models)
+
+
 @pytest.fixture(scope="module")
 def service_of(demo_config: PipelineConfig, demo_models: Models) -> Callable[..., Service]:
     """Makes a service of two languages."""
@@ -57,17 +73,6 @@ def service_of(demo_config: PipelineConfig, demo_models: Models) -> Callable[...
 @pytest.fixture(scope="session")
 def expected(demo_config: PipelineConfig, demo_models: Models) -> Texts:
     """The text of the recording from a translator in this process."""
-
-    async def work(samples: Samples) -> Texts:
-        async with SpeechTranslator(*with_hebrew(demo_config, demo_models), live=True) as translator:
-            await translator.feed(samples)
-            await translator.end()
-            return {
-                (event.sentence, event.language): event.text
-                async for event in translator.events()
-                if isinstance(event, SourceSentence | Translation)
-            }
-
-    found = asyncio.run(work(speech()))
+    found = asyncio.run(translated(*with_hebrew(demo_config, demo_models), speech()))
     assert [found[0, "en"], found[1, "en"]] == spoken_texts()["phrases"][3:5]
     return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import ssl
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -18,12 +18,13 @@ from websockets.exceptions import ConnectionClosed
 from pipeline import Models, PipelineConfig
 from pipeline.apps.listening import listening
 from pipeline.apps.serve import serve
-from pipeline.events import Samples
+from pipeline.events import Samples, SourceSentence, Translation
 from pipeline.server.access import Access
 from pipeline.server.app import create_app
 from pipeline.server.connections import Settings
 from pipeline.server.limits import ServerLimits
 from pipeline.server.service import Service
+from pipeline.translator import SpeechTranslator
 from tests.conftest import HANG_S
 
 CHUNK = 1_600
@@ -88,6 +89,12 @@ class Running:
         return connect(address, host="127.0.0.1", max_size=None, proxy=None, **options)
 
 
+Texts = dict[tuple[int, str], str]
+"""(sentence, language) → final text."""
+NewService = Callable[..., Service]
+"""Makes a service of the demo with limits, by keyword; the fixture ``new_service``."""
+
+
 def serving(config: PipelineConfig, models: Models, **limits: Any) -> Service:
     """A service with these limits; without them, an address may connect often."""
     return Service(config, models, ServerLimits(**{"connections_a_minute": 10_000, **limits}))
@@ -119,6 +126,12 @@ async def running(
             await served
 
 
+async def until(condition: Callable[[], bool]) -> None:
+    """Let the loop go on until something is so."""
+    while not condition():
+        await asyncio.sleep(0.01)
+
+
 async def say(socket: ClientConnection, **message: object) -> None:
     await socket.send(json.dumps(message))
 
@@ -128,6 +141,18 @@ async def heard(socket: ClientConnection) -> dict[str, Any]:
     while (record := json.loads(await socket.recv()))["type"] == "status":
         pass
     return record  # type: ignore[no-any-return]
+
+
+async def ask(socket: ClientConnection, **message: object) -> dict[str, Any]:
+    """Send a message, and return the next one that is no status."""
+    await say(socket, **message)
+    return await heard(socket)
+
+
+async def finish(socket: ClientConnection) -> list[dict[str, Any]]:
+    """End a speaker's session; return all further messages but those of status."""
+    await say(socket, type="end")
+    return await rest(socket)
 
 
 async def speak(socket: ClientConnection, samples: Samples) -> None:
@@ -146,8 +171,20 @@ async def rest(socket: ClientConnection) -> list[dict[str, Any]]:
         return found
 
 
-def final(records: Sequence[dict[str, Any]]) -> dict[tuple[int, str], str]:
-    """The final texts in these messages: (sentence, language) → text. A snapshot counts as its events."""
+async def translated(config: PipelineConfig, models: Models, samples: Samples) -> Texts:
+    """The text of a recording from a translator in this process."""
+    async with SpeechTranslator(config, models, live=True) as translator:
+        await translator.feed(samples)
+        await translator.end()
+        return {
+            (event.sentence, event.language): event.text
+            async for event in translator.events()
+            if isinstance(event, SourceSentence | Translation)
+        }
+
+
+def final(records: Sequence[dict[str, Any]]) -> Texts:
+    """The final texts in these messages. A snapshot counts as its events."""
     found = {}
     for record in records:
         for one in record["events"] if record["type"] == "snapshot" else [record]:

@@ -54,21 +54,18 @@ def session(config: PipelineConfig, models: Models) -> Session:
     return Session(config, models, ServerLimits(), SAMPLE_RATE)
 
 
-def test_a_session_is_as_late_as_the_speech_that_was_kept(demo_config: PipelineConfig, demo_models: Models) -> None:
+async def test_a_session_is_as_late_as_the_speech_that_was_kept(
+    demo_config: PipelineConfig, demo_models: Models
+) -> None:
     found, now_s = session(demo_config, demo_models), 100.0
     found.stats.clock = lambda: now_s
-
-    async def work() -> None:
-        nonlocal now_s
-        message = bytes(2 * round(STEP_S * SAMPLE_RATE))
-        for _ in range(200):
-            await found.hear(message)
-        found.stats.received(round(STEP_S * SAMPLE_RATE))  # the first message is fed
-        for _ in range(70):
-            now_s += STEP_S
-            await found.hear(message)
-
-    asyncio.run(work())
+    message = bytes(2 * round(STEP_S * SAMPLE_RATE))
+    for _ in range(200):
+        await found.hear(message)
+    found.stats.received(round(STEP_S * SAMPLE_RATE))  # the first message is fed
+    for _ in range(70):
+        now_s += STEP_S
+        await found.hear(message)
     assert found.stats.age_s(5.0) == pytest.approx(22.0, abs=0.2)
     assert found.stats.ahead_s == pytest.approx(0.0, abs=0.2)
 

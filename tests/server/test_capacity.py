@@ -47,9 +47,7 @@ def test_the_time_of_a_window_is_the_shortest_after_the_first_run_with_all_calls
     assert next(times, None) is None, "a recogniser that serves two configurations is measured once"
 
 
-def test_as_many_recognitions_run_at_once_as_the_recogniser_takes(
-    demo_config: PipelineConfig,
-) -> None:
+def test_as_many_recognitions_run_at_once_as_the_recogniser_takes(demo_config: PipelineConfig) -> None:
     (models,) = load_shared([demo_config], several_calls=True)
     at_once = calls_at_once([models.recognizer])
     assert at_once == max(1, usable_cores() // demo_config.asr.threads)
@@ -91,16 +89,12 @@ def test_a_wrong_number_is_refused(wrong: str, capsys: pytest.CaptureFixture[str
     assert f"{wrong!r} is not a whole number from 1 to 1000; or give auto" in capsys.readouterr().err
 
 
-def test_the_command_measures_and_says_what_it_chose() -> None:
+async def test_the_command_measures_and_says_what_it_chose() -> None:
     slow = "import pipeline.server.capacity as it; it.slowest_window_s = lambda *_: 0.1"
-
-    async def work() -> None:
-        async with command("--max-sessions", "auto", before=slow) as server:
-            expected = sessions_for(0.1, usable_cores())
-            assert b"--max-sessions auto: %d, since a window of speech takes 0.100 s\n" % expected in server.said
-            assert await limit(server.port) == expected
-
-    asyncio.run(work())
+    async with command("--max-sessions", "auto", before=slow) as server:
+        expected = sessions_for(0.1, usable_cores())
+        assert b"--max-sessions auto: %d, since a window of speech takes 0.100 s\n" % expected in server.said
+        assert await limit(server.port) == expected
 
 
 async def limit(port: int) -> int:

@@ -15,17 +15,16 @@ from wyoming.asr import Transcribe, Transcript
 from wyoming.client import AsyncClient
 from wyoming.info import Describe, Info
 
-from pipeline import Models, SpeechTranslator, load_config
+from pipeline import Models, load_config
 from pipeline.apps.options import configured_several
 from pipeline.apps.serve import arguments, run
 from pipeline.errors import UsageError
-from pipeline.events import SourceSentence, Translation
 from pipeline.loading import load_shared
 from pipeline.server.app import create_app
 from pipeline.server.limits import ServerLimits
 from pipeline.server.service import Service
 from tests.conftest import CHINESE, read_wav
-from tests.server.running import final, heard, rest, running, say, speak
+from tests.server.running import Texts, ask, final, finish, heard, rest, running, say, speak, translated
 from tests.server.test_openai import wav_of
 from tests.server.test_wyoming import answers, listening, recording
 
@@ -46,67 +45,42 @@ def serving_both(models: list[Models]) -> Service:
 
 
 @pytest.fixture(scope="module")
-def expected(models: list[Models]) -> dict[tuple[int, str], str]:
+def expected(models: list[Models]) -> Texts:
     """The texts of the Chinese speech from a translator in this process."""
-
-    async def work() -> dict[tuple[int, str], str]:
-        async with SpeechTranslator(CONFIGS[1], models[1], live=True) as translator:
-            await translator.feed(SPEECH)
-            await translator.end()
-            return {
-                (event.sentence, event.language): event.text
-                async for event in translator.events()
-                if isinstance(event, SourceSentence | Translation)
-            }
-
-    found = asyncio.run(work())
+    found = asyncio.run(translated(CONFIGS[1], models[1], SPEECH))
     assert {language for _, language in found} == {"zh", "en"}
     return found
 
 
-def joined(texts: dict[tuple[int, str], str], language: str) -> str:
+def joined(texts: Texts, language: str) -> str:
     return "".join(text for (_, one), text in sorted(texts.items()) if one == language)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("wanted", [{"source": "zh-CN"}, {"targets": ["en"]}])
-def test_the_first_message_chooses(
-    models: list[Models], expected: dict[tuple[int, str], str], wanted: dict[str, Any]
-) -> None:
-    async def work() -> None:
-        async with running(serving_both(models)) as server, server.connect() as speaker, server.connect() as other:
-            await say(other, type="start")
-            assert (await heard(other))["source"] == "en"
-            await say(speaker, type="start", **wanted)
-            started = await heard(speaker)
-            assert (started["source"], started["targets"]) == ("zh", ["en"])
-            metrics = (await server.get("/metrics")).body
-            assert b'speech_sessions_by_source{source="zh"} 1.0' in metrics
-            await speak(speaker, SPEECH)
-            await say(speaker, type="end")
-            assert final(await rest(speaker)) == expected
-
-    asyncio.run(work())
+async def test_the_first_message_chooses(models: list[Models], expected: Texts, wanted: dict[str, Any]) -> None:
+    async with running(serving_both(models)) as server, server.connect() as speaker, server.connect() as other:
+        assert (await ask(other, type="start"))["source"] == "en"
+        started = await ask(speaker, type="start", **wanted)
+        assert (started["source"], started["targets"]) == ("zh", ["en"])
+        metrics = (await server.get("/metrics")).body
+        assert b'speech_sessions_by_source{source="zh"} 1.0' in metrics
+        await speak(speaker, SPEECH)
+        assert final(await finish(speaker)) == expected
 
 
-def test_languages_that_no_configuration_has_are_refused_with_what_is_offered(models: list[Models]) -> None:
-    async def work() -> None:
-        async with running(serving_both(models)) as server:
-            for wanted, code in (
-                ({"source": "fr"}, "unknown-source"),
-                ({"source": "zh", "targets": ["de"]}, "unknown-target"),
-            ):
-                async with server.connect() as speaker:
-                    await say(speaker, type="start", **wanted)
-                    error = await heard(speaker)
-                    assert error["code"] == code
-                    offered = (
-                        "it recognises en, zh" if code == "unknown-source" else "it translates en into zh, zh into en"
-                    )
-                    assert offered in error["message"]
-            assert server.service.refused == {"unknown-source": 1, "unknown-target": 1}
-
-    asyncio.run(work())
+async def test_languages_that_no_configuration_has_are_refused_with_what_is_offered(models: list[Models]) -> None:
+    async with running(serving_both(models)) as server:
+        for wanted, code in (
+            ({"source": "fr"}, "unknown-source"),
+            ({"source": "zh", "targets": ["de"]}, "unknown-target"),
+        ):
+            async with server.connect() as speaker:
+                error = await ask(speaker, type="start", **wanted)
+                assert error["code"] == code
+                offered = "it recognises en, zh" if code == "unknown-source" else "it translates en into zh, zh into en"
+                assert offered in error["message"]
+        assert server.service.refused == {"unknown-source": 1, "unknown-target": 1}
 
 
 def test_the_languages_and_models_are_listed(models: list[Models]) -> None:
@@ -125,76 +99,63 @@ def test_the_languages_and_models_are_listed(models: list[Models]) -> None:
 
 
 @pytest.mark.slow
-def test_recordings_are_translated_by_language_target_or_model(
-    models: list[Models], expected: dict[tuple[int, str], str]
-) -> None:
-    async def work() -> None:
-        async with (
-            running(serving_both(models)) as server,
-            AsyncOpenAI(base_url=server.address, api_key="any", max_retries=0) as client,
+async def test_recordings_are_translated_by_language_target_or_model(models: list[Models], expected: Texts) -> None:
+    async with (
+        running(serving_both(models)) as server,
+        AsyncOpenAI(base_url=server.address, api_key="any", max_retries=0) as client,
+    ):
+        audio, talk = client.audio, ("talk.wav", wav_of(SPEECH))
+        spoken = await audio.transcriptions.create(model="whisper-1", file=talk, language="zh")
+        assert spoken.text == joined(expected, "zh")
+        translated = await audio.translations.create(model="speech-translation-zh", file=talk)
+        assert translated.text == joined(expected, "en")
+        by_target = await audio.translations.create(model="any", file=talk, extra_body={"target": "en"})
+        assert by_target.text == translated.text
+        captions = await audio.translations.create(
+            model="speech-translation-zh", file=talk, extra_body={"target": "zh"}
+        )
+        assert captions.text == joined(expected, "zh")
+        for model, body, code in (
+            ("speech-translation-zh", {"language": "en"}, "unknown-language"),
+            ("speech-translation-zh", {"target": "de"}, "unknown-target"),
+            ("any", {"language": "fr"}, "unknown-language"),
         ):
-            audio, talk = client.audio, ("talk.wav", wav_of(SPEECH))
-            spoken = await audio.transcriptions.create(model="whisper-1", file=talk, language="zh")
-            assert spoken.text == joined(expected, "zh")
-            translated = await audio.translations.create(model="speech-translation-zh", file=talk)
-            assert translated.text == joined(expected, "en")
-            by_target = await audio.translations.create(model="any", file=talk, extra_body={"target": "en"})
-            assert by_target.text == translated.text
-            captions = await audio.translations.create(
-                model="speech-translation-zh", file=talk, extra_body={"target": "zh"}
-            )
-            assert captions.text == joined(expected, "zh")
-            for model, body, code in (
-                ("speech-translation-zh", {"language": "en"}, "unknown-language"),
-                ("speech-translation-zh", {"target": "de"}, "unknown-target"),
-                ("any", {"language": "fr"}, "unknown-language"),
-            ):
-                with pytest.raises(openai.BadRequestError) as error:
-                    await audio.translations.create(model=model, file=talk, extra_body=body)
-                assert error.value.code == code
-
-    asyncio.run(work())
+            with pytest.raises(openai.BadRequestError) as error:
+                await audio.translations.create(model=model, file=talk, extra_body=body)
+            assert error.value.code == code
 
 
-def test_realtime_sessions_are_chosen_by_model(models: list[Models]) -> None:
-    async def work() -> None:
-        path = "/v1/realtime/translations?model=speech-translation"
-        async with running(serving_both(models)) as server, server.connect(path=f"{path}-zh") as socket:
-            session = (await heard(socket))["session"]
-            assert (session["model"], session["audio"]["output"]["language"]) == ("speech-translation-zh", "en")
-            async with server.connect(path=path) as first:
-                assert (await heard(first))["session"]["audio"]["output"]["language"] == "zh"
-                await say(first, type="session.update", session={"audio": {"output": {"language": "en"}}})
-                error = (await heard(first))["error"]
-                assert error["code"] == "unknown-target"
-                assert "translated into zh; for en, connect with the model speech-translation-zh" in error["message"]
-            audio = base64.b64encode(SPEECH.astype("<i2").repeat(3)[::2].tobytes()).decode()  # at 24 kHz
-            await say(socket, type="session.input_audio_buffer.append", audio=audio)
-            await say(socket, type="session.close")
-            text = "".join(one["delta"] for one in await rest(socket) if "output_transcript" in one["type"])
-            assert text
-            assert text.isascii()
-
-    asyncio.run(work())
+async def test_realtime_sessions_are_chosen_by_model(models: list[Models]) -> None:
+    path = "/v1/realtime/translations?model=speech-translation"
+    async with running(serving_both(models)) as server, server.connect(path=f"{path}-zh") as socket:
+        session = (await heard(socket))["session"]
+        assert (session["model"], session["audio"]["output"]["language"]) == ("speech-translation-zh", "en")
+        async with server.connect(path=path) as first:
+            assert (await heard(first))["session"]["audio"]["output"]["language"] == "zh"
+            error = (await ask(first, type="session.update", session={"audio": {"output": {"language": "en"}}}))[
+                "error"
+            ]
+            assert error["code"] == "unknown-target"
+            assert "translated into zh; for en, connect with the model speech-translation-zh" in error["message"]
+        audio = base64.b64encode(SPEECH.astype("<i2").repeat(3)[::2].tobytes()).decode()  # at 24 kHz
+        await say(socket, type="session.input_audio_buffer.append", audio=audio)
+        await say(socket, type="session.close")
+        text = "".join(one["delta"] for one in await rest(socket) if "output_transcript" in one["type"])
+        assert text
+        assert text.isascii()
 
 
-def test_wyoming_programs_know_the_languages(models: list[Models], expected: dict[tuple[int, str], str]) -> None:
-    async def work() -> None:
-        async with listening(serving_both(models)) as uri, AsyncClient.from_uri(uri) as client:
-            (info,) = await answers(client, [Describe()], "info")
-            programs = {one.name: one.models[0].languages for one in Info.from_event(info).asr}
-            assert programs == {"transcribe": ["en", "zh"], "translate-zh": ["en"], "translate-en": ["zh"]}
-            for request, language in (
-                (Transcribe(language="zh"), "zh"),
-                (Transcribe(name="translate-en"), "en"),
-            ):
-                *_, whole, _ = await answers(client, [request, *recording(SPEECH)], "transcript-stop")
-                found = Transcript.from_event(whole)
-                assert (found.text, found.language) == (joined(expected, language), language)
-            (error,) = await answers(client, [Transcribe(name="translate-en", language="en")], "error")
-            assert error.data["text"] == 'translate-en does not recognise "en"; it recognises zh'
-
-    asyncio.run(work())
+async def test_wyoming_programs_know_the_languages(models: list[Models], expected: Texts) -> None:
+    async with listening(serving_both(models)) as uri, AsyncClient.from_uri(uri) as client:
+        (info,) = await answers(client, [Describe()], "info")
+        programs = {one.name: one.models[0].languages for one in Info.from_event(info).asr}
+        assert programs == {"transcribe": ["en", "zh"], "translate-zh": ["en"], "translate-en": ["zh"]}
+        for request, language in ((Transcribe(language="zh"), "zh"), (Transcribe(name="translate-en"), "en")):
+            *_, whole, _ = await answers(client, [request, *recording(SPEECH)], "transcript-stop")
+            found = Transcript.from_event(whole)
+            assert (found.text, found.language) == (joined(expected, language), language)
+        (error,) = await answers(client, [Transcribe(name="translate-en", language="en")], "error")
+        assert error.data["text"] == 'translate-en does not recognise "en"; it recognises zh'
 
 
 def test_the_command_takes_several_configurations() -> None:

@@ -194,87 +194,72 @@ async def proxied(
 @pytest.mark.slow
 @openssl
 @pytest.mark.parametrize("command", PROXIES)
-def test_pages_sessions_and_files_pass_the_proxy(
+async def test_pages_sessions_and_files_pass_the_proxy(
     command: Any, demo_config: PipelineConfig, demo_models: Models, certificate: tuple[Path, Path], tmp_path: Path
 ) -> None:
-    async def work() -> None:
-        async with proxied(command, demo_config, demo_models, certificate, tmp_path) as proxy, proxy.http() as http:
-            page = await http.get("/")
-            assert page.status_code == 200
-            assert "content-security-policy" in page.headers
-            assert (await http.get("/metrics", headers={"Authorization": f"Bearer {TOKEN}"})).status_code in (403, 404)
-            async with proxy.connect(f"https://{NAME}") as speaker, proxy.connect(f"https://{NAME}") as reader:
-                await say(speaker, type="start", token=TOKEN)
-                await say(reader, type="watch", session=(await heard(speaker))["session"])
-                await speak(speaker, read_wav(PHRASES)[:56_000])
-                await say(speaker, type="end")
-                spoken, read = await asyncio.gather(rest(speaker), rest(reader))
-                assert final(spoken) == final(read)
-                assert {language for _, language in final(spoken)} == {"en", "zh"}
-                assert speaker.close_code == reader.close_code == 1000
-            with pytest.raises(InvalidStatus, match="403"):
-                await proxy.connect("https://elsewhere.example")
-            client = AsyncOpenAI(base_url=f"{http.base_url}/v1/", api_key=TOKEN, max_retries=0, http_client=http)
-            heard_text = (await client.audio.transcriptions.create(model="any", file=("talk.wav", SPEECH))).text
-            assert heard_text.startswith(spoken_texts()["phrases"][0])
-
-    asyncio.run(work())
+    async with proxied(command, demo_config, demo_models, certificate, tmp_path) as proxy, proxy.http() as http:
+        page = await http.get("/")
+        assert page.status_code == 200
+        assert "content-security-policy" in page.headers
+        assert (await http.get("/metrics", headers={"Authorization": f"Bearer {TOKEN}"})).status_code in (403, 404)
+        async with proxy.connect(f"https://{NAME}") as speaker, proxy.connect(f"https://{NAME}") as reader:
+            await say(speaker, type="start", token=TOKEN)
+            await say(reader, type="watch", session=(await heard(speaker))["session"])
+            await speak(speaker, read_wav(PHRASES)[:56_000])
+            await say(speaker, type="end")
+            spoken, read = await asyncio.gather(rest(speaker), rest(reader))
+            assert final(spoken) == final(read)
+            assert {language for _, language in final(spoken)} == {"en", "zh"}
+            assert speaker.close_code == reader.close_code == 1000
+        with pytest.raises(InvalidStatus, match="403"):
+            await proxy.connect("https://elsewhere.example")
+        client = AsyncOpenAI(base_url=f"{http.base_url}/v1/", api_key=TOKEN, max_retries=0, http_client=http)
+        heard_text = (await client.audio.transcriptions.create(model="any", file=("talk.wav", SPEECH))).text
+        assert heard_text.startswith(spoken_texts()["phrases"][0])
 
 
 @openssl
 @pytest.mark.parametrize("command", PROXIES)
-def test_bytes_pass_the_proxy_as_they_come(
+async def test_bytes_pass_the_proxy_as_they_come(
     command: Any, demo_config: PipelineConfig, demo_models: Models, certificate: tuple[Path, Path], tmp_path: Path
 ) -> None:
-    async def work() -> None:
-        async with proxied(command, demo_config, demo_models, certificate, tmp_path) as proxy, proxy.http() as http:
-            async with http.stream("GET", "/down") as answer:
-                parts = answer.aiter_text()
-                assert await anext(parts) == "first"
-                proxy.held.taken.set()
-                assert "".join([part async for part in parts]) == "last"
+    async with proxied(command, demo_config, demo_models, certificate, tmp_path) as proxy, proxy.http() as http:
+        async with http.stream("GET", "/down") as answer:
+            parts = answer.aiter_text()
+            assert await anext(parts) == "first"
+            proxy.held.taken.set()
+            assert "".join([part async for part in parts]) == "last"
 
-            async def body() -> AsyncIterator[bytes]:
-                yield b"first"
-                await proxy.held.sent.wait()  # until the server has it
-                yield b"last"
+        async def body() -> AsyncIterator[bytes]:
+            yield b"first"
+            await proxy.held.sent.wait()  # until the server has it
+            yield b"last"
 
-            assert (await http.post("/up", content=body())).status_code == 200
-
-    asyncio.run(work())
+        assert (await http.post("/up", content=body())).status_code == 200
 
 
 @openssl
 @pytest.mark.parametrize("command", PROXIES)
-def test_a_refused_upload_gets_the_servers_answer(
+async def test_a_refused_upload_gets_the_servers_answer(
     command: Any, demo_config: PipelineConfig, demo_models: Models, certificate: tuple[Path, Path], tmp_path: Path
 ) -> None:
-    async def work() -> None:
-        async with proxied(command, demo_config, demo_models, certificate, tmp_path) as proxy, proxy.http() as http:
-            for headers, status in (
-                ({"Authorization": "Bearer wrong"}, 401),
-                ({"Origin": "https://other.example"}, 403),
-            ):
-                answer = await http.post("/v1/audio/transcriptions", files={"file": LONG}, headers=headers)
-                assert answer.status_code == status
-
-    asyncio.run(work())
+    async with proxied(command, demo_config, demo_models, certificate, tmp_path) as proxy, proxy.http() as http:
+        for headers, status in (({"Authorization": "Bearer wrong"}, 401), ({"Origin": "https://other.example"}, 403)):
+            answer = await http.post("/v1/audio/transcriptions", files={"file": LONG}, headers=headers)
+            assert answer.status_code == status
 
 
 @openssl
 @pytest.mark.skipif(sys.platform != "linux", reason="needs several addresses of the loopback interface")
 @pytest.mark.parametrize("command", PROXIES)
-def test_the_server_knows_the_clients_address(
+async def test_the_server_knows_the_clients_address(
     command: Any, demo_config: PipelineConfig, demo_models: Models, certificate: tuple[Path, Path], tmp_path: Path
 ) -> None:
-    async def work() -> None:
-        async with proxied(command, demo_config, demo_models, certificate, tmp_path) as proxy:
-            transport = httpx.AsyncHTTPTransport(verify=proxy.context, local_address="127.0.0.3")
-            async with proxy.http(transport=transport) as http:
-                found = await http.get("/client", headers={"X-Forwarded-For": "192.0.2.7", "X-Forwarded-Proto": "http"})
-                assert found.json() == ["127.0.0.3", "https", NAME]
-
-    asyncio.run(work())
+    async with proxied(command, demo_config, demo_models, certificate, tmp_path) as proxy:
+        transport = httpx.AsyncHTTPTransport(verify=proxy.context, local_address="127.0.0.3")
+        async with proxy.http(transport=transport) as http:
+            found = await http.get("/client", headers={"X-Forwarded-For": "192.0.2.7", "X-Forwarded-Proto": "http"})
+            assert found.json() == ["127.0.0.3", "https", NAME]
 
 
 def test_nginx_has_room_and_time_for_what_the_server_allows() -> None:

@@ -13,7 +13,7 @@ from openai import AsyncOpenAI
 from pipeline import Models, PipelineConfig
 from pipeline.server.scheduling import Priority
 from tests.conftest import spoken_texts
-from tests.server.running import Running, running, serving
+from tests.server.running import Running, running, serving, until
 from tests.server.test_openai import SPEECH
 
 TALK = ("talk.wav", SPEECH)
@@ -36,34 +36,29 @@ async def draining(
                 return (await client.audio.transcriptions.create(model="any", file=TALK)).text
 
             uploading = asyncio.create_task(recognised())
-            while not service.scheduler.waiting:
-                await asyncio.sleep(0.01)
+            await until(lambda: service.scheduler.waiting)
             server.stop()
             yield server, client, uploading, stack
 
 
-def test_uploads_in_progress_are_recognised_and_new_ones_refused(
+async def test_uploads_in_progress_are_recognised_and_new_ones_refused(
     demo_config: PipelineConfig, demo_models: Models
 ) -> None:
-    async def work() -> None:
-        async with draining(demo_config, demo_models, 1e6) as (server, client, uploading, stack):
-            while (await server.get("/readyz")).status != 503:
-                pass
-            with pytest.raises(openai.InternalServerError, match="the server is stopping") as refused:
-                await client.audio.transcriptions.create(model="any", file=TALK)
-            assert (refused.value.status_code, refused.value.code) == (503, "busy")
-            assert int(refused.value.response.headers["retry-after"]) > 0
-            stack.close()
-            assert (await uploading).startswith(" ".join(spoken_texts()["phrases"][:2]))
-
-    asyncio.run(work())
+    async with draining(demo_config, demo_models, 1e6) as (server, client, uploading, stack):
+        while (await server.get("/readyz")).status != 503:
+            pass
+        with pytest.raises(openai.InternalServerError, match="the server is stopping") as refused:
+            await client.audio.transcriptions.create(model="any", file=TALK)
+        assert (refused.value.status_code, refused.value.code) == (503, "busy")
+        assert int(refused.value.response.headers["retry-after"]) > 0
+        stack.close()
+        assert (await uploading).startswith(" ".join(spoken_texts()["phrases"][:2]))
 
 
-def test_uploads_that_last_longer_than_the_limit_are_cut(demo_config: PipelineConfig, demo_models: Models) -> None:
-    async def work() -> None:
-        async with draining(demo_config, demo_models, 0.0) as (server, _, uploading, _):
-            with pytest.raises(openai.APIError):
-                await uploading
-            assert server.service.recordings == 0
-
-    asyncio.run(work())
+async def test_uploads_that_last_longer_than_the_limit_are_cut(
+    demo_config: PipelineConfig, demo_models: Models
+) -> None:
+    async with draining(demo_config, demo_models, 0.0) as (server, _, uploading, _):
+        with pytest.raises(openai.APIError):
+            await uploading
+        assert server.service.recordings == 0

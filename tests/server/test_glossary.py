@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,7 +15,7 @@ from pipeline.server.glossary import SessionGlossary, read_glossary
 from pipeline.server.protocol import ProtocolError
 from pipeline.server.service import chain_of
 from tests.conftest import ROOT
-from tests.server.running import final, heard, rest, running, say, serving, speak
+from tests.server.running import NewService, ask, final, finish, heard, running, say, speak
 
 NAMES_AUDIO = ROOT / "tests" / "audio" / "names.opus"
 SERVERS = Glossary((Term("Acme", None),))
@@ -49,52 +48,40 @@ def test_what_is_wrong_with_a_glossary_is_said(text: str, words: str) -> None:
     assert error.value.code == "bad-glossary"
 
 
-def test_a_session_hears_the_terms_that_its_speaker_sends(demo_config: PipelineConfig, demo_models: Models) -> None:
-    async def work() -> None:
-        async with running(serving(demo_config, demo_models)) as server:
-            async with server.connect() as refused:
-                await say(refused, type="start", glossary="Brontik\n")
-                error = await heard(refused)
-                assert (error["type"], error["code"]) == ("error", "bad-glossary")
-                assert "line 1" in error["message"]
-            async with server.connect() as speaker:
-                await say(speaker, type="start", glossary="Velmora\t=\nZeptafin\t龘龘\n")
-                started = await heard(speaker)
-                assert started["type"] == "started"
-                assert started["glossary"] == {"terms": 2, "unspellable": {"zh": ["Zeptafin"]}}
-                replies = []
-                for text in ("Brontik\t\n", "Brontik\t=\nQuindarra\t龘龘\nTaravelle\t=\n"):
-                    await say(speaker, type="glossary", text=text)
-                    while (reply := await heard(speaker))["type"] != "glossary":
-                        pass
-                    replies.append(reply)
-                assert replies[0]["code"] == "bad-glossary"
-                assert "line 1" in replies[0]["message"]
-                assert replies[1] == {"type": "glossary", "terms": 3, "unspellable": {"zh": ["Quindarra"]}}
-                await speak(speaker, read_audio(NAMES_AUDIO))
-                await say(speaker, type="end")
-                spoken = " ".join(
-                    text for (_, language), text in final(await rest(speaker)).items() if language == "en"
-                )
-                assert all(name in spoken for name in ("Brontik", "Quindarra", "Taravelle")), spoken
-
-    asyncio.run(work())
+async def test_a_session_hears_the_terms_that_its_speaker_sends(new_service: NewService) -> None:
+    async with running(new_service()) as server:
+        async with server.connect() as refused:
+            error = await ask(refused, type="start", glossary="Brontik\n")
+            assert (error["type"], error["code"]) == ("error", "bad-glossary")
+            assert "line 1" in error["message"]
+        async with server.connect() as speaker:
+            started = await ask(speaker, type="start", glossary="Velmora\t=\nZeptafin\t龘龘\n")
+            assert started["type"] == "started"
+            assert started["glossary"] == {"terms": 2, "unspellable": {"zh": ["Zeptafin"]}}
+            replies = []
+            for text in ("Brontik\t\n", "Brontik\t=\nQuindarra\t龘龘\nTaravelle\t=\n"):
+                await say(speaker, type="glossary", text=text)
+                while (reply := await heard(speaker))["type"] != "glossary":
+                    pass
+                replies.append(reply)
+            assert replies[0]["code"] == "bad-glossary"
+            assert "line 1" in replies[0]["message"]
+            assert replies[1] == {"type": "glossary", "terms": 3, "unspellable": {"zh": ["Quindarra"]}}
+            await speak(speaker, read_audio(NAMES_AUDIO))
+            spoken = " ".join(text for (_, language), text in final(await finish(speaker)).items() if language == "en")
+            assert all(name in spoken for name in ("Brontik", "Quindarra", "Taravelle")), spoken
 
 
-def test_terms_that_the_servers_models_cannot_write_are_named(
+async def test_terms_that_the_servers_models_cannot_write_are_named(
     demo_config: PipelineConfig, demo_models: Models, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     path = tmp_path / "terms.tsv"
     path.write_text("source:zh\ttarget:en\n龘龘\tZeptafin\n张伟\tChang Wei\n", "utf-8")
     config = replace(demo_config, glossary=GlossaryOptions(str(path)))
     warning = "the model that translates into zh cannot write the translation of 1 of the glossary's terms: Zeptafin"
-
-    async def work() -> None:
-        assert chain_of(config, demo_models).glossary is not None
-        assert caplog.messages == [warning]  # the other term can be written
-        caplog.clear()
-        async with SpeechTranslator(config, demo_models) as translator:
-            await translator.end()
-            assert caplog.messages == [warning]
-
-    asyncio.run(work())
+    assert chain_of(config, demo_models).glossary is not None
+    assert caplog.messages == [warning]  # the other term can be written
+    caplog.clear()
+    async with SpeechTranslator(config, demo_models) as translator:
+        await translator.end()
+        assert caplog.messages == [warning]

@@ -109,24 +109,17 @@ def test_a_slow_reader_ends_up_with_the_same_texts(stream: Stream, capacity: int
     assert asyncio.run(work()) == texts(stream.events)
 
 
-def test_changes_that_wait_are_taken_together() -> None:
-    async def work() -> list[PipelineEvent | Snapshot | None]:
-        feed = Feed(History(9), "zh", 10)
-        first = await feed.take()
-        for event in (
-            SourceDelta(0, "en", "Where"),
-            Delta(0, "zh", "哪"),
-            Delta(0, "de", "Wo"),
-            SourceDelta(0, "en", " is", committed=5),
-            Delta(0, "zh", "里", withdrawn=0),
-        ):
-            feed.push(event)
-        feed.end()
-        return [first, *[await feed.take() for _ in range(3)]]
-
-    assert asyncio.run(work()) == [
-        Snapshot(()),
-        SourceDelta(0, "en", "Where is", committed=5),
-        Delta(0, "zh", "哪里"),
-        None,
-    ]
+async def test_changes_that_wait_are_taken_together() -> None:
+    feed = Feed(History(9), "zh", 10)
+    first = await feed.take()
+    for event in (
+        SourceDelta(0, "en", "Where"),
+        Delta(0, "zh", "哪"),
+        Delta(0, "de", "Wo"),
+        SourceDelta(0, "en", " is", committed=5),
+        Delta(0, "zh", "里", withdrawn=0),
+    ):
+        feed.push(event)
+    feed.end()
+    found = [first, *[await feed.take() for _ in range(3)]]
+    assert found == [Snapshot(()), SourceDelta(0, "en", "Where is", committed=5), Delta(0, "zh", "哪里"), None]

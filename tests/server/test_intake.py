@@ -85,21 +85,18 @@ def test_nothing_is_taken_from_an_empty_intake() -> None:
         assert len(taken(intake)) == 0
 
 
-def test_the_sender_waits_while_too_much_waits() -> None:
-    async def work() -> None:
-        intake = Intake(SAMPLE_RATE, 1.0)
-        intake.push(bytes(2 * SAMPLE_RATE))
-        await intake.room()
-        intake.push(bytes(2))
-        waiting = asyncio.create_task(intake.room())
-        await asyncio.sleep(0)
-        assert not waiting.done()
-        assert intake.waiting_s > 1.0
-        await intake.take()
-        await waiting
-        assert intake.waiting_s == 0.0
-        intake.push(bytes(4 * SAMPLE_RATE))
-        intake.end()
-        await intake.room()
-
-    asyncio.run(work())
+async def test_the_sender_waits_while_too_much_waits() -> None:
+    intake = Intake(SAMPLE_RATE, 1.0)
+    intake.push(bytes(2 * SAMPLE_RATE))
+    await intake.room()
+    intake.push(bytes(2))
+    waiting = asyncio.create_task(intake.room())
+    await asyncio.sleep(0)
+    assert not waiting.done()
+    assert intake.waiting_s > 1.0
+    await intake.take()
+    await waiting
+    assert intake.waiting_s == 0.0
+    intake.push(bytes(4 * SAMPLE_RATE))
+    intake.end()
+    await intake.room()

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -14,21 +11,15 @@ from uvicorn.server import ServerState
 from websockets.asyncio.client import ClientConnection
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
-from pipeline import Models, PipelineConfig
 from pipeline.events import SourceSentence
 from pipeline.server.connections import HttpConnection, Settings, SocketConnection
 from pipeline.server.intake import Intake
 from pipeline.server.limits import ServerLimits
 from pipeline.server.scheduling import Priority
-from pipeline.server.service import Service
 from tests.conftest import HANG_S
-from tests.server.running import Running, heard, rest, running, say, speak
+from tests.server.running import NewService, Running, ask, finish, heard, rest, running, say, speak, until
 
 LARGE = 1 << 20
-
-
-def service(config: PipelineConfig, models: Models, **limits: Any) -> Service:
-    return Service(config, models, replace(ServerLimits(), **{"connections_a_minute": 10_000, **limits}))
 
 
 @pytest.fixture(autouse=True)
@@ -36,65 +27,44 @@ def frequent_sweeps(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pipeline.server.connections._SWEEP_S", 0.01)
 
 
-async def until(condition: Callable[[], bool]) -> None:
-    """Let the loop go on until something is so."""
-    while not condition():
-        await asyncio.sleep(0.01)
-
-
 @pytest.mark.parametrize("begun", [b"", b"GET / HTTP/1.1\r\nHost: local", b"POST / HTTP/1.1\r\nContent-Length: 9\r\n"])
-def test_a_connection_without_a_request_is_closed(
-    begun: bytes, demo_config: PipelineConfig, demo_models: Models
-) -> None:
-    async def work() -> None:
-        async with running(service(demo_config, demo_models, request_s=0.0)) as server:
-            assert await server.raw(begun) == b""
-
-    asyncio.run(work())
+async def test_a_connection_without_a_request_is_closed(begun: bytes, new_service: NewService) -> None:
+    async with running(new_service(request_s=0.0)) as server:
+        assert await server.raw(begun) == b""
 
 
-def test_a_request_whose_body_never_ends_is_closed(demo_config: PipelineConfig, demo_models: Models) -> None:
-    async def work() -> None:
-        async with running(service(demo_config, demo_models, request_s=0.0)) as server:
-            reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
-            writer.write(
-                f"POST /x HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\nContent-Length: 999999\r\n\r\n".encode()
-            )
-            assert b"404" in await reader.readline()
+async def test_a_request_whose_body_never_ends_is_closed(new_service: NewService) -> None:
+    async with running(new_service(request_s=0.0)) as server:
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+        writer.write(f"POST /x HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\nContent-Length: 999999\r\n\r\n".encode())
+        assert b"404" in await reader.readline()
 
-            async def trickle() -> None:
-                while True:
-                    writer.write(b"x")
-                    await asyncio.sleep(0.01)
+        async def trickle() -> None:
+            while True:
+                writer.write(b"x")
+                await asyncio.sleep(0.01)
 
-            trickling = asyncio.create_task(trickle())
-            try:
-                await reader.read()  # until the server has closed it
-            except ConnectionResetError:
-                pass
-            finally:
-                trickling.cancel()
-                writer.close()
-
-    asyncio.run(work())
+        trickling = asyncio.create_task(trickle())
+        try:
+            await reader.read()  # until the server has closed it
+        except ConnectionResetError:
+            pass
+        finally:
+            trickling.cancel()
+            writer.close()
 
 
 @pytest.mark.parametrize("limit", ["connections", "connections_of_address"])
-def test_too_many_connections_at_once_are_closed(limit: str, demo_config: PipelineConfig, demo_models: Models) -> None:
-    async def work() -> None:
-        async with running(service(demo_config, demo_models, **{limit: 3})) as server, server.connect() as speaker:
-            await say(speaker, type="start")
-            await heard(speaker)
-            others = [await asyncio.open_connection("127.0.0.1", server.port) for _ in range(10)]
-            await until(lambda: sum(reader.at_eof() for reader, _ in others) >= 8)
-            assert not any(reader.at_eof() for reader, _ in others[:2])
-            for _, writer in others:
-                writer.close()
-            await say(speaker, type="end")
-            assert (await rest(speaker))[-1]["type"] == "end"
-            assert (await server.get("/healthz")).status == 200
-
-    asyncio.run(work())
+async def test_too_many_connections_at_once_are_closed(limit: str, new_service: NewService) -> None:
+    async with running(new_service(**{limit: 3})) as server, server.connect() as speaker:
+        await ask(speaker, type="start")
+        others = [await asyncio.open_connection("127.0.0.1", server.port) for _ in range(10)]
+        await until(lambda: sum(reader.at_eof() for reader, _ in others) >= 8)
+        assert not any(reader.at_eof() for reader, _ in others[:2])
+        for _, writer in others:
+            writer.close()
+        assert (await finish(speaker))[-1]["type"] == "end"
+        assert (await server.get("/healthz")).status == 200
 
 
 class Opened(asyncio.Transport):
@@ -134,18 +104,15 @@ def test_a_proxy_has_all_connections() -> None:
     assert opened(addresses, ["192.0.2.0/31", "2001:db8::1"], limits) == [True, True, True, False, True, True]
 
 
-def test_an_address_opens_so_many_a_minute(demo_config: PipelineConfig, demo_models: Models) -> None:
-    async def work() -> None:
-        async with running(service(demo_config, demo_models, connections_a_minute=2)) as server:
-            for _ in range(2):
-                async with server.connect():
-                    pass
-            with pytest.raises(InvalidStatus):
-                async with server.connect():
-                    pass
-            assert (await server.get("/healthz")).status == 200
-
-    asyncio.run(work())
+async def test_an_address_opens_so_many_a_minute(new_service: NewService) -> None:
+    async with running(new_service(connections_a_minute=2)) as server:
+        for _ in range(2):
+            async with server.connect():
+                pass
+        with pytest.raises(InvalidStatus):
+            async with server.connect():
+                pass
+        assert (await server.get("/healthz")).status == 200
 
 
 def stalled(socket: ClientConnection) -> None:
@@ -165,95 +132,73 @@ async def served(server: Running, count: int) -> list[SocketConnection]:
     return found
 
 
-def test_a_reader_that_does_not_read_is_cut(
-    demo_config: PipelineConfig, demo_models: Models, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_reader_that_does_not_read_is_cut(new_service: NewService, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pipeline.server.websocket._SEND_S", 2.0)
     monkeypatch.setattr("pipeline.server.websocket._CLOSE_S", 0.0)
-
-    async def work() -> None:
-        limits = service(demo_config, demo_models, closing_s=0.0)
-        async with running(limits) as server, server.connect() as speaker, server.connect(close_timeout=0) as reader:
-            await say(speaker, type="start")
-            id = (await heard(speaker))["session"]
-            await say(reader, type="watch", session=id)
-            while (await heard(reader))["type"] != "snapshot":
-                pass
-            stalled(reader)
-            (session,) = server.service.sessions.values()
-            sentences = 60
-            for number in range(sentences):  # more than the system's buffers take
-                for feed in session._feeds:
-                    feed.push(SourceSentence(number, "en", "x" * LARGE))
-            largest = 0
-            got = 0
-            while got < sentences:
-                got += (await heard(speaker))["type"] == "source_sentence"
-                for each in server.server.server_state.connections:
-                    largest = max(largest, each.transport.get_write_buffer_size())
-            assert largest < 3 * LARGE
-            await served(server, 1)
-            assert session.viewers == 0
-            await say(speaker, type="end")
-            assert (await rest(speaker))[-1]["type"] == "end"
-
-    asyncio.run(work())
+    limits = new_service(closing_s=0.0)
+    async with running(limits) as server, server.connect() as speaker, server.connect(close_timeout=0) as reader:
+        id = (await ask(speaker, type="start"))["session"]
+        await say(reader, type="watch", session=id)
+        while (await heard(reader))["type"] != "snapshot":
+            pass
+        stalled(reader)
+        (session,) = server.service.sessions.values()
+        sentences = 60
+        for number in range(sentences):  # more than the system's buffers take
+            for feed in session._feeds:
+                feed.push(SourceSentence(number, "en", "x" * LARGE))
+        largest = 0
+        got = 0
+        while got < sentences:
+            got += (await heard(speaker))["type"] == "source_sentence"
+            for each in server.server.server_state.connections:
+                largest = max(largest, each.transport.get_write_buffer_size())
+        assert largest < 3 * LARGE
+        await served(server, 1)
+        assert session.viewers == 0
+        assert (await finish(speaker))[-1]["type"] == "end"
 
 
-def test_answers_to_pings_do_not_pile_up(demo_config: PipelineConfig, demo_models: Models) -> None:
-    async def work() -> None:
-        async with running(service(demo_config, demo_models)) as server, server.connect(close_timeout=0) as socket:
-            (connection,) = await served(server, 1)
-            stalled(socket)
-            ping = b"\x89\xfd" + bytes(4) + bytes(125)  # masked with zeros
-            largest = 0
-            for _ in range(200):
-                socket.transport.write(ping * 1_000)
-                await until(lambda: not socket.transport.get_write_buffer_size())
-                largest = max(largest, connection.transport.get_write_buffer_size())
-            assert not connection.writable.is_set()
-            assert largest < LARGE
-
-    asyncio.run(work())
+async def test_answers_to_pings_do_not_pile_up(new_service: NewService) -> None:
+    async with running(new_service()) as server, server.connect(close_timeout=0) as socket:
+        (connection,) = await served(server, 1)
+        stalled(socket)
+        ping = b"\x89\xfd" + bytes(4) + bytes(125)  # masked with zeros
+        largest = 0
+        for _ in range(200):
+            socket.transport.write(ping * 1_000)
+            await until(lambda: not socket.transport.get_write_buffer_size())
+            largest = max(largest, connection.transport.get_write_buffer_size())
+        assert not connection.writable.is_set()
+        assert largest < LARGE
 
 
-def test_an_answer_to_a_ping_may_wait_behind_audio(demo_config: PipelineConfig, demo_models: Models) -> None:
-    async def work() -> None:
-        limited = service(demo_config, demo_models, backlog_s=0.1)
-        async with running(limited) as server, server.connect() as speaker:
-            await say(speaker, type="start")
-            await heard(speaker)
-            (connection,) = await served(server, 1)
-            with limited.scheduler.slot(Priority.FINAL):  # audio is not taken
-                sending = asyncio.create_task(speak(speaker, np.zeros(16_000 * 60, np.int16)))
-                await until(lambda: connection.read_paused)
-                connection.send_keepalive_ping()
-                connection.keepalive_timeout()  # as its timer does
-                assert not connection.transport.is_closing()
-            await sending
-            await say(speaker, type="end")
-            assert (await rest(speaker))[-1]["type"] == "end"
-
-    asyncio.run(work())
-
-
-def test_a_connection_that_does_not_answer_pings_is_closed(demo_config: PipelineConfig, demo_models: Models) -> None:
-    async def work() -> None:
-        async with running(service(demo_config, demo_models)) as server, server.connect() as speaker:
-            await say(speaker, type="start")
-            await heard(speaker)
-            (connection,) = await served(server, 1)
+async def test_an_answer_to_a_ping_may_wait_behind_audio(new_service: NewService) -> None:
+    limited = new_service(backlog_s=0.1)
+    async with running(limited) as server, server.connect() as speaker:
+        await ask(speaker, type="start")
+        (connection,) = await served(server, 1)
+        with limited.scheduler.slot(Priority.FINAL):  # audio is not taken
+            sending = asyncio.create_task(speak(speaker, np.zeros(16_000 * 60, np.int16)))
+            await until(lambda: connection.read_paused)
             connection.send_keepalive_ping()
-            connection.keepalive_timeout()
-            await rest(speaker)
-            assert speaker.close_code == 1011
+            connection.keepalive_timeout()  # as its timer does
+            assert not connection.transport.is_closing()
+        await sending
+        assert (await finish(speaker))[-1]["type"] == "end"
 
-    asyncio.run(work())
+
+async def test_a_connection_that_does_not_answer_pings_is_closed(new_service: NewService) -> None:
+    async with running(new_service()) as server, server.connect() as speaker:
+        await ask(speaker, type="start")
+        (connection,) = await served(server, 1)
+        connection.send_keepalive_ping()
+        connection.keepalive_timeout()
+        await rest(speaker)
+        assert speaker.close_code == 1011
 
 
-def test_what_is_read_at_once_is_small(
-    demo_config: PipelineConfig, demo_models: Models, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_what_is_read_at_once_is_small(new_service: NewService, monkeypatch: pytest.MonkeyPatch) -> None:
     sizes: list[int] = []
     receive = SocketConnection.data_received
 
@@ -262,43 +207,29 @@ def test_what_is_read_at_once_is_small(
         receive(connection, data)
 
     monkeypatch.setattr(SocketConnection, "data_received", receiving)
-
-    async def work() -> None:
-        async with running(service(demo_config, demo_models)) as server, server.connect() as speaker:
-            await say(speaker, type="start")
-            await heard(speaker)
-            await speaker.send(bytes(LARGE))
-            await say(speaker, type="end")
-            await rest(speaker)
-
-    asyncio.run(work())
+    async with running(new_service()) as server, server.connect() as speaker:
+        await ask(speaker, type="start")
+        await speaker.send(bytes(LARGE))
+        await finish(speaker)
     assert sum(sizes) > LARGE
     assert max(sizes) <= 1 << 14
 
 
 @pytest.mark.parametrize("fragments", [[b""] * 3_000, [b"x" * LARGE] * 100])
-def test_endless_messages_end_the_connection(
-    fragments: list[bytes], demo_config: PipelineConfig, demo_models: Models
-) -> None:
-    async def work() -> None:
-        async with running(service(demo_config, demo_models)) as server, server.connect() as speaker:
-            await say(speaker, type="start")
-            await heard(speaker)
-            async with server.connect() as socket:
-                await say(socket, type="start")
-                await heard(socket)
-                with pytest.raises(ConnectionClosed):
-                    await socket.send(fragments)
-                    while True:
-                        await socket.recv()
-            await say(speaker, type="end")
-            assert (await rest(speaker))[-1]["type"] == "end"
-
-    asyncio.run(work())
+async def test_endless_messages_end_the_connection(fragments: list[bytes], new_service: NewService) -> None:
+    async with running(new_service()) as server, server.connect() as speaker:
+        await ask(speaker, type="start")
+        async with server.connect() as socket:
+            await ask(socket, type="start")
+            with pytest.raises(ConnectionClosed):
+                await socket.send(fragments)
+                while True:
+                    await socket.recv()
+        assert (await finish(speaker))[-1]["type"] == "end"
 
 
-def test_audio_that_comes_too_fast_is_taken_as_fast_as_it_is_used(
-    demo_config: PipelineConfig, demo_models: Models, monkeypatch: pytest.MonkeyPatch
+async def test_audio_that_comes_too_fast_is_taken_as_fast_as_it_is_used(
+    new_service: NewService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     most_s, push = 0.0, Intake.push
 
@@ -308,92 +239,74 @@ def test_audio_that_comes_too_fast_is_taken_as_fast_as_it_is_used(
         most_s = max(most_s, intake.waiting_s)
 
     monkeypatch.setattr(Intake, "push", pushing)
-
-    async def work() -> None:
-        async with running(service(demo_config, demo_models, backlog_s=1.0)) as server, server.connect() as speaker:
-            await say(speaker, type="start")
-            await heard(speaker)
-            reading = asyncio.create_task(rest(speaker))
-            await speak(speaker, np.zeros(16_000 * 120, np.int16))
-            await say(speaker, type="end")
-            assert (await reading)[-1]["duration_s"] == 120.0
-
-    asyncio.run(work())
+    async with running(new_service(backlog_s=1.0)) as server, server.connect() as speaker:
+        await ask(speaker, type="start")
+        reading = asyncio.create_task(rest(speaker))
+        await speak(speaker, np.zeros(16_000 * 120, np.int16))
+        await say(speaker, type="end")
+        assert (await reading)[-1]["duration_s"] == 120.0
     assert 0.0 < most_s <= 1.2
 
 
-def test_messages_without_audio_do_not_keep_a_session(demo_config: PipelineConfig, demo_models: Models) -> None:
-    async def work() -> None:
-        async with running(service(demo_config, demo_models, idle_s=0.5)) as server, server.connect() as speaker:
-            await say(speaker, type="start")
-            await heard(speaker)
+async def test_messages_without_audio_do_not_keep_a_session(new_service: NewService) -> None:
+    async with running(new_service(idle_s=0.5)) as server, server.connect() as speaker:
+        await ask(speaker, type="start")
 
-            async def send() -> None:
-                while True:
-                    await speaker.send(b"")
-                    await asyncio.sleep(0.01)
+        async def send() -> None:
+            while True:
+                await speaker.send(b"")
+                await asyncio.sleep(0.01)
 
-            sending = asyncio.create_task(send())
-            try:
-                assert (await rest(speaker))[-1]["code"] in ("idle", "ended")
-            finally:
-                sending.cancel()
-                await asyncio.gather(sending, return_exceptions=True)
-
-    asyncio.run(work())
+        sending = asyncio.create_task(send())
+        try:
+            assert (await rest(speaker))[-1]["code"] in ("idle", "ended")
+        finally:
+            sending.cancel()
+            await asyncio.gather(sending, return_exceptions=True)
 
 
-def test_what_is_refused_and_reset_is_in_the_figures(demo_config: PipelineConfig, demo_models: Models) -> None:
+async def test_what_is_refused_and_reset_is_in_the_figures(new_service: NewService) -> None:
     def figure(text: str, name: str) -> float:
         return float(next(line.split()[-1] for line in text.splitlines() if line.startswith(name)))
 
-    async def work() -> None:
-        limited = service(demo_config, demo_models, waiting_events=1, max_recordings=0)
-        async with running(limited) as server, server.connect() as speaker:
-            await server.get("/", {"Host": "evil.example"})
-            await server.get("/x", {"Origin": "http://evil.example"}, "POST")
-            await server.get("/v1/audio/transcriptions", method="POST")
-            limited.scheduler.refused_drafts = 3
-            await say(speaker, type="start")
-            await heard(speaker)
-            (session,) = limited.sessions.values()
-            feed = session.attach()
-            await feed.take()
-            for number in range(2):
-                feed.push(SourceSentence(number, "en", "x"))
-            for _ in range(2):  # while the reader is there, and after it
-                text = (await server.get("/metrics")).body.decode()
-                assert figure(text, "speech_reader_resets_total") == 1
-                session.detach(feed)
-            await say(speaker, type="end")
-            await rest(speaker)
-            await until(lambda: not limited.sessions)
+    limited = new_service(waiting_events=1, max_recordings=0)
+    async with running(limited) as server, server.connect() as speaker:
+        await server.get("/", {"Host": "evil.example"})
+        await server.get("/x", {"Origin": "http://evil.example"}, "POST")
+        await server.get("/v1/audio/transcriptions", method="POST")
+        limited.scheduler.refused_drafts = 3
+        await ask(speaker, type="start")
+        (session,) = limited.sessions.values()
+        feed = session.attach()
+        await feed.take()
+        for number in range(2):
+            feed.push(SourceSentence(number, "en", "x"))
+        for _ in range(2):  # while the reader is there, and after it
             text = (await server.get("/metrics")).body.decode()
             assert figure(text, "speech_reader_resets_total") == 1
-            assert figure(text, 'speech_refused_requests_total{reason="host"}') == 1
-            assert figure(text, 'speech_refused_requests_total{reason="origin"}') == 1
-            assert figure(text, 'speech_refused_sessions_total{reason="busy"}') == 1
-            assert figure(text, "speech_recordings ") == 0
-            assert figure(text, "speech_refused_drafts_total") == 3
+            session.detach(feed)
+        await finish(speaker)
+        await until(lambda: not limited.sessions)
+        text = (await server.get("/metrics")).body.decode()
+        assert figure(text, "speech_reader_resets_total") == 1
+        assert figure(text, 'speech_refused_requests_total{reason="host"}') == 1
+        assert figure(text, 'speech_refused_requests_total{reason="origin"}') == 1
+        assert figure(text, 'speech_refused_sessions_total{reason="busy"}') == 1
+        assert figure(text, "speech_recordings ") == 0
+        assert figure(text, "speech_refused_drafts_total") == 3
 
-    asyncio.run(work())
 
-
-def test_a_connection_too_many_of_a_proxy_is_answered(demo_config: PipelineConfig, demo_models: Models) -> None:
+async def test_a_connection_too_many_of_a_proxy_is_answered(new_service: NewService) -> None:
     """A proxy takes a connection without an answer for a failed server."""
-
-    async def work() -> None:
-        limited = service(demo_config, demo_models, connections=2, request_s=HANG_S)
-        async with running(limited, proxies=["127.0.0.1"]) as server:
-            held = [await asyncio.open_connection("127.0.0.1", server.port) for _ in range(2)]
-            connections = server.server.server_state.connections
-            await until(lambda: len(connections) == 2)
-            answer = await server.get("/healthz", {"X-Filler": "x" * LARGE})
-            assert (answer.status, answer.headers["connection"]) == (503, "close")
-            assert b"too many connections" in answer.body
-            for _, writer in held:
-                writer.close()
-            await until(lambda: not connections)
-            assert (await server.get("/healthz")).status == 200
-
-    asyncio.run(work())
+    limited = new_service(connections=2, request_s=HANG_S)
+    async with running(limited, proxies=["127.0.0.1"]) as server:
+        held = [await asyncio.open_connection("127.0.0.1", server.port) for _ in range(2)]
+        connections = server.server.server_state.connections
+        await until(lambda: len(connections) == 2)
+        answer = await server.get("/healthz", {"X-Filler": "x" * LARGE})
+        assert (answer.status, answer.headers["connection"]) == (503, "close")
+        assert b"too many connections" in answer.body
+        for _, writer in held:
+            writer.close()
+        await until(lambda: not connections)
+        assert (await server.get("/healthz")).status == 200

@@ -12,7 +12,7 @@ from urllib.parse import urljoin
 from websockets.asyncio.client import connect
 
 from tests.conftest import HANG_S, PHRASES, ROOT, read_wav
-from tests.server.running import final, heard, read_response, rest, say, speak
+from tests.server.running import ask, final, finish, read_response, speak
 
 _LINKS = re.compile(r"""(?:href|src|from|addModule\(new URL\(|new URL\()[= ]?["'](?!#)([^"'$]+\.(?:js|css|svg))["']""")
 
@@ -26,42 +26,31 @@ async def fetched(port: int, path: str) -> str:
     return answer.body.decode()
 
 
-def test_the_example_serves_pages_and_sessions_below_its_path() -> None:
-    async def work() -> None:
-        process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            ROOT / "examples" / "mount_server.py",
-            "0",
-            stderr=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-        )
-        try:
-            assert process.stderr is not None
-            async with asyncio.timeout(HANG_S):
-                while (
-                    found := re.search(rb"running on http://127.0.0.1:(\d+)", await process.stderr.readline())
-                ) is None:
-                    pass
-                port = int(found[1])
-                assert "your own" in await fetched(port, "/")
-                await check_links(port)
-                described = json.loads(await fetched(port, "/captions/openapi.json"))
-                assert described["servers"] == [{"url": "/captions"}]
-                async with connect(f"ws://127.0.0.1:{port}/captions/v1/session", proxy=None) as speaker:
-                    await say(speaker, type="start")
-                    session = (await heard(speaker))["session"]
-                    assert "<svg" in await fetched(port, f"/captions/view/{session}/qr.svg")
-                    await speak(speaker, read_wav(PHRASES)[:56_000])
-                    await say(speaker, type="end")
-                    assert any(language == "pt" for _, language in final(await rest(speaker)))
-                process.terminate()
-                await process.stderr.read()
-        finally:
-            if process.returncode is None:
-                process.kill()
-            await process.wait()
-
-    asyncio.run(work())
+async def test_the_example_serves_pages_and_sessions_below_its_path() -> None:
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, ROOT / "examples" / "mount_server.py", "0", stderr=subprocess.PIPE, stdout=subprocess.DEVNULL
+    )
+    try:
+        assert process.stderr is not None
+        async with asyncio.timeout(HANG_S):
+            while (found := re.search(rb"running on http://127.0.0.1:(\d+)", await process.stderr.readline())) is None:
+                pass
+            port = int(found[1])
+            assert "your own" in await fetched(port, "/")
+            await check_links(port)
+            described = json.loads(await fetched(port, "/captions/openapi.json"))
+            assert described["servers"] == [{"url": "/captions"}]
+            async with connect(f"ws://127.0.0.1:{port}/captions/v1/session", proxy=None) as speaker:
+                session = (await ask(speaker, type="start"))["session"]
+                assert "<svg" in await fetched(port, f"/captions/view/{session}/qr.svg")
+                await speak(speaker, read_wav(PHRASES)[:56_000])
+                assert any(language == "pt" for _, language in final(await finish(speaker)))
+            process.terminate()
+            await process.stderr.read()
+    finally:
+        if process.returncode is None:
+            process.kill()
+        await process.wait()
 
 
 async def check_links(port: int) -> None:

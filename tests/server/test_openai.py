@@ -9,7 +9,6 @@ import logging
 import os
 import re
 import socket
-import tempfile
 import threading
 import wave
 from collections.abc import Iterator
@@ -43,7 +42,7 @@ from pipeline.server.service import Service
 from pipeline.sinks.files import sink_makers
 from pipeline.translator import SpeechTranslator
 from tests.conftest import CHINESE, PHRASE_SECONDS, PHRASES, read_wav
-from tests.server.running import Running, running, serving
+from tests.server.running import NewService, Running, running, serving, until
 
 # The package calls its translations deprecated.
 pytestmark = pytest.mark.filterwarnings("ignore:deprecated:DeprecationWarning")
@@ -91,15 +90,6 @@ def translations(chain: list[PipelineEvent]) -> list[str]:
     return [event.text for event in chain if isinstance(event, Translation)]
 
 
-@pytest.fixture
-def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder that takes temporary files."""
-    folder = tmp_path / "temporary"
-    folder.mkdir()
-    monkeypatch.setattr(tempfile, "tempdir", str(folder))
-    return folder
-
-
 @asynccontextmanager
 async def client_of(service: Service, access: Access | None = None, key: str = "any") -> Any:
     async with (
@@ -110,55 +100,43 @@ async def client_of(service: Service, access: Access | None = None, key: str = "
 
 
 @pytest.mark.slow
-def test_a_recording_is_recognised_and_translated_as_in_this_process(
-    demo_config: PipelineConfig,
-    demo_models: Models,
-    sentences: list[SourceSentence],
-    translations: list[str],
-    caplog: pytest.LogCaptureFixture,
+async def test_a_recording_is_recognised_and_translated_as_in_this_process(
+    new_service: NewService, sentences: list[SourceSentence], translations: list[str], caplog: pytest.LogCaptureFixture
 ) -> None:
-    async def work() -> None:
-        async with client_of(serving(demo_config, demo_models)) as client:
-            said = await client.audio.transcriptions.create(model=MODEL, file=TALK)
-            assert said.text == " ".join(sentence.text for sentence in sentences)
-            translated = await client.audio.translations.create(model=MODEL, file=TALK)
-            assert translated.text == "".join(translations)
-
-    with caplog.at_level(logging.INFO, "pipeline.server"):
-        asyncio.run(work())
+    caplog.set_level(logging.INFO, "pipeline.server")
+    async with client_of(new_service()) as client:
+        said = await client.audio.transcriptions.create(model=MODEL, file=TALK)
+        assert said.text == " ".join(sentence.text for sentence in sentences)
+        translated = await client.audio.translations.create(model=MODEL, file=TALK)
+        assert translated.text == "".join(translations)
     ended = (
         rf"recording \S+ ended: {2 * PHRASE_SECONDS:.1f} s of audio, {len(sentences)} sentences, translated in \S+ s"
     )
     assert len(re.findall(ended, caplog.text)) == 2
 
 
-def test_a_detailed_answer_has_times_and_words(
-    demo_config: PipelineConfig, demo_models: Models, sentences: list[SourceSentence]
-) -> None:
-    async def work() -> None:
-        async with client_of(serving(demo_config, demo_models)) as client:
-            said = await client.audio.transcriptions.create(
-                model=MODEL,
-                file=TALK,
-                language="en",
-                response_format="verbose_json",
-                timestamp_granularities=["word", "segment"],
-            )
-            assert (said.language, said.duration) == ("en", pytest.approx(2 * PHRASE_SECONDS))
-            assert [(one.start, one.end, one.text) for one in said.segments] == [
-                (pytest.approx(one.start_s, abs=0.001), pytest.approx(one.end_s, abs=0.001), one.text)
-                for one in sentences
-            ]
-            assert all(one.avg_logprob < 0 <= one.no_speech_prob < 1 and one.tokens == [] for one in said.segments)
-            assert " ".join(word.word for word in said.words) == said.text
-            starts_s = [word.start_s for sentence in sentences for word in whole_words(sentence)]
-            assert [word.start for word in said.words] == [pytest.approx(start_s, abs=0.001) for start_s in starts_s]
-
-    asyncio.run(work())
+async def test_a_detailed_answer_has_times_and_words(new_service: NewService, sentences: list[SourceSentence]) -> None:
+    async with client_of(new_service()) as client:
+        said = await client.audio.transcriptions.create(
+            model=MODEL,
+            file=TALK,
+            language="en",
+            response_format="verbose_json",
+            timestamp_granularities=["word", "segment"],
+        )
+        assert (said.language, said.duration) == ("en", pytest.approx(2 * PHRASE_SECONDS))
+        assert [(one.start, one.end, one.text) for one in said.segments] == [
+            (pytest.approx(one.start_s, abs=0.001), pytest.approx(one.end_s, abs=0.001), one.text) for one in sentences
+        ]
+        assert all(one.avg_logprob < 0 <= one.no_speech_prob < 1 and one.tokens == [] for one in said.segments)
+        assert " ".join(word.word for word in said.words) == said.text
+        starts_s = [word.start_s for sentence in sentences for word in whole_words(sentence)]
+        assert [word.start for word in said.words] == [pytest.approx(start_s, abs=0.001) for start_s in starts_s]
 
 
 @pytest.mark.slow
-def test_subtitles_are_those_of_the_command_line(
+async def test_subtitles_are_those_of_the_command_line(
+    new_service: NewService,
     demo_config: PipelineConfig,
     demo_models: Models,
     chain: list[PipelineEvent],
@@ -173,23 +151,17 @@ def test_subtitles_are_those_of_the_command_line(
     cues = [
         (cue.start.total_seconds(), cue.end.total_seconds(), cue.content) for cue in srt.parse(expected.read_text())
     ]
-
-    async def work() -> None:
-        async with client_of(serving(demo_config, demo_models)) as client:
-            text = await client.audio.translations.create(model=MODEL, file=TALK, response_format="srt")
-            assert [
-                (cue.start.total_seconds(), cue.end.total_seconds(), cue.content) for cue in srt.parse(text)
-            ] == cues
-            vtt = await client.audio.transcriptions.create(model=MODEL, file=TALK, response_format="vtt")
-            said = [cue.text.replace("\n", " ") for cue in webvtt.from_buffer(io.StringIO(vtt))]
-            assert " ".join(said) == " ".join(sentence.text for sentence in sentences)
-
-    asyncio.run(work())
+    async with client_of(new_service()) as client:
+        text = await client.audio.translations.create(model=MODEL, file=TALK, response_format="srt")
+        assert [(cue.start.total_seconds(), cue.end.total_seconds(), cue.content) for cue in srt.parse(text)] == cues
+        vtt = await client.audio.transcriptions.create(model=MODEL, file=TALK, response_format="vtt")
+        said = [cue.text.replace("\n", " ") for cue in webvtt.from_buffer(io.StringIO(vtt))]
+        assert " ".join(said) == " ".join(sentence.text for sentence in sentences)
 
 
 @pytest.mark.parametrize("form", ["srt", "verbose_json"])
-def test_an_answer_is_laid_out_beside_the_event_loop(
-    form: str, demo_config: PipelineConfig, demo_models: Models, monkeypatch: pytest.MonkeyPatch
+async def test_an_answer_is_laid_out_beside_the_event_loop(
+    form: str, new_service: NewService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The subtitles of an hour take a second."""
     threads, respond = [], interface._response
@@ -198,94 +170,78 @@ def test_an_answer_is_laid_out_beside_the_event_loop(
         threads.append(threading.current_thread())
         return respond(*arguments)
 
-    async def work() -> None:
-        async with client_of(serving(demo_config, demo_models)) as client:
-            silence = wav_of(np.zeros(16_000, np.int16))
-            await client.audio.translations.create(model=MODEL, file=("a.wav", silence), response_format=form)
-
     monkeypatch.setattr(interface, "_response", responding)
-    asyncio.run(work())
+    async with client_of(new_service()) as client:
+        silence = wav_of(np.zeros(16_000, np.int16))
+        await client.audio.translations.create(model=MODEL, file=("a.wav", silence), response_format=form)
     assert len(threads) == 1
     assert threads[0] is not threading.current_thread()
 
 
 @pytest.mark.slow
 @pytest.mark.once
-def test_languages_are_understood_as_clients_write_them(
-    demo_config: PipelineConfig, demo_models: Models, sentences: list[SourceSentence], translations: list[str]
+async def test_languages_are_understood_as_clients_write_them(
+    new_service: NewService, sentences: list[SourceSentence], translations: list[str]
 ) -> None:
-    async def work() -> None:
-        async with client_of(serving(demo_config, demo_models)) as client:
+    async with client_of(new_service()) as client:
 
-            async def translated(target: str) -> Any:
-                return await client.audio.translations.create(
-                    model=MODEL, file=TALK, response_format="verbose_json", extra_body={"target": target}
-                )
+        async def translated(target: str) -> Any:
+            return await client.audio.translations.create(
+                model=MODEL, file=TALK, response_format="verbose_json", extra_body={"target": target}
+            )
 
-            for language, kind in (("en-US", "srt"), ("EN", "vtt"), ("eng", "srt"), ("en_GB", "vtt")):
-                text = await client.audio.transcriptions.create(
-                    model=MODEL, file=TALK, language=language, response_format=kind
-                )
-                assert all(sentence.text in " ".join(text.split("\n")) for sentence in sentences), (language, kind)
-            for target, written in (("zh-CN", "zh-CN"), ("ZHO", "zh"), ("zh-hant-tw", "zh-Hant-TW")):
-                found = await translated(target)
-                assert found.language == written
-                expected = "".join(translations)
-                assert found.text == (conversion("Hant")(expected) if "Hant" in written else expected)
-            for target in ("zh-Latn", "xx", "zh/.."):
-                with pytest.raises(openai.BadRequestError) as refusal:
-                    await translated(target)
-                assert refusal.value.code == "unknown-target"
-
-    asyncio.run(work())
+        for language, kind in (("en-US", "srt"), ("EN", "vtt"), ("eng", "srt"), ("en_GB", "vtt")):
+            text = await client.audio.transcriptions.create(
+                model=MODEL, file=TALK, language=language, response_format=kind
+            )
+            assert all(sentence.text in " ".join(text.split("\n")) for sentence in sentences), (language, kind)
+        for target, written in (("zh-CN", "zh-CN"), ("ZHO", "zh"), ("zh-hant-tw", "zh-Hant-TW")):
+            found = await translated(target)
+            assert found.language == written
+            expected = "".join(translations)
+            assert found.text == (conversion("Hant")(expected) if "Hant" in written else expected)
+        for target in ("zh-Latn", "xx", "zh/.."):
+            with pytest.raises(openai.BadRequestError) as refusal:
+                await translated(target)
+            assert refusal.value.code == "unknown-target"
 
 
 @pytest.mark.slow
 @pytest.mark.once
 @pytest.mark.parametrize("task", ["transcriptions", "translations"])
-def test_subtitles_of_a_conversation_have_all_that_is_said(
+async def test_subtitles_of_a_conversation_have_all_that_is_said(
     task: str, demo_config: PipelineConfig, demo_models: Models
 ) -> None:
     """The language of the answer, the first of the two, is not the one spoken."""
     config = replace(demo_config, languages=LanguageConfig("auto", ("zh", "en")))
     models = replace(demo_models, translations=dict.fromkeys(("zh", "en"), demo_models.translations["zh"]))
-
-    async def work() -> None:
-        async with client_of(serving(config, models)) as client:
-            for target in ("zh", "en"):
-                subtitles = await getattr(client.audio, task).create(
-                    model=MODEL, file=TALK, response_format="srt", extra_body={"target": target}
-                )
-                assert len(list(srt.parse(subtitles))) >= 2
-
-    asyncio.run(work())
+    async with client_of(serving(config, models)) as client:
+        for target in ("zh", "en"):
+            subtitles = await getattr(client.audio, task).create(
+                model=MODEL, file=TALK, response_format="srt", extra_body={"target": target}
+            )
+            assert len(list(srt.parse(subtitles))) >= 2
 
 
-def test_a_streamed_answer_has_a_piece_for_each_sentence(
-    demo_config: PipelineConfig, demo_models: Models, sentences: list[SourceSentence]
+async def test_a_streamed_answer_has_a_piece_for_each_sentence(
+    new_service: NewService, sentences: list[SourceSentence]
 ) -> None:
-    async def work() -> None:
-        service = serving(demo_config, demo_models)
-        async with client_of(service) as client:
-            stream = await client.audio.transcriptions.create(model=MODEL, file=TALK, stream=True)
-            events = [event async for event in stream]
-            pieces = [event.delta for event in events if event.type == "transcript.text.delta"]
-            assert [piece.strip() for piece in pieces] == [sentence.text for sentence in sentences]
-            assert (events[-1].type, events[-1].text) == ("transcript.text.done", "".join(pieces))
-        assert service.recordings == 0
-
-    asyncio.run(work())
+    service = new_service()
+    async with client_of(service) as client:
+        stream = await client.audio.transcriptions.create(model=MODEL, file=TALK, stream=True)
+        events = [event async for event in stream]
+        pieces = [event.delta for event in events if event.type == "transcript.text.delta"]
+        assert [piece.strip() for piece in pieces] == [sentence.text for sentence in sentences]
+        assert (events[-1].type, events[-1].text) == ("transcript.text.done", "".join(pieces))
+    assert service.recordings == 0
 
 
-def test_the_one_model_is_listed(demo_config: PipelineConfig, demo_models: Models) -> None:
-    async def work() -> None:
-        async with client_of(serving(demo_config, demo_models)) as client:
-            assert [model.id async for model in client.models.list()] == [MODEL]
-            assert (await client.models.retrieve(MODEL)).id == MODEL
-            with pytest.raises(openai.NotFoundError):
-                await client.models.retrieve("whisper-2")
-
-    asyncio.run(work())
+async def test_the_one_model_is_listed(new_service: NewService) -> None:
+    async with client_of(new_service()) as client:
+        assert [model.id async for model in client.models.list()] == [MODEL]
+        assert (await client.models.retrieve(MODEL)).id == MODEL
+        with pytest.raises(openai.NotFoundError):
+            await client.models.retrieve("whisper-2")
 
 
 async def refused(client: AsyncOpenAI, file: Any = SPEECH, **options: Any) -> tuple[int, str]:
@@ -310,30 +266,19 @@ async def refused(client: AsyncOpenAI, file: Any = SPEECH, **options: Any) -> tu
         (SPEECH, {"extra_body": {"target": "fr"}}, (400, "unknown-target")),
     ],
 )
-def test_what_cannot_be_done_is_refused_with_its_code(
-    file: bytes,
-    options: dict[str, Any],
-    expected: tuple[int, str],
-    demo_config: PipelineConfig,
-    demo_models: Models,
-    own_folder: Path,
+async def test_what_cannot_be_done_is_refused_with_its_code(
+    file: bytes, options: dict[str, Any], expected: tuple[int, str], new_service: NewService, own_folder: Path
 ) -> None:
-    async def work() -> None:
-        service = serving(demo_config, demo_models)
-        async with client_of(service) as client:
-            assert await refused(client, file, **options) == expected
-        assert (service.recordings, os.listdir(own_folder)) == (0, [])
-
-    asyncio.run(work())
+    service = new_service()
+    async with client_of(service) as client:
+        assert await refused(client, file, **options) == expected
+    assert (service.recordings, os.listdir(own_folder)) == (0, [])
 
 
-def test_silence_has_no_text(demo_config: PipelineConfig, demo_models: Models) -> None:
-    async def work() -> None:
-        async with client_of(serving(demo_config, demo_models)) as client:
-            silence = wav_of(np.zeros(32_000, np.int16))
-            assert (await client.audio.translations.create(model=MODEL, file=("a.wav", silence))).text == ""
-
-    asyncio.run(work())
+async def test_silence_has_no_text(new_service: NewService) -> None:
+    async with client_of(new_service()) as client:
+        silence = wav_of(np.zeros(32_000, np.int16))
+        assert (await client.audio.translations.create(model=MODEL, file=("a.wav", silence))).text == ""
 
 
 @pytest.mark.parametrize(
@@ -346,49 +291,35 @@ def test_silence_has_no_text(demo_config: PipelineConfig, demo_models: Models) -
         ({"max_recordings": 0}, 503, "busy"),
     ],
 )
-def test_limits_are_kept(
-    limits: dict[str, Any],
-    status: int,
-    code: str,
-    demo_config: PipelineConfig,
-    demo_models: Models,
-    own_folder: Path,
+async def test_limits_are_kept(
+    limits: dict[str, Any], status: int, code: str, new_service: NewService, own_folder: Path
 ) -> None:
-    async def work() -> None:
-        service = serving(demo_config, demo_models, **limits)
-        async with client_of(service) as client:
-            for streamed in (False, True):
-                with pytest.raises(openai.APIStatusError) as refusal:
-                    await client.audio.transcriptions.create(model=MODEL, file=SPEECH, stream=streamed)
-                assert (refusal.value.status_code, refusal.value.code) == (status, code)
-                assert refusal.value.response.headers.get("retry-after") == ("10" if status == 503 else None)
-        assert (service.recordings, os.listdir(own_folder)) == (0, [])
-
-    asyncio.run(work())
+    service = new_service(**limits)
+    async with client_of(service) as client:
+        for streamed in (False, True):
+            with pytest.raises(openai.APIStatusError) as refusal:
+                await client.audio.transcriptions.create(model=MODEL, file=SPEECH, stream=streamed)
+            assert (refusal.value.status_code, refusal.value.code) == (status, code)
+            assert refusal.value.response.headers.get("retry-after") == ("10" if status == 503 else None)
+    assert (service.recordings, os.listdir(own_folder)) == (0, [])
 
 
-def test_a_server_that_stops_takes_no_recordings(demo_config: PipelineConfig, demo_models: Models) -> None:
-    async def work() -> None:
-        service = serving(demo_config, demo_models)
-        async with client_of(service) as client:
-            service.draining = True
-            assert await refused(client) == (503, "busy")
-
-    asyncio.run(work())
+async def test_a_server_that_stops_takes_no_recordings(new_service: NewService) -> None:
+    service = new_service()
+    async with client_of(service) as client:
+        service.draining = True
+        assert await refused(client) == (503, "busy")
 
 
-def test_a_wrong_token_is_refused_before_the_file_is_read(demo_config: PipelineConfig, demo_models: Models) -> None:
-    async def work() -> None:
-        service, access = serving(demo_config, demo_models), Access.of("0123456789abcdef")
-        async with client_of(service, access, "0123456789abcdeg") as client:
-            # Far more than the buffers of a connection take: a server that just closed it would not be understood.
-            assert await refused(client, bytes(30 << 20)) == (401, "wrong-token")
-            with pytest.raises(openai.AuthenticationError):
-                await client.models.list()
-        async with client_of(service, access, access.token) as client:
-            assert [model.id async for model in client.models.list()] == [MODEL]
-
-    asyncio.run(work())
+async def test_a_wrong_token_is_refused_before_the_file_is_read(new_service: NewService) -> None:
+    service, access = new_service(), Access.of("0123456789abcdef")
+    async with client_of(service, access, "0123456789abcdeg") as client:
+        # Far more than the buffers of a connection take: a server that just closed it would not be understood.
+        assert await refused(client, bytes(30 << 20)) == (401, "wrong-token")
+        with pytest.raises(openai.AuthenticationError):
+            await client.models.list()
+    async with client_of(service, access, access.token) as client:
+        assert [model.id async for model in client.models.list()] == [MODEL]
 
 
 BOUNDARY = "limit-of-parts"
@@ -430,40 +361,33 @@ def chunk(data: bytes) -> bytes:
     return f"{len(data):x}\r\n".encode() + data + b"\r\n"
 
 
-def test_bytes_are_counted_as_they_come(demo_config: PipelineConfig, demo_models: Models, own_folder: Path) -> None:
-    async def work() -> None:
-        async with running(serving(demo_config, demo_models, upload_bytes=1_000)) as server:
-            raw = Raw(server, "Transfer-Encoding: chunked")
-            assert await raw.answer(chunk(FILE_HEADER), chunk(bytes(100_000)), b"0\r\n\r\n") == (413, "too-large")
-            assert (server.service.recordings, os.listdir(own_folder)) == (0, [])
-
-    asyncio.run(work())
+async def test_bytes_are_counted_as_they_come(new_service: NewService, own_folder: Path) -> None:
+    async with running(new_service(upload_bytes=1_000)) as server:
+        raw = Raw(server, "Transfer-Encoding: chunked")
+        assert await raw.answer(chunk(FILE_HEADER), chunk(bytes(100_000)), b"0\r\n\r\n") == (413, "too-large")
+        assert (server.service.recordings, os.listdir(own_folder)) == (0, [])
 
 
 @pytest.mark.parametrize(
     ("header", "status"),
     [("Authorization: Bearer wrong", 401), ("Origin: https://other.example", 403), ("Host: other.example", 421)],
 )
-def test_the_body_of_a_refused_request_is_read_to_its_end(
-    header: str, status: int, demo_config: PipelineConfig, demo_models: Models
+async def test_the_body_of_a_refused_request_is_read_to_its_end(
+    header: str, status: int, new_service: NewService
 ) -> None:
     """A proxy that cannot send all of it would answer 502."""
-
-    async def work() -> None:
-        async with running(serving(demo_config, demo_models), Access.of("0123456789abcdef")) as server:
-            reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
-            host = "" if header.startswith("Host") else "Host: localhost\r\n"
-            head = f"POST /v1/audio/transcriptions HTTP/1.0\r\n{host}{header}\r\nContent-Length: {20 << 20}\r\n\r\n"
-            writer.write(head.encode())
-            answer = await reader.readuntil(b"\r\n\r\n")
-            assert answer.startswith(f"HTTP/1.1 {status} ".encode())
-            for _ in range(20):
-                writer.write(bytes(1 << 20))
-                await writer.drain()
-            await reader.read()
-            writer.close()
-
-    asyncio.run(work())
+    async with running(new_service(), Access.of("0123456789abcdef")) as server:
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+        host = "" if header.startswith("Host") else "Host: localhost\r\n"
+        head = f"POST /v1/audio/transcriptions HTTP/1.0\r\n{host}{header}\r\nContent-Length: {20 << 20}\r\n\r\n"
+        writer.write(head.encode())
+        answer = await reader.readuntil(b"\r\n\r\n")
+        assert answer.startswith(f"HTTP/1.1 {status} ".encode())
+        for _ in range(20):
+            writer.write(bytes(1 << 20))
+            await writer.drain()
+        await reader.read()
+        writer.close()
 
 
 def test_a_body_that_comes_is_read_before_the_answer() -> None:
@@ -486,15 +410,12 @@ def test_a_body_that_comes_is_read_before_the_answer() -> None:
     assert said == ["body"] * 3 + ["http.response.start", "http.response.body"]
 
 
-def test_a_refused_body_that_does_not_end_is_given_up(demo_config: PipelineConfig, demo_models: Models) -> None:
-    async def work() -> None:
-        limited = serving(demo_config, demo_models, request_s=0.0)
-        async with running(limited, Access.of("0123456789abcdef")) as server:
-            reader, writer = await Raw(server, "Content-Length: 1000", "Connection: close").send()
-            assert (await reader.read()).startswith(b"HTTP/1.1 401 ")
-            writer.close()
-
-    asyncio.run(work())
+async def test_a_refused_body_that_does_not_end_is_given_up(new_service: NewService) -> None:
+    limited = new_service(request_s=0.0)
+    async with running(limited, Access.of("0123456789abcdef")) as server:
+        reader, writer = await Raw(server, "Content-Length: 1000", "Connection: close").send()
+        assert (await reader.read()).startswith(b"HTTP/1.1 401 ")
+        writer.close()
 
 
 @pytest.mark.parametrize(
@@ -509,62 +430,41 @@ def test_a_refused_body_that_does_not_end_is_given_up(demo_config: PipelineConfi
         (f"multipart/form-data; boundary={BOUNDARY}", STREAMED * 40 + END[2:], "bad-form"),
     ],
 )
-def test_a_body_that_is_no_form_with_one_file_is_refused(
-    kind: str, body: bytes, code: str, demo_config: PipelineConfig, demo_models: Models
+async def test_a_body_that_is_no_form_with_one_file_is_refused(
+    kind: str, body: bytes, code: str, new_service: NewService
 ) -> None:
-    async def work() -> None:
-        async with running(serving(demo_config, demo_models)) as server:
-            raw = Raw(server, f"Content-Length: {len(body)}", kind=kind)
-            assert await raw.answer(body) == (400, code)
-            assert server.service.recordings == 0
-
-    asyncio.run(work())
+    async with running(new_service()) as server:
+        raw = Raw(server, f"Content-Length: {len(body)}", kind=kind)
+        assert await raw.answer(body) == (400, code)
+        assert server.service.recordings == 0
 
 
 @pytest.mark.parametrize("streamed", [False, True])
-def test_the_recording_of_a_client_that_goes_away_is_given_up(
-    streamed: bool,
-    demo_config: PipelineConfig,
-    demo_models: Models,
-    own_folder: Path,
-    caplog: pytest.LogCaptureFixture,
+async def test_the_recording_of_a_client_that_goes_away_is_given_up(
+    streamed: bool, new_service: NewService, own_folder: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async def work() -> None:
-        service = serving(demo_config, demo_models)
-        async with running(service) as server:
-            body = (STREAMED if streamed else b"") + FILE_HEADER + SPEECH + END
-            with service.scheduler.slot(
-                Priority.FINAL
-            ):  # the recogniser is busy, so the recording cannot end by itself
-                _, writer = await Raw(server, f"Content-Length: {len(body)}").send(body)
-                while not service.scheduler.waiting:
-                    await asyncio.sleep(0.01)
-                assert service.recordings == 1
-                writer.transport.abort()
-                while service.recordings:
-                    await asyncio.sleep(0.01)
-                assert os.listdir(own_folder) == []
-
-    with caplog.at_level(logging.INFO, "pipeline.server"):
-        asyncio.run(work())
+    caplog.set_level(logging.INFO, "pipeline.server")
+    service = new_service()
+    async with running(service) as server:
+        body = (STREAMED if streamed else b"") + FILE_HEADER + SPEECH + END
+        with service.scheduler.slot(Priority.FINAL):  # the recogniser is busy, so the recording cannot end by itself
+            _, writer = await Raw(server, f"Content-Length: {len(body)}").send(body)
+            await until(lambda: service.scheduler.waiting)
+            assert service.recordings == 1
+            writer.transport.abort()
+            await until(lambda: not service.recordings)
+            assert os.listdir(own_folder) == []
     assert "ended (given up): " in caplog.text
 
 
-def test_an_upload_that_is_cut_off_leaves_nothing(
-    demo_config: PipelineConfig, demo_models: Models, own_folder: Path
-) -> None:
-    async def work() -> None:
-        service = serving(demo_config, demo_models)
-        async with running(service) as server:
-            _, writer = await Raw(server, "Content-Length: 1000000").send(FILE_HEADER + bytes(100_000))
-            while not service.recordings:
-                await asyncio.sleep(0.01)
-            writer.transport.abort()
-            while service.recordings:
-                await asyncio.sleep(0.01)
-            assert os.listdir(own_folder) == []
-
-    asyncio.run(work())
+async def test_an_upload_that_is_cut_off_leaves_nothing(new_service: NewService, own_folder: Path) -> None:
+    service = new_service()
+    async with running(service) as server:
+        _, writer = await Raw(server, "Content-Length: 1000000").send(FILE_HEADER + bytes(100_000))
+        await until(lambda: service.recordings)
+        writer.transport.abort()
+        await until(lambda: not service.recordings)
+        assert os.listdir(own_folder) == []
 
 
 def flac_of_silence(seconds: int, folder: Path) -> bytes:
@@ -584,19 +484,13 @@ def flac_of_silence(seconds: int, folder: Path) -> bytes:
     return bytes(data)
 
 
-def test_a_small_file_with_endless_audio_is_given_up(
-    demo_config: PipelineConfig, demo_models: Models, tmp_path: Path
-) -> None:
+async def test_a_small_file_with_endless_audio_is_given_up(new_service: NewService, tmp_path: Path) -> None:
     bomb = flac_of_silence(120, tmp_path)
     assert len(bomb) < 100_000
-
-    async def work() -> None:
-        service = serving(demo_config, demo_models, recording_s=60.0)
-        async with client_of(service) as client:
-            assert await refused(client, bomb) == (413, "too-long")
-        assert service.recordings == 0
-
-    asyncio.run(work())
+    service = new_service(recording_s=60.0)
+    async with client_of(service) as client:
+        assert await refused(client, bomb) == (413, "too-long")
+    assert service.recordings == 0
 
 
 @pytest.fixture
@@ -607,8 +501,8 @@ def listener() -> Iterator[socket.socket]:
         yield found
 
 
-def test_a_playlist_is_refused_and_nothing_that_it_names_is_opened(
-    demo_config: PipelineConfig, demo_models: Models, listener: socket.socket
+async def test_a_playlist_is_refused_and_nothing_that_it_names_is_opened(
+    new_service: NewService, listener: socket.socket
 ) -> None:
     address = f"http://127.0.0.1:{listener.getsockname()[1]}/a.ts"
     playlists = [
@@ -618,12 +512,8 @@ def test_a_playlist_is_refused_and_nothing_that_it_names_is_opened(
         f"ffconcat version 1.0\nfile {address}\n",
         "v=0\no=- 0 0 IN IP4 127.0.0.1\ns=x\nc=IN IP4 127.0.0.1\nt=0 0\nm=audio 5004 RTP/AVP 0\n",
     ]
-
-    async def work() -> None:
-        async with client_of(serving(demo_config, demo_models)) as client:
-            for playlist in playlists:
-                assert await refused(client, playlist.encode()) == (400, "no-audio")
-
-    asyncio.run(work())
+    async with client_of(new_service()) as client:
+        for playlist in playlists:
+            assert await refused(client, playlist.encode()) == (400, "no-audio")
     with pytest.raises(BlockingIOError):
         listener.accept()

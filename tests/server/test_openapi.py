@@ -20,16 +20,16 @@ from pipeline.server.app import create_app
 from pipeline.server.openapi import description
 from pipeline.server.served_languages import ServedLanguages
 from tests.conftest import PHRASES
-from tests.server.running import running, serving
+from tests.server.running import NewService, running
 
 TOKEN = "0123456789abcdef"
 PAGES = re.compile(r"/|/(view|overlay)/.*")
 
 
 @pytest.mark.slow
-def test_schemathesis_finds_nothing(demo_config: PipelineConfig, demo_models: Models, tmp_path: Path) -> None:
+def test_schemathesis_finds_nothing(new_service: NewService, tmp_path: Path) -> None:
     async def work() -> tuple[int | None, str]:
-        async with running(serving(demo_config, demo_models), Access.of(TOKEN)) as server:
+        async with running(new_service(), Access.of(TOKEN)) as server:
             # Examples of a file are arbitrary bytes, which the server rightly does not accept as audio.
             tester = await asyncio.create_subprocess_exec(
                 *(sys.executable, "-m", "schemathesis.cli", "run", f"http://127.0.0.1:{server.port}/openapi.json"),
@@ -47,8 +47,8 @@ def test_schemathesis_finds_nothing(demo_config: PipelineConfig, demo_models: Mo
     assert re.search(r"Tested: +9\b", printed), printed  # all but the description itself
 
 
-def test_every_route_is_described(demo_config: PipelineConfig, demo_models: Models) -> None:
-    routes = create_app(serving(demo_config, demo_models)).routes
+def test_every_route_is_described(new_service: NewService, demo_config: PipelineConfig, demo_models: Models) -> None:
+    routes = create_app(new_service()).routes
     paths = {route.path for route in routes if isinstance(route, Route) and not PAGES.fullmatch(route.path)}
     assert set(description(ServedLanguages((demo_config.languages,)), Access())["paths"]) == paths
 
@@ -59,69 +59,57 @@ def check(operation: Any, answer: requests.Response) -> None:
     operation.validate_response(answer)
 
 
-def test_results_have_the_described_form(demo_config: PipelineConfig, demo_models: Models) -> None:
+async def test_results_have_the_described_form(
+    new_service: NewService, demo_config: PipelineConfig, demo_models: Models
+) -> None:
     access = Access.of(TOKEN)
     described = schemathesis.openapi.from_dict(description(ServedLanguages((demo_config.languages,)), access))
-
-    async def work() -> None:
-        async with running(serving(demo_config, demo_models), access) as server:
-            audio = PHRASES.read_bytes()[: 5 * 32_000]
-            for form in (
-                {"response_format": "verbose_json", "timestamp_granularities[]": "word"},
-                {"response_format": "vtt"},
-                {"stream": "true"},
-            ):
-                address, token = f"{server.address}/audio/transcriptions", {"authorization": f"Bearer {TOKEN}"}
-                answer = await asyncio.to_thread(
-                    requests.post, address, data=form, files={"file": audio}, headers=token
-                )
-                assert answer.status_code == 200
-                check(described["/v1/audio/transcriptions"]["POST"], answer)
-
-    asyncio.run(work())
-
-
-def test_refusals_have_the_described_form(demo_config: PipelineConfig, demo_models: Models) -> None:
-    access = Access.of(TOKEN)
-    described = schemathesis.openapi.from_dict(description(ServedLanguages((demo_config.languages,)), access))
-
-    async def work() -> None:
-        for limits, token, status in (
-            ({"upload_bytes": 1_000}, TOKEN, 413),
-            ({"upload_s": 0.0}, TOKEN, 408),
-            ({"max_recordings": 0}, TOKEN, 503),
-            ({}, "wrong", 401),
+    async with running(new_service(), access) as server:
+        audio = PHRASES.read_bytes()[: 5 * 32_000]
+        for form in (
+            {"response_format": "verbose_json", "timestamp_granularities[]": "word"},
+            {"response_format": "vtt"},
+            {"stream": "true"},
         ):
-            async with running(serving(demo_config, demo_models, **limits), access) as server:
-                address, headers = f"{server.address}/audio/translations", {"authorization": f"Bearer {token}"}
-                answer = await asyncio.to_thread(
-                    requests.post, address, files={"file": PHRASES.read_bytes()}, headers=headers
-                )
-                assert answer.status_code == status
-                check(described["/v1/audio/translations"]["POST"], answer)
-
-    asyncio.run(work())
+            address, token = f"{server.address}/audio/transcriptions", {"authorization": f"Bearer {TOKEN}"}
+            answer = await asyncio.to_thread(requests.post, address, data=form, files={"file": audio}, headers=token)
+            assert answer.status_code == 200
+            check(described["/v1/audio/transcriptions"]["POST"], answer)
 
 
-def test_the_checks_before_any_other_answer_as_described(demo_config: PipelineConfig, demo_models: Models) -> None:
+async def test_refusals_have_the_described_form(
+    new_service: NewService, demo_config: PipelineConfig, demo_models: Models
+) -> None:
+    access = Access.of(TOKEN)
+    described = schemathesis.openapi.from_dict(description(ServedLanguages((demo_config.languages,)), access))
+    for limits, token, status in (
+        ({"upload_bytes": 1_000}, TOKEN, 413),
+        ({"upload_s": 0.0}, TOKEN, 408),
+        ({"max_recordings": 0}, TOKEN, 503),
+        ({}, "wrong", 401),
+    ):
+        async with running(new_service(**limits), access) as server:
+            address, headers = f"{server.address}/audio/translations", {"authorization": f"Bearer {token}"}
+            answer = await asyncio.to_thread(
+                requests.post, address, files={"file": PHRASES.read_bytes()}, headers=headers
+            )
+            assert answer.status_code == status
+            check(described["/v1/audio/translations"]["POST"], answer)
+
+
+async def test_the_checks_before_any_other_answer_as_described(
+    new_service: NewService, demo_config: PipelineConfig, demo_models: Models
+) -> None:
     described = schemathesis.openapi.from_dict(description(ServedLanguages((demo_config.languages,)), Access()))
     path = "/v1/audio/transcriptions"
-
-    async def work() -> None:
-        service = serving(demo_config, demo_models, connections_a_minute=0)
-        async with running(service) as server:
-            for headers, status in (
-                ({"host": "evil.example"}, 421),
-                ({"origin": "http://evil.example"}, 403),
-                ({}, 429),
-            ):
-                address = f"{server.address}/audio/transcriptions"
-                answer = await asyncio.to_thread(requests.post, address, headers=headers)
-                assert answer.status_code == status
-                check(described[path]["POST"], answer)
-            service.draining = True
-            answer = await asyncio.to_thread(requests.get, f"http://127.0.0.1:{server.port}/readyz")
-            assert answer.status_code == 503
-            check(described["/readyz"]["GET"], answer)
-
-    asyncio.run(work())
+    service = new_service(connections_a_minute=0)
+    async with running(service) as server:
+        for headers, status in (({"host": "evil.example"}, 421), ({"origin": "http://evil.example"}, 403), ({}, 429)):
+            address = f"{server.address}/audio/transcriptions"
+            answer = await asyncio.to_thread(requests.post, address, headers=headers)
+            assert answer.status_code == status
+            check(described[path]["POST"], answer)
+        service.draining = True
+        answer = await asyncio.to_thread(requests.get, f"http://127.0.0.1:{server.port}/readyz")
+        assert answer.status_code == 503
+        check(described["/readyz"]["GET"], answer)

@@ -25,6 +25,7 @@ from tests.server.browser import (
     has_state,
     only,
     page_at,
+    page_of,
     texts_of,
 )
 from tests.server.running import running
@@ -113,10 +114,7 @@ async def downloaded(page: Page, kind: str) -> str:
 @pytest.fixture(scope="module")
 def talk(runner: asyncio.Runner, browser: Browser, service_of: Any, expected: Texts) -> Talk:
     async def work() -> Talk:
-        async with (
-            running(service_of()) as server,
-            page_at(browser, f"http://localhost:{server.port}/", RECORD, **MICROPHONE) as speaker,
-        ):
+        async with page_of(browser, service_of(), init=RECORD, **MICROPHONE) as (_, speaker):
             await expect(speaker.locator("#start")).to_be_enabled()
             await enter_on(speaker, "start")
             await has_state(speaker, "open")
@@ -247,43 +245,34 @@ def test_nothing_is_lost_by_reloads_and_lost_connections(
     runner.run(work())
 
 
-def test_a_server_that_stops_ends_the_session_with_its_text(
-    runner: asyncio.Runner, browser: Browser, service_of: Any, expected: Texts
+async def test_a_server_that_stops_ends_the_session_with_its_text(
+    browser: Browser, service_of: Any, expected: Texts
 ) -> None:
-    async def work() -> None:
-        async with (
-            running(service_of()) as server,
-            page_at(browser, f"http://localhost:{server.port}/", **MICROPHONE) as page,
-        ):
-            await page.click("#start")
-            await has_said(page, 2)
-            server.stop()
-            await has_state(page, "ended")
-            await expect(page.get_by_role("alert")).to_have_text("The server has ended the session.")
-            assert (await texts_of(page))[0, "zh"] == expected[0, "zh"]
-
-    runner.run(work())
+    async with page_of(browser, service_of(), **MICROPHONE) as (server, page):
+        await page.click("#start")
+        await has_said(page, 2)
+        server.stop()
+        await has_state(page, "ended")
+        await expect(page.get_by_role("alert")).to_have_text("The server has ended the session.")
+        assert (await texts_of(page))[0, "zh"] == expected[0, "zh"]
 
 
-def test_pages_work_where_the_application_is_mounted(runner: asyncio.Runner, browser: Browser, service_of: Any) -> None:
-    async def work() -> None:
-        service = service_of()
-        async with (
-            running(service, routes=[Mount("/inside", create_app(service))]) as server,
-            page_at(browser, f"http://localhost:{server.port}/inside/", **MICROPHONE) as speaker,
-        ):
-            await speaker.click("#start")
-            await has_state(speaker, "open")
-            view = str(await speaker.get_attribute("#viewer", "href"))
-            assert "/inside/view/" in view
-            async with page_at(browser, view) as reader:
-                await has_state(reader, "open")
-                await speaker.click("#stop")
-                await has_state(reader, "ended")
-            async with page_at(browser, f"http://localhost:{server.port}/inside/view/none") as reader:
-                await expect(reader.get_by_role("alert")).to_contain_text("There is no such session.")
-
-    runner.run(work())
+async def test_pages_work_where_the_application_is_mounted(browser: Browser, service_of: Any) -> None:
+    service = service_of()
+    async with (
+        running(service, routes=[Mount("/inside", create_app(service))]) as server,
+        page_at(browser, f"http://localhost:{server.port}/inside/", **MICROPHONE) as speaker,
+    ):
+        await speaker.click("#start")
+        await has_state(speaker, "open")
+        view = str(await speaker.get_attribute("#viewer", "href"))
+        assert "/inside/view/" in view
+        async with page_at(browser, view) as reader:
+            await has_state(reader, "open")
+            await speaker.click("#stop")
+            await has_state(reader, "ended")
+        async with page_at(browser, f"http://localhost:{server.port}/inside/view/none") as reader:
+            await expect(reader.get_by_role("alert")).to_contain_text("There is no such session.")
 
 
 def test_pages_have_no_inline_scripts_or_styles() -> None:

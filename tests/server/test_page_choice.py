@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import replace
 
 import pytest
@@ -11,7 +10,7 @@ from playwright.async_api import Browser, expect
 from pipeline import Models, PipelineConfig
 from pipeline.languages.options import LanguageConfig
 from pipeline.server.service import Service
-from tests.server.browser import HANG_MS, NEEDS_BROWSER, page_at
+from tests.server.browser import HANG_MS, NEEDS_BROWSER, page_at, page_of
 from tests.server.running import running
 
 pytestmark = NEEDS_BROWSER
@@ -32,8 +31,8 @@ def offering(config: PipelineConfig, models: Models, *languages: LanguageConfig)
     ("spoken", "into", "targets"),
     [("zh", "en", ("en",)), ("en", "de", ("de",)), ("en", "en", ("en",)), ("auto", None, ("fr", "it"))],
 )
-def test_the_speaker_chooses_what_is_spoken(
-    spoken: str, into: str | None, targets: tuple[str, ...], runner: asyncio.Runner, browser: Browser,
+async def test_the_speaker_chooses_what_is_spoken(
+    spoken: str, into: str | None, targets: tuple[str, ...], browser: Browser,
     demo_config: PipelineConfig, demo_models: Models,
 ) -> None:  # fmt: skip
     languages = [
@@ -41,33 +40,24 @@ def test_the_speaker_chooses_what_is_spoken(
         LanguageConfig("zh", ("en",)),
         LanguageConfig("auto", ("fr", "it")),
     ]
-
-    async def work() -> None:
-        service = offering(demo_config, demo_models, *languages)
-        async with running(service) as server, page_at(browser, server.url, permissions=["microphone"]) as page:
-            await expect(page.locator("body")).to_have_attribute("data-ready", "yes")
-            source, target = page.get_by_label("Spoken language"), page.get_by_label("Translate into")
-            offered = await source.locator("option").evaluate_all("all => all.map((one) => one.value)")
-            assert offered == ["en", "zh", "auto"]
-            await source.select_option(spoken)
-            if into is None:
-                await expect(target).to_be_hidden()
-            else:
-                await target.select_option(into)
-            await page.click("#start")
-            await expect(page.locator("body")).to_have_attribute("data-state", "open")
-            (session,) = service.sessions.values()
-            assert (session.config.languages.source, session.config.languages.targets) == (spoken, targets)
-
-    runner.run(work())
+    service = offering(demo_config, demo_models, *languages)
+    async with page_of(browser, service, permissions=["microphone"]) as (_, page):
+        await expect(page.locator("body")).to_have_attribute("data-ready", "yes")
+        source, target = page.get_by_label("Spoken language"), page.get_by_label("Translate into")
+        offered = await source.locator("option").evaluate_all("all => all.map((one) => one.value)")
+        assert offered == ["en", "zh", "auto"]
+        await source.select_option(spoken)
+        if into is None:
+            await expect(target).to_be_hidden()
+        else:
+            await target.select_option(into)
+        await page.click("#start")
+        await expect(page.locator("body")).to_have_attribute("data-state", "open")
+        (session,) = service.sessions.values()
+        assert (session.config.languages.source, session.config.languages.targets) == (spoken, targets)
 
 
-def test_one_language_needs_no_menu(
-    runner: asyncio.Runner, browser: Browser, demo_config: PipelineConfig, demo_models: Models
-) -> None:
-    async def work() -> None:
-        async with running(Service(demo_config, demo_models)) as server, page_at(browser, server.url) as page:
-            await expect(page.locator("body")).to_have_attribute("data-ready", "yes")
-            await expect(page.get_by_label("Spoken language")).to_be_hidden()
-
-    runner.run(work())
+async def test_one_language_needs_no_menu(browser: Browser, demo_config: PipelineConfig, demo_models: Models) -> None:
+    async with running(Service(demo_config, demo_models)) as server, page_at(browser, server.url) as page:
+        await expect(page.locator("body")).to_have_attribute("data-ready", "yes")
+        await expect(page.get_by_label("Spoken language")).to_be_hidden()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 import pytest
@@ -13,8 +12,7 @@ from pipeline.glossary.files import parse_glossary
 from pipeline.glossary.terms import Term
 from pipeline.languages.options import LanguageConfig
 from pipeline.server.service import Service
-from tests.server.browser import HANG_MS, MICROPHONE, NEEDS_BROWSER, has_state, page_at, page_of_files
-from tests.server.running import running
+from tests.server.browser import HANG_MS, MICROPHONE, NEEDS_BROWSER, has_state, page_of, page_of_files
 from tests.server.test_page_choice import offering
 
 pytestmark = NEEDS_BROWSER
@@ -53,47 +51,44 @@ async def type_terms(page: Page) -> None:
     await page.keyboard.type("x")
 
 
-def test_terms_are_written_refused_mended_kept_and_used(
-    runner: asyncio.Runner, browser: Browser, demo_config: PipelineConfig, demo_models: Models
+async def test_terms_are_written_refused_mended_kept_and_used(
+    browser: Browser, demo_config: PipelineConfig, demo_models: Models
 ) -> None:
-    async def work() -> None:
-        service = Service(demo_config, demo_models)
-        async with running(service) as server, page_at(browser, server.url, **MICROPHONE) as page:
-            await expect(page.locator("#start")).to_be_enabled()
-            await expect(page.get_by_label("Term 1", exact=True)).to_be_hidden()
-            await type_terms(page)
-            await page.keyboard.press("Escape")
-            await page.click("#start")
-            await has_state(page, "refused")
-            wrong = page.get_by_label("Term 2", exact=True)
-            await expect(wrong).to_be_focused()
-            await expect(wrong).to_have_accessible_description('"x" is one letter, which other text has everywhere; write '
-                "out the term, or make a Latin letter's case rule exact")  # fmt: skip
-            await expect(page.get_by_label("Term 1", exact=True)).not_to_have_attribute("aria-invalid", "true")
-            await wrong.fill("Ferro")
-            await page.reload()
-            await expect(page.locator("#start")).to_be_enabled()
-            await page.click("#start")
-            await has_state(page, "open")
-            (session,) = service.sessions.values()
-            assert session.glossary().terms == (Term("Acme", "张伟", ("Akme", "Ackme")), Term("Ferro", None))
-            state = page.locator("#glossary [role=status]")
-            await page.locator("#glossary summary").click()
-            await expect(state).to_contain_text("2 terms in use.")
-            await page.get_by_label("Translation 2", exact=True).fill("龘")
-            await page.keyboard.press("Enter")
-            await expect(state).to_contain_text("cannot write the translation of: Ferro.")
-            assert session.glossary().terms[1] == Term("Ferro", "龘")
-            await page.get_by_label("Term 2", exact=True).fill("y")
-            await page.get_by_role("button", name="Use these terms").click()
-            await expect(state).to_have_text("1 mistake. The terms before stay in use.")
-            await page.get_by_role("button", name="Remove term 2").click()
-            await page.get_by_role("button", name="Use these terms").click()
-            await expect(state).to_have_text("1 term in use.")
-            found = [["missed", "Acme: not translated as given"], ["kept", "Ferro"], ["kept", "Acme"]]
-            assert await page.evaluate(DRAW, [TRANSLATED]) == [found, "2 of 3 terms translated as given."]
-
-    runner.run(work())
+    service = Service(demo_config, demo_models)
+    async with page_of(browser, service, **MICROPHONE) as (_, page):
+        await expect(page.locator("#start")).to_be_enabled()
+        await expect(page.get_by_label("Term 1", exact=True)).to_be_hidden()
+        await type_terms(page)
+        await page.keyboard.press("Escape")
+        await page.click("#start")
+        await has_state(page, "refused")
+        wrong = page.get_by_label("Term 2", exact=True)
+        await expect(wrong).to_be_focused()
+        await expect(wrong).to_have_accessible_description('"x" is one letter, which other text has everywhere; write '
+            "out the term, or make a Latin letter's case rule exact")  # fmt: skip
+        await expect(page.get_by_label("Term 1", exact=True)).not_to_have_attribute("aria-invalid", "true")
+        await wrong.fill("Ferro")
+        await page.reload()
+        await expect(page.locator("#start")).to_be_enabled()
+        await page.click("#start")
+        await has_state(page, "open")
+        (session,) = service.sessions.values()
+        assert session.glossary().terms == (Term("Acme", "张伟", ("Akme", "Ackme")), Term("Ferro", None))
+        state = page.locator("#glossary [role=status]")
+        await page.locator("#glossary summary").click()
+        await expect(state).to_contain_text("2 terms in use.")
+        await page.get_by_label("Translation 2", exact=True).fill("龘")
+        await page.keyboard.press("Enter")
+        await expect(state).to_contain_text("cannot write the translation of: Ferro.")
+        assert session.glossary().terms[1] == Term("Ferro", "龘")
+        await page.get_by_label("Term 2", exact=True).fill("y")
+        await page.get_by_role("button", name="Use these terms").click()
+        await expect(state).to_have_text("1 mistake. The terms before stay in use.")
+        await page.get_by_role("button", name="Remove term 2").click()
+        await page.get_by_role("button", name="Use these terms").click()
+        await expect(state).to_have_text("1 term in use.")
+        found = [["missed", "Acme: not translated as given"], ["kept", "Ferro"], ["kept", "Acme"]]
+        assert await page.evaluate(DRAW, [TRANSLATED]) == [found, "2 of 3 terms translated as given."]
 
 
 PASTE = """(field, text) => {
@@ -124,59 +119,53 @@ Acme\t=
     ],
     ids=["file", "spreadsheet", "cells", "columns", "other direction"],
 )  # fmt: skip
-def test_a_pasted_list_becomes_rows(
-    pasted: str, rows: list[list[str]], runner: asyncio.Runner, browser: Browser, demo_config: PipelineConfig,
+async def test_a_pasted_list_becomes_rows(
+    pasted: str, rows: list[list[str]], browser: Browser, demo_config: PipelineConfig,
     demo_models: Models,
 ) -> None:  # fmt: skip
-    async def work() -> None:
-        service = Service(demo_config, demo_models)
-        async with running(service) as server, page_at(browser, server.url) as page:
-            await expect(page.locator("#start")).to_be_enabled()
-            await page.locator("#glossary summary").click()
-            await page.get_by_label("Term 1", exact=True).evaluate(PASTE, pasted)
-            assert await page.evaluate(CELLS) == rows
-            for at, row in enumerate(rows, 1):  # what a term rarely has is shown where one has it
-                shown = expect(page.get_by_label(f"Other translations {at}", exact=True))
-                await (shown.to_be_visible() if any(row[3:]) else shown.to_be_hidden())
-
-    runner.run(work())
+    service = Service(demo_config, demo_models)
+    async with page_of(browser, service) as (_, page):
+        await expect(page.locator("#start")).to_be_enabled()
+        await page.locator("#glossary summary").click()
+        await page.get_by_label("Term 1", exact=True).evaluate(PASTE, pasted)
+        assert await page.evaluate(CELLS) == rows
+        for at, row in enumerate(rows, 1):  # what a term rarely has is shown where one has it
+            shown = expect(page.get_by_label(f"Other translations {at}", exact=True))
+            await (shown.to_be_visible() if any(row[3:]) else shown.to_be_hidden())
 
 
-def test_a_thousand_terms_are_sent_and_mistakes_name_rows(
-    runner: asyncio.Runner, browser: Browser, demo_config: PipelineConfig, demo_models: Models
+async def test_a_thousand_terms_are_sent_and_mistakes_name_rows(
+    browser: Browser, demo_config: PipelineConfig, demo_models: Models
 ) -> None:
-    async def work() -> None:
-        service = Service(demo_config, demo_models)
-        async with running(service) as server, page_at(browser, server.url, **MICROPHONE) as page:
-            await expect(page.locator("#start")).to_be_enabled()
-            await page.locator("#glossary summary").click()
-            state, first = page.locator("#glossary [role=status]"), page.get_by_label("Term 1", exact=True)
-            await first.evaluate(PASTE, "".join(f"Name {number}\t龘\n" for number in range(1200)))
-            await expect(state).to_have_text("1000 terms of 1200 pasted; there may be 1000.")
-            await page.keyboard.press("Escape")
-            await page.click("#start")
-            await has_state(page, "open")
-            (session,) = service.sessions.values()
-            assert session.glossary().terms[-1] == Term("Name 999", "龘")
-            await page.locator("#glossary summary").click()
-            await expect(state).to_contain_text("Name 19 and 980 more.")
-            await page.get_by_label("Term 900", exact=True).fill("name 7")
-            await page.get_by_label("Translation 900", exact=True).fill("七")
-            await page.keyboard.press("Enter")
-            await expect(state).to_have_text("1 mistake. The terms before stay in use.")
-            await expect(page.get_by_label("Term 900", exact=True)).to_have_accessible_description(
-                '"name 7" is translated as "七" and, in term 8, as "龘"; keep one, and make the other a target variant'
-            )
-            many = "many words " * 90
-            await page.evaluate(
-                "(text) => document.querySelectorAll('#glossary li input:nth-child(3)').forEach((field) => (field.value = text))",
-                many,
-            )
-            await page.get_by_label("Term 900", exact=True).press("Enter")
-            await expect(state).to_contain_text("65536 is the most")
-            assert len(session.glossary().terms) == 1000
-
-    runner.run(work())
+    service = Service(demo_config, demo_models)
+    async with page_of(browser, service, **MICROPHONE) as (_, page):
+        await expect(page.locator("#start")).to_be_enabled()
+        await page.locator("#glossary summary").click()
+        state, first = page.locator("#glossary [role=status]"), page.get_by_label("Term 1", exact=True)
+        await first.evaluate(PASTE, "".join(f"Name {number}\t龘\n" for number in range(1200)))
+        await expect(state).to_have_text("1000 terms of 1200 pasted; there may be 1000.")
+        await page.keyboard.press("Escape")
+        await page.click("#start")
+        await has_state(page, "open")
+        (session,) = service.sessions.values()
+        assert session.glossary().terms[-1] == Term("Name 999", "龘")
+        await page.locator("#glossary summary").click()
+        await expect(state).to_contain_text("Name 19 and 980 more.")
+        await page.get_by_label("Term 900", exact=True).fill("name 7")
+        await page.get_by_label("Translation 900", exact=True).fill("七")
+        await page.keyboard.press("Enter")
+        await expect(state).to_have_text("1 mistake. The terms before stay in use.")
+        await expect(page.get_by_label("Term 900", exact=True)).to_have_accessible_description(
+            '"name 7" is translated as "七" and, in term 8, as "龘"; keep one, and make the other a target variant'
+        )
+        many = "many words " * 90
+        await page.evaluate(
+            "(text) => document.querySelectorAll('#glossary li input:nth-child(3)').forEach((field) => (field.value = text))",
+            many,
+        )
+        await page.get_by_label("Term 900", exact=True).press("Enter")
+        await expect(state).to_contain_text("65536 is the most")
+        assert len(session.glossary().terms) == 1000
 
 
 AS_TEXT = """async ([rows, languages]) => (await import("/static/terms.js")).tsv(rows, languages)"""
@@ -190,47 +179,40 @@ ROWS = [
 ]
 
 
-def test_the_server_reads_terms_as_they_are_in_the_rows(runner: asyncio.Runner, browser: Browser) -> None:
+async def test_the_server_reads_terms_as_they_are_in_the_rows(browser: Browser) -> None:
     async def text(page: Page, *languages: str) -> str:
         found: str = await page.evaluate(AS_TEXT, [ROWS, languages])
         return found
 
-    async def work() -> None:
-        async with page_of_files(browser, "/") as page:
-            found = parse_glossary(await text(page, "en", "zh"), "page")
-            assert found.languages == ("en", "zh")
-            assert parse_glossary(await text(page), "page").languages is None
-            assert found.terms == (
-                Term("# Number", None),
-                Term("source", "来源"),
-                Term("two lines and <b>&amp;</b>", "a.*b", ("x+", "[y"), ("一", "二")),
-                Term("c", "C语言", exact_case=True),
-                Term('"Acme" inches', '12"'),
-            )
-
-    runner.run(work())
+    async with page_of_files(browser, "/") as page:
+        found = parse_glossary(await text(page, "en", "zh"), "page")
+        assert found.languages == ("en", "zh")
+        assert parse_glossary(await text(page), "page").languages is None
+        assert found.terms == (
+            Term("# Number", None),
+            Term("source", "来源"),
+            Term("two lines and <b>&amp;</b>", "a.*b", ("x+", "[y"), ("一", "二")),
+            Term("c", "C语言", exact_case=True),
+            Term('"Acme" inches', '12"'),
+        )
 
 
-def test_the_terms_are_for_the_languages_of_the_session_also_after_a_reload(
-    runner: asyncio.Runner, browser: Browser, demo_config: PipelineConfig, demo_models: Models
+async def test_the_terms_are_for_the_languages_of_the_session_also_after_a_reload(
+    browser: Browser, demo_config: PipelineConfig, demo_models: Models
 ) -> None:
     languages = [LanguageConfig("en", ("zh",)), LanguageConfig("auto", ("fr", "it"))]
-
-    async def work() -> None:
-        service = offering(demo_config, demo_models, *languages)
-        async with running(service) as server, page_at(browser, server.url, **MICROPHONE) as page:
-            await expect(page.locator("#start")).to_be_enabled()
-            await page.get_by_label("Spoken language").select_option("auto")
-            await page.click("#start")
-            await has_state(page, "open")
-            (session,) = service.sessions.values()
-            page.on("dialog", lambda dialog: dialog.accept())
-            await page.reload()
-            await has_state(page, "open")
-            await page.locator("#glossary summary").click()
-            await page.get_by_label("Term 1", exact=True).fill("Acme")
-            await page.keyboard.press("Enter")
-            await expect(page.locator("#glossary [role=status]")).to_contain_text("1 term in use.")
-            assert session.glossary().languages == ("fr", "it")
-
-    runner.run(work())
+    service = offering(demo_config, demo_models, *languages)
+    async with page_of(browser, service, **MICROPHONE) as (_, page):
+        await expect(page.locator("#start")).to_be_enabled()
+        await page.get_by_label("Spoken language").select_option("auto")
+        await page.click("#start")
+        await has_state(page, "open")
+        (session,) = service.sessions.values()
+        page.on("dialog", lambda dialog: dialog.accept())
+        await page.reload()
+        await has_state(page, "open")
+        await page.locator("#glossary summary").click()
+        await page.get_by_label("Term 1", exact=True).fill("Acme")
+        await page.keyboard.press("Enter")
+        await expect(page.locator("#glossary [role=status]")).to_contain_text("1 term in use.")
+        assert session.glossary().languages == ("fr", "it")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
 
 import pytest
 from playwright.async_api import Browser, Page
@@ -78,7 +77,7 @@ async def shown(page: Page, path: str) -> None:
 
 
 @PAGES
-def test_text_has_enough_contrast_in_light_and_dark(path: str, runner: asyncio.Runner, browser: Browser) -> None:
+async def test_text_has_enough_contrast_in_light_and_dark(path: str, browser: Browser) -> None:
     async def lowest(page: Page, theme: str, contrast: str) -> tuple[int, tuple[float, str]]:
         await page.evaluate(
             "(values) => Object.assign(document.documentElement.dataset, values)",
@@ -87,20 +86,17 @@ def test_text_has_enough_contrast_in_light_and_dark(path: str, runner: asyncio.R
         found: tuple[int, tuple[float, str]] = await page.evaluate(LOWEST)
         return found
 
-    async def work() -> None:
-        async with page_of_files(browser, path) as page:
-            await shown(page, path)
-            grounds = set()
-            for theme in ("light", "dark"):
-                for contrast in ("normal", "high"):
-                    count, (ratio, text) = await lowest(page, theme, contrast)
-                    assert count > (25 if path == "/" else 15)
-                    assert ratio >= 4.5, f"{text!r} in {theme}, contrast {contrast}: {ratio:.2f}"
-                grounds.add(await page.evaluate("getComputedStyle(document.body).backgroundColor"))
-            assert len(grounds) == 2
-            assert await page.evaluate(LINES) == [["zh", "ltr"], ["he", "rtl"], ["zh", "ltr"]]
-
-    runner.run(work())
+    async with page_of_files(browser, path) as page:
+        await shown(page, path)
+        grounds = set()
+        for theme in ("light", "dark"):
+            for contrast in ("normal", "high"):
+                count, (ratio, text) = await lowest(page, theme, contrast)
+                assert count > (25 if path == "/" else 15)
+                assert ratio >= 4.5, f"{text!r} in {theme}, contrast {contrast}: {ratio:.2f}"
+            grounds.add(await page.evaluate("getComputedStyle(document.body).backgroundColor"))
+        assert len(grounds) == 2
+        assert await page.evaluate(LINES) == [["zh", "ltr"], ["he", "rtl"], ["zh", "ltr"]]
 
 
 # What sticks out of the window to the right, and controls that are too small for a finger or whose letters make iOS zoom in.
@@ -118,15 +114,11 @@ WIDE_WORD = [*spoken(3, "Donaudampfschiffahrtsgesellschaft" * 4), *translated(3,
 
 @PAGES
 @PHONES
-def test_everything_fits_on_a_phone(path: str, size: tuple[int, int], runner: asyncio.Runner, browser: Browser) -> None:
-    async def work() -> list[str]:
-        width, height = size
-        async with page_of_files(browser, path, WIDE_WORD, width, height, has_touch=True, is_mobile=True) as page:
-            await shown(page, path)
-            found: list[str] = await page.evaluate(MISFITS, TOUCHED_PX)
-            return found
-
-    assert runner.run(work()) == []
+async def test_everything_fits_on_a_phone(path: str, size: tuple[int, int], browser: Browser) -> None:
+    width, height = size
+    async with page_of_files(browser, path, WIDE_WORD, width, height, has_touch=True, is_mobile=True) as page:
+        await shown(page, path)
+        assert await page.evaluate(MISFITS, TOUCHED_PX) == []
 
 
 # Goes on with Tab from the beginning until an element comes again: [name, whether the focus can be seen].
@@ -172,13 +164,10 @@ def test_the_keyboard_reaches_everything_in_order_and_the_focus_is_seen(
 
 
 @PAGES
-def test_every_control_has_a_name(path: str, runner: asyncio.Runner, browser: Browser) -> None:
-    async def work() -> str:
-        async with page_of_files(browser, path) as page:
-            await shown(page, path)
-            return await page.locator("body").aria_snapshot()
-
-    snapshot = runner.run(work())
+async def test_every_control_has_a_name(path: str, browser: Browser) -> None:
+    async with page_of_files(browser, path) as page:
+        await shown(page, path)
+        snapshot = await page.locator("body").aria_snapshot()
     kinds = ("button", "combobox", "textbox", "meter", "link", "img", "region", "log")
     controls = [line.strip("- ").rstrip(":") for line in snapshot.splitlines() if line.strip("- ").startswith(kinds)]
     assert len(controls) > 8
@@ -195,10 +184,8 @@ navigator.wakeLock.request = async () => {
 """
 
 
-def test_the_screen_stays_on_while_somebody_reads(runner: asyncio.Runner, browser: Browser) -> None:
-    async def work() -> Any:
-        async with page_of_files(browser, "/view/x", init=LOCKS) as page:
-            await page.wait_for_selector("body[data-state=open]")
-            return await page.evaluate("locks")
-
-    assert runner.run(work()) == [1, 0]
+async def test_the_screen_stays_on_while_somebody_reads(browser: Browser) -> None:
+    async with page_of_files(browser, "/view/x", init=LOCKS) as page:
+        await page.wait_for_selector("body[data-state=open]")
+        found = await page.evaluate("locks")
+    assert found == [1, 0]

@@ -8,6 +8,7 @@ from typing import Any
 
 from playwright.async_api import Browser, Page, expect
 
+from tests.conftest import write_wav
 from tests.server.browser import (
     HANG_MS,
     MICROPHONE,
@@ -17,11 +18,11 @@ from tests.server.browser import (
     has_state,
     only,
     page_at,
+    page_of,
     texts_of,
-    write_wav,
 )
 from tests.server.conftest import speech
-from tests.server.running import running
+from tests.server.running import running, until
 
 pytestmark = NEEDS_BROWSER
 expect.set_options(timeout=HANG_MS)
@@ -50,8 +51,8 @@ def test_readers_get_an_address_that_other_machines_reach(
     assert runner.run(work(None)).startswith("http://localhost:")
 
 
-def test_readers_stay_from_one_session_to_the_next(
-    runner: asyncio.Runner, browser: Browser, service_of: Any, expected: Texts, tmp_path: Path
+async def test_readers_stay_from_one_session_to_the_next(
+    browser: Browser, service_of: Any, expected: Texts, tmp_path: Path
 ) -> None:
     """They come before the first session, and need no other address for the second. All are told that text is recorded."""
     recording = write_wav(tmp_path / "talk.wav", speech())
@@ -62,148 +63,114 @@ def test_readers_stay_from_one_session_to_the_next(
         await has_state(speaker, "ended")
         await has_state(reader, "ended")
 
-    async def work() -> None:
-        async with (
-            running(service_of(folder)) as server,
-            page_at(browser, f"http://localhost:{server.port}/") as speaker,
-        ):
-            room = await room_of(speaker)
-            async with page_at(browser, f"{room}?language=zh") as reader, page_at(browser, "about:blank") as overlay:
-                await has_state(reader, "waiting")
-                await expect(reader.locator("#recorded")).to_be_hidden()
-                await expect(speaker.locator("#recorded")).to_be_visible()
-                await speaker.select_option("[name=kind]", "file")
-                await speaker.set_input_files("[name=file]", recording)
-                await speak(speaker, reader)
-                await expect(reader.locator("#recorded")).to_be_visible()
-                assert await texts_of(reader) == only(expected, "en", "zh")
-                await expect(reader.locator("#state")).to_contain_text("The next talk appears here")
-                await overlay.goto(room.replace("/view/", "/overlay/"))
-                await speaker.click("#start")
-                assert await room_of(speaker) == room
-                await expect(overlay.locator(".target").last).to_have_text(expected[1, "zh"])
-                await expect(reader.locator("article:not(.earlier)")).to_have_count(2)
-                await expect(reader.locator("article.earlier")).to_have_count(2)
-                await expect(reader.locator(".divider")).to_have_count(1)
-                await has_state(speaker, "ended")
-                await expect(speaker.locator("article.earlier")).to_have_count(2)
-            assert server.service.served == 2
-
-    runner.run(work())
+    async with page_of(browser, service_of(folder)) as (server, speaker):
+        room = await room_of(speaker)
+        async with page_at(browser, f"{room}?language=zh") as reader, page_at(browser, "about:blank") as overlay:
+            await has_state(reader, "waiting")
+            await expect(reader.locator("#recorded")).to_be_hidden()
+            await expect(speaker.locator("#recorded")).to_be_visible()
+            await speaker.select_option("[name=kind]", "file")
+            await speaker.set_input_files("[name=file]", recording)
+            await speak(speaker, reader)
+            await expect(reader.locator("#recorded")).to_be_visible()
+            assert await texts_of(reader) == only(expected, "en", "zh")
+            await expect(reader.locator("#state")).to_contain_text("The next talk appears here")
+            await overlay.goto(room.replace("/view/", "/overlay/"))
+            await speaker.click("#start")
+            assert await room_of(speaker) == room
+            await expect(overlay.locator(".target").last).to_have_text(expected[1, "zh"])
+            await expect(reader.locator("article:not(.earlier)")).to_have_count(2)
+            await expect(reader.locator("article.earlier")).to_have_count(2)
+            await expect(reader.locator(".divider")).to_have_count(1)
+            await has_state(speaker, "ended")
+            await expect(speaker.locator("article.earlier")).to_have_count(2)
+        assert server.service.served == 2
 
 
-def test_a_reload_of_the_speaker_goes_on_with_the_session(
-    runner: asyncio.Runner, browser: Browser, service_of: Any, expected: Texts
+async def test_a_reload_of_the_speaker_goes_on_with_the_session(
+    browser: Browser, service_of: Any, expected: Texts
 ) -> None:
     """The microphone of the test begins anew when it is opened again, so that the sentences come a second time."""
-
-    async def work() -> None:
-        async with (
-            running(service_of()) as server,
-            page_at(browser, f"http://localhost:{server.port}/", **MICROPHONE) as speaker,
-        ):
-            room = await room_of(speaker)
-            await speaker.click("#start")
-            await has_said(speaker, 2)
-            await speaker.reload()
-            await has_state(speaker, "open")
-            await expect(speaker.locator("#state")).to_have_text("Paused")
-            await expect(speaker.locator("article[data-number='0'] p")).to_have_count(3)
-            assert await room_of(speaker) == room
-            await expect(speaker.locator("#spoken p")).to_have_count(0)  # it was said before
-            await expect(speaker.get_by_role("button", name="Continue")).to_be_focused()
-            await speaker.keyboard.press("Enter")
-            await expect(speaker.locator("#state")).to_have_text("Listening")
-            await expect(speaker.locator("article:last-child .source")).to_have_text(expected[1, "en"])
-            await speaker.click("#stop")
-            await has_state(speaker, "ended")
-            texts = await texts_of(speaker)
-            assert {language: texts[0, language] for language in ("en", "zh", "he")} == {
-                language: expected[0, language] for language in ("en", "zh", "he")
-            }
-            assert server.service.served == 1
-            await speaker.reload()  # nothing is left to go on with
-            await room_of(speaker)
-            await has_state(speaker, "idle")
-
-    runner.run(work())
+    async with page_of(browser, service_of(), **MICROPHONE) as (server, speaker):
+        room = await room_of(speaker)
+        await speaker.click("#start")
+        await has_said(speaker, 2)
+        await speaker.reload()
+        await has_state(speaker, "open")
+        await expect(speaker.locator("#state")).to_have_text("Paused")
+        await expect(speaker.locator("article[data-number='0'] p")).to_have_count(3)
+        assert await room_of(speaker) == room
+        await expect(speaker.locator("#spoken p")).to_have_count(0)  # it was said before
+        await expect(speaker.get_by_role("button", name="Continue")).to_be_focused()
+        await speaker.keyboard.press("Enter")
+        await expect(speaker.locator("#state")).to_have_text("Listening")
+        await expect(speaker.locator("article:last-child .source")).to_have_text(expected[1, "en"])
+        await speaker.click("#stop")
+        await has_state(speaker, "ended")
+        texts = await texts_of(speaker)
+        assert {language: texts[0, language] for language in ("en", "zh", "he")} == {
+            language: expected[0, language] for language in ("en", "zh", "he")
+        }
+        assert server.service.served == 1
+        await speaker.reload()  # nothing is left to go on with
+        await room_of(speaker)
+        await has_state(speaker, "idle")
 
 
-def test_a_session_that_ended_before_the_page_was_back_is_said(
-    runner: asyncio.Runner, browser: Browser, service_of: Any
-) -> None:
-    async def work() -> None:
-        async with (
-            running(service_of(resume_s=0.0)) as server,
-            page_at(browser, f"http://localhost:{server.port}/", **MICROPHONE) as speaker,
-        ):
-            await speaker.click("#start")
-            await has_state(speaker, "open")
-            await speaker.goto("about:blank")
-            while server.service.sessions:
-                await asyncio.sleep(0.01)
-            await speaker.goto(f"http://localhost:{server.port}/")
-            await expect(speaker.get_by_role("alert")).to_have_text(
-                "The session has ended meanwhile. Press Start to begin another one."
-            )
-            await expect(speaker.locator("#start")).to_be_enabled()
-
-    runner.run(work())
+async def test_a_session_that_ended_before_the_page_was_back_is_said(browser: Browser, service_of: Any) -> None:
+    async with page_of(browser, service_of(resume_s=0.0), **MICROPHONE) as (server, speaker):
+        await speaker.click("#start")
+        await has_state(speaker, "open")
+        await speaker.goto("about:blank")
+        await until(lambda: not server.service.sessions)
+        await speaker.goto(f"http://localhost:{server.port}/")
+        await expect(speaker.get_by_role("alert")).to_have_text(
+            "The session has ended meanwhile. Press Start to begin another one."
+        )
+        await expect(speaker.locator("#start")).to_be_enabled()
 
 
-def test_a_copy_of_the_tab_takes_a_room_of_its_own(runner: asyncio.Runner, browser: Browser, service_of: Any) -> None:
-    async def work() -> None:
-        async with (
-            running(service_of()) as server,
-            page_at(browser, f"http://localhost:{server.port}/", **MICROPHONE) as speaker,
-        ):
-            room = await room_of(speaker)
-            await expect(speaker.locator("#renew")).to_be_enabled()
-            await speaker.click("#start")
-            await has_state(speaker, "open")
-            await expect(speaker.locator("#renew")).to_be_disabled()
-            async with speaker.expect_popup() as opening:
-                await speaker.evaluate("window.open(location.href)")  # the browser copies what the tab has stored
-            copy = await opening.value
-            assert await copy.evaluate("sessionStorage.length") > 0
-            assert await room_of(copy) != room
-            await has_state(copy, "idle")
-            await has_state(speaker, "open")
-            await speaker.click("#stop")
-            await has_state(speaker, "ended")
-            await speaker.click("#share summary")
-            await speaker.click("#renew")
-            await expect(speaker.locator("#viewer")).not_to_have_attribute("href", room)
-            await expect(speaker.locator("#qr")).to_have_js_property("complete", True)
-            assert await speaker.evaluate("document.querySelector('#qr').naturalWidth") > 0
-
-    runner.run(work())
+async def test_a_copy_of_the_tab_takes_a_room_of_its_own(browser: Browser, service_of: Any) -> None:
+    async with page_of(browser, service_of(), **MICROPHONE) as (_, speaker):
+        room = await room_of(speaker)
+        await expect(speaker.locator("#renew")).to_be_enabled()
+        await speaker.click("#start")
+        await has_state(speaker, "open")
+        await expect(speaker.locator("#renew")).to_be_disabled()
+        async with speaker.expect_popup() as opening:
+            await speaker.evaluate("window.open(location.href)")  # the browser copies what the tab has stored
+        copy = await opening.value
+        assert await copy.evaluate("sessionStorage.length") > 0
+        assert await room_of(copy) != room
+        await has_state(copy, "idle")
+        await has_state(speaker, "open")
+        await speaker.click("#stop")
+        await has_state(speaker, "ended")
+        await speaker.click("#share summary")
+        await speaker.click("#renew")
+        await expect(speaker.locator("#viewer")).not_to_have_attribute("href", room)
+        await expect(speaker.locator("#qr")).to_have_js_property("complete", True)
+        assert await speaker.evaluate("document.querySelector('#qr').naturalWidth") > 0
 
 
-def test_pages_tell_a_proxy_their_room(
-    runner: asyncio.Runner, browser: Browser, service_of: Any, tmp_path: Path
-) -> None:
+async def test_pages_tell_a_proxy_their_room(browser: Browser, service_of: Any, tmp_path: Path) -> None:
     """So that speaker and readers reach the same one of several servers."""
     recording = write_wav(tmp_path / "talk.wav", speech()[:16_000])
     asked: list[str] = []
-
-    async def work() -> None:
-        async with (
-            running(service_of()) as server,
-            page_at(browser, f"http://localhost:{server.port}/") as speaker,
-            page_at(browser, "about:blank") as reader,
-        ):
-            for page in (speaker, reader):
-                page.on("websocket", lambda socket: asked.append(socket.url))
-            room = await room_of(speaker)
-            await reader.goto(room)
-            await has_state(reader, "waiting")
-            await speaker.select_option("[name=kind]", "file")
-            await speaker.set_input_files("[name=file]", recording)
-            await speaker.click("#start")
-            await has_state(speaker, "ended")
-            name = room.rpartition("/")[2]
-            assert set(asked) == {f"ws://localhost:{server.port}/v1/session?room={name}"}
-
-    runner.run(work())
+    async with (
+        running(service_of()) as server,
+        page_at(browser, f"http://localhost:{server.port}/") as speaker,
+        page_at(browser, "about:blank") as reader,
+    ):
+        for page in (speaker, reader):
+            page.on("websocket", lambda socket: asked.append(socket.url))
+        room = await room_of(speaker)
+        await reader.goto(room)
+        await has_state(reader, "waiting")
+        await speaker.select_option("[name=kind]", "file")
+        await speaker.set_input_files("[name=file]", recording)
+        await speaker.click("#start")
+        await has_state(speaker, "ended")
+        name = room.rpartition("/")[2]
+        assert set(asked) == {f"ws://localhost:{server.port}/v1/session?room={name}"}
     assert len(asked) >= 2

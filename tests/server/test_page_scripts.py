@@ -22,7 +22,8 @@ from pipeline.sentences.growing import OpenTexts
 from pipeline.server.app import STATIC
 from pipeline.server.history import History, concerns
 from pipeline.server.protocol import event_text, room_name
-from tests.server.browser import NEEDS_BROWSER, write_wav
+from tests.conftest import write_wav
+from tests.server.browser import NEEDS_BROWSER
 from tests.streams import Stream, spoken, streams, translated
 
 pytestmark = NEEDS_BROWSER
@@ -144,17 +145,14 @@ def test_a_draft_that_was_withdrawn_meanwhile_is_gone(runner: asyncio.Runner, pa
     assert runner.run(page.evaluate(MISS, [records([noise]), records(history.events()), []])) == []
 
 
-def test_drafts_and_gauges_are_in_no_live_region(runner: asyncio.Runner, page: Page) -> None:
-    async def work() -> None:
-        live = "[aria-live], [role=log], [role=status], [role=alert], output"
-        assert await page.evaluate(f"[...document.querySelectorAll('{live}')].map((each) => each.id)") == [
-            "state",
-            "used",
-            "problem",
-            "spoken",
-        ]
-
-    runner.run(work())
+async def test_drafts_and_gauges_are_in_no_live_region(page: Page) -> None:
+    live = "[aria-live], [role=log], [role=status], [role=alert], output"
+    assert await page.evaluate(f"[...document.querySelectorAll('{live}')].map((each) => each.id)") == [
+        "state",
+        "used",
+        "problem",
+        "spoken",
+    ]
 
 
 # Draws two sentences of a conversation for a reader of Chinese; returns what is said to screen readers.

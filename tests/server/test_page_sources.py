@@ -12,6 +12,7 @@ import pytest
 from playwright.async_api import Browser, Page, expect
 
 from pipeline.server.access import Access
+from tests.conftest import write_wav
 from tests.server.browser import (
     FAR_NAME,
     HANG_MS,
@@ -22,11 +23,11 @@ from tests.server.browser import (
     has_said,
     has_state,
     page_at,
+    page_of,
     texts_of,
-    write_wav,
 )
 from tests.server.conftest import speech
-from tests.server.running import heard, running, say
+from tests.server.running import ask, running
 
 pytestmark = NEEDS_BROWSER
 expect.set_options(timeout=HANG_MS)
@@ -34,73 +35,52 @@ expect.set_options(timeout=HANG_MS)
 TOKEN = "a token that nobody guesses"
 
 
-def test_without_permission_for_the_microphone_the_page_says_what_to_do(
-    runner: asyncio.Runner, browser: Browser, service_of: Any
+async def test_without_permission_for_the_microphone_the_page_says_what_to_do(
+    browser: Browser, service_of: Any
 ) -> None:
-    async def work() -> None:
-        async with running(service_of()) as server, page_at(browser, f"http://localhost:{server.port}/") as page:
-            await page.click("#start")
-            await expect(page.get_by_role("alert")).to_contain_text("Allow it with the icon beside the page's address")
-            await expect(page.locator("#start")).to_be_enabled()
-            assert not server.service.sessions
-
-    runner.run(work())
+    async with page_of(browser, service_of()) as (server, page):
+        await page.click("#start")
+        await expect(page.get_by_role("alert")).to_contain_text("Allow it with the icon beside the page's address")
+        await expect(page.locator("#start")).to_be_enabled()
+        assert not server.service.sessions
 
 
-def test_over_plain_http_from_another_machine_the_page_says_what_to_do(
-    runner: asyncio.Runner, browser: Browser, service_of: Any
-) -> None:
-    async def work() -> None:
-        access = Access.of(names=[FAR_NAME])
-        async with (
-            running(service_of(), access) as server,
-            page_at(browser, f"http://{FAR_NAME}:{server.port}/") as page,
-        ):
-            await page.wait_for_selector("body[data-ready=yes]")
-            await expect(page.get_by_role("alert")).to_contain_text("https or localhost only")
-            await expect(page.locator("#start")).to_be_disabled()
-
-    runner.run(work())
+async def test_over_plain_http_from_another_machine_the_page_says_what_to_do(browser: Browser, service_of: Any) -> None:
+    access = Access.of(names=[FAR_NAME])
+    async with running(service_of(), access) as server, page_at(browser, f"http://{FAR_NAME}:{server.port}/") as page:
+        await page.wait_for_selector("body[data-ready=yes]")
+        await expect(page.get_by_role("alert")).to_contain_text("https or localhost only")
+        await expect(page.locator("#start")).to_be_disabled()
 
 
-def test_a_token_is_asked_for(runner: asyncio.Runner, browser: Browser, service_of: Any) -> None:
-    async def work() -> None:
-        async with (
-            running(service_of(), Access.of(TOKEN)) as server,
-            page_at(browser, f"http://localhost:{server.port}/", **MICROPHONE) as page,
-        ):
-            await page.click("#start")
-            await expect(page.get_by_role("alert")).to_contain_text("Type in the token first")
-            await page.keyboard.type("another token")  # the field has the focus
-            await page.keyboard.press("Enter")
-            await expect(page.get_by_role("alert")).to_contain_text("The token is missing or wrong")
-            await page.get_by_label("Token").fill(TOKEN)
-            await page.click("#start")
-            await has_state(page, "open")
-            await expect(page.get_by_role("alert")).to_be_hidden()
-            await page.click("#stop")
-            await has_state(page, "ended")
-
-    runner.run(work())
+async def test_a_token_is_asked_for(browser: Browser, service_of: Any) -> None:
+    async with page_of(browser, service_of(), Access.of(TOKEN), **MICROPHONE) as (_, page):
+        await page.click("#start")
+        await expect(page.get_by_role("alert")).to_contain_text("Type in the token first")
+        await page.keyboard.type("another token")  # the field has the focus
+        await page.keyboard.press("Enter")
+        await expect(page.get_by_role("alert")).to_contain_text("The token is missing or wrong")
+        await page.get_by_label("Token").fill(TOKEN)
+        await page.click("#start")
+        await has_state(page, "open")
+        await expect(page.get_by_role("alert")).to_be_hidden()
+        await page.click("#stop")
+        await has_state(page, "ended")
 
 
-def test_a_full_server_says_so(runner: asyncio.Runner, browser: Browser, service_of: Any) -> None:
-    async def work() -> None:
-        async with (
-            running(service_of(max_sessions=1)) as server,
-            server.connect() as other,
-            page_at(browser, f"http://localhost:{server.port}/", **MICROPHONE) as page,
-        ):
-            await say(other, type="start")
-            assert (await heard(other))["type"] == "started"
-            await page.click("#start")
-            await expect(page.get_by_role("alert")).to_have_text(
-                "The server has 1 sessions, which is as many as it can serve in time; try again later."
-            )
-            await has_state(page, "refused")
-            await expect(page.locator("#start")).to_be_enabled()
-
-    runner.run(work())
+async def test_a_full_server_says_so(browser: Browser, service_of: Any) -> None:
+    async with (
+        running(service_of(max_sessions=1)) as server,
+        server.connect() as other,
+        page_at(browser, f"http://localhost:{server.port}/", **MICROPHONE) as page,
+    ):
+        assert (await ask(other, type="start"))["type"] == "started"
+        await page.click("#start")
+        await expect(page.get_by_role("alert")).to_have_text(
+            "The server has 1 sessions, which is as many as it can serve in time; try again later."
+        )
+        await has_state(page, "refused")
+        await expect(page.locator("#start")).to_be_enabled()
 
 
 # Captures the microphone, pauses for a second of audio, and goes on: samples before, in and after the pause, and the rate.
@@ -129,10 +109,7 @@ def test_a_pause_leaves_out_audio_and_a_stop_gives_the_rest(
     runner: asyncio.Runner, browser: Browser, service_of: Any
 ) -> None:
     async def work() -> dict[str, Any]:
-        async with (
-            running(service_of()) as server,
-            page_at(browser, f"http://localhost:{server.port}/", **MICROPHONE) as page,
-        ):
+        async with page_of(browser, service_of(), **MICROPHONE) as (_, page):
             found: dict[str, Any] = await page.evaluate(CAPTURE)
             return found
 
@@ -156,18 +133,12 @@ AGENTS = {
 
 
 @pytest.mark.parametrize(("agent", "advice"), AGENTS.items(), ids=["firefox", "safari", "iphone"])
-def test_each_browser_has_its_own_way_to_allow_the_microphone(
-    agent: str, advice: str, runner: asyncio.Runner, browser: Browser, service_of: Any
+async def test_each_browser_has_its_own_way_to_allow_the_microphone(
+    agent: str, advice: str, browser: Browser, service_of: Any
 ) -> None:
-    async def work() -> None:
-        async with (
-            running(service_of()) as server,
-            page_at(browser, f"http://localhost:{server.port}/", user_agent=agent) as page,
-        ):
-            await page.click("#start")
-            await expect(page.get_by_role("alert")).to_contain_text(advice)
-
-    runner.run(work())
+    async with page_of(browser, service_of(), user_agent=agent) as (_, page):
+        await page.click("#start")
+        await expect(page.get_by_role("alert")).to_contain_text(advice)
 
 
 BLOCKED = """async () => {
@@ -176,15 +147,9 @@ BLOCKED = """async () => {
 }"""
 
 
-def test_a_question_closed_and_a_system_that_forbids_are_told_apart(
-    runner: asyncio.Runner, browser: Browser, service_of: Any
-) -> None:
-    async def work() -> list[str]:
-        async with running(service_of()) as server, page_at(browser, f"http://localhost:{server.port}/") as page:
-            found: list[str] = await page.evaluate(BLOCKED)
-            return found
-
-    dismissed, system = runner.run(work())
+async def test_a_question_closed_and_a_system_that_forbids_are_told_apart(browser: Browser, service_of: Any) -> None:
+    async with page_of(browser, service_of()) as (_, page):
+        dismissed, system = await page.evaluate(BLOCKED)
     assert "Press Start again and choose Allow" in dismissed
     assert "system's privacy settings" in system
 
@@ -196,27 +161,23 @@ def resembles(texts: Texts, expected: Texts) -> bool:
     return texts.keys() == expected.keys() and SequenceMatcher(None, " ".join(said), " ".join(wanted)).ratio() > 0.8
 
 
-def test_the_sound_of_a_tab_is_translated_until_it_is_closed(
-    runner: asyncio.Runner, browser: Browser, service_of: Any, expected: Texts, tmp_path: Path
+async def test_the_sound_of_a_tab_is_translated_until_it_is_closed(
+    browser: Browser, service_of: Any, expected: Texts, tmp_path: Path
 ) -> None:
     sound = b64encode(write_wav(tmp_path / "talk.wav", speech()).read_bytes()).decode()
     talk = f"<title>{SHARED_TITLE}</title><button onclick='document.querySelector(`audio`).play()'>Play</button>"
-
-    async def work() -> None:
-        async with running(service_of()) as server, page_at(browser, f"http://localhost:{server.port}/") as page:
-            other = await page.context.new_page()
-            await other.set_content(f'{talk}<audio src="data:audio/wav;base64,{sound}"></audio>')
-            await page.bring_to_front()
-            await page.select_option("[name=kind]", "screen")
-            await page.click("#start")
-            await has_state(page, "open")
-            await other.click("button")
-            await has_said(page, 4)
-            await other.close()
-            await has_state(page, "ended")
-            assert resembles(await texts_of(page), expected)
-
-    runner.run(work())
+    async with page_of(browser, service_of()) as (_, page):
+        other = await page.context.new_page()
+        await other.set_content(f'{talk}<audio src="data:audio/wav;base64,{sound}"></audio>')
+        await page.bring_to_front()
+        await page.select_option("[name=kind]", "screen")
+        await page.click("#start")
+        await has_state(page, "open")
+        await other.click("button")
+        await has_said(page, 4)
+        await other.close()
+        await has_state(page, "ended")
+        assert resembles(await texts_of(page), expected)
 
 
 async def choose_file(page: Page, path: Path, pace: str = "fast") -> None:
@@ -225,88 +186,64 @@ async def choose_file(page: Page, path: Path, pace: str = "fast") -> None:
     await page.select_option("[name=pace]", pace)
 
 
-def test_a_recording_is_translated_whole_even_over_plain_http(
-    runner: asyncio.Runner, browser: Browser, service_of: Any, expected: Texts, tmp_path: Path
+async def test_a_recording_is_translated_whole_even_over_plain_http(
+    browser: Browser, service_of: Any, expected: Texts, tmp_path: Path
 ) -> None:
-    async def work() -> None:
-        async with (
-            running(service_of(), Access.of(names=[FAR_NAME])) as server,
-            page_at(browser, f"http://{FAR_NAME}:{server.port}/") as page,
-        ):
-            await page.wait_for_selector("body[data-ready=yes]")
-            await choose_file(page, write_wav(tmp_path / "talk.wav", speech()))
-            await expect(page.get_by_role("alert")).to_be_hidden()
-            await page.click("#start")
-            await has_state(page, "ended")
-            assert await texts_of(page) == expected
-            view = str(await page.get_attribute("#viewer", "href"))
-            assert "/view/" in view  # told by the server: over plain http the page has no means to compute it
-
-    runner.run(work())
+    async with (
+        running(service_of(), Access.of(names=[FAR_NAME])) as server,
+        page_at(browser, f"http://{FAR_NAME}:{server.port}/") as page,
+    ):
+        await page.wait_for_selector("body[data-ready=yes]")
+        await choose_file(page, write_wav(tmp_path / "talk.wav", speech()))
+        await expect(page.get_by_role("alert")).to_be_hidden()
+        await page.click("#start")
+        await has_state(page, "ended")
+        assert await texts_of(page) == expected
+        view = str(await page.get_attribute("#viewer", "href"))
+        assert "/view/" in view  # told by the server: over plain http the page has no means to compute it
 
 
-def test_a_recording_can_be_played_while_it_is_translated(
-    runner: asyncio.Runner, browser: Browser, service_of: Any, expected: Texts, tmp_path: Path
+async def test_a_recording_can_be_played_while_it_is_translated(
+    browser: Browser, service_of: Any, expected: Texts, tmp_path: Path
 ) -> None:
-    async def work() -> None:
-        async with running(service_of()) as server, page_at(browser, f"http://localhost:{server.port}/") as page:
-            await choose_file(page, write_wav(tmp_path / "talk.wav", speech()), "aloud")
-            await page.click("#start")
-            await has_state(page, "ended")
-            assert resembles(await texts_of(page), expected)
-
-    runner.run(work())
+    async with page_of(browser, service_of()) as (_, page):
+        await choose_file(page, write_wav(tmp_path / "talk.wav", speech()), "aloud")
+        await page.click("#start")
+        await has_state(page, "ended")
+        assert resembles(await texts_of(page), expected)
 
 
 @pytest.mark.parametrize("pace", ["fast", "aloud"])
-def test_a_file_that_is_no_audio_is_said_to_be_none(
-    pace: str, runner: asyncio.Runner, browser: Browser, service_of: Any, tmp_path: Path
+async def test_a_file_that_is_no_audio_is_said_to_be_none(
+    pace: str, browser: Browser, service_of: Any, tmp_path: Path
 ) -> None:
     path = tmp_path / "letter.wav"
     path.write_text("Dear reader")
-
-    async def work() -> None:
-        async with running(service_of()) as server, page_at(browser, f"http://localhost:{server.port}/") as page:
-            await choose_file(page, path, pace)
-            await page.click("#start")
-            await expect(page.get_by_role("alert")).to_contain_text(
-                "cannot play this file. Choose a recording such as wav"
-            )
-            await expect(page.locator("#start")).to_be_enabled()
-            assert not server.service.sessions
-
-    runner.run(work())
+    async with page_of(browser, service_of()) as (server, page):
+        await choose_file(page, path, pace)
+        await page.click("#start")
+        await expect(page.get_by_role("alert")).to_contain_text("cannot play this file. Choose a recording such as wav")
+        await expect(page.locator("#start")).to_be_enabled()
+        assert not server.service.sessions
 
 
-def test_a_recording_too_long_to_decode_is_refused(
-    runner: asyncio.Runner, browser: Browser, service_of: Any, tmp_path: Path
-) -> None:
+async def test_a_recording_too_long_to_decode_is_refused(browser: Browser, service_of: Any, tmp_path: Path) -> None:
     long = "Object.defineProperty(HTMLMediaElement.prototype, 'duration', { get: () => 7260 });"
-
-    async def work() -> None:
-        async with running(service_of()) as server, page_at(browser, f"http://localhost:{server.port}/", long) as page:
-            await choose_file(page, write_wav(tmp_path / "talk.wav", speech()))
-            await page.click("#start")
-            await expect(page.get_by_role("alert")).to_contain_text("has 121 minutes; a page can decode 60 at most")
-
-    runner.run(work())
+    async with page_of(browser, service_of(), init=long) as (_, page):
+        await choose_file(page, write_wav(tmp_path / "talk.wav", speech()))
+        await page.click("#start")
+        await expect(page.get_by_role("alert")).to_contain_text("has 121 minutes; a page can decode 60 at most")
 
 
-def test_where_tabs_cannot_be_shared_the_page_says_what_can(
-    runner: asyncio.Runner, browser: Browser, service_of: Any
-) -> None:
+async def test_where_tabs_cannot_be_shared_the_page_says_what_can(browser: Browser, service_of: Any) -> None:
     phone = "delete MediaDevices.prototype.getDisplayMedia;"
-
-    async def work() -> None:
-        async with running(service_of()) as server, page_at(browser, f"http://localhost:{server.port}/", phone) as page:
-            await page.select_option("[name=kind]", "screen")
-            await expect(page.get_by_role("alert")).to_contain_text("cannot share the sound of a tab. Use Chrome")
-            await expect(page.locator("#start")).to_be_disabled()
-            await page.select_option("[name=kind]", "microphone")
-            await expect(page.get_by_role("alert")).to_be_hidden()
-            await expect(page.locator("#start")).to_be_enabled()
-
-    runner.run(work())
+    async with page_of(browser, service_of(), init=phone) as (_, page):
+        await page.select_option("[name=kind]", "screen")
+        await expect(page.get_by_role("alert")).to_contain_text("cannot share the sound of a tab. Use Chrome")
+        await expect(page.locator("#start")).to_be_disabled()
+        await page.select_option("[name=kind]", "microphone")
+        await expect(page.get_by_role("alert")).to_be_hidden()
+        await expect(page.locator("#start")).to_be_enabled()
 
 
 SILENT = """
@@ -314,15 +251,9 @@ navigator.mediaDevices.getUserMedia = async () => new MediaStreamAudioDestinatio
 """
 
 
-def test_a_microphone_that_gives_nothing_is_noticed(runner: asyncio.Runner, browser: Browser, service_of: Any) -> None:
-    async def work() -> None:
-        async with (
-            running(service_of()) as server,
-            page_at(browser, f"http://localhost:{server.port}/", SILENT) as page,
-        ):
-            await page.click("#start")
-            await expect(page.get_by_role("alert")).to_contain_text("Nothing is heard")
-            await page.click("#stop")
-            await has_state(page, "ended")
-
-    runner.run(work())
+async def test_a_microphone_that_gives_nothing_is_noticed(browser: Browser, service_of: Any) -> None:
+    async with page_of(browser, service_of(), init=SILENT) as (_, page):
+        await page.click("#start")
+        await expect(page.get_by_role("alert")).to_contain_text("Nothing is heard")
+        await page.click("#stop")
+        await has_state(page, "ended")

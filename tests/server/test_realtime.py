@@ -19,7 +19,7 @@ from pipeline import Models, PipelineConfig
 from pipeline.languages.chinese import conversion
 from pipeline.server.access import Access
 from tests.conftest import HANG_S, PHRASE_SECONDS, PHRASES, read_wav
-from tests.server.running import Running, final, heard, rest, running, say, serving
+from tests.server.running import NewService, Running, ask, final, heard, rest, running, serving, until
 
 MODEL = "speech-translation"
 ODD = 9_601
@@ -51,78 +51,68 @@ async def all_events(connection: Any) -> list[Any]:
     return [event async for event in connection]
 
 
+async def spoken(connection: Any) -> list[Any]:
+    """Speak the first sentence, and end; all events that follow."""
+    sentence = SPEECH[: round(PHRASE_SECONDS * 48_000)]
+    await connection.session.input_audio_buffer.append(audio=base64.b64encode(sentence).decode())
+    await connection.session.close()
+    return await all_events(connection)
+
+
 def joined(events: list[Any], kind: str) -> str:
     return "".join(event.delta for event in events if event.type == f"session.{kind}_transcript.delta")
 
 
-def test_committed_text_is_appended_as_in_the_servers_own_session(
-    demo_config: PipelineConfig, demo_models: Models
-) -> None:
-    async def work() -> None:
-        service = serving(demo_config, demo_models)
-        async with running(service) as server, connected(server) as connection:
-            created = await connection.recv()
-            assert (created.type, created.session.model) == ("session.created", MODEL)
-            assert created.session.audio.output.language == "zh"
-            await connection.session.update(
-                session={"audio": {"input": {"transcription": {"model": "any"}}, "output": {"language": "zh"}}}
-            )
-            updated = await connection.recv()
-            assert updated.session.audio.input.transcription.model == "any"
-            async with server.connect() as reader:  # of the same session, through the server's own WebSocket
-                await say(reader, type="watch", session=created.session.id)
-                await heard(reader)
-                reading = asyncio.create_task(rest(reader))
-                for begin in range(0, len(SPEECH), ODD):  # half a sample goes over to the next message
-                    audio = base64.b64encode(SPEECH[begin : begin + ODD]).decode()
-                    await connection.session.input_audio_buffer.append(audio=audio)
-                await connection.session.close()
-                events = await all_events(connection)
-                texts = final(await reading)
-            assert {event.type for event in events} == {
-                "session.input_transcript.delta",
-                "session.output_transcript.delta",
-                "session.closed",
-            }
-            assert events[-1].type == "session.closed"
-            english = [text for (_, language), text in sorted(texts.items()) if language == "en"]
-            assert len(english) >= 2
-            assert joined(events, "input") == " ".join(english)
-            assert joined(events, "output") == "".join(
-                text for (_, language), text in sorted(texts.items()) if language == "zh"
-            )
-            assert all(event.elapsed_ms % 200 == 0 for event in events[:-1])
-            assert len({event.event_id for event in events}) == len(events)
-
-    asyncio.run(work())
-
-
-def test_captions_in_the_language_spoken_may_be_chosen(demo_config: PipelineConfig, demo_models: Models) -> None:
-    async def work() -> None:
-        async with running(serving(demo_config, demo_models)) as server, connected(server) as connection:
-            await connection.session.update(
-                session={"audio": {"input": {"transcription": {"model": "any"}}, "output": {"language": "en"}}}
-            )
-            sentence = SPEECH[: round(PHRASE_SECONDS * 48_000)]
-            await connection.session.input_audio_buffer.append(audio=base64.b64encode(sentence).decode())
+async def test_committed_text_is_appended_as_in_the_servers_own_session(new_service: NewService) -> None:
+    service = new_service()
+    async with running(service) as server, connected(server) as connection:
+        created = await connection.recv()
+        assert (created.type, created.session.model) == ("session.created", MODEL)
+        assert created.session.audio.output.language == "zh"
+        await connection.session.update(
+            session={"audio": {"input": {"transcription": {"model": "any"}}, "output": {"language": "zh"}}}
+        )
+        updated = await connection.recv()
+        assert updated.session.audio.input.transcription.model == "any"
+        async with server.connect() as reader:  # of the same session, through the server's own WebSocket
+            await ask(reader, type="watch", session=created.session.id)
+            reading = asyncio.create_task(rest(reader))
+            for begin in range(0, len(SPEECH), ODD):  # half a sample goes over to the next message
+                audio = base64.b64encode(SPEECH[begin : begin + ODD]).decode()
+                await connection.session.input_audio_buffer.append(audio=audio)
             await connection.session.close()
             events = await all_events(connection)
-            assert joined(events, "output") == joined(events, "input") != ""
+            texts = final(await reading)
+        assert {event.type for event in events} == {
+            "session.input_transcript.delta",
+            "session.output_transcript.delta",
+            "session.closed",
+        }
+        assert events[-1].type == "session.closed"
+        english = [text for (_, language), text in sorted(texts.items()) if language == "en"]
+        assert len(english) >= 2
+        assert joined(events, "input") == " ".join(english)
+        assert joined(events, "output") == "".join(
+            text for (_, language), text in sorted(texts.items()) if language == "zh"
+        )
+        assert all(event.elapsed_ms % 200 == 0 for event in events[:-1])
+        assert len({event.event_id for event in events}) == len(events)
 
-    asyncio.run(work())
+
+async def test_captions_in_the_language_spoken_may_be_chosen(new_service: NewService) -> None:
+    async with running(new_service()) as server, connected(server) as connection:
+        await connection.session.update(
+            session={"audio": {"input": {"transcription": {"model": "any"}}, "output": {"language": "en"}}}
+        )
+        events = await spoken(connection)
+        assert joined(events, "output") == joined(events, "input") != ""
 
 
-def test_the_source_is_sent_only_if_it_was_asked_for(demo_config: PipelineConfig, demo_models: Models) -> None:
-    async def work() -> None:
-        async with running(serving(demo_config, demo_models)) as server, connected(server) as connection:
-            sentence = SPEECH[: round(PHRASE_SECONDS * 48_000)]
-            await connection.session.input_audio_buffer.append(audio=base64.b64encode(sentence).decode())
-            await connection.session.close()
-            events = await all_events(connection)
-            assert joined(events, "output")
-            assert not joined(events, "input")
-
-    asyncio.run(work())
+async def test_the_source_is_sent_only_if_it_was_asked_for(new_service: NewService) -> None:
+    async with running(new_service()) as server, connected(server) as connection:
+        events = await spoken(connection)
+        assert joined(events, "output")
+        assert not joined(events, "input")
 
 
 @pytest.mark.parametrize(
@@ -140,44 +130,35 @@ def test_the_source_is_sent_only_if_it_was_asked_for(demo_config: PipelineConfig
         ('{"type": "session.input_audio_buffer.append", "audio": "?"}', "bad-audio"),
     ],
 )
-def test_a_message_that_is_wrong_is_answered_and_the_session_goes_on(
-    message: str | bytes, code: str, demo_config: PipelineConfig, demo_models: Models
+async def test_a_message_that_is_wrong_is_answered_and_the_session_goes_on(
+    message: str | bytes, code: str, new_service: NewService
 ) -> None:
-    async def work() -> None:
-        async with running(serving(demo_config, demo_models)) as server, connected(server) as connection:
-            await connection.recv()
-            await connection.send_raw(message)
-            error = await connection.recv()
-            assert (error.type, error.error.code) == ("error", code)
-            await connection.send({"type": "session.update", "session": {}})
-            assert (await connection.recv()).type == "session.updated"
-
-    asyncio.run(work())
+    async with running(new_service()) as server, connected(server) as connection:
+        await connection.recv()
+        await connection.send_raw(message)
+        error = await connection.recv()
+        assert (error.type, error.error.code) == ("error", code)
+        await connection.send({"type": "session.update", "session": {}})
+        assert (await connection.recv()).type == "session.updated"
 
 
-def test_halves_of_surrogate_pairs_are_sent_back(demo_config: PipelineConfig, demo_models: Models) -> None:
-    async def work() -> None:
-        async with running(serving(demo_config, demo_models)) as server, connected(server) as connection:
-            await connection.recv()
-            await connection.send_raw(r'{"type": "none", "event_id": "\ud800"}')
-            assert json.loads(await connection.recv_bytes())["error"]["event_id"] == "\ud800"
-            await connection.send_raw(
-                r'{"type": "session.update", "session": {"audio": {"input": {"transcription": {"model": "\udc00"}}}}}'
-            )
-            updated = json.loads(await connection.recv_bytes())
-            assert updated["session"]["audio"]["input"]["transcription"]["model"] == "\udc00"
-
-    asyncio.run(work())
+async def test_halves_of_surrogate_pairs_are_sent_back(new_service: NewService) -> None:
+    async with running(new_service()) as server, connected(server) as connection:
+        await connection.recv()
+        await connection.send_raw(r'{"type": "none", "event_id": "\ud800"}')
+        assert json.loads(await connection.recv_bytes())["error"]["event_id"] == "\ud800"
+        await connection.send_raw(
+            r'{"type": "session.update", "session": {"audio": {"input": {"transcription": {"model": "\udc00"}}}}}'
+        )
+        updated = json.loads(await connection.recv_bytes())
+        assert updated["session"]["audio"]["input"]["transcription"]["model"] == "\udc00"
 
 
-def test_an_error_names_the_message_that_caused_it(demo_config: PipelineConfig, demo_models: Models) -> None:
-    async def work() -> None:
-        async with running(serving(demo_config, demo_models)) as server, connected(server) as connection:
-            await connection.recv()
-            await connection.session.input_audio_buffer.append(audio="?", event_id="mine")
-            assert (await connection.recv()).error.event_id == "mine"
-
-    asyncio.run(work())
+async def test_an_error_names_the_message_that_caused_it(new_service: NewService) -> None:
+    async with running(new_service()) as server, connected(server) as connection:
+        await connection.recv()
+        await connection.session.input_audio_buffer.append(audio="?", event_id="mine")
+        assert (await connection.recv()).error.event_id == "mine"
 
 
 def with_second_target(config: PipelineConfig, models: Models) -> tuple[PipelineConfig, Models]:
@@ -188,24 +169,22 @@ def with_second_target(config: PipelineConfig, models: Models) -> tuple[Pipeline
     )
 
 
-def test_another_language_is_chosen_before_the_audio_only(demo_config: PipelineConfig, demo_models: Models) -> None:
+async def test_another_language_is_chosen_before_the_audio_only(
+    demo_config: PipelineConfig, demo_models: Models
+) -> None:
     config, models = with_second_target(demo_config, demo_models)
-
-    async def work() -> None:
-        async with running(serving(config, models)) as server, connected(server) as connection:
-            await connection.recv()
-            for language, chosen in (("de", "de"), ("ZH-cn", "zh"), ("ger", "de"), ("zh", "zh")):
-                await connection.session.update(session={"audio": {"output": {"language": language}}})
-                updated = await connection.recv()
-                assert (updated.type, updated.session.audio.output.language) == ("session.updated", chosen)
-            await connection.session.input_audio_buffer.append(audio="AAAA" * 2)
-            await connection.session.update(session={"audio": {"output": {"language": "de"}}})
-            assert (await connection.recv()).error.code == "too-late"
-
-    asyncio.run(work())
+    async with running(serving(config, models)) as server, connected(server) as connection:
+        await connection.recv()
+        for language, chosen in (("de", "de"), ("ZH-cn", "zh"), ("ger", "de"), ("zh", "zh")):
+            await connection.session.update(session={"audio": {"output": {"language": language}}})
+            updated = await connection.recv()
+            assert (updated.type, updated.session.audio.output.language) == ("session.updated", chosen)
+        await connection.session.input_audio_buffer.append(audio="AAAA" * 2)
+        await connection.session.update(session={"audio": {"output": {"language": "de"}}})
+        assert (await connection.recv()).error.code == "too-late"
 
 
-def test_a_script_that_the_model_does_not_write_is_converted(demo_config: PipelineConfig, demo_models: Models) -> None:
+async def test_a_script_that_the_model_does_not_write_is_converted(new_service: NewService) -> None:
     async def translated(server: Running, language: str) -> str:
         async with connected(server) as connection:
             await connection.recv()
@@ -213,84 +192,57 @@ def test_a_script_that_the_model_does_not_write_is_converted(demo_config: Pipeli
             await connection.session.update(session={"audio": {"input": {"transcription": {"model": "any"}}}})
             for _ in range(2):  # the second message changes something else
                 assert (await connection.recv()).session.audio.output.language == language
-            sentence = SPEECH[: round(PHRASE_SECONDS * 48_000)]
-            await connection.session.input_audio_buffer.append(audio=base64.b64encode(sentence).decode())
-            await connection.session.close()
-            return joined(await all_events(connection), "output")
+            return joined(await spoken(connection), "output")
 
-    async def work() -> None:
-        async with running(serving(demo_config, demo_models)) as server:
-            simplified = await translated(server, "zh")
-            assert await translated(server, "zh-TW") == conversion("Hant", "TW")(simplified) != simplified
-
-    asyncio.run(work())
+    async with running(new_service()) as server:
+        simplified = await translated(server, "zh")
+        assert await translated(server, "zh-TW") == conversion("Hant", "TW")(simplified) != simplified
 
 
-def test_a_client_that_goes_away_ends_its_session(demo_config: PipelineConfig, demo_models: Models) -> None:
-    async def work() -> None:
-        service = serving(demo_config, demo_models, resume_s=HANG_S)
-        async with running(service) as server:
-            async with connected(server) as connection:
-                await connection.recv()
-                assert len(service.sessions) == 1
-            while service.sessions:
-                await asyncio.sleep(0.01)
-
-    asyncio.run(work())
-
-
-def test_a_session_too_many_is_told_so(demo_config: PipelineConfig, demo_models: Models) -> None:
-    async def work() -> None:
-        async with (
-            running(serving(demo_config, demo_models, max_sessions=1)) as server,
-            connected(server) as first,
-            connected(server) as second,
-        ):
-            assert (await first.recv()).type == "session.created"
-            assert (await second.recv()).error.code == "busy"
-            with pytest.raises(ConnectionClosed) as closed:
-                await second.recv()
-            assert closed.value.rcvd.code == 1013
-
-    asyncio.run(work())
-
-
-def test_a_session_that_hears_nothing_for_long_ends(demo_config: PipelineConfig, demo_models: Models) -> None:
-    async def work() -> None:
-        async with running(serving(demo_config, demo_models, idle_s=0.0)) as server, connected(server) as connection:
-            created, error, closed = await all_events(connection)
-            assert (created.type, error.error.code, closed.type) == ("session.created", "idle", "session.closed")
-
-    asyncio.run(work())
-
-
-def test_a_stopping_server_ends_the_session(demo_config: PipelineConfig, demo_models: Models) -> None:
-    async def work() -> None:
-        async with running(serving(demo_config, demo_models)) as server, connected(server) as connection:
+async def test_a_client_that_goes_away_ends_its_session(new_service: NewService) -> None:
+    service = new_service(resume_s=HANG_S)
+    async with running(service) as server:
+        async with connected(server) as connection:
             await connection.recv()
-            server.stop()
-            assert [event.type for event in await all_events(connection)] == ["session.closed"]
-
-    asyncio.run(work())
+            assert len(service.sessions) == 1
+        await until(lambda: not service.sessions)
 
 
-def test_the_token_is_the_api_key_or_a_subprotocol(demo_config: PipelineConfig, demo_models: Models) -> None:
+async def test_a_session_too_many_is_told_so(new_service: NewService) -> None:
+    async with running(new_service(max_sessions=1)) as server, connected(server) as first, connected(server) as second:
+        assert (await first.recv()).type == "session.created"
+        assert (await second.recv()).error.code == "busy"
+        with pytest.raises(ConnectionClosed) as closed:
+            await second.recv()
+        assert closed.value.rcvd.code == 1013
+
+
+async def test_a_session_that_hears_nothing_for_long_ends(new_service: NewService) -> None:
+    async with running(new_service(idle_s=0.0)) as server, connected(server) as connection:
+        created, error, closed = await all_events(connection)
+        assert (created.type, error.error.code, closed.type) == ("session.created", "idle", "session.closed")
+
+
+async def test_a_stopping_server_ends_the_session(new_service: NewService) -> None:
+    async with running(new_service()) as server, connected(server) as connection:
+        await connection.recv()
+        server.stop()
+        assert [event.type for event in await all_events(connection)] == ["session.closed"]
+
+
+async def test_the_token_is_the_api_key_or_a_subprotocol(new_service: NewService) -> None:
     access = Access.of("0123456789abcdef")
-
-    async def work() -> None:
-        async with running(serving(demo_config, demo_models), access) as server:
-            for key in ("", "0123456789abcdeg"):
-                with pytest.raises(InvalidStatus) as refused:
-                    async with connected(server, key or "none"):
-                        pass
-                assert refused.value.response.status_code == 401
-                assert json.loads(refused.value.response.body)["error"]["code"] == "wrong-token"
-                assert refused.value.response.headers["x-content-type-options"] == "nosniff"
-            async with connected(server, "0123456789abcdef") as connection:
-                assert (await connection.recv()).type == "session.created"
-            protocols = ["realtime", "openai-insecure-api-key.0123456789abcdef"]
-            async with server.connect(path="/v1/realtime/translations", subprotocols=protocols) as browser:
-                assert browser.subprotocol == "realtime"
-                assert (await heard(browser))["type"] == "session.created"
-
-    asyncio.run(work())
+    async with running(new_service(), access) as server:
+        for key in ("", "0123456789abcdeg"):
+            with pytest.raises(InvalidStatus) as refused:
+                async with connected(server, key or "none"):
+                    pass
+            assert refused.value.response.status_code == 401
+            assert json.loads(refused.value.response.body)["error"]["code"] == "wrong-token"
+            assert refused.value.response.headers["x-content-type-options"] == "nosniff"
+        async with connected(server, "0123456789abcdef") as connection:
+            assert (await connection.recv()).type == "session.created"
+        protocols = ["realtime", "openai-insecure-api-key.0123456789abcdef"]
+        async with server.connect(path="/v1/realtime/translations", subprotocols=protocols) as browser:
+            assert browser.subprotocol == "realtime"
+            assert (await heard(browser))["type"] == "session.created"

@@ -22,22 +22,20 @@ from pipeline.server.record import Record, check_folder
 from pipeline.server.service import Service
 from pipeline.subtitles.rules import SubtitleRules
 from tests.conftest import HANG_S, PHRASES, read_wav
-from tests.server.running import final, heard, rest, running, say, speak
+from tests.server.running import Texts, ask, final, finish, running, speak
 
 SPEECH = read_wav(PHRASES)[:112_000]
 EVENT = SourceSentence(0, "en", "Hello.", end_s=1.0, heard_s=1.0)
 
 
-def spoken(config: PipelineConfig, models: Models, folder: Path | None) -> dict[tuple[int, str], str]:
+def spoken(config: PipelineConfig, models: Models, folder: Path | None) -> Texts:
     """The texts of a session that is recorded into a folder."""
 
-    async def work() -> dict[tuple[int, str], str]:
+    async def work() -> Texts:
         async with running(Service(config, models, record=folder)) as server, server.connect() as speaker:
-            await say(speaker, type="start")
-            await heard(speaker)
+            await ask(speaker, type="start")
             await speak(speaker, SPEECH)
-            await say(speaker, type="end")
-            records = await rest(speaker)
+            records = await finish(speaker)
             assert records[-1]["type"] == "end"
             return final(records)
 
@@ -80,32 +78,25 @@ def test_a_full_disk_ends_the_record_and_not_the_session(
     assert "the session goes on" in warnings[0]
 
 
-def test_a_disk_that_does_not_answer_ends_the_record(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_disk_that_does_not_answer_ends_the_record(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     os.mkfifo(tmp_path / "x.jsonl")  # opening it waits for a reader
-
-    async def work() -> None:
-        record = Record(tmp_path, "x", SubtitleRules(), ["zh"], limit_s=0.0)
-        await record.write(EVENT)
-        assert record.failed
-        await record.write(EVENT)
-        await record.close()
-
-    asyncio.run(work())
+    record = Record(tmp_path, "x", SubtitleRules(), ["zh"], limit_s=0.0)
+    await record.write(EVENT)
+    assert record.failed
+    await record.write(EVENT)
+    await record.close()
     os.close(os.open(tmp_path / "x.jsonl", os.O_RDONLY | os.O_NONBLOCK))  # lets the thread go on
     assert [record.getMessage() for record in caplog.records] == [
         "the record of session x ends here: the disk took longer than 0 s; the session goes on"
     ]
 
 
-def test_an_event_is_in_the_file_when_write_returns(tmp_path: Path) -> None:
-    async def work() -> None:
-        record = Record(tmp_path, "x", SubtitleRules(), ["zh"])
-        for events, event in enumerate([EVENT, EndOfInput(1.0)], 1):
-            await record.write(event)
-            assert len((tmp_path / "x.jsonl").read_text("utf-8").splitlines()) == 1 + events
-        await record.close()
-
-    asyncio.run(work())
+async def test_an_event_is_in_the_file_when_write_returns(tmp_path: Path) -> None:
+    record = Record(tmp_path, "x", SubtitleRules(), ["zh"])
+    for events, event in enumerate([EVENT, EndOfInput(1.0)], 1):
+        await record.write(event)
+        assert len((tmp_path / "x.jsonl").read_text("utf-8").splitlines()) == 1 + events
+    await record.close()
 
 
 def test_the_folder_is_made_for_its_owner_alone(tmp_path: Path) -> None:
@@ -116,18 +107,13 @@ def test_the_folder_is_made_for_its_owner_alone(tmp_path: Path) -> None:
         check_folder(tmp_path / "file")
 
 
-def test_sessions_of_one_second_have_different_names(demo_config: PipelineConfig, demo_models: Models) -> None:
+async def test_sessions_of_one_second_have_different_names(demo_config: PipelineConfig, demo_models: Models) -> None:
     limits = replace(ServerLimits(), max_sessions=20)
-
-    async def work() -> set[str]:
-        async with running(Service(demo_config, demo_models, limits)) as server:
-            sockets = [await server.connect() for _ in range(5)]
-            for socket in sockets:
-                await say(socket, type="start")
-                await heard(socket)
-            names = {session.name for session in server.service.sessions.values()}
-            for socket in sockets:
-                await socket.close()
-            return names
-
-    assert len(asyncio.run(work())) == 5
+    async with running(Service(demo_config, demo_models, limits)) as server:
+        sockets = [await server.connect() for _ in range(5)]
+        for socket in sockets:
+            await ask(socket, type="start")
+        names = {session.name for session in server.service.sessions.values()}
+        for socket in sockets:
+            await socket.close()
+    assert len(names) == 5

@@ -19,7 +19,7 @@ from pipeline.events import Delta, Samples, SourceDelta
 from pipeline.server.history import History
 from pipeline.sinks.jsonl import read_event
 from tests.conftest import PHRASE_SECONDS, PHRASES, read_wav
-from tests.server.running import CHUNK, final, heard, rest, say
+from tests.server.running import CHUNK, Texts, ask, final, heard, rest, say
 from tests.server.test_serve import Command, command
 
 SPEECH = read_wav(PHRASES)[: round(2 * PHRASE_SECONDS * 16_000)]
@@ -44,8 +44,7 @@ class Client:
     async def run(self, samples: Samples) -> None:
         """Speak, end, and read what comes until the server is gone."""
         async with self._server.connect() as speaker, self._server.connect() as reader:
-            await say(speaker, type="start")
-            self.started = await heard(speaker)
+            self.started = await ask(speaker, type="start")
             await say(reader, type="watch", session=self.started["session"])
             speaking = asyncio.create_task(self._speak(speaker, samples))
             reading = asyncio.create_task(_collect(reader, self.read))
@@ -81,7 +80,7 @@ async def _collect(reader: Any, records: list[dict[str, Any]]) -> None:
     records += await rest(reader)
 
 
-def committed(lines: Sequence[dict[str, Any]]) -> dict[tuple[int, str], str]:
+def committed(lines: Sequence[dict[str, Any]]) -> Texts:
     """The committed text of each sentence and language in these messages or lines: what is shown and never changes."""
     history = History(1_000)
     for line in lines:

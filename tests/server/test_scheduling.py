@@ -82,14 +82,7 @@ def test_finals_come_before_recordings_and_what_was_spoken_first_before_the_rest
             (Priority.FINAL, 2),
             (Priority.FINAL, 2.5),
         ]
-    ) == [
-        3,
-        5,
-        4,
-        1,
-        0,
-        2,
-    ]
+    ) == [3, 5, 4, 1, 0, 2]
 
 
 def test_a_final_overtakes_a_draft_which_gives_way() -> None:

@@ -7,30 +7,21 @@ import json
 import logging
 import os
 import re
-import tempfile
 import threading
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from pipeline import Models, PipelineConfig
 from pipeline.audio.recording import Recording
 from pipeline.errors import AudioError
 from pipeline.server.access import Access
-from pipeline.server.limits import ServerLimits
-from pipeline.server.service import Service
 from tests.conftest import EXAMPLES, HANG_S, PHRASES, ROOT, read_wav
-from tests.server.running import Running, heard, rest, running, say, speak
+from tests.server.running import NewService, Running, ask, rest, running, say, speak, until
 
 TOKEN = "0123456789abcdef"
 BEARER = {"Authorization": f"Bearer {TOKEN}"}
 SPEECH = read_wav(PHRASES)[:32_000]
-
-
-def service(config: PipelineConfig, models: Models, **limits: Any) -> Service:
-    return Service(config, models, replace(ServerLimits(), **{"connections_a_minute": 10_000, **limits}))
 
 
 @pytest.mark.parametrize(
@@ -51,101 +42,78 @@ def service(config: PipelineConfig, models: Models, **limits: Any) -> Service:
         ("/view/x/qr.svg", 404, "no-store"),
     ],
 )
-def test_every_answer_has_the_headers(
-    path: str, status: int, kept: str, demo_config: PipelineConfig, demo_models: Models
-) -> None:
-    async def work() -> None:
-        async with running(service(demo_config, demo_models)) as server:
-            answer = await server.get(path)
-            assert (answer.status, answer.headers["cache-control"]) == (status, kept)
-            assert "script-src 'self'" in answer.headers["content-security-policy"]
-            assert "frame-ancestors 'none'" in answer.headers["content-security-policy"]
-            assert answer.headers["x-content-type-options"] == "nosniff"
-            assert answer.headers["referrer-policy"] == "no-referrer"
-            assert answer.headers["cross-origin-resource-policy"] == "same-origin"
-            assert "access-control-allow-origin" not in answer.headers
-            assert "server" not in answer.headers
-
-    asyncio.run(work())
+async def test_every_answer_has_the_headers(path: str, status: int, kept: str, new_service: NewService) -> None:
+    async with running(new_service()) as server:
+        answer = await server.get(path)
+        assert (answer.status, answer.headers["cache-control"]) == (status, kept)
+        assert "script-src 'self'" in answer.headers["content-security-policy"]
+        assert "frame-ancestors 'none'" in answer.headers["content-security-policy"]
+        assert answer.headers["x-content-type-options"] == "nosniff"
+        assert answer.headers["referrer-policy"] == "no-referrer"
+        assert answer.headers["cross-origin-resource-policy"] == "same-origin"
+        assert "access-control-allow-origin" not in answer.headers
+        assert "server" not in answer.headers
 
 
-def test_other_names_and_other_sites_pages_are_refused(demo_config: PipelineConfig, demo_models: Models) -> None:
-    async def work() -> None:
-        async with running(service(demo_config, demo_models)) as server:
-            refused = await server.get("/v1/info", {"Host": "evil.example"})
-            assert refused.status == 421
-            assert "content-security-policy" in refused.headers
-            path, other = "/v1/audio/transcriptions", {"Origin": "http://evil.example"}
-            assert (await server.get(path, other, "POST")).status == 403
-            assert (await server.get(path, {"Origin": server.url}, "POST")).status == 400
-
-    asyncio.run(work())
+async def test_other_names_and_other_sites_pages_are_refused(new_service: NewService) -> None:
+    async with running(new_service()) as server:
+        refused = await server.get("/v1/info", {"Host": "evil.example"})
+        assert refused.status == 421
+        assert "content-security-policy" in refused.headers
+        path, other = "/v1/audio/transcriptions", {"Origin": "http://evil.example"}
+        assert (await server.get(path, other, "POST")).status == 403
+        assert (await server.get(path, {"Origin": server.url}, "POST")).status == 400
 
 
-def test_pages_of_allowed_sites_may_use_the_interfaces_and_no_others(
-    demo_config: PipelineConfig, demo_models: Models
-) -> None:
+async def test_pages_of_allowed_sites_may_use_the_interfaces_and_no_others(new_service: NewService) -> None:
     site, path = {"Origin": "https://example.org"}, "/v1/audio/transcriptions"
     asked = {"Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "authorization, x-any"}
-
-    async def work() -> None:
-        access = Access.of(TOKEN, origins=["https://Example.org/"])
-        async with running(service(demo_config, demo_models), access) as server:
-            preflight = await server.get(path, {**site, **asked}, "OPTIONS")
-            assert preflight.status == 200
-            assert preflight.headers["access-control-allow-origin"] == "https://example.org"
-            assert "POST" in preflight.headers["access-control-allow-methods"]
-            assert preflight.headers["access-control-allow-headers"] == "authorization, x-any"
-            for status, headers in ((401, site), (400, {**site, **BEARER})):
-                answer = await server.get(path, headers, "POST")
-                assert (answer.status, answer.headers["access-control-allow-origin"]) == (status, "https://example.org")
-            other = await server.get("/v1/info", {"Origin": "https://other.example"})
-            assert "access-control-allow-origin" not in other.headers
-            assert (await server.get(path, {"Origin": "https://other.example", **asked}, "OPTIONS")).status == 403
-
-    asyncio.run(work())
+    access = Access.of(TOKEN, origins=["https://Example.org/"])
+    async with running(new_service(), access) as server:
+        preflight = await server.get(path, {**site, **asked}, "OPTIONS")
+        assert preflight.status == 200
+        assert preflight.headers["access-control-allow-origin"] == "https://example.org"
+        assert "POST" in preflight.headers["access-control-allow-methods"]
+        assert preflight.headers["access-control-allow-headers"] == "authorization, x-any"
+        for status, headers in ((401, site), (400, {**site, **BEARER})):
+            answer = await server.get(path, headers, "POST")
+            assert (answer.status, answer.headers["access-control-allow-origin"]) == (status, "https://example.org")
+        other = await server.get("/v1/info", {"Origin": "https://other.example"})
+        assert "access-control-allow-origin" not in other.headers
+        assert (await server.get(path, {"Origin": "https://other.example", **asked}, "OPTIONS")).status == 403
 
 
-def test_figures_and_files_need_the_token(demo_config: PipelineConfig, demo_models: Models) -> None:
-    async def work() -> None:
-        access = Access.of(TOKEN)
-        async with running(service(demo_config, demo_models), access) as server:
-            for path, method in (("/metrics", "GET"), ("/v1/models", "GET"), ("/v1/audio/transcriptions", "POST")):
-                for headers in ({}, {"Authorization": f"Bearer {TOKEN}x"}, {"Authorization": f"Basic {TOKEN}"}):
-                    assert (await server.get(path, headers, method)).status == 401
-                assert (await server.get(f"{path}?token={TOKEN}", {}, method)).status == 401
-            assert (await server.get("/metrics", BEARER)).status == 200
-            for path in ("/", "/v1/info", "/healthz", "/readyz"):
-                assert (await server.get(path)).status == 200
-
-    asyncio.run(work())
+async def test_figures_and_files_need_the_token(new_service: NewService) -> None:
+    access = Access.of(TOKEN)
+    async with running(new_service(), access) as server:
+        for path, method in (("/metrics", "GET"), ("/v1/models", "GET"), ("/v1/audio/transcriptions", "POST")):
+            for headers in ({}, {"Authorization": f"Bearer {TOKEN}x"}, {"Authorization": f"Basic {TOKEN}"}):
+                assert (await server.get(path, headers, method)).status == 401
+            assert (await server.get(f"{path}?token={TOKEN}", {}, method)).status == 401
+        assert (await server.get("/metrics", BEARER)).status == 200
+        for path in ("/", "/v1/info", "/healthz", "/readyz"):
+            assert (await server.get(path)).status == 200
 
 
-def test_tokens_cannot_be_tried_without_end(demo_config: PipelineConfig, demo_models: Models) -> None:
-    async def work() -> None:
-        access = Access.of(TOKEN)
-        async with running(service(demo_config, demo_models, connections_a_minute=3), access) as server:
-            wrong = {"Authorization": "Bearer wrong"}
-            assert [(await server.get("/v1/models", wrong)).status for _ in range(4)] == [401, 401, 401, 429]
-            assert (await server.get("/v1/models", BEARER)).status == 429
-            assert (await server.get("/v1/info")).status == 200
-
-    asyncio.run(work())
+async def test_tokens_cannot_be_tried_without_end(new_service: NewService) -> None:
+    access = Access.of(TOKEN)
+    async with running(new_service(connections_a_minute=3), access) as server:
+        wrong = {"Authorization": "Bearer wrong"}
+        assert [(await server.get("/v1/models", wrong)).status for _ in range(4)] == [401, 401, 401, 429]
+        assert (await server.get("/v1/models", BEARER)).status == 429
+        assert (await server.get("/v1/info")).status == 200
 
 
 @pytest.mark.parametrize(("proxies", "status"), [([], 429), (["127.0.0.1"], 401)])
-def test_forwarded_addresses_are_believed_of_a_named_proxy_alone(
-    proxies: list[str], status: int, demo_config: PipelineConfig, demo_models: Models
+async def test_forwarded_addresses_are_believed_of_a_named_proxy_alone(
+    proxies: list[str], status: int, new_service: NewService
 ) -> None:
-    async def work() -> None:
-        limited = service(demo_config, demo_models, connections_a_minute=1)
-        async with running(limited, Access.of(TOKEN), proxies=proxies) as server:
-            for number in range(3):
-                wrong = {"Authorization": "Bearer wrong", "X-Forwarded-For": f"192.0.2.{number}"}
-                answer = await server.get("/v1/models", wrong)
-            assert answer.status == status
-
-    asyncio.run(work())
+    limited = new_service(connections_a_minute=1)
+    async with running(limited, Access.of(TOKEN), proxies=proxies) as server:
+        for number in range(3):
+            wrong = {"Authorization": "Bearer wrong", "X-Forwarded-For": f"192.0.2.{number}"}
+            answer = await server.get("/v1/models", wrong)
+        assert answer.status == status
 
 
 @pytest.mark.parametrize(
@@ -159,28 +127,22 @@ def test_forwarded_addresses_are_believed_of_a_named_proxy_alone(
         ('{"type": "start", "sample_rate": ' + "9" * 10_000 + "}", "bad-message"),
     ],
 )
-def test_strange_text_is_answered(
-    message: str, code: str, demo_config: PipelineConfig, demo_models: Models, caplog: pytest.LogCaptureFixture
+async def test_strange_text_is_answered(
+    message: str, code: str, new_service: NewService, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async def work() -> None:
-        async with running(service(demo_config, demo_models), Access.of(TOKEN)) as server, server.connect() as socket:
-            await socket.send(message)
-            (answer,) = await rest(socket)
-            assert answer["code"] == code
-            assert len(answer["message"]) < 300
-
-    asyncio.run(work())
+    async with running(new_service(), Access.of(TOKEN)) as server, server.connect() as socket:
+        await socket.send(message)
+        (answer,) = await rest(socket)
+        assert answer["code"] == code
+        assert len(answer["message"]) < 300
     assert not [record for record in caplog.records if record.levelno >= logging.WARNING]
 
 
-def test_secrets_are_not_logged(
-    demo_config: PipelineConfig, demo_models: Models, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_secrets_are_not_logged(new_service: NewService, caplog: pytest.LogCaptureFixture) -> None:
     async def work() -> dict[str, Any]:
-        async with running(service(demo_config, demo_models, resume_s=0.0), Access.of(TOKEN)) as server:
+        async with running(new_service(resume_s=0.0), Access.of(TOKEN)) as server:
             async with server.connect() as speaker:
-                await say(speaker, type="start", token=TOKEN)
-                started = await heard(speaker)
+                started = await ask(speaker, type="start", token=TOKEN)
                 await speak(speaker, SPEECH)
             async with server.connect() as reader:
                 await say(reader, type="watch", session=started["session"])
@@ -196,48 +158,35 @@ def test_secrets_are_not_logged(
         assert secret not in caplog.text
 
 
-def test_requests_that_no_websocket_can_have_are_not_logged_and_do_not_stay(
-    demo_config: PipelineConfig, demo_models: Models, caplog: pytest.LogCaptureFixture
+async def test_requests_that_no_websocket_can_have_are_not_logged_and_do_not_stay(
+    new_service: NewService, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async def work() -> None:
-        async with running(service(demo_config, demo_models)) as server:
-            upgrade = {"Upgrade": "websocket", "Connection": "Upgrade", "Sec-WebSocket-Version": "13"}
-            many = {f"X-{number}": "x" for number in range(200)}
-            assert (await server.get("/v1/session", {**upgrade, **many})).status == 431
-            assert (await server.get("/v1/session", {**upgrade, "X": "x" * 10_000})).status == 431
-            async with server.connect() as socket:
-                socket.transport.write(
-                    b"\x81\x82" + bytes(4) + b"\xff\xff"
-                )  # text that is not UTF-8, masked with zeros
-                assert await rest(socket) == []
-                assert socket.close_code == 1007
-            while server.server.server_state.connections:
-                await asyncio.sleep(0.01)
-
-    asyncio.run(work())
+    async with running(new_service()) as server:
+        upgrade = {"Upgrade": "websocket", "Connection": "Upgrade", "Sec-WebSocket-Version": "13"}
+        many = {f"X-{number}": "x" for number in range(200)}
+        assert (await server.get("/v1/session", {**upgrade, **many})).status == 431
+        assert (await server.get("/v1/session", {**upgrade, "X": "x" * 10_000})).status == 431
+        async with server.connect() as socket:
+            socket.transport.write(b"\x81\x82" + bytes(4) + b"\xff\xff")  # text that is not UTF-8, masked with zeros
+            assert await rest(socket) == []
+            assert socket.close_code == 1007
+        await until(lambda: not server.server.server_state.connections)
     assert not [record for record in caplog.records if record.levelno >= logging.ERROR]
 
 
-def test_messages_are_not_compressed(demo_config: PipelineConfig, demo_models: Models) -> None:
-    async def work() -> None:
-        async with running(service(demo_config, demo_models)) as server, server.connect() as socket:
-            assert socket.response is not None
-            assert "sec-websocket-extensions" not in socket.response.headers
-
-    asyncio.run(work())
+async def test_messages_are_not_compressed(new_service: NewService) -> None:
+    async with running(new_service()) as server, server.connect() as socket:
+        assert socket.response is not None
+        assert "sec-websocket-extensions" not in socket.response.headers
 
 
-def test_the_code_of_a_page_is_drawn_for_sessions_alone(demo_config: PipelineConfig, demo_models: Models) -> None:
-    async def work() -> None:
-        async with running(service(demo_config, demo_models)) as server, server.connect() as speaker:
-            await say(speaker, type="start")
-            session = (await heard(speaker))["session"]
-            drawn = await server.get(f"/view/{session}/qr.svg")
-            assert (drawn.status, drawn.headers["content-type"]) == (200, "image/svg+xml")
-            assert b"<svg" in drawn.body
-            assert (await server.get(f"/view/{'x' * 2_000}/qr.svg")).status == 404
-
-    asyncio.run(work())
+async def test_the_code_of_a_page_is_drawn_for_sessions_alone(new_service: NewService) -> None:
+    async with running(new_service()) as server, server.connect() as speaker:
+        session = (await ask(speaker, type="start"))["session"]
+        drawn = await server.get(f"/view/{session}/qr.svg")
+        assert (drawn.status, drawn.headers["content-type"]) == (200, "image/svg+xml")
+        assert b"<svg" in drawn.body
+        assert (await server.get(f"/view/{'x' * 2_000}/qr.svg")).status == 404
 
 
 async def transcribed(server: Running, name: str, data: bytes, parameters: str = "") -> tuple[int, dict[str, Any]]:
@@ -252,41 +201,29 @@ async def transcribed(server: Running, name: str, data: bytes, parameters: str =
     return int(answer.split(b" ")[1]), json.loads(answer.split(b"\r\n\r\n", 1)[1])
 
 
-@pytest.fixture
-def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder for temporary files during the test."""
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    return tmp_path
-
-
 @pytest.mark.parametrize("name", ["../../escaped", "/escaped", "..\\escaped", "a\\0b", "%2e%2e%2fescaped", "a" * 1_000])
-def test_names_of_uploads_are_not_used(
-    name: str, demo_config: PipelineConfig, demo_models: Models, temporary: Path
-) -> None:
+def test_names_of_uploads_are_not_used(name: str, new_service: NewService, own_folder: Path) -> None:
     async def work() -> tuple[int, dict[str, Any]]:
-        async with running(service(demo_config, demo_models)) as server:
+        async with running(new_service()) as server:
             return await transcribed(server, name, b"no audio")
 
     status, answer = asyncio.run(work())
     assert (status, answer["error"]["code"]) == (400, "no-audio")
-    assert str(temporary) not in answer["error"]["message"]
-    assert not list(temporary.iterdir())
-    assert not list(temporary.parent.glob("**/*escaped*"))
+    assert str(own_folder) not in answer["error"]["message"]
+    assert not list(own_folder.iterdir())
+    assert not list(own_folder.parent.glob("**/*escaped*"))
 
 
 @pytest.mark.parametrize("charset", ["punycode", "idna", "utf-16", "unicode_escape", "x" * 1_000])
-def test_forms_are_read_as_utf_8_alone(charset: str, demo_config: PipelineConfig, demo_models: Models) -> None:
+async def test_forms_are_read_as_utf_8_alone(charset: str, new_service: NewService) -> None:
     # The time of decoding punycode grows with the square of the length.
-    async def work() -> None:
-        async with running(service(demo_config, demo_models)) as server:
-            status, answer = await transcribed(server, "x", b"no audio", f"; charset={charset}")
-            assert (status, answer["error"]["code"]) == (400, "bad-form")
-            assert answer["error"]["message"].endswith("it must be in UTF-8")
-            assert len(answer["error"]["message"]) < 300
-            status, answer = await transcribed(server, "x", b"no audio", '; charset="UTF-8"')
-            assert (status, answer["error"]["code"]) == (400, "no-audio")
-
-    asyncio.run(work())
+    async with running(new_service()) as server:
+        status, answer = await transcribed(server, "x", b"no audio", f"; charset={charset}")
+        assert (status, answer["error"]["code"]) == (400, "bad-form")
+        assert answer["error"]["message"].endswith("it must be in UTF-8")
+        assert len(answer["error"]["message"]) < 300
+        status, answer = await transcribed(server, "x", b"no audio", '; charset="UTF-8"')
+        assert (status, answer["error"]["code"]) == (400, "no-audio")
 
 
 PLAYLISTS = {
@@ -310,15 +247,14 @@ def test_uploads_that_name_other_files_are_refused(text: str, tmp_path: Path) ->
 
 
 def test_nothing_is_kept_of_a_session(
-    demo_config: PipelineConfig, demo_models: Models, temporary: Path, monkeypatch: pytest.MonkeyPatch
+    new_service: NewService, own_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(temporary)
+    monkeypatch.chdir(own_folder)
     threads = set(threading.enumerate())
 
     async def work() -> None:
-        async with running(service(demo_config, demo_models)) as server, server.connect() as speaker:
-            await say(speaker, type="start")
-            session = (await heard(speaker))["session"]
+        async with running(new_service()) as server, server.connect() as speaker:
+            session = (await ask(speaker, type="start"))["session"]
             await speak(speaker, SPEECH)
             await say(speaker, type="end")
             assert (await rest(speaker))[-1]["type"] == "end"
@@ -327,7 +263,7 @@ def test_nothing_is_kept_of_a_session(
                 assert (await rest(reader))[-1]["code"] == "no-session"
 
     asyncio.run(work())
-    assert not list(temporary.iterdir())
+    assert not list(own_folder.iterdir())
     for thread in set(threading.enumerate()) - threads:
         thread.join(HANG_S)
         assert not thread.is_alive()

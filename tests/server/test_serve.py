@@ -26,7 +26,7 @@ from pipeline.apps.self_signed import self_signed
 from pipeline.apps.serve import run
 from pipeline.errors import UsageError
 from tests.conftest import HANG_S, PHRASES, ROOT, read_wav
-from tests.server.running import heard, rest, say, speak
+from tests.server.running import ask, rest, say, speak
 
 TOKEN = "0123456789abcdef"
 SPEECH = read_wav(PHRASES)
@@ -216,39 +216,36 @@ async def command(*options: str | Path, before: str = "") -> AsyncIterator[Comma
 
 @pytest.mark.slow
 @openssl
-def test_sigterm_lets_speakers_end_over_tls(certificate: tuple[Path, Path], token_file: Path, tmp_path: Path) -> None:
+async def test_sigterm_lets_speakers_end_over_tls(
+    certificate: tuple[Path, Path], token_file: Path, tmp_path: Path
+) -> None:
     cert, key = certificate
-
-    async def work() -> None:
-        options = ["--tls-cert", cert, "--tls-key", key, "--token-file", token_file, "--record", tmp_path / "records"]
-        async with command(*options) as server:
-            assert server.secure
-            context = ssl.create_default_context(cafile=str(cert))
-            async with server.connect(context) as speaker:
-                await say(speaker, type="start", token=TOKEN)
-                await heard(speaker)
-                await speak(speaker, SPEECH)
-                while json.loads(await speaker.recv()).get("received") != len(SPEECH):
-                    pass
-                reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
-                writer.write(b"no TLS, \x1b[31m\r\n\r\n")
-                await reader.read()
-                writer.close()
-                server.process.send_signal(signal.SIGTERM)
-                records = await rest(speaker)
-                assert records[-1]["type"] == "end"
-                assert records[-1]["duration_s"] == pytest.approx(len(SPEECH) / 16_000, abs=1e-4)
-                assert speaker.close_code == 1000
-            assert await server.status() == 0
-            first, second, *lines = server.said.decode().splitlines()
-            assert first.startswith("serving on https://127.0.0.1:")
-            assert second.startswith("stopping:")
-            assert [line.split()[:2] for line in lines] == [["INFO:", "session"]]
-        (jsonl,) = (tmp_path / "records").glob("*.jsonl")
-        assert jsonl.stat().st_mode & 0o777 == 0o600
-        assert json.loads(jsonl.read_text("utf-8").splitlines()[-1])["type"] == "end"
-
-    asyncio.run(work())
+    options = ["--tls-cert", cert, "--tls-key", key, "--token-file", token_file, "--record", tmp_path / "records"]
+    async with command(*options) as server:
+        assert server.secure
+        context = ssl.create_default_context(cafile=str(cert))
+        async with server.connect(context) as speaker:
+            await ask(speaker, type="start", token=TOKEN)
+            await speak(speaker, SPEECH)
+            while json.loads(await speaker.recv()).get("received") != len(SPEECH):
+                pass
+            reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+            writer.write(b"no TLS, \x1b[31m\r\n\r\n")
+            await reader.read()
+            writer.close()
+            server.process.send_signal(signal.SIGTERM)
+            records = await rest(speaker)
+            assert records[-1]["type"] == "end"
+            assert records[-1]["duration_s"] == pytest.approx(len(SPEECH) / 16_000, abs=1e-4)
+            assert speaker.close_code == 1000
+        assert await server.status() == 0
+        first, second, *lines = server.said.decode().splitlines()
+        assert first.startswith("serving on https://127.0.0.1:")
+        assert second.startswith("stopping:")
+        assert [line.split()[:2] for line in lines] == [["INFO:", "session"]]
+    (jsonl,) = (tmp_path / "records").glob("*.jsonl")
+    assert jsonl.stat().st_mode & 0o777 == 0o600
+    assert json.loads(jsonl.read_text("utf-8").splitlines()[-1])["type"] == "end"
 
 
 @pytest.mark.slow
@@ -266,8 +263,7 @@ def test_a_laptop_serves_its_network_with_a_certificate_of_its_own(
             assert os.stat(path).st_mode & 0o777 == 0o600
             context = ssl.create_default_context(cafile=str(path))
             async with server.connect(context) as speaker:
-                await say(speaker, type="start", token=TOKEN)
-                assert (await heard(speaker))["type"] == "started"
+                assert (await ask(speaker, type="start", token=TOKEN))["type"] == "started"
             for host in re.findall(rb"https://([\d.]+):", server.said):  # none on a machine without a network
                 address = f"wss://{host.decode()}:{server.port}/v1/session"
                 async with connect(address, ssl=context, proxy=None) as speaker:
@@ -278,25 +274,20 @@ def test_a_laptop_serves_its_network_with_a_certificate_of_its_own(
     assert first == second  # the fingerprint, too
 
 
-def test_a_second_signal_ends_at_once() -> None:
+async def test_a_second_signal_ends_at_once() -> None:
     # The drain would last until everything is translated.
     patient = "from pipeline.server.limits import ServerLimits as L; L.__init__.__kwdefaults__['drain_s'] = 1e6"
-
-    async def work() -> None:
-        async with command(before=patient) as server, server.connect() as speaker:
-            await say(speaker, type="start")
-            await heard(speaker)
-            for _ in range(3):
-                await speak(speaker, SPEECH)
-            server.process.send_signal(signal.SIGINT)
-            assert server.process.stderr is not None
-            assert b"stopping" in await server.process.stderr.readline()
-            server.process.send_signal(signal.SIGTERM)
-            records = await rest(speaker)
-            assert not records or records[-1]["type"] != "end"
-            assert await server.status() == 0
-
-    asyncio.run(work())
+    async with command(before=patient) as server, server.connect() as speaker:
+        await ask(speaker, type="start")
+        for _ in range(3):
+            await speak(speaker, SPEECH)
+        server.process.send_signal(signal.SIGINT)
+        assert server.process.stderr is not None
+        assert b"stopping" in await server.process.stderr.readline()
+        server.process.send_signal(signal.SIGTERM)
+        records = await rest(speaker)
+        assert not records or records[-1]["type"] != "end"
+        assert await server.status() == 0
 
 
 def test_sigterm_while_models_are_loaded_ends_at_once() -> None:

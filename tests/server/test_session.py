@@ -8,14 +8,13 @@ import subprocess
 import sys
 import threading
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import pytest
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from pipeline import Models, PipelineConfig
-from pipeline.events import PipelineEvent, SourceSentence, Translation
+from pipeline.events import PipelineEvent
 from pipeline.languages.marks import letters
 from pipeline.server import session as session_module
 from pipeline.server import websocket
@@ -23,144 +22,108 @@ from pipeline.server.access import Access
 from pipeline.server.feed import Snapshot
 from pipeline.server.limits import ServerLimits
 from pipeline.server.protocol import snapshot_text
-from pipeline.server.service import Service
 from pipeline.server.session import Session
-from pipeline.translator import SpeechTranslator
 from tests.conftest import PHRASES, ROOT, read_wav
-from tests.server.running import CHUNK, Running, final, heard, rest, running, say, speak
+from tests.server.running import (
+    CHUNK,
+    NewService,
+    Running,
+    Texts,
+    ask,
+    final,
+    finish,
+    heard,
+    rest,
+    running,
+    say,
+    speak,
+    translated,
+)
 
 SPEECH = read_wav(PHRASES)
 
 
-def service(config: PipelineConfig, models: Models, **limits: Any) -> Service:
-    return Service(config, models, replace(ServerLimits(), connections_a_minute=10_000, **limits))
-
-
 @pytest.fixture(scope="module")
-def expected(demo_config: PipelineConfig, demo_models: Models) -> dict[tuple[int, str], str]:
+def expected(demo_config: PipelineConfig, demo_models: Models) -> Texts:
     """The text of the recording from a translator in this process."""
-
-    async def work() -> dict[tuple[int, str], str]:
-        async with SpeechTranslator(demo_config, demo_models, live=True) as translator:
-            await translator.feed(SPEECH)
-            await translator.end()
-            return {
-                (event.sentence, event.language): event.text
-                async for event in translator.events()
-                if isinstance(event, SourceSentence | Translation)
-            }
-
-    found = asyncio.run(work())
+    found = asyncio.run(translated(demo_config, demo_models, SPEECH))
     assert len(found) >= 2
     return found
 
 
-def test_a_speaker_and_readers_get_the_text(
-    demo_config: PipelineConfig, demo_models: Models, expected: dict[tuple[int, str], str]
-) -> None:
-    async def work() -> None:
-        async with running(service(demo_config, demo_models)) as server, server.connect() as speaker:
-            await say(speaker, type="start", targets=["zh"])
-            started = await heard(speaker)
-            assert (started["type"], started["received"], started["targets"]) == ("started", 0, ["zh"])
-            async with server.connect() as reader:
-                await say(reader, type="watch", session=started["session"], language="zh")
-                watching = await heard(reader)
-                assert watching["type"] == "watching"
-                assert "key" not in watching
-                reading = asyncio.create_task(rest(reader))
-                await speak(speaker, SPEECH)
-                await say(speaker, type="end")
-                records = await rest(speaker)
-                assert final(records) == expected == final(await reading)
-                assert records[-1]["type"] == "end"
-                assert speaker.close_code == reader.close_code == 1000
-            assert not server.service.sessions
-
-    asyncio.run(work())
-
-
-@pytest.mark.slow
-def test_a_reader_who_comes_late_gets_all_texts(
-    demo_config: PipelineConfig, demo_models: Models, expected: dict[tuple[int, str], str]
-) -> None:
-    async def work() -> None:
-        async with running(service(demo_config, demo_models)) as server, server.connect() as speaker:
-            await say(speaker, type="start")
-            started = await heard(speaker)
+async def test_a_speaker_and_readers_get_the_text(new_service: NewService, expected: Texts) -> None:
+    async with running(new_service()) as server, server.connect() as speaker:
+        started = await ask(speaker, type="start", targets=["zh"])
+        assert (started["type"], started["received"], started["targets"]) == ("started", 0, ["zh"])
+        async with server.connect() as reader:
+            watching = await ask(reader, type="watch", session=started["session"], language="zh")
+            assert watching["type"] == "watching"
+            assert "key" not in watching
+            reading = asyncio.create_task(rest(reader))
             await speak(speaker, SPEECH)
-            while (await heard(speaker))["type"] != "translation":
-                pass
-            async with server.connect() as reader:
-                await say(reader, type="watch", session=started["session"])
-                await heard(reader)
-                await say(speaker, type="end")
-                assert final(await rest(reader)) == expected
-
-    asyncio.run(work())
+            records = await finish(speaker)
+            assert final(records) == expected == final(await reading)
+            assert records[-1]["type"] == "end"
+            assert speaker.close_code == reader.close_code == 1000
+        assert not server.service.sessions
 
 
 @pytest.mark.slow
-def test_a_lost_connection_loses_neither_audio_nor_text(
-    demo_config: PipelineConfig, demo_models: Models, expected: dict[tuple[int, str], str]
-) -> None:
-    async def work() -> None:
-        async with running(service(demo_config, demo_models)) as server:
-            records: list[dict[str, Any]] = []
-            async with server.connect() as first:
-                await say(first, type="start")
-                started = await heard(first)
-                await speak(first, SPEECH[:40_000])
-                while not records or records[-1]["type"] != "source_delta":
-                    records.append(await heard(first))
-                first.transport.abort()
-            async with server.connect() as second:
-                await say(second, type="resume", session=started["session"], key=started["key"])
-                resumed = await heard(second)
-                assert resumed["type"] == "resumed"
-                assert resumed["received"] <= 40_000
-                await speak(second, SPEECH[resumed["received"] :])
-                await say(second, type="end")
-                found = final([*records, *await rest(second)])
-                assert found == expected
-
-    asyncio.run(work())
+async def test_a_reader_who_comes_late_gets_all_texts(new_service: NewService, expected: Texts) -> None:
+    async with running(new_service()) as server, server.connect() as speaker:
+        started = await ask(speaker, type="start")
+        await speak(speaker, SPEECH)
+        while (await heard(speaker))["type"] != "translation":
+            pass
+        async with server.connect() as reader:
+            await ask(reader, type="watch", session=started["session"])
+            await say(speaker, type="end")
+            assert final(await rest(reader)) == expected
 
 
 @pytest.mark.slow
-def test_a_session_whose_speaker_does_not_come_back_ends(demo_config: PipelineConfig, demo_models: Models) -> None:
-    async def work() -> None:
-        async with running(service(demo_config, demo_models, resume_s=0.0)) as server:
-            async with server.connect() as speaker:
-                await say(speaker, type="start")
-                started = await heard(speaker)
-                await speak(speaker, SPEECH)
-            async with server.connect() as reader:
-                await say(reader, type="watch", session=started["session"])
-                records = await rest(reader)
-                assert final(records)
-                assert records[-1]["type"] == "end"
+async def test_a_lost_connection_loses_neither_audio_nor_text(new_service: NewService, expected: Texts) -> None:
+    async with running(new_service()) as server:
+        records: list[dict[str, Any]] = []
+        async with server.connect() as first:
+            started = await ask(first, type="start")
+            await speak(first, SPEECH[:40_000])
+            while not records or records[-1]["type"] != "source_delta":
+                records.append(await heard(first))
+            first.transport.abort()
+        async with server.connect() as second:
+            resumed = await ask(second, type="resume", session=started["session"], key=started["key"])
+            assert resumed["type"] == "resumed"
+            assert resumed["received"] <= 40_000
+            await speak(second, SPEECH[resumed["received"] :])
+            found = final([*records, *await finish(second)])
+            assert found == expected
 
-    asyncio.run(work())
+
+@pytest.mark.slow
+async def test_a_session_whose_speaker_does_not_come_back_ends(new_service: NewService) -> None:
+    async with running(new_service(resume_s=0.0)) as server:
+        async with server.connect() as speaker:
+            started = await ask(speaker, type="start")
+            await speak(speaker, SPEECH)
+        async with server.connect() as reader:
+            await say(reader, type="watch", session=started["session"])
+            records = await rest(reader)
+            assert final(records)
+            assert records[-1]["type"] == "end"
 
 
-def test_a_second_connection_of_the_speaker_replaces_the_first(
-    demo_config: PipelineConfig, demo_models: Models
-) -> None:
-    async def work() -> None:
-        async with running(service(demo_config, demo_models)) as server, server.connect() as first:
-            await say(first, type="start")
-            started = await heard(first)
-            async with server.connect() as second:
-                await say(second, type="resume", session=started["session"], key=started["key"])
-                assert (await heard(second))["type"] == "resumed"
-                await speak(first, SPEECH[:3_200])
-                assert (await rest(first))[-1]["code"] == "replaced"
-                assert server.service.find(started["session"]).intake.received == 0
-                await say(second, type="end")
-                assert (await rest(second))[-1]["type"] == "end"
-
-    asyncio.run(work())
+async def test_a_second_connection_of_the_speaker_replaces_the_first(new_service: NewService) -> None:
+    async with running(new_service()) as server, server.connect() as first:
+        started = await ask(first, type="start")
+        async with server.connect() as second:
+            assert (await ask(second, type="resume", session=started["session"], key=started["key"]))[
+                "type"
+            ] == "resumed"
+            await speak(first, SPEECH[:3_200])
+            assert (await rest(first))[-1]["code"] == "replaced"
+            assert server.service.find(started["session"]).intake.received == 0
+            assert (await finish(second))[-1]["type"] == "end"
 
 
 async def answer(server: Running, *messages: str | bytes) -> dict[str, Any]:
@@ -190,251 +153,179 @@ START = '{"type": "start"}'
         (['{"type": "resume", "session": "x", "key": "y"}'], "no-session"),
     ],
 )
-def test_what_is_wrong_is_answered_with_its_code(
-    messages: list[str | bytes], code: str, demo_config: PipelineConfig, demo_models: Models
+async def test_what_is_wrong_is_answered_with_its_code(
+    messages: list[str | bytes], code: str, new_service: NewService
 ) -> None:
-    async def work() -> dict[str, Any]:
-        async with running(service(demo_config, demo_models, resume_s=0.0)) as server:
-            return await answer(server, *messages)
-
-    error = asyncio.run(work())
+    async with running(new_service(resume_s=0.0)) as server:
+        error = await answer(server, *messages)
     # Audio after the end may find that the session has ended already.
     assert error["type"] == "error" or code == "ended"
     assert code == "ended" or error["code"] == code
 
 
 @pytest.mark.slow
-def test_a_session_may_have_captions_in_the_language_spoken(
-    demo_config: PipelineConfig, demo_models: Models, expected: dict[tuple[int, str], str]
-) -> None:
-    async def work() -> list[dict[str, Any]]:
-        async with running(service(demo_config, demo_models)) as server, server.connect() as speaker:
-            await say(speaker, type="start", targets=["en"])
-            assert (await heard(speaker))["targets"] == ["en"]
-            await speak(speaker, SPEECH)
-            await say(speaker, type="end")
-            return await rest(speaker)
-
-    records = asyncio.run(work())
+async def test_a_session_may_have_captions_in_the_language_spoken(new_service: NewService, expected: Texts) -> None:
+    async with running(new_service()) as server, server.connect() as speaker:
+        assert (await ask(speaker, type="start", targets=["en"]))["targets"] == ["en"]
+        await speak(speaker, SPEECH)
+        records = await finish(speaker)
     captions = {one["sentence"]: one["text"] for one in records if one["type"] == "translation"}
     assert captions == {sentence: text for (sentence, language), text in expected.items() if language == "en"}
 
 
-def test_one_speaker_too_many_is_told_so(demo_config: PipelineConfig, demo_models: Models) -> None:
-    async def work() -> None:
-        async with running(service(demo_config, demo_models, max_sessions=1)) as server, server.connect() as first:
-            await say(first, type="start")
-            await heard(first)
-            async with server.connect() as second:
-                await say(second, type="start")
-                (error,) = await rest(second)
-                assert (error["code"], second.close_code) == ("busy", 1013)
-            await say(first, type="end")
-            await rest(first)
-            async with server.connect() as third:
-                await say(third, type="start")
-                assert (await heard(third))["type"] == "started"
-            assert server.service.refused == {"busy": 1}
-
-    asyncio.run(work())
+async def test_one_speaker_too_many_is_told_so(new_service: NewService) -> None:
+    async with running(new_service(max_sessions=1)) as server, server.connect() as first:
+        await ask(first, type="start")
+        async with server.connect() as second:
+            await say(second, type="start")
+            (error,) = await rest(second)
+            assert (error["code"], second.close_code) == ("busy", 1013)
+        await finish(first)
+        async with server.connect() as third:
+            assert (await ask(third, type="start"))["type"] == "started"
+        assert server.service.refused == {"busy": 1}
 
 
-def test_one_reader_too_many_is_told_so(demo_config: PipelineConfig, demo_models: Models) -> None:
-    async def work() -> None:
-        async with running(service(demo_config, demo_models, max_viewers=1)) as server, server.connect() as speaker:
-            await say(speaker, type="start")
-            started = await heard(speaker)
-            watch = json.dumps({"type": "watch", "session": started["session"]})
-            async with server.connect() as reader:
-                await reader.send(watch)
-                await heard(reader)
-                assert (await answer(server, watch))["code"] == "busy"
-
-    asyncio.run(work())
+async def test_one_reader_too_many_is_told_so(new_service: NewService) -> None:
+    async with running(new_service(max_viewers=1)) as server, server.connect() as speaker:
+        started = await ask(speaker, type="start")
+        watch = json.dumps({"type": "watch", "session": started["session"]})
+        async with server.connect() as reader:
+            await reader.send(watch)
+            await heard(reader)
+            assert (await answer(server, watch))["code"] == "busy"
 
 
-def test_speakers_need_the_token_and_the_key(demo_config: PipelineConfig, demo_models: Models) -> None:
-    async def work() -> None:
-        access = Access.of("0123456789abcdef")
-        async with running(service(demo_config, demo_models), access) as server, server.connect() as speaker:
-            for token in ({}, {"token": "0123456789abcdeg"}):
-                assert (await answer(server, json.dumps({"type": "start", **token})))["code"] == "wrong-token"
-            await say(speaker, type="start", token="0123456789abcdef")
-            started = await heard(speaker)
-            wrong = {"type": "resume", "session": started["session"], "key": started["key"] + "x"}
-            assert (await answer(server, json.dumps(wrong)))["code"] == "wrong-token"
-            assert (await answer(server, json.dumps({**wrong, "token": access.token})))["code"] == "wrong-key"
-
-    asyncio.run(work())
+async def test_speakers_need_the_token_and_the_key(new_service: NewService) -> None:
+    access = Access.of("0123456789abcdef")
+    async with running(new_service(), access) as server, server.connect() as speaker:
+        for token in ({}, {"token": "0123456789abcdeg"}):
+            assert (await answer(server, json.dumps({"type": "start", **token})))["code"] == "wrong-token"
+        started = await ask(speaker, type="start", token="0123456789abcdef")
+        wrong = {"type": "resume", "session": started["session"], "key": started["key"] + "x"}
+        assert (await answer(server, json.dumps(wrong)))["code"] == "wrong-token"
+        assert (await answer(server, json.dumps({**wrong, "token": access.token})))["code"] == "wrong-key"
 
 
 @pytest.mark.parametrize(("name", "origin"), [("127.0.0.1", "http://evil.example"), ("evil.example", None)])
-def test_other_sites_pages_and_names_are_refused(
-    name: str, origin: str | None, demo_config: PipelineConfig, demo_models: Models
-) -> None:
-    async def work() -> None:
-        async with running(service(demo_config, demo_models)) as server:
-            with pytest.raises(InvalidStatus) as refused:
-                async with server.connect(name, origin=origin):
-                    pass
-            assert refused.value.response.status_code == 403
-            async with server.connect("127.0.0.1", origin=f"http://127.0.0.1:{server.port}") as socket:
-                await say(socket, type="watch", session="x")
-                assert (await rest(socket))[-1]["code"] == "no-session"
-
-    asyncio.run(work())
+async def test_other_sites_pages_and_names_are_refused(name: str, origin: str | None, new_service: NewService) -> None:
+    async with running(new_service()) as server:
+        with pytest.raises(InvalidStatus) as refused:
+            async with server.connect(name, origin=origin):
+                pass
+        assert refused.value.response.status_code == 403
+        async with server.connect("127.0.0.1", origin=f"http://127.0.0.1:{server.port}") as socket:
+            await say(socket, type="watch", session="x")
+            assert (await rest(socket))[-1]["code"] == "no-session"
 
 
-def test_a_message_that_is_too_large_ends_the_connection_alone(
-    demo_config: PipelineConfig, demo_models: Models
-) -> None:
-    async def work() -> None:
-        async with (
-            running(service(demo_config, demo_models, message_bytes=1_000)) as server,
-            server.connect() as first,
-        ):
-            await say(first, type="start")
-            await heard(first)
-            async with server.connect() as second:
-                await say(second, type="start")
-                await heard(second)
-                await second.send(bytes(2_000))
-                with pytest.raises(ConnectionClosed):
-                    while True:
-                        await second.recv()
-                assert second.close_code == 1009
-            await say(first, type="end")
-            assert (await rest(first))[-1]["type"] == "end"
-
-    asyncio.run(work())
+async def test_a_message_that_is_too_large_ends_the_connection_alone(new_service: NewService) -> None:
+    async with running(new_service(message_bytes=1_000)) as server, server.connect() as first:
+        await ask(first, type="start")
+        async with server.connect() as second:
+            await ask(second, type="start")
+            await second.send(bytes(2_000))
+            with pytest.raises(ConnectionClosed):
+                while True:
+                    await second.recv()
+            assert second.close_code == 1009
+        assert (await finish(first))[-1]["type"] == "end"
 
 
-def test_a_silent_connection_is_closed(demo_config: PipelineConfig, demo_models: Models) -> None:
-    async def work() -> None:
-        async with (
-            running(service(demo_config, demo_models, first_message_s=0.0)) as server,
-            server.connect() as socket,
-        ):
-            assert (await rest(socket))[-1]["code"] == "no-message"
-
-    asyncio.run(work())
+async def test_a_silent_connection_is_closed(new_service: NewService) -> None:
+    async with running(new_service(first_message_s=0.0)) as server, server.connect() as socket:
+        assert (await rest(socket))[-1]["code"] == "no-message"
 
 
 @pytest.mark.parametrize(("limit", "code"), [({"idle_s": 0.0}, "idle"), ({"session_s": 0.0}, "too-long")])
-def test_a_session_has_limits(
-    limit: dict[str, float], code: str, demo_config: PipelineConfig, demo_models: Models
-) -> None:
-    async def work() -> None:
-        async with running(service(demo_config, demo_models, **limit)) as server, server.connect() as speaker:
-            await say(speaker, type="start")
-            *_, end, error = await rest(speaker)
-            assert (end["type"], error["code"]) == ("end", code)
-
-    asyncio.run(work())
+async def test_a_session_has_limits(limit: dict[str, float], code: str, new_service: NewService) -> None:
+    async with running(new_service(**limit)) as server, server.connect() as speaker:
+        await say(speaker, type="start")
+        *_, end, error = await rest(speaker)
+        assert (end["type"], error["code"]) == ("end", code)
 
 
-def test_a_speaker_whom_the_server_makes_wait_is_not_idle(
+async def test_a_speaker_whom_the_server_makes_wait_is_not_idle(
     demo_config: PipelineConfig, demo_models: Models, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now_s = 0.0
     monkeypatch.setattr(session_module, "_WATCH_S", 0.0)
-
-    async def work() -> None:
-        nonlocal now_s
-        limits = ServerLimits(idle_s=300.0, backlog_s=1.0)
-        session = Session(demo_config, demo_models, limits, 16_000, clock=lambda: now_s)
-        hearing = asyncio.create_task(session.hear(bytes(4 * 16_000)))  # 2 s
-        watching = asyncio.create_task(session._watch())
-        for _ in range(3):
-            now_s += 1_000.0
-            for _ in range(10):
-                await asyncio.sleep(0)
-        assert session.failure is None
-        assert not hearing.done()
-        await session.intake.take()
-        await hearing
-        now_s += 301.0
-        await watching
-        assert session.failure is not None
-        assert session.failure.code == "idle"
-
-    asyncio.run(work())
+    limits = ServerLimits(idle_s=300.0, backlog_s=1.0)
+    session = Session(demo_config, demo_models, limits, 16_000, clock=lambda: now_s)
+    hearing = asyncio.create_task(session.hear(bytes(4 * 16_000)))  # 2 s
+    watching = asyncio.create_task(session._watch())
+    for _ in range(3):
+        now_s += 1_000.0
+        for _ in range(10):
+            await asyncio.sleep(0)
+    assert session.failure is None
+    assert not hearing.done()
+    await session.intake.take()
+    await hearing
+    now_s += 301.0
+    await watching
+    assert session.failure is not None
+    assert session.failure.code == "idle"
 
 
 @pytest.mark.slow
-def test_a_stopping_server_ends_sessions_as_their_speakers_would(
-    demo_config: PipelineConfig, demo_models: Models, expected: dict[tuple[int, str], str]
+async def test_a_stopping_server_ends_sessions_as_their_speakers_would(
+    new_service: NewService, expected: Texts
 ) -> None:
-    async def work() -> None:
-        async with running(service(demo_config, demo_models)) as server, server.connect() as speaker:
-            await say(speaker, type="start")
-            await heard(speaker)
-            await speak(speaker, SPEECH)
-            while json.loads(await speaker.recv()).get("received") != len(SPEECH):
-                pass
-            server.stop()
-            while not server.service.draining:
-                await asyncio.sleep(0)
-            await speak(speaker, SPEECH[:CHUNK])  # a speaker goes on until it is told
-            records = await rest(speaker)
-            assert (records[-1]["type"], records[-1]["duration_s"]) == ("end", round(len(SPEECH) / 16_000, 4))
-            assert speaker.close_code == 1000
-
-    asyncio.run(work())
+    async with running(new_service()) as server, server.connect() as speaker:
+        await ask(speaker, type="start")
+        await speak(speaker, SPEECH)
+        while json.loads(await speaker.recv()).get("received") != len(SPEECH):
+            pass
+        server.stop()
+        while not server.service.draining:
+            await asyncio.sleep(0)
+        await speak(speaker, SPEECH[:CHUNK])  # a speaker goes on until it is told
+        records = await rest(speaker)
+        assert (records[-1]["type"], records[-1]["duration_s"]) == ("end", round(len(SPEECH) / 16_000, 4))
+        assert speaker.close_code == 1000
 
 
-def test_a_stopping_server_is_healthy_and_not_ready(demo_config: PipelineConfig, demo_models: Models) -> None:
-    async def work() -> list[int]:
-        async with running(service(demo_config, demo_models, max_sessions=1)) as server, server.connect() as speaker:
-            await say(speaker, type="start")
-            await heard(speaker)
-            full = await server.get("/readyz")
-            assert (full.status, full.body) == (200, b"full\n")
-            server.service.draining = True
-            return [(await server.get(path)).status for path in ("/healthz", "/readyz")]
-
-    assert asyncio.run(work()) == [200, 503]
+async def test_a_stopping_server_is_healthy_and_not_ready(new_service: NewService) -> None:
+    async with running(new_service(max_sessions=1)) as server, server.connect() as speaker:
+        await ask(speaker, type="start")
+        full = await server.get("/readyz")
+        assert (full.status, full.body) == (200, b"full\n")
+        server.service.draining = True
+        assert [(await server.get(path)).status for path in ("/healthz", "/readyz")] == [200, 503]
 
 
 @pytest.mark.slow
-def test_the_client_of_the_examples_prints_the_translation(
-    demo_config: PipelineConfig, demo_models: Models, expected: dict[tuple[int, str], str]
-) -> None:
-    async def work() -> str:
-        async with running(service(demo_config, demo_models)) as server:
-            address = f"ws://127.0.0.1:{server.port}/v1/session"
-            client = await asyncio.create_subprocess_exec(
-                sys.executable, ROOT / "examples" / "serve_client.py", PHRASES, address, stdout=subprocess.PIPE
-            )
-            printed, _ = await client.communicate()
-            assert client.returncode == 0
-            return printed.decode()
-
+async def test_the_client_of_the_examples_prints_the_translation(new_service: NewService, expected: Texts) -> None:
     wanted = [text for (_, language), text in sorted(expected.items()) if language == "zh"]
     # At real pace, Whisper may hear "7 o'clock", and two sentences as one.
-    assert letters(asyncio.run(work()).replace("7点", "七点")) == letters("".join(wanted))
+    async with running(new_service()) as server:
+        address = f"ws://127.0.0.1:{server.port}/v1/session"
+        client = await asyncio.create_subprocess_exec(
+            sys.executable, ROOT / "examples" / "serve_client.py", PHRASES, address, stdout=subprocess.PIPE
+        )
+        printed, _ = await client.communicate()
+        assert client.returncode == 0
+    assert letters(printed.decode().replace("7点", "七点")) == letters("".join(wanted))
 
 
 @pytest.mark.slow
-def test_a_reader_who_comes_when_all_is_said_gets_the_texts_and_the_end(
-    demo_config: PipelineConfig, demo_models: Models, expected: dict[tuple[int, str], str]
+async def test_a_reader_who_comes_when_all_is_said_gets_the_texts_and_the_end(
+    demo_config: PipelineConfig, demo_models: Models, expected: Texts
 ) -> None:
-    async def work() -> None:
-        session = Session(demo_config, demo_models, ServerLimits(), 16_000)
-        await session.hear(SPEECH.tobytes())
-        session.end()
-        await session.run()
-        feed = session.attach()
-        snapshot = await feed.take()
-        assert isinstance(snapshot, Snapshot)
-        assert final([json.loads(snapshot_text(snapshot.events))]) == expected
-        assert await feed.take() is None
-
-    asyncio.run(work())
+    session = Session(demo_config, demo_models, ServerLimits(), 16_000)
+    await session.hear(SPEECH.tobytes())
+    session.end()
+    await session.run()
+    feed = session.attach()
+    snapshot = await feed.take()
+    assert isinstance(snapshot, Snapshot)
+    assert final([json.loads(snapshot_text(snapshot.events))]) == expected
+    assert await feed.take() is None
 
 
-def test_a_snapshot_is_not_written_on_the_event_loop(
-    demo_config: PipelineConfig, demo_models: Models, monkeypatch: pytest.MonkeyPatch
+async def test_a_snapshot_is_not_written_on_the_event_loop(
+    new_service: NewService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     threads = []
 
@@ -442,13 +333,10 @@ def test_a_snapshot_is_not_written_on_the_event_loop(
         threads.append(threading.current_thread())
         return snapshot_text(events)
 
-    async def work() -> None:
-        async with running(service(demo_config, demo_models)) as server, server.connect() as speaker:
-            await say(speaker, type="start")
-            while (await heard(speaker))["type"] != "snapshot":
-                pass
-
     monkeypatch.setattr(websocket, "snapshot_text", noted)
-    asyncio.run(work())
+    async with running(new_service()) as server, server.connect() as speaker:
+        await say(speaker, type="start")
+        while (await heard(speaker))["type"] != "snapshot":
+            pass
     assert threads
     assert threading.current_thread() not in threads

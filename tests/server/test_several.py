@@ -13,11 +13,10 @@ import httpx
 import pytest
 from websockets.asyncio.client import ClientConnection, connect
 
-from pipeline import Models, PipelineConfig
 from pipeline.server.access import Access
 from pipeline.server.protocol import room_name
 from tests.conftest import HANG_S, PHRASES, read_wav
-from tests.server.running import final, heard, rest, running, say, serving, speak
+from tests.server.running import NewService, ask, final, rest, running, say, speak, until
 from tests.server.test_deploy import DEPLOY, NAME, NGINX, TOKEN, free_port, nginx, proxying, replaced
 from tests.server.test_serve import Command, certificate, command, openssl
 
@@ -68,8 +67,7 @@ class Site:
             return await _session(http, f"https://127.0.0.1:{self._port}", room)
 
     async def start(self, speaker: ClientConnection, key: str) -> dict[str, Any]:
-        await say(speaker, type="start", room_key=key, token=TOKEN)
-        return await heard(speaker)
+        return await ask(speaker, type="start", room_key=key, token=TOKEN)
 
 
 async def _session(http: httpx.AsyncClient, url: str, room: str) -> str | None:
@@ -89,8 +87,7 @@ async def speak_and_read(site: Site, speaker: ClientConnection, key: str) -> Non
     assert None not in found, "servers are asked in turn"
     (session,) = found
     async with site.connect(room, READER) as reader:
-        await say(reader, type="watch", session=room)
-        assert (await heard(reader))["session"] == session
+        assert (await ask(reader, type="watch", session=room))["session"] == session
         await speak(speaker, SPEECH)
         await say(speaker, type="end")
         spoken, read = await asyncio.gather(rest(speaker), rest(reader))
@@ -101,81 +98,68 @@ async def speak_and_read(site: Site, speaker: ClientConnection, key: str) -> Non
 @openssl
 @pytest.mark.skipif(NGINX is None, reason="needs nginx, which .ci/run installs")
 @pytest.mark.skipif(sys.platform != "linux", reason="needs several addresses of the loopback interface")
-def test_rooms_are_shared_out_and_move_when_their_server_is_killed(
+async def test_rooms_are_shared_out_and_move_when_their_server_is_killed(
     certificate: tuple[Path, Path], tmp_path: Path
 ) -> None:
     token = tmp_path / "token"
     token.write_text(TOKEN)
     options = ["--token-file", token, "--allow-host", NAME, "--proxy", "127.0.0.1", "--max-sessions", "40"]
+    async with AsyncExitStack() as stack:
+        servers = [await stack.enter_async_context(command(*options)) for _ in range(2)]
+        port = free_port()
+        nginx = nginx_for([server.port for server in servers], tmp_path, port, *certificate)
+        await stack.enter_async_context(proxying(nginx, tmp_path, port))
+        site = Site(port, certificate[0])
+        speakers: dict[bool, tuple[ClientConnection, str]] = {}  # in a room on each server
+        for key in KEYS:
+            speaker = await stack.enter_async_context(site.connect(room_name(key), SPEAKER))
+            assert (await site.start(speaker, key))["type"] == "started"
+            first, second = [await has(server, room_name(key)) for server in servers]
+            assert first != second
+            if first in speakers:
+                await speaker.close()
+            speakers.setdefault(first, (speaker, key))
+            if len(speakers) == len(servers):
+                break
+        assert len(speakers) == len(servers), "all rooms are on one server"
+        await asyncio.gather(*(speak_and_read(site, *each) for each in speakers.values()))
 
-    async def work() -> None:
-        async with AsyncExitStack() as stack:
-            servers = [await stack.enter_async_context(command(*options)) for _ in range(2)]
-            port = free_port()
-            nginx = nginx_for([server.port for server in servers], tmp_path, port, *certificate)
-            await stack.enter_async_context(proxying(nginx, tmp_path, port))
-            site = Site(port, certificate[0])
-            speakers: dict[bool, tuple[ClientConnection, str]] = {}  # in a room on each server
-            for key in KEYS:
-                speaker = await stack.enter_async_context(site.connect(room_name(key), SPEAKER))
-                assert (await site.start(speaker, key))["type"] == "started"
-                first, second = [await has(server, room_name(key)) for server in servers]
-                assert first != second
-                if first in speakers:
-                    await speaker.close()
-                speakers.setdefault(first, (speaker, key))
-                if len(speakers) == len(servers):
-                    break
-            assert len(speakers) == len(servers), "all rooms are on one server"
-            await asyncio.gather(*(speak_and_read(site, *each) for each in speakers.values()))
-
-            servers[0].process.kill()
-            await servers[0].process.wait()
-            _, key = speakers[True]
-            async with site.connect(room_name(key), SPEAKER) as speaker:
-                assert (await site.start(speaker, key))["type"] == "started"
-                assert await has(servers[1], room_name(key))
-                await speak_and_read(site, speaker, key)
-
-    asyncio.run(work())
+        servers[0].process.kill()
+        await servers[0].process.wait()
+        _, key = speakers[True]
+        async with site.connect(room_name(key), SPEAKER) as speaker:
+            assert (await site.start(speaker, key))["type"] == "started"
+            assert await has(servers[1], room_name(key))
+            await speak_and_read(site, speaker, key)
 
 
 @openssl
 @pytest.mark.skipif(NGINX is None, reason="needs nginx, which .ci/run installs")
-def test_servers_with_too_many_connections_are_not_left_out(
-    demo_config: PipelineConfig, demo_models: Models, certificate: tuple[Path, Path], tmp_path: Path
+async def test_servers_with_too_many_connections_are_not_left_out(
+    new_service: NewService, certificate: tuple[Path, Path], tmp_path: Path
 ) -> None:
-    async def work() -> None:
-        async with AsyncExitStack() as stack:
-            servers = [
-                await stack.enter_async_context(
-                    running(
-                        serving(demo_config, demo_models, connections=1, request_s=HANG_S),
-                        Access.of(TOKEN, [NAME]),
-                        proxies=["127.0.0.1"],
-                    )
-                )
-                for _ in range(2)
-            ]
-            port = free_port()
-            proxy = nginx_for([server.port for server in servers], tmp_path, port, *certificate)
-            await stack.enter_async_context(proxying(proxy, tmp_path, port))
-            context = ssl.create_default_context(cafile=str(certificate[0]))
-            host = {"Host": f"{NAME}:{port}", "Connection": "close"}
-            http = await stack.enter_async_context(httpx.AsyncClient(verify=context, headers=host, timeout=HANG_S))
+    async with AsyncExitStack() as stack:
+        servers = [
+            await stack.enter_async_context(
+                running(new_service(connections=1, request_s=HANG_S), Access.of(TOKEN, [NAME]), proxies=["127.0.0.1"])
+            )
+            for _ in range(2)
+        ]
+        port = free_port()
+        proxy = nginx_for([server.port for server in servers], tmp_path, port, *certificate)
+        await stack.enter_async_context(proxying(proxy, tmp_path, port))
+        context = ssl.create_default_context(cafile=str(certificate[0]))
+        host = {"Host": f"{NAME}:{port}", "Connection": "close"}
+        http = await stack.enter_async_context(httpx.AsyncClient(verify=context, headers=host, timeout=HANG_S))
 
-            async def status() -> int:
-                return (await http.get(f"https://127.0.0.1:{port}/healthz")).status_code
+        async def status() -> int:
+            return (await http.get(f"https://127.0.0.1:{port}/healthz")).status_code
 
-            held = [await asyncio.open_connection("127.0.0.1", server.port) for server in servers]
-            connections = [server.server.server_state.connections for server in servers]
-            while not all(connections):
-                await asyncio.sleep(0.01)
-            assert [await status() for _ in range(3)] == [503] * 3
-            for _, writer in held:
-                writer.close()
-            while any(connections):
-                await asyncio.sleep(0.01)
-            assert await status() == 200
-
-    asyncio.run(work())
+        held = [await asyncio.open_connection("127.0.0.1", server.port) for server in servers]
+        connections = [server.server.server_state.connections for server in servers]
+        await until(lambda: all(connections))
+        assert [await status() for _ in range(3)] == [503] * 3
+        for _, writer in held:
+            writer.close()
+        await until(lambda: not any(connections))
+        assert await status() == 200

@@ -6,7 +6,6 @@ import asyncio
 import logging
 import os
 import sys
-import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -14,21 +13,13 @@ from pathlib import Path
 import pytest
 from openai import AsyncOpenAI
 
-from pipeline import Models, PipelineConfig
 from pipeline.server import uploads
 from pipeline.server.scheduling import Priority
 from pipeline.server.service import Service
 from tests.conftest import PHRASE_SECONDS, PHRASES
-from tests.server.running import Running, running, serving
+from tests.server.running import NewService, Running, running, until
 
 SPEECH = PHRASES.read_bytes()[: 44 + round(PHRASE_SECONDS * 32_000)]
-
-
-@pytest.fixture
-def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder that takes temporary files."""
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    return tmp_path
 
 
 def files_below(folder: Path) -> list[bytes]:
@@ -50,23 +41,19 @@ async def in_progress(server: Running) -> AsyncIterator[asyncio.Task[str]]:
     service = server.service
     with service.scheduler.slot(Priority.FINAL):
         working = asyncio.create_task(transcribed(server))
-        while not service.scheduler.waiting:
-            await asyncio.sleep(0.01)
+        await until(lambda: service.scheduler.waiting)
         yield working
 
 
 @pytest.mark.slow
-def test_a_recording_in_progress_is_translated_before_the_server_ends(
-    demo_config: PipelineConfig, demo_models: Models
-) -> None:
+def test_a_recording_in_progress_is_translated_before_the_server_ends(new_service: NewService) -> None:
     async def work() -> tuple[str, str]:
-        service = serving(demo_config, demo_models)
+        service = new_service()
         async with running(service) as server:
             expected = await transcribed(server)
             async with in_progress(server) as working:
                 draining = asyncio.create_task(service.drain())
-                while not service.draining:
-                    await asyncio.sleep(0)
+                await until(lambda: service.draining)
                 await asyncio.sleep(0)
                 assert not draining.done()
             await draining
@@ -77,34 +64,26 @@ def test_a_recording_in_progress_is_translated_before_the_server_ends(
     assert len(text.split()) > 3
 
 
-def test_a_recording_that_takes_too_long_is_told_that_the_server_stops(
-    demo_config: PipelineConfig, demo_models: Models, own_folder: Path, caplog: pytest.LogCaptureFixture
+async def test_a_recording_that_takes_too_long_is_told_that_the_server_stops(
+    new_service: NewService, own_folder: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async def work() -> None:
-        async with running(serving(demo_config, demo_models, drain_s=0.0)) as server:
-            async with in_progress(server) as working:
-                server.stop()
-                assert await working == "503 stopping"
-            assert server.service.recordings == 0
-
-    asyncio.run(work())
+    async with running(new_service(drain_s=0.0)) as server:
+        async with in_progress(server) as working:
+            server.stop()
+            assert await working == "503 stopping"
+        assert server.service.recordings == 0
     assert not os.listdir(own_folder)
     assert not [record for record in caplog.records if record.levelno >= logging.WARNING]
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere, open files have no path")
-def test_a_file_has_no_name_while_it_is_translated(
-    demo_config: PipelineConfig, demo_models: Models, own_folder: Path
-) -> None:
-    async def work() -> None:
-        async with running(serving(demo_config, demo_models)) as server, in_progress(server):
-            assert not os.listdir(own_folder)
-
-    asyncio.run(work())
+async def test_a_file_has_no_name_while_it_is_translated(new_service: NewService, own_folder: Path) -> None:
+    async with running(new_service()) as server, in_progress(server):
+        assert not os.listdir(own_folder)
 
 
 def test_a_file_is_copied_where_open_files_have_no_path(
-    demo_config: PipelineConfig, demo_models: Models, own_folder: Path, monkeypatch: pytest.MonkeyPatch
+    new_service: NewService, own_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(uploads, "_OPEN_FILES", own_folder / "missing")
 
@@ -114,5 +93,5 @@ def test_a_file_is_copied_where_open_files_have_no_path(
                 assert files_below(own_folder) == [SPEECH]
             assert len((await working).split()) > 3
 
-    asyncio.run(work(serving(demo_config, demo_models)))
+    asyncio.run(work(new_service()))
     assert not os.listdir(own_folder)

@@ -22,12 +22,11 @@ from pipeline import Models, PipelineConfig
 from pipeline.apps.listening import wyoming_address
 from pipeline.apps.serve import run
 from pipeline.errors import UsageError
-from pipeline.events import Samples, SourceSentence, Translation
+from pipeline.events import Samples
 from pipeline.server.service import Service
 from pipeline.server.wyoming import serving_wyoming
-from pipeline.translator import SpeechTranslator
 from tests.conftest import HANG_S, PHRASE_SECONDS, PHRASES, read_wav
-from tests.server.running import serving
+from tests.server.running import NewService, serving, translated, until
 
 SPEECH = read_wav(PHRASES)[: round(PHRASE_SECONDS * 16_000)]
 FORMAT = {"rate": 16_000, "width": 2, "channels": 1}
@@ -36,16 +35,9 @@ FORMAT = {"rate": 16_000, "width": 2, "channels": 1}
 @pytest.fixture(scope="module")
 def expected(demo_config: PipelineConfig, demo_models: Models) -> tuple[str, str]:
     """Source and translation from a translator in this process."""
-
-    async def work() -> list[Any]:
-        async with SpeechTranslator(demo_config, demo_models, live=True) as translator:
-            await translator.feed(SPEECH)
-            await translator.end()
-            return [event async for event in translator.events()]
-
-    events = asyncio.run(work())
-    source = " ".join(event.text for event in events if isinstance(event, SourceSentence))
-    return source, "".join(event.text for event in events if isinstance(event, Translation))
+    texts = sorted(asyncio.run(translated(demo_config, demo_models, SPEECH)).items())
+    source, translation = ([text for (_, one), text in texts if one == language] for language in ("en", "zh"))
+    return " ".join(source), "".join(translation)
 
 
 @asynccontextmanager
@@ -78,59 +70,43 @@ async def answers(client: AsyncClient, events: Sequence[Eventable | Event], last
 
 
 @pytest.mark.slow
-def test_speech_is_recognised_and_translated(
-    demo_config: PipelineConfig, demo_models: Models, expected: tuple[str, str]
-) -> None:
-    async def work() -> None:
-        service = serving(demo_config, demo_models)
-        async with listening(service) as uri, AsyncClient.from_uri(uri) as client:
-            # Several recordings on one connection, each with a request of its own.
-            for request, text, language in (
-                (Transcribe(language="en-GB"), expected[0], "en"),
-                (Transcribe(name="translate-zh"), expected[1], "zh"),
-            ):
-                start, *chunks, whole, _ = await answers(client, [request, *recording(SPEECH)], "transcript-stop")
-                assert start.type == "transcript-start"
-                assert Transcript.from_event(whole) == Transcript(text, language=language)
-                assert "".join(TranscriptChunk.from_event(chunk).text for chunk in chunks) == text
-
-    asyncio.run(work())
+async def test_speech_is_recognised_and_translated(new_service: NewService, expected: tuple[str, str]) -> None:
+    service = new_service()
+    async with listening(service) as uri, AsyncClient.from_uri(uri) as client:
+        # Several recordings on one connection, each with a request of its own.
+        for request, text, language in (
+            (Transcribe(language="en-GB"), expected[0], "en"),
+            (Transcribe(name="translate-zh"), expected[1], "zh"),
+        ):
+            start, *chunks, whole, _ = await answers(client, [request, *recording(SPEECH)], "transcript-stop")
+            assert start.type == "transcript-start"
+            assert Transcript.from_event(whole) == Transcript(text, language=language)
+            assert "".join(TranscriptChunk.from_event(chunk).text for chunk in chunks) == text
 
 
-def test_the_description_has_a_program_for_the_source_and_one_for_each_language(
-    demo_config: PipelineConfig, demo_models: Models
-) -> None:
-    async def work() -> None:
-        async with listening(serving(demo_config, demo_models)) as uri, AsyncClient.from_uri(uri) as client:
-            (info,) = await answers(client, [Describe()], "info")
-            programs = Info.from_event(info).asr
-            assert [program.name for program in programs] == ["transcribe", "translate-zh"]
-            for program in programs:
-                (model,) = program.models
-                assert (model.name, model.languages, program.supports_transcript_streaming) == (
-                    program.name,
-                    ["en"],
-                    True,
-                )
-            (pong,) = await answers(client, [Ping("x")], "pong")
-            assert pong.data["text"] == "x"
-            await answers(client, [Event("ping", {"text": {}})], "pong")
+async def test_the_description_has_a_program_for_the_source_and_one_for_each_language(new_service: NewService) -> None:
+    async with listening(new_service()) as uri, AsyncClient.from_uri(uri) as client:
+        (info,) = await answers(client, [Describe()], "info")
+        programs = Info.from_event(info).asr
+        assert [program.name for program in programs] == ["transcribe", "translate-zh"]
+        for program in programs:
+            (model,) = program.models
+            found = model.name, model.languages, program.supports_transcript_streaming
+            assert found == (program.name, ["en"], True)
+        (pong,) = await answers(client, [Ping("x")], "pong")
+        assert pong.data["text"] == "x"
+        await answers(client, [Event("ping", {"text": {}})], "pong")
 
 
-def test_half_a_surrogate_pair_does_not_end_the_connection(demo_config: PipelineConfig, demo_models: Models) -> None:
-    async def work() -> None:
-        async with listening(serving(demo_config, demo_models)) as uri:
-            reader, writer = await asyncio.open_connection("127.0.0.1", int(uri.rpartition(":")[2]))
-            for _ in range(2):
-                writer.write(b'{"type": "ping", "data": {"text": "\\ud800"}}\n')
-                pong = await async_read_event(reader)
-                assert pong is not None
-                assert pong.type == "pong"
-            writer.close()
-
-    asyncio.run(work())
-
-    asyncio.run(work())
+async def test_half_a_surrogate_pair_does_not_end_the_connection(new_service: NewService) -> None:
+    async with listening(new_service()) as uri:
+        reader, writer = await asyncio.open_connection("127.0.0.1", int(uri.rpartition(":")[2]))
+        for _ in range(2):
+            writer.write(b'{"type": "ping", "data": {"text": "\\ud800"}}\n')
+            pong = await async_read_event(reader)
+            assert pong is not None
+            assert pong.type == "pong"
+        writer.close()
 
 
 CHUNK = AudioChunk(audio=bytes(4), **FORMAT)
@@ -154,18 +130,14 @@ CHUNK = AudioChunk(audio=bytes(4), **FORMAT)
         ([AudioStart(**FORMAT), AudioChunk(rate=8_000, width=2, channels=1, audio=bytes(4))], "bad-audio"),
     ],
 )
-def test_what_is_wrong_is_answered_with_its_code(
-    events: list[Eventable], code: str, demo_config: PipelineConfig, demo_models: Models
+async def test_what_is_wrong_is_answered_with_its_code(
+    events: list[Eventable], code: str, new_service: NewService
 ) -> None:
-    async def work() -> None:
-        service = serving(demo_config, demo_models, resume_s=HANG_S)
-        async with listening(service) as uri, AsyncClient.from_uri(uri) as client:
-            *_, error = await answers(client, events)
-            assert (error.type, error.data["code"]) == ("error", code)
-            while service.sessions:
-                await asyncio.sleep(0.01)
-
-    asyncio.run(work())
+    service = new_service(resume_s=HANG_S)
+    async with listening(service) as uri, AsyncClient.from_uri(uri) as client:
+        *_, error = await answers(client, events)
+        assert (error.type, error.data["code"]) == ("error", code)
+        await until(lambda: not service.sessions)
 
 
 @pytest.mark.parametrize(
@@ -183,110 +155,80 @@ def test_what_is_wrong_is_answered_with_its_code(
         b"x" * 100_000,
     ],
 )
-def test_garbage_ends_the_connection_alone(data: bytes, demo_config: PipelineConfig, demo_models: Models) -> None:
-    async def work() -> None:
-        async with listening(serving(demo_config, demo_models)) as uri, AsyncClient.from_uri(uri) as other:
-            reader, writer = await asyncio.open_connection("127.0.0.1", int(uri.rpartition(":")[2]))
-            writer.write(data)
-            assert json.loads(await reader.readline())["type"] == "error"
-            writer.close()
-            assert [event.type for event in await answers(other, [Ping()], "pong")] == ["pong"]
-
-    asyncio.run(work())
+async def test_garbage_ends_the_connection_alone(data: bytes, new_service: NewService) -> None:
+    async with listening(new_service()) as uri, AsyncClient.from_uri(uri) as other:
+        reader, writer = await asyncio.open_connection("127.0.0.1", int(uri.rpartition(":")[2]))
+        writer.write(data)
+        assert json.loads(await reader.readline())["type"] == "error"
+        writer.close()
+        assert [event.type for event in await answers(other, [Ping()], "pong")] == ["pong"]
 
 
-def test_a_client_that_goes_away_ends_its_session(demo_config: PipelineConfig, demo_models: Models) -> None:
-    async def work() -> None:
-        service = serving(demo_config, demo_models, resume_s=HANG_S)
-        async with listening(service) as uri:
-            async with AsyncClient.from_uri(uri) as client:
-                await answers(client, recording(SPEECH)[:3], "transcript-start")
-                assert len(service.sessions) == 1
-            while service.sessions:
-                await asyncio.sleep(0.01)
-
-    asyncio.run(work())
+async def test_a_client_that_goes_away_ends_its_session(new_service: NewService) -> None:
+    service = new_service(resume_s=HANG_S)
+    async with listening(service) as uri:
+        async with AsyncClient.from_uri(uri) as client:
+            await answers(client, recording(SPEECH)[:3], "transcript-start")
+            assert len(service.sessions) == 1
+        await until(lambda: not service.sessions)
 
 
 @pytest.mark.parametrize(("limits", "code"), [({"max_sessions": 0}, "busy"), ({"session_s": 0.0}, "too-long")])
-def test_limits_are_kept(limits: dict[str, Any], code: str, demo_config: PipelineConfig, demo_models: Models) -> None:
-    async def work() -> None:
-        async with (
-            listening(serving(demo_config, demo_models, **limits)) as uri,
-            AsyncClient.from_uri(uri) as client,
-        ):
-            *_, error = await answers(client, [AudioStart(**FORMAT)])
-            assert (error.type, error.data["code"]) == ("error", code)
-
-    asyncio.run(work())
+async def test_limits_are_kept(limits: dict[str, Any], code: str, new_service: NewService) -> None:
+    async with listening(new_service(**limits)) as uri, AsyncClient.from_uri(uri) as client:
+        *_, error = await answers(client, [AudioStart(**FORMAT)])
+        assert (error.type, error.data["code"]) == ("error", code)
 
 
-def test_a_client_that_sends_nothing_is_let_go(demo_config: PipelineConfig, demo_models: Models) -> None:
-    async def work() -> None:
-        service = serving(demo_config, demo_models, idle_s=0.0)
-        async with listening(service) as uri, AsyncClient.from_uri(uri) as client:
-            assert await answers(client, []) == []
-
-    asyncio.run(work())
+async def test_a_client_that_sends_nothing_is_let_go(new_service: NewService) -> None:
+    service = new_service(idle_s=0.0)
+    async with listening(service) as uri, AsyncClient.from_uri(uri) as client:
+        assert await answers(client, []) == []
 
 
 @pytest.mark.slow
-def test_a_client_that_does_not_read_is_cut(
-    demo_config: PipelineConfig, demo_models: Models, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_client_that_does_not_read_is_cut(new_service: NewService, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pipeline.server.wyoming._SEND_S", 0.1)
-
-    async def work() -> None:
-        service = serving(demo_config, demo_models, closing_s=0.1)
-        async with listening(service) as uri:
-            client = socket.create_connection(("127.0.0.1", int(uri.rpartition(":")[2])))
-            client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
-            _reader, writer = await asyncio.open_connection(sock=client, limit=1)
-            with pytest.raises(ConnectionError):  # reset: the rest of the answers is not kept for it
-                while True:
-                    writer.write(b'{"type": "describe"}\n' * 1_000)
-                    await writer.drain()
-            writer.close()
-
-    asyncio.run(work())
+    service = new_service(closing_s=0.1)
+    async with listening(service) as uri:
+        client = socket.create_connection(("127.0.0.1", int(uri.rpartition(":")[2])))
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
+        _reader, writer = await asyncio.open_connection(sock=client, limit=1)
+        with pytest.raises(ConnectionError):  # reset: the rest of the answers is not kept for it
+            while True:
+                writer.write(b'{"type": "describe"}\n' * 1_000)
+                await writer.drain()
+        writer.close()
 
 
-def test_a_stopping_server_gives_the_transcript_of_what_it_has_heard(
-    demo_config: PipelineConfig, demo_models: Models, expected: tuple[str, str]
+async def test_a_stopping_server_gives_the_transcript_of_what_it_has_heard(
+    new_service: NewService, expected: tuple[str, str]
 ) -> None:
-    async def work() -> None:
-        service = serving(demo_config, demo_models)
-        async with listening(service) as uri, AsyncClient.from_uri(uri) as client:
-            events = [event.event() for event in recording(SPEECH)[:-1]]
-            await answers(client, events, "transcript-start")
-            (session,) = service.sessions.values()
-            while session.intake.received != len(SPEECH):
-                await asyncio.sleep(0.01)
-            service_ends = asyncio.create_task(service.drain())
-            *_, whole, _ = await answers(client, [])
-            assert Transcript.from_event(whole).text == expected[0]
-            await service_ends
-
-    asyncio.run(work())
+    service = new_service()
+    async with listening(service) as uri, AsyncClient.from_uri(uri) as client:
+        events = [event.event() for event in recording(SPEECH)[:-1]]
+        await answers(client, events, "transcript-start")
+        (session,) = service.sessions.values()
+        await until(lambda: session.intake.received == len(SPEECH))
+        service_ends = asyncio.create_task(service.drain())
+        *_, whole, _ = await answers(client, [])
+        assert Transcript.from_event(whole).text == expected[0]
+        await service_ends
 
 
-def test_a_conversation_has_one_program_that_translates(
+async def test_a_conversation_has_one_program_that_translates(
     demo_config: PipelineConfig, demo_models: Models, expected: tuple[str, str]
 ) -> None:
     languages = replace(demo_config.languages, source="auto", targets=("zh", "en"))
     config = replace(demo_config, languages=languages)
     assert languages.only_spoken is None
     models = replace(demo_models, translations=dict.fromkeys(("zh", "en"), demo_models.translations["zh"]))
-
-    async def work() -> None:
-        async with listening(serving(config, models)) as uri, AsyncClient.from_uri(uri) as client:
-            (info,) = await answers(client, [Describe()], "info")
-            assert [program.name for program in Info.from_event(info).asr] == ["transcribe", "translate"]
-            events = [Transcribe(name="translate"), *recording(SPEECH)]
-            whole = (await answers(client, events, "transcript"))[-1]
-            assert Transcript.from_event(whole).text
-
-    asyncio.run(work())
+    async with listening(serving(config, models)) as uri, AsyncClient.from_uri(uri) as client:
+        (info,) = await answers(client, [Describe()], "info")
+        assert [program.name for program in Info.from_event(info).asr] == ["transcribe", "translate"]
+        events = [Transcribe(name="translate"), *recording(SPEECH)]
+        whole = (await answers(client, events, "transcript"))[-1]
+        assert Transcript.from_event(whole).text
 
 
 @pytest.mark.parametrize(
