@@ -298,9 +298,7 @@ def test_close_ends_the_wait_for_a_device(monkeypatch: pytest.MonkeyPatch) -> No
     assert all(stream.closed for stream in fake.streams)
 
 
-def test_close_releases_the_device_without_another_read(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_close_releases_the_device_without_another_read(monkeypatch: pytest.MonkeyPatch) -> None:
     fake = plug_in(monkeypatch, ("Mic", 1, 16_000))
     source = Capture()
     source.start()
@@ -360,9 +358,7 @@ def test_a_lost_device_is_replaced_by_silence_by_its_clock(
     assert notice.lost_s == pytest.approx(2.5, abs=0.001)
 
 
-def test_a_loss_is_reported_without_a_length_if_the_device_has_no_clock(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_loss_is_reported_without_a_length_if_the_device_has_no_clock(monkeypatch: pytest.MonkeyPatch) -> None:
     fake = plug_in(monkeypatch, ("Mic", 1, 16_000))
     source, notices = Capture(), []
     source.listen(notices.append)

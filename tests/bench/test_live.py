@@ -158,10 +158,7 @@ def test_a_mistake_is_reported_before_a_model_is_loaded(
 
 @pytest.mark.parametrize(
     ("name", "options"),
-    [
-        ("a.svg", ["a.svg", "--plot", "a.svg"]),
-        ("a.srt", [TRAVEL, "--reference", "a.srt", "--plot", "link.svg"]),
-    ],
+    [("a.svg", ["a.svg", "--plot", "a.svg"]), ("a.srt", [TRAVEL, "--reference", "a.srt", "--plot", "link.svg"])],
 )
 def test_inputs_are_not_overwritten(
     name: str, options: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

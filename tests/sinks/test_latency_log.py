@@ -13,15 +13,7 @@ from typing import Any
 import pytest
 
 from pipeline.errors import UsageError
-from pipeline.events import (
-    Delta,
-    EndOfInput,
-    PipelineEvent,
-    SourceDelta,
-    SourceSentence,
-    Translation,
-    TranslationLost,
-)
+from pipeline.events import Delta, EndOfInput, PipelineEvent, SourceDelta, SourceSentence, Translation, TranslationLost
 from pipeline.latency.emissions import Unit
 from pipeline.sinks.latency_log import LatencyLog, open_latency_log
 from tests.latency.streams import DURATION_S, REFERENCES, events, written

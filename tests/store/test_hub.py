@@ -148,10 +148,7 @@ def test_the_real_configuration_fetches_once_and_then_works_offline(hub: HubServ
     assert any(f"/{used.nmt.revision}" in request for request in hub.requests)
     assert any(f"/{used.asr.revision}" in request for request in hub.requests)
     fetched = {file for file, _ in hub.ranges if file.endswith(".onnx")}
-    assert fetched == {
-        "onnx/encoder_model_fp16.onnx",
-        "onnx/decoder_model_merged_fp16.onnx",
-    }  # the smallest usable set
+    assert fetched == {"onnx/encoder_model_fp16.onnx", "onnx/decoder_model_merged_fp16.onnx"}  # the smallest usable set
     assert not any(request.endswith("README.md") for request in hub.requests)  # only what is needed
     hub.requests.clear()
     again = live(tmp_path, hub.url)
