@@ -165,7 +165,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _turns(clips: Sequence[Clip], asr: AsrConfig, options: argparse.Namespace) -> int:
-    from pipeline.bench.turns import as_text, counted, joined
+    from pipeline.bench.quick_turns import as_text, counted, joined
 
     languages = LanguageConfig(options.language, options.language)
     speech = [(_spoken(clip), clip.text) for clip in clips if clip.segments]

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from pipeline.bench.errors import units
-from pipeline.bench.shown import Change, Received, ShownUnit, shown_units, source_changes, target_changes, versions
+from pipeline.bench.word_times import Change, Received, ShownUnit, shown_units, source_changes, target_changes, versions
 from pipeline.events import SourceSentence
 from pipeline.latency import emissions
 from pipeline.latency.alignment import aligned

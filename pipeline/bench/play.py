@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from pipeline.apps.cli import settle
 from pipeline.audio.recording import Recording
 from pipeline.bench.processes import peak_mb, resident_mb
-from pipeline.bench.shown import Received
+from pipeline.bench.word_times import Received
 from pipeline.config import PipelineConfig
 from pipeline.run.cores import usable_cores
 from pipeline.run.stats import PipelineStats

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.bench.errors import units
-from pipeline.bench.shown import Change, Received, ShownUnit, shown_units, source_changes, target_changes, versions
+from pipeline.bench.word_times import Change, Received, ShownUnit, shown_units, source_changes, target_changes, versions
 from pipeline.events import Delta, EndOfInput, SourceDelta
 from pipeline.sentences.growing import TextChangeError
 from tests.streams import Stream, spoken, streams
