@@ -72,7 +72,7 @@ POLICIES: Mapping[str, Policy] = {
         Policy(
             "following", "drafts, and what is shown of a translation follows every draft", {"drafts": {"agreeing": 1}}
         ),
-        Policy("word", "drafts, and translations are committed word by word", {"drafts": {"commit": "word"}}),
+        Policy("sentence", "drafts, and translations are committed whole", {"drafts": {"commit": "sentence"}}),
         Policy("no-context", "each segment recognised without the speech before it", {"asr": {"context_ms": 0}}),
         Policy("segments", "each segment translated by itself", {"sentences": {"long_pause_ms": 0}}),
     )

@@ -21,6 +21,7 @@ from tests.conftest import EXAMPLES, PHRASE_SECONDS, read_wav, spoken_texts, wri
 from tests.streams import spoken
 
 TRAVEL = str(EXAMPLES / "travel.wav")
+arguments()  # imports all commands, before a test takes away what loads models
 
 
 SRT = "1\n00:00:00,500 --> 00:00:04,000\n东京来的飞机晚上七点到达。\n\n2\n00:00:04,500 --> 00:00:05,000\n哪\n"
