@@ -16,10 +16,9 @@ from pathlib import Path
 import numpy as np
 
 from pipeline.errors import ModelError, UsageError
-from pipeline.nmt.compiler.calibrate import input_moments
 from pipeline.nmt.compiler.checkpoint import Checkpoint
+from pipeline.nmt.compiler.forced_decoding import AlignmentHead, TappedModel
 from pipeline.nmt.compiler.graph import Precision, save
-from pipeline.nmt.compiler.heads import AlignmentHead, best_head
 from pipeline.nmt.compiler.measure import Comparison, Translated, compare, translate_sample
 from pipeline.nmt.compiler.network import Precisions, Rows, build_encoder, build_step
 from pipeline.nmt.compiler.quantize import Moment
@@ -238,12 +237,12 @@ class _Compiler:
     def calibrate(self, model: MarianModel, translated: Translated) -> None:
         """Collect the input moments of the decoder's layers in fp32. Models written afterwards are fitted to them."""
         sentences = [(source, ids[:-1]) for source, ids in _forced(model, translated)]
-        self._moments = input_moments(*self._whole, sentences, lambda done: self._progress("calibrating", done))
+        self._moments = self._tapped.input_moments(sentences, lambda done: self._progress("calibrating", done))
 
     def choose_head(self, model: MarianModel, translated: Sequence[Translated]) -> AlignmentHead | None:
         """Find the best alignment head in fp32. Models written afterwards give it out if it is good enough."""
         sentences = list(dict.fromkeys(pair for half in translated for pair in _forced(model, half)))
-        head = best_head(*self._whole, sentences, lambda done: self._progress("choosing the alignment head", done))
+        head = self._tapped.best_head(sentences, lambda done: self._progress("choosing the alignment head", done))
         if head is not None and head.agreement >= LEAST_AGREEMENT:
             self.alignment = head.layer, head.head
         return head
@@ -253,9 +252,9 @@ class _Compiler:
         shutil.rmtree(self._work / name)
 
     @property
-    def _whole(self) -> tuple[Path, Path]:
-        """The graphs of the fp32 model that was written with ``tapped``."""
-        return self._work / "whole" / "encoder.onnx", self._work / "whole" / "step.onnx"
+    def _tapped(self) -> TappedModel:
+        """The fp32 model that was written with ``tapped``."""
+        return TappedModel(self._work / "whole" / "encoder.onnx", self._work / "whole" / "step.onnx")
 
 
 def _forced(model: MarianModel, translated: Translated) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
