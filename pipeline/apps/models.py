@@ -164,7 +164,7 @@ def run_compile(options: argparse.Namespace) -> int:
         )
     with importing():
         from pipeline.nmt.compiler.build import SHORTLIST_SIZE, compile_model  # slow: imports onnx
-    from pipeline.nmt.compiler.report import as_table
+    from pipeline.nmt.compiler.measure import as_table
     from pipeline.run.progress import progress_bar
 
     with progress_bar() as progress:

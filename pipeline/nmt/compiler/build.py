@@ -10,7 +10,6 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +18,7 @@ from pipeline.errors import ModelError, UsageError
 from pipeline.nmt.compiler.checkpoint import Checkpoint
 from pipeline.nmt.compiler.forced_decoding import AlignmentHead, TappedModel
 from pipeline.nmt.compiler.graph import Precision, save
-from pipeline.nmt.compiler.measure import Comparison, Translated, compare, translate_sample
+from pipeline.nmt.compiler.measure import Candidate, CompileReport, Translated, compare, translate_sample
 from pipeline.nmt.compiler.network import Precisions, Rows, build_encoder, build_step
 from pipeline.nmt.compiler.quantize import Moment
 from pipeline.nmt.compiler.sample import SHIPPED, Sample, read_lines, read_sample
@@ -53,40 +52,6 @@ LEAST_AGREEMENT = 0.5
 The heads that the training of the demo's translators guides agree with 87 and 94 % of tokens of text, and 63 and 70 % of
 those of made-up text, where they are the best, too; the others with 10 to 89 %, and 10 to 58 %.
 """
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """The measurements of one precision."""
-
-    weights: str
-    megabytes: float
-    """Size of the graphs, with their external data."""
-    rows: int
-    """Rows of the output projection."""
-    comparison: Comparison
-
-
-@dataclass(frozen=True)
-class CompileReport:
-    """The result of ``compile_model``."""
-
-    origin: str
-    """The format of the source; see ``Checkpoint``."""
-    weights: str
-    """The chosen precision."""
-    rows: int
-    """Rows of the output projection."""
-    vocabulary: int
-    """Size of the model's target vocabulary."""
-    candidates: tuple[Candidate, ...]
-    """All precisions that were measured, including the chosen one."""
-    sample_sentences: int
-    """Number of sentences used for measuring."""
-    sample_is_made_up: bool
-    """True if no text was given and sentences were drawn from the source vocabulary."""
-    alignment: AlignmentHead | None = None
-    """The best alignment head, if it was measured. It is part of the model if it agrees with ``LEAST_AGREEMENT``."""
 
 
 def compile_model(

@@ -1,4 +1,4 @@
-"""Compares a compiled model with fp32 on sample text: tokens, chrF, time."""
+"""Compares compiled models with fp32 on sample text (tokens, chrF, time), and reports it as a table."""
 
 from __future__ import annotations
 
@@ -8,7 +8,12 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from rich.table import Table
+from rich.text import Text
+
 from pipeline.errors import UsageError
+from pipeline.names import escaped
+from pipeline.nmt.compiler.forced_decoding import AlignmentHead
 from pipeline.nmt.compiler.sample import Sample
 from pipeline.nmt.model import MarianModel
 from pipeline.nmt.search import greedy
@@ -42,6 +47,40 @@ class Comparison:
     chrf_loss: float
     """fp32's chrF minus this model's; negative if this model is better."""
     token_ms: float
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """The measurements of one precision."""
+
+    weights: str
+    megabytes: float
+    """Size of the graphs, with their external data."""
+    rows: int
+    """Rows of the output projection."""
+    comparison: Comparison
+
+
+@dataclass(frozen=True)
+class CompileReport:
+    """The result of ``compile_model``."""
+
+    origin: str
+    """The format of the source; see ``Checkpoint``."""
+    weights: str
+    """The chosen precision."""
+    rows: int
+    """Rows of the output projection."""
+    vocabulary: int
+    """Size of the model's target vocabulary."""
+    candidates: tuple[Candidate, ...]
+    """All precisions that were measured, including the chosen one."""
+    sample_sentences: int
+    """Number of sentences used for measuring."""
+    sample_is_made_up: bool
+    """True if no text was given and sentences were drawn from the source vocabulary."""
+    alignment: AlignmentHead | None = None
+    """The best alignment head, if it was measured. It is part of the model if it agrees with ``LEAST_AGREEMENT``."""
 
 
 def translate_sample(model: MarianModel, sample: Sample, progress: Callable[[float], None]) -> Translated:
@@ -124,3 +163,28 @@ def chrf(hypotheses: Sequence[str], references: Sequence[str]) -> float:
 def _ngrams(text: str, order: int) -> Counter[str]:
     without_spaces = "".join(text.split())
     return Counter(without_spaces[at : at + order] for at in range(len(without_spaces) - order + 1))
+
+
+def as_table(report: CompileReport) -> Table:
+    """The size, agreement with fp32 and speed of each measured precision."""
+    text = "made-up sentences" if report.sample_is_made_up else "sentences"
+    head = report.alignment
+    aligned = (
+        "" if head is None else f"; best alignment head {head.layer}:{head.head}, {100 * head.agreement:.0f} % right"
+    )
+    title = Text(f"from {escaped(report.origin)}; {report.sample_sentences} {text}, beside fp32{aligned}")
+    table = Table(title=title, title_justify="left")
+    for heading in ("weights", "MB", "rows", "same tokens", "same sentences", "chrF", "ms a token"):
+        table.add_column(heading, justify="left" if heading == "weights" else "right")
+    for candidate in report.candidates:
+        compared = candidate.comparison
+        table.add_row(
+            candidate.weights + (" ← taken" if candidate.weights == report.weights else ""),
+            f"{candidate.megabytes:.1f}",
+            f"{candidate.rows}",
+            f"{compared.same_tokens:.1f} %",
+            f"{compared.same_sentences:.1f} %",
+            f"{-compared.chrf_loss:+.2f}",
+            f"{compared.token_ms:.2f}",
+        )
+    return table

@@ -14,7 +14,7 @@ from pipeline import MarianModel
 from pipeline.events import SourceSentence, Translation
 from pipeline.glossary.terms import Glossary, Term
 from pipeline.nmt.compiler.build import LEAST_AGREEMENT, compile_model
-from pipeline.nmt.compiler.report import as_table
+from pipeline.nmt.compiler.measure import as_table
 from pipeline.nmt.streaming import ALIGNMENT
 from tests.conftest import SETTINGS, SHIPPED_TRANSLATORS, TINY, golden
 from tests.test_recipes import marian_weights

@@ -15,7 +15,7 @@ import sentencepiece
 from ctranslate2.converters import OpusMTConverter
 
 from pipeline.errors import ModelError
-from pipeline.nmt.compiler.marian_vocabulary import read_vocabulary
+from pipeline.nmt.compiler.marian_npz import read_vocabulary
 from pipeline.nmt.compiler.source import read_checkpoint
 from pipeline.nmt.model import MarianModel
 from pipeline.nmt.search import greedy
