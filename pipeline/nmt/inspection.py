@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
+import math
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import onnx
 import onnxruntime as ort
 
 from pipeline.errors import ModelError
 from pipeline.names import escaped
 from pipeline.nmt.layout import Kind, Layout, Role, classify, find_files, find_layout
 from pipeline.nmt.model import MarianModel
-from pipeline.nmt.onnx_header import OnnxHeader, Port, read_header, read_precision
+from pipeline.nmt.onnx_header import TYPES, OnnxHeader, Port, read_header
 from pipeline.nmt.students import find_student
 
 _TOKENIZER_FILES = ("source.spm", "target.spm", "vocab.json")
@@ -116,6 +119,27 @@ def _graph(header: OnnxHeader) -> GraphReport:
         inputs=tuple(header.inputs.values()),
         outputs=tuple(header.outputs.values()),
     )
+
+
+def read_precision(path: Path) -> str:
+    """The storage types of a graph's weights with their shares, most frequent first: float32, float16, int8, uint8, 4-bit, 8-bit."""
+    graph = onnx.load(path, load_external_data=False).graph
+    packed = {
+        name: next((attribute.i for attribute in node.attribute if attribute.name == "bits"), 4)
+        for node in graph.node
+        if node.op_type == "MatMulNBits"
+        for name in node.input
+    }
+    sizes: Counter[str] = Counter()
+    for tensor in graph.initializer:
+        count, kind = math.prod(tensor.dims), TYPES.get(tensor.data_type, f"type {tensor.data_type}")
+        if tensor.name in packed and kind in ("int8", "uint8"):
+            sizes[f"{packed[tensor.name]}-bit"] += count * 8 // packed[tensor.name]
+        else:
+            sizes[kind] += count
+    total = sum(sizes.values())
+    shares = [f"{kind} {100 * count / total:.0f} %" for kind, count in sizes.most_common() if count > total / 100]
+    return ", ".join(shares) or "no weights of its own"
 
 
 def as_text(report: ModelReport) -> str:

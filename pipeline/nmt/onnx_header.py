@@ -7,7 +7,6 @@ ONNX Runtime gives this information only after loading the whole model. This rea
 from __future__ import annotations
 
 import mmap
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,8 +14,8 @@ from typing import Any
 
 from pipeline.errors import ModelError
 
-# onnx.proto, TensorProto.DataType: the types of inputs, outputs and weights in Marian graphs.
-_TYPES = {1: "float32", 2: "uint8", 3: "int8", 6: "int32", 7: "int64", 9: "bool", 10: "float16"}
+TYPES = {1: "float32", 2: "uint8", 3: "int8", 6: "int32", 7: "int64", 9: "bool", 10: "float16"}
+"""onnx.proto, TensorProto.DataType: the types of inputs, outputs and weights in Marian graphs."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +55,7 @@ def read_header(path: Path) -> OnnxHeader:
 def header_of(model: Any, path: Path) -> OnnxHeader:
     """The header of an ``onnx.ModelProto`` that was built from ``path``."""
     inputs, outputs = (
-        {port.name: Port(port.name, _TYPES[port.type.tensor_type.elem_type], _shape_of(port)) for port in ports}
+        {port.name: Port(port.name, TYPES[port.type.tensor_type.elem_type], _shape_of(port)) for port in ports}
         for ports in (model.graph.input, model.graph.output)
     )
     return OnnxHeader(path, model.ir_version, model.opset_import[0].version, inputs, outputs)
@@ -64,73 +63,6 @@ def header_of(model: Any, path: Path) -> OnnxHeader:
 
 def _shape_of(port: Any) -> tuple[int | str, ...]:
     return tuple(size.dim_param or size.dim_value for size in port.type.tensor_type.shape.dim)
-
-
-def read_precision(path: Path) -> str:
-    """Return the storage types of a graph's weights with their shares, most frequent first.
-
-    The types are float32, float16, int8, uint8, 4-bit, 8-bit.
-
-    Raises:
-        ModelError: as ``read_header``.
-    """
-    sizes: Counter[str] = Counter()
-    try:
-        with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-            for number, value in fields(data, 0, len(data)):
-                if number == 7 and isinstance(value, tuple):
-                    _count_weights(data, value, sizes)
-    except (OSError, ValueError, IndexError, UnicodeDecodeError) as error:
-        raise ModelError(f"{path} is not a readable ONNX model ({error}); fetch or export it again") from None
-    total = sum(sizes.values())
-    shares = [f"{kind} {100 * count / total:.0f} %" for kind, count in sizes.most_common() if count > total / 100]
-    return ", ".join(shares) or "no weights of its own"
-
-
-def _count_weights(data: mmap.mmap, graph: tuple[int, int], sizes: Counter[str]) -> None:
-    """Count the elements of a graph's initializers by type. Weights of MatMulNBits are counted by bit width."""
-    packed: dict[bytes, int] = {}
-    tensors: list[tuple[bytes, int, int]] = []
-    for number, value in fields(data, *graph):
-        if not isinstance(value, tuple):
-            continue
-        if number == 1:
-            node = [(n, data[v[0] : v[1]]) for n, v in fields(data, *value) if isinstance(v, tuple) and n in (1, 4)]
-            if (4, b"MatMulNBits") in node:
-                packed |= dict.fromkeys((name for n, name in node if n == 1), _bits(data, value))
-        elif number == 5:
-            count, kind, name = 1, 0, b""
-            for n, v in fields(data, *value):
-                if n == 1:
-                    for size in [v] if isinstance(v, int) else _varints(data, *v):
-                        count *= size
-                elif n == 2 and isinstance(v, int):
-                    kind = v
-                elif n == 8 and isinstance(v, tuple):
-                    name = data[v[0] : v[1]]
-            tensors.append((name, kind, count))
-    for name, kind, count in tensors:
-        if name in packed and kind in (2, 3):
-            sizes[f"{packed[name]}-bit"] += count * 8 // packed[name]
-        else:
-            sizes[_TYPES.get(kind, f"type {kind}")] += count
-
-
-def _bits(data: mmap.mmap, node: tuple[int, int]) -> int:
-    """Return the attribute ``bits`` of a node; 4 if it is missing."""
-    for number, value in fields(data, *node):
-        if number == 5 and isinstance(value, tuple):
-            attribute = {n: v for n, v in fields(data, *value) if n in (1, 3)}
-            name, bits = attribute.get(1), attribute.get(3)
-            if isinstance(name, tuple) and data[name[0] : name[1]] == b"bits" and bits in (2, 4, 8):
-                return int(bits)
-    return 4
-
-
-def _varints(data: mmap.mmap, start: int, end: int) -> Iterator[int]:
-    while start < end:
-        value, start = _varint(data, start)
-        yield value
 
 
 def _model(path: Path, data: mmap.mmap) -> OnnxHeader:
@@ -177,7 +109,7 @@ def _port(data: mmap.mmap, start: int, end: int) -> Port:
                     continue
                 for inner, content in fields(data, *tensor):
                     if inner == 1 and isinstance(content, int):
-                        dtype = _TYPES.get(content, f"type {content}")
+                        dtype = TYPES.get(content, f"type {content}")
                     elif inner == 2 and isinstance(content, tuple):
                         shape = [_dimension(data, *dim) for n, dim in fields(data, *content) if isinstance(dim, tuple)]
     return Port(name, dtype, tuple(shape))

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.nmt.inspection import as_text, inspect_model
-from pipeline.nmt.onnx_header import read_precision
+from pipeline.nmt.inspection import as_text, inspect_model, read_precision
 from tests.conftest import HANG_S, LAYOUTS, ROOT, TINY, make_model_dir
 
 

@@ -130,3 +130,21 @@ def number(options: Options, key: str, path: Path) -> int:
     if not (value.isdecimal() and len(value) < 9):
         raise ModelError(f"{path}: {OPTIONS} says {key} {value!r}; expected a number; fetch the file again")
     return int(value)
+
+
+def sizes(options: Options, path: Path) -> dict[str, Any]:
+    """The sizes of the layers, and what all of Marian's transformers have in common, as in transformers' config.json."""
+    ffn, heads = number(options, "transformer-dim-ffn", path), number(options, "transformer-heads", path)
+    decoder_ffn = options.get("transformer-decoder-dim-ffn", "0")
+    return {
+        "model_type": "marian",
+        "d_model": number(options, "dim-emb", path),
+        "encoder_layers": number(options, "enc-depth", path),
+        "decoder_layers": number(options, "dec-depth", path),
+        "encoder_attention_heads": heads,
+        "decoder_attention_heads": heads,
+        "encoder_ffn_dim": ffn,
+        "decoder_ffn_dim": ffn if decoder_ffn == "0" else number(options, "transformer-decoder-dim-ffn", path),
+        "activation_function": options.get("transformer-ffn-activation", "swish"),
+        "scale_embedding": True,
+    }

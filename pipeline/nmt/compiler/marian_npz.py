@@ -24,8 +24,8 @@ from pipeline.nmt.compiler.marian import (
     OPTIONS,
     Options,
     flag,
-    number,
     read_options,
+    sizes,
     transformers_array,
     transformers_name,
 )
@@ -62,7 +62,14 @@ def read_npz(directory: Path) -> tuple[Weights, dict[str, Any], dict[str, bytes]
     rows = _add_pad(weights, SHARED if shared else ENCODER, SHARED if shared else DECODER, path)
     tables = _read_vocabularies(directory, decoder_options, shared, rows)
     pad, end = rows[1], tables[-1]["</s>"]
-    config = _config(options, rows, path) | {
+    config = sizes(options, path)
+    config |= {
+        "architectures": ["MarianMTModel"],
+        "is_encoder_decoder": True,
+        "max_position_embeddings": max(_MAX_POSITIONS, config["d_model"]),
+        "vocab_size": rows[0] + 1,
+        "decoder_vocab_size": rows[1] + 1,
+        "bos_token_id": 0,
         "share_encoder_decoder_embeddings": shared,
         "tie_word_embeddings": tied,
         "pad_token_id": pad,
@@ -93,32 +100,6 @@ def _add_pad(weights: Weights, source: str, target: str, path: Path) -> tuple[in
         array = weights[name]
         weights[name] = np.concatenate([array, np.zeros((1, *array.shape[1:]), array.dtype)])
     return rows
-
-
-def _config(options: Options, rows: tuple[int, int], path: Path) -> dict[str, Any]:
-    width, ffn = number(options, "dim-emb", path), number(options, "transformer-dim-ffn", path)
-    decoder_ffn = (
-        number(options, "transformer-decoder-dim-ffn", path) if "transformer-decoder-dim-ffn" in options else 0
-    )
-    heads = number(options, "transformer-heads", path)
-    return {
-        "model_type": "marian",
-        "architectures": ["MarianMTModel"],
-        "d_model": width,
-        "encoder_layers": number(options, "enc-depth", path),
-        "decoder_layers": number(options, "dec-depth", path),
-        "encoder_attention_heads": heads,
-        "decoder_attention_heads": heads,
-        "encoder_ffn_dim": ffn,
-        "decoder_ffn_dim": decoder_ffn or ffn,
-        "activation_function": options.get("transformer-ffn-activation", "swish"),
-        "scale_embedding": True,
-        "max_position_embeddings": max(_MAX_POSITIONS, width),
-        "vocab_size": rows[0] + 1,
-        "decoder_vocab_size": rows[1] + 1,
-        "bos_token_id": 0,
-        "is_encoder_decoder": True,
-    }
 
 
 def _read_vocabularies(
