@@ -18,7 +18,8 @@ from pipeline.asr.whisper import WhisperRecognizer
 from pipeline.config import PipelineConfig, pinned_revisions
 from pipeline.errors import DownloadError, ModelError, UsageError
 from pipeline.languages import language_tag
-from pipeline.nmt.load import find_translation_models, in_sequence, load_model, loaded_as
+from pipeline.nmt.load import find_translation_models, in_sequence, loaded_as
+from pipeline.nmt.model import MarianModel
 from pipeline.nmt.options import NmtConfig
 from pipeline.nmt.pairs import AUTO
 from pipeline.nmt.routing import check_shared, resolved
@@ -85,7 +86,7 @@ def load_shared(configs: Sequence[PipelineConfig], *, several_calls: bool = Fals
         for one in speech:
             recognizers[one] = pool.submit(one.load, firsts.get(one.weights), several_calls)
             firsts.setdefault(one.weights, recognizers[one])
-        models = {key: pool.submit(load_model, *step) for key, step in unique.items()}
+        models = {key: pool.submit(MarianModel.load, directory, nmt) for key, (nmt, directory) in unique.items()}
         translations: list[dict[str, TextTranslator]] = [
             {target: SpokenText(target) for target in config.languages.targets if config.languages.is_spoken(target)}
             | {

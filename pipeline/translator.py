@@ -29,7 +29,7 @@ from pipeline.events import (
 )
 from pipeline.glossary.current import CurrentGlossary, GlossaryFile
 from pipeline.loading import Models, load_models
-from pipeline.nmt.unspellable import warn_unspellable
+from pipeline.nmt.translator import warn_unspellable
 from pipeline.run.overload import LoadControl
 from pipeline.run.stats import PipelineStats
 from pipeline.run.worker import Worker

@@ -12,6 +12,7 @@ from pairs import Data, held_out_phrases
 from phrasebook import Pair
 
 from pipeline.nmt.model import MarianModel
+from pipeline.nmt.options import NmtConfig
 
 ROOT = Path(__file__).resolve().parents[1]
 PHRASES = list(held_out_phrases())[:12]
@@ -19,7 +20,7 @@ PHRASES = list(held_out_phrases())[:12]
 
 @pytest.fixture(scope="module")
 def model() -> MarianModel:
-    return MarianModel.load(ROOT / "models" / "demo" / "nmt-en-zh", cached_sentences=0, beams=4)
+    return MarianModel.load(ROOT / "models" / "demo" / "nmt-en-zh", NmtConfig(cached_sentences=0, beam_size=4))
 
 
 def data(tests: list[Pair]) -> Data:

@@ -13,6 +13,7 @@ from pipeline.asr.engine import WhisperWeights
 from pipeline.asr.whisper import WhisperRecognizer
 from pipeline.errors import DownloadError, ModelError, UsageError
 from pipeline.loading import load_shared
+from pipeline.nmt.options import NmtConfig
 from pipeline.nmt.pivot import PivotTranslator
 from tests.conftest import SHIPPED_TRANSLATORS, TINY, make_model_dir
 
@@ -25,9 +26,9 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     found: list[str] = []
     load = MarianModel.load.__func__  # type: ignore[attr-defined]
 
-    def counted(kind: type[MarianModel], directory: Path, **options: object) -> MarianModel:
+    def counted(kind: type[MarianModel], directory: Path, options: NmtConfig) -> MarianModel:
         found.append(directory.name)
-        return load(kind, directory, **options)  # type: ignore[no-any-return]
+        return load(kind, directory, options)  # type: ignore[no-any-return]
 
     monkeypatch.setattr(MarianModel, "load", classmethod(counted))
     monkeypatch.setattr("pipeline.loading.WhisperRecognizer", lambda config, language, directory, **_: config.model)

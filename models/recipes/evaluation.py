@@ -15,6 +15,7 @@ from tatoeba import Pair, spoken
 
 from pipeline.events import SourceSentence, Translation
 from pipeline.nmt.model import MarianModel
+from pipeline.nmt.options import NmtConfig
 
 BEAMS = (1, 4)
 SAMPLES = 50  # sentences of each test set whose translations are reported
@@ -83,7 +84,7 @@ def styled_sets(data: Data) -> dict[str, list[Pair]]:
 def measure(directory: Path, data: Data, languages: tuple[str, str], beams: Iterable[int] = BEAMS) -> Measured:
     """All figures of the compiled translator in ``directory``."""
     began = time.process_time()
-    model = MarianModel.load(directory, cached_sentences=0, beams=max(beams))
+    model = MarianModel.load(directory, NmtConfig(cached_sentences=0, beam_size=max(beams)))
     load_s = time.process_time() - began
     return Measured(
         score(model, styled_sets(data), languages[1], beams),

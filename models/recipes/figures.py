@@ -27,6 +27,7 @@ from phrasebook import prices
 from tatoeba import nearest
 
 from pipeline.nmt.model import MarianModel
+from pipeline.nmt.options import NmtConfig
 
 DIRECTIONS = ("en-zh", "zh-en")
 NAMES = {"en": "English", "zh": "Chinese"}
@@ -98,7 +99,7 @@ def signatures(found: dict[str, Measured]) -> str:
 
 def exact_numbers(directory: Path, source: str) -> tuple[str, str]:
     """The shares of a jacket's prices, and of other sentences with numbers, that are translated exactly."""
-    model, exact = MarianModel.load(directory, cached_sentences=0), []
+    model, exact = MarianModel.load(directory, NmtConfig(cached_sentences=0)), []
     for tests in (prices(), unseen_numbers()):
         pairs = tests if source == "en" else [(chinese, english) for english, chinese in tests]
         found = translations(model, pairs)

@@ -9,9 +9,9 @@ from pipeline.apps.cli import Parser, description_of, some_path, some_text, stan
 from pipeline.config import pinned_revisions
 from pipeline.errors import SinkError, UsageError
 from pipeline.events import SourceSentence, Translation
-from pipeline.nmt.load import load_model, load_translation_model
+from pipeline.nmt.load import load_translation_model
 from pipeline.nmt.model import MarianModel
-from pipeline.nmt.model_languages import UNDETERMINED
+from pipeline.nmt.model_text import UNDETERMINED
 from pipeline.nmt.options import NmtConfig
 from pipeline.nmt.pairs import AUTO, described
 from pipeline.nmt.pivot import PivotTranslator
@@ -96,7 +96,7 @@ def _load(options: argparse.Namespace) -> MarianModel | PivotTranslator:
         threads=options.threads,
     )
     if options.model is not None:
-        return load_model(nmt, options.model)
+        return MarianModel.load(options.model, nmt)
     if options.source is None or options.target is None:
         raise UsageError("no model is given; give --model, or both --source and --target to look one up")
     nmt, pairs = routed(options.source, options.target, nmt, pinned_revisions())

@@ -69,7 +69,7 @@ class Engine:
             return load_ctranslate2(Path(self.folder))
         from pipeline.nmt.model import MarianModel
 
-        return MarianModel.load(Path(self.folder), weights=self.weights, cached_sentences=0).translate
+        return MarianModel.load(Path(self.folder), NmtConfig(weights=self.weights, cached_sentences=0)).translate
 
 
 @dataclass

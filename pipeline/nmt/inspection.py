@@ -17,6 +17,7 @@ from pipeline.names import escaped
 from pipeline.nmt.layout import Kind, Layout, Role, classify, find_files, find_layout
 from pipeline.nmt.model import MarianModel
 from pipeline.nmt.onnx_header import TYPES, OnnxHeader, Port, read_header
+from pipeline.nmt.options import NmtConfig
 from pipeline.nmt.students import find_student
 
 _TOKENIZER_FILES = ("source.spm", "target.spm", "vocab.json")
@@ -70,7 +71,7 @@ def inspect_model(directory: Path, suffix: str = "") -> ModelReport:
             found["files"] = {path.name: True for path in paths}
         else:
             _read_graphs(directory, suffix, found)
-        model = MarianModel.load(directory, suffix=suffix)
+        model = MarianModel.load(directory, NmtConfig(file_suffix=suffix))
     except ModelError as error:
         return ModelReport(runs=False, problem=str(error), **found)
     found |= _sizes(model.decoder.layout) | {"vocabulary": model.tokenizer.target_size}

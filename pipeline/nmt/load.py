@@ -43,7 +43,7 @@ def load_translation_model(
     """
     nmt = resolved(source, target, nmt, pinned or {})
     found = directories or find_translation_models(nmt)
-    models = [load_model(step, directory) for step, directory in zip(nmt.steps, found, strict=True)]
+    models = [MarianModel.load(directory, step) for step, directory in zip(nmt.steps, found, strict=True)]
     return in_sequence(source, target, nmt, models)
 
 
@@ -61,25 +61,5 @@ def in_sequence(
 
 
 def loaded_as(step: NmtConfig, directory: Path) -> NmtConfig:
-    """Return a key for ``load_model``: equal if the same directory is loaded with the same options."""
+    """Return a key for ``MarianModel.load``: equal if the same directory is loaded with the same options."""
     return dataclasses.replace(step, model=os.path.realpath(directory), revision=None, via="none")
-
-
-def load_model(step: NmtConfig, directory: Path) -> MarianModel:
-    """Load one model of ``NmtConfig.steps``.
-
-    Raises:
-        ModelError: the directory is incomplete or damaged.
-    """
-    return MarianModel.load(
-        directory,
-        suffix=step.file_suffix,
-        weights=step.weights,
-        beams=step.beam_size,
-        max_tokens=step.max_tokens,
-        max_length_factor=step.max_length_factor,
-        no_repeat_ngram=step.no_repeat_ngram,
-        time_limit_s=step.time_limit_s,
-        cached_sentences=step.cached_sentences,
-        threads=step.threads,
-    )

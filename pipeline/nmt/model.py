@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from pipeline.errors import ModelError, UsageError
 from pipeline.events import Delta, SourceSentence, Translation
-from pipeline.glossary.terms import Glossary, Term
+from pipeline.glossary.terms import Glossary
 from pipeline.languages import known_language, language_tag, sets_sentences_apart
 from pipeline.nmt.cache import SentenceCache
 from pipeline.nmt.checked import Rewind, checked
@@ -24,22 +24,20 @@ from pipeline.nmt.decoders import load_decoder
 from pipeline.nmt.drafts import draft_limit
 from pipeline.nmt.generation import GenerationOptions, OnStart, Stopwatch, Token
 from pipeline.nmt.layout import find_layout
-from pipeline.nmt.loops import MAX_LENGTH_FACTOR
-from pipeline.nmt.model_languages import UNDETERMINED, ModelLanguages, differs
-from pipeline.nmt.parts import SourcePart, source_parts, terms_of_parts
+from pipeline.nmt.model_text import UNDETERMINED, ModelText, differs
+from pipeline.nmt.options import NmtConfig
 from pipeline.nmt.pieces import PartText, Piece, RunningSearch, deltas, translated
-from pipeline.nmt.preparation import written
 from pipeline.nmt.scripts import rewritten
 from pipeline.nmt.search import generate
-from pipeline.nmt.settings import decoding_settings, generation_options, integer, read_json, require_at_least
+from pipeline.nmt.settings import decoding_settings, generation_options, integer, read_json
 from pipeline.nmt.students import MAX_SOURCE_TOKENS, find_student, load_student, student_options
 from pipeline.nmt.term_repair import Repair, repairing
 from pipeline.nmt.term_search import Wording, search_with_terms
-from pipeline.nmt.terms import SourceTerm, Speller
+from pipeline.nmt.terms import SourceTerm
 from pipeline.nmt.tokenizer import MarianTokenizer
 
 
-class MarianModel(ModelLanguages):
+class MarianModel(ModelText):
     """A loaded model. Safe to use from several threads at once; each translation has its own state."""
 
     def __init__(
@@ -50,82 +48,36 @@ class MarianModel(ModelLanguages):
         languages: tuple[str | None, str | None],
         max_source_tokens: int,
         *,
-        max_length_factor: float = MAX_LENGTH_FACTOR,
+        options: NmtConfig | None = None,
         scripts: tuple[str | None, str | None] = (None, None),
-        time_limit_s: float = 0.0,
-        cached_sentences: int = 0,
         knows_print_only: bool = False,
     ) -> None:
         self.tokenizer, self.decoder, self.generation = tokenizer, decoder, generation
-        self.languages = languages
-        """(source, target) as two-letter codes from the model's files; None if the files do not name one."""
-        self.scripts = scripts
-        """(source, target) scripts from the model's files, such as Hant (ISO 15924); None if not named."""
+        self.languages, self.scripts = languages, scripts
         self.max_source_tokens = max_source_tokens
-        self.max_length_factor = max_length_factor
-        self.time_limit_s = time_limit_s
+        self.options = options or NmtConfig()
+        """Of these, ``generation`` has the search's, unless the model's files say otherwise."""
         self.knows_print_only = knows_print_only
-        """Whether sentences are translated as they would be printed; see ``pipeline.nmt.preparation.written``."""
-        self.cache = SentenceCache(cached_sentences)
-        self._spellers: dict[str, Speller] = {}  # by target
+        self.cache = SentenceCache(self.options.cached_sentences)
+        self._spellers = {}
 
     @classmethod
-    def load(
-        cls,
-        directory: Path,
-        *,
-        suffix: str = "",
-        weights: str = "auto",
-        beams: int = 1,
-        max_tokens: int = 256,
-        max_length_factor: float = MAX_LENGTH_FACTOR,
-        no_repeat_ngram: int = 0,
-        time_limit_s: float = 0.0,
-        cached_sentences: int = 256,
-        threads: int = 1,
-        use_cache: bool = True,
-    ) -> MarianModel:
-        """Open the model in ``directory``.
+    def load(cls, directory: Path, options: NmtConfig | None = None, *, use_cache: bool = True) -> MarianModel:
+        """Open the model in ``directory``, as ``options`` say; they do not choose the model.
 
-        Args:
-            suffix: selects the precision of a hub repository's files; see ``find_layout``.
-            weights: of a Firefox Translations student, "fp32" or else 8 bits; others are run as they are.
-            beams: number of hypotheses kept by the search; 1 is greedy.
-            max_tokens: maximum target tokens per sentence.
-            max_length_factor: maximum target tokens per source token, plus a small constant; 0 disables this limit.
-                See ``pipeline.nmt.loops.length_limit``.
-            no_repeat_ngram: forbid n-grams of this size from repeating within a sentence; 0 uses the model's setting.
-            time_limit_s: maximum seconds per sentence; 0 disables the limit.
-            cached_sentences: number of translations kept for repeated sentences.
-            threads: threads per run; 0 lets ONNX Runtime decide.
-            use_cache: False feeds the whole prefix at every step (for comparison).
+        ``use_cache``: False feeds the whole prefix at every step (for comparison).
 
         Raises:
-            UsageError: a number is too small.
             ModelError: a file is missing, damaged, or inconsistent with the others.
         """
-        require_at_least(1, beams=beams, max_tokens=max_tokens)
-        require_at_least(
-            0,
-            max_length_factor=max_length_factor,
-            no_repeat_ngram=no_repeat_ngram,
-            time_limit_s=time_limit_s,
-            cached_sentences=cached_sentences,
-            threads=threads,
-        )
-        limits: dict[str, Any] = {
-            "max_length_factor": max_length_factor,
-            "time_limit_s": time_limit_s,
-            "cached_sentences": cached_sentences,
-        }
+        options = options or NmtConfig()
         if (student := find_student(directory)) is not None:
-            tokenizer, decoder = load_student(student, threads, weights)
-            generation = student_options(tokenizer, max_tokens, beams, no_repeat_ngram)
+            tokenizer, decoder = load_student(student, options.threads, options.weights)
+            generation = student_options(tokenizer, options)
             decoder.check([2, tokenizer.end_token], generation.start_token, generation.end_token)
-            return cls(
-                tokenizer, decoder, generation, student.languages, MAX_SOURCE_TOKENS, knows_print_only=True, **limits
-            )
-        layout = find_layout(directory, suffix)
+            known = (student.languages, MAX_SOURCE_TOKENS)
+            return cls(tokenizer, decoder, generation, *known, options=options, knows_print_only=True)
+        layout = find_layout(directory, options.file_suffix)
         tokenizer = MarianTokenizer.load(directory)
         config = read_json(directory / "config.json", required=True)
         settings = decoding_settings(config, read_json(directory / "generation_config.json", required=False))
@@ -133,18 +85,15 @@ class MarianModel(ModelLanguages):
         _check_separate_vocabulary(names, directory)
         _check_vocabulary(layout.vocabulary, tokenizer, directory)
         positions = max(2, integer(config, "max_position_embeddings", 512, directory))
-        limit = min(max_tokens, positions)
-        generation = generation_options(
-            settings, tokenizer, limit, directory, beams=beams, no_repeat_ngram=no_repeat_ngram
-        )
-        decoder = load_decoder(layout, threads, use_cache=use_cache)
+        generation = generation_options(settings, tokenizer, options, positions, directory)
+        decoder = load_decoder(layout, options.threads, use_cache=use_cache)
         scores = decoder.check([tokenizer.end_token], generation.start_token, generation.end_token)
         _check_vocabulary(scores, tokenizer, directory)
         source, target = names.get("source_lang"), names.get("target_lang")
         return cls(
             *(tokenizer, decoder, generation, (known_language(source), known_language(target)), positions),
+            options=options,
             scripts=(_script_of(source), _script_of(target)),
-            **limits,
         )
 
     def stream(
@@ -230,8 +179,8 @@ class MarianModel(ModelLanguages):
         ``commitment``: the tokens with which the parts begin; a ``draft`` adds to them. ``certain``: how much of each part of
         the source is committed. ``terms``: those of each part that has any, or of none.
         """
-        if beams is not None:
-            require_at_least(1, beams=beams)
+        if beams is not None and beams < 1:
+            raise UsageError(f"beams is {beams}; expected at least 1")
         if commitment is not None:
             sources = commitment.laid_out(sources)
         begun = truncated = again = False
@@ -243,7 +192,7 @@ class MarianModel(ModelLanguages):
             known = () if commitment is None else commitment.tokens(part)
             search, withdrawn = RunningSearch(on_start), 0
             cached = not draft or commitment is None  # the attention is known of a search only
-            wording = self._wording(terms[part] if part < len(terms) else (), target)
+            wording = self.wording(terms[part] if part < len(terms) else (), target)
             for token in self._tokens(source, search, beams, draft, known, wording, cached=cached):
                 if isinstance(token, Rewind):
                     withdrawn = found.rewind(token.kept)
@@ -302,44 +251,6 @@ class MarianModel(ModelLanguages):
         self.decoder.truncate(state, known)
         return self.decoder.attention(state, history[known:])
 
-    def sources(self, text: str, language: str, code: str | None) -> list[tuple[int, ...]]:
-        """Split a text into sentences that fit the model; return their ids with the end token, none for blank ones.
-
-        ``code`` is put before each sentence; see ``target_code``.
-        """
-        return [part.ids for part in self._parts(text, language, code)]
-
-    def sources_and_terms(
-        self, text: str, language: str, target: str, glossary: Glossary | None, *, complete: bool = False
-    ) -> tuple[list[tuple[int, ...]], list[tuple[SourceTerm, ...]]]:
-        """The ``sources`` of a text for translation into ``target``, and the terms of a glossary in each of them.
-
-        ``complete``: whether the text is that of a whole sentence, which may be given a mark at its end.
-        """
-        code = self.target_code(target)
-        parts = self._parts(text, language, code, complete=complete)
-        terms = terms_of_parts(parts, glossary, self.tokenizer, language, target, code, self.writing(target))
-        return [part.ids for part in parts], terms
-
-    def _parts(self, text: str, language: str, code: str | None, *, complete: bool = False) -> list[SourcePart]:
-        def as_printed(text: str) -> str:
-            if not self.knows_print_only:
-                return text
-            return written(self.tokenizer.with_capitals(text), language, complete=complete)
-
-        places = (code, self.scripts[0], self.max_source_tokens)
-        return source_parts(text, language, self.tokenizer, *places, as_printed)
-
-    def _wording(self, terms: Sequence[SourceTerm], target: str) -> Wording | None:
-        if not self.decoder.aligned:  # literals could not be repaired
-            terms = [term for term in terms if not term.literal]
-        return Wording(tuple(terms), self._speller(target)) if terms else None
-
-    def _speller(self, target: str) -> Speller:
-        if target not in self._spellers:
-            self._spellers[target] = Speller(self.tokenizer, target, self.decoder.can_write)
-        return self._spellers[target]
-
     def _tokens(
         self,
         source: tuple[int, ...],
@@ -365,7 +276,7 @@ class MarianModel(ModelLanguages):
                 yield Token(self.generation.end_token, 0.0, last=True)
             return
         begun = [token.id for token in committed]
-        stopwatch = Stopwatch(self.time_limit_s or math.inf)
+        stopwatch = Stopwatch(self.options.time_limit_s or math.inf)
         options = dataclasses.replace(self.generation, beams=min(beams or sys.maxsize, self.generation.beams))
         if draft:
             options = dataclasses.replace(options, beams=1, max_tokens=draft_limit(len(source), options.max_tokens))
@@ -376,7 +287,7 @@ class MarianModel(ModelLanguages):
             source,
             self.tokenizer.is_plain,
             self.tokenizer.is_word,
-            length_factor=self.max_length_factor,
+            length_factor=self.options.max_length_factor,
             retry=not draft,
             widen=options == self.generation,
             expired=stopwatch.expired,
@@ -413,13 +324,6 @@ class MarianModel(ModelLanguages):
         if terms is not None and options.beams == 1:
             return search_with_terms(self.decoder, source, options, terms, on_start, expired, committed=committed)
         return generate(self.decoder, source, options, on_start, expired, committed=committed)
-
-    def unspellable(self, glossary: Glossary, target: str | None = None) -> tuple[Term, ...]:
-        """The terms whose translation the model's vocabulary cannot write; they are never kept."""
-        target = target or self.languages[1] or UNDETERMINED
-        speller, writing = self._speller(target), self.writing(target)
-        written = ((term, term.source if term.target is None else writing(term.target)) for term in glossary.terms)
-        return tuple(term for term, text in written if speller.spell(text) is None)
 
     def translate(self, text: str, *, source: str | None = None, target: str | None = None) -> str:
         """Translate ``text`` and return the whole translation; languages default to those that the model names.

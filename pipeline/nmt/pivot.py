@@ -10,7 +10,7 @@ from pipeline.events import Delta, SourceSentence, Translation
 from pipeline.glossary.terms import Glossary, Match, Term
 from pipeline.nmt.generation import GenerationOptions, OnStart
 from pipeline.nmt.model import MarianModel
-from pipeline.nmt.model_languages import UNDETERMINED
+from pipeline.nmt.model_text import UNDETERMINED
 from pipeline.nmt.pieces import Piece, deltas, translated
 from pipeline.nmt.scripts import rewritten
 from pipeline.nmt.terms import SourceTerm, kept

@@ -7,8 +7,9 @@ import logging
 from pathlib import Path
 from typing import Any
 
-from pipeline.errors import ModelError, UsageError
+from pipeline.errors import ModelError
 from pipeline.nmt.generation import GenerationOptions
+from pipeline.nmt.options import NmtConfig
 from pipeline.nmt.tokenizer import MarianTokenizer
 
 log = logging.getLogger(__name__)
@@ -36,21 +37,16 @@ _UNSUPPORTED: dict[str, Any] = {
 
 
 def generation_options(
-    settings: dict[str, Any],
-    tokenizer: MarianTokenizer,
-    max_tokens: int,
-    directory: Path,
-    *,
-    beams: int = 1,
-    no_repeat_ngram: int = 0,
+    settings: dict[str, Any], tokenizer: MarianTokenizer, options: NmtConfig, positions: int, directory: Path
 ) -> GenerationOptions:
-    """Convert ``settings`` (see ``decoding_settings``) to decoding options. ``no_repeat_ngram``: 0 uses the model's setting.
+    """Convert the options and ``settings`` (see ``decoding_settings``) of a model with ``positions`` to decoding options.
 
     Raises:
         ModelError: a value has the wrong type, or an id is outside the vocabulary.
     """
     size = tokenizer.target_size
     pad = _token(settings, "pad_token_id", tokenizer.pad_token, size, directory)
+    most = min(options.max_tokens, positions)
     length = integer(settings, "max_length", 512, directory)
     found = settings.get("bad_words_ids") or []
     bad: list[Any] = found if isinstance(found, list) else [found]
@@ -86,11 +82,11 @@ def generation_options(
         forced_end_token=_optional_token(settings, "forced_eos_token_id", size, directory),
         forced_begin_token=_optional_token(settings, "forced_bos_token_id", size, directory),
         # transformers' max_length includes the start token, which is not generated.
-        max_tokens=max(1, min(max_tokens, integer(settings, "max_new_tokens", length - 1, directory))),
+        max_tokens=max(1, min(most, integer(settings, "max_new_tokens", length - 1, directory))),
         length_penalty=float(penalty),
         early_stopping=early,
-        beams=beams,
-        no_repeat_ngram=no_repeat_ngram or integer(settings, "no_repeat_ngram_size", 0, directory),
+        beams=options.beam_size,
+        no_repeat_ngram=options.no_repeat_ngram or integer(settings, "no_repeat_ngram_size", 0, directory),
     )
 
 
@@ -148,10 +144,3 @@ def _token(settings: dict[str, Any], key: str, default: int, size: int, director
 
 def _optional_token(settings: dict[str, Any], key: str, size: int, directory: Path) -> int | None:
     return None if settings.get(key) is None else _token(settings, key, 0, size, directory)
-
-
-def require_at_least(least: int, **given: float) -> None:
-    """Raise UsageError if a number is less than ``least``."""
-    for name, value in given.items():
-        if value < least:
-            raise UsageError(f"{name} is {value}; expected at least {least}")

@@ -11,6 +11,7 @@ from pipeline.errors import ModelError
 from pipeline.languages import known_language
 from pipeline.nmt.decoder import Decoder
 from pipeline.nmt.generation import GenerationOptions
+from pipeline.nmt.options import NmtConfig
 from pipeline.nmt.session import give_back_memory
 from pipeline.nmt.shortlist import Shortlist
 from pipeline.nmt.tokenizer import MarianTokenizer
@@ -104,9 +105,12 @@ def load_student(files: StudentFiles, threads: int, weights: str) -> tuple[Maria
     return tokenizer, decoder
 
 
-def student_options(tokenizer: MarianTokenizer, max_tokens: int, beams: int, no_repeat_ngram: int) -> GenerationOptions:
+def student_options(tokenizer: MarianTokenizer, options: NmtConfig) -> GenerationOptions:
     """<pad> starts the decoder, which then sees no token."""
     pad = tokenizer.target_size - 1
     return GenerationOptions(
-        *(pad, tokenizer.end_token, pad), max_tokens=max_tokens, beams=beams, no_repeat_ngram=no_repeat_ngram
+        *(pad, tokenizer.end_token, pad),
+        max_tokens=options.max_tokens,
+        beams=options.beam_size,
+        no_repeat_ngram=options.no_repeat_ngram,
     )

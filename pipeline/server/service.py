@@ -20,8 +20,7 @@ from pipeline.loading import Models
 from pipeline.nmt.model import MarianModel
 from pipeline.nmt.pivot import PivotTranslator
 from pipeline.nmt.spoken import SpokenText
-from pipeline.nmt.translator import TextTranslator
-from pipeline.nmt.unspellable import warn_unspellable
+from pipeline.nmt.translator import TextTranslator, warn_unspellable
 from pipeline.server.capacity import calls_at_once
 from pipeline.server.limits import ServerLimits
 from pipeline.server.protocol import ProtocolError, Start, room_name

@@ -19,7 +19,7 @@ from pipeline.glossary.current import CurrentGlossary
 from pipeline.glossary.terms import Glossary
 from pipeline.languages import same_text
 from pipeline.loading import Models
-from pipeline.nmt.unspellable import unspellable
+from pipeline.nmt.translator import unspellable
 from pipeline.run.stats import PipelineStats
 from pipeline.server.access import same_secret
 from pipeline.server.feed import Feed

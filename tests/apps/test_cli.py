@@ -28,6 +28,7 @@ from pipeline.config import with_overrides
 from pipeline.errors import PipelineError, UsageError
 from pipeline.events import EndOfInput
 from pipeline.names import STANDARD_OUTPUT
+from pipeline.nmt.options import NmtConfig
 from pipeline.sinks.files import FORMATS
 from pipeline.sinks.jsonl import read_event
 from pipeline.sinks.srt import SrtSink
@@ -176,7 +177,7 @@ def test_text_is_translated_with_the_requested_number_of_beams() -> None:
         run("nmt", "--model", TINY, "--source", "en", "--target", "zh", *more, stdin=row["source"].encode()).stdout
         for more in ([], ["--beams", "4"])
     ]
-    wide = MarianModel.load(TINY, beams=4, max_tokens=512).translate(row["source"])
+    wide = MarianModel.load(TINY, NmtConfig(beam_size=4, max_tokens=512)).translate(row["source"])
     assert [text.decode().strip() for text in found] == [row["text"].strip(), wide.strip()]
     assert wide != row["text"]
 
@@ -383,7 +384,9 @@ def check_usage_error(found: object, error: str, status: int, message: str) -> N
 
 def test_an_exported_model_replaces_the_configured_one() -> None:
     config = with_overrides(load_config("en-zh"), nmt=str(TINY), asr=load_config("demo-zh").asr.model)
-    assert MarianModel.load(Path(config.nmt.model), suffix=config.nmt.file_suffix).translate("Where is the bank?")
+    assert MarianModel.load(Path(config.nmt.model), NmtConfig(file_suffix=config.nmt.file_suffix)).translate(
+        "Where is the bank?"
+    )
 
 
 def test_old_subtitles_stay_if_nothing_was_heard(tmp_path: Path) -> None:

@@ -63,7 +63,7 @@ def unchecked(model: MarianModel, text: str, options: GenerationOptions | None =
 def fails(model: MarianModel, text: str, ids: list[int]) -> bool:
     (source,) = model.sources(text, "en", None)
     guard = LoopGuard(source, model.tokenizer.is_plain)
-    return len(ids) > length_limit(len(source), model.max_length_factor, model.generation.max_tokens) or any(
+    return len(ids) > length_limit(len(source), model.options.max_length_factor, model.generation.max_tokens) or any(
         guard.loop(ids[:end]) for end in range(1, len(ids) + 1)
     )
 
@@ -87,14 +87,7 @@ class Looping(MarianModel):
     """A translator whose first search, or every search, repeats the last token of ``beginning`` without end."""
 
     def __init__(self, model: MarianModel, beginning: list[int], *, forbidden_too: bool) -> None:
-        super().__init__(
-            model.tokenizer,
-            model.decoder,
-            model.generation,
-            model.languages,
-            model.max_source_tokens,
-            cached_sentences=4,
-        )
+        super().__init__(model.tokenizer, model.decoder, model.generation, model.languages, model.max_source_tokens)
         self.beginning, self.forbidden_too = beginning, forbidden_too
         self.searches = 0
 

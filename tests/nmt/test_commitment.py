@@ -28,6 +28,7 @@ from pipeline.nmt.commitment import (
     whole_tokens,
 )
 from pipeline.nmt.generation import GenerationOptions, Token
+from pipeline.nmt.options import NmtConfig
 from pipeline.nmt.scripts import rewritten
 from pipeline.nmt.search import greedy
 from pipeline.nmt.stage import Text, at_once, updates
@@ -532,7 +533,7 @@ def test_the_attention_is_that_of_single_steps(en_pt: MarianModel) -> None:
 
 @pytest.mark.parametrize("beams", [1, 2, 4])
 def test_beam_search_begins_with_committed_tokens(beams: int, tmp_path: Path) -> None:
-    model = MarianModel.load(make_model_dir(tmp_path / "model", "merged"), beams=beams)
+    model = MarianModel.load(make_model_dir(tmp_path / "model", "merged"), NmtConfig(beam_size=beams))
     for row in golden("tiny-marian")[:6]:
         source, known = row["source_ids"], row["target_ids"][:2]
         found = list(beam_search(model.decoder, source, model.generation, committed=known))

@@ -35,6 +35,7 @@ from pipeline.nmt.decoders import load_decoder
 from pipeline.nmt.generation import GenerationOptions
 from pipeline.nmt.layout import find_layout
 from pipeline.nmt.model import MarianModel
+from pipeline.nmt.options import NmtConfig
 from pipeline.nmt.search import generate, greedy
 from tests.conftest import FIXTURES, LAYOUTS, SHIPPED_TRANSLATORS, TINY, golden, make_model_dir
 
@@ -77,11 +78,11 @@ def assert_equals_transformers(model: MarianModel, rows: list[dict[str, Any]]) -
 
 
 def test_greedy_ids_equal_those_of_transformers(model_dir: Path) -> None:
-    assert_equals_transformers(MarianModel.load(model_dir, max_tokens=512), golden("tiny-marian"))
+    assert_equals_transformers(MarianModel.load(model_dir, NmtConfig(max_tokens=512)), golden("tiny-marian"))
 
 
 def test_beam_search_ids_equal_those_of_transformers(model_dir: Path) -> None:
-    model = MarianModel.load(model_dir, beams=4, max_tokens=512)
+    model = MarianModel.load(model_dir, NmtConfig(beam_size=4, max_tokens=512))
     for row in golden("tiny-marian"):
         tokens = list(beam_search(model.decoder, row["source_ids"], model.generation))
         assert [token.id for token in tokens] == row["beam_4_ids"], row["source"]
@@ -89,7 +90,7 @@ def test_beam_search_ids_equal_those_of_transformers(model_dir: Path) -> None:
 
 
 def test_without_decoder_kv_the_ids_are_the_same(model_dir: Path) -> None:
-    model = MarianModel.load(model_dir, max_tokens=512, use_cache=False)
+    model = MarianModel.load(model_dir, NmtConfig(max_tokens=512), use_cache=False)
     for row in golden("tiny-marian")[::5]:
         assert [t.id for t in greedy(model.decoder, row["source_ids"], model.generation)] == row["target_ids"]
 
@@ -99,7 +100,7 @@ def test_quantised_files_run_and_mostly_agree(name: str, least: float, tmp_path:
     folder = make_model_dir(tmp_path / "model", "merged")
     for path in (TINY / name).iterdir():
         (folder / path.name).symlink_to(path)
-    model = MarianModel.load(folder, suffix=f"_{name}", max_tokens=512)
+    model = MarianModel.load(folder, NmtConfig(file_suffix=f"_{name}", max_tokens=512))
     rows = golden("tiny-marian")
     same = tokens = equal = 0
     texts: list[str] = []
@@ -200,7 +201,7 @@ def test_a_step_depends_on_the_source_and_the_prefix(model_dir: Path) -> None:
 
 
 def test_threads_may_share_one_model(model_dir: Path) -> None:
-    model = MarianModel.load(model_dir, cached_sentences=0)
+    model = MarianModel.load(model_dir, NmtConfig(cached_sentences=0))
     rows = [row for row in golden("tiny-marian")[:20] if model.translate(row["source"]) == row["text"]]
     assert len(rows) >= 15  # the others are split into sentences first
 
@@ -295,7 +296,7 @@ def test_a_failing_run_raises_model_error(tmp_path: Path) -> None:
 
 
 def test_maximum_length_in_beam_search_is_flagged(tmp_path: Path) -> None:
-    model = MarianModel.load(make_model_dir(tmp_path, "merged"), beams=4, max_tokens=3)
+    model = MarianModel.load(make_model_dir(tmp_path, "merged"), NmtConfig(beam_size=4, max_tokens=3))
     row = next(row for row in golden("tiny-marian") if len(row["beam_4_ids"]) > 6)
     tokens = list(beam_search(model.decoder, row["source_ids"], model.generation))
     assert len(tokens) == 3
@@ -304,7 +305,7 @@ def test_maximum_length_in_beam_search_is_flagged(tmp_path: Path) -> None:
 
 
 def test_beam_search_streams_before_its_end(tmp_path: Path) -> None:
-    model = MarianModel.load(make_model_dir(tmp_path, "merged"), beams=4)
+    model = MarianModel.load(make_model_dir(tmp_path, "merged"), NmtConfig(beam_size=4))
     runs = spied(model.decoder)
     early = 0
     for row in golden("tiny-marian")[:30]:
@@ -327,7 +328,7 @@ def test_other_settings_give_the_ids_of_transformers(variant: dict[str, Any], tm
     beams = given.pop("num_beams")
     settings = json.loads((TINY / "generation_config.json").read_text())
     (folder / "generation_config.json").write_text(json.dumps(settings | given))
-    model = MarianModel.load(folder, beams=beams, max_tokens=512)
+    model = MarianModel.load(folder, NmtConfig(beam_size=beams, max_tokens=512))
     for row in variant["rows"]:
         tokens = list(generate(model.decoder, model.tokenizer.encode(row["source"]), model.generation))
         assert [token.id for token in tokens] == row["ids"], row["source"]

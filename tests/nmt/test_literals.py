@@ -23,7 +23,7 @@ from tests.nmt.literal_lines import lines
 @pytest.fixture(scope="module")
 def models() -> dict[str, MarianModel]:
     return {
-        source: MarianModel.load(SHIPPED_TRANSLATORS[f"demo-{source}-{target}"], cached_sentences=0)
+        source: MarianModel.load(SHIPPED_TRANSLATORS[f"demo-{source}-{target}"], NmtConfig(cached_sentences=0))
         for source, target in (("en", "zh"), ("zh", "en"))
     }
 

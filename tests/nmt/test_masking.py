@@ -13,6 +13,7 @@ from pipeline.events import Delta, SourceSentence, Translation
 from pipeline.nmt.decoder import DecoderState
 from pipeline.nmt.drafts import draft_limit, masked, visible_length
 from pipeline.nmt.model import MarianModel
+from pipeline.nmt.options import NmtConfig
 from pipeline.nmt.pivot import PivotTranslator
 from pipeline.run.drafts import DraftOptions
 from pipeline.sentences.growing import GrowingText
@@ -148,7 +149,7 @@ def test_a_draft_that_runs_away_is_cut_and_not_searched_again(tmp_path: Path) ->
 
 
 def test_a_draft_is_greedy_and_the_final_translation_is_not(tmp_path: Path) -> None:
-    model = MarianModel.load(make_model_dir(tmp_path, "merged"), beams=4)
+    model = MarianModel.load(make_model_dir(tmp_path, "merged"), NmtConfig(beam_size=4))
     rows = [
         row
         for row in golden("tiny-marian")

@@ -19,6 +19,7 @@ from pipeline.nmt.decoders import CachedDecoder, OwnPastDecoder
 from pipeline.nmt.layout import Layout
 from pipeline.nmt.model import MarianModel
 from pipeline.nmt.onnx_header import Port
+from pipeline.nmt.options import NmtConfig
 from pipeline.nmt.search import generate, greedy
 from tests.conftest import golden, make_model_dir
 
@@ -93,7 +94,7 @@ MUTANTS: list[tuple[str, Callable[..., Decoder]]] = [
 
 @pytest.mark.parametrize(("layout", "mutant"), MUTANTS, ids=lambda value: getattr(value, "__name__", value))
 def test_a_broken_rule_is_noticed(layout: str, mutant: Callable[..., Decoder], tmp_path: Path) -> None:
-    model = MarianModel.load(make_model_dir(tmp_path, layout), max_tokens=60)
+    model = MarianModel.load(make_model_dir(tmp_path, layout), NmtConfig(max_tokens=60))
     broken = mutant(model.decoder.layout, 1)
     noticed = 0
     rows = golden("tiny-marian")

@@ -13,6 +13,7 @@ from pipeline.errors import DecodingStoppedError, UsageError
 from pipeline.events import Confidence, SourceSentence, Translation
 from pipeline.nmt.decoder import DecoderState
 from pipeline.nmt.generation import Token
+from pipeline.nmt.options import NmtConfig
 from pipeline.nmt.pieces import translated
 from pipeline.nmt.pivot import PivotTranslator
 from pipeline.nmt.stage import Text
@@ -25,8 +26,8 @@ BACK = ROOT / "models" / "demo" / "nmt-zh-en"
 
 def pivot(folder: Path, **loading: int) -> PivotTranslator:
     """English through Chinese into English."""
-    first = MarianModel.load(make_model_dir(folder / "first", "merged"), **loading)  # type: ignore[arg-type]
-    return PivotTranslator(first, MarianModel.load(BACK, **loading), "zh")  # type: ignore[arg-type]
+    first = MarianModel.load(make_model_dir(folder / "first", "merged"), NmtConfig(**loading))  # type: ignore[arg-type]
+    return PivotTranslator(first, MarianModel.load(BACK, NmtConfig(**loading)), "zh")  # type: ignore[arg-type]
 
 
 @pytest.fixture
@@ -113,7 +114,7 @@ def test_a_first_step_that_was_cut_off_marks_the_sentence(both: PivotTranslator)
 
 def test_beams_apply_to_both_models(tmp_path: Path) -> None:
     wide, narrow = (
-        pivot(tmp_path / name, beams=beams, cached_sentences=0) for name, beams in (("wide", 4), ("narrow", 1))
+        pivot(tmp_path / name, beam_size=beams, cached_sentences=0) for name, beams in (("wide", 4), ("narrow", 1))
     )
     texts = ["Where can I buy a ticket for the train to the airport?", *SENTENCES]
     assert any(wide.translate(text) != narrow.translate(text) for text in texts)

@@ -12,6 +12,7 @@ import pytest
 from pipeline import Delta, EndOfInput, MarianModel, PipelineEvent, Transcript
 from pipeline.errors import ModelError
 from pipeline.events import SourceDelta, SourceSentence, Translation, TranslationLost
+from pipeline.nmt.options import NmtConfig
 from pipeline.nmt.several import TranslationStage
 from pipeline.nmt.translator import TextTranslator
 from pipeline.run.stats import PipelineStats
@@ -26,7 +27,7 @@ Input = Transcript | SourceDelta | SourceSentence
 def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, MarianModel]:
     """The tiny model as two, which translate into "zh" and "de"; the second writes shorter sentences."""
     folder = make_model_dir(tmp_path_factory.mktemp("several") / "model", "merged")
-    made = {"zh": MarianModel.load(folder), "de": MarianModel.load(folder, max_tokens=5, cached_sentences=0)}
+    made = {"zh": MarianModel.load(folder), "de": MarianModel.load(folder, NmtConfig(max_tokens=5, cached_sentences=0))}
     for model in made.values():
         model.languages = (None, None)
     return made

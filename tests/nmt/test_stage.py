@@ -22,6 +22,7 @@ from pipeline.languages import spaced
 from pipeline.nmt.cache import SentenceCache
 from pipeline.nmt.decoder import Decoder, DecoderState
 from pipeline.nmt.generation import OnStart, Token
+from pipeline.nmt.options import NmtConfig
 from pipeline.nmt.pieces import translated
 from pipeline.nmt.stage import Text
 from pipeline.nmt.translator import TextTranslator
@@ -111,13 +112,7 @@ def test_a_bilingual_model_rejects_other_languages(model: MarianModel) -> None:
     assert model.translate("Hello.", source="eng", target="zh-CN") == model.translate("Hello.")
 
 
-@pytest.mark.parametrize(
-    "wrong", [{"beams": 0}, {"beams": -1}, {"max_tokens": 0}, {"cached_sentences": -1}, {"time_limit_s": -1.0}]
-)
-def test_invalid_numbers_are_rejected(wrong: dict[str, Any], model: MarianModel) -> None:
-    ((name, value),) = wrong.items()
-    with pytest.raises(UsageError, match=rf"^{name} is {value}; expected at least [01]$"):
-        MarianModel.load(TINY, **wrong)
+def test_a_number_of_beams_below_one_is_rejected(model: MarianModel) -> None:
     with pytest.raises(UsageError, match="beams is 0; expected at least 1"):
         next(model.stream(sentence("Hello."), "zh", beams=0))
 
@@ -184,7 +179,7 @@ def test_invisible_text_is_not_translated(text: str, read: str, model: MarianMod
 def test_a_hundred_thousand_characters_are_all_translated(
     text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    model = MarianModel.load(make_model_dir(tmp_path / "model", "merged"), max_tokens=2)
+    model = MarianModel.load(make_model_dir(tmp_path / "model", "merged"), NmtConfig(max_tokens=2))
     parts = parts_of(model, text, monkeypatch)
     read = "".join("".join(part for part, _ in parts).split())
     assert read.lower() == "".join(text.split())  # it begins with a capital
@@ -376,7 +371,7 @@ def test_no_translation_is_longer_than_the_models_positions(tmp_path: Path) -> N
     folder = make_model_dir(tmp_path / "model", "merged", leave_out="config.json")
     config = json.loads((TINY / "config.json").read_text("utf-8"))
     (folder / "config.json").write_text(json.dumps(config | {"max_position_embeddings": 9}))
-    assert MarianModel.load(folder, max_tokens=100).generation.max_tokens == 9
+    assert MarianModel.load(folder, NmtConfig(max_tokens=100)).generation.max_tokens == 9
 
 
 @pytest.mark.parametrize(
@@ -433,7 +428,7 @@ def test_the_most_recently_used_sentences_are_kept() -> None:
 
 
 def test_a_repeated_sentence_is_translated_once(tmp_path: Path) -> None:
-    model = MarianModel.load(make_model_dir(tmp_path / "model", "merged"), cached_sentences=2)
+    model = MarianModel.load(make_model_dir(tmp_path / "model", "merged"), NmtConfig(cached_sentences=2))
     first = run(model, [sentence("Where is the bank?", 0)])
     again = run(model, [sentence("Where is the bank?", 0)])
     assert again == first
@@ -448,18 +443,18 @@ def test_a_repeated_sentence_is_translated_once(tmp_path: Path) -> None:
 def test_a_time_limit_ends_a_sentence_and_marks_it(tmp_path: Path) -> None:
     folder = make_model_dir(tmp_path / "model", "merged")
     row = golden("tiny-marian")[0]
-    limited = MarianModel.load(folder, time_limit_s=1e-9)
+    limited = MarianModel.load(folder, NmtConfig(time_limit_s=1e-9))
     for _ in range(2):  # truncated translations are not cached
         delta, translation, _ = run(limited, [sentence(row["source"])])
         assert isinstance(delta, Delta)
         assert isinstance(translation, Translation)
         assert (delta.token, delta.complete, translation.truncated) == (row["target_ids"][0], True, True)
     assert len(limited.cache) == 0
-    assert len(MarianModel.load(folder, time_limit_s=3600).translate(row["source"])) == len(row["text"])
+    assert len(MarianModel.load(folder, NmtConfig(time_limit_s=3600)).translate(row["source"])) == len(row["text"])
 
 
 def test_a_slow_consumer_does_not_use_up_the_time_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    model = MarianModel.load(make_model_dir(tmp_path / "model", "merged"), time_limit_s=60)
+    model = MarianModel.load(make_model_dir(tmp_path / "model", "merged"), NmtConfig(time_limit_s=60))
     row = golden("tiny-marian")[0]
     events = model.stream(sentence(row["source"]), "zh")
     next(events)

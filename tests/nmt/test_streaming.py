@@ -15,6 +15,7 @@ from pipeline.nmt.decoder import Decoder
 from pipeline.nmt.decoders import load_decoder
 from pipeline.nmt.layout import Kind, find_layout
 from pipeline.nmt.model import MarianModel
+from pipeline.nmt.options import NmtConfig
 from pipeline.nmt.search import greedy
 from pipeline.nmt.streaming import StreamingDecoder, StreamingState
 from tests.conftest import LAYOUTS, TINY, compiled_tiny, golden, make_model_dir
@@ -24,7 +25,7 @@ PAD = 877
 
 @pytest.fixture
 def model(tmp_path: Path) -> MarianModel:
-    return MarianModel.load(make_model_dir(tmp_path, "streaming"), max_tokens=512)
+    return MarianModel.load(make_model_dir(tmp_path, "streaming"), NmtConfig(max_tokens=512))
 
 
 def test_the_streaming_layout_is_preferred_to_its_source(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ MOST = 24
 
 
 def load(folder: Path, weights: str = "fp32") -> MarianModel:
-    return MarianModel.load(folder, weights=weights, max_tokens=MOST)
+    return MarianModel.load(folder, NmtConfig(weights=weights, max_tokens=MOST))
 
 
 @pytest.fixture(params=[False, True], ids=["shared", "split"])
@@ -91,7 +91,7 @@ def test_a_file_in_fp32_gives_the_same(tmp_path: Path) -> None:
 
 def test_beams_choose_among_the_shortlist_and_score_as_the_graph_does(tmp_path: Path) -> None:
     student = write_student(tmp_path)
-    model = MarianModel.load(tmp_path, weights="fp32", beams=4, max_tokens=MOST)
+    model = MarianModel.load(tmp_path, NmtConfig(weights="fp32", beam_size=4, max_tokens=MOST))
     for source in SOURCES[:2]:
         tokens = list(beam_search(model.decoder, source, model.generation))
         assert {token.id for token in tokens} <= set(student.candidates(source)) - {1}

@@ -21,6 +21,7 @@ from pipeline.nmt.commitment import Commitment
 from pipeline.nmt.compiler.measure import chrf
 from pipeline.nmt.decoder import DecoderState
 from pipeline.nmt.generation import Token
+from pipeline.nmt.options import NmtConfig
 from pipeline.nmt.pivot import PivotTranslator
 from pipeline.nmt.search import greedy
 from pipeline.nmt.term_search import Wording, search_with_terms
@@ -42,7 +43,7 @@ BOTH = Glossary((CHANG, HOTEL))
 @pytest.fixture(scope="module")
 def models() -> dict[str, MarianModel]:
     return {
-        source: MarianModel.load(SHIPPED_TRANSLATORS[f"demo-{source}-{target}"], cached_sentences=0)
+        source: MarianModel.load(SHIPPED_TRANSLATORS[f"demo-{source}-{target}"], NmtConfig(cached_sentences=0))
         for source, target in DIRECTIONS
     }
 
@@ -176,7 +177,7 @@ def test_without_an_alignment_head_terms_are_reported_as_missed(tmp_path: Path) 
 
 
 def test_beams_and_drafts_keep_terms_too() -> None:
-    model = MarianModel.load(SHIPPED_TRANSLATORS["demo-en-zh"], beams=3)
+    model = MarianModel.load(SHIPPED_TRANSLATORS["demo-en-zh"], NmtConfig(beam_size=3))
     text = "Chang Wei is waiting at the station."
     assert "张伟" in translation(model, text, BOTH).text
     for part in ("Chang Wei is", "Chang Wei is waiting at the"):

@@ -18,6 +18,7 @@ from pipeline.asr.context import Heard
 from pipeline.asr.packing import fits
 from pipeline.asr.stage import AsrStage
 from pipeline.events import SAMPLE_RATE, Delta, Samples, SourceSentence, SpeechSegment, Translation
+from pipeline.nmt.options import NmtConfig
 from pipeline.run.overload import LoadControl, Measures, OverloadOptions, measures, next_level
 from pipeline.run.stats import PipelineStats
 from pipeline.translator import SpeechTranslator
@@ -172,7 +173,7 @@ def test_a_live_segment_does_not_wait_to_be_joined(
 
 
 def test_fewer_beams_give_the_narrower_search_and_are_not_cached() -> None:
-    wide, narrow = MarianModel.load(TINY, beams=4), MarianModel.load(TINY, beams=1)
+    wide, narrow = MarianModel.load(TINY, NmtConfig(beam_size=4)), MarianModel.load(TINY, NmtConfig(beam_size=1))
     said = SourceSentence(0, "en", "Where is the bank near the old station?")
     assert list(wide.stream(said, "zh", beams=1)) == list(narrow.stream(said, "zh"))
     assert len(wide.cache) == 0

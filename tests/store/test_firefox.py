@@ -240,7 +240,7 @@ def test_the_newest_model_of_remote_settings_that_is_for_everybody(settings: Rem
     folder = fetched()
     for path in (tmp_path / "10.1").iterdir():
         assert (folder / path.name).read_bytes() == path.read_bytes()
-    assert MarianModel.load(folder, max_tokens=8).translate("hello")
+    assert MarianModel.load(folder, NmtConfig(max_tokens=8)).translate("hello")
     assert fetched() == folder
     with pytest.raises(ModelError, match="has no model en-haw"):
         fetched("firefox/en-haw")

@@ -24,6 +24,7 @@ from pipeline.nmt.compiler.quantize import Moment
 from pipeline.nmt.compiler.sample import SHIPPED, Sample, read_lines, read_sample
 from pipeline.nmt.compiler.source import read_checkpoint
 from pipeline.nmt.model import MarianModel
+from pipeline.nmt.options import NmtConfig
 from pipeline.nmt.settings import integer
 from pipeline.nmt.tokenizer import MarianTokenizer
 from pipeline.run.progress import Progress
@@ -187,7 +188,7 @@ class _Compiler:
         )
         save(step, folder / "step.onnx")
         self._progress(stage, 1.0)
-        return MarianModel.load(folder, max_tokens=_SAMPLE_TOKENS)
+        return MarianModel.load(folder, NmtConfig(max_tokens=_SAMPLE_TOKENS))
 
     def translate(self, model: MarianModel, sample: Sample, name: str) -> Translated:
         return translate_sample(model, sample, lambda done: self._progress(f"translating the sample, {name}", done))

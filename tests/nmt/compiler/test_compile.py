@@ -19,6 +19,7 @@ from pipeline.nmt.compiler.checkpoint import expected_shapes
 from pipeline.nmt.compiler.measure import Comparison
 from pipeline.nmt.compiler.sample import read_sample
 from pipeline.nmt.model import MarianModel
+from pipeline.nmt.options import NmtConfig
 from pipeline.nmt.search import greedy
 from pipeline.nmt.streaming import StreamingDecoder, StreamingState
 from pipeline.nmt.tokenizer import MarianTokenizer
@@ -64,7 +65,7 @@ def test_quantised_models_mostly_agree_with_fp32_and_report_it(
     print(f"{weights}: {candidate}")
     assert candidate.weights == report.weights == weights
     assert candidate.comparison.same_tokens >= least
-    model = MarianModel.load(tmp_path / "out", max_tokens=512)
+    model = MarianModel.load(tmp_path / "out", NmtConfig(max_tokens=512))
     rows = golden("tiny-marian")
     same = [
         [t.id for t in greedy(model.decoder, row["source_ids"], model.generation)] == row["target_ids"] for row in rows
@@ -136,7 +137,7 @@ def test_a_shortlist_keeps_the_most_frequent_rows(tmp_path: Path) -> None:
     text.write_text("\n".join(row["text"] for row in golden("tiny-marian")), "utf-8")
     report = compile_model(TINY, tmp_path / "out", weights="fp32", shortlist=text, shortlist_size=200)
     assert report.rows == 200
-    model = MarianModel.load(tmp_path / "out", max_tokens=60)
+    model = MarianModel.load(tmp_path / "out", NmtConfig(max_tokens=60))
     assert isinstance(model.decoder, StreamingDecoder)
     kept = set(model.decoder.output_ids.tolist())
     frequencies = model.tokenizer.target_frequencies(text.read_text("utf-8").splitlines())
@@ -323,7 +324,7 @@ def test_large_tables_are_separate_files_and_results_stay_the_same(
     names = {path.name for path in (tmp_path / "out").iterdir()}
     assert {"encoder.onnx", "encoder.data", "step.onnx", "step.data"} <= names
     assert (tmp_path / "out" / "step.onnx").stat().st_size < whole
-    model = MarianModel.load(tmp_path / "out", max_tokens=512)
+    model = MarianModel.load(tmp_path / "out", NmtConfig(max_tokens=512))
     for row in golden("tiny-marian")[:10]:
         assert [t.id for t in greedy(model.decoder, row["source_ids"], model.generation)] == row["target_ids"]
     (tmp_path / "out" / "step.data").unlink()

@@ -18,6 +18,7 @@ from pipeline.errors import ModelError
 from pipeline.nmt.compiler.marian_npz import read_vocabulary
 from pipeline.nmt.compiler.source import read_checkpoint
 from pipeline.nmt.model import MarianModel
+from pipeline.nmt.options import NmtConfig
 from pipeline.nmt.search import greedy
 from tests.conftest import TINY, golden
 from tests.nmt.compiler.checkpoints import (
@@ -74,7 +75,9 @@ class TestMarianNpz:
         archive = write_archive(tmp_path / "archive")
         OpusMTConverter(str(archive)).convert(str(tmp_path / "converted"))
         translator = ctranslate2.Translator(str(tmp_path / "converted"), compute_type="float32", intra_threads=1)
-        here = MarianModel.load(write_with_pad_of(tmp_path / "graphs", "merged", read_checkpoint(archive)), beams=1)
+        here = MarianModel.load(
+            write_with_pad_of(tmp_path / "graphs", "merged", read_checkpoint(archive)), NmtConfig(beam_size=1)
+        )
         split = sentencepiece.SentencePieceProcessor(model_file=str(TINY / "source.spm"))
         vocabulary = tiny_vocabulary()
         rows = golden("tiny-marian")[:60]

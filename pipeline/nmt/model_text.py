@@ -1,0 +1,177 @@
+"""What a translation model makes of text: its languages, the parts of a source as token ids, the terms in each part."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from pipeline.errors import UsageError
+from pipeline.glossary.terms import Glossary, Term
+from pipeline.languages import language_tag
+from pipeline.languages.chinese import Convert, simplified
+from pipeline.nmt.decoder import Decoder
+from pipeline.nmt.literals import literals
+from pipeline.nmt.preparation import capitalised, prepared, written
+from pipeline.nmt.scripts import check_script, choose_code, needed_conversion
+from pipeline.nmt.term_search import Wording
+from pipeline.nmt.terms import SourceTerm, Speller, terms_in
+from pipeline.nmt.tokenizer import MarianTokenizer
+from pipeline.sentences.splitting import fit, split_sentences
+
+UNDETERMINED = "und"
+"""ISO 639-2 code for an undetermined language."""
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+@dataclass(frozen=True)
+class SourcePart:
+    """What the model translates at once."""
+
+    heard: str
+    """The text as it is in the sentence."""
+    text: str
+    """The text as the tokenizer takes it."""
+    ids: tuple[int, ...]
+    """Source tokens, with the target code and the end token."""
+
+
+class ModelText:
+    """What ``MarianModel`` knows of text."""
+
+    tokenizer: MarianTokenizer
+    decoder: Decoder
+    languages: tuple[str | None, str | None]
+    """(source, target) as two-letter codes from the model's files; None if the files do not name one."""
+    scripts: tuple[str | None, str | None]
+    """(source, target) scripts from the model's files, such as Hant (ISO 15924); None if not named."""
+    max_source_tokens: int
+    knows_print_only: bool
+    """Whether sentences are translated as they would be printed; see ``pipeline.nmt.preparation.written``."""
+    _spellers: dict[str, Speller]
+    """By target."""
+
+    def target_code(self, target: str) -> str | None:
+        """Return the target code that a multilingual model needs before the source; None for a bilingual model.
+
+        Raises:
+            UsageError: the model does not translate into ``target``, or does not write its script. Chinese is exempt:
+                it can be converted to Hans or Hant.
+        """
+        codes: list[str] = self.tokenizer.target_codes
+        if codes and target == UNDETERMINED:
+            raise UsageError(
+                f"this model translates into several languages; its targets are {', '.join(codes)}: "
+                "choose one with --target"
+            )
+        if codes:
+            return choose_code(target, codes)
+        own = self.languages[1]
+        if differs(target, own):
+            raise UsageError(f"this model does not translate into {target!r}; it translates only into {own!r}")
+        check_script(target, self.scripts[1])
+        return None
+
+    def conversion(self, target: str) -> Convert | None:
+        """Return the conversion of translations into the script of ``target``; None if the model writes that script."""
+        code = self.target_code(target)
+        return needed_conversion(target, language_tag(code).script if code else self.scripts[1])
+
+    def writing(self, target: str) -> Callable[[str], str]:
+        """Rewrites the given translation of a term into ``target`` in the script that the model writes."""
+        traditional = language_tag(target).script == "Hant" and self.conversion(target) is not None
+        return simplified if traditional else str
+
+    def check_languages(self, source: str, target: str) -> None:
+        """Raise UsageError if the model's files name a different language pair."""
+        for asked, has, side in ((source, self.languages[0], "from"), (target, self.languages[1], "into")):
+            if differs(asked, has) and not (side == "into" and self.tokenizer.target_codes):
+                raise UsageError(
+                    f"the translation model translates from {self.languages[0] or 'an unnamed language'} into "
+                    f"{self.languages[1] or 'an unnamed language'}, not {side} {asked}; "
+                    "choose the languages with --source and --target, or another translation model"
+                )
+        self.target_code(target)
+
+    def sources(self, text: str, language: str, code: str | None) -> list[tuple[int, ...]]:
+        """Split a text into sentences that fit the model; return their ids with the end token, none for blank ones.
+
+        ``code`` is put before each sentence; see ``target_code``.
+        """
+        return [part.ids for part in self._parts(text, language, code)]
+
+    def sources_and_terms(
+        self, text: str, language: str, target: str, glossary: Glossary | None, *, complete: bool = False
+    ) -> tuple[list[tuple[int, ...]], list[tuple[SourceTerm, ...]]]:
+        """The ``sources`` of a text, and the terms of a glossary and the literals in each; none if no part has any.
+
+        ``complete``: whether the text is that of a whole sentence, which may be given a mark at its end.
+        """
+        code = self.target_code(target)
+        parts = self._parts(text, language, code, complete=complete)
+        terms = [self._terms(part, glossary, language, target, first=0 if code is None else 1) for part in parts]
+        return [part.ids for part in parts], terms if any(terms) else []
+
+    def _parts(self, text: str, language: str, code: str | None, *, complete: bool = False) -> list[SourcePart]:
+        """Split a text into sentences of at most ``max_source_tokens``. Blank ones are left out."""
+
+        def as_printed(text: str) -> str:
+            if not self.knows_print_only:
+                return text
+            return written(self.tokenizer.with_capitals(text), language, complete=complete)
+
+        def readable(text: str) -> str:
+            return self.tokenizer.without_unknown_signs(prepared(text, language, self.scripts[0]))
+
+        def fits(text: str) -> bool:
+            return len(self.tokenizer.encode(readable(text), code)) <= self.max_source_tokens
+
+        # Lone surrogates are not characters and cannot be encoded.
+        text = _SURROGATE.sub("\N{REPLACEMENT CHARACTER}", text)
+        nothing = self.tokenizer.encode("", code)
+        found = map(as_printed, split_sentences(text, language))
+        wholes = [capitalised(whole, language_tag(language).language) for whole in found]
+        heard = [part.strip() for whole in wholes for part in fit(whole, fits)]
+        texts = [(part, readable(part)) for part in heard]
+        parts = [SourcePart(part, text, tuple(self.tokenizer.encode(text, code))) for part, text in texts]
+        # From an empty source the model would hallucinate text.
+        return [part for part in parts if part.ids != tuple(nothing)]
+
+    def _terms(
+        self, part: SourcePart, glossary: Glossary | None, language: str, target: str, *, first: int
+    ) -> tuple[SourceTerm, ...]:
+        """The terms of a glossary and the literals in a part. ``first``: the number of its first token of text."""
+        # Terms are spelled as they are heard, in traditional characters for example. The spans are the same in the prepared
+        # text if only characters were replaced.
+        same = len(part.heard) == len(part.text)
+        matches = () if glossary is None else glossary.found_in(part.heard if same else part.text)
+        numbers = [
+            one
+            for one in literals(part.text, target, language)
+            if all(one.end <= two.start or two.end <= one.start for two in matches)
+        ]
+        pieces = self.tokenizer.source_pieces(part.text) if matches or numbers else []
+        return terms_in(part.text, pieces, [*matches, *numbers], self.writing(target), first=first)
+
+    def wording(self, terms: Sequence[SourceTerm], target: str) -> Wording | None:
+        """How the terms of a part are written in ``target``; None if none is."""
+        if not self.decoder.aligned:  # literals could not be repaired
+            terms = [term for term in terms if not term.literal]
+        return Wording(tuple(terms), self._speller(target)) if terms else None
+
+    def unspellable(self, glossary: Glossary, target: str | None = None) -> tuple[Term, ...]:
+        """The terms whose translation the model's vocabulary cannot write; they are never kept."""
+        target = target or self.languages[1] or UNDETERMINED
+        speller, writing = self._speller(target), self.writing(target)
+        written = ((term, term.source if term.target is None else writing(term.target)) for term in glossary.terms)
+        return tuple(term for term, text in written if speller.spell(text) is None)
+
+    def _speller(self, target: str) -> Speller:
+        if target not in self._spellers:
+            self._spellers[target] = Speller(self.tokenizer, target, self.decoder.can_write)
+        return self._spellers[target]
+
+
+def differs(asked: str, own: str | None) -> bool:
+    """Whether ``asked`` differs from ``own``, the language that the model's files name; False if they name none."""
+    return own is not None and own != language_tag(asked).language
