@@ -21,9 +21,8 @@ from pipeline.languages import language_tag
 from pipeline.nmt.load import find_translation_models, in_sequence, loaded_as
 from pipeline.nmt.model import MarianModel
 from pipeline.nmt.options import NmtConfig
-from pipeline.nmt.pairs import AUTO
-from pipeline.nmt.routing import check_shared, resolved
-from pipeline.nmt.spoken import SpokenText
+from pipeline.nmt.routing import AUTO, check_shared, resolved
+from pipeline.nmt.same_language import SameLanguageText
 from pipeline.nmt.translator import TextTranslator
 from pipeline.vad.silero import load_silero
 
@@ -88,7 +87,11 @@ def load_shared(configs: Sequence[PipelineConfig], *, several_calls: bool = Fals
             firsts.setdefault(one.weights, recognizers[one])
         models = {key: pool.submit(MarianModel.load, directory, nmt) for key, (nmt, directory) in unique.items()}
         translations: list[dict[str, TextTranslator]] = [
-            {target: SpokenText(target) for target in config.languages.targets if config.languages.is_spoken(target)}
+            {
+                target: SameLanguageText(target)
+                for target in config.languages.targets
+                if config.languages.is_spoken(target)
+            }
             | {
                 target: in_sequence(
                     *config.languages.pair(target),

@@ -16,7 +16,7 @@ from pipeline.config import PipelineConfig, QueueConfig
 from pipeline.events import EndOfInput
 from pipeline.glossary.current import CurrentGlossary
 from pipeline.loading import Models
-from pipeline.nmt.several import TranslationStage
+from pipeline.nmt.targets import TranslationStage
 from pipeline.run.overload import LoadControl
 from pipeline.run.stats import PipelineStats
 from pipeline.run.worker import Worker

@@ -23,7 +23,7 @@ from pipeline.nmt.compiled import (
     translation_files,
 )
 from pipeline.nmt.options import NmtConfig
-from pipeline.nmt.pairs import Pair, all_pairs
+from pipeline.nmt.routing import Pair, all_pairs
 from pipeline.resources import named_configs
 from pipeline.run.progress import Progress
 from pipeline.store import FileSet

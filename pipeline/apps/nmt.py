@@ -13,9 +13,8 @@ from pipeline.nmt.load import load_translation_model
 from pipeline.nmt.model import MarianModel
 from pipeline.nmt.model_text import UNDETERMINED
 from pipeline.nmt.options import NmtConfig
-from pipeline.nmt.pairs import AUTO, described
 from pipeline.nmt.pivot import PivotTranslator
-from pipeline.nmt.routing import routed
+from pipeline.nmt.routing import AUTO, described, routed
 from pipeline.sinks.jsonl import line
 
 _EXAMPLES = (

@@ -15,8 +15,16 @@ from pipeline.glossary.files import load_glossary
 from pipeline.glossary.terms import Glossary
 from pipeline.languages import CHINESE, language_tag
 from pipeline.languages.options import AUTO_SOURCE
-from pipeline.nmt.pairs import AUTO, described
-from pipeline.nmt.routing import check_shared, is_same_pair, may_translate, names_pair, routed, translates_all
+from pipeline.nmt.routing import (
+    AUTO,
+    check_shared,
+    described,
+    is_same_pair,
+    may_translate,
+    names_pair,
+    routed,
+    translates_all,
+)
 
 _DEFAULT_CONFIG = "en-zh"
 

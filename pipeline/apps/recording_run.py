@@ -145,7 +145,7 @@ async def _write_files(
     Args:
         begun_with: the journal's header.
     """
-    from pipeline.nmt.spoken import SpokenText
+    from pipeline.nmt.same_language import SameLanguageText
     from pipeline.translator import SpeechTranslator
 
     config, known = options.config, result.job.journal
@@ -160,7 +160,7 @@ async def _write_files(
                 models,
                 recognizer=speech,
                 translations={
-                    target: model if isinstance(model, SpokenText) else known_translation(model, known, target)
+                    target: model if isinstance(model, SameLanguageText) else known_translation(model, known, target)
                     for target, model in models.translations.items()
                 },
             )

@@ -1,4 +1,4 @@
-"""Numbers below 10,000 in English and Chinese words. Pure."""
+"""Numbers below 10,000 in English and Chinese words, and hours in Portuguese ones. Pure."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ _ONES = (
     "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve", "thirteen",
     "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen",
 )
+PORTUGUESE_HOURS = ("uma", "duas", "três", "quatro", "cinco", "seis", "sete", "oito", "nove", "dez", "onze", "doze")
+"""1 to 12 in feminine words."""
 # fmt: on
 _TENS = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
 _DIGITS = "零一二三四五六七八九"

@@ -6,8 +6,8 @@ import threading
 from collections import OrderedDict
 from collections.abc import Hashable
 
-from pipeline.nmt.checked import Rewind
 from pipeline.nmt.generation import Token
+from pipeline.nmt.recovery import Rewind
 
 
 class SentenceCache:

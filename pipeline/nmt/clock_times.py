@@ -6,9 +6,8 @@ import re
 from collections.abc import Container, Iterator
 from dataclasses import dataclass
 
-from pipeline.languages.numbers import chinese, english
+from pipeline.languages.numbers import PORTUGUESE_HOURS, chinese, english
 
-_PORTUGUESE = ("uma", "duas", "três", "quatro", "cinco", "seis", "sete", "oito", "nove", "dez", "onze", "doze")
 _CHINESE_HOUR = "十[一二]?|[一二两三四五六七八九]"
 _MORNING, _AFTERNOON = range(12), range(12, 24)
 # What is said with a time → the hours that it may be said with.
@@ -145,7 +144,7 @@ def _spoken(time: Time, language: str) -> Iterator[str]:
         else:
             yield f"{word} {english(time.minute)}"
         return
-    word = _PORTUGUESE[time.short - 1]
+    word = PORTUGUESE_HOURS[time.short - 1]
     if not time.minute:
         yield from (word, f"{word} horas", f"{word} hora")
     elif time.minute == 30:

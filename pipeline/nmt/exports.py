@@ -9,8 +9,9 @@ from pathlib import Path
 
 from pipeline.store import FileSet
 
-SETTINGS = ("config.json", "source.spm", "target.spm", "vocab.json")
-OPTIONAL_SETTINGS = ("target_vocab.json", "generation_config.json", "tokenizer_config.json")
+TOKENIZER = ("source.spm", "target.spm", "vocab.json")
+SETTINGS = (*TOKENIZER, "config.json")
+OPTIONAL_SETTINGS = ("target_vocab.json", "tokenizer_config.json", "generation_config.json")
 _MERGED = ("encoder_model", "decoder_model_merged")
 _SPLIT = ("encoder_model", "decoder_model", "decoder_with_past_model")
 # These two graphs hold all weights of a split export.

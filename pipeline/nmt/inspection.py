@@ -11,17 +11,16 @@ from typing import Any
 
 import onnx
 import onnxruntime as ort
+from google.protobuf.message import DecodeError
 
 from pipeline.errors import ModelError
 from pipeline.names import escaped
+from pipeline.nmt.exports import OPTIONAL_SETTINGS, SETTINGS
 from pipeline.nmt.layout import Kind, Layout, Role, classify, find_files, find_layout
 from pipeline.nmt.model import MarianModel
 from pipeline.nmt.onnx_header import TYPES, OnnxHeader, Port, read_header
 from pipeline.nmt.options import NmtConfig
 from pipeline.nmt.students import find_student
-
-_TOKENIZER_FILES = ("source.spm", "target.spm", "vocab.json")
-_OPTIONAL_FILES = ("target_vocab.json", "tokenizer_config.json", "generation_config.json")
 
 
 @dataclass(frozen=True)
@@ -84,8 +83,7 @@ def inspect_model(directory: Path, suffix: str = "") -> ModelReport:
 def _read_graphs(directory: Path, suffix: str, found: dict[str, Any]) -> None:
     """Add what the ONNX files show to ``found``, as far as they can be read."""
     paths = find_files(directory, suffix)
-    names = (*_TOKENIZER_FILES, "config.json", *_OPTIONAL_FILES)
-    found["files"] = {name: (directory / name).is_file() for name in names}
+    found["files"] = {name: (directory / name).is_file() for name in (*SETTINGS, *OPTIONAL_SETTINGS)}
     headers, unreadable = _headers(paths)
     found["graphs"] = tuple(_graph(header) for header in headers)
     if unreadable:
@@ -123,8 +121,15 @@ def _graph(header: OnnxHeader) -> GraphReport:
 
 
 def read_precision(path: Path) -> str:
-    """The storage types of a graph's weights with their shares, most frequent first: float32, float16, int8, uint8, 4-bit, 8-bit."""
-    graph = onnx.load(path, load_external_data=False).graph
+    """The storage types of a graph's weights with their shares, most frequent first: float32, float16, int8, uint8, 4-bit, 8-bit.
+
+    Raises:
+        ModelError: the file is damaged.
+    """
+    try:
+        graph = onnx.load(path, load_external_data=False).graph
+    except (OSError, DecodeError) as error:
+        raise ModelError(f"{path} is not a readable ONNX model ({error}); fetch or export it again") from None
     packed = {
         name: next((attribute.i for attribute in node.attribute if attribute.name == "bits"), 4)
         for node in graph.node
@@ -156,7 +161,7 @@ def as_text(report: ModelReport) -> str:
             lines += [f"    {port.name}: {port.dtype} [{', '.join(map(str, port.shape))}]" for port in ports]
     if report.files:
         there = [name for name, exists in report.files.items() if exists]
-        missing = [name for name, exists in report.files.items() if not exists and name not in _OPTIONAL_FILES]
+        missing = [name for name, exists in report.files.items() if not exists and name not in OPTIONAL_SETTINGS]
         lines.append("files: " + ", ".join(there) + (f"; missing: {', '.join(missing)}" if missing else ""))
     if report.runs:
         lines.append(f"languages: {report.source or 'unnamed'} → {report.target or 'unnamed'}")

@@ -17,7 +17,6 @@ from pipeline.events import Delta, SourceSentence, Translation
 from pipeline.glossary.terms import Glossary
 from pipeline.languages import known_language, language_tag, sets_sentences_apart
 from pipeline.nmt.cache import SentenceCache
-from pipeline.nmt.checked import Rewind, checked
 from pipeline.nmt.commitment import CertainSource, Commitment, PartDraft, certain_sources
 from pipeline.nmt.decoder import Decoder
 from pipeline.nmt.decoders import load_decoder
@@ -27,6 +26,7 @@ from pipeline.nmt.layout import find_layout
 from pipeline.nmt.model_text import UNDETERMINED, ModelText, differs
 from pipeline.nmt.options import NmtConfig
 from pipeline.nmt.pieces import PartText, Piece, RunningSearch, deltas, translated
+from pipeline.nmt.recovery import Rewind, recovering
 from pipeline.nmt.scripts import rewritten
 from pipeline.nmt.search import generate
 from pipeline.nmt.settings import decoding_settings, generation_options, integer, read_json
@@ -281,7 +281,7 @@ class MarianModel(ModelText):
         if draft:
             options = dataclasses.replace(options, beams=1, max_tokens=draft_limit(len(source), options.max_tokens))
         running = RunningSearch(on_start)
-        tokens = checked(
+        tokens = recovering(
             lambda chosen: self._search(source, chosen, running, stopwatch.expired, begun, wording),
             options,
             source,

@@ -14,7 +14,7 @@ import unicodedata
 
 from pipeline.languages import language_tag
 from pipeline.languages.chinese import simplified
-from pipeline.languages.numbers import english
+from pipeline.languages.numbers import PORTUGUESE_HOURS, english
 
 # Characters replaced by their NFKC equivalents: Latin ligatures, Roman numerals, Arabic presentation forms,
 # mathematical letters, half-width and full-width letters and digits.
@@ -53,13 +53,7 @@ _STUTTER = {
 # Times in words. Students read "half past nine" as the half of nine, and "nove e meia" as nine and a half.
 _HOURS = {
     "en": {english(hour): hour for hour in range(1, 13)},
-    "pt": dict(
-        zip(
-            ["uma", "duas", "três", "quatro", "cinco", "seis", "sete", "oito", "nove", "dez", "onze", "doze"],
-            range(1, 13),
-            strict=True,
-        )
-    ),
+    "pt": {word: hour for hour, word in enumerate(PORTUGUESE_HOURS, 1)},
 }
 _MINUTES = {
     "en": {english(minute): minute for minute in range(10, 60, 5)},

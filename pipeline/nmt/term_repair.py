@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.nmt.checked import Rewind, replace_shown
 from pipeline.nmt.decoder import Decoder
 from pipeline.nmt.generation import GenerationOptions, Token
 from pipeline.nmt.pieces import RunningSearch
+from pipeline.nmt.recovery import Rewind, replace_shown
 from pipeline.nmt.term_search import TermSearch, Wording, given
 from pipeline.nmt.terms import SourceTerm, glued
 

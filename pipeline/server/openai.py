@@ -22,7 +22,7 @@ from starlette.types import Receive, Scope, Send
 
 from pipeline.events import EndOfInput, PipelineEvent, SourceDelta, SourceSentence, Transcript, Translation
 from pipeline.languages import language_tag, nearest, sets_sentences_apart
-from pipeline.nmt.spoken import SpokenText
+from pipeline.nmt.same_language import SameLanguageText
 from pipeline.sentences.whole import whole_words
 from pipeline.server.access import Access, bearer_token
 from pipeline.server.protocol import ProtocolError, shown
@@ -290,7 +290,7 @@ def _as_translations(events: list[PipelineEvent]) -> Iterator[PipelineEvent]:
             yield event
         elif isinstance(event, SourceSentence):
             yield event
-            yield from SpokenText(event.language).stream(event, event.language)
+            yield from SameLanguageText(event.language).stream(event, event.language)
 
 
 class _EventStream:

@@ -19,7 +19,7 @@ from pipeline.languages import nearest
 from pipeline.loading import Models
 from pipeline.nmt.model import MarianModel
 from pipeline.nmt.pivot import PivotTranslator
-from pipeline.nmt.spoken import SpokenText
+from pipeline.nmt.same_language import SameLanguageText
 from pipeline.nmt.translator import TextTranslator, warn_unspellable
 from pipeline.server.capacity import calls_at_once
 from pipeline.server.limits import ServerLimits
@@ -56,7 +56,7 @@ class Chain:
         for target in languages.targets:
             try:
                 if languages.is_spoken(target):
-                    translations[target] = SpokenText(target)
+                    translations[target] = SameLanguageText(target)
                     continue
                 translations[target] = model = own[nearest(target, own)[0]]
                 if target not in own and isinstance(model, MarianModel | PivotTranslator):

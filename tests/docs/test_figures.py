@@ -10,7 +10,7 @@ from pipeline.apps.translate import _PACK_MS
 from pipeline.bench.speech import table
 from pipeline.config import PipelineConfig
 from pipeline.glossary.files import MOST_TERMS
-from pipeline.nmt.pairs import all_pairs
+from pipeline.nmt.routing import all_pairs
 from pipeline.sinks.files import FORMATS
 from tests.conftest import ROOT
 

@@ -17,7 +17,6 @@ from pipeline import Delta, EndOfInput, MarianModel, NmtStage, PipelineEvent
 from pipeline.events import SourceDelta, SourceSentence, Translation
 from pipeline.languages.chinese import conversion
 from pipeline.nmt.beams import beam_search
-from pipeline.nmt.checked import Rewind, checked
 from pipeline.nmt.commitment import (
     CertainSource,
     Commitment,
@@ -29,6 +28,7 @@ from pipeline.nmt.commitment import (
 )
 from pipeline.nmt.generation import GenerationOptions, Token
 from pipeline.nmt.options import NmtConfig
+from pipeline.nmt.recovery import Rewind, recovering
 from pipeline.nmt.scripts import rewritten
 from pipeline.nmt.search import greedy
 from pipeline.nmt.stage import Text, at_once, updates
@@ -36,7 +36,7 @@ from pipeline.nmt.translator import TextTranslator
 from pipeline.run.drafts import DraftOptions
 from pipeline.sentences.growing import GrowingText, TextChangeError
 from tests.conftest import SHIPPED_TRANSLATORS, golden, make_model_dir
-from tests.nmt.test_checked import Looping
+from tests.nmt.test_recovery import Looping
 
 WORDS = [
     "where",
@@ -565,7 +565,7 @@ def checked_from(committed: Sequence[int], searches: Sequence[Sequence[int]]) ->
 
     options = GenerationOptions(start_token=99, end_token=0, pad_token=99, max_tokens=100)
     arguments = (search, options, range(1, 21), lambda _: False)
-    return list(checked(*arguments, length_factor=0, expired=lambda: False, committed=committed))
+    return list(recovering(*arguments, length_factor=0, expired=lambda: False, committed=committed))
 
 
 def test_a_second_search_after_a_loop_begins_with_the_committed_tokens_too() -> None:

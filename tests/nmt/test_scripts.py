@@ -19,9 +19,9 @@ from pipeline.errors import UsageError
 from pipeline.events import SourceSentence, Translation
 from pipeline.languages import language_tag
 from pipeline.languages.chinese import conversion
-from pipeline.nmt.pairs import route
 from pipeline.nmt.pieces import translated
 from pipeline.nmt.pivot import PivotTranslator
+from pipeline.nmt.routing import route
 from pipeline.nmt.scripts import choose_code, rewritten
 from pipeline.sentences.growing import GrowingText
 from tests.conftest import ROOT, TINY, make_model_dir

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.nmt.pairs import all_pairs
+from pipeline.nmt.routing import all_pairs
 from pipeline.sentences import boundaries, splitting
 from pipeline.sentences.splitting import split_sentences
 

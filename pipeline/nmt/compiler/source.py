@@ -19,10 +19,11 @@ from pipeline.nmt.compiler.huggingface import (
 )
 from pipeline.nmt.compiler.marian_npz import has_npz, read_npz
 from pipeline.nmt.compiler.onnx_export import has_onnx, read_onnx
+from pipeline.nmt.exports import OPTIONAL_SETTINGS, TOKENIZER
 from pipeline.nmt.settings import read_json
 from pipeline.nmt.students import find_student
 
-_SENTENCEPIECE = ("source.spm", "target.spm")
+_SENTENCEPIECE = TOKENIZER[:2]
 
 
 def read_checkpoint(directory: Path, *, tokenizer: bool = True) -> Checkpoint:
@@ -80,8 +81,8 @@ def _from_marian(directory: Path, tokenizer: bool) -> Checkpoint:
 def _files(
     directory: Path,
     required: bool,
-    names: tuple[str, ...] = (*_SENTENCEPIECE, "vocab.json"),
-    optional: tuple[str, ...] = ("target_vocab.json", "generation_config.json", "tokenizer_config.json"),
+    names: tuple[str, ...] = TOKENIZER,
+    optional: tuple[str, ...] = OPTIONAL_SETTINGS,
 ) -> dict[str, bytes]:
     """The content of the tokenizer and generation settings files."""
     missing = [name for name in names if not (directory / name).is_file()]

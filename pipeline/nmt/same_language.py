@@ -14,7 +14,7 @@ from pipeline.run.worker import Worker
 from pipeline.sentences.growing import GrowingText, edit
 
 
-class SpokenText:
+class SameLanguageText:
     """Stands for the translator into the language spoken. Chinese is written in the script that the target names."""
 
     def __init__(self, target: str) -> None:
@@ -46,7 +46,7 @@ class SpokenText:
         return text if self.convert is None else self.convert(text)
 
 
-class SpokenStage:
+class SameLanguageStage:
     """Passes on changes of the source text as changes of its translation, at once: a draft is as new as the transcript.
 
     What is converted into another script is committed with its sentence, because later words may change the conversion.
@@ -54,7 +54,7 @@ class SpokenStage:
 
     def __init__(
         self,
-        model: SpokenText,
+        model: SameLanguageText,
         inbox: asyncio.Queue[Text | EndOfInput],
         outbox: Outbox,
         target: str,

@@ -10,9 +10,9 @@ import pytest
 from pipeline import Delta, EndOfInput, PipelineEvent, Translation
 from pipeline.errors import UsageError
 from pipeline.events import SourceDelta, SourceSentence, Word
-from pipeline.nmt.several import TranslationStage
-from pipeline.nmt.spoken import SpokenText
+from pipeline.nmt.same_language import SameLanguageText
 from pipeline.nmt.stage import TextTranslator
+from pipeline.nmt.targets import TranslationStage
 from pipeline.sentences.growing import OpenTexts
 from tests.conftest import HANG_S
 
@@ -43,7 +43,7 @@ def translated(
 
 
 def test_changes_of_the_source_are_those_of_the_captions() -> None:
-    found = translated({"en-GB": SpokenText("en-GB")}, GROWING, live=True)
+    found = translated({"en-GB": SameLanguageText("en-GB")}, GROWING, live=True)
     assert [(each.text, each.withdrawn, each.committed) for each in found if isinstance(each, Delta)] == [
         ("So there", 0, 2),
         ("y say", 2, 7),
@@ -57,7 +57,7 @@ def test_changes_of_the_source_are_those_of_the_captions() -> None:
 def test_a_recordings_captions_come_with_each_sentence() -> None:
     words = (Word(" So", 0.0, 1.0), Word(" they", 1.0, 1.5), Word(" say.", 1.5, 2.0))
     said = SourceSentence(0, "en", SAID.text, 0.0, 2.0, 2.5, words)
-    found = translated({"en": SpokenText("en")}, [*GROWING[:-1], said], live=False)
+    found = translated({"en": SameLanguageText("en")}, [*GROWING[:-1], said], live=False)
     assert [each.text for each in found] == ["So", " they", " say.", SAID.text]  # the words are places to break at
     assert [each.committed for each in found if isinstance(each, Delta)] == [0, 0, 12]
 
@@ -69,7 +69,7 @@ def test_chinese_is_written_in_the_script_of_the_target(live: bool) -> None:
         SourceDelta(0, "zh", "发很干。", committed=5, heard_s=2.0),
         SourceSentence(0, "zh", "头发很干。", 0.0, 2.0, 2.0),
     ]
-    found = translated({"zh-TW": SpokenText("zh-TW")}, said, live=live)
+    found = translated({"zh-TW": SameLanguageText("zh-TW")}, said, live=live)
     texts = OpenTexts()
     for event in found[:-1]:
         texts.push(event)
@@ -81,4 +81,4 @@ def test_chinese_is_written_in_the_script_of_the_target(live: bool) -> None:
 
 def test_a_script_that_cannot_be_written_is_refused() -> None:
     with pytest.raises(UsageError, match="in the script Cyrl, as 'en-Cyrl' asks"):
-        SpokenText("en-Cyrl")
+        SameLanguageText("en-Cyrl")

@@ -19,7 +19,7 @@ from pipeline.events import (
     TranslationLost,
 )
 from pipeline.glossary.current import CurrentGlossary
-from pipeline.nmt.spoken import SpokenStage, SpokenText
+from pipeline.nmt.same_language import SameLanguageStage, SameLanguageText
 from pipeline.nmt.stage import NmtStage, Text
 from pipeline.nmt.translator import TextTranslator
 from pipeline.run.drafts import DraftOptions
@@ -179,9 +179,9 @@ class _Language:
         self.inbox: asyncio.Queue[Text | EndOfInput] = asyncio.Queue(capacity)
         self.outbox = _Gate(outbox)
         self.task: asyncio.Task[None] | None = None
-        self.stage: NmtStage | SpokenStage
-        if isinstance(model, SpokenText):
-            self.stage = SpokenStage(model, self.inbox, self.outbox, target, stats)
+        self.stage: NmtStage | SameLanguageStage
+        if isinstance(model, SameLanguageText):
+            self.stage = SameLanguageStage(model, self.inbox, self.outbox, target, stats)
             return
         self.stage = NmtStage(
             *(model, self.inbox, self.outbox),

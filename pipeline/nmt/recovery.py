@@ -22,7 +22,7 @@ class Rewind:
     kept: int
 
 
-def checked(
+def recovering(
     search: Callable[[GenerationOptions], Iterator[Token]],
     options: GenerationOptions,
     source: Sequence[int],

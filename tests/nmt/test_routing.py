@@ -14,7 +14,7 @@ from pipeline.config import ConfigError, PipelineConfig, load_config
 from pipeline.errors import UsageError
 from pipeline.languages import known_language
 from pipeline.loading import translation_options
-from pipeline.nmt.pairs import all_pairs, described, direct, route
+from pipeline.nmt.routing import all_pairs, described, direct, route
 from tests.conftest import SETTINGS, TINY
 
 

@@ -13,7 +13,7 @@ from pipeline import Delta, EndOfInput, MarianModel, PipelineEvent, Transcript
 from pipeline.errors import ModelError
 from pipeline.events import SourceDelta, SourceSentence, Translation, TranslationLost
 from pipeline.nmt.options import NmtConfig
-from pipeline.nmt.several import TranslationStage
+from pipeline.nmt.targets import TranslationStage
 from pipeline.nmt.translator import TextTranslator
 from pipeline.run.stats import PipelineStats
 from pipeline.sentences.growing import OpenTexts
