@@ -203,9 +203,11 @@ class MarianModel(ModelText):
                 truncated |= token.truncated
                 again |= token.searched_again
                 last = token.last and part == len(sources) - 1
-                ended = dataclasses.replace(
-                    token, last=last, truncated=last and truncated, searched_again=last and again
-                )
+                ended = token
+                if token.last:
+                    ended = dataclasses.replace(
+                        token, last=last, truncated=last and truncated, searched_again=last and again
+                    )
                 if token.last and draft and commitment is not None:
                     of_part = certain[part] if part < len(certain) else CertainSource()
                     more, hidden = self._commit(commitment, part, found, target, of_part, search, last=last)

@@ -61,7 +61,9 @@ def open_session(path: Path, threads: int, content: bytes | None = None) -> ort.
         # Exact 8-bit products on CPUs with AVX2 but without VNNI, where the default ones saturate. They take 1.7 times as long.
         options.add_session_config_entry("session.x64quantprecision", "1")
     try:
-        return ort.InferenceSession(content or str(path), options, providers=["CPUExecutionProvider"])
+        session = ort.InferenceSession(content or str(path), options, providers=["CPUExecutionProvider"])
+        session._model_bytes = None  # kept to open the graph again with other providers: 9 MB of a student
+        return session
     except Exception as error:  # ONNX Runtime's exception classes have no common base class
         reason = first_line(error)
         raise ModelError(

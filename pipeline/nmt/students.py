@@ -101,6 +101,7 @@ def load_student(files: StudentFiles, threads: int, weights: str) -> tuple[Maria
         shortlist=None if files.shortlist is None else Shortlist(files.shortlist, a.source_vocabulary),
         banned=[index for index in range(a.target_vocabulary) if tokenizer.is_reserved(index)],
     )
+    del checkpoint
     give_back_memory()
     return tokenizer, decoder
 
