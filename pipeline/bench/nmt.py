@@ -197,7 +197,7 @@ def marian_engines(model: Path, work: Path) -> list[Engine]:
 
 def measure(engines: Sequence[Engine], sentences: Sequence[str], references: Sequence[str], rounds: int) -> list[Row]:
     """Time whole sentences, all engines in turns. The last engine is the one that the others are compared with."""
-    rows = [Row(engine.name, *_fresh(engine, sentences[0])) for engine in engines]
+    rows = [Row(engine.name, *loaded_afresh(engine, sentences[0])) for engine in engines]
     loaded = [engine.load() for engine in engines]
     made = [[translate(text) for text in sentences] for translate in loaded]
     for number in range(rounds):
@@ -245,7 +245,7 @@ def _processor() -> str:
     return next((line.partition(": ")[2] for line in lines if line.startswith("model name")), "unknown processor")
 
 
-def _fresh(engine: Engine, sentence: str) -> tuple[float, float]:
+def loaded_afresh(engine: Engine, sentence: str) -> tuple[float, float]:
     """Seconds to load an engine in a process of its own, and the memory that it takes in MB: medians.
 
     Raises:

@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 
 from pipeline import load_translation_model
+from pipeline.bench.nmt import Engine, loaded_afresh
 from pipeline.errors import ModelError
 from pipeline.events import SourceSentence
 from pipeline.glossary.terms import Glossary, Term
 from pipeline.nmt.beams import beam_search
+from pipeline.nmt.compiled import find_translation_model
 from pipeline.nmt.compiler.build import compile_model
 from pipeline.nmt.inspection import as_text, inspect_model
 from pipeline.nmt.model import MarianModel
@@ -87,6 +89,19 @@ def test_a_file_in_fp32_gives_the_same(tmp_path: Path) -> None:
     for source in SOURCES:
         ids = [[token.id for token in greedy(model.decoder, source, model.generation)] for model in models]
         assert ids[0] == ids[1]
+
+
+@pytest.mark.parametrize("split", [False, True], ids=["shared", "split"])
+def test_a_vocabulary_of_64_000_pieces_gives_the_tokens_of_the_reference(split: bool, tmp_path: Path) -> None:
+    student = write_student(tmp_path, split=split, pieces=64_000)
+    model = load(tmp_path)
+    assert model.tokenizer.target_size == 64_001
+    found = set()
+    for source in (*SOURCES, [63_999, 40_000, 0]):
+        ids = [token.id for token in greedy(model.decoder, source, model.generation)]
+        assert ids == expected(student, source)
+        found |= set(ids)
+    assert max(found) > 32_768
 
 
 def test_beams_choose_among_the_shortlist_and_score_as_the_graph_does(tmp_path: Path) -> None:
@@ -246,3 +261,26 @@ def test_the_terms_of_a_glossary_are_written_also_if_the_shortlist_lacks_them(en
         ("We will discuss the budget at three o'clock.", "Vamos discutir o plafond às três horas."),
     ):
         assert translated(en_pt.stream(SourceSentence(0, "en", said), glossary=glossary)) == translation
+
+
+def test_four_hundred_words_without_a_mark_are_translated_whole(en_pt: MarianModel) -> None:
+    said = (
+        "we walked along the river and then he told me about the house that his father had built when he was young and i "
+        "said that i would like to see it one day because it must be a very quiet place with many trees around it so we "
+    )
+    translation = en_pt.translate(" ".join((said * 9).split()[:400]))
+    assert 350 < len(translation.split()) < 450
+    assert translation.count("a casa que seu pai tinha construído") >= 8
+
+
+@pytest.mark.parametrize("said", ["", "  ", "\u200b"])
+def test_an_empty_line_stays_empty(said: str, en_pt: MarianModel) -> None:
+    assert en_pt.translate(said) == ""
+
+
+@pytest.mark.slow
+def test_a_direction_takes_at_most_70_mb(en_pt: MarianModel) -> None:
+    """Over what its libraries take: its graphs and its file are not kept beside what is loaded."""
+    folder = find_translation_model(NmtConfig("firefox/en-pt-tiny"))
+    _, memory_mb = loaded_afresh(Engine("this project", "int8", str(folder)), "Where do you live?")
+    assert memory_mb < 70
