@@ -12,7 +12,6 @@ Invariants. If one is broken, translations are silently wrong or the third step 
 from __future__ import annotations
 
 import dataclasses
-import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -28,8 +27,6 @@ from pipeline.nmt.session import open_session, quiet_options, translate_ort_erro
 
 Logits = NDArray[np.float32]
 _DTYPES = {"float32": np.float32, "float16": np.float16}
-# In a causal graph, scores of one token at a time and of several at once differ only by rounding (5e-6 measured).
-_CAUSAL_TOLERANCE = 1e-2
 
 
 @dataclass
@@ -95,13 +92,14 @@ class Choice:
 class Decoder(ABC):
     """A model's encoder and decoder sessions, for one layout. States are independent; threads may share a decoder."""
 
+    takes_several = False
+    """Whether a run may take several tokens. Few exports do: some see only one new token, others also the later ones."""
+
     def __init__(self, layout: Layout, threads: int) -> None:
         self.layout = layout
         self._encoder = open_session(layout.encoder.path, threads) if layout.encoder else None
         self._first = open_session(layout.first.path, threads)
         self._later = self._first if layout.later is layout.first else open_session(layout.later.path, threads)
-        self._lock = threading.Lock()
-        self._causal: bool | None = None
 
     def encode(self, source: Sequence[int], on_start: Callable[[DecoderState], None] | None = None) -> DecoderState:
         """Run the encoder over ``source`` ids (with the end-of-sentence id).
@@ -211,7 +209,7 @@ class Decoder(ABC):
     def force(self, state: DecoderState, tokens: Sequence[int]) -> StepOutput:
         """Feed several given tokens and return the scores of the token after the last one.
 
-        Uses one run if the graph attends causally to several new tokens (see ``causal``); else feeds one at a time.
+        They are fed one at a time, or in one run after the first if the graph ``takes_several``.
 
         Raises:
             ModelError, DecodingStoppedError: see ``encode``.
@@ -223,32 +221,12 @@ class Decoder(ABC):
         output = None
         if not state.steps:
             output = self._feed(state, (rest.pop(0),))
-        if len(rest) > 1 and self.causal:
+        if rest and self.takes_several:
             return self._feed(state, tuple(rest))
         for token in rest:
             output = self._feed(state, (token,))
         assert output is not None
         return output
-
-    @property
-    def causal(self) -> bool:
-        """Whether feeding several tokens after a past equals feeding them one by one. Tested on first use."""
-        with self._lock:
-            if self._causal is None:
-                self._causal = self._probe_causality()
-            return self._causal
-
-    def _probe_causality(self) -> bool:
-        one_by_one = self.encode([2, 3, 4, 0])
-        for token in (2, 3, 4):
-            single = self._feed(one_by_one, (token,))
-        together = self.encode([2, 3, 4, 0])
-        self._feed(together, (2,))
-        try:
-            several = self._feed(together, (3, 4))
-        except ModelError:  # an older export with a mask for one token
-            return False
-        return bool(np.abs(several.logits - single.logits).max() < _CAUSAL_TOLERANCE)
 
     @abstractmethod
     def _feed(self, state: DecoderState, tokens: tuple[int, ...]) -> StepOutput:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -89,6 +88,8 @@ class RecurrentState(StreamingState):
 class RecurrentDecoder(StreamingDecoder):
     """Runs the graphs of a checkpoint with a recurrent decoder, which are built when it is loaded."""
 
+    takes_several = False
+
     def __init__(
         self,
         checkpoint: Checkpoint,
@@ -114,7 +115,6 @@ class RecurrentDecoder(StreamingDecoder):
         )
         self._encoder = open_session(place, threads, encoder.SerializeToString())
         self._first = self._later = open_session(place, threads, step.SerializeToString())
-        self._lock, self._causal = threading.Lock(), False
         self._name_kv()
         self._architecture, self._shortlist, self._bias = a, shortlist, bias
         self._source, self._target = (_scaled(checkpoint.weights[name]) for name in (ENCODER, DECODER))
@@ -174,10 +174,6 @@ class RecurrentDecoder(StreamingDecoder):
     @property
     def guided(self) -> bool:
         return True
-
-    @property
-    def causal(self) -> bool:
-        return False  # a run takes one token
 
     def _feed(self, state: DecoderState, tokens: tuple[int, ...]) -> StepOutput:
         assert isinstance(state, RecurrentState)

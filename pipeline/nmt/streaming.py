@@ -165,6 +165,8 @@ class StreamingState(DecoderState):
 class StreamingDecoder(Decoder):
     """Runs the two graphs of ``pipeline.models compile``: an encoder that returns cross-attention KV, and a step."""
 
+    takes_several = True  # GroupQueryAttention is causal
+
     def __init__(self, layout: Layout, threads: int) -> None:
         super().__init__(layout, threads)
         self._name_kv()
@@ -262,10 +264,6 @@ class StreamingDecoder(Decoder):
 
     def truncate(self, state: DecoderState, steps: int) -> None:
         state.tokens = state.tokens[:steps]  # later runs overwrite the buffers from there
-
-    @property
-    def causal(self) -> bool:
-        return True  # GroupQueryAttention is always causal
 
     def _feed(self, state: DecoderState, tokens: tuple[int, ...]) -> StepOutput:
         memory = self._run_step(state, tokens, scores=True)

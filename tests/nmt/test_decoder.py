@@ -262,21 +262,6 @@ def test_forced_tokens_give_the_same_scores_as_single_steps(model_dir: Path) -> 
     assert decoder.step(together, 403).token == decoder.step(one_by_one, 403).token
 
 
-def test_a_graph_that_is_not_causal_is_forced_one_by_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    decoder = load_decoder(find_layout(make_model_dir(tmp_path, "merged")))
-    feed = decoder._feed
-
-    def sees_later_tokens(state: DecoderState, tokens: tuple[int, ...]) -> StepOutput:
-        output = feed(state, tokens)
-        return output if len(tokens) == 1 else StepOutput(output.logits[::-1])
-
-    monkeypatch.setattr(decoder, "_feed", sees_later_tokens)
-    assert decoder.causal is False
-    runs = spied(decoder)
-    decoder.force(decoder.encode([5, 6, 7, 0]), [399, 400, 401])
-    assert len(runs) == 1 + 3
-
-
 def test_a_model_with_non_finite_scores_is_rejected(tmp_path: Path) -> None:
     folder = make_model_dir(tmp_path, "merged")
     model = onnx.load(folder / "encoder_model.onnx")
