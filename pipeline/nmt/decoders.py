@@ -1,4 +1,4 @@
-"""The decoder for each layout: with a cache of all KV, with decoder KV only, without a cache; or the streaming one."""
+"""The decoder for each layout: with a cache of KV, without one; or the streaming one."""
 
 from __future__ import annotations
 
@@ -33,53 +33,33 @@ def _decoder_class(kind: Kind, use_cache: bool) -> type[Decoder]:
         return StreamingDecoder
     if not use_cache or kind in (Kind.NO_PAST, Kind.ONE_FILE):
         return PrefixDecoder
-    return OwnPastDecoder if kind is Kind.OWN_PAST else CachedDecoder
+    return CachedDecoder
 
 
 class CachedDecoder(Decoder):
     """The first step computes all KV; later steps reuse it.
 
-    The steps are two graphs, or one merged graph with a switch input.
-    """
-
-    def __init__(self, layout: Layout, threads: int) -> None:
-        super().__init__(layout, threads)
-        self._decoder_kv, self._encoder_kv = self._kv_names("decoder"), self._kv_names("encoder")
-        self._switch = {flag: ort.OrtValue.ortvalue_from_numpy(np.array([flag])) for flag in (False, True)}
-        self._placeholders = self._empty_past()
-
-    def _feed(self, state: DecoderState, tokens: tuple[int, ...]) -> StepOutput:
-        layout = self.layout
-        if not state.steps:
-            feed = {**state.fixed, **self._placeholders, "use_cache_branch": self._switch[False]}
-            kept = {**self._decoder_kv, **self._encoder_kv}
-            output, kv = self._run(self._first, layout.first, state, tokens, feed, kept)
-            state.encoder_kv = {name: kv.pop(name) for name in self._encoder_kv}
-        else:
-            feed = {**state.fixed, **state.decoder_kv, **state.encoder_kv, "use_cache_branch": self._switch[True]}
-            # Do not request encoder KV: a cached step returns an empty tensor for it.
-            output, kv = self._run(self._later, layout.later, state, tokens, feed, self._decoder_kv)
-        state.decoder_kv = kv
-        state.tokens += tokens
-        return output
-
-
-class OwnPastDecoder(Decoder):
-    """A graph that takes decoder KV only and recomputes cross-attention at every step.
-
-    It has 15 inputs for 6 layers, or 16 with a switch.
+    The steps are two graphs, or one graph, with or without a switch input. A graph that takes decoder KV only recomputes
+    cross-attention at every step.
     """
 
     def __init__(self, layout: Layout, threads: int) -> None:
         super().__init__(layout, threads)
         self._decoder_kv = self._kv_names("decoder")
+        self._encoder_kv = {} if layout.kind is Kind.OWN_PAST else self._kv_names("encoder")
         self._switch = {flag: ort.OrtValue.ortvalue_from_numpy(np.array([flag])) for flag in (False, True)}
         self._placeholders = self._empty_past()
 
     def _feed(self, state: DecoderState, tokens: tuple[int, ...]) -> StepOutput:
-        past = state.decoder_kv if state.steps else self._placeholders
-        feed = {**state.fixed, **past, "use_cache_branch": self._switch[state.steps > 0]}
-        output, kv = self._run(self._first, self.layout.first, state, tokens, feed, self._decoder_kv)
+        if not state.steps:
+            feed = {**state.fixed, **self._placeholders, "use_cache_branch": self._switch[False]}
+            kept = {**self._decoder_kv, **self._encoder_kv}
+            output, kv = self._run(self._first, self.layout.first, state, tokens, feed, kept)
+            state.encoder_kv = {name: kv.pop(name) for name in self._encoder_kv}
+        else:
+            feed = {**state.fixed, **state.decoder_kv, **state.encoder_kv, "use_cache_branch": self._switch[True]}
+            # Do not request encoder KV: a cached step returns an empty tensor for it.
+            output, kv = self._run(self._later, self.layout.later, state, tokens, feed, self._decoder_kv)
         state.decoder_kv = kv
         state.tokens += tokens
         return output

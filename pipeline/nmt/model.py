@@ -7,12 +7,11 @@ import math
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.errors import ModelError, UsageError
+from pipeline.errors import UsageError
 from pipeline.events import Delta, SourceSentence, Translation
 from pipeline.glossary.terms import Glossary
 from pipeline.languages import known_language, language_tag, sets_sentences_apart
@@ -29,7 +28,14 @@ from pipeline.nmt.pieces import PartText, Piece, RunningSearch, deltas, translat
 from pipeline.nmt.recovery import Rewind, recovering
 from pipeline.nmt.scripts import rewritten
 from pipeline.nmt.search import generate
-from pipeline.nmt.settings import decoding_settings, generation_options, integer, read_json
+from pipeline.nmt.settings import (
+    check_separate_vocabulary,
+    check_vocabulary,
+    decoding_settings,
+    generation_options,
+    integer,
+    read_json,
+)
 from pipeline.nmt.students import MAX_SOURCE_TOKENS, find_student, load_student, student_options
 from pipeline.nmt.term_repair import Repair, repairing
 from pipeline.nmt.term_search import Wording, search_with_terms
@@ -82,13 +88,13 @@ class MarianModel(ModelText):
         config = read_json(directory / "config.json", required=True)
         settings = decoding_settings(config, read_json(directory / "generation_config.json", required=False))
         names = read_json(directory / "tokenizer_config.json", required=False)
-        _check_separate_vocabulary(names, directory)
-        _check_vocabulary(layout.vocabulary, tokenizer, directory)
+        check_separate_vocabulary(names, directory)
+        check_vocabulary(layout.vocabulary, tokenizer, directory)
         positions = max(2, integer(config, "max_position_embeddings", 512, directory))
         generation = generation_options(settings, tokenizer, options, positions, directory)
         decoder = load_decoder(layout, options.threads, use_cache=use_cache)
         scores = decoder.check([tokenizer.end_token], generation.start_token, generation.end_token)
-        _check_vocabulary(scores, tokenizer, directory)
+        check_vocabulary(scores, tokenizer, directory)
         source, target = names.get("source_lang"), names.get("target_lang")
         return cls(
             *(tokenizer, decoder, generation, (known_language(source), known_language(target)), positions),
@@ -341,24 +347,3 @@ class MarianModel(ModelText):
 
 def _script_of(code: object) -> str | None:
     return language_tag(code).script if isinstance(code, str) else None
-
-
-def _check_separate_vocabulary(names: dict[str, Any], directory: Path) -> None:
-    if names.get("separate_vocabs") is True and not (directory / "target_vocab.json").is_file():
-        raise ModelError(
-            f"{directory} lacks target_vocab.json, which its tokenizer_config.json requires (separate_vocabs); "
-            "copy it from the checkpoint the model was exported from"
-        )
-
-
-def _check_vocabulary(scores: int | None, tokenizer: MarianTokenizer, directory: Path) -> None:
-    if scores is not None and scores != tokenizer.target_size:
-        padded = (
-            "; if only the embedding was padded, python -m pipeline.models compile cuts it to the vocabulary"
-            if scores > tokenizer.target_size
-            else ""
-        )
-        raise ModelError(
-            f"{directory}: the vocabulary has {tokenizer.target_size} entries, the decoder scores {scores}; "
-            f"the files belong to different models: copy them from one checkpoint{padded}"
-        )

@@ -144,3 +144,26 @@ def _token(settings: dict[str, Any], key: str, default: int, size: int, director
 
 def _optional_token(settings: dict[str, Any], key: str, size: int, directory: Path) -> int | None:
     return None if settings.get(key) is None else _token(settings, key, 0, size, directory)
+
+
+def check_separate_vocabulary(names: dict[str, Any], directory: Path) -> None:
+    """Raise ModelError if tokenizer_config.json, ``names``, requires a target vocabulary that is not there."""
+    if names.get("separate_vocabs") is True and not (directory / "target_vocab.json").is_file():
+        raise ModelError(
+            f"{directory} lacks target_vocab.json, which its tokenizer_config.json requires (separate_vocabs); "
+            "copy it from the checkpoint the model was exported from"
+        )
+
+
+def check_vocabulary(scores: int | None, tokenizer: MarianTokenizer, directory: Path) -> None:
+    """Raise ModelError if the decoder scores another number of tokens than the vocabulary has. None: it is not known."""
+    if scores is not None and scores != tokenizer.target_size:
+        padded = (
+            "; if only the embedding was padded, python -m pipeline.models compile cuts it to the vocabulary"
+            if scores > tokenizer.target_size
+            else ""
+        )
+        raise ModelError(
+            f"{directory}: the vocabulary has {tokenizer.target_size} entries, the decoder scores {scores}; "
+            f"the files belong to different models: copy them from one checkpoint{padded}"
+        )

@@ -15,7 +15,7 @@ import pytest
 
 from pipeline.errors import ModelError
 from pipeline.nmt.decoder import Decoder, DecoderState, StepOutput
-from pipeline.nmt.decoders import CachedDecoder, OwnPastDecoder
+from pipeline.nmt.decoders import CachedDecoder
 from pipeline.nmt.layout import Layout
 from pipeline.nmt.model import MarianModel
 from pipeline.nmt.onnx_header import Port
@@ -29,7 +29,7 @@ def zeros(like: ort.OrtValue, length: int | None = None) -> ort.OrtValue:
     return ort.OrtValue.ortvalue_from_numpy(np.zeros((batch, heads, length or positions, size), np.float32))
 
 
-class PhantomPosition(OwnPastDecoder):
+class PhantomPosition(CachedDecoder):
     """The first step's placeholders are one zero position long."""
 
     def _empty_past(self) -> dict[str, ort.OrtValue]:
