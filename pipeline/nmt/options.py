@@ -6,7 +6,6 @@ import dataclasses
 from dataclasses import dataclass
 
 from pipeline.bounds import Checked, one_of, within
-from pipeline.nmt.loops import MAX_LENGTH_FACTOR
 
 
 @dataclass(frozen=True)
@@ -35,7 +34,7 @@ class NmtConfig(Checked):
     max_tokens: int = within(256, 1, 100_000)
     # Maximum target tokens per source token, plus a small constant; 0 disables this limit. A sentence that loops or
     # reaches the limit is searched again; if that fails too, it is cut.
-    max_length_factor: float = within(MAX_LENGTH_FACTOR, 0, 1_000)
+    max_length_factor: float = within(3.0, 0, 1_000)
     # Forbid target n-grams of this size from repeating within a sentence; 0 uses the model's setting.
     no_repeat_ngram: int = within(0, 0, 100)
     # Maximum seconds per sentence; 0 disables the limit.

@@ -1,18 +1,33 @@
-"""A streaming search with failure recovery: if a search loops or reaches its token limit, retry, then shorten."""
+"""Failed translations: a search that loops or reaches its token limit is repeated, then shortened."""
 
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 
 from pipeline.nmt.generation import GenerationOptions, Token
-from pipeline.nmt.loops import Loop, LoopGuard, kept_tokens, length_limit
 
 # Size of the n-grams that a retry may not repeat: 2 if the loop was a single token, else 3.
 _SINGLE_TOKEN_NGRAM, _NGRAM = 2, 3
 _RETRY_BEAMS = 4
+# Extra tokens allowed for every sentence, so that a word spelled out in a short sentence is not cut off.
+_EXTRA_TOKENS = 16
+# The longest phrase of a loop, in tokens.
+_LONGEST_PHRASE = 16
+# Consecutive repeats that count as a loop, for phrases of one, two, and more tokens, if the source has no repeats.
+# Natural reduplication ("很多很多", "bye-bye") stays below these numbers.
+_REPEATS = (4, 4, 3)
+# The same for digits and punctuation, which repeat more: "1,000,000,000" is a few tokens, most of them zeros.
+_PLAIN_REPEATS = 12
+# Allowed excess of a translation's repeats over those in the source.
+_EXTRA_REPEATS = 2
+# If every search fails, at most factor × source tokens + constant of the first translation is kept.
+_KEPT_FACTOR, _KEPT_TOKENS = 1.5, 8
+# Shortest n-gram whose recurrence counts as a repetition; the same size as in the retry without repeated n-grams.
+_NGRAM = 3
 
 
 @dataclass(frozen=True)
@@ -106,3 +121,93 @@ def replace_shown(
         yield Rewind(kept)
     for token in tokens[kept:]:
         yield dataclasses.replace(token, searched_again=token.last) if searched_again else token
+
+
+@dataclass(frozen=True)
+class Loop:
+    """A phrase that repeats at the end of a token sequence."""
+
+    once: int
+    """Number of tokens up to the end of the phrase's first occurrence."""
+    period: int
+    """Length of the phrase in tokens."""
+
+
+class LoopGuard:
+    """Detects loops in translations of one source."""
+
+    def __init__(
+        self, source: Sequence[int], plain: Callable[[int], bool], word: Callable[[int], bool] = lambda index: True
+    ) -> None:
+        """``plain`` tells whether a target token is only digits or punctuation.
+
+        ``word`` tells whether a source token is known and contains a letter or digit. Repeats without such a token (",,",
+        or several different words that all are unknown) allow no words to repeat in the translation.
+        """
+        self._plain = plain
+        self._allowed = _allowed_repeats(_most_repeats(source, word))
+        self._allowed_plain = _allowed_repeats(_most_repeats(source))
+
+    def loop(self, tokens: Sequence[int]) -> Loop | None:
+        """Return the loop at the end of ``tokens``, or None."""
+        for period in range(1, min(_LONGEST_PHRASE, len(tokens) // 2) + 1):
+            if tokens[-1] != tokens[-1 - period]:  # almost always, and a search asks at every token
+                continue
+            run = _run_at_end(tokens, period)
+            repeats = run // period + 1
+            if repeats < _REPEATS[min(period, len(_REPEATS)) - 1]:
+                continue
+            plain = all(map(self._plain, tokens[-period:]))
+            if repeats > (max(self._allowed_plain, _PLAIN_REPEATS - 1) if plain else self._allowed):
+                return Loop(len(tokens) - run, period)
+        return None
+
+
+def length_limit(source_tokens: int, factor: float, max_tokens: int) -> int:
+    """Return the maximum number of tokens of a translation, including the end token.
+
+    The limit is ``factor`` × source tokens, as in Marian's ``--max-length-factor`` (3; marian-nmt, config_parser.cpp),
+    plus a constant so that a spelled-out word is not cut off, and never more than ``max_tokens``. A factor of 0
+    disables the relative limit.
+    """
+    return min(max_tokens, math.ceil(factor * source_tokens) + _EXTRA_TOKENS) if factor else max_tokens
+
+
+def kept_tokens(tokens: Sequence[int], loop: Loop | None, source_tokens: int) -> int:
+    """Return how many leading ``tokens`` of a failed translation to show: those before the first repetition."""
+    most = math.ceil(_KEPT_FACTOR * source_tokens) + _KEPT_TOKENS
+    if loop is not None:
+        most = min(most, loop.once)
+    seen: set[tuple[int, ...]] = set()
+    for end in range(_NGRAM, min(most, len(tokens)) + 1):
+        ngram = tuple(tokens[end - _NGRAM : end])
+        if ngram in seen:
+            return end - _NGRAM
+        seen.add(ngram)
+    return min(most, len(tokens))
+
+
+def _run_at_end(tokens: Sequence[int], period: int) -> int:
+    """Count the tokens at the end that equal the token ``period`` positions earlier."""
+    run = 0
+    while run < len(tokens) - period and tokens[-1 - run] == tokens[-1 - run - period]:
+        run += 1
+    return run
+
+
+def _most_repeats(tokens: Sequence[int], word: Callable[[int], bool] = lambda index: True) -> int:
+    """Return the largest number of consecutive occurrences of any phrase that contains a ``word``."""
+    most = 1
+    for period in range(1, min(_LONGEST_PHRASE, len(tokens) // 2) + 1):
+        run = 0
+        for at in range(period, len(tokens)):
+            run = run + 1 if tokens[at] == tokens[at - period] else 0
+            repeats = run // period + 1
+            if repeats > most and any(map(word, tokens[at + 1 - period : at + 1])):
+                most = repeats
+    return most
+
+
+def _allowed_repeats(most: int) -> int:
+    """Return how often a translation's phrase may repeat if phrases of the source repeat up to ``most`` times."""
+    return most + _EXTRA_REPEATS if most > 1 else 0

@@ -21,8 +21,8 @@ from pipeline.nmt.decoder import Choice, DecoderState, StepOutput
 from pipeline.nmt.layout import Kind, Layout
 from pipeline.nmt.onnx_header import header_of
 from pipeline.nmt.session import open_session, translate_ort_errors
-from pipeline.nmt.shortlist import Shortlist
 from pipeline.nmt.streaming import ALIGNMENT, BoundStep, StreamingDecoder, StreamingState
+from pipeline.nmt.students import Shortlist
 from pipeline.nmt.tokenizer import CHARACTERS, UNKNOWN
 
 PRECISIONS = {

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from pipeline import Delta, EndOfInput, MarianModel, NmtStage, PipelineEvent
 from pipeline.events import SourceDelta, SourceSentence, Translation
 from pipeline.languages.chinese import conversion
-from pipeline.nmt.beams import beam_search
 from pipeline.nmt.commitment import (
     CertainSource,
     Commitment,
@@ -30,7 +29,7 @@ from pipeline.nmt.generation import GenerationOptions, Token
 from pipeline.nmt.options import NmtConfig
 from pipeline.nmt.recovery import Rewind, recovering
 from pipeline.nmt.scripts import rewritten
-from pipeline.nmt.search import greedy
+from pipeline.nmt.search import beam_search, greedy
 from pipeline.nmt.stage import Text, at_once, updates
 from pipeline.nmt.translator import TextTranslator
 from pipeline.run.drafts import DraftOptions

@@ -29,14 +29,13 @@ import pytest
 from sacrebleu.metrics import CHRF
 
 from pipeline.errors import DecodingStoppedError, ModelError
-from pipeline.nmt.beams import beam_search
 from pipeline.nmt.decoder import Decoder, DecoderState, StepOutput
 from pipeline.nmt.decoders import load_decoder
 from pipeline.nmt.generation import GenerationOptions
 from pipeline.nmt.layout import find_layout
 from pipeline.nmt.model import MarianModel
 from pipeline.nmt.options import NmtConfig
-from pipeline.nmt.search import generate, greedy
+from pipeline.nmt.search import beam_search, generate, greedy
 from tests.conftest import FIXTURES, LAYOUTS, SHIPPED_TRANSLATORS, TINY, golden, make_model_dir
 
 PAD = 877  # the tiny model's last id; ids from 380 on are target pieces

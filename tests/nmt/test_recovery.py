@@ -9,8 +9,8 @@ import pytest
 
 from pipeline.events import Delta, EndOfInput, PipelineEvent, SourceSentence, Translation
 from pipeline.nmt.generation import GenerationOptions, Token
-from pipeline.nmt.loops import LoopGuard, length_limit
 from pipeline.nmt.model import MarianModel
+from pipeline.nmt.recovery import LoopGuard, length_limit
 from pipeline.nmt.search import generate
 from pipeline.sentences.growing import GrowingText
 from pipeline.subtitles.cues import CueBuilder

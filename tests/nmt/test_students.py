@@ -12,7 +12,6 @@ from pipeline.bench.nmt import Engine, loaded_afresh
 from pipeline.errors import ModelError
 from pipeline.events import SourceSentence
 from pipeline.glossary.terms import Glossary, Term
-from pipeline.nmt.beams import beam_search
 from pipeline.nmt.compiled import find_translation_model
 from pipeline.nmt.compiler.build import compile_model
 from pipeline.nmt.inspection import as_text, inspect_model
@@ -20,7 +19,7 @@ from pipeline.nmt.model import MarianModel
 from pipeline.nmt.options import NmtConfig
 from pipeline.nmt.pieces import translated
 from pipeline.nmt.recurrent import RecurrentDecoder, RecurrentState
-from pipeline.nmt.search import greedy
+from pipeline.nmt.search import beam_search, greedy
 from tests.fixtures.student import SHAPES, Student, write_student
 
 SOURCES = [[5, 9, 17, 3, 0], [40, 2, 0], [8] * 12 + [0], [*range(30, 60), 0], [0]]

@@ -18,10 +18,19 @@ from pipeline.errors import ModelError, UsageError
 from pipeline.nmt.compiler.checkpoint import Checkpoint
 from pipeline.nmt.compiler.forced_decoding import AlignmentHead, TappedModel
 from pipeline.nmt.compiler.graph import Precision, save
-from pipeline.nmt.compiler.measure import Candidate, CompileReport, Translated, compare, translate_sample
+from pipeline.nmt.compiler.measure import (
+    SHIPPED,
+    Candidate,
+    CompileReport,
+    Sample,
+    Translated,
+    compare,
+    read_lines,
+    read_sample,
+    translate_sample,
+)
 from pipeline.nmt.compiler.network import Precisions, Rows, build_encoder, build_step
 from pipeline.nmt.compiler.quantize import Moment
-from pipeline.nmt.compiler.sample import SHIPPED, Sample, read_lines, read_sample
 from pipeline.nmt.compiler.source import read_checkpoint
 from pipeline.nmt.model import MarianModel
 from pipeline.nmt.options import NmtConfig

@@ -16,8 +16,7 @@ from pipeline.errors import ModelError, UsageError
 from pipeline.nmt.compiler.assemble import read_architecture
 from pipeline.nmt.compiler.build import Candidate, _fastest, compile_model
 from pipeline.nmt.compiler.checkpoint import expected_shapes
-from pipeline.nmt.compiler.measure import Comparison
-from pipeline.nmt.compiler.sample import read_sample
+from pipeline.nmt.compiler.measure import Comparison, read_sample
 from pipeline.nmt.model import MarianModel
 from pipeline.nmt.options import NmtConfig
 from pipeline.nmt.search import greedy

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.nmt.loops import Loop, LoopGuard, kept_tokens, length_limit
+from pipeline.nmt.recovery import Loop, LoopGuard, kept_tokens, length_limit
 
 SOURCE = [10, 11, 12, 13, 0]
 
